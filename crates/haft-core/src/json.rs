@@ -1,0 +1,170 @@
+//! JSON as Haft sees it: exact, bounded, and cheap to walk.
+//!
+//! A [`Document`] is one buffer of text and one flat list of nodes. Nothing is allocated per value,
+//! integers keep every digit, and the nesting is bounded, so that a hostile argument text cannot
+//! exhaust the stack. Code that reads a document does it through a [`View`], a copyable cursor.
+//!
+//! `serde_json` stays the JSON of the public API. Documents exist because three things must hold at
+//! once on the call path: integers beyond 2^53 keep their digits (they are part of the call id),
+//! repairs are guided and recorded, and no tree of boxed values is built for a call that is valid.
+
+mod canonical;
+mod parse;
+mod repair;
+mod view;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use canonical::{canonical_text, write_canonical};
+pub use parse::{ParseError, ParseErrorKind};
+pub use repair::Repair;
+pub use view::{Elements, Kind, Members, Number, View};
+pub use writer::{NotJson, Writer};
+
+/// Deepest nesting that a document may have, the same as in `serde_json`.
+pub const MAX_DEPTH: usize = 128;
+
+/// Longest argument text that is parsed, in bytes. Larger input belongs into an artifact.
+pub const MAX_TEXT: usize = 16 * 1024 * 1024;
+
+/// One parsed JSON text, owned.
+///
+/// ```
+/// use haft_core::json::Document;
+///
+/// let doc = Document::parse(r#"{"city": "Paris", "n": 9007199254740993}"#)?;
+/// assert_eq!(doc.root().get("city").and_then(|it| it.as_str()), Some("Paris"));
+/// assert_eq!(doc.root().get("n").and_then(|it| it.as_i64()), Some(9_007_199_254_740_993));
+/// # Ok::<(), haft_core::json::ParseError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Document {
+    /// Source text (the first `source` bytes), followed by the strings that had to be unescaped.
+    /// A document made by a [`Writer`] has no source text, only strings.
+    buf: String,
+    source: usize,
+    /// Values in document order. Every member of an object is a key node and then its value.
+    nodes: Vec<Node>,
+}
+
+/// One entry of the flat list. Ranges are byte offsets into the document's buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Node {
+    Null,
+    Bool(bool),
+    /// An integer that fits, however it was spelled (`1`, `1.0`, `1e2`).
+    Int(i64),
+    /// An integer above `i64::MAX`.
+    Uint(u64),
+    /// Everything else that a double can hold: fractions, and large integers whose shortest
+    /// double spelling denotes exactly the number that was written. Always finite.
+    Float(f64),
+    /// An integer outside 64 bits that no double spelling denotes exactly: its decimal digits
+    /// with a leading `-` if negative, no leading zeros.
+    Big {
+        start: u32,
+        len: u32,
+    },
+    Str {
+        start: u32,
+        len: u32,
+    },
+    /// `len` elements; `end` is the index of the node after the last one.
+    Array {
+        len: u32,
+        end: u32,
+    },
+    /// `len` members; `end` is the index of the node after the last one.
+    Object {
+        len: u32,
+        end: u32,
+    },
+}
+
+impl Document {
+    /// Parses strict JSON (RFC 8259). Duplicate keys are kept; see [`Document::duplicate_key`].
+    ///
+    /// # Errors
+    ///
+    /// Malformed text, nesting beyond [`MAX_DEPTH`], text beyond [`MAX_TEXT`], or a number beyond
+    /// the range of a double; each with its byte offset.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        parse::strict(text.to_owned())
+    }
+
+    /// Parses text that a model wrote, mending what has only one reading: a surrounding code fence,
+    /// trailing commas, single-quoted strings, raw control characters in strings, and the Python
+    /// words `True`, `False` and `None`. Strict JSON is parsed as it is and reports no repair.
+    ///
+    /// # Errors
+    ///
+    /// As [`Document::parse`]. A text that stops early is never completed by a guess.
+    pub fn parse_lenient(text: &str) -> Result<(Self, Vec<Repair>), ParseError> {
+        repair::lenient(text)
+    }
+
+    /// The document `{}`.
+    #[must_use]
+    pub fn empty_object() -> Self {
+        Self { buf: String::new(), source: 0, nodes: vec![Node::Object { len: 0, end: 1 }] }
+    }
+
+    /// The outermost value.
+    #[must_use]
+    pub fn root(&self) -> View<'_> {
+        View::at(self, 0)
+    }
+
+    /// The text this was parsed from, or nothing if it was built from values.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        if self.source == 0 { None } else { self.buf.get(..self.source) }
+    }
+
+    /// The first object key that occurs twice in the same object, as the JSON pointer of the member.
+    /// JSON allows it, tools do not: two readers would see two different calls.
+    #[must_use]
+    pub fn duplicate_key(&self) -> Option<String> {
+        canonical::duplicate_key(self)
+    }
+
+    fn str_at(&self, start: u32, len: u32) -> &str {
+        let start = start as usize;
+        self.buf.get(start..start + len as usize).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Document {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Document({})", self.root())
+    }
+}
+
+/// Equal when they hold the same JSON value: key order and number spelling do not matter.
+impl PartialEq for Document {
+    fn eq(&self, other: &Self) -> bool {
+        self.root() == other.root()
+    }
+}
+
+impl From<&serde_json::Value> for Document {
+    fn from(value: &serde_json::Value) -> Self {
+        let mut out = Writer::new();
+        out.value(value);
+        out.finish()
+    }
+}
+
+impl serde::Serialize for Document {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.root().serialize(serializer)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Document {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde_json::Value::deserialize(deserializer).map(|value| Self::from(&value))
+    }
+}

@@ -1,0 +1,368 @@
+//! Reading a document: a copyable cursor on one of its values.
+
+use std::fmt;
+
+use serde::ser::{SerializeMap as _, SerializeSeq as _};
+use serde_json::Value;
+
+use super::{Document, Node};
+
+/// A JSON value inside a [`Document`].
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    doc: &'a Document,
+    at: u32,
+}
+
+/// The six kinds of JSON value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "JSON has these six kinds and will not get more")]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Boolean,
+    /// Any number
+    Number,
+    /// A string
+    String,
+    /// A list
+    Array,
+    /// An object
+    Object,
+}
+
+impl Kind {
+    /// The name that JSON Schema uses.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// A number as validation sees it: exact within 64 bits, a double otherwise.
+///
+/// The call id keeps more (integers of any length keep their digits); see [`super::canonical_text`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the three numeric models of serde_json")]
+pub enum Number {
+    /// An integer that fits `i64`.
+    Int(i64),
+    /// An integer above `i64::MAX` that fits `u64`.
+    Uint(u64),
+    /// Any other number; finite.
+    Float(f64),
+}
+
+impl<'a> View<'a> {
+    pub(super) fn at(doc: &'a Document, at: usize) -> Self {
+        Self { doc, at: u32::try_from(at).unwrap_or(u32::MAX) }
+    }
+
+    pub(super) fn node(self) -> Node {
+        self.doc.nodes.get(self.at as usize).copied().unwrap_or(Node::Null)
+    }
+
+    pub(super) fn doc(self) -> &'a Document {
+        self.doc
+    }
+
+    /// Position in the document's list of values; unique within one document.
+    pub(crate) fn index(self) -> usize {
+        self.at as usize
+    }
+
+    /// Index of the node behind this value.
+    pub(super) fn end(self) -> u32 {
+        match self.node() {
+            Node::Array { end, .. } | Node::Object { end, .. } => end,
+            _ => self.at + 1,
+        }
+    }
+
+    /// Which kind of value this is.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self.node() {
+            Node::Null => Kind::Null,
+            Node::Bool(_) => Kind::Boolean,
+            Node::Int(_) | Node::Uint(_) | Node::Float(_) | Node::Big { .. } => Kind::Number,
+            Node::Str { .. } => Kind::String,
+            Node::Array { .. } => Kind::Array,
+            Node::Object { .. } => Kind::Object,
+        }
+    }
+
+    /// True for `null`.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        matches!(self.node(), Node::Null)
+    }
+
+    /// The boolean, if it is one.
+    #[must_use]
+    pub fn as_bool(self) -> Option<bool> {
+        if let Node::Bool(value) = self.node() { Some(value) } else { None }
+    }
+
+    /// The string, if it is one.
+    #[must_use]
+    pub fn as_str(self) -> Option<&'a str> {
+        if let Node::Str { start, len } = self.node() {
+            Some(self.doc.str_at(start, len))
+        } else {
+            None
+        }
+    }
+
+    /// The number, if it is one.
+    #[must_use]
+    pub fn as_number(self) -> Option<Number> {
+        match self.node() {
+            Node::Int(value) => Some(Number::Int(value)),
+            Node::Uint(value) => Some(Number::Uint(value)),
+            Node::Float(value) => Some(Number::Float(value)),
+            Node::Big { start, len } => self.doc.str_at(start, len).parse().ok().map(Number::Float),
+            _ => None,
+        }
+    }
+
+    /// The number as `i64`, if it is an integer in range.
+    #[must_use]
+    pub fn as_i64(self) -> Option<i64> {
+        if let Node::Int(value) = self.node() { Some(value) } else { None }
+    }
+
+    /// The number as `u64`, if it is an integer in range.
+    #[must_use]
+    pub fn as_u64(self) -> Option<u64> {
+        match self.node() {
+            Node::Int(value) => u64::try_from(value).ok(),
+            Node::Uint(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The number as a double, rounded if need be.
+    #[must_use]
+    pub fn as_f64(self) -> Option<f64> {
+        self.as_number().map(Number::to_f64)
+    }
+
+    /// Decimal digits of an integer that neither 64 bits nor a double spelling can hold.
+    pub(super) fn as_big(self) -> Option<&'a str> {
+        if let Node::Big { start, len } = self.node() {
+            Some(self.doc.str_at(start, len))
+        } else {
+            None
+        }
+    }
+
+    /// How many elements or members a list or an object has; zero for everything else.
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self.node() {
+            Node::Array { len, .. } | Node::Object { len, .. } => len as usize,
+            _ => 0,
+        }
+    }
+
+    /// True when [`View::len`] is zero.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements of a list in order; nothing for any other kind.
+    #[must_use]
+    pub fn elements(self) -> Elements<'a> {
+        let left = if let Node::Array { len, .. } = self.node() { len } else { 0 };
+        Elements { next: Self { doc: self.doc, at: self.at + 1 }, left }
+    }
+
+    /// The members of an object in document order, duplicates included; nothing for any other kind.
+    #[must_use]
+    pub fn members(self) -> Members<'a> {
+        let left = if let Node::Object { len, .. } = self.node() { len } else { 0 };
+        Members { next: Self { doc: self.doc, at: self.at + 1 }, left }
+    }
+
+    /// The value of an object's member. Of duplicate keys the last one counts, as in ECMAScript.
+    #[must_use]
+    pub fn get(self, key: &str) -> Option<Self> {
+        self.members().filter(|(name, _)| *name == key).last().map(|(_, value)| value)
+    }
+
+    /// An element of a list.
+    #[must_use]
+    pub fn item(self, index: usize) -> Option<Self> {
+        self.elements().nth(index)
+    }
+
+    /// A copy as a `serde_json` value. Integers beyond 64 bits become doubles there.
+    #[must_use]
+    pub fn to_value(self) -> Value {
+        match self.node() {
+            Node::Null => Value::Null,
+            Node::Bool(value) => Value::Bool(value),
+            Node::Int(value) => Value::from(value),
+            Node::Uint(value) => Value::from(value),
+            Node::Float(value) => Value::from(value),
+            Node::Big { .. } => Value::from(self.as_f64().unwrap_or_default()),
+            Node::Str { start, len } => Value::from(self.doc.str_at(start, len)),
+            Node::Array { .. } => self.elements().map(Self::to_value).collect(),
+            Node::Object { .. } => Value::Object(
+                self.members().map(|(key, value)| (key.to_owned(), value.to_value())).collect(),
+            ),
+        }
+    }
+}
+
+impl Number {
+    /// The nearest double.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "rounding to the nearest double is the contract"
+    )]
+    pub const fn to_f64(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Uint(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+
+    /// True when it has no fraction, however it was spelled.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        match self {
+            Self::Int(_) | Self::Uint(_) => true,
+            Self::Float(value) => value.fract() == 0.0,
+        }
+    }
+}
+
+/// Structural equality of JSON values: key order and number spelling do not matter, the last of
+/// duplicate keys counts.
+impl PartialEq for View<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.node(), other.node()) {
+            (Node::Null, Node::Null) => true,
+            (Node::Bool(a), Node::Bool(b)) => a == b,
+            (Node::Big { .. }, _) | (_, Node::Big { .. }) => self.as_big() == other.as_big(),
+            (Node::Str { .. }, Node::Str { .. }) => self.as_str() == other.as_str(),
+            (Node::Array { len: a, .. }, Node::Array { len: b, .. }) => {
+                a == b && self.elements().eq(other.elements())
+            }
+            (Node::Object { .. }, Node::Object { .. }) => {
+                self.members().all(|(key, _)| self.get(key) == other.get(key))
+                    && other.members().all(|(key, _)| self.get(key).is_some())
+            }
+            _ => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a == b,
+                _ => false,
+            },
+        }
+    }
+}
+
+/// Compact JSON text in document order.
+impl fmt::Display for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = String::new();
+        super::writer::write_compact(*self, &mut out);
+        f.write_str(&out)
+    }
+}
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl serde::Serialize for View<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.node() {
+            Node::Null => serializer.serialize_unit(),
+            Node::Bool(value) => serializer.serialize_bool(value),
+            Node::Int(value) => serializer.serialize_i64(value),
+            Node::Uint(value) => serializer.serialize_u64(value),
+            Node::Float(_) | Node::Big { .. } => {
+                serializer.serialize_f64(self.as_f64().unwrap_or_default())
+            }
+            Node::Str { start, len } => serializer.serialize_str(self.doc.str_at(start, len)),
+            Node::Array { len, .. } => {
+                let mut seq = serializer.serialize_seq(Some(len as usize))?;
+                for element in self.elements() {
+                    seq.serialize_element(&element)?;
+                }
+                seq.end()
+            }
+            Node::Object { len, .. } => {
+                let mut map = serializer.serialize_map(Some(len as usize))?;
+                for (key, value) in self.members() {
+                    map.serialize_entry(key, &value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+/// The elements of a list; see [`View::elements`].
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    next: View<'a>,
+    left: u32,
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = View<'a>;
+
+    fn next(&mut self) -> Option<View<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let value = self.next;
+        self.next.at = value.end();
+        Some(value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl ExactSizeIterator for Elements<'_> {}
+
+/// The members of an object; see [`View::members`].
+#[derive(Clone, Debug)]
+pub struct Members<'a> {
+    next: View<'a>,
+    left: u32,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a str, View<'a>);
+
+    fn next(&mut self) -> Option<(&'a str, View<'a>)> {
+        self.left = self.left.checked_sub(1)?;
+        let key = self.next;
+        let value = View { doc: key.doc, at: key.at + 1 };
+        self.next.at = value.end();
+        Some((key.as_str().unwrap_or_default(), value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl ExactSizeIterator for Members<'_> {}

@@ -1,0 +1,309 @@
+//! Building a document value by value, and writing one as text.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{Document, Node, View};
+
+/// Builds a [`Document`] in document order.
+///
+/// ```
+/// use haft_core::json::Writer;
+///
+/// let mut out = Writer::new();
+/// out.object(|out| {
+///     out.key("city").string("Paris");
+///     out.key("days").array(|out| {
+///         out.integer(1).integer(2);
+///     });
+/// });
+/// assert_eq!(out.finish().root().to_string(), r#"{"city":"Paris","days":[1,2]}"#);
+/// ```
+#[derive(Debug, Default)]
+pub struct Writer {
+    doc: Document,
+    /// How many values stand at the level that is being written.
+    level: u32,
+}
+
+/// A typed value that JSON cannot hold, such as NaN.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("JSON has no way to write {what}")]
+#[non_exhaustive]
+pub struct NotJson {
+    /// What it was, in words.
+    pub what: &'static str,
+}
+
+impl Writer {
+    /// An empty writer. The first value written becomes the root.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The finished document; `null` if nothing was written.
+    #[must_use]
+    pub fn finish(mut self) -> Document {
+        if self.doc.nodes.is_empty() {
+            self.doc.nodes.push(Node::Null);
+        }
+        self.doc
+    }
+
+    /// Writes `null`.
+    pub fn null(&mut self) -> &mut Self {
+        self.push(Node::Null)
+    }
+
+    /// Writes a boolean.
+    pub fn boolean(&mut self, value: bool) -> &mut Self {
+        self.push(Node::Bool(value))
+    }
+
+    /// Writes an integer.
+    pub fn integer(&mut self, value: i64) -> &mut Self {
+        self.push(Node::Int(value))
+    }
+
+    /// Writes an unsigned integer.
+    pub fn unsigned(&mut self, value: u64) -> &mut Self {
+        self.push(i64::try_from(value).map_or(Node::Uint(value), Node::Int))
+    }
+
+    /// Writes a double.
+    ///
+    /// # Errors
+    ///
+    /// NaN and the infinities are not JSON.
+    pub fn float(&mut self, value: f64) -> Result<&mut Self, NotJson> {
+        if !value.is_finite() {
+            let what = if value.is_nan() { "NaN" } else { "an infinite number" };
+            return Err(NotJson { what });
+        }
+        Ok(self.push(float_node(value)))
+    }
+
+    /// Writes a string.
+    pub fn string(&mut self, value: &str) -> &mut Self {
+        let node = self.intern(value);
+        self.push(node)
+    }
+
+    /// Writes the key of the next member. Only inside [`Writer::object`].
+    pub fn key(&mut self, key: &str) -> &mut Self {
+        // Not counted: `object` counts values.
+        let node = self.intern(key);
+        self.doc.nodes.push(node);
+        self
+    }
+
+    /// Writes a list whose elements `body` writes.
+    pub fn array(&mut self, body: impl FnOnce(&mut Self)) -> &mut Self {
+        let _ = self.try_array(|out| {
+            body(out);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        self
+    }
+
+    /// Writes an object whose members `body` writes, each a key and then a value.
+    pub fn object(&mut self, body: impl FnOnce(&mut Self)) -> &mut Self {
+        let _ = self.try_object(|out| {
+            body(out);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        self
+    }
+
+    /// [`Writer::array`] with a body that can fail.
+    ///
+    /// # Errors
+    ///
+    /// What `body` returns; the writer is then of no further use.
+    pub fn try_array<E>(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<&mut Self, E> {
+        self.nested(|len, end| Node::Array { len, end }, body)
+    }
+
+    /// [`Writer::object`] with a body that can fail.
+    ///
+    /// # Errors
+    ///
+    /// What `body` returns; the writer is then of no further use.
+    pub fn try_object<E>(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<&mut Self, E> {
+        self.nested(|len, end| Node::Object { len, end }, body)
+    }
+
+    /// Copies a value of another document.
+    pub fn view(&mut self, view: View<'_>) -> &mut Self {
+        match view.node() {
+            Node::Str { .. } => self.string(view.as_str().unwrap_or_default()),
+            Node::Big { .. } => {
+                let (start, len) = self.store(view.as_big().unwrap_or_default());
+                self.push(Node::Big { start, len })
+            }
+            Node::Array { .. } => self.array(|out| {
+                for element in view.elements() {
+                    out.view(element);
+                }
+            }),
+            Node::Object { .. } => self.object(|out| {
+                for (key, value) in view.members() {
+                    out.key(key).view(value);
+                }
+            }),
+            scalar => self.push(scalar),
+        }
+    }
+
+    /// Copies a `serde_json` value.
+    pub fn value(&mut self, value: &Value) -> &mut Self {
+        match value {
+            Value::Null => self.null(),
+            Value::Bool(value) => self.boolean(*value),
+            Value::Number(number) => {
+                if let Some(value) = number.as_i64() {
+                    self.integer(value)
+                } else if let Some(value) = number.as_u64() {
+                    self.unsigned(value)
+                } else {
+                    // A `serde_json` number is finite.
+                    self.push(float_node(number.as_f64().unwrap_or_default()))
+                }
+            }
+            Value::String(value) => self.string(value),
+            Value::Array(elements) => self.array(|out| {
+                for element in elements {
+                    out.value(element);
+                }
+            }),
+            Value::Object(members) => self.object(|out| {
+                for (key, value) in members {
+                    out.key(key).value(value);
+                }
+            }),
+        }
+    }
+
+    fn push(&mut self, node: Node) -> &mut Self {
+        self.doc.nodes.push(node);
+        self.level += 1;
+        self
+    }
+
+    fn nested<E>(
+        &mut self,
+        close: impl FnOnce(u32, u32) -> Node,
+        body: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<&mut Self, E> {
+        let at = self.doc.nodes.len();
+        self.push(Node::Null);
+        let outer = std::mem::replace(&mut self.level, 0);
+        let result = body(self);
+        let len = std::mem::replace(&mut self.level, outer);
+        let end = offset(self.doc.nodes.len());
+        if let Some(node) = self.doc.nodes.get_mut(at) {
+            *node = close(len, end);
+        }
+        result.map(|()| self)
+    }
+
+    fn intern(&mut self, text: &str) -> Node {
+        let (start, len) = self.store(text);
+        Node::Str { start, len }
+    }
+
+    fn store(&mut self, text: &str) -> (u32, u32) {
+        let start = offset(self.doc.buf.len());
+        self.doc.buf.push_str(text);
+        (start, offset(text.len()))
+    }
+}
+
+/// The node of a finite double: an integer node if it is one within 2^53, so that `1.0` is `1`.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
+pub(super) fn float_node(value: f64) -> Node {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        Node::Int(value as i64)
+    } else {
+        Node::Float(value)
+    }
+}
+
+/// Offsets are 32 bits wide; [`super::MAX_TEXT`] keeps parsed documents far below that. A built
+/// document that outgrows it saturates and reads back as empty strings, never out of bounds.
+pub(super) fn offset(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// Appends compact JSON in document order.
+pub(super) fn write_compact(view: View<'_>, out: &mut String) {
+    match view.node() {
+        Node::Null => out.push_str("null"),
+        Node::Bool(value) => out.push_str(if value { "true" } else { "false" }),
+        Node::Int(value) => out.push_str(itoa::Buffer::new().format(value)),
+        Node::Uint(value) => out.push_str(itoa::Buffer::new().format(value)),
+        Node::Float(value) => out.push_str(ryu_js::Buffer::new().format_finite(value)),
+        Node::Big { .. } => out.push_str(view.as_big().unwrap_or_default()),
+        Node::Str { .. } => write_string(view.as_str().unwrap_or_default(), out),
+        Node::Array { .. } => {
+            out.push('[');
+            for (at, element) in view.elements().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                write_compact(element, out);
+            }
+            out.push(']');
+        }
+        Node::Object { .. } => {
+            out.push('{');
+            for (at, (key, value)) in view.members().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                write_string(key, out);
+                out.push(':');
+                write_compact(value, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// Appends a JSON string the way ECMAScript's `JSON.stringify` writes it.
+pub(super) fn write_string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+    {
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = tail.chars();
+        match chars.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\u{8}') => out.push_str("\\b"),
+            Some('\u{c}') => out.push_str("\\f"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\t') => out.push_str("\\t"),
+            Some(control) => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
+            }
+            None => {}
+        }
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+    out.push('"');
+}

@@ -1,0 +1,3 @@
+//! Contracts and pure logic of Haft.
+
+pub mod json;
