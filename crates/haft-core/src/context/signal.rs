@@ -1,0 +1,119 @@
+//! How a dispatch ends: acknowledged once, or refused once.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::error::{Code, Coded};
+
+/// How a dispatch was signalled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Signal {
+    /// It succeeded.
+    Ack,
+    /// It failed.
+    Nack {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A dispatch was signalled a second time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the dispatch was signalled before, with {}", match .signal { Signal::Ack => "an ack", Signal::Nack { .. } => "a nack" })]
+#[non_exhaustive]
+pub struct AlreadySignalled {
+    /// How it was signalled the first time.
+    pub signal: Signal,
+}
+
+impl Coded for AlreadySignalled {
+    fn error_code(&self) -> Code {
+        Code::LlmExecutionAlreadySignalled
+    }
+}
+
+type Callback = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct State {
+    signal: Option<Signal>,
+    next: u64,
+    callbacks: Vec<(u64, Callback)>,
+}
+
+/// The signal of a dispatch and who waits for it.
+#[derive(Default)]
+pub(super) struct Signals(Arc<Mutex<State>>);
+
+/// A callback that waits for an ack. Dropping this keeps it waiting; cancelling removes it.
+pub struct AckSubscription {
+    id: u64,
+    state: Weak<Mutex<State>>,
+}
+
+impl Signals {
+    pub(super) fn get(&self) -> Option<Signal> {
+        lock(&self.0, |state| state.signal.clone())
+    }
+
+    pub(super) fn ack(&self) -> Result<(), AlreadySignalled> {
+        for (_, callback) in self.settle(Signal::Ack)? {
+            // A callback that panics does not keep the others from running.
+            let _ = catch_unwind(AssertUnwindSafe(callback));
+        }
+        Ok(())
+    }
+
+    pub(super) fn nack(&self, reason: String) -> Result<(), AlreadySignalled> {
+        self.settle(Signal::Nack { reason }).map(drop)
+    }
+
+    pub(super) fn on_ack(&self, callback: Callback) -> AckSubscription {
+        let id = lock(&self.0, |state| {
+            let id = state.next;
+            state.next += 1;
+            if state.signal.is_none() {
+                state.callbacks.push((id, callback));
+            }
+            id
+        });
+        AckSubscription { id, state: Arc::downgrade(&self.0) }
+    }
+
+    /// Sets the signal and hands out the callbacks, which must not run under the lock.
+    fn settle(&self, signal: Signal) -> Result<Vec<(u64, Callback)>, AlreadySignalled> {
+        lock(&self.0, |state| match &state.signal {
+            Some(signal) => Err(AlreadySignalled { signal: signal.clone() }),
+            None => {
+                state.signal = Some(signal);
+                Ok(std::mem::take(&mut state.callbacks))
+            }
+        })
+    }
+}
+
+impl AckSubscription {
+    /// Removes the callback. Does nothing if it has run already.
+    pub fn cancel(self) {
+        if let Some(state) = self.state.upgrade() {
+            let removed = lock(&state, |state| {
+                let at = state.callbacks.iter().position(|(id, _)| *id == self.id);
+                at.map(|at| state.callbacks.remove(at))
+            });
+            // Dropped outside the lock: what a callback owns may have a say when it goes.
+            drop(removed);
+        }
+    }
+}
+
+impl fmt::Debug for AckSubscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AckSubscription({})", self.id)
+    }
+}
+
+fn lock<T>(state: &Mutex<State>, body: impl FnOnce(&mut State) -> T) -> T {
+    body(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
+}

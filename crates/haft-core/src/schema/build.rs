@@ -1,0 +1,469 @@
+//! The fluent way to write a schema. Each kind of value has its own builder type, so that a
+//! constraint which makes no sense for a kind does not compile.
+
+use indexmap::map::Entry;
+use serde_json::Value;
+
+use super::{
+    Annotations, ArrayRules, Field, IntegerRules, MapRules, NumberRules, ObjectRules, Pattern,
+    Presence, Schema, Shape, StringRules, UnionRules, Unknown,
+};
+
+/// A schema under construction, with the constraints `R` of its kind.
+#[derive(Clone, Debug)]
+pub struct Build<R> {
+    rules: R,
+    nullable: bool,
+    presence: Presence,
+    aliases: Vec<String>,
+    annotations: Annotations,
+}
+
+/// Constraints that say nothing: any JSON value.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct AnyRules;
+
+/// Constraints of a boolean: none.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct BooleanRules;
+
+/// A list of allowed scalars.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct EnumRules(Vec<Value>);
+
+/// Schemas of a list of fixed length.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TupleRules(Vec<Schema>);
+
+/// Builder of a schema for any value.
+pub type AnySchema = Build<AnyRules>;
+/// Builder of a boolean schema.
+pub type BooleanSchema = Build<BooleanRules>;
+/// Builder of a string schema.
+pub type StringSchema = Build<StringRules>;
+/// Builder of an integer schema.
+pub type IntegerSchema = Build<IntegerRules>;
+/// Builder of a number schema.
+pub type NumberSchema = Build<NumberRules>;
+/// Builder of an enumeration.
+pub type EnumSchema = Build<EnumRules>;
+/// Builder of a list schema.
+pub type ArraySchema = Build<ArrayRules>;
+/// Builder of a fixed-length list schema.
+pub type TupleSchema = Build<TupleRules>;
+/// Builder of an object schema.
+pub type ObjectSchema = Build<ObjectRules>;
+/// Builder of a schema for objects with free keys.
+pub type MapSchema = Build<MapRules>;
+/// Builder of a tagged union.
+pub type UnionSchema = Build<UnionRules>;
+
+/// Any JSON value.
+#[must_use]
+pub fn any() -> AnySchema {
+    Build::new(AnyRules)
+}
+
+/// `true` or `false`.
+#[must_use]
+pub fn boolean() -> BooleanSchema {
+    Build::new(BooleanRules)
+}
+
+/// A string.
+#[must_use]
+pub fn string() -> StringSchema {
+    Build::new(StringRules::default())
+}
+
+/// A number without a fraction.
+#[must_use]
+pub fn integer() -> IntegerSchema {
+    Build::new(IntegerRules::default())
+}
+
+/// Any number.
+#[must_use]
+pub fn number() -> NumberSchema {
+    Build::new(NumberRules::default())
+}
+
+/// One of these values. Only scalars can be listed.
+#[must_use]
+pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> EnumSchema {
+    Build::new(EnumRules(values.into_iter().map(Into::into).collect()))
+}
+
+/// A list of `items`.
+#[must_use]
+pub fn array(items: impl Into<Schema>) -> ArraySchema {
+    Build::new(ArrayRules {
+        items: Box::new(items.into()),
+        min_items: None,
+        max_items: None,
+        unique: false,
+    })
+}
+
+/// A list of exactly these values.
+#[must_use]
+pub fn tuple(places: impl IntoIterator<Item = Schema>) -> TupleSchema {
+    Build::new(TupleRules(places.into_iter().collect()))
+}
+
+/// An object with named fields; unknown keys are refused unless
+/// [`allow_unknown`](ObjectSchema::allow_unknown) is called.
+#[must_use]
+pub fn object() -> ObjectSchema {
+    Build::new(ObjectRules::default())
+}
+
+/// An object with free keys.
+#[must_use]
+pub fn map(values: impl Into<Schema>) -> MapSchema {
+    Build::new(MapRules { values: Box::new(values.into()), min_entries: None, max_entries: None })
+}
+
+/// An object whose field `tag` names the variant it is.
+#[must_use]
+pub fn union(tag: impl Into<String>) -> UnionSchema {
+    Build::new(UnionRules {
+        tag: tag.into(),
+        variants: indexmap::IndexMap::new(),
+        repeated: Vec::new(),
+    })
+}
+
+impl<R> Build<R> {
+    fn new(rules: R) -> Self {
+        Self {
+            rules,
+            nullable: false,
+            presence: Presence::default(),
+            aliases: Vec::new(),
+            annotations: Annotations::default(),
+        }
+    }
+
+    /// What the value means. The model reads it.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.annotations.description = Some(text.into());
+        self
+    }
+
+    /// A further remark for the model.
+    #[must_use]
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.annotations.notes.push(text.into());
+        self
+    }
+
+    /// A value that would be accepted. The model sees it, and refusals quote it.
+    #[must_use]
+    pub fn example(mut self, value: impl Into<Value>) -> Self {
+        self.annotations.examples.push(value.into());
+        self
+    }
+
+    /// The value that the field gets when it is absent.
+    #[must_use]
+    pub fn default(mut self, value: impl Into<Value>) -> Self {
+        self.annotations.default = Some(value.into());
+        self
+    }
+
+    /// Accepts `null` too.
+    #[must_use]
+    pub fn nullable(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+
+    /// As a field, it must be there.
+    #[must_use]
+    pub fn required(mut self) -> Self {
+        self.presence = Presence::Required;
+        self
+    }
+
+    /// As a field, it may be absent. This is how a field starts.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.presence = Presence::Optional;
+        self
+    }
+
+    /// As a field, another name that coercion maps to it.
+    #[must_use]
+    pub fn alias(mut self, name: impl Into<String>) -> Self {
+        self.aliases.push(name.into());
+        self
+    }
+}
+
+impl StringSchema {
+    /// Only these strings. The result is an enumeration.
+    #[must_use]
+    pub fn valid<V: Into<String>>(self, values: impl IntoIterator<Item = V>) -> EnumSchema {
+        let values = values.into_iter().map(|value| Value::String(value.into())).collect();
+        Build {
+            rules: EnumRules(values),
+            nullable: self.nullable,
+            presence: self.presence,
+            aliases: self.aliases,
+            annotations: self.annotations,
+        }
+    }
+
+    /// At least this many code points.
+    #[must_use]
+    pub fn min_length(mut self, length: usize) -> Self {
+        self.rules.min_length = Some(length);
+        self
+    }
+
+    /// At most this many code points.
+    #[must_use]
+    pub fn max_length(mut self, length: usize) -> Self {
+        self.rules.max_length = Some(length);
+        self
+    }
+
+    /// At least one code point.
+    #[must_use]
+    pub fn non_empty(self) -> Self {
+        self.min_length(1)
+    }
+
+    /// Must match this regular expression somewhere (anchor it with `^` and `$`). It is read as
+    /// JSON Schema reads it, in linear time; look-around and back-references are refused when the
+    /// tool is built.
+    #[must_use]
+    pub fn pattern(mut self, regex: impl AsRef<str>) -> Self {
+        self.rules.pattern = Some(Pattern::new(regex.as_ref()));
+        self
+    }
+}
+
+impl IntegerSchema {
+    /// Smallest value.
+    #[must_use]
+    pub fn min(mut self, value: impl Into<i128>) -> Self {
+        self.rules.min = Some(value.into());
+        self
+    }
+
+    /// Largest value.
+    #[must_use]
+    pub fn max(mut self, value: impl Into<i128>) -> Self {
+        self.rules.max = Some(value.into());
+        self
+    }
+
+    /// Must be a multiple of `step`.
+    #[must_use]
+    pub fn multiple_of(mut self, step: u64) -> Self {
+        self.rules.multiple_of = Some(step);
+        self
+    }
+}
+
+impl NumberSchema {
+    /// Smallest value.
+    #[must_use]
+    pub fn min(mut self, value: impl Into<f64>) -> Self {
+        self.rules.min = Some(value.into());
+        self
+    }
+
+    /// Largest value.
+    #[must_use]
+    pub fn max(mut self, value: impl Into<f64>) -> Self {
+        self.rules.max = Some(value.into());
+        self
+    }
+
+    /// Must be larger than this.
+    #[must_use]
+    pub fn above(mut self, value: impl Into<f64>) -> Self {
+        self.rules.above = Some(value.into());
+        self
+    }
+
+    /// Must be smaller than this.
+    #[must_use]
+    pub fn below(mut self, value: impl Into<f64>) -> Self {
+        self.rules.below = Some(value.into());
+        self
+    }
+
+    /// Only whole numbers.
+    #[must_use]
+    pub fn integer(self) -> IntegerSchema {
+        let bound = |value: f64, round: fn(f64) -> f64| {
+            #[expect(clippy::cast_possible_truncation, reason = "saturates, and bounds are checked")]
+            let bound = round(value) as i128;
+            bound
+        };
+        let rules = IntegerRules {
+            min: self.rules.min.map(|value| bound(value, f64::ceil)),
+            max: self.rules.max.map(|value| bound(value, f64::floor)),
+            multiple_of: None,
+        };
+        Build {
+            rules,
+            nullable: self.nullable,
+            presence: self.presence,
+            aliases: self.aliases,
+            annotations: self.annotations,
+        }
+    }
+}
+
+impl ArraySchema {
+    /// At least this many elements.
+    #[must_use]
+    pub fn min_items(mut self, count: usize) -> Self {
+        self.rules.min_items = Some(count);
+        self
+    }
+
+    /// At most this many elements.
+    #[must_use]
+    pub fn max_items(mut self, count: usize) -> Self {
+        self.rules.max_items = Some(count);
+        self
+    }
+
+    /// No two elements may be equal.
+    #[must_use]
+    pub fn unique(mut self) -> Self {
+        self.rules.unique = true;
+        self
+    }
+}
+
+impl MapSchema {
+    /// At least this many members.
+    #[must_use]
+    pub fn min_entries(mut self, count: usize) -> Self {
+        self.rules.min_entries = Some(count);
+        self
+    }
+
+    /// At most this many members.
+    #[must_use]
+    pub fn max_entries(mut self, count: usize) -> Self {
+        self.rules.max_entries = Some(count);
+        self
+    }
+}
+
+impl ObjectSchema {
+    /// Adds a field. A name that is used twice is a fault when the tool is built.
+    #[must_use]
+    pub fn field(mut self, name: impl Into<String>, field: impl Into<Field>) -> Self {
+        match self.rules.fields.entry(name.into()) {
+            Entry::Vacant(entry) => {
+                entry.insert(field.into());
+            }
+            Entry::Occupied(entry) => self.rules.repeated.push(entry.key().clone()),
+        }
+        self
+    }
+
+    /// Adds every field of another object, as if they had been written here.
+    #[must_use]
+    pub fn fields_of(mut self, other: impl Into<Schema>) -> Self {
+        if let Shape::Object(rules) = other.into().shape {
+            for (name, field) in rules.fields {
+                self = self.field(name, field);
+            }
+        }
+        self
+    }
+
+    /// Keeps keys that are not fields instead of refusing them.
+    #[must_use]
+    pub fn allow_unknown(mut self) -> Self {
+        self.rules.unknown = Unknown::Allow;
+        self
+    }
+}
+
+impl UnionSchema {
+    /// Adds a variant: an object with these fields beside the tag.
+    #[must_use]
+    pub fn variant(mut self, name: impl Into<String>, fields: ObjectSchema) -> Self {
+        let name = name.into();
+        let mut rules = ObjectRules { unknown: fields.rules.unknown, ..ObjectRules::default() };
+        rules.repeated.clone_from(&fields.rules.repeated);
+        let tag = Schema::new(Shape::Enum(vec![Value::String(name.clone())]));
+        rules.fields.insert(self.rules.tag.clone(), Field::required(tag));
+        for (key, field) in fields.rules.fields {
+            if rules.fields.contains_key(&key) {
+                rules.repeated.push(key);
+            } else {
+                rules.fields.insert(key, field);
+            }
+        }
+        let mut schema = Schema::new(Shape::Object(rules));
+        schema.annotations = fields.annotations;
+        match self.rules.variants.entry(name) {
+            Entry::Vacant(entry) => {
+                entry.insert(schema);
+            }
+            Entry::Occupied(entry) => self.rules.repeated.push(entry.key().clone()),
+        }
+        self
+    }
+}
+
+macro_rules! into_shape {
+    ($($rules:ident => $shape:expr),* $(,)?) => {$(
+        impl From<Build<$rules>> for Schema {
+            fn from(build: Build<$rules>) -> Self {
+                let shape: fn($rules) -> Shape = $shape;
+                Self {
+                    shape: shape(build.rules),
+                    nullable: build.nullable,
+                    annotations: build.annotations,
+                }
+            }
+        }
+
+        impl From<Build<$rules>> for Field {
+            fn from(mut build: Build<$rules>) -> Self {
+                let presence = build.presence;
+                let aliases = std::mem::take(&mut build.aliases);
+                Self { schema: build.into(), presence, aliases }
+            }
+        }
+    )*};
+}
+
+into_shape! {
+    AnyRules => |_| Shape::Any,
+    BooleanRules => |_| Shape::Boolean,
+    StringRules => Shape::String,
+    IntegerRules => Shape::Integer,
+    NumberRules => Shape::Number,
+    EnumRules => |rules| Shape::Enum(rules.0),
+    ArrayRules => Shape::Array,
+    TupleRules => |rules| Shape::Tuple(rules.0),
+    ObjectRules => Shape::Object,
+    MapRules => Shape::Map,
+    UnionRules => Shape::Union,
+}
+
+/// A schema that stands as a field without saying so is optional.
+impl From<Schema> for Field {
+    fn from(schema: Schema) -> Self {
+        Self::optional(schema)
+    }
+}

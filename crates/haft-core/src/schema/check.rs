@@ -1,0 +1,606 @@
+//! The one pass that decides: walks arguments beside their schema, collects every problem, and
+//! notes what coercion has to change. On valid arguments it allocates nothing.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::coerce::{Mark, Patch};
+use super::problem::{Change, ChangeKind, Problem, Rule, excerpt};
+use super::{
+    ArrayRules, Definitions, Field, IntegerRules, MapRules, NumberRules, ObjectRules, Schema,
+    Shape, StringRules, UnionRules, Unknown,
+};
+use crate::json::{Kind, Number, View};
+
+/// Place of a value, as a list that lives on the stack. It becomes text only for a report.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'p> {
+    parent: Option<&'p Place<'p>>,
+    step: Step<'p>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'p> {
+    Root,
+    Key(&'p str),
+    Index(usize),
+}
+
+/// Whether near misses are mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Coerce,
+    Strict,
+}
+
+/// State of one pass over one document.
+#[derive(Debug)]
+pub(super) struct Checker<'s> {
+    pub(super) definitions: &'s Definitions,
+    pub(super) mode: Mode,
+    pub(super) problems: Vec<Problem>,
+    pub(super) changes: Vec<Change>,
+    /// What has to change, by index of the value in the document that is being walked.
+    pub(super) patches: Vec<(usize, Patch)>,
+    /// How many strings-inside-strings deep the walk is.
+    pub(super) nested: u32,
+}
+
+/// What became of a field's value.
+enum Verdict {
+    Fine,
+    Refused,
+    /// Taken as absent.
+    Dropped,
+}
+
+impl<'s> Checker<'s> {
+    pub(super) fn new(definitions: &'s Definitions, mode: Mode) -> Self {
+        Self {
+            definitions,
+            mode,
+            problems: Vec::new(),
+            changes: Vec::new(),
+            patches: Vec::new(),
+            nested: 0,
+        }
+    }
+
+    /// True when the value is accepted, as it is or with the patches that were noted.
+    pub(super) fn check(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>) -> bool {
+        if view.is_null() && schema.nullable {
+            return true;
+        }
+        match &schema.shape {
+            Shape::Any => true,
+            Shape::Boolean => {
+                view.as_bool().is_some() || self.mismatch(schema, view, place, Rule::Type)
+            }
+            Shape::String(rules) => self.string(schema, rules, view, place),
+            Shape::Integer(rules) => self.integer(schema, rules, view, place),
+            Shape::Number(rules) => self.number(schema, rules, view, place),
+            Shape::Enum(values) => {
+                values.iter().any(|value| same_scalar(view, value))
+                    || self.mismatch(schema, view, place, Rule::Enum)
+            }
+            Shape::Array(rules) => self.array(schema, rules, view, place),
+            Shape::Tuple(places) => self.tuple(schema, places, view, place),
+            Shape::Object(rules) => self.object(schema, rules, view, place),
+            Shape::Map(rules) => self.map(schema, rules, view, place),
+            Shape::Union(rules) => self.union(schema, rules, view, place),
+            Shape::Ref(name) => match self.definitions.get(name) {
+                Some(target) => self.check(target, view, place),
+                // Construction refuses dangling references.
+                None => self.refuse(schema, view, place, Rule::Type),
+            },
+        }
+    }
+
+    fn string(
+        &mut self,
+        schema: &Schema,
+        rules: &StringRules,
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        let Some(text) = view.as_str() else {
+            return self.mismatch(schema, view, place, Rule::Type);
+        };
+        if rules.min_length.is_some() || rules.max_length.is_some() {
+            let length = text.chars().count();
+            if !within(length, rules.min_length, rules.max_length) {
+                return self.refuse(schema, view, place, Rule::Length);
+            }
+        }
+        match &rules.pattern {
+            Some(pattern) if !pattern.is_match(text) => {
+                self.refuse(schema, view, place, Rule::Pattern)
+            }
+            _ => true,
+        }
+    }
+
+    fn integer(
+        &mut self,
+        schema: &Schema,
+        rules: &IntegerRules,
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        let value = match view.as_number() {
+            Some(number) if number.is_integer() => whole(number),
+            _ => return self.mismatch(schema, view, place, Rule::Type),
+        };
+        let in_range = rules.min.is_none_or(|min| value >= min)
+            && rules.max.is_none_or(|max| value <= max)
+            && rules.multiple_of.is_none_or(|step| step != 0 && value % i128::from(step) == 0);
+        in_range || self.refuse(schema, view, place, Rule::Range)
+    }
+
+    fn number(
+        &mut self,
+        schema: &Schema,
+        rules: &NumberRules,
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        let Some(value) = view.as_number() else {
+            return self.mismatch(schema, view, place, Rule::Type);
+        };
+        let in_range = rules.min.is_none_or(|min| compare(value, min).is_ge())
+            && rules.max.is_none_or(|max| compare(value, max).is_le())
+            && rules.above.is_none_or(|bound| compare(value, bound).is_gt())
+            && rules.below.is_none_or(|bound| compare(value, bound).is_lt());
+        in_range || self.refuse(schema, view, place, Rule::Range)
+    }
+
+    fn array(
+        &mut self,
+        schema: &Schema,
+        rules: &ArrayRules,
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        if view.kind() != Kind::Array {
+            return self.mismatch(schema, view, place, Rule::Type);
+        }
+        let mut fine = true;
+        for (at, element) in view.elements().enumerate() {
+            fine &= self.check(&rules.items, element, &place.index(at));
+        }
+        if !within(view.len(), rules.min_items, rules.max_items) {
+            fine = self.refuse(schema, view, place, Rule::Length);
+        }
+        if rules.unique && has_repeats(view) {
+            fine = self.refuse(schema, view, place, Rule::Unique);
+        }
+        fine
+    }
+
+    fn tuple(
+        &mut self,
+        schema: &Schema,
+        places: &[Schema],
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        if view.kind() != Kind::Array {
+            return self.mismatch(schema, view, place, Rule::Type);
+        }
+        if view.len() != places.len() {
+            return self.refuse(schema, view, place, Rule::Length);
+        }
+        let mut fine = true;
+        for (at, (element, schema)) in view.elements().zip(places).enumerate() {
+            fine &= self.check(schema, element, &place.index(at));
+        }
+        fine
+    }
+
+    fn map(
+        &mut self,
+        schema: &Schema,
+        rules: &MapRules,
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        if view.kind() != Kind::Object {
+            return self.mismatch(schema, view, place, Rule::Type);
+        }
+        let mut fine = true;
+        for (key, value) in view.members() {
+            fine &= self.check(&rules.values, value, &place.key(key));
+        }
+        if !within(view.len(), rules.min_entries, rules.max_entries) {
+            fine = self.refuse(schema, view, place, Rule::Length);
+        }
+        fine
+    }
+
+    fn union(
+        &mut self,
+        schema: &Schema,
+        rules: &UnionRules,
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        if view.kind() != Kind::Object {
+            return self.mismatch(schema, view, place, Rule::Type);
+        }
+        let Some(tag) = view.get(&rules.tag) else {
+            return self.missing(&rules.tag, schema, place);
+        };
+        let name = tag.as_str().unwrap_or_default();
+        let variant = rules.variants.get(name).or_else(|| {
+            let close = |(key, _): &(&String, &Schema)| key.eq_ignore_ascii_case(name.trim());
+            let mut found = rules.variants.iter().filter(close);
+            let first = found.next().filter(|_| self.mode == Mode::Coerce)?;
+            found.next().is_none().then_some(first.1)
+        });
+        match variant {
+            Some(variant) => self.check(variant, view, place),
+            None => self.refuse(schema, tag, &place.key(&rules.tag), Rule::Enum),
+        }
+    }
+
+    fn object(
+        &mut self,
+        schema: &Schema,
+        rules: &ObjectRules,
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        if view.kind() != Kind::Object {
+            return self.mismatch(schema, view, place, Rule::Type);
+        }
+        let mut fine = true;
+        let mut seen = Seen::new(rules.fields.len());
+        // Models mostly send fields in the order of the schema: try the next one first.
+        let mut next = 0;
+        for (key, value) in view.members() {
+            let expected = rules.fields.get_index(next).filter(|(name, _)| name.as_str() == key);
+            let found = match expected {
+                Some((_, field)) => Some((next, field)),
+                None => rules.fields.get_full(key).map(|(at, _, field)| (at, field)),
+            };
+            match found {
+                Some((at, field)) => {
+                    next = at + 1;
+                    match self.field(key, field, value, place) {
+                        Verdict::Fine => seen.insert(at),
+                        Verdict::Dropped => {}
+                        Verdict::Refused => {
+                            fine = false;
+                            seen.insert(at);
+                        }
+                    }
+                }
+                None => match self.alias(key, rules, view, value, place) {
+                    Some((at, verdict)) => {
+                        seen.insert(at);
+                        fine &= matches!(verdict, Verdict::Fine);
+                    }
+                    None => fine &= self.unknown(key, rules, value, place),
+                },
+            }
+        }
+        if seen.count < rules.fields.len() {
+            fine &= self.absent(rules, &seen, view, place);
+        }
+        fine
+    }
+
+    fn field(
+        &mut self,
+        key: &str,
+        field: &Field,
+        value: View<'_>,
+        place: &Place<'_>,
+    ) -> Verdict {
+        let mark = self.mark();
+        let place = place.key(key);
+        if self.check(&field.schema, value, &place) {
+            return Verdict::Fine;
+        }
+        if self.mode == Mode::Strict || field.is_required() || !means_absent(value) {
+            return Verdict::Refused;
+        }
+        self.rollback(&mark);
+        self.patch(value, Patch::Drop, ChangeKind::Dropped, &place);
+        Verdict::Dropped
+    }
+
+    /// A key that is another name of a field which is not there under its own name.
+    fn alias(
+        &mut self,
+        key: &str,
+        rules: &ObjectRules,
+        object: View<'_>,
+        value: View<'_>,
+        place: &Place<'_>,
+    ) -> Option<(usize, Verdict)> {
+        if self.mode == Mode::Strict {
+            return None;
+        }
+        let at = rules.fields.values().position(|it| it.aliases.iter().any(|name| name == key))?;
+        let (name, field) = rules.fields.get_index(at)?;
+        let twice = object.members().filter(|(other, _)| {
+            *other == name || field.aliases.iter().any(|alias| alias == other)
+        });
+        if twice.count() > 1 {
+            return None;
+        }
+        self.patch(value, Patch::Rename(name.clone()), ChangeKind::Renamed(name.clone()), &place.key(key));
+        let fine = self.check(&field.schema, value, &place.key(key));
+        Some((at, if fine { Verdict::Fine } else { Verdict::Refused }))
+    }
+
+    fn unknown(
+        &mut self,
+        key: &str,
+        rules: &ObjectRules,
+        value: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        if rules.unknown == Unknown::Allow {
+            return true;
+        }
+        let names: Vec<_> = rules.fields.keys().map(|name| format!("`{name}`")).collect();
+        let expected = match nearest(key, rules.fields.keys()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None if names.is_empty() => "there are no fields here".to_owned(),
+            None => format!("the fields are {}", names.join(", ")),
+        };
+        let _ = value;
+        let found = "this field does not exist".to_owned();
+        let pointer = place.key(key).pointer();
+        self.problems.push(Problem::of(Rule::Unknown, pointer, expected, found));
+        false
+    }
+
+    /// Fields that are not there: required ones are problems, others get their default.
+    fn absent(
+        &mut self,
+        rules: &ObjectRules,
+        seen: &Seen,
+        view: View<'_>,
+        place: &Place<'_>,
+    ) -> bool {
+        let mut fine = true;
+        for (at, (name, field)) in rules.fields.iter().enumerate() {
+            if seen.contains(at) {
+                continue;
+            }
+            if let Some(default) = &field.schema.annotations.default {
+                let patch = Patch::Append(name.clone(), default.clone());
+                self.patch(view, patch, ChangeKind::Default, &place.key(name));
+            } else if field.is_required() {
+                fine = self.missing(name, &field.schema, place);
+            }
+        }
+        fine
+    }
+
+    fn missing(&mut self, name: &str, schema: &Schema, place: &Place<'_>) -> bool {
+        let mut problem = Problem::of(
+            Rule::Missing,
+            place.key(name).pointer(),
+            schema.expectation(self.definitions),
+            String::new(),
+        );
+        problem.example = schema.sample(self.definitions);
+        self.problems.push(problem);
+        false
+    }
+
+    /// A value of the wrong kind: mends it if there is one reading, refuses it otherwise.
+    fn mismatch(
+        &mut self,
+        schema: &Schema,
+        view: View<'_>,
+        place: &Place<'_>,
+        rule: Rule,
+    ) -> bool {
+        (self.mode == Mode::Coerce && self.coerce(schema, view, place))
+            || self.refuse(schema, view, place, rule)
+    }
+
+    /// Notes a problem; always false, for use as a tail expression.
+    pub(super) fn refuse(
+        &mut self,
+        schema: &Schema,
+        view: View<'_>,
+        place: &Place<'_>,
+        rule: Rule,
+    ) -> bool {
+        let found = match rule {
+            Rule::Unique => "a list with repeats".to_owned(),
+            _ => describe_value(view),
+        };
+        let expected = schema.expectation(self.definitions);
+        let mut problem = Problem::of(rule, place.pointer(), expected, found);
+        problem.example = schema.sample(self.definitions);
+        self.problems.push(problem);
+        false
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            problems: self.problems.len(),
+            changes: self.changes.len(),
+            patches: self.patches.len(),
+        }
+    }
+
+    pub(super) fn rollback(&mut self, mark: &Mark) {
+        self.problems.truncate(mark.problems);
+        self.changes.truncate(mark.changes);
+        self.patches.truncate(mark.patches);
+    }
+}
+
+impl<'p> Place<'p> {
+    pub(super) const ROOT: Place<'static> = Place { parent: None, step: Step::Root };
+
+    pub(super) fn key(&'p self, key: &'p str) -> Self {
+        Self { parent: Some(self), step: Step::Key(key) }
+    }
+
+    pub(super) fn index(&'p self, index: usize) -> Self {
+        Self { parent: Some(self), step: Step::Index(index) }
+    }
+
+    /// The JSON pointer of this place.
+    pub(super) fn pointer(&self) -> String {
+        let mut text = self.parent.map(Self::pointer).unwrap_or_default();
+        match self.step {
+            Step::Root => {}
+            Step::Key(key) => {
+                text.push('/');
+                text.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            }
+            Step::Index(index) => {
+                text.push('/');
+                text.push_str(itoa::Buffer::new().format(index));
+            }
+        }
+        text
+    }
+}
+
+/// Which fields have been seen; a machine word for all but very wide objects.
+struct Seen {
+    word: u64,
+    wide: Vec<bool>,
+    count: usize,
+}
+
+impl Seen {
+    fn new(fields: usize) -> Self {
+        let wide = if fields > 64 { vec![false; fields] } else { Vec::new() };
+        Self { word: 0, wide, count: 0 }
+    }
+
+    fn insert(&mut self, at: usize) {
+        if self.contains(at) {
+            return;
+        }
+        self.count += 1;
+        match self.wide.get_mut(at) {
+            Some(slot) => *slot = true,
+            None => self.word |= 1 << (at & 63),
+        }
+    }
+
+    fn contains(&self, at: usize) -> bool {
+        match self.wide.get(at) {
+            Some(slot) => *slot,
+            None => self.word & (1 << (at & 63)) != 0,
+        }
+    }
+}
+
+fn within(count: usize, min: Option<usize>, max: Option<usize>) -> bool {
+    min.is_none_or(|min| count >= min) && max.is_none_or(|max| count <= max)
+}
+
+/// An integer-valued number in 128 bits; values beyond that saturate, as no bound lies there.
+#[expect(clippy::cast_possible_truncation, reason = "saturating is what is wanted")]
+pub(super) fn whole(number: Number) -> i128 {
+    match number {
+        Number::Int(value) => i128::from(value),
+        Number::Uint(value) => i128::from(value),
+        Number::Float(value) => value as i128,
+    }
+}
+
+/// Compares a number with a finite bound, exactly: a large integer is not rounded to a double.
+fn compare(number: Number, bound: f64) -> Ordering {
+    let exact = |value: i128| {
+        #[expect(clippy::cast_possible_truncation, reason = "saturating keeps the order")]
+        let floor = bound.floor() as i128;
+        value.cmp(&floor).then(if bound.fract() == 0.0 { Ordering::Equal } else { Ordering::Less })
+    };
+    match number {
+        Number::Float(value) => value.partial_cmp(&bound).unwrap_or(Ordering::Equal),
+        integer => exact(whole(integer)),
+    }
+}
+
+/// Whether a value equals a scalar of an enumeration.
+pub(super) fn same_scalar(view: View<'_>, value: &Value) -> bool {
+    match value {
+        Value::Null => view.is_null(),
+        Value::Bool(value) => view.as_bool() == Some(*value),
+        Value::String(value) => view.as_str() == Some(value),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(value), _) => view.as_i64() == Some(value),
+            (None, Some(value)) => view.as_u64() == Some(value),
+            (None, None) => view.as_f64().is_some_and(|it| Some(it) == number.as_f64()),
+        },
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+fn has_repeats(list: View<'_>) -> bool {
+    // Canonical texts are equal exactly when the values are; sorting keeps long lists fast.
+    if list.len() < 2 {
+        return false;
+    }
+    let mut texts: Vec<_> = list.elements().map(crate::json::canonical_text).collect();
+    texts.sort_unstable();
+    texts.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
+}
+
+/// Values that models send when they mean "not given".
+fn means_absent(value: View<'_>) -> bool {
+    value.is_null()
+        || value.as_str().map(str::trim).is_some_and(|text| {
+            text.is_empty() || text.eq_ignore_ascii_case("null") || text.eq_ignore_ascii_case("none")
+        })
+}
+
+/// A value in a message: its kind, and its text if it is short.
+fn describe_value(view: View<'_>) -> String {
+    match view.kind() {
+        Kind::Null => "null".to_owned(),
+        Kind::Object => "an object".to_owned(),
+        Kind::Array => format!("a list of {}", view.len()),
+        Kind::String => format!("the string {}", excerpt(&view.to_string())),
+        Kind::Boolean | Kind::Number => excerpt(&view.to_string()),
+    }
+}
+
+/// The name that differs from `key` least, if it is close enough to be a slip.
+pub(crate) fn nearest<'n>(
+    key: &str,
+    names: impl Iterator<Item = &'n String>,
+) -> Option<&'n String> {
+    let key: String = key.chars().take(64).collect();
+    names
+        .map(|name| (distance(&key.to_lowercase(), &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Edit distance; names are short.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (y, cell) in b.iter().zip(row.iter_mut().skip(1)) {
+            let replace = diagonal + usize::from(x != *y);
+            diagonal = *cell;
+            left = replace.min(diagonal + 1).min(left + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}

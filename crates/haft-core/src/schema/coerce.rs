@@ -1,0 +1,268 @@
+//! Mending near misses: what models send, guided by what the schema asks for.
+//!
+//! Every rule here is lossless and has one reading. A value is only touched after it was found to
+//! break the schema, and what comes out must itself be accepted; otherwise the value is refused as it
+//! came.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::check::{Checker, Place, same_scalar};
+use super::problem::{Change, ChangeKind};
+use super::{Schema, Shape};
+use crate::json::{Document, Kind, View, Writer};
+
+/// JSON inside a string inside a string …: deeper than this it is no slip.
+const MAX_NESTED: u32 = 3;
+
+/// One change to a document, noted under the index of the value it concerns.
+#[derive(Clone, Debug)]
+pub(super) enum Patch {
+    /// The value becomes this one.
+    Replace(Document),
+    /// The value and its key go.
+    Drop,
+    /// The value's key becomes this one.
+    Rename(String),
+    /// The object gets one more member.
+    Append(String, Value),
+}
+
+/// A point to come back to when an attempt fails.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    pub(super) problems: usize,
+    pub(super) changes: usize,
+    pub(super) patches: usize,
+}
+
+impl Checker<'_> {
+    /// Tries to mend a value of the wrong kind. True when a patch was noted.
+    pub(super) fn coerce(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>) -> bool {
+        let text = view.as_str().map(str::trim);
+        if let Some(text) = text
+            && schema.nullable
+            && text.eq_ignore_ascii_case("null")
+        {
+            self.patch(view, Patch::Replace(scalar(&Value::Null)), ChangeKind::Null, place);
+            return true;
+        }
+        match (&schema.shape, text) {
+            (Shape::Boolean, Some(text)) => {
+                let value = match () {
+                    () if text.eq_ignore_ascii_case("true") => true,
+                    () if text.eq_ignore_ascii_case("false") => false,
+                    () => return false,
+                };
+                let value = scalar(&Value::Bool(value));
+                self.patch(view, Patch::Replace(value), ChangeKind::Boolean, place);
+                true
+            }
+            (Shape::Integer(_) | Shape::Number(_), Some(text)) => {
+                self.parsed(schema, view, place, text, Kind::Number)
+            }
+            (Shape::Enum(values), Some(text)) => self.listed(values, view, place, text),
+            (Shape::Array(_) | Shape::Tuple(_), Some(text))
+                if text.starts_with('[') && self.parsed(schema, view, place, text, Kind::Array) =>
+            {
+                true
+            }
+            (Shape::Array(_), _) if !view.is_null() => {
+                let mut list = Writer::new();
+                list.array(|out| {
+                    out.view(view);
+                });
+                self.candidate(schema, view, place, &list.finish(), ChangeKind::Wrapped)
+            }
+            (Shape::Object(_) | Shape::Map(_) | Shape::Union(_), Some(text)) => {
+                self.parsed(schema, view, place, text, Kind::Object)
+            }
+            _ => false,
+        }
+    }
+
+    /// A string that holds the text of a value of the wanted kind.
+    fn parsed(
+        &mut self,
+        schema: &Schema,
+        view: View<'_>,
+        place: &Place<'_>,
+        text: &str,
+        kind: Kind,
+    ) -> bool {
+        if self.nested >= MAX_NESTED {
+            return false;
+        }
+        let parsed = match kind {
+            Kind::Number => Document::parse(text).ok(),
+            _ => Document::parse_lenient(text).ok().map(|(doc, _)| doc),
+        };
+        let Some(doc) = parsed.filter(|doc| doc.root().kind() == kind) else { return false };
+        if doc.duplicate_key().is_some() {
+            return false;
+        }
+        let change = if kind == Kind::Number { ChangeKind::Number } else { ChangeKind::Json };
+        self.candidate(schema, view, place, &doc, change)
+    }
+
+    /// A string that differs from one allowed value only by case or by being spelled as a string.
+    fn listed(
+        &mut self,
+        values: &[Value],
+        view: View<'_>,
+        place: &Place<'_>,
+        text: &str,
+    ) -> bool {
+        let mut close = values.iter().filter(|value| match value {
+            Value::String(name) => name.to_lowercase() == text.to_lowercase(),
+            _ => Document::parse(text).is_ok_and(|doc| same_scalar(doc.root(), value)),
+        });
+        let (Some(value), None) = (close.next(), close.next()) else { return false };
+        let change = match value {
+            Value::Number(_) => ChangeKind::Number,
+            Value::Bool(_) => ChangeKind::Boolean,
+            Value::Null => ChangeKind::Null,
+            _ => ChangeKind::Case,
+        };
+        self.patch(view, Patch::Replace(scalar(value)), change, place);
+        true
+    }
+
+    /// Checks a replacement like any other value; it may itself need mending.
+    fn candidate(
+        &mut self,
+        schema: &Schema,
+        view: View<'_>,
+        place: &Place<'_>,
+        doc: &Document,
+        change: ChangeKind,
+    ) -> bool {
+        let mark = self.mark();
+        self.changes.push(Change { pointer: place.pointer(), kind: change });
+        let outer = std::mem::take(&mut self.patches);
+        self.nested += 1;
+        let fine = self.check(schema, doc.root(), place);
+        self.nested -= 1;
+        let inner = std::mem::replace(&mut self.patches, outer);
+        if fine {
+            self.patches.push((view.index(), Patch::Replace(patched(doc, inner))));
+        } else {
+            self.rollback(&mark);
+        }
+        fine
+    }
+
+    pub(super) fn patch(
+        &mut self,
+        view: View<'_>,
+        patch: Patch,
+        change: ChangeKind,
+        place: &Place<'_>,
+    ) {
+        self.changes.push(Change { pointer: place.pointer(), kind: change });
+        self.patches.push((view.index(), patch));
+    }
+}
+
+fn scalar(value: &Value) -> Document {
+    let mut out = Writer::new();
+    out.value(value);
+    out.finish()
+}
+
+/// The document with all patches applied.
+pub(super) fn patched(doc: &Document, mut patches: Vec<(usize, Patch)>) -> Document {
+    if patches.is_empty() {
+        return doc.clone();
+    }
+    patches.sort_by_key(|(at, _)| *at);
+    let mut out = Writer::new();
+    copy(doc.root(), &patches, &mut out);
+    out.finish()
+}
+
+fn copy(view: View<'_>, patches: &[(usize, Patch)], out: &mut Writer) {
+    let own = patches_at(patches, view.index());
+    if let Some(doc) = own.iter().find_map(|(_, patch)| match patch {
+        Patch::Replace(doc) => Some(doc),
+        _ => None,
+    }) {
+        out.view(doc.root());
+        return;
+    }
+    match view.kind() {
+        Kind::Array => {
+            out.array(|out| {
+                for element in view.elements() {
+                    copy(element, patches, out);
+                }
+            });
+        }
+        Kind::Object => {
+            out.object(|out| {
+                for (key, value) in view.members() {
+                    let mut key = key;
+                    let mut dropped = false;
+                    for (_, patch) in patches_at(patches, value.index()) {
+                        match patch {
+                            Patch::Rename(name) => key = name,
+                            Patch::Drop => dropped = true,
+                            Patch::Replace(_) | Patch::Append(..) => {}
+                        }
+                    }
+                    if !dropped {
+                        out.key(key);
+                        copy(value, patches, out);
+                    }
+                }
+                for (_, patch) in own {
+                    if let Patch::Append(key, value) = patch {
+                        out.key(key).value(value);
+                    }
+                }
+            });
+        }
+        _ => {
+            out.view(view);
+        }
+    }
+}
+
+fn patches_at(patches: &[(usize, Patch)], index: usize) -> &[(usize, Patch)] {
+    let from = patches.partition_point(|(at, _)| *at < index);
+    let to = patches.partition_point(|(at, _)| *at <= index);
+    patches.get(from..to).unwrap_or_default()
+}
+
+/// Keys under which models wrap the arguments.
+const WRAPPERS: [&str; 9] = [
+    "arguments", "args", "parameters", "params", "input", "inputs", "kwargs", "tool_input",
+    "properties",
+];
+
+/// Arguments that stand inside a wrapper object: `{"arguments": {…}}`, or with the tool's own name
+/// beside them. Returns the wrapper's key and what it holds.
+pub(super) fn unwrapped<'a>(root: View<'a>, tool: &str) -> Option<(&'a str, View<'a>)> {
+    let mut inner = None;
+    for (key, value) in root.members() {
+        let names_tool = matches!(key, "name" | "tool" | "tool_name" | "function")
+            && value.as_str() == Some(tool);
+        if WRAPPERS.contains(&key) && inner.is_none() {
+            inner = Some((key, value));
+        } else if !names_tool {
+            return None;
+        }
+    }
+    inner.filter(|(_, value)| matches!(value.kind(), Kind::Object | Kind::String))
+}
+
+/// A JSON pointer below another one.
+pub(super) fn below(prefix: &str, pointer: &mut String) {
+    if !prefix.is_empty() {
+        let mut text = String::with_capacity(prefix.len() + pointer.len() + 1);
+        // Writing to a string cannot fail.
+        let _ = write!(text, "/{prefix}{pointer}");
+        *pointer = text;
+    }
+}

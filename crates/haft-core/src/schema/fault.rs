@@ -1,0 +1,214 @@
+//! What is wrong with a schema itself, found when a tool is built.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::check::{Checker, Mode, Place};
+use super::{Definitions, Field, ObjectRules, Schema, Shape};
+use crate::json::Writer;
+
+/// Something wrong with a definition, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fault {
+    /// Where in the definition: `input.units`, `name`.
+    pub at: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Fault {
+    /// A fault of one part of a definition.
+    #[must_use]
+    pub fn new(at: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { at: at.into(), what: what.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.at, self.what)
+    }
+}
+
+/// Schemas nested deeper than this are refused; arguments could not be either.
+const MAX_DEPTH: usize = crate::json::MAX_DEPTH / 2;
+
+/// Every fault of a schema and its definitions.
+pub(super) fn faults(root: &Schema, definitions: &Definitions) -> Vec<Fault> {
+    let mut finder = Finder { definitions, faults: Vec::new(), depth: 0 };
+    if !matches!(root.shape, Shape::Object(_)) || root.nullable {
+        finder.add("input", "the input schema of a tool must be an object");
+    }
+    finder.visit(root, "input");
+    for (name, schema) in definitions {
+        let at = format!("input.$defs.{name}");
+        if matches!(schema.shape, Shape::Ref(_)) {
+            finder.add(&at, "a definition must not be a bare reference");
+        } else {
+            finder.visit(schema, &at);
+        }
+    }
+    finder.faults
+}
+
+struct Finder<'s> {
+    definitions: &'s Definitions,
+    faults: Vec<Fault>,
+    depth: usize,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, at: &str, what: impl Into<String>) {
+        self.faults.push(Fault::new(at, what));
+    }
+
+    fn visit(&mut self, schema: &Schema, at: &str) {
+        if self.depth >= MAX_DEPTH {
+            return self.add(at, format!("schemas nest at most {MAX_DEPTH} levels deep"));
+        }
+        self.depth += 1;
+        self.shape(schema, at);
+        self.depth -= 1;
+    }
+
+    fn shape(&mut self, schema: &Schema, at: &str) {
+        let before = self.faults.len();
+        match &schema.shape {
+            Shape::Any | Shape::Boolean => {}
+            Shape::String(rules) => {
+                self.order(rules.min_length, rules.max_length, at);
+                if let Some(fault) = rules.pattern.as_ref().and_then(|it| it.fault()) {
+                    let text = rules.pattern.as_ref().map(super::Pattern::as_str).unwrap_or_default();
+                    self.add(at, format!("the pattern `{text}` cannot be used: {fault}"));
+                }
+            }
+            Shape::Integer(rules) => {
+                self.order(rules.min, rules.max, at);
+                let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
+                for bound in [rules.min, rules.max].into_iter().flatten() {
+                    if !range.contains(&bound) {
+                        self.add(at, format!("the bound {bound} does not fit 64 bits"));
+                    }
+                }
+                if rules.multiple_of == Some(0) {
+                    self.add(at, "nothing is a multiple of 0");
+                }
+            }
+            Shape::Number(rules) => {
+                self.order(rules.min, rules.max, at);
+                for bound in [rules.min, rules.max, rules.above, rules.below].into_iter().flatten() {
+                    if !bound.is_finite() {
+                        self.add(at, format!("the bound {bound} is not a finite number"));
+                    }
+                }
+            }
+            Shape::Enum(values) => self.choices(values, at),
+            Shape::Array(rules) => {
+                self.order(rules.min_items, rules.max_items, at);
+                self.visit(&rules.items, &format!("{at}[]"));
+            }
+            Shape::Tuple(places) => {
+                for (index, schema) in places.iter().enumerate() {
+                    self.visit(schema, &format!("{at}[{index}]"));
+                }
+            }
+            Shape::Object(rules) => self.object(rules, at),
+            Shape::Map(rules) => {
+                self.order(rules.min_entries, rules.max_entries, at);
+                self.visit(&rules.values, &format!("{at}.*"));
+            }
+            Shape::Union(rules) => {
+                if rules.variants.is_empty() {
+                    self.add(at, "a union needs at least one variant");
+                }
+                for name in &rules.repeated {
+                    self.add(at, format!("the variant `{name}` is declared twice"));
+                }
+                for (name, variant) in &rules.variants {
+                    self.visit(variant, &format!("{at}.{name}"));
+                }
+            }
+            Shape::Ref(name) => {
+                if !self.definitions.contains_key(name) {
+                    self.add(at, format!("there is no definition `{name}`"));
+                }
+            }
+        }
+        // Values are only worth checking against a schema that is sound itself.
+        if self.faults.len() == before {
+            self.values(schema, at);
+        }
+    }
+
+    fn object(&mut self, rules: &ObjectRules, at: &str) {
+        for name in &rules.repeated {
+            self.add(at, format!("the field `{name}` is declared twice"));
+        }
+        for (name, field) in &rules.fields {
+            let place = format!("{at}.{name}");
+            for alias in &field.aliases {
+                if rules.fields.contains_key(alias) {
+                    self.add(&place, format!("the alias `{alias}` is also a field"));
+                }
+            }
+            if field.is_required() && field.schema.annotations.default.is_some() {
+                self.add(&place, "a required field cannot have a default");
+            }
+            self.visit(&field.schema, &place);
+        }
+        self.shared_aliases(rules, at);
+    }
+
+    fn shared_aliases(&mut self, rules: &ObjectRules, at: &str) {
+        let mut names: Vec<&String> = rules.fields.values().flat_map(|it: &Field| &it.aliases).collect();
+        names.sort_unstable();
+        for pair in names.windows(2) {
+            if let [a, b] = pair
+                && a == b
+            {
+                self.add(at, format!("the alias `{a}` is used twice"));
+            }
+        }
+    }
+
+    fn choices(&mut self, values: &[Value], at: &str) {
+        if values.is_empty() {
+            self.add(at, "an enumeration needs at least one value");
+        }
+        for (index, value) in values.iter().enumerate() {
+            if value.is_array() || value.is_object() {
+                self.add(at, format!("{value} is not a scalar"));
+            }
+            if values.iter().take(index).any(|earlier| earlier == value) {
+                self.add(at, format!("{value} is listed twice"));
+            }
+        }
+    }
+
+    /// The default and the examples must be accepted: the model is shown them.
+    fn values(&mut self, schema: &Schema, at: &str) {
+        let annotations = &schema.annotations;
+        let shown = annotations.default.iter().map(|value| ("default", value));
+        let shown = shown.chain(annotations.examples.iter().map(|value| ("example", value)));
+        for (word, value) in shown {
+            let mut doc = Writer::new();
+            doc.value(value);
+            let doc = doc.finish();
+            let mut checker = Checker::new(self.definitions, Mode::Strict);
+            if !checker.check(schema, doc.root(), &Place::ROOT) {
+                let why = checker.problems.first().map(ToString::to_string).unwrap_or_default();
+                self.add(at, format!("the {word} {value} is not accepted: {why}"));
+            }
+        }
+    }
+
+    fn order<N: PartialOrd + fmt::Display>(&mut self, min: Option<N>, max: Option<N>, at: &str) {
+        if let (Some(min), Some(max)) = (min, max)
+            && min > max
+        {
+            self.add(at, format!("the lower bound {min} is above the upper bound {max}"));
+        }
+    }
+}

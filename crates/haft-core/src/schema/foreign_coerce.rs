@@ -1,0 +1,114 @@
+//! Mending near misses for foreign schemas: the validator says where a value is wrong and what it
+//! should be; a mended value is only used if the validator then accepts the whole.
+
+use jsonschema::Validator;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::Value;
+
+use super::problem::{Change, ChangeKind};
+use crate::json::Document;
+
+/// A mended list can show further misses inside it.
+const MAX_ROUNDS: usize = 3;
+
+/// The mended value and what was changed, if the validator accepts the result.
+pub(super) fn mend(validator: &Validator, value: &Value) -> Option<(Value, Vec<Change>)> {
+    let mut value = match value {
+        Value::String(text) => parsed(text, Value::is_object)?,
+        other => other.clone(),
+    };
+    let mut changes = Vec::new();
+    if !value.is_object() {
+        return None;
+    }
+    for _ in 0..MAX_ROUNDS {
+        if validator.is_valid(&value) {
+            return Some((value, changes));
+        }
+        let fixes: Vec<_> = validator
+            .iter_errors(&value)
+            .take(64)
+            .filter_map(|error| {
+                let pointer = error.instance_path().as_str().to_owned();
+                let fix = propose(error.kind(), error.instance())?;
+                Some((pointer, fix))
+            })
+            .collect();
+        if fixes.is_empty() {
+            return None;
+        }
+        for (pointer, (kind, fix)) in fixes {
+            apply(&mut value, &pointer, fix)?;
+            changes.push(Change { pointer, kind });
+        }
+    }
+    validator.is_valid(&value).then_some((value, changes))
+}
+
+/// What to put in place of a value; nothing to remove it.
+type Fix = (ChangeKind, Option<Value>);
+
+fn propose(kind: &ValidationErrorKind, found: &Value) -> Option<Fix> {
+    match kind {
+        ValidationErrorKind::Type { kind: TypeKind::Single(wanted) } => {
+            retype(wanted.to_string().as_str(), found)
+        }
+        ValidationErrorKind::Enum { options } => {
+            let text = found.as_str()?.trim().to_lowercase();
+            let options = options.as_array()?;
+            let mut close = options
+                .iter()
+                .filter(|it| it.as_str().is_some_and(|it| it.to_lowercase() == text));
+            match (close.next(), close.next()) {
+                (Some(only), None) => Some((ChangeKind::Case, Some(only.clone()))),
+                _ if text.is_empty() => Some((ChangeKind::Dropped, None)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn retype(wanted: &str, found: &Value) -> Option<Fix> {
+    let text = found.as_str().map(str::trim);
+    match (wanted, text) {
+        (_, None) if found.is_null() => Some((ChangeKind::Dropped, None)),
+        ("integer" | "number", Some(text)) if !text.is_empty() => {
+            Some((ChangeKind::Number, Some(parsed(text, Value::is_number)?)))
+        }
+        ("boolean", Some(text)) if text.eq_ignore_ascii_case("true") => {
+            Some((ChangeKind::Boolean, Some(Value::Bool(true))))
+        }
+        ("boolean", Some(text)) if text.eq_ignore_ascii_case("false") => {
+            Some((ChangeKind::Boolean, Some(Value::Bool(false))))
+        }
+        ("object", Some(text)) if text.starts_with('{') => {
+            Some((ChangeKind::Json, Some(parsed(text, Value::is_object)?)))
+        }
+        ("array", Some(text)) if text.starts_with('[') => match parsed(text, Value::is_array) {
+            Some(list) => Some((ChangeKind::Json, Some(list))),
+            None => Some((ChangeKind::Wrapped, Some(Value::Array(vec![found.clone()])))),
+        },
+        ("array", _) => Some((ChangeKind::Wrapped, Some(Value::Array(vec![found.clone()])))),
+        (_, Some("")) => Some((ChangeKind::Dropped, None)),
+        _ => None,
+    }
+}
+
+fn parsed(text: &str, wanted: fn(&Value) -> bool) -> Option<Value> {
+    let (doc, _) = Document::parse_lenient(text).ok()?;
+    let value = doc.root().to_value();
+    (wanted(&value) && doc.duplicate_key().is_none()).then_some(value)
+}
+
+fn apply(value: &mut Value, pointer: &str, fix: Option<Value>) -> Option<()> {
+    match fix {
+        Some(fix) => *value.pointer_mut(pointer)? = fix,
+        None => {
+            let (parent, key) = pointer.rsplit_once('/')?;
+            let key = key.replace("~1", "/").replace("~0", "~");
+            value.pointer_mut(parent)?.as_object_mut()?.remove(&key)?;
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,256 @@
+//! The input schema of a tool: sound, sealed, and the only judge of its arguments.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::check::{Checker, Mode, Place};
+use super::coerce::{below, patched, unwrapped};
+use super::fault::{Fault, faults};
+use super::foreign::Foreign;
+use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
+use super::{Definitions, ForeignSchemaError, Schema, describe, wire};
+use crate::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
+use crate::json::{Document, Kind};
+
+/// A schema that was checked when it was made: an object at the root, sound constraints, a default and
+/// examples that it accepts itself.
+#[derive(Clone, Debug)]
+pub struct InputSchema {
+    judge: Judge,
+    /// The JSON Schema text, written once.
+    text: String,
+}
+
+#[derive(Clone, Debug)]
+enum Judge {
+    Native { root: Schema, definitions: Definitions },
+    Foreign(Foreign),
+}
+
+/// Arguments that a schema accepted, and what was changed to get there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Accepted {
+    /// The arguments the handler gets.
+    pub args: Args,
+    /// What coercion did, in document order. Empty when the arguments were right as they came.
+    pub changes: Vec<Change>,
+}
+
+/// What [`InputSchema::describe`] returns: a plain JSON tree.
+pub type SchemaDescription = Value;
+
+impl InputSchema {
+    /// Seals a schema.
+    ///
+    /// # Errors
+    ///
+    /// Every fault of the schema: a root that is no object, bounds that exclude everything, patterns
+    /// that do not compile, defaults and examples that the schema itself refuses.
+    pub fn new(root: impl Into<Schema>) -> Result<Self, Vec<Fault>> {
+        Self::with_definitions(root, Definitions::new())
+    }
+
+    /// Seals a schema that refers to definitions by name.
+    ///
+    /// # Errors
+    ///
+    /// As [`InputSchema::new`].
+    pub fn with_definitions(
+        root: impl Into<Schema>,
+        definitions: Definitions,
+    ) -> Result<Self, Vec<Fault>> {
+        let root = root.into();
+        let faults = faults(&root, &definitions);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let text = wire::json_schema(&root, &definitions).root().to_string();
+        Ok(Self { judge: Judge::Native { root, definitions }, text })
+    }
+
+    /// The schema of a type that derives `ToolArgs`.
+    ///
+    /// # Errors
+    ///
+    /// As [`InputSchema::new`]; the attributes of a type can contradict each other too.
+    pub fn of<T: ToolArgs>() -> Result<Self, Vec<Fault>> {
+        let mut definitions = ArgDefinitions::default();
+        let schema = T::schema(&mut definitions);
+        let (root, definitions) = definitions.finish(schema);
+        Self::with_definitions(root, definitions)
+    }
+
+    /// Takes a JSON Schema from elsewhere as it is. It is shown to the model unchanged and enforced by
+    /// the `jsonschema` crate.
+    ///
+    /// # Errors
+    ///
+    /// A root that is not an object schema, references that cannot be resolved here or that lead in
+    /// a circle, patterns that do not compile, a schema that breaks its own dialect.
+    pub fn from_json_schema(schema: Value) -> Result<Self, ForeignSchemaError> {
+        let foreign = Foreign::new(schema)?;
+        let text = foreign.text();
+        Ok(Self { judge: Judge::Foreign(foreign), text })
+    }
+
+    /// The JSON Schema as text: the same bytes every time.
+    #[must_use]
+    pub fn json_schema_text(&self) -> &str {
+        &self.text
+    }
+
+    /// The JSON Schema as a value.
+    #[must_use]
+    pub fn json_schema(&self) -> Value {
+        match &self.judge {
+            Judge::Native { root, definitions } => {
+                wire::json_schema(root, definitions).root().to_value()
+            }
+            Judge::Foreign(foreign) => foreign.schema().clone(),
+        }
+    }
+
+    /// The schema as a plain tree: `type`, `flags`, `rules`, `keys`, `allow`, `notes`, `examples`. A
+    /// schema from elsewhere is its own description.
+    #[must_use]
+    pub fn describe(&self) -> SchemaDescription {
+        match &self.judge {
+            Judge::Native { root, definitions } => {
+                describe::describe(root, definitions).root().to_value()
+            }
+            Judge::Foreign(foreign) => foreign.schema().clone(),
+        }
+    }
+
+    /// The typed tree and its definitions; nothing for a schema from elsewhere.
+    #[must_use]
+    pub fn tree(&self) -> Option<(&Schema, &Definitions)> {
+        match &self.judge {
+            Judge::Native { root, definitions } => Some((root, definitions)),
+            Judge::Foreign(_) => None,
+        }
+    }
+
+    /// Judges arguments: accepts them, as they are or mended, or lists every problem.
+    ///
+    /// `tool` is the tool's name; it only helps to recognise a wrapper object.
+    ///
+    /// # Errors
+    ///
+    /// Every problem with its JSON pointer.
+    pub fn accept(
+        &self,
+        tool: &str,
+        raw: &RawArgs,
+        strictness: Strictness,
+    ) -> Result<Accepted, Problems> {
+        let duplicate = raw.document().and_then(Document::duplicate_key);
+        self.accept_checked(tool, raw, strictness, duplicate)
+    }
+
+    /// [`InputSchema::accept`] for a caller who knows already whether a key occurs twice.
+    pub(crate) fn accept_checked(
+        &self,
+        tool: &str,
+        raw: &RawArgs,
+        strictness: Strictness,
+        duplicate: Option<String>,
+    ) -> Result<Accepted, Problems> {
+        if let Some(pointer) = duplicate {
+            return Err(repeated(pointer));
+        }
+        let mode = match strictness {
+            Strictness::Coerce => Mode::Coerce,
+            Strictness::Strict => Mode::Strict,
+        };
+        let (args, mut changes) = readable(raw, mode)?;
+        let mended = match &self.judge {
+            Judge::Native { root, definitions } => {
+                judge(root, definitions, tool, &args, mode, &mut changes)?
+            }
+            Judge::Foreign(foreign) => foreign.judge(tool, &args, mode, &mut changes)?,
+        };
+        let args = mended.map_or_else(|| args.into_owned(), Args::new);
+        Ok(Accepted { args, changes })
+    }
+}
+
+/// Text into a document: as it is, or repaired if that is allowed.
+fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), Problems> {
+    let (text, error) = match raw.parsed() {
+        Ok(args) if mode == Mode::Coerce && args.root().is_null() => {
+            let change = Change { pointer: String::new(), kind: ChangeKind::Absent };
+            return Ok((Cow::Owned(Args::empty()), vec![change]));
+        }
+        Ok(args) => return Ok((Cow::Borrowed(args), Vec::new())),
+        Err(unreadable) => unreadable,
+    };
+    let error = match mode {
+        Mode::Strict => error.clone(),
+        Mode::Coerce => match Document::parse_lenient(text) {
+            Ok((doc, repairs)) => {
+                if let Some(pointer) = doc.duplicate_key() {
+                    return Err(repeated(pointer));
+                }
+                let repaired = |repair| {
+                    Change { pointer: String::new(), kind: ChangeKind::Repaired(repair) }
+                };
+                return Ok((Cow::Owned(Args::new(doc)), repairs.into_iter().map(repaired).collect()));
+            }
+            Err(error) => error,
+        },
+    };
+    let expected = "the arguments as one complete JSON object".to_owned();
+    let found = format!("text that is not JSON: {error}: {}", excerpt(text));
+    Err(Problem::of(Rule::Syntax, String::new(), expected, found).into())
+}
+
+/// Judges a document by a native schema. `None` when it is accepted as it is.
+fn judge(
+    root: &Schema,
+    definitions: &Definitions,
+    tool: &str,
+    args: &Args,
+    mode: Mode,
+    changes: &mut Vec<Change>,
+) -> Result<Option<Document>, Problems> {
+    let mut checker = Checker::new(definitions, mode);
+    if checker.check(root, args.root(), &Place::ROOT) {
+        changes.append(&mut checker.changes);
+        if checker.patches.is_empty() {
+            return Ok(None);
+        }
+        return Ok(Some(patched(args.document(), checker.patches)));
+    }
+    if mode == Mode::Coerce
+        && let Some((key, inner)) = unwrapped(args.root(), tool)
+    {
+        let doc = inner.to_document();
+        let mut second = Checker::new(definitions, mode);
+        if second.check(root, doc.root(), &Place::ROOT) {
+            changes.push(Change {
+                pointer: String::new(),
+                kind: ChangeKind::Unwrapped(key.to_owned()),
+            });
+            for mut change in second.changes {
+                below(key, &mut change.pointer);
+                changes.push(change);
+            }
+            return Ok(Some(patched(&doc, second.patches)));
+        }
+    }
+    Err(Problems::new(checker.problems))
+}
+
+fn repeated(pointer: String) -> Problems {
+    let expected = "send each key once".to_owned();
+    let found = "this key is given twice".to_owned();
+    Problem::of(Rule::Duplicate, pointer, expected, found).into()
+}
+
+/// What a foreign judge and a native one both need: the outermost value must be an object.
+pub(super) fn is_object(args: &Args) -> bool {
+    args.root().kind() == Kind::Object
+}

@@ -1,0 +1,214 @@
+//! What was wrong with arguments, and what was mended, in words a model can act on.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::json::Repair;
+
+/// How many problems one refusal lists.
+const MAX_LISTED: usize = 24;
+
+/// Longest excerpt of a value in a message, in characters.
+const MAX_EXCERPT: usize = 80;
+
+/// One reason why arguments were refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Problem {
+    /// JSON pointer to the value; empty for the arguments as a whole.
+    pub pointer: String,
+    /// Which rule it broke.
+    pub rule: Rule,
+    /// What would have been accepted.
+    pub expected: String,
+    /// What came instead, shortened.
+    pub found: String,
+    /// A value that would be accepted here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
+}
+
+/// The rules that arguments can break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Rule {
+    /// The text is not JSON.
+    Syntax,
+    /// The value is of another type.
+    Type,
+    /// The value is not in the list of allowed ones.
+    Enum,
+    /// A number is out of range or no multiple of the step.
+    Range,
+    /// A string, list or map is too short or too long.
+    Length,
+    /// A string does not match the pattern.
+    Pattern,
+    /// Two elements are equal.
+    Unique,
+    /// A required field is absent.
+    Missing,
+    /// A key is not a field.
+    Unknown,
+    /// A key occurs twice.
+    Duplicate,
+    /// A foreign schema refused it.
+    Foreign,
+    /// A validator of the tool refused it.
+    External,
+}
+
+impl Problem {
+    /// A problem with the value at `pointer`, for validators outside the schema.
+    #[must_use]
+    pub fn new(pointer: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.into(),
+            rule: Rule::External,
+            expected: expected.into(),
+            found: String::new(),
+            example: None,
+        }
+    }
+
+    /// What came instead.
+    #[must_use]
+    pub fn found(mut self, found: impl AsRef<str>) -> Self {
+        self.found = excerpt(found.as_ref());
+        self
+    }
+
+    /// A value that would be accepted.
+    #[must_use]
+    pub fn example(mut self, value: impl Into<Value>) -> Self {
+        self.example = Some(value.into());
+        self
+    }
+
+    pub(crate) fn of(rule: Rule, pointer: String, expected: String, found: String) -> Self {
+        Self { pointer, rule, expected, found, example: None }
+    }
+}
+
+/// `` `/days`: expected an integer from 1 to 14, got 99; for example 3 ``
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pointer.as_str() {
+            "" => f.write_str("the arguments: ")?,
+            pointer => write!(f, "`{}`: ", excerpt(pointer))?,
+        }
+        match self.rule {
+            Rule::Unknown | Rule::Duplicate => write!(f, "{}; {}", self.found, self.expected)?,
+            Rule::Foreign => write!(f, "{}; expected {}", self.found, self.expected)?,
+            Rule::Missing => write!(f, "missing; expected {}", self.expected)?,
+            _ if self.found.is_empty() => write!(f, "expected {}", self.expected)?,
+            _ => write!(f, "expected {}, got {}", self.expected, self.found)?,
+        }
+        if let Some(example) = &self.example {
+            write!(f, "; for example {}", excerpt(&example.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Every reason why the arguments of one call were refused.
+///
+/// Its text is meant for the model: one line a problem, each with a JSON pointer, what was expected,
+/// what came and, where one is known, an example.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Problems {
+    /// The problems in document order; never more than two dozen.
+    pub list: Vec<Problem>,
+    /// How many more there were.
+    pub left_out: usize,
+}
+
+impl Problems {
+    pub(crate) fn new(mut list: Vec<Problem>) -> Self {
+        let left_out = list.len().saturating_sub(MAX_LISTED);
+        list.truncate(MAX_LISTED);
+        Self { list, left_out }
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self { list: vec![problem], left_out: 0 }
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.list.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "- {problem}")?;
+        }
+        if self.left_out > 0 {
+            write!(f, "\n- and {} more", self.left_out)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// One thing that coercion did to the arguments. Changes are evidence: the record of a call keeps
+/// them beside the raw and the accepted arguments.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Change {
+    /// JSON pointer to the value that was changed, in the arguments as they came.
+    pub pointer: String,
+    /// What was done.
+    #[serde(flatten)]
+    pub kind: ChangeKind,
+}
+
+/// The ways in which coercion changes arguments. Every one of them is lossless and guided by the
+/// schema.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "change", content = "detail", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// The text was not JSON and had one reading.
+    Repaired(Repair),
+    /// There were no arguments: they became `{}`.
+    Absent,
+    /// An absent field got its default.
+    Default,
+    /// A string that spells a number became that number.
+    Number,
+    /// A string that spells a boolean became that boolean.
+    Boolean,
+    /// The string `null` became `null`.
+    Null,
+    /// A string that holds JSON became what it holds.
+    Json,
+    /// A single value became a list of one.
+    Wrapped,
+    /// A string that differs from an allowed one only by case became the allowed one.
+    Case,
+    /// An empty value for an optional field was taken as absent.
+    Dropped,
+    /// The arguments stood inside a wrapper object under this key.
+    Unwrapped(String),
+    /// A key was an alias of this field.
+    Renamed(String),
+}
+
+/// Shortens a text for a message, by characters, saying how much is left out.
+pub(crate) fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(MAX_EXCERPT) {
+        None => text.to_owned(),
+        Some((cut, _)) => {
+            let shown = text.get(..cut).unwrap_or_default();
+            format!("{shown}… ({} bytes)", text.len())
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The JSON Schema 2020-12 text that the model sees.
+//!
+//! The text is written key by key in a fixed order, so that it is the same bytes every time, whatever
+//! maps the rest of the program uses.
+
+use serde_json::Value;
+
+use super::{
+    Annotations, ArrayRules, Definitions, IntegerRules, MapRules, NumberRules, ObjectRules, Schema,
+    Shape, StringRules, UnionRules, Unknown,
+};
+use crate::json::{Document, Writer};
+
+/// The whole schema as a JSON Schema document.
+pub(super) fn json_schema(root: &Schema, definitions: &Definitions) -> Document {
+    let mut out = Writer::new();
+    out.object(|out| {
+        members(root, out);
+        if !definitions.is_empty() {
+            out.key("$defs").object(|out| {
+                for (name, schema) in definitions {
+                    out.key(name);
+                    write(schema, out);
+                }
+            });
+        }
+    });
+    out.finish()
+}
+
+fn write(schema: &Schema, out: &mut Writer) {
+    out.object(|out| members(schema, out));
+}
+
+fn members(schema: &Schema, out: &mut Writer) {
+    match &schema.shape {
+        Shape::Any => {}
+        Shape::Boolean => kind("boolean", schema, out),
+        Shape::String(rules) => {
+            kind("string", schema, out);
+            string(rules, out);
+        }
+        Shape::Integer(rules) => {
+            kind("integer", schema, out);
+            integer(rules, out);
+        }
+        Shape::Number(rules) => {
+            kind("number", schema, out);
+            number(rules, out);
+        }
+        Shape::Enum(values) => choices(values, schema, out),
+        Shape::Array(rules) => {
+            kind("array", schema, out);
+            array(rules, out);
+        }
+        Shape::Tuple(places) => {
+            kind("array", schema, out);
+            tuple(places, out);
+        }
+        Shape::Object(rules) => {
+            kind("object", schema, out);
+            object(rules, out);
+        }
+        Shape::Map(rules) => {
+            kind("object", schema, out);
+            map(rules, out);
+        }
+        Shape::Union(rules) => union(rules, schema.nullable, out),
+        Shape::Ref(name) => reference(name, schema.nullable, out),
+    }
+    annotations(&schema.annotations, out);
+}
+
+fn kind(name: &str, schema: &Schema, out: &mut Writer) {
+    out.key("type");
+    if schema.nullable {
+        out.array(|out| {
+            out.string(name).string("null");
+        });
+    } else {
+        out.string(name);
+    }
+}
+
+fn string(rules: &StringRules, out: &mut Writer) {
+    count("minLength", rules.min_length, out);
+    count("maxLength", rules.max_length, out);
+    if let Some(pattern) = &rules.pattern {
+        out.key("pattern").string(pattern.as_str());
+    }
+}
+
+fn integer(rules: &IntegerRules, out: &mut Writer) {
+    for (key, bound) in [("minimum", rules.min), ("maximum", rules.max)] {
+        // Bounds outside 64 bits are faults, so one of the two always fits.
+        match bound.map(|value| (i64::try_from(value), u64::try_from(value))) {
+            Some((Ok(value), _)) => {
+                out.key(key).integer(value);
+            }
+            Some((Err(_), Ok(value))) => {
+                out.key(key).unsigned(value);
+            }
+            _ => {}
+        }
+    }
+    if let Some(step) = rules.multiple_of {
+        out.key("multipleOf").unsigned(step);
+    }
+}
+
+fn number(rules: &NumberRules, out: &mut Writer) {
+    let bounds = [
+        ("minimum", rules.min),
+        ("maximum", rules.max),
+        ("exclusiveMinimum", rules.above),
+        ("exclusiveMaximum", rules.below),
+    ];
+    for (key, bound) in bounds {
+        // Bounds that are not finite are faults.
+        if let Some(value) = bound.filter(|value| value.is_finite()) {
+            let _ = out.key(key).float(value);
+        }
+    }
+}
+
+fn choices(values: &[Value], schema: &Schema, out: &mut Writer) {
+    if values.iter().all(Value::is_string) {
+        kind("string", schema, out);
+    }
+    out.key("enum").array(|out| {
+        for value in values {
+            out.value(value);
+        }
+        if schema.nullable && !values.contains(&Value::Null) {
+            out.null();
+        }
+    });
+}
+
+fn array(rules: &ArrayRules, out: &mut Writer) {
+    out.key("items");
+    write(&rules.items, out);
+    count("minItems", rules.min_items, out);
+    count("maxItems", rules.max_items, out);
+    if rules.unique {
+        out.key("uniqueItems").boolean(true);
+    }
+}
+
+fn tuple(places: &[Schema], out: &mut Writer) {
+    out.key("prefixItems").array(|out| {
+        for schema in places {
+            write(schema, out);
+        }
+    });
+    out.key("items").boolean(false);
+    count("minItems", Some(places.len()), out);
+}
+
+fn object(rules: &ObjectRules, out: &mut Writer) {
+    out.key("properties").object(|out| {
+        for (name, field) in &rules.fields {
+            out.key(name);
+            write(&field.schema, out);
+        }
+    });
+    if rules.fields.values().any(super::Field::is_required) {
+        out.key("required").array(|out| {
+            for (name, _) in rules.fields.iter().filter(|(_, field)| field.is_required()) {
+                out.string(name);
+            }
+        });
+    }
+    if rules.unknown == Unknown::Refuse {
+        out.key("additionalProperties").boolean(false);
+    }
+}
+
+fn map(rules: &MapRules, out: &mut Writer) {
+    out.key("additionalProperties");
+    write(&rules.values, out);
+    count("minProperties", rules.min_entries, out);
+    count("maxProperties", rules.max_entries, out);
+}
+
+fn union(rules: &UnionRules, nullable: bool, out: &mut Writer) {
+    // The tag values differ, so at most one variant can match and `anyOf` says the same as `oneOf`,
+    // which fewer providers take.
+    out.key("anyOf").array(|out| {
+        for variant in rules.variants.values() {
+            write(variant, out);
+        }
+        if nullable {
+            null(out);
+        }
+    });
+}
+
+fn reference(name: &str, nullable: bool, out: &mut Writer) {
+    let target = format!("#/$defs/{}", name.replace('~', "~0").replace('/', "~1"));
+    if nullable {
+        out.key("anyOf").array(|out| {
+            out.object(|out| {
+                out.key("$ref").string(&target);
+            });
+            null(out);
+        });
+    } else {
+        out.key("$ref").string(&target);
+    }
+}
+
+fn null(out: &mut Writer) {
+    out.object(|out| {
+        out.key("type").string("null");
+    });
+}
+
+fn count(key: &str, value: Option<usize>, out: &mut Writer) {
+    if let Some(value) = value {
+        out.key(key).unsigned(value as u64);
+    }
+}
+
+fn annotations(annotations: &Annotations, out: &mut Writer) {
+    let mut text = annotations.description.clone().unwrap_or_default();
+    for note in &annotations.notes {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(note);
+    }
+    if !text.is_empty() {
+        out.key("description").string(&text);
+    }
+    if let Some(value) = &annotations.default {
+        out.key("default").value(value);
+    }
+    if !annotations.examples.is_empty() {
+        out.key("examples").array(|out| {
+            for value in &annotations.examples {
+                out.value(value);
+            }
+        });
+    }
+}

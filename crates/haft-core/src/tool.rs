@@ -1,0 +1,265 @@
+//! A tool: what the model sees, and the handler that it never does.
+//!
+//! A tool is built once and cannot be changed; cloning it copies a pointer. Its handler is private to
+//! this module and runs only through [`ToolExecutor`], which keys the call, judges the arguments, tells
+//! observers, and catches what goes wrong.
+
+mod builder;
+mod executor;
+mod failure;
+mod handler;
+mod name;
+mod output;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use builder::{InvalidTool, ToolBuilder};
+pub use executor::{Invocation, ToolExecutor};
+pub use failure::{ToolError, ToolFailure};
+pub use handler::{Handler, HandlerFuture, IntoHandler};
+pub use name::{InvalidToolName, ToolName};
+pub use output::{ByteStream, IntoToolOutput, Json, ToolOutput};
+
+use crate::args::{RawArgs, Strictness};
+use crate::artifact::ArtifactKind;
+use crate::context::DispatchContext;
+use crate::schema::{Accepted, InputSchema, Problems};
+use crate::stash::Registry;
+use builder::Validator;
+
+
+/// A capability that the agent can offer to the model.
+///
+/// ```
+/// use haft_core::schema::{object, one_of, string};
+/// use haft_core::{Args, Tool};
+///
+/// let get_weather = Tool::builder("get_weather")
+///     .description("Returns the current weather for a given city.")
+///     .input(
+///         object()
+///             .field("city", string().description("The city name").required())
+///             .field("units", one_of(["celsius", "fahrenheit"]).default("celsius")),
+///     )
+///     .handler(async |args: Args| format!("21 degrees in {}", args.root()))
+///     .build()?;
+/// assert_eq!(get_weather.name().as_str(), "get_weather");
+/// # Ok::<(), haft_core::tool::InvalidTool>(())
+/// ```
+#[derive(Clone)]
+pub struct Tool(Arc<Definition>);
+
+struct Definition {
+    name: ToolName,
+    description: String,
+    input: InputSchema,
+    handler: Handler,
+    role: Role,
+    meta: Registry,
+    strictness: Strictness,
+    validators: Vec<Validator>,
+    flags: Flags,
+}
+
+/// What becomes of a tool's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// Text and bytes are wrapped as an artifact of this kind.
+    Standard(ArtifactKind),
+    /// The text is the final answer to a query on an artifact and is never wrapped again.
+    ArtifactQuery,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flags {
+    ephemeral: bool,
+    trusted: bool,
+    on_collision: OnCollision,
+    effect: Effect,
+    concurrency: Concurrency,
+}
+
+/// What happens when a merge meets a tool of the same name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the three policies are part of the contract")]
+pub enum OnCollision {
+    /// Leave it to the merge, whose own default is to refuse.
+    #[default]
+    Throw,
+    /// The incoming tool wins.
+    Replace,
+    /// The tool that is there stays.
+    Keep,
+}
+
+/// What calling a tool does to the world; decides what may be repeated after a crash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Effect {
+    /// Changes nothing.
+    ReadOnly,
+    /// May be repeated with the same idempotency key.
+    Idempotent,
+    /// Must not be repeated. The default.
+    #[default]
+    Once,
+}
+
+/// Which calls may run side by side.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Concurrency {
+    /// With any other call.
+    #[default]
+    Parallel,
+    /// Alone.
+    Exclusive,
+    /// Not with a call that has an equal value at this JSON pointer of its arguments.
+    Keyed(String),
+}
+
+/// A tool as plain data: what a provider renders into its own wire shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolDescription {
+    /// The name the model calls it by.
+    pub name: ToolName,
+    /// What the model reads when it chooses.
+    pub description: String,
+    /// The input schema as a plain tree.
+    pub input_schema: Value,
+}
+
+impl Tool {
+    /// Starts a definition.
+    pub fn builder(name: impl Into<String>) -> ToolBuilder {
+        ToolBuilder::new(name.into())
+    }
+
+    /// The name the model calls it by.
+    #[must_use]
+    pub fn name(&self) -> &ToolName {
+        &self.0.name
+    }
+
+    /// What the model reads when it chooses.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.0.description
+    }
+
+    /// The schema that is shown and enforced.
+    #[must_use]
+    pub fn input_schema(&self) -> &InputSchema {
+        &self.0.input
+    }
+
+    /// What becomes of its result.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.0.role
+    }
+
+    /// Free metadata for middleware; Haft does not read it.
+    #[must_use]
+    pub fn meta(&self) -> &Registry {
+        &self.0.meta
+    }
+
+    /// Whether near misses are mended.
+    #[must_use]
+    pub fn strictness(&self) -> Strictness {
+        self.0.strictness
+    }
+
+    /// Whether it lives for one dispatch only.
+    #[must_use]
+    pub fn is_ephemeral(&self) -> bool {
+        self.0.flags.ephemeral
+    }
+
+    /// Whether its own text may be shown as trusted. A ceiling: parts that come from elsewhere keep
+    /// their tier.
+    #[must_use]
+    pub fn is_trusted(&self) -> bool {
+        self.0.flags.trusted
+    }
+
+    /// What a merge does when the name is taken.
+    #[must_use]
+    pub fn on_collision(&self) -> OnCollision {
+        self.0.flags.on_collision
+    }
+
+    /// What calling it does to the world.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        self.0.flags.effect
+    }
+
+    /// Which calls may run beside it.
+    #[must_use]
+    pub fn concurrency(&self) -> &Concurrency {
+        &self.0.flags.concurrency
+    }
+
+    /// The tool as plain data.
+    #[must_use]
+    pub fn describe(&self) -> ToolDescription {
+        ToolDescription {
+            name: self.name().clone(),
+            description: self.0.description.clone(),
+            input_schema: self.0.input.describe(),
+        }
+    }
+
+    /// Judges arguments without calling the handler: the schema first, then the tool's own validators.
+    ///
+    /// # Errors
+    ///
+    /// Every problem, each with a JSON pointer.
+    pub async fn validate(&self, args: impl Into<RawArgs> + Send) -> Result<Accepted, Problems> {
+        let raw = args.into();
+        let name = self.name().as_str();
+        let accepted = self.0.input.accept(name, &raw, self.0.strictness)?;
+        self.validators_accept(&accepted).await?;
+        Ok(accepted)
+    }
+
+    async fn validators_accept(&self, accepted: &Accepted) -> Result<(), Problems> {
+        for validator in &self.0.validators {
+            validator(accepted.args.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// The only way to the handler. Bind it once per dispatch and call it as often as needed.
+    #[must_use]
+    pub fn executor(&self, ctx: &DispatchContext) -> ToolExecutor {
+        ToolExecutor::new(self.clone(), ctx.clone())
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.0.name)
+            .field("description", &self.0.description)
+            .field("input", &self.0.input.json_schema_text())
+            .field("role", &self.0.role)
+            .field("flags", &self.0.flags)
+            .finish_non_exhaustive()
+    }
+}

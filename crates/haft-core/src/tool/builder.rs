@@ -1,0 +1,275 @@
+//! Defining a tool.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    Concurrency, Definition, Effect, Flags, Handler, IntoHandler, OnCollision, Role, Tool, ToolName,
+};
+use crate::args::{Args, Strictness};
+use crate::artifact::ArtifactKind;
+use crate::error::{Code, Coded};
+use crate::schema::{Fault, InputSchema, Problems, Schema};
+use crate::stash::Registry;
+
+pub(super) type Validator = Arc<
+    dyn Fn(Args) -> Pin<Box<dyn Future<Output = Result<(), Problems>> + Send>> + Send + Sync,
+>;
+
+/// A definition in the making. Nothing is checked before [`ToolBuilder::build`], which then lists
+/// every fault at once.
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct ToolBuilder {
+    name: String,
+    description: String,
+    input: Vec<Result<InputSchema, Vec<Fault>>>,
+    handler: Option<Handler>,
+    artifact: Option<ArtifactKind>,
+    artifact_query: bool,
+    meta: Registry,
+    strictness: Strictness,
+    validators: Vec<Validator>,
+    flags: Flags,
+    faults: Vec<Fault>,
+}
+
+/// A tool definition that was refused, with every reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InvalidTool {
+    /// The name that was given.
+    pub tool: String,
+    /// Everything that is wrong with it.
+    pub faults: Vec<Fault>,
+}
+
+impl fmt::Display for InvalidTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the definition of the tool `{}` was refused", self.tool)?;
+        for (at, fault) in self.faults.iter().enumerate() {
+            f.write_str(if at == 0 { ": " } else { "; " })?;
+            fmt::Display::fmt(fault, f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for InvalidTool {}
+
+impl Coded for InvalidTool {
+    fn error_code(&self) -> Code {
+        Code::InvalidInitialToolValue
+    }
+}
+
+impl ToolBuilder {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            description: String::new(),
+            input: Vec::new(),
+            handler: None,
+            artifact: None,
+            artifact_query: false,
+            meta: Registry::new(),
+            strictness: Strictness::default(),
+            validators: Vec::new(),
+            flags: Flags::default(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// What the model reads when it chooses: what the tool does, what it returns, when to use it.
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = text.into();
+        self
+    }
+
+    /// The input schema. Not needed when the handler takes a type that derives `ToolArgs`, which brings
+    /// its own.
+    pub fn input(mut self, schema: impl Into<Schema>) -> Self {
+        self.input.push(InputSchema::new(schema));
+        self
+    }
+
+    /// A JSON Schema from elsewhere, kept as it is and enforced by the `jsonschema` crate.
+    pub fn json_schema(mut self, schema: Value) -> Self {
+        let input = InputSchema::from_json_schema(schema);
+        self.input.push(input.map_err(|error| vec![Fault::new("input", error.to_string())]));
+        self
+    }
+
+    /// An input schema that was made before.
+    pub fn input_schema(mut self, input: InputSchema) -> Self {
+        self.input.push(Ok(input));
+        self
+    }
+
+    /// The function that runs. See [`IntoHandler`] for what it may look like.
+    pub fn handler<S>(mut self, handler: impl IntoHandler<S>) -> Self {
+        self.handler = Some(handler.into_handler());
+        self
+    }
+
+    /// How text and bytes are wrapped; plain text if not said.
+    pub fn artifact(mut self, kind: ArtifactKind) -> Self {
+        self.artifact = Some(kind);
+        self
+    }
+
+    /// Makes it a query on artifacts: its text is the final answer and is never wrapped.
+    pub fn artifact_query(mut self) -> Self {
+        self.artifact_query = true;
+        self
+    }
+
+    /// Adds metadata under a dot path. Haft does not read it; middleware does.
+    pub fn meta(mut self, path: &str, value: impl Serialize) -> Self {
+        if let Err(error) = self.meta.set(path, value) {
+            self.faults.push(Fault::new(format!("meta.{path}"), error.to_string()));
+        }
+        self
+    }
+
+    /// Makes it live for one dispatch only: registries drop it on ack.
+    pub fn ephemeral(mut self) -> Self {
+        self.flags.ephemeral = true;
+        self
+    }
+
+    /// Vouches for the tool's own text: the developer wrote it, or the user asked for exactly it. Never
+    /// for text that a third party could have written. It is a ceiling, not a floor: parts that come
+    /// from elsewhere keep their own tier.
+    pub fn trusted(mut self) -> Self {
+        self.flags.trusted = true;
+        self
+    }
+
+    /// What a merge does when the name is taken.
+    pub fn on_collision(mut self, policy: OnCollision) -> Self {
+        self.flags.on_collision = policy;
+        self
+    }
+
+    /// What calling it does to the world; [`Effect::Once`] if not said.
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.flags.effect = effect;
+        self
+    }
+
+    /// Which calls may run beside it; all if not said.
+    pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.flags.concurrency = concurrency;
+        self
+    }
+
+    /// Takes arguments as they come: nothing is mended.
+    pub fn strict(mut self) -> Self {
+        self.strictness = Strictness::Strict;
+        self
+    }
+
+    /// Adds a check beyond the schema: a look-up in a database, say. It runs after the schema has
+    /// accepted the arguments, and before the handler.
+    pub fn validator<F, Fut>(mut self, validator: F) -> Self
+    where
+        F: Fn(Args) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), Problems>> + Send + 'static,
+    {
+        self.validators.push(Arc::new(move |args| Box::pin(validator(args))));
+        self
+    }
+
+    /// Finishes the definition.
+    ///
+    /// # Errors
+    ///
+    /// Every fault of the definition at once: name, description, schema, handler, contradictions.
+    pub fn build(mut self) -> Result<Tool, InvalidTool> {
+        let name = self.take_name();
+        if self.description.trim().is_empty() {
+            self.fault("description", "a tool needs a description: the model chooses by it");
+        }
+        let role = match (self.artifact_query, self.artifact) {
+            (true, Some(_)) => {
+                self.fault("artifact", "a query on artifacts is never wrapped as an artifact");
+                Role::ArtifactQuery
+            }
+            (true, None) => Role::ArtifactQuery,
+            (false, kind) => Role::Standard(kind.unwrap_or_default()),
+        };
+        if let Concurrency::Keyed(pointer) = &self.flags.concurrency
+            && !pointer.starts_with('/')
+        {
+            let text = format!("`{pointer}` is not a JSON pointer: it starts with `/`");
+            self.fault("concurrency", text);
+        }
+        let input = self.take_input();
+        if self.handler.is_none() {
+            self.fault("handler", "a tool needs a handler");
+        }
+        match (name, input, self.handler, self.faults.is_empty()) {
+            (Some(name), Some(input), Some(handler), true) => Ok(Tool(Arc::new(Definition {
+                name,
+                description: self.description,
+                input,
+                handler,
+                role,
+                meta: self.meta,
+                strictness: self.strictness,
+                validators: self.validators,
+                flags: self.flags,
+            }))),
+            _ => Err(InvalidTool { tool: self.name, faults: self.faults }),
+        }
+    }
+
+    fn fault(&mut self, at: &str, what: impl Into<String>) {
+        self.faults.push(Fault::new(at, what));
+    }
+
+    fn take_name(&mut self) -> Option<ToolName> {
+        match self.name.parse() {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.fault("name", super::InvalidToolName::to_string(&error));
+                None
+            }
+        }
+    }
+
+    /// The one schema: from the builder or from the handler's own type, never from both.
+    fn take_input(&mut self) -> Option<InputSchema> {
+        let own = self.handler.as_mut().and_then(Handler::take_input);
+        let mut all: Vec<_> = std::mem::take(&mut self.input).into_iter().chain(own).collect();
+        if all.len() > 1 {
+            self.fault(
+                "input",
+                "the schema is given more than once; a handler whose argument type derives \
+                 `ToolArgs` brings its own",
+            );
+        }
+        match all.pop() {
+            Some(Ok(input)) => Some(input),
+            Some(Err(mut faults)) => {
+                self.faults.append(&mut faults);
+                None
+            }
+            None => {
+                self.fault("input", "a tool needs an input schema; `object()` takes no arguments");
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ToolBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolBuilder").field("name", &self.name).finish_non_exhaustive()
+    }
+}

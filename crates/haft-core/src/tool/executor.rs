@@ -1,0 +1,184 @@
+//! The only caller of handlers.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use super::failure::bounded;
+use super::{HandlerFuture, Tool, ToolError, ToolFailure, ToolOutput};
+use crate::args::{Args, RawArgs};
+use crate::call::CallId;
+use crate::clock::Timestamp;
+use crate::context::{CallScope, DispatchContext};
+use crate::event::EventKind;
+use crate::json::Document;
+use crate::schema::{Accepted, Change, Problems};
+
+/// A tool bound to a dispatch. Bind it once, call it as often as needed; it keeps nothing between
+/// calls.
+#[derive(Clone, Debug)]
+pub struct ToolExecutor {
+    tool: Tool,
+    ctx: DispatchContext,
+}
+
+/// One call from beginning to end. A failed call is one too.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Invocation {
+    /// The tool.
+    pub tool: Tool,
+    /// Content key of the call, over the raw arguments.
+    pub call_id: CallId,
+    /// Place of the call in its iteration, from zero.
+    pub ordinal: u32,
+    /// The arguments as they came.
+    pub raw: RawArgs,
+    /// The arguments the handler got; nothing if they were refused.
+    pub accepted: Option<Args>,
+    /// What coercion changed.
+    pub changes: Vec<Change>,
+    /// What came of it.
+    pub outcome: Result<ToolOutput, ToolError>,
+    /// When the call began.
+    pub started_at: Timestamp,
+    /// How long it took, by a clock that never goes back.
+    pub duration: Duration,
+}
+
+impl ToolExecutor {
+    pub(super) fn new(tool: Tool, ctx: DispatchContext) -> Self {
+        Self { tool, ctx }
+    }
+
+    /// Calls the tool. The steps, in this order:
+    ///
+    /// 1. key: the call id, over the raw arguments
+    /// 2. validate and coerce; a refusal is observed as `toolExecutionRejected` and ends the call
+    /// 3. observe `toolExecutionStart`
+    /// 4. run the handler; errors and panics end the call as a failure
+    /// 5. observe `toolExecutionEnd`, with the same call id
+    pub fn call(
+        &self,
+        args: impl Into<RawArgs>,
+    ) -> impl Future<Output = Invocation> + Send + 'static {
+        let (tool, ctx, raw) = (self.tool.clone(), self.ctx.clone(), args.into());
+        call(tool, ctx, raw)
+    }
+}
+
+async fn call(tool: Tool, ctx: DispatchContext, raw: RawArgs) -> Invocation {
+    let started_at = ctx.clock().now();
+    let began = ctx.clock().monotonic();
+    let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
+    let ordinal = ctx.next_ordinal();
+    let mut done = Invocation {
+        call_id,
+        ordinal,
+        raw,
+        accepted: None,
+        changes: Vec::new(),
+        outcome: Ok(ToolOutput::Text(String::new())),
+        started_at,
+        duration: Duration::ZERO,
+        tool,
+    };
+    done.outcome = match accept(&done, duplicates).await {
+        Err(problems) => {
+            ctx.emit_with(|| EventKind::ToolExecutionRejected {
+                tool_name: done.tool.name().clone(),
+                call_id,
+                problems: problems.clone(),
+            });
+            Err(ToolError::InvalidArgs { tool: done.tool.name().to_string(), problems })
+        }
+        Ok(accepted) => {
+            done.accepted = Some(accepted.args.clone());
+            done.changes = accepted.changes;
+            run(&done.tool, &ctx, accepted.args, &done).await
+        }
+    };
+    done.duration = ctx.clock().monotonic().saturating_sub(began);
+    if done.accepted.is_some() {
+        ctx.emit_with(|| EventKind::ToolExecutionEnd {
+            tool_name: done.tool.name().clone(),
+            call_id,
+            started_at,
+            duration: done.duration,
+            is_error: done.outcome.is_err(),
+        });
+    }
+    done
+}
+
+async fn accept(call: &Invocation, duplicates: bool) -> Result<Accepted, Problems> {
+    let tool = &call.tool;
+    let duplicate =
+        if duplicates { call.raw.document().and_then(Document::duplicate_key) } else { None };
+    let input = tool.input_schema();
+    let accepted =
+        input.accept_checked(tool.name().as_str(), &call.raw, tool.strictness(), duplicate)?;
+    tool.validators_accept(&accepted).await?;
+    Ok(accepted)
+}
+
+async fn run(
+    tool: &Tool,
+    ctx: &DispatchContext,
+    args: Args,
+    call: &Invocation,
+) -> Result<ToolOutput, ToolError> {
+    ctx.emit_with(|| EventKind::ToolExecutionStart {
+        tool_name: tool.name().clone(),
+        call_id: call.call_id,
+        args: args.clone(),
+        changes: call.changes.clone(),
+        started_at: call.started_at,
+    });
+    if let Some(reason) = ctx.cancellation().reason() {
+        return Err(ToolError::Cancelled { tool: tool.name().to_string(), reason });
+    }
+    let scope = CallScope { call_id: call.call_id, ordinal: call.ordinal, tool: tool.clone() };
+    let ctx = ctx.for_call(scope);
+    // Making the future runs the body of a handler that is not async, so it is guarded too.
+    let made = catch_unwind(AssertUnwindSafe(|| tool.0.handler.run(args, ctx)));
+    let result = match made {
+        Ok(future) => Guarded(future).await,
+        Err(panic) => Err(panic),
+    };
+    match result {
+        Ok(Ok(output)) => Ok(output),
+        Ok(Err(failure)) => Err(ToolError::Downstream { tool: tool.name().to_string(), failure }),
+        Err(panic) => Err(ToolError::Panicked {
+            tool: tool.name().to_string(),
+            panic: bounded(panic_text(panic.as_ref())),
+        }),
+    }
+}
+
+type Caught = Result<Result<ToolOutput, ToolFailure>, Box<dyn Any + Send>>;
+
+/// A handler's future whose panics are values. After a panic it is not polled again.
+struct Guarded(HandlerFuture);
+
+impl Future for Guarded {
+    type Output = Caught;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Caught> {
+        let future = self.0.as_mut();
+        match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&'static str>().map(|it| (*it).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

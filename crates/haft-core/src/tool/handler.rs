@@ -1,0 +1,232 @@
+//! Plain functions as handlers.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::{IntoToolOutput, ToolFailure, ToolOutput};
+use crate::args::{Args, FromArgs};
+use crate::context::DispatchContext;
+use crate::schema::{Fault, InputSchema, object};
+
+/// What a handler returns inside: a future that ends in an output or a failure.
+pub type HandlerFuture = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolFailure>> + Send>>;
+
+type Run = dyn Fn(Args, DispatchContext) -> HandlerFuture + Send + Sync;
+
+/// A handler with its signature forgotten. Only the executor calls it.
+#[derive(Clone)]
+pub struct Handler {
+    run: Arc<Run>,
+    input: Option<Result<InputSchema, Vec<Fault>>>,
+}
+
+impl Handler {
+    fn new<A: FromArgs>(
+        run: impl Fn(Args, DispatchContext) -> HandlerFuture + Send + Sync + 'static,
+    ) -> Self {
+        Self { run: Arc::new(run), input: A::input_schema() }
+    }
+
+    /// The schema that the handler's own argument type brings.
+    pub(super) fn take_input(&mut self) -> Option<Result<InputSchema, Vec<Fault>>> {
+        self.input.take()
+    }
+
+    pub(super) fn run(&self, args: Args, ctx: DispatchContext) -> HandlerFuture {
+        (self.run)(args, ctx)
+    }
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Handler")
+    }
+}
+
+/// Functions and closures that can be handlers, async or not:
+///
+/// - `fn() -> R`, for tools without arguments
+/// - `fn(A) -> R`
+/// - `fn(A, &DispatchContext) -> R`
+/// - `fn(A, DispatchContext) -> R` if async (a closure that returns an `async move` block, say)
+///
+/// where `A` is [`FromArgs`] and `R` is [`IntoToolOutput`].
+#[diagnostic::on_unimplemented(
+    message = "this cannot be the handler of a tool",
+    label = "not a handler",
+    note = "a handler is `fn(A) -> R` or `fn(A, &DispatchContext) -> R`, async or not (an async closure takes `DispatchContext` by value)",
+    note = "`A` derives `ToolArgs`, or is `Args` or `serde_json::Value`; annotate it in closures: `|args: Weather| …`",
+    note = "`R` is String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, SpooledArtifact, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`",
+    note = "a future must be `Send`: hold no `Rc`, `RefCell` or std lock guard across an `.await`"
+)]
+pub trait IntoHandler<Signature>: Send + Sync + 'static {
+    /// Forgets the signature.
+    fn into_handler(self) -> Handler;
+}
+
+/// Signatures, so that each kind of function has its own implementation.
+mod signature {
+    /// `fn() -> R`
+    #[derive(Debug)]
+    pub struct Nothing;
+    /// `async fn() -> R`
+    #[derive(Debug)]
+    pub struct NothingAsync;
+    /// `fn(A) -> R`
+    #[derive(Debug)]
+    pub struct Plain<A>(std::marker::PhantomData<A>);
+    /// `async fn(A) -> R`
+    #[derive(Debug)]
+    pub struct Async<A>(std::marker::PhantomData<A>);
+    /// `fn(A, &DispatchContext) -> R`
+    #[derive(Debug)]
+    pub struct PlainWithContext<A>(std::marker::PhantomData<A>);
+    /// `async fn(A, DispatchContext) -> R`
+    #[derive(Debug)]
+    pub struct AsyncWithContext<A>(std::marker::PhantomData<A>);
+    /// `async fn(A, &DispatchContext) -> R`
+    #[derive(Debug)]
+    pub struct AsyncBorrowing<A>(std::marker::PhantomData<A>);
+}
+
+fn ready<R: IntoToolOutput>(output: R) -> HandlerFuture {
+    let output = output.into_tool_output();
+    Box::pin(std::future::ready(output))
+}
+
+fn failed(error: crate::args::DecodeError) -> HandlerFuture {
+    ready(Err::<(), _>(error))
+}
+
+async fn finish<R: IntoToolOutput>(
+    future: impl Future<Output = R> + Send,
+) -> Result<ToolOutput, ToolFailure> {
+    future.await.into_tool_output()
+}
+
+/// A tool without arguments still has a schema: an object without fields.
+struct NoArgs;
+
+impl FromArgs for NoArgs {
+    fn input_schema() -> Option<Result<InputSchema, Vec<Fault>>> {
+        Some(InputSchema::new(object()))
+    }
+
+    fn from_args(_: Args) -> Result<Self, crate::args::DecodeError> {
+        Ok(Self)
+    }
+}
+
+impl<F, R> IntoHandler<signature::Nothing> for F
+where
+    F: Fn() -> R + Send + Sync + 'static,
+    R: IntoToolOutput,
+{
+    fn into_handler(self) -> Handler {
+        Handler::new::<NoArgs>(move |_, _| ready(self()))
+    }
+}
+
+impl<F, Fut, R> IntoHandler<signature::NothingAsync> for F
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = R> + Send + 'static,
+    R: IntoToolOutput,
+{
+    fn into_handler(self) -> Handler {
+        Handler::new::<NoArgs>(move |_, _| Box::pin(finish(self())))
+    }
+}
+
+impl<F, A, R> IntoHandler<signature::Plain<A>> for F
+where
+    F: Fn(A) -> R + Send + Sync + 'static,
+    A: FromArgs,
+    R: IntoToolOutput,
+{
+    fn into_handler(self) -> Handler {
+        Handler::new::<A>(move |args, _| match A::from_args(args) {
+            Ok(args) => ready(self(args)),
+            Err(error) => failed(error),
+        })
+    }
+}
+
+impl<F, A, Fut, R> IntoHandler<signature::Async<A>> for F
+where
+    F: Fn(A) -> Fut + Send + Sync + 'static,
+    A: FromArgs,
+    Fut: Future<Output = R> + Send + 'static,
+    R: IntoToolOutput,
+{
+    fn into_handler(self) -> Handler {
+        Handler::new::<A>(move |args, _| match A::from_args(args) {
+            Ok(args) => Box::pin(finish(self(args))),
+            Err(error) => failed(error),
+        })
+    }
+}
+
+impl<F, A, R> IntoHandler<signature::PlainWithContext<A>> for F
+where
+    F: Fn(A, &DispatchContext) -> R + Send + Sync + 'static,
+    A: FromArgs,
+    R: IntoToolOutput,
+{
+    fn into_handler(self) -> Handler {
+        Handler::new::<A>(move |args, ctx| match A::from_args(args) {
+            Ok(args) => ready(self(args, &ctx)),
+            Err(error) => failed(error),
+        })
+    }
+}
+
+impl<F, A, Fut, R> IntoHandler<signature::AsyncWithContext<A>> for F
+where
+    F: Fn(A, DispatchContext) -> Fut + Send + Sync + 'static,
+    A: FromArgs,
+    Fut: Future<Output = R> + Send + 'static,
+    R: IntoToolOutput,
+{
+    fn into_handler(self) -> Handler {
+        Handler::new::<A>(move |args, ctx| match A::from_args(args) {
+            Ok(args) => Box::pin(finish(self(args, ctx))),
+            Err(error) => failed(error),
+        })
+    }
+}
+
+/// An async function that borrows its context: the future may live as long as the borrow.
+trait Borrowing<'c, A>: Fn(A, &'c DispatchContext) -> Self::Future {
+    type Future: Future<Output = Self::Output> + Send + 'c;
+    type Output: IntoToolOutput;
+}
+
+impl<'c, F, A, Fut> Borrowing<'c, A> for F
+where
+    F: Fn(A, &'c DispatchContext) -> Fut,
+    Fut: Future + Send + 'c,
+    Fut::Output: IntoToolOutput,
+{
+    type Future = Fut;
+    type Output = Fut::Output;
+}
+
+impl<F, A> IntoHandler<signature::AsyncBorrowing<A>> for F
+where
+    F: for<'c> Borrowing<'c, A> + Send + Sync + 'static,
+    A: FromArgs,
+{
+    fn into_handler(self) -> Handler {
+        let shared = Arc::new(self);
+        Handler::new::<A>(move |args, ctx| match A::from_args(args) {
+            Ok(args) => {
+                let run = Arc::clone(&shared);
+                Box::pin(async move { finish(run(args, &ctx)).await })
+            }
+            Err(error) => failed(error),
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! What a handler can return.
+
+use std::fmt;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use serde::Serialize;
+
+use super::ToolFailure;
+use crate::artifact::SpooledArtifact;
+use crate::media::Media;
+
+/// The result of a handler, before anything is wrapped or stored.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ToolOutput {
+    /// Text; wrapped by the tool's artifact kind.
+    Text(String),
+    /// Bytes; wrapped by the tool's artifact kind.
+    Bytes(Bytes),
+    /// Bytes that come bit by bit; they go into the spool and are never whole in memory.
+    Stream(ByteStream),
+    /// Media, shown to the model natively. Never empty.
+    Media(Vec<Media>),
+    /// An artifact that the tool has wrapped itself.
+    Artifact(SpooledArtifact),
+}
+
+/// Bytes that come bit by bit and can fail on the way.
+pub struct ByteStream(Pin<Box<dyn Stream<Item = Result<Bytes, ToolFailure>> + Send>>);
+
+impl ByteStream {
+    /// Takes a stream of bytes.
+    pub fn new(stream: impl Stream<Item = Result<Bytes, ToolFailure>> + Send + 'static) -> Self {
+        Self(Box::pin(stream))
+    }
+}
+
+impl Stream for ByteStream {
+    type Item = Result<Bytes, ToolFailure>;
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}
+
+impl fmt::Debug for ByteStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ByteStream")
+    }
+}
+
+/// A value that is returned as JSON text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a wrapper that callers build and match")]
+pub struct Json<T>(pub T);
+
+/// What a handler may return: text, bytes, a stream, media, a list of media, an artifact, [`Json`] of
+/// anything serialisable, nothing, or a `Result` of any of these.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the result of a tool",
+    label = "not a tool result",
+    note = "return String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, SpooledArtifact, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`"
+)]
+pub trait IntoToolOutput {
+    /// Makes the output.
+    ///
+    /// # Errors
+    ///
+    /// The handler failed, or its value cannot be a result.
+    fn into_tool_output(self) -> Result<ToolOutput, ToolFailure>;
+}
+
+impl IntoToolOutput for ToolOutput {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
+        Ok(self)
+    }
+}
+
+impl<T: IntoToolOutput, E: Into<ToolFailure>> IntoToolOutput for Result<T, E> {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
+        self.map_err(Into::into)?.into_tool_output()
+    }
+}
+
+impl<T: Serialize> IntoToolOutput for Json<T> {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
+        Ok(ToolOutput::Text(serde_json::to_string(&self.0)?))
+    }
+}
+
+impl IntoToolOutput for Vec<Media> {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
+        if self.is_empty() {
+            return Err(ToolFailure::new("the tool returned an empty list of media"));
+        }
+        Ok(ToolOutput::Media(self))
+    }
+}
+
+macro_rules! outputs {
+    ($($type:ty => |$value:ident| $output:expr;)*) => {$(
+        impl IntoToolOutput for $type {
+            fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
+                let $value = self;
+                Ok($output)
+            }
+        }
+    )*};
+}
+
+outputs! {
+    () => |_nothing| ToolOutput::Text(String::new());
+    String => |text| ToolOutput::Text(text);
+    &'static str => |text| ToolOutput::Text(text.to_owned());
+    Vec<u8> => |bytes| ToolOutput::Bytes(bytes.into());
+    Bytes => |bytes| ToolOutput::Bytes(bytes);
+    ByteStream => |stream| ToolOutput::Stream(stream);
+    Media => |media| ToolOutput::Media(vec![media]);
+    SpooledArtifact => |artifact| ToolOutput::Artifact(artifact);
+}
