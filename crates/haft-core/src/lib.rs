@@ -1,3 +1,4 @@
 //! Contracts and pure logic of Haft.
 
+pub mod call;
 pub mod json;
