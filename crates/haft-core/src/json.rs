@@ -9,21 +9,27 @@
 //! repairs are guided and recorded, and no tree of boxed values is built for a call that is valid.
 
 mod canonical;
+mod de;
+mod error;
+mod number;
 mod parse;
 mod repair;
+mod scan;
 mod view;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use canonical::{SortScratch, canonicalize};
 pub use canonical::{canonical_text, write_canonical};
-pub use parse::{ParseError, ParseErrorKind};
+pub use error::{ParseError, ParseErrorKind};
 pub use repair::Repair;
 pub use view::{Elements, Kind, Members, Number, View};
+pub(crate) use writer::write_string;
 pub use writer::{NotJson, Writer};
 
-/// Deepest nesting that a document may have, the same as in `serde_json`.
+/// Deepest nesting that a parsed document may have: this many lists and objects inside each other.
 pub const MAX_DEPTH: usize = 128;
 
 /// Longest argument text that is parsed, in bytes. Larger input belongs into an artifact.
@@ -91,18 +97,54 @@ impl Document {
     /// Malformed text, nesting beyond [`MAX_DEPTH`], text beyond [`MAX_TEXT`], or a number beyond
     /// the range of a double; each with its byte offset.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        parse::strict(text.to_owned())
+        parse::strict(text)
+    }
+
+    /// [`Document::parse`] of a text that is already owned, without a copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`Document::parse`].
+    pub fn parse_owned(text: String) -> Result<Self, ParseError> {
+        parse::strict_owned(text)
     }
 
     /// Parses text that a model wrote, mending what has only one reading: a surrounding code fence,
     /// trailing commas, single-quoted strings, raw control characters in strings, and the Python
     /// words `True`, `False` and `None`. Strict JSON is parsed as it is and reports no repair.
+    /// Every kind of repair is listed once, in the order of [`Repair`]. A leading byte order mark is
+    /// skipped and is no repair.
+    ///
+    /// ```
+    /// use haft_core::json::{Document, Repair};
+    ///
+    /// let (doc, repairs) = Document::parse_lenient("```json\n{'ok': True,}\n```")?;
+    /// assert_eq!(doc.root().to_string(), r#"{"ok":true}"#);
+    /// assert_eq!(
+    ///     repairs,
+    ///     [Repair::CodeFence, Repair::TrailingComma, Repair::SingleQuotes, Repair::PythonWord],
+    /// );
+    /// # Ok::<(), haft_core::json::ParseError>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// As [`Document::parse`]. A text that stops early is never completed by a guess.
     pub fn parse_lenient(text: &str) -> Result<(Self, Vec<Repair>), ParseError> {
         repair::lenient(text)
+    }
+
+    /// A copy of a `serde_json` value.
+    ///
+    /// # Errors
+    ///
+    /// [`ParseErrorKind::TooDeep`] when it is nested beyond [`MAX_DEPTH`].
+    pub fn from_value(value: &serde_json::Value) -> Result<Self, ParseError> {
+        let mut out = Writer::new();
+        match out.value_within(value, MAX_DEPTH) {
+            Ok(()) => Ok(out.finish()),
+            Err(writer::TooDeep) => Err(ParseError::without_text(ParseErrorKind::TooDeep)),
+        }
     }
 
     /// The document `{}`.
@@ -149,22 +191,8 @@ impl PartialEq for Document {
     }
 }
 
-impl From<&serde_json::Value> for Document {
-    fn from(value: &serde_json::Value) -> Self {
-        let mut out = Writer::new();
-        out.value(value);
-        out.finish()
-    }
-}
-
 impl serde::Serialize for Document {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.root().serialize(serializer)
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Document {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        serde_json::Value::deserialize(deserializer).map(|value| Self::from(&value))
     }
 }

@@ -1,6 +1,21 @@
 //! Contracts and pure logic of Haft.
 
 pub mod args;
+pub mod artifact;
 pub mod call;
+pub mod context;
+pub mod error;
+pub mod event;
 pub mod json;
+pub mod media;
+pub mod registry;
 pub mod schema;
+pub mod tool;
+pub mod trust;
+
+pub use args::{ArgValue, Args, FromArgs, RawArgs, ToolArgs};
+pub use call::CallId;
+pub use context::DispatchContext;
+pub use error::{Code, Coded, Error};
+pub use registry::ToolRegistry;
+pub use tool::{IntoToolOutput, Tool, ToolFailure, ToolOutput};

@@ -1,8 +1,23 @@
-//! The canonical text.
+//! The canonical text: one spelling per JSON value, which the call id hashes.
+//!
+//! No white space; keys sorted by UTF-16 code units; strings and numbers as ECMAScript's
+//! `JSON.stringify` writes them, except that integers keep all their digits. Of duplicate keys the
+//! last one counts.
 
-use super::{Document, View};
+use std::cmp::Ordering;
 
-/// Canonical.
+use super::writer::{write_scalar, write_string};
+use super::{Document, Node, View};
+
+/// The canonical text of a value.
+///
+/// ```
+/// use haft_core::json::{Document, canonical_text};
+///
+/// let doc = Document::parse(r#"{"b": 1.0, "a": [1e2, 9007199254740993]}"#)?;
+/// assert_eq!(canonical_text(doc.root()), r#"{"a":[100,9007199254740993],"b":1}"#);
+/// # Ok::<(), haft_core::json::ParseError>(())
+/// ```
 #[must_use]
 pub fn canonical_text(view: View<'_>) -> String {
     let mut out = String::new();
@@ -10,11 +25,219 @@ pub fn canonical_text(view: View<'_>) -> String {
     out
 }
 
-/// Appends.
+/// Appends the canonical text of a value.
 pub fn write_canonical(view: View<'_>, out: &mut String) {
-    super::writer::write_compact(view, out);
+    canonicalize(view, out, &mut SortScratch::default());
 }
 
-pub(super) fn duplicate_key(_doc: &Document) -> Option<String> {
-    None
+/// Room for sorting keys. Kept and passed again, it makes canonicalisation free of allocation.
+#[derive(Debug, Default)]
+pub(crate) struct SortScratch(Vec<SortKey>);
+
+impl SortScratch {
+    /// Gives back memory beyond `entries` keys.
+    pub(crate) fn shrink_to(&mut self, entries: usize) {
+        self.0.shrink_to(entries);
+    }
+}
+
+/// Appends the canonical text of a value and tells whether an object in it has a key twice.
+pub(crate) fn canonicalize(view: View<'_>, out: &mut String, scratch: &mut SortScratch) -> bool {
+    match view.node() {
+        Node::Array { .. } => {
+            out.push('[');
+            let mut duplicates = false;
+            for (at, element) in view.elements().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                duplicates |= canonicalize(element, out, scratch);
+            }
+            out.push(']');
+            duplicates
+        }
+        Node::Object { .. } if is_sorted(view) => {
+            let mut duplicates = false;
+            let mut open = '{';
+            for (key, value) in view.members() {
+                duplicates |= member(&mut open, key, value, out, scratch);
+            }
+            close_object(open, out);
+            duplicates
+        }
+        Node::Object { .. } => unsorted_object(view, out, scratch),
+        _ => {
+            write_scalar(view, out);
+            false
+        }
+    }
+}
+
+fn unsorted_object(view: View<'_>, out: &mut String, scratch: &mut SortScratch) -> bool {
+    let base = scratch.0.len();
+    scratch.0.extend(view.member_keys().map(SortKey::new));
+    let doc = view.doc();
+    sort(doc, scratch.0.get_mut(base..).unwrap_or_default());
+    let mut duplicates = false;
+    let mut open = '{';
+    let end = scratch.0.len();
+    for at in base..end {
+        let Some(entry) = scratch.0.get(at).copied() else { break };
+        if let Some(next) = scratch.0.get(at + 1).filter(|_| at + 1 < end)
+            && entry.compare(*next, doc).is_eq()
+        {
+            duplicates = true;
+            continue;
+        }
+        let key = View::at(doc, entry.node as usize);
+        let value = View::at(doc, entry.node as usize + 1);
+        duplicates |= member(&mut open, key.as_str().unwrap_or_default(), value, out, scratch);
+    }
+    scratch.0.truncate(base);
+    close_object(open, out);
+    duplicates
+}
+
+/// Writes one member behind the opening brace or a comma.
+fn member(
+    open: &mut char,
+    key: &str,
+    value: View<'_>,
+    out: &mut String,
+    scratch: &mut SortScratch,
+) -> bool {
+    out.push(std::mem::replace(open, ','));
+    write_string(key, out);
+    out.push(':');
+    canonicalize(value, out, scratch)
+}
+
+fn close_object(open: char, out: &mut String) {
+    out.push_str(if open == '{' { "{}" } else { "}" });
+}
+
+/// True when every key is above the one before it; then there is no duplicate either.
+fn is_sorted(view: View<'_>) -> bool {
+    let doc = view.doc();
+    let mut keys = view.member_keys().map(SortKey::new);
+    let Some(mut last) = keys.next() else { return true };
+    keys.all(|key| {
+        let ascending = last.compare(key, doc).is_lt();
+        last = key;
+        ascending
+    })
+}
+
+/// A key ready for comparison.
+#[derive(Clone, Copy, Debug)]
+struct SortKey {
+    /// The first eight bytes, so that most comparisons do not touch the text.
+    prefix: u64,
+    node: u32,
+}
+
+impl SortKey {
+    #[inline]
+    fn new(key: View<'_>) -> Self {
+        Self { prefix: prefix(key), node: super::writer::offset(key.index()) }
+    }
+
+    #[inline]
+    fn compare(self, other: Self, doc: &Document) -> Ordering {
+        self.prefix.cmp(&other.prefix).then_with(|| {
+            let text = |it: Self| View::at(doc, it.node as usize).as_str().unwrap_or_default();
+            compare_utf16(text(self), text(other))
+        })
+    }
+}
+
+/// Sorts by key, and equal keys by position, so that the one that counts comes last.
+fn sort(doc: &Document, keys: &mut [SortKey]) {
+    keys.sort_unstable_by(|a, b| a.compare(*b, doc).then(a.node.cmp(&b.node)));
+}
+
+/// The first eight bytes of a key as a number in the order of [`compare_utf16`], padded with zeros.
+#[inline]
+fn prefix(key: View<'_>) -> u64 {
+    let (window, len) = key.str_window();
+    let word = match window.first_chunk::<8>() {
+        Some(word) => u64::from_be_bytes(*word),
+        None => window
+            .iter()
+            .enumerate()
+            .fold(0, |word, (at, byte)| word | u64::from(*byte) << (56 - 8 * at.min(7))),
+    };
+    let word = match len {
+        0 => 0,
+        1..8 => word & (u64::MAX << (64 - 8 * len)),
+        _ => word,
+    };
+    if word & 0x8080_8080_8080_8080 == 0 {
+        return word;
+    }
+    u64::from_be_bytes(word.to_be_bytes().map(rank))
+}
+
+/// The place of a byte in the order of UTF-16. That is the order of UTF-8, except that characters
+/// beyond U+FFFF (lead bytes F0 to F4) are surrogate pairs there and come before U+E000 to U+FFFF
+/// (lead bytes EE and EF).
+const fn rank(byte: u8) -> u8 {
+    match byte {
+        0xEE | 0xEF => byte + 5,
+        0xF0..=0xF4 => byte - 2,
+        _ => byte,
+    }
+}
+
+/// Compares by UTF-16 code units.
+fn compare_utf16(a: &str, b: &str) -> Ordering {
+    let differing = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
+    differing.map_or_else(|| a.len().cmp(&b.len()), |(a, b)| rank(a).cmp(&rank(b)))
+}
+
+/// The first member, in document order, whose key the same object already has.
+pub(super) fn duplicate_key(doc: &Document) -> Option<String> {
+    let mut scratch = Vec::new();
+    let objects = (0..doc.nodes.len()).map(|at| View::at(doc, at));
+    let repeated = objects.filter_map(|object| repeated_key(object, &mut scratch)).min()?;
+    Some(pointer_to(doc, repeated))
+}
+
+/// The key node of the first repeated member of one object.
+fn repeated_key(object: View<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
+    if object.members().len() < 2 || is_sorted(object) {
+        return None;
+    }
+    let doc = object.doc();
+    scratch.clear();
+    scratch.extend(object.member_keys().map(SortKey::new));
+    sort(doc, scratch);
+    let pairs = scratch.iter().zip(scratch.iter().skip(1));
+    pairs.filter(|(a, b)| a.compare(**b, doc).is_eq()).map(|(_, b)| b.node).min()
+}
+
+/// The JSON pointer of the member whose key is this node.
+fn pointer_to(doc: &Document, key: u32) -> String {
+    let mut out = String::new();
+    let mut at = doc.root();
+    loop {
+        out.push('/');
+        if let Node::Array { .. } = at.node() {
+            let Some((index, next)) = at.elements().enumerate().find(|(_, it)| it.end() > key)
+            else {
+                return out;
+            };
+            out.push_str(itoa::Buffer::new().format(index));
+            at = next;
+        } else {
+            let Some((name, next)) = at.members().find(|(_, it)| it.end() > key) else {
+                return out;
+            };
+            out.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            if next.index() == key as usize + 1 {
+                return out;
+            }
+            at = next;
+        }
+    }
 }

@@ -1,6 +1,8 @@
-//! Mending text that a model wrote.
+//! Mending text that a model wrote, where it has only one reading.
 
-use super::{Document, ParseError};
+use super::error::{ParseError, ParseErrorKind};
+use super::parse::{Fault, Parser, strict};
+use super::{Document, MAX_TEXT};
 
 /// One thing that was mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -19,6 +21,84 @@ pub enum Repair {
     PythonWord,
 }
 
+impl Repair {
+    const ALL: [Self; 5] = [
+        Self::CodeFence,
+        Self::TrailingComma,
+        Self::SingleQuotes,
+        Self::RawControl,
+        Self::PythonWord,
+    ];
+}
+
+/// The kinds of repair that happened, as a set.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Repairs(u8);
+
+impl Repairs {
+    pub(super) const fn note(&mut self, repair: Repair) {
+        self.0 |= 1 << repair as u8;
+    }
+
+    fn list(self) -> Vec<Repair> {
+        Repair::ALL.into_iter().filter(|it| self.0 & (1 << *it as u8) != 0).collect()
+    }
+}
+
 pub(super) fn lenient(text: &str) -> Result<(Document, Vec<Repair>), ParseError> {
-    Document::parse(text).map(|doc| (doc, Vec::new()))
+    if let Ok(doc) = strict(text) {
+        return Ok((doc, Vec::new()));
+    }
+    let error = |fault: Fault| ParseError::new(fault.kind, text, fault.offset);
+    let body = Body::find(text).map_err(error)?;
+    let mut parsed = Parser::<true>::new(text, body.start, body.end).run().map_err(error)?;
+    if body.fenced {
+        parsed.repairs.note(Repair::CodeFence);
+    }
+    let repairs = parsed.repairs.list();
+    Ok((parsed.into_document(text.to_owned()), repairs))
+}
+
+/// The part of a text that should be JSON: without a byte order mark and without a code fence.
+struct Body {
+    start: usize,
+    end: usize,
+    fenced: bool,
+}
+
+impl Body {
+    fn find(text: &str) -> Result<Self, Fault> {
+        if text.len() > MAX_TEXT {
+            return Err(Fault { kind: ParseErrorKind::TooLong, offset: MAX_TEXT });
+        }
+        let rest = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+        let trimmed = rest.trim();
+        let start = text.len() - rest.trim_start().len();
+        let end = start + trimmed.len();
+        if trimmed.is_empty() {
+            return Err(Fault { kind: ParseErrorKind::Empty, offset: text.len() });
+        }
+        let inner = trimmed.trim_start_matches('`');
+        let ticks = trimmed.len() - inner.len();
+        if ticks < 3 {
+            return Ok(Self { start, end, fenced: false });
+        }
+        let body = inner.trim_end_matches('`');
+        if inner.len() - body.len() != ticks {
+            // The fence is open, so the text may go on.
+            return Err(Fault { kind: ParseErrorKind::Truncated, offset: end });
+        }
+        let body = without_info_word(body);
+        let end = end - ticks;
+        Ok(Self { start: end - body.len(), end, fenced: true })
+    }
+}
+
+/// Removes the language name behind an opening fence. A word that could be the value itself stays.
+fn without_info_word(body: &str) -> &str {
+    let tail =
+        body.trim_start_matches(|it: char| it.is_ascii_alphanumeric() || "_+-.".contains(it));
+    let word = body.get(..body.len() - tail.len()).unwrap_or_default();
+    let is_value = ["true", "false", "null", "True", "False", "None"].contains(&word);
+    if word.starts_with(|it: char| it.is_ascii_alphabetic()) && !is_value { tail } else { body }
 }

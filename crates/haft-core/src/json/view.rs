@@ -79,6 +79,25 @@ impl<'a> View<'a> {
         self.at as usize
     }
 
+    /// The bytes of the document's text from the start of this string on, and the string's length.
+    pub(super) fn str_window(self) -> (&'a [u8], usize) {
+        match self.node() {
+            Node::Str { start, len } => {
+                (self.doc.buf.as_bytes().get(start as usize..).unwrap_or_default(), len as usize)
+            }
+            _ => (&[], 0),
+        }
+    }
+
+    /// The keys of an object in document order, as views.
+    pub(super) fn member_keys(self) -> impl Iterator<Item = Self> {
+        let mut members = self.members();
+        std::iter::from_fn(move || {
+            let key = members.next;
+            members.next().map(|_| key)
+        })
+    }
+
     /// Index of the node behind this value.
     pub(super) fn end(self) -> u32 {
         match self.node() {
@@ -200,6 +219,11 @@ impl<'a> View<'a> {
         self.members().filter(|(name, _)| *name == key).last().map(|(_, value)| value)
     }
 
+    /// The members that count, ordered by key.
+    fn last_members(self) -> std::collections::BTreeMap<&'a str, Self> {
+        self.members().collect()
+    }
+
     /// An element of a list.
     #[must_use]
     pub fn item(self, index: usize) -> Option<Self> {
@@ -250,26 +274,22 @@ impl Number {
     }
 }
 
-/// Structural equality of JSON values: key order and number spelling do not matter, the last of
-/// duplicate keys counts.
+/// Equality of JSON values: equal if and only if the canonical texts are. Key order and number
+/// spelling do not matter, the last of duplicate keys counts.
 impl PartialEq for View<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self.node(), other.node()) {
-            (Node::Null, Node::Null) => true,
-            (Node::Bool(a), Node::Bool(b)) => a == b,
-            (Node::Big { .. }, _) | (_, Node::Big { .. }) => self.as_big() == other.as_big(),
+            (Node::Big { .. }, Node::Big { .. }) => self.as_big() == other.as_big(),
             (Node::Str { .. }, Node::Str { .. }) => self.as_str() == other.as_str(),
             (Node::Array { len: a, .. }, Node::Array { len: b, .. }) => {
                 a == b && self.elements().eq(other.elements())
             }
             (Node::Object { .. }, Node::Object { .. }) => {
-                self.members().all(|(key, _)| self.get(key) == other.get(key))
-                    && other.members().all(|(key, _)| self.get(key).is_some())
+                self.last_members() == other.last_members()
             }
-            _ => match (self.as_number(), other.as_number()) {
-                (Some(a), Some(b)) => a == b,
-                _ => false,
-            },
+            // Every number has one node, so numbers compare as nodes.
+            (Node::Array { .. } | Node::Object { .. }, _) => false,
+            (a, b) => a == b,
         }
     }
 }

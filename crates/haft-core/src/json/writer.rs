@@ -1,9 +1,9 @@
 //! Building a document value by value, and writing one as text.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 
+use super::number::{copy_big, float_node};
+use super::scan::plain_len;
 use super::{Document, Node, View};
 
 /// Builds a [`Document`] in document order.
@@ -146,8 +146,8 @@ impl Writer {
         match view.node() {
             Node::Str { .. } => self.string(view.as_str().unwrap_or_default()),
             Node::Big { .. } => {
-                let (start, len) = self.store(view.as_big().unwrap_or_default());
-                self.push(Node::Big { start, len })
+                let node = copy_big(view.as_big().unwrap_or_default(), &mut self.doc.buf);
+                self.push(node)
             }
             Node::Array { .. } => self.array(|out| {
                 for element in view.elements() {
@@ -163,8 +163,16 @@ impl Writer {
         }
     }
 
-    /// Copies a `serde_json` value.
+    /// Copies a `serde_json` value. Recurses as deep as the value is nested; see
+    /// [`Document::from_value`] for one from an unknown hand.
     pub fn value(&mut self, value: &Value) -> &mut Self {
+        // Without a bound there is no error.
+        let _ = self.value_within(value, usize::MAX);
+        self
+    }
+
+    /// [`Writer::value`] of a value that is nested at most `levels` deep.
+    pub(super) fn value_within(&mut self, value: &Value, levels: usize) -> Result<(), TooDeep> {
         match value {
             Value::Null => self.null(),
             Value::Bool(value) => self.boolean(*value),
@@ -179,17 +187,20 @@ impl Writer {
                 }
             }
             Value::String(value) => self.string(value),
-            Value::Array(elements) => self.array(|out| {
-                for element in elements {
-                    out.value(element);
-                }
-            }),
-            Value::Object(members) => self.object(|out| {
-                for (key, value) in members {
-                    out.key(key).value(value);
-                }
-            }),
-        }
+            Value::Array(elements) => {
+                let levels = levels.checked_sub(1).ok_or(TooDeep)?;
+                self.try_array(|out| {
+                    elements.iter().try_for_each(|it| out.value_within(it, levels))
+                })?
+            }
+            Value::Object(members) => {
+                let levels = levels.checked_sub(1).ok_or(TooDeep)?;
+                self.try_object(|out| {
+                    members.iter().try_for_each(|(key, it)| out.key(key).value_within(it, levels))
+                })?
+            }
+        };
+        Ok(())
     }
 
     fn push(&mut self, node: Node) -> &mut Self {
@@ -216,26 +227,20 @@ impl Writer {
     }
 
     fn intern(&mut self, text: &str) -> Node {
-        let (start, len) = self.store(text);
+        let (start, len) = store(text, &mut self.doc.buf);
         Node::Str { start, len }
-    }
-
-    fn store(&mut self, text: &str) -> (u32, u32) {
-        let start = offset(self.doc.buf.len());
-        self.doc.buf.push_str(text);
-        (start, offset(text.len()))
     }
 }
 
-/// The node of a finite double: an integer node if it is one within 2^53, so that `1.0` is `1`.
-#[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
-pub(super) fn float_node(value: f64) -> Node {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() <= EXACT {
-        Node::Int(value as i64)
-    } else {
-        Node::Float(value)
-    }
+/// A value is nested deeper than allowed.
+#[derive(Debug)]
+pub(super) struct TooDeep;
+
+/// Appends text to a document's buffer and gives its place there.
+pub(super) fn store(text: &str, buf: &mut String) -> (u32, u32) {
+    let start = offset(buf.len());
+    buf.push_str(text);
+    (start, offset(text.len()))
 }
 
 /// Offsets are 32 bits wide; [`super::MAX_TEXT`] keeps parsed documents far below that. A built
@@ -247,13 +252,6 @@ pub(super) fn offset(value: usize) -> u32 {
 /// Appends compact JSON in document order.
 pub(super) fn write_compact(view: View<'_>, out: &mut String) {
     match view.node() {
-        Node::Null => out.push_str("null"),
-        Node::Bool(value) => out.push_str(if value { "true" } else { "false" }),
-        Node::Int(value) => out.push_str(itoa::Buffer::new().format(value)),
-        Node::Uint(value) => out.push_str(itoa::Buffer::new().format(value)),
-        Node::Float(value) => out.push_str(ryu_js::Buffer::new().format_finite(value)),
-        Node::Big { .. } => out.push_str(view.as_big().unwrap_or_default()),
-        Node::Str { .. } => write_string(view.as_str().unwrap_or_default(), out),
         Node::Array { .. } => {
             out.push('[');
             for (at, element) in view.elements().enumerate() {
@@ -276,34 +274,56 @@ pub(super) fn write_compact(view: View<'_>, out: &mut String) {
             }
             out.push('}');
         }
+        _ => write_scalar(view, out),
+    }
+}
+
+/// Appends anything but a list or an object.
+#[inline]
+pub(super) fn write_scalar(view: View<'_>, out: &mut String) {
+    match view.node() {
+        Node::Null | Node::Array { .. } | Node::Object { .. } => out.push_str("null"),
+        Node::Bool(value) => out.push_str(if value { "true" } else { "false" }),
+        Node::Int(value) => out.push_str(itoa::Buffer::new().format(value)),
+        Node::Uint(value) => out.push_str(itoa::Buffer::new().format(value)),
+        Node::Float(value) => out.push_str(ryu_js::Buffer::new().format_finite(value)),
+        Node::Big { .. } => out.push_str(view.as_big().unwrap_or_default()),
+        Node::Str { .. } => write_string(view.as_str().unwrap_or_default(), out),
     }
 }
 
 /// Appends a JSON string the way ECMAScript's `JSON.stringify` writes it.
-pub(super) fn write_string(text: &str, out: &mut String) {
+#[inline]
+pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
-    {
-        let (plain, tail) = rest.split_at(at);
-        out.push_str(plain);
-        let mut chars = tail.chars();
-        match chars.next() {
-            Some('"') => out.push_str("\\\""),
-            Some('\\') => out.push_str("\\\\"),
-            Some('\u{8}') => out.push_str("\\b"),
-            Some('\u{c}') => out.push_str("\\f"),
-            Some('\n') => out.push_str("\\n"),
-            Some('\r') => out.push_str("\\r"),
-            Some('\t') => out.push_str("\\t"),
-            Some(control) => {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(control));
-            }
-            None => {}
-        }
-        rest = chars.as_str();
+    loop {
+        let plain = plain_len(rest.as_bytes(), b'"');
+        // What stops plain text is ASCII, so both sides are whole characters.
+        let Some((head, tail)) = rest.split_at_checked(plain) else { break };
+        out.push_str(head);
+        let Some(special) = tail.bytes().next() else { break };
+        write_escape(special, out);
+        rest = tail.get(1..).unwrap_or_default();
     }
-    out.push_str(rest);
     out.push('"');
+}
+
+#[cold]
+fn write_escape(byte: u8, out: &mut String) {
+    const HEX: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    out.push('\\');
+    match byte {
+        b'"' | b'\\' => out.push(char::from(byte)),
+        0x08 => out.push('b'),
+        0x0c => out.push('f'),
+        b'\n' => out.push('n'),
+        b'\r' => out.push('r'),
+        b'\t' => out.push('t'),
+        _ => {
+            out.push_str(if byte < 0x10 { "u000" } else { "u001" });
+            out.extend(HEX.get(usize::from(byte & 0xF)));
+        }
+    }
 }

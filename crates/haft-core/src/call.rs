@@ -1,0 +1,9 @@
+//! A call of a tool: what names it.
+//!
+//! [`CallId`] is the content key: equal calls have equal ids, on every machine and in every run.
+//! [`RecordId`] names one record, so that the repeat of an equal call has its own. [`Handle`] is the
+//! short form that the model sees.
+
+mod id;
+
+pub use id::{CallId, Handle, HandleTable, Occurrences, ParseIdError, RecordId};

@@ -1,0 +1,137 @@
+//! The name of one record, and how repeats get theirs.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use super::{CallId, FromText, ParseIdError};
+
+/// The name of one call record, unique in its turn: the call id, and which occurrence it is.
+///
+/// Its text is the call id for the first occurrence and `<call id>#<n>` for the n-th.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordId {
+    id: CallId,
+    occurrence: NonZeroU32,
+}
+
+impl RecordId {
+    /// The record of the n-th occurrence of a call, counted from one.
+    #[must_use]
+    pub const fn new(id: CallId, occurrence: NonZeroU32) -> Self {
+        Self { id, occurrence }
+    }
+
+    /// The record of the first occurrence of a call.
+    #[must_use]
+    pub const fn first(id: CallId) -> Self {
+        Self::new(id, NonZeroU32::MIN)
+    }
+
+    /// What was called.
+    #[must_use]
+    pub const fn call_id(self) -> CallId {
+        self.id
+    }
+
+    /// Which occurrence it is, counted from one.
+    #[must_use]
+    pub const fn occurrence(self) -> NonZeroU32 {
+        self.occurrence
+    }
+
+    /// The `#n` of a repeat.
+    pub(super) fn suffix(self) -> Option<u32> {
+        Some(self.occurrence.get()).filter(|it| *it > 1)
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id.hex().as_str())?;
+        match self.suffix() {
+            Some(n) => write!(f, "#{n}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first digits, and the occurrence of a repeat.
+impl fmt::Debug for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordId({:.8}…", self.id.hex().as_str())?;
+        match self.suffix() {
+            Some(n) => write!(f, "#{n})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+/// Reads exactly the texts that `Display` writes, so that an id has one spelling.
+impl FromStr for RecordId {
+    type Err = ParseIdError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIdError> {
+        let Some((id, occurrence)) = text.split_once('#') else {
+            return text.parse().map(Self::first);
+        };
+        let id = id.parse()?;
+        if !occurrence.starts_with(|it: char| matches!(it, '1'..='9')) {
+            return Err(ParseIdError::NotAnOccurrence);
+        }
+        match occurrence.parse::<NonZeroU32>() {
+            Ok(occurrence) if occurrence > NonZeroU32::MIN => Ok(Self { id, occurrence }),
+            _ => Err(ParseIdError::NotAnOccurrence),
+        }
+    }
+}
+
+impl serde::Serialize for RecordId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for RecordId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(FromText { what: "a record id", of: PhantomData })
+    }
+}
+
+/// Counts the calls of one turn and names their records.
+///
+/// ```
+/// use haft_core::call::{CallId, Occurrences};
+///
+/// let id = CallId::of_text("search", "hello");
+/// let mut seen = Occurrences::default();
+/// assert_eq!(seen.next(id).to_string(), id.to_string());
+/// assert_eq!(seen.next(id).to_string(), format!("{id}#2"));
+/// assert_eq!(seen.count(id), 2);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Occurrences(HashMap<CallId, NonZeroU32>);
+
+impl Occurrences {
+    /// Counts one more call and names its record.
+    pub fn next(&mut self, id: CallId) -> RecordId {
+        let count = self.0.entry(id);
+        let count = count.and_modify(|it| *it = it.saturating_add(1)).or_insert(NonZeroU32::MIN);
+        RecordId::new(id, *count)
+    }
+
+    /// Takes over a record that already has its name, as when a turn is resumed: later names come
+    /// behind it.
+    pub fn restore(&mut self, record: RecordId) {
+        let count = self.0.entry(record.id).or_insert(record.occurrence);
+        *count = record.occurrence.max(*count);
+    }
+
+    /// How often a call was counted.
+    #[must_use]
+    pub fn count(&self, id: CallId) -> u32 {
+        self.0.get(&id).map_or(0, |it| it.get())
+    }
+}
