@@ -94,13 +94,14 @@ impl ser::Serializer for Encoder {
     );
 
     fn serialize_i128(self, value: i128) -> Result<Node, Refusal> {
-        let number = Number::from_i128(value).ok_or_else(too_large)?;
-        Ok(Node::Number(number))
+        match u64::try_from(value) {
+            Ok(value) => self.serialize_u64(value),
+            Err(_) => self.serialize_i64(value.try_into().map_err(|_| too_large())?),
+        }
     }
 
     fn serialize_u128(self, value: u128) -> Result<Node, Refusal> {
-        let number = Number::from_u128(value).ok_or_else(too_large)?;
-        Ok(Node::Number(number))
+        self.serialize_u64(value.try_into().map_err(|_| too_large())?)
     }
 
     fn serialize_f32(self, value: f32) -> Result<Node, Refusal> {

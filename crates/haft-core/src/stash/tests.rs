@@ -205,6 +205,8 @@ fn leaves_are_listed_in_insertion_order() {
     store.set("z.b", 3).unwrap();
     assert_eq!(keys(&store), ["z.a", "z.b", "list", "no_items", "y.y"]);
     assert_eq!((store.len(), store.is_empty()), (5, false));
+    store.remove("z");
+    assert_eq!(keys(&store), ["list", "no_items", "y.y"], "the rest stays in order");
     assert!(Registry::new().is_empty());
 }
 
@@ -251,6 +253,8 @@ fn typed_values_keep_their_order_and_come_back() {
     insta::assert_snapshot!(serde_json::to_string(&store).unwrap(), @r#"{"visit":{"when":18446744073709551615,"at":{"City":"Paris"},"also":["Home",{"Point":[-1,2]},{"Room":{"number":1,"floor":-1}}],"note":"ü","by":{"0":false,"1":true},"unit":null,"pair":[0.5,-3]}}"#);
     assert_eq!(store.get("visit"), Some(serde_json::to_value(&visit).unwrap()));
     assert_eq!(store.get_as("visit").unwrap(), Some(visit));
+    store.set("edges", [i128::from(i64::MIN), u64::MAX.into()]).unwrap();
+    assert_eq!(store.get("edges"), Some(json!([i64::MIN, u64::MAX])));
     let by_text = IndexMap::from([("b", 1), ("a", 2)]);
     store.set("map", by_text).unwrap();
     assert_eq!(keys(&store).last().unwrap(), "map.a");
@@ -270,6 +274,8 @@ fn what_json_cannot_hold_is_refused() {
     check([Some(f32::INFINITY)], "inf is not a JSON number");
     check(BTreeMap::from([("x", (1, f64::NEG_INFINITY))]), "-inf is not a JSON number");
     check(u128::MAX, "an integer is outside 64 bits");
+    check(i128::from(i64::MIN) - 1, "an integer is outside 64 bits");
+    check(i128::from(u64::MAX) + 1, "an integer is outside 64 bits");
     check(BTreeMap::from([((1, 2), 3)]), "a key is not text");
     check(BTreeMap::from([(None::<u8>, 3)]), "a key is not text");
     struct Broken;
