@@ -3,6 +3,8 @@
 pub mod args;
 pub mod artifact;
 pub mod call;
+pub mod cancel;
+pub mod clock;
 pub mod context;
 pub mod error;
 pub mod event;
@@ -10,6 +12,7 @@ pub mod json;
 pub mod media;
 pub mod registry;
 pub mod schema;
+pub mod stash;
 pub mod tool;
 pub mod trust;
 

@@ -1,0 +1,50 @@
+//! Time as a part that can be exchanged, so that runs can be tested and replayed.
+
+mod manual;
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+mod system;
+mod timestamp;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use self::manual::ManualClock;
+#[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+pub use self::system::SystemClock;
+pub use self::timestamp::{InvalidTimestamp, Timestamp};
+
+/// Tells the time. Everything that needs the time takes one of these.
+///
+/// On `wasm32-unknown-unknown` there is no clock to ask, so there the embedder brings its own.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// The wall time, for records. It can jump, also backwards, when the machine's clock is set.
+    fn now(&self) -> Timestamp;
+
+    /// The time since some fixed moment, for measuring. It never goes backwards, and only
+    /// differences between readings of the same clock mean anything.
+    fn monotonic(&self) -> Duration;
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        (**self).monotonic()
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        (**self).monotonic()
+    }
+}

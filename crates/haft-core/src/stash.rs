@@ -1,0 +1,342 @@
+//! A small JSON store addressed by dot paths, for tool metadata and for the stashes of media and
+//! contexts.
+//!
+//! ```
+//! use haft_core::stash::Registry;
+//! use serde_json::json;
+//!
+//! let stash = Registry::new();
+//! stash.set("user.name", "Ada")?;
+//! stash.set("user.visits.0", 3)?;
+//! assert_eq!(stash.get("user"), Some(json!({ "name": "Ada", "visits": [3] })));
+//! assert_eq!(stash.get_as::<u32>("user.visits.0")?, Some(3));
+//! # Ok::<(), haft_core::stash::RegistryError>(())
+//! ```
+
+mod decode;
+mod encode;
+mod error;
+mod node;
+mod path;
+
+#[cfg(test)]
+mod tests;
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use serde::de::{DeserializeOwned, DeserializeSeed as _, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use self::decode::Decoder;
+use self::encode::Encoder;
+use self::node::{Node, Refusal};
+
+pub use self::error::RegistryError;
+pub use self::path::Path;
+
+/// Highest index that a write may use to leave a hole in an array. Appending has no limit.
+pub const MAX_GAP_INDEX: usize = 1024;
+
+/// Most levels of containers, the store itself included, so that every store that is written as
+/// text can be read again by `serde_json`.
+pub const MAX_DEPTH: usize = crate::json::MAX_DEPTH - 1;
+
+/// An ordered tree of JSON values addressed by [`Path`]s.
+///
+/// All methods take `&self`, so one store can be shared between tasks in an [`Arc`]. Values are
+/// copied in and out: nobody can change what is stored but through the store. A clone is a
+/// snapshot, independent of the original from then on; it costs two reference counts, because
+/// unchanged parts are shared.
+///
+/// # Paths
+///
+/// - In an object a segment is a key. All keys are ordinary, and only keys that were stored exist.
+/// - In an array a segment is an index: decimal digits without leading zeros. Nothing else reads
+///   or writes an element; strings have no elements and nothing has a `length`.
+/// - A write makes the containers that are missing: an array if the segment to be stored in it is
+///   an index, else an object. The store itself is always an object.
+/// - A write past the end of an array fills the hole with nulls, up to [`MAX_GAP_INDEX`].
+/// - A write through a string, number, boolean or null is refused with
+///   [`RegistryError::NotAContainer`]. It never replaces the value that is in the way: a
+///   mistyped path must not destroy data. Store an object there to replace it on purpose.
+///
+/// # Process-local values
+///
+/// [`Registry::insert_typed`] keeps one value per Rust type next to the JSON tree, for handles and
+/// caches. They are not part of the JSON: no path reaches them, they are not serialised, and a
+/// clone shares them.
+pub struct Registry {
+    inner: RwLock<Inner>,
+}
+
+#[derive(Clone)]
+struct Inner {
+    /// Always an object.
+    root: Node,
+    typed: Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+impl Registry {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_root(Node::Object(Arc::default()))
+    }
+
+    /// A store that starts with the members of an object.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::InvalidInitialValue`] if it is not an object,
+    /// [`RegistryError::TooDeep`] if it is nested beyond [`MAX_DEPTH`].
+    pub fn from_value(value: Value) -> Result<Self, RegistryError> {
+        let root = [""; 0];
+        match Node::from_value(value, MAX_DEPTH).map_err(|it| it.at(&Path::from(root)))? {
+            root @ Node::Object(_) => Ok(Self::with_root(root)),
+            other => Err(RegistryError::InvalidInitialValue { found: other.kind() }),
+        }
+    }
+
+    /// A copy of the value at `path`. Only that subtree is copied, and not under the lock.
+    #[must_use]
+    pub fn get(&self, path: impl Into<Path>) -> Option<Value> {
+        self.node(&path.into()).map(|node| node.to_value())
+    }
+
+    /// The value at `path` as a `T`.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::WrongType`] if something is there that is not a `T`.
+    pub fn get_as<T: DeserializeOwned>(
+        &self,
+        path: impl Into<Path>,
+    ) -> Result<Option<T>, RegistryError> {
+        let path = path.into();
+        let Some(node) = self.node(&path) else { return Ok(None) };
+        serde_json::from_value(node.to_value())
+            .map(Some)
+            .map_err(|source| RegistryError::WrongType { path, source })
+    }
+
+    /// Whether something is stored at `path`. Null, `0`, `""` and `false` are something.
+    #[must_use]
+    pub fn has(&self, path: impl Into<Path>) -> bool {
+        self.read().root.get(&path.into()).is_some()
+    }
+
+    /// Stores a value, in the order in which it names its members.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::NotJson`] if the value is or contains NaN, an infinity, an integer outside
+    /// 64 bits or a key that is not text; [`RegistryError::TooDeep`]; and the errors of
+    /// the path rules: [`RegistryError::NotAContainer`], [`RegistryError::NotAnIndex`],
+    /// [`RegistryError::IndexTooLarge`], [`RegistryError::EmptyPath`].
+    pub fn set(&self, path: impl Into<Path>, value: impl Serialize) -> Result<(), RegistryError> {
+        let path = path.into();
+        let encoder = Encoder { depth: room_below(&path) };
+        let node = value.serialize(encoder).map_err(|it| it.at(&path))?;
+        self.put(&path, node)
+    }
+
+    /// Stores a JSON value without serialising it again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::set`].
+    pub fn set_value(&self, path: impl Into<Path>, value: Value) -> Result<(), RegistryError> {
+        let path = path.into();
+        let node = Node::from_value(value, room_below(&path)).map_err(|it| it.at(&path))?;
+        self.put(&path, node)
+    }
+
+    /// Stores what `change` makes of the current value, as one step that nobody can get between.
+    ///
+    /// `change` runs under the store's lock: keep it short, and do not use the same store in it,
+    /// which would wait for itself. If it panics, the store is as it was.
+    ///
+    /// ```
+    /// # use haft_core::stash::Registry;
+    /// let stash = Registry::new();
+    /// let count = |now: Option<&serde_json::Value>| now.and_then(|it| it.as_u64()).unwrap_or(0);
+    /// stash.update("count", |now| (count(now) + 1).into())?;
+    /// stash.update("count", |now| (count(now) + 1).into())?;
+    /// assert_eq!(stash.get_as("count")?, Some(2));
+    /// # Ok::<(), haft_core::stash::RegistryError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::set`]; what `change` returned is then dropped.
+    pub fn update(
+        &self,
+        path: impl Into<Path>,
+        change: impl FnOnce(Option<&Value>) -> Value,
+    ) -> Result<(), RegistryError> {
+        let path = path.into();
+        let mut inner = self.write();
+        let current = inner.root.get(&path).map(Node::to_value);
+        let node = Node::from_value(change(current.as_ref()), room_below(&path))
+            .map_err(|it| it.at(&path))?;
+        inner.root.put(&path, node).map(drop)
+    }
+
+    /// Takes out the value at `path`. Its containers stay, even when empty; later elements of an
+    /// array move up. The store itself cannot be taken out.
+    pub fn remove(&self, path: impl Into<Path>) -> Option<Value> {
+        let path = path.into();
+        let taken = self.write().root.take(&path);
+        taken.map(|node| node.to_value())
+    }
+
+    /// The paths of all leaves in insertion order. Only objects are descended into: arrays are
+    /// leaves, and an empty object has none. Every path can be used to read its leaf again.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Path> {
+        let root = self.read().root.clone();
+        let mut out = Vec::new();
+        root.leaves(&mut Vec::new(), &mut out);
+        out
+    }
+
+    /// A copy of everything. Whether the object keeps the order of insertion is up to the features
+    /// of `serde_json`; serialising the store itself always does.
+    #[must_use]
+    pub fn all(&self) -> Value {
+        let root = self.read().root.clone();
+        root.to_value()
+    }
+
+    /// How many members the store has at its top level.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.read().root {
+            Node::Object(members) => members.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether the store has no members. Process-local values do not count.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keeps a process-local value, one per type, and returns the one that it replaces. It is not
+    /// part of the JSON and is lost when the store is serialised.
+    pub fn insert_typed<T: Any + Send + Sync>(&self, value: T) -> Option<Arc<T>> {
+        let value: Arc<dyn Any + Send + Sync> = Arc::new(value);
+        let old = Arc::make_mut(&mut self.write().typed).insert(TypeId::of::<T>(), value);
+        old.and_then(|old| old.downcast().ok())
+    }
+
+    /// The process-local value of a type.
+    #[must_use]
+    pub fn typed<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let found = self.read().typed.get(&TypeId::of::<T>()).map(Arc::clone);
+        found.and_then(|found| found.downcast().ok())
+    }
+
+    /// Takes out the process-local value of a type.
+    pub fn remove_typed<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let taken = Arc::make_mut(&mut self.write().typed).remove(&TypeId::of::<T>());
+        taken.and_then(|taken| taken.downcast().ok())
+    }
+
+    fn with_root(root: Node) -> Self {
+        Self { inner: RwLock::new(Inner { root, typed: Arc::default() }) }
+    }
+
+    fn node(&self, path: &Path) -> Option<Node> {
+        self.read().root.get(path).cloned()
+    }
+
+    fn put(&self, path: &Path, node: Node) -> Result<(), RegistryError> {
+        let replaced = self.write().root.put(path, node);
+        // The old value is dropped here, after the lock.
+        replaced.map(drop)
+    }
+
+    // No method leaves the tree half changed when it panics, so a poisoned lock holds good data.
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many levels of containers a value at `path` may use.
+fn room_below(path: &Path) -> usize {
+    MAX_DEPTH.saturating_sub(path.steps().len())
+}
+
+impl Refusal {
+    fn at(self, path: &Path) -> RegistryError {
+        let path = path.clone();
+        match self {
+            Self::TooDeep => RegistryError::TooDeep { path },
+            Self::NotJson(reason) => RegistryError::NotJson { path, reason },
+        }
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A snapshot: later changes to either do not show in the other. Process-local values are shared.
+impl Clone for Registry {
+    fn clone(&self) -> Self {
+        let inner = self.read().clone();
+        Self { inner: RwLock::new(inner) }
+    }
+}
+
+/// Equal when they hold the same JSON, whatever the order of their keys.
+impl PartialEq for Registry {
+    fn eq(&self, other: &Self) -> bool {
+        // One lock at a time: comparing a store with itself must not wait.
+        let ours = self.read().root.clone();
+        let theirs = other.read().root.clone();
+        ours == theirs
+    }
+}
+
+/// Shows how much is stored, not what: a stash can be large and can hold secrets.
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (len, typed) = (self.len(), self.read().typed.len());
+        f.debug_struct("Registry").field("len", &len).field("typed", &typed).finish_non_exhaustive()
+    }
+}
+
+/// The plain JSON object, in insertion order.
+impl Serialize for Registry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let root = self.read().root.clone();
+        root.serialize(serializer)
+    }
+}
+
+/// From an object; its order is kept and the last of several equal keys counts.
+impl<'de> Deserialize<'de> for Registry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match (Decoder { depth: MAX_DEPTH }).deserialize(deserializer)? {
+            root @ Node::Object(_) => Ok(Self::with_root(root)),
+            other => {
+                let error = RegistryError::InvalidInitialValue { found: other.kind() };
+                Err(D::Error::custom(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Why a store refused.
+
+use super::{MAX_DEPTH, MAX_GAP_INDEX, Path};
+use crate::json::Kind;
+
+/// Why a [`Registry`](super::Registry) refused. A refused write changes nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// A store starts from an object and nothing else.
+    #[error("a registry starts from an object, found {}", .found.name())]
+    InvalidInitialValue {
+        /// What was given.
+        found: Kind,
+    },
+    /// A write would have to go through a string, number, boolean or null.
+    #[error("cannot write `{path}`: `{at}` has no members, it is of type {}", .found.name())]
+    NotAContainer {
+        /// Where the write was to go.
+        path: Path,
+        /// The part of the path that is in the way.
+        at: Path,
+        /// What is there.
+        found: Kind,
+    },
+    /// A write into an array names an element by something else than an index.
+    #[error("cannot write `{path}`: `{at}` is not an index of the array that it is in")]
+    NotAnIndex {
+        /// Where the write was to go.
+        path: Path,
+        /// The path up to the bad index.
+        at: Path,
+    },
+    /// A write would leave a hole too large to be meant.
+    #[error(
+        "cannot write `{path}`: the index of `{at}` is past the end of the array and past \
+         {MAX_GAP_INDEX}; store an object there first if these are keys"
+    )]
+    IndexTooLarge {
+        /// Where the write was to go.
+        path: Path,
+        /// The path up to the bad index.
+        at: Path,
+    },
+    /// The path has no segments, which is the store itself.
+    #[error("the registry itself cannot be replaced: the path has no segments")]
+    EmptyPath,
+    /// The value would be nested deeper than JSON readers accept.
+    #[error("`{path}` would be nested deeper than {MAX_DEPTH} levels")]
+    TooDeep {
+        /// Where the write was to go.
+        path: Path,
+    },
+    /// The value has no JSON form: NaN, an infinity, a key that is not text.
+    #[error("the value for `{path}` is not JSON: {reason}")]
+    NotJson {
+        /// Where the write was to go.
+        path: Path,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The stored value is not of the type that was asked for.
+    #[error("`{path}` does not hold the type that was asked for")]
+    WrongType {
+        /// Where the value is.
+        path: Path,
+        /// What did not fit.
+        source: serde_json::Error,
+    },
+}
+
+impl RegistryError {
+    /// The stable code of this error.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidInitialValue { .. } => "E_INVALID_INITIAL_REGISTRY_VALUE",
+            Self::NotAContainer { .. } => "E_REGISTRY_NOT_A_CONTAINER",
+            Self::NotAnIndex { .. } | Self::IndexTooLarge { .. } | Self::EmptyPath => {
+                "E_REGISTRY_PATH"
+            }
+            Self::TooDeep { .. } => "E_REGISTRY_TOO_DEEP",
+            Self::NotJson { .. } => "E_REGISTRY_NOT_JSON",
+            Self::WrongType { .. } => "E_REGISTRY_WRONG_TYPE",
+        }
+    }
+}
