@@ -2,8 +2,15 @@
 //!
 //! [`CallId`] is the content key: equal calls have equal ids, on every machine and in every run.
 //! [`RecordId`] names one record, so that the repeat of an equal call has its own. [`Handle`] is the
-//! short form that the model sees.
+//! short form that the model sees. [`ToolCall`] is the record itself.
 
 mod id;
+mod key;
+mod record;
+
+#[cfg(test)]
+mod tests;
 
 pub use id::{CallId, Handle, HandleTable, Occurrences, ParseIdError, RecordId};
+pub use key::IdempotencyKey;
+pub use record::{CallError, CallState, IllegalTransition, ToolCall, ToolResults};

@@ -48,3 +48,11 @@ impl<C: Clock + ?Sized> Clock for &C {
         (**self).monotonic()
     }
 }
+
+/// The clock of a context that was given none: the system's, where there is one.
+pub(crate) fn default_clock() -> Arc<dyn Clock> {
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    return Arc::new(SystemClock::new());
+    #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+    return Arc::new(ManualClock::new(Timestamp::EPOCH));
+}

@@ -114,10 +114,16 @@ codes! {
     PipelineShortCircuited = "E_PIPELINE_SHORT_CIRCUITED", 500, goes_on, Operator, final_;
     /// A registry was seeded with something that is not an object.
     InvalidInitialRegistryValue = "E_INVALID_INITIAL_REGISTRY_VALUE", 500, fatal, Operator, final_;
-    /// A path of a registry leads nowhere or through a scalar.
+    /// A path of a registry leads nowhere.
     RegistryPath = "E_REGISTRY_PATH", 422, goes_on, Operator, final_;
-    /// A value of a registry is not JSON, or not of the type asked for.
-    RegistryValue = "E_REGISTRY_VALUE", 422, goes_on, Operator, final_;
+    /// A write to a registry would have to go through a scalar.
+    RegistryNotAContainer = "E_REGISTRY_NOT_A_CONTAINER", 422, goes_on, Operator, final_;
+    /// A value of a registry would be nested too deeply.
+    RegistryTooDeep = "E_REGISTRY_TOO_DEEP", 422, goes_on, Operator, final_;
+    /// A value has no JSON form.
+    RegistryNotJson = "E_REGISTRY_NOT_JSON", 422, goes_on, Operator, final_;
+    /// A value of a registry is not of the type that was asked for.
+    RegistryWrongType = "E_REGISTRY_WRONG_TYPE", 422, goes_on, Operator, final_;
     /// A memory record was refused.
     InvalidInitialMemoryValue = "E_INVALID_INITIAL_MEMORY_VALUE", 500, fatal, Operator, final_;
     /// Two things of a turn share an artifact id.

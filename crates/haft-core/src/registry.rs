@@ -135,7 +135,8 @@ impl ToolRegistry {
         if let Some(entry) = entries.get(name) {
             return Ok(entry.tool.clone());
         }
-        let offered = entries.iter().filter(|(_, entry)| !entry.hidden).map(|(name, _)| name.as_str());
+        let offered =
+            entries.iter().filter(|(_, entry)| !entry.hidden).map(|(name, _)| name.as_str());
         let nearest = nearest(name, offered).map(str::to_owned);
         Err(ToolError::Unknown { tool: crate::schema::excerpt(name), nearest })
     }

@@ -37,15 +37,18 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 pub use build::{
-    AnySchema, ArraySchema, BooleanSchema, Build, EnumSchema, IntegerSchema, MapSchema,
-    NumberSchema, ObjectSchema, StringSchema, TupleSchema, UnionSchema, any, array, boolean,
-    integer, map, number, object, one_of, string, tuple, union,
+    AnyRules, AnySchema, ArraySchema, BooleanRules, BooleanSchema, Build, EnumRules, EnumSchema,
+    IntegerSchema, MapSchema, NumberSchema, ObjectSchema, StringSchema, TupleRules, TupleSchema,
+    UnionSchema, any, array, boolean, integer, map, number, object, one_of, string, tuple, union,
 };
 pub use fault::Fault;
 pub use foreign::ForeignSchemaError;
 pub use input::{Accepted, InputSchema, SchemaDescription};
 pub use pattern::Pattern;
 pub use problem::{Change, ChangeKind, Problem, Problems, Rule};
+
+pub(crate) use check::nearest;
+pub(crate) use problem::excerpt;
 
 /// Schemas that are referred to by name, because they contain themselves.
 pub type Definitions = IndexMap<String, Schema>;

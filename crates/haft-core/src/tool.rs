@@ -23,7 +23,7 @@ use serde_json::Value;
 pub use builder::{InvalidTool, ToolBuilder};
 pub use executor::{Invocation, ToolExecutor};
 pub use failure::{ToolError, ToolFailure};
-pub use handler::{Handler, HandlerFuture, IntoHandler};
+pub use handler::{Handler, HandlerFuture, IntoHandler, signature};
 pub use name::{InvalidToolName, ToolName};
 pub use output::{ByteStream, IntoToolOutput, Json, ToolOutput};
 
@@ -33,7 +33,6 @@ use crate::context::DispatchContext;
 use crate::schema::{Accepted, InputSchema, Problems};
 use crate::stash::Registry;
 use builder::Validator;
-
 
 /// A capability that the agent can offer to the model.
 ///

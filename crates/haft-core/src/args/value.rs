@@ -178,7 +178,8 @@ impl ArgValue for f32 {
 
     fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
         // The shortest text of the single, not of its widening: 0.1 stays 0.1.
-        let shortest = if self.is_finite() { self.to_string().parse() } else { Ok(f64::from(*self)) };
+        let shortest =
+            if self.is_finite() { self.to_string().parse() } else { Ok(f64::from(*self)) };
         out.float(shortest.unwrap_or_else(|_| f64::from(*self))).map(drop)
     }
 }

@@ -249,6 +249,16 @@ impl<'a> View<'a> {
     }
 }
 
+impl View<'_> {
+    /// A document of its own with this value as its root.
+    #[must_use]
+    pub fn to_document(self) -> Document {
+        let mut out = super::Writer::new();
+        out.view(self);
+        out.finish()
+    }
+}
+
 impl Number {
     /// The nearest double.
     #[must_use]

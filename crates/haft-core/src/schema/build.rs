@@ -306,7 +306,10 @@ impl NumberSchema {
     #[must_use]
     pub fn integer(self) -> IntegerSchema {
         let bound = |value: f64, round: fn(f64) -> f64| {
-            #[expect(clippy::cast_possible_truncation, reason = "saturates, and bounds are checked")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "saturates, and bounds are checked"
+            )]
             let bound = round(value) as i128;
             bound
         };

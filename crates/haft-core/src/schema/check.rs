@@ -291,13 +291,7 @@ impl<'s> Checker<'s> {
         fine
     }
 
-    fn field(
-        &mut self,
-        key: &str,
-        field: &Field,
-        value: View<'_>,
-        place: &Place<'_>,
-    ) -> Verdict {
+    fn field(&mut self, key: &str, field: &Field, value: View<'_>, place: &Place<'_>) -> Verdict {
         let mark = self.mark();
         let place = place.key(key);
         if self.check(&field.schema, value, &place) {
@@ -331,7 +325,12 @@ impl<'s> Checker<'s> {
         if twice.count() > 1 {
             return None;
         }
-        self.patch(value, Patch::Rename(name.clone()), ChangeKind::Renamed(name.clone()), &place.key(key));
+        self.patch(
+            value,
+            Patch::Rename(name.clone()),
+            ChangeKind::Renamed(name.clone()),
+            &place.key(key),
+        );
         let fine = self.check(&field.schema, value, &place.key(key));
         Some((at, if fine { Verdict::Fine } else { Verdict::Refused }))
     }
@@ -347,7 +346,7 @@ impl<'s> Checker<'s> {
             return true;
         }
         let names: Vec<_> = rules.fields.keys().map(|name| format!("`{name}`")).collect();
-        let expected = match nearest(key, rules.fields.keys()) {
+        let expected = match nearest(key, rules.fields.keys().map(String::as_str)) {
             Some(name) => format!("did you mean `{name}`?"),
             None if names.is_empty() => "there are no fields here".to_owned(),
             None => format!("the fields are {}", names.join(", ")),
@@ -395,13 +394,7 @@ impl<'s> Checker<'s> {
     }
 
     /// A value of the wrong kind: mends it if there is one reading, refuses it otherwise.
-    fn mismatch(
-        &mut self,
-        schema: &Schema,
-        view: View<'_>,
-        place: &Place<'_>,
-        rule: Rule,
-    ) -> bool {
+    fn mismatch(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>, rule: Rule) -> bool {
         (self.mode == Mode::Coerce && self.coerce(schema, view, place))
             || self.refuse(schema, view, place, rule)
     }
@@ -557,7 +550,9 @@ fn has_repeats(list: View<'_>) -> bool {
 fn means_absent(value: View<'_>) -> bool {
     value.is_null()
         || value.as_str().map(str::trim).is_some_and(|text| {
-            text.is_empty() || text.eq_ignore_ascii_case("null") || text.eq_ignore_ascii_case("none")
+            text.is_empty()
+                || text.eq_ignore_ascii_case("null")
+                || text.eq_ignore_ascii_case("none")
         })
 }
 
@@ -573,10 +568,7 @@ fn describe_value(view: View<'_>) -> String {
 }
 
 /// The name that differs from `key` least, if it is close enough to be a slip.
-pub(crate) fn nearest<'n>(
-    key: &str,
-    names: impl Iterator<Item = &'n String>,
-) -> Option<&'n String> {
+pub(crate) fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let key: String = key.chars().take(64).collect();
     names
         .map(|name| (distance(&key.to_lowercase(), &name.to_lowercase()), name))

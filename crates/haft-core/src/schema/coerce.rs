@@ -107,13 +107,7 @@ impl Checker<'_> {
     }
 
     /// A string that differs from one allowed value only by case or by being spelled as a string.
-    fn listed(
-        &mut self,
-        values: &[Value],
-        view: View<'_>,
-        place: &Place<'_>,
-        text: &str,
-    ) -> bool {
+    fn listed(&mut self, values: &[Value], view: View<'_>, place: &Place<'_>, text: &str) -> bool {
         let mut close = values.iter().filter(|value| match value {
             Value::String(name) => name.to_lowercase() == text.to_lowercase(),
             _ => Document::parse(text).is_ok_and(|doc| same_scalar(doc.root(), value)),
@@ -237,7 +231,14 @@ fn patches_at(patches: &[(usize, Patch)], index: usize) -> &[(usize, Patch)] {
 
 /// Keys under which models wrap the arguments.
 const WRAPPERS: [&str; 9] = [
-    "arguments", "args", "parameters", "params", "input", "inputs", "kwargs", "tool_input",
+    "arguments",
+    "args",
+    "parameters",
+    "params",
+    "input",
+    "inputs",
+    "kwargs",
+    "tool_input",
     "properties",
 ];
 

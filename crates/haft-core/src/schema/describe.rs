@@ -135,7 +135,10 @@ fn rules(shape: &Shape, out: &mut Writer) {
         Shape::String(rules) => vec![
             limit("min", rules.min_length),
             limit("max", rules.max_length),
-            rules.pattern.as_ref().map(|it| ("pattern", "regex", format!("/{}/", it.as_str()).into())),
+            rules
+                .pattern
+                .as_ref()
+                .map(|it| ("pattern", "regex", format!("/{}/", it.as_str()).into())),
         ],
         Shape::Integer(rules) => vec![
             Some(("integer", "", Value::Null)),
@@ -183,7 +186,8 @@ fn limit(name: &'static str, value: Option<usize>) -> Option<Described> {
 
 fn bound(name: &'static str, value: Option<i128>) -> Option<Described> {
     let value = value?;
-    let value = i64::try_from(value).map(Value::from).or_else(|_| u64::try_from(value).map(Value::from));
+    let value =
+        i64::try_from(value).map(Value::from).or_else(|_| u64::try_from(value).map(Value::from));
     value.ok().map(|it| (name, "limit", it))
 }
 

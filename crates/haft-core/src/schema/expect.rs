@@ -40,7 +40,8 @@ impl Schema {
                 format!("an object{count}, each value {}", rules.values.expectation(definitions))
             }
             Shape::Union(rules) => {
-                let names: Vec<_> = rules.variants.keys().map(|it| Value::from(it.as_str())).collect();
+                let names: Vec<_> =
+                    rules.variants.keys().map(|it| Value::from(it.as_str())).collect();
                 format!("an object whose `{}` is {}", rules.tag, choices(&names))
             }
         };

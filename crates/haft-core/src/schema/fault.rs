@@ -80,7 +80,8 @@ impl Finder<'_> {
             Shape::String(rules) => {
                 self.order(rules.min_length, rules.max_length, at);
                 if let Some(fault) = rules.pattern.as_ref().and_then(|it| it.fault()) {
-                    let text = rules.pattern.as_ref().map(super::Pattern::as_str).unwrap_or_default();
+                    let text =
+                        rules.pattern.as_ref().map(super::Pattern::as_str).unwrap_or_default();
                     self.add(at, format!("the pattern `{text}` cannot be used: {fault}"));
                 }
             }
@@ -98,7 +99,8 @@ impl Finder<'_> {
             }
             Shape::Number(rules) => {
                 self.order(rules.min, rules.max, at);
-                for bound in [rules.min, rules.max, rules.above, rules.below].into_iter().flatten() {
+                for bound in [rules.min, rules.max, rules.above, rules.below].into_iter().flatten()
+                {
                     if !bound.is_finite() {
                         self.add(at, format!("the bound {bound} is not a finite number"));
                     }
@@ -162,7 +164,8 @@ impl Finder<'_> {
     }
 
     fn shared_aliases(&mut self, rules: &ObjectRules, at: &str) {
-        let mut names: Vec<&String> = rules.fields.values().flat_map(|it: &Field| &it.aliases).collect();
+        let mut names: Vec<&String> =
+            rules.fields.values().flat_map(|it: &Field| &it.aliases).collect();
         names.sort_unstable();
         for pair in names.windows(2) {
             if let [a, b] = pair

@@ -24,7 +24,9 @@ const MAX_BACKTRACK: usize = 100_000;
 #[non_exhaustive]
 pub enum ForeignSchemaError {
     /// The root does not ask for an object.
-    #[error("the input schema of a tool must be an object: its root needs `\"type\": \"object\"`, got {found}")]
+    #[error(
+        "the input schema of a tool must be an object: its root needs `\"type\": \"object\"`, got {found}"
+    )]
     NotAnObject {
         /// What the root says instead.
         found: String,
@@ -124,8 +126,7 @@ impl Foreign {
     fn problems(&self, value: &Value) -> Option<Problems> {
         if !value.is_object() {
             let found = excerpt(&value.to_string());
-            let problem =
-                Problem::of(Rule::Type, String::new(), "an object".to_owned(), found);
+            let problem = Problem::of(Rule::Type, String::new(), "an object".to_owned(), found);
             return Some(problem.into());
         }
         if self.validator.is_valid(value) {

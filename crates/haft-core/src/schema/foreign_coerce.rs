@@ -56,9 +56,8 @@ fn propose(kind: &ValidationErrorKind, found: &Value) -> Option<Fix> {
         ValidationErrorKind::Enum { options } => {
             let text = found.as_str()?.trim().to_lowercase();
             let options = options.as_array()?;
-            let mut close = options
-                .iter()
-                .filter(|it| it.as_str().is_some_and(|it| it.to_lowercase() == text));
+            let mut close =
+                options.iter().filter(|it| it.as_str().is_some_and(|it| it.to_lowercase() == text));
             match (close.next(), close.next()) {
                 (Some(only), None) => Some((ChangeKind::Case, Some(only.clone()))),
                 _ if text.is_empty() => Some((ChangeKind::Dropped, None)),

@@ -100,7 +100,8 @@ impl<'s> Walk<'s> {
 fn holds_id(schema: &Value, file: &str) -> bool {
     match schema {
         Value::Object(members) => {
-            let own = members.get("$id").and_then(Value::as_str).is_some_and(|id| id.ends_with(file));
+            let own =
+                members.get("$id").and_then(Value::as_str).is_some_and(|id| id.ends_with(file));
             own || members.values().any(|value| holds_id(value, file))
         }
         Value::Array(elements) => elements.iter().any(|value| holds_id(value, file)),

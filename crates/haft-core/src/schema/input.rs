@@ -11,7 +11,7 @@ use super::foreign::Foreign;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 use super::{Definitions, ForeignSchemaError, Schema, describe, wire};
 use crate::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
-use crate::json::{Document, Kind};
+use crate::json::Document;
 
 /// A schema that was checked when it was made: an object at the root, sound constraints, a default and
 /// examples that it accepts itself.
@@ -194,10 +194,12 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
                 if let Some(pointer) = doc.duplicate_key() {
                     return Err(repeated(pointer));
                 }
-                let repaired = |repair| {
-                    Change { pointer: String::new(), kind: ChangeKind::Repaired(repair) }
-                };
-                return Ok((Cow::Owned(Args::new(doc)), repairs.into_iter().map(repaired).collect()));
+                let repaired =
+                    |repair| Change { pointer: String::new(), kind: ChangeKind::Repaired(repair) };
+                return Ok((
+                    Cow::Owned(Args::new(doc)),
+                    repairs.into_iter().map(repaired).collect(),
+                ));
             }
             Err(error) => error,
         },
@@ -248,9 +250,4 @@ fn repeated(pointer: String) -> Problems {
     let expected = "send each key once".to_owned();
     let found = "this key is given twice".to_owned();
     Problem::of(Rule::Duplicate, pointer, expected, found).into()
-}
-
-/// What a foreign judge and a native one both need: the outermost value must be an object.
-pub(super) fn is_object(args: &Args) -> bool {
-    args.root().kind() == Kind::Object
 }

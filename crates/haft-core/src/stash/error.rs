@@ -1,6 +1,7 @@
 //! Why a store refused.
 
 use super::{MAX_DEPTH, MAX_GAP_INDEX, Path};
+use crate::error::{Code, Coded};
 use crate::json::Kind;
 
 /// Why a [`Registry`](super::Registry) refused. A refused write changes nothing.
@@ -69,19 +70,17 @@ pub enum RegistryError {
     },
 }
 
-impl RegistryError {
-    /// The stable code of this error.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
+impl Coded for RegistryError {
+    fn error_code(&self) -> Code {
         match self {
-            Self::InvalidInitialValue { .. } => "E_INVALID_INITIAL_REGISTRY_VALUE",
-            Self::NotAContainer { .. } => "E_REGISTRY_NOT_A_CONTAINER",
+            Self::InvalidInitialValue { .. } => Code::InvalidInitialRegistryValue,
+            Self::NotAContainer { .. } => Code::RegistryNotAContainer,
             Self::NotAnIndex { .. } | Self::IndexTooLarge { .. } | Self::EmptyPath => {
-                "E_REGISTRY_PATH"
+                Code::RegistryPath
             }
-            Self::TooDeep { .. } => "E_REGISTRY_TOO_DEEP",
-            Self::NotJson { .. } => "E_REGISTRY_NOT_JSON",
-            Self::WrongType { .. } => "E_REGISTRY_WRONG_TYPE",
+            Self::TooDeep { .. } => Code::RegistryTooDeep,
+            Self::NotJson { .. } => Code::RegistryNotJson,
+            Self::WrongType { .. } => Code::RegistryWrongType,
         }
     }
 }

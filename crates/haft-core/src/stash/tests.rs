@@ -7,6 +7,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::error::Coded as _;
+
 use super::{MAX_DEPTH, Path, Registry, RegistryError};
 
 fn store(value: Value) -> Registry {

@@ -17,9 +17,8 @@ use crate::error::{Code, Coded};
 use crate::schema::{Fault, InputSchema, Problems, Schema};
 use crate::stash::Registry;
 
-pub(super) type Validator = Arc<
-    dyn Fn(Args) -> Pin<Box<dyn Future<Output = Result<(), Problems>> + Send>> + Send + Sync,
->;
+pub(super) type Validator =
+    Arc<dyn Fn(Args) -> Pin<Box<dyn Future<Output = Result<(), Problems>> + Send>> + Send + Sync>;
 
 /// A definition in the making. Nothing is checked before [`ToolBuilder::build`], which then lists
 /// every fault at once.

@@ -75,74 +75,56 @@ async fn call(tool: Tool, ctx: DispatchContext, raw: RawArgs) -> Invocation {
     let began = ctx.clock().monotonic();
     let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
     let ordinal = ctx.next_ordinal();
-    let mut done = Invocation {
-        call_id,
-        ordinal,
-        raw,
-        accepted: None,
-        changes: Vec::new(),
-        outcome: Ok(ToolOutput::Text(String::new())),
-        started_at,
-        duration: Duration::ZERO,
-        tool,
-    };
-    done.outcome = match accept(&done, duplicates).await {
-        Err(problems) => {
-            ctx.emit_with(|| EventKind::ToolExecutionRejected {
-                tool_name: done.tool.name().clone(),
+    let (accepted, changes, outcome) = match accept(&tool, &raw, duplicates).await {
+        Ok(Accepted { args, changes }) => {
+            ctx.emit_with(|| EventKind::ToolExecutionStart {
+                tool_name: tool.name().clone(),
                 call_id,
-                problems: problems.clone(),
+                args: args.clone(),
+                changes: changes.clone(),
+                started_at,
             });
-            Err(ToolError::InvalidArgs { tool: done.tool.name().to_string(), problems })
+            let scope = CallScope { call_id, ordinal, tool: tool.clone() };
+            let outcome = run(&tool, ctx.for_call(scope), args.clone()).await;
+            (Some(args), changes, outcome)
         }
-        Ok(accepted) => {
-            done.accepted = Some(accepted.args.clone());
-            done.changes = accepted.changes;
-            run(&done.tool, &ctx, accepted.args, &done).await
+        Err(problems) => {
+            let outcome = Err(ToolError::InvalidArgs { tool: tool.name().to_string(), problems });
+            (None, Vec::new(), outcome)
         }
     };
-    done.duration = ctx.clock().monotonic().saturating_sub(began);
-    if done.accepted.is_some() {
-        ctx.emit_with(|| EventKind::ToolExecutionEnd {
-            tool_name: done.tool.name().clone(),
+    let duration = ctx.clock().monotonic().saturating_sub(began);
+    ctx.emit_with(|| match &outcome {
+        Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
+            tool_name: tool.name().clone(),
+            call_id,
+            problems: problems.clone(),
+        },
+        outcome => EventKind::ToolExecutionEnd {
+            tool_name: tool.name().clone(),
             call_id,
             started_at,
-            duration: done.duration,
-            is_error: done.outcome.is_err(),
-        });
-    }
-    done
+            duration,
+            is_error: outcome.is_err(),
+        },
+    });
+    Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
 }
 
-async fn accept(call: &Invocation, duplicates: bool) -> Result<Accepted, Problems> {
-    let tool = &call.tool;
+async fn accept(tool: &Tool, raw: &RawArgs, duplicates: bool) -> Result<Accepted, Problems> {
     let duplicate =
-        if duplicates { call.raw.document().and_then(Document::duplicate_key) } else { None };
-    let input = tool.input_schema();
-    let accepted =
-        input.accept_checked(tool.name().as_str(), &call.raw, tool.strictness(), duplicate)?;
+        if duplicates { raw.document().and_then(Document::duplicate_key) } else { None };
+    let name = tool.name().as_str();
+    let accepted = tool.input_schema().accept_checked(name, raw, tool.strictness(), duplicate)?;
     tool.validators_accept(&accepted).await?;
     Ok(accepted)
 }
 
-async fn run(
-    tool: &Tool,
-    ctx: &DispatchContext,
-    args: Args,
-    call: &Invocation,
-) -> Result<ToolOutput, ToolError> {
-    ctx.emit_with(|| EventKind::ToolExecutionStart {
-        tool_name: tool.name().clone(),
-        call_id: call.call_id,
-        args: args.clone(),
-        changes: call.changes.clone(),
-        started_at: call.started_at,
-    });
+async fn run(tool: &Tool, ctx: DispatchContext, args: Args) -> Result<ToolOutput, ToolError> {
+    let name = || tool.name().to_string();
     if let Some(reason) = ctx.cancellation().reason() {
-        return Err(ToolError::Cancelled { tool: tool.name().to_string(), reason });
+        return Err(ToolError::Cancelled { tool: name(), reason });
     }
-    let scope = CallScope { call_id: call.call_id, ordinal: call.ordinal, tool: tool.clone() };
-    let ctx = ctx.for_call(scope);
     // Making the future runs the body of a handler that is not async, so it is guarded too.
     let made = catch_unwind(AssertUnwindSafe(|| tool.0.handler.run(args, ctx)));
     let result = match made {
@@ -151,11 +133,11 @@ async fn run(
     };
     match result {
         Ok(Ok(output)) => Ok(output),
-        Ok(Err(failure)) => Err(ToolError::Downstream { tool: tool.name().to_string(), failure }),
-        Err(panic) => Err(ToolError::Panicked {
-            tool: tool.name().to_string(),
-            panic: bounded(panic_text(panic.as_ref())),
-        }),
+        Ok(Err(failure)) => Err(ToolError::Downstream { tool: name(), failure }),
+        Err(panic) => {
+            let panic = bounded(panic_text(panic.as_ref()));
+            Err(ToolError::Panicked { tool: name(), panic })
+        }
     }
 }
 

@@ -100,7 +100,9 @@ impl fmt::Display for ToolFailure {
 #[non_exhaustive]
 pub enum ToolError {
     /// The arguments broke the schema. The handler was not called.
-    #[error("the arguments of `{tool}` were refused:\n{problems}\nmend them and call `{tool}` again")]
+    #[error(
+        "the arguments of `{tool}` were refused:\n{problems}\nmend them and call `{tool}` again"
+    )]
     InvalidArgs {
         /// The tool.
         tool: String,
@@ -116,7 +118,9 @@ pub enum ToolError {
         failure: ToolFailure,
     },
     /// The handler panicked. The call is over, the loop is not.
-    #[error("`{tool}` failed unexpectedly; this is a defect of the tool, calling it the same way again will not help")]
+    #[error(
+        "`{tool}` failed unexpectedly; this is a defect of the tool, calling it the same way again will not help"
+    )]
     Panicked {
         /// The tool.
         tool: String,

@@ -66,8 +66,9 @@ pub trait IntoHandler<Signature>: Send + Sync + 'static {
     fn into_handler(self) -> Handler;
 }
 
-/// Signatures, so that each kind of function has its own implementation.
-mod signature {
+/// The shapes that a handler can have. Each has its own implementation of [`IntoHandler`], and the
+/// compiler picks the one that fits.
+pub mod signature {
     /// `fn() -> R`
     #[derive(Debug)]
     pub struct Nothing;
@@ -133,7 +134,7 @@ impl<F, Fut, R> IntoHandler<signature::NothingAsync> for F
 where
     F: Fn() -> Fut + Send + Sync + 'static,
     Fut: Future<Output = R> + Send + 'static,
-    R: IntoToolOutput,
+    R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
         Handler::new::<NoArgs>(move |_, _| Box::pin(finish(self())))
@@ -159,7 +160,7 @@ where
     F: Fn(A) -> Fut + Send + Sync + 'static,
     A: FromArgs,
     Fut: Future<Output = R> + Send + 'static,
-    R: IntoToolOutput,
+    R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
         Handler::new::<A>(move |args, _| match A::from_args(args) {
@@ -188,7 +189,7 @@ where
     F: Fn(A, DispatchContext) -> Fut + Send + Sync + 'static,
     A: FromArgs,
     Fut: Future<Output = R> + Send + 'static,
-    R: IntoToolOutput,
+    R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
         Handler::new::<A>(move |args, ctx| match A::from_args(args) {
@@ -200,8 +201,7 @@ where
 
 /// An async function that borrows its context: the future may live as long as the borrow.
 trait Borrowing<'c, A>: Fn(A, &'c DispatchContext) -> Self::Future {
-    type Future: Future<Output = Self::Output> + Send + 'c;
-    type Output: IntoToolOutput;
+    type Future: Future<Output: IntoToolOutput> + Send + 'c;
 }
 
 impl<'c, F, A, Fut> Borrowing<'c, A> for F
@@ -211,7 +211,6 @@ where
     Fut::Output: IntoToolOutput,
 {
     type Future = Fut;
-    type Output = Fut::Output;
 }
 
 impl<F, A> IntoHandler<signature::AsyncBorrowing<A>> for F

@@ -1,0 +1,243 @@
+//! The record of a call: what was asked, what came of it, and how far it got.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CallId, RecordId};
+use crate::args::{Args, RawArgs};
+use crate::artifact::SpooledArtifact;
+use crate::clock::Timestamp;
+use crate::error::{Code, Coded};
+use crate::media::Media;
+use crate::schema::Change;
+use crate::tool::{Invocation, Role, ToolError, ToolName};
+
+/// One call of a tool as the turn remembers it.
+///
+/// Every proposed call ends as exactly one record that the model sees: also one with arguments that
+/// were refused, of a tool that does not exist, or that was cancelled. Raw arguments, accepted ones and
+/// the changes between them stand side by side. The call id is computed, never given, so that it
+/// cannot be wrong.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ToolCall {
+    id: RecordId,
+    tool: String,
+    raw: RawArgs,
+    /// The arguments the handler got; nothing if they were refused.
+    pub accepted: Option<Args>,
+    /// What coercion changed.
+    pub changes: Vec<Change>,
+    state: CallState,
+    /// What came of it; nothing before the end and for calls that failed.
+    pub results: Option<ToolResults>,
+    /// Why it failed.
+    pub error: Option<CallError>,
+    /// Whether the tool was a query on artifacts, whose results are never queried themselves.
+    pub from_artifact_tool: bool,
+    /// Whether an artifact is shown to the model in full instead of as a handle.
+    pub inline: bool,
+    /// When it was asked for.
+    pub created_at: Timestamp,
+    /// When the record changed last.
+    pub updated_at: Timestamp,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+}
+
+/// How far a call has got. The arrows go one way; see [`ToolCall::advance`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum CallState {
+    /// The model asked for it.
+    Requested,
+    /// Its arguments were accepted, and whoever had to approve it did.
+    Approved,
+    /// Its handler runs.
+    Running,
+    /// It gave a result.
+    Succeeded,
+    /// It gave an error.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+    /// Its handler was running when the process died, and nobody knows what it did.
+    Unknown,
+}
+
+/// What a call gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolResults {
+    /// Text that the model sees as it is.
+    Text(String),
+    /// Artifacts, queried through handles. Never empty.
+    Artifacts(Vec<SpooledArtifact>),
+    /// Media, shown natively. Never empty.
+    Media(Vec<Media>),
+}
+
+/// Why a call failed, as the record keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CallError {
+    /// The stable code.
+    pub code: Code,
+    /// What the model is told.
+    pub message: String,
+    /// Whether the same call may succeed later.
+    pub retryable: bool,
+}
+
+/// A record cannot go from one state to the other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the call `{id}` is {from:?} and cannot become {to:?}")]
+#[non_exhaustive]
+pub struct IllegalTransition {
+    /// The record.
+    pub id: RecordId,
+    /// Where it is.
+    pub from: CallState,
+    /// Where it was to go.
+    pub to: CallState,
+}
+
+impl Coded for IllegalTransition {
+    fn error_code(&self) -> Code {
+        Code::InvalidInitialToolCallValue
+    }
+}
+
+impl CallState {
+    /// Whether the call is over.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Unknown)
+    }
+
+    /// Whether a call may go from here to there. A call that has not begun can fail (refused) or be
+    /// cancelled; only a running one can succeed or be lost.
+    #[must_use]
+    pub const fn may_become(self, next: Self) -> bool {
+        match self {
+            Self::Requested => matches!(next, Self::Approved | Self::Failed | Self::Cancelled),
+            Self::Approved => matches!(next, Self::Running | Self::Failed | Self::Cancelled),
+            Self::Running => next.is_final(),
+            Self::Succeeded | Self::Failed | Self::Cancelled | Self::Unknown => false,
+        }
+    }
+}
+
+impl ToolCall {
+    /// The record of a call that was just asked for. `occurrence` tells equal calls of one turn apart;
+    /// see [`Occurrences`](super::Occurrences).
+    #[must_use]
+    pub fn requested(
+        tool: impl Into<String>,
+        raw: RawArgs,
+        occurrence: std::num::NonZeroU32,
+        at: Timestamp,
+    ) -> Self {
+        let tool = tool.into();
+        let id = RecordId::new(raw.call_id(&tool), occurrence);
+        Self {
+            id,
+            tool,
+            raw,
+            accepted: None,
+            changes: Vec::new(),
+            state: CallState::Requested,
+            results: None,
+            error: None,
+            from_artifact_tool: false,
+            inline: false,
+            created_at: at,
+            updated_at: at,
+            completed_at: None,
+        }
+    }
+
+    /// The record of a finished invocation. Results other than text are added by whoever wraps and
+    /// stores them.
+    #[must_use]
+    pub fn of(done: &Invocation, occurrence: std::num::NonZeroU32) -> Self {
+        let ended = done.started_at.saturating_add(done.duration);
+        let (state, error) = match &done.outcome {
+            Ok(_) => (CallState::Succeeded, None),
+            Err(error @ ToolError::Cancelled { .. }) => {
+                (CallState::Cancelled, Some(CallError::of(error)))
+            }
+            Err(error) => (CallState::Failed, Some(CallError::of(error))),
+        };
+        Self {
+            id: RecordId::new(done.call_id, occurrence),
+            tool: ToolName::to_string(done.tool.name()),
+            raw: done.raw.clone(),
+            accepted: done.accepted.clone(),
+            changes: done.changes.clone(),
+            state,
+            results: None,
+            error,
+            from_artifact_tool: done.tool.role() == Role::ArtifactQuery,
+            inline: false,
+            created_at: done.started_at,
+            updated_at: ended,
+            completed_at: Some(ended),
+        }
+    }
+
+    /// Name of the record, unique in its turn.
+    #[must_use]
+    pub const fn id(&self) -> RecordId {
+        self.id
+    }
+
+    /// Content key of the call: what the seeds call the checksum.
+    #[must_use]
+    pub const fn call_id(&self) -> CallId {
+        self.id.call_id()
+    }
+
+    /// The tool that was called. It need not exist.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// The arguments as they came.
+    #[must_use]
+    pub fn raw(&self) -> &RawArgs {
+        &self.raw
+    }
+
+    /// How far the call has got.
+    #[must_use]
+    pub const fn state(&self) -> CallState {
+        self.state
+    }
+
+    /// Moves the call on.
+    ///
+    /// # Errors
+    ///
+    /// The states do not follow each other; the record is unchanged.
+    pub fn advance(&mut self, to: CallState, at: Timestamp) -> Result<(), IllegalTransition> {
+        if !self.state.may_become(to) {
+            return Err(IllegalTransition { id: self.id, from: self.state, to });
+        }
+        self.state = to;
+        self.updated_at = at;
+        if to.is_final() {
+            self.completed_at = Some(at);
+        }
+        Ok(())
+    }
+}
+
+impl CallError {
+    /// What the record keeps of an error.
+    #[must_use]
+    pub fn of(error: &ToolError) -> Self {
+        Self { code: error.error_code(), message: error.to_string(), retryable: error.retryable() }
+    }
+}
