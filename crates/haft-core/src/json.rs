@@ -19,7 +19,7 @@ mod view;
 mod writer;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use canonical::{SortScratch, canonicalize};
 pub use canonical::{canonical_text, write_canonical};

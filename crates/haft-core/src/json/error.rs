@@ -21,7 +21,7 @@ pub struct ParseError {
     pub kind: ParseErrorKind,
     /// Byte offset into the text; zero if there was no text.
     pub offset: usize,
-    /// Counted from one; zero if there was no text.
+    /// Counted from one; zero if not known.
     line: u32,
     column: u32,
 }
@@ -81,6 +81,10 @@ pub enum ParseErrorKind {
 impl ParseError {
     /// An error at a byte of `text`.
     pub(super) fn new(kind: ParseErrorKind, text: &str, offset: usize) -> Self {
+        if kind == ParseErrorKind::TooLong {
+            // Its place is no fault, and counting lines up to there would be work for nothing.
+            return Self { offset, ..Self::without_text(kind) };
+        }
         let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
         let line = before.iter().filter(|byte| **byte == b'\n').count();
         let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -95,13 +99,15 @@ impl ParseError {
         Self { kind, offset: 0, line: 0, column: 0 }
     }
 
-    /// The line, counted from one; nothing if the value never was text.
+    /// The line, counted from one; nothing if the value never was text or
+    /// was too long to be read.
     #[must_use]
     pub const fn line(&self) -> Option<u32> {
         if self.line == 0 { None } else { Some(self.line) }
     }
 
-    /// The column in characters, counted from one; nothing if the value never was text.
+    /// The column in characters, counted from one; nothing if the value never was text or
+    /// was too long to be read.
     #[must_use]
     pub const fn column(&self) -> Option<u32> {
         if self.column == 0 { None } else { Some(self.column) }
