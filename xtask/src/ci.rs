@@ -39,7 +39,7 @@ impl Step {
         // `cargo run` describes this package to its child. Build scripts that watch those variables
         // would see them change between `cargo xtask ci` and the same command typed by hand.
         for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(|it| it.starts_with("CARGO_PKG_")) {
+            if name.to_str().is_some_and(is_about_this_package) {
                 command.env_remove(name);
             }
         }
@@ -127,6 +127,10 @@ impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.1} s", self.0.as_secs_f64())
     }
+}
+
+fn is_about_this_package(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 fn has_cargo_command(name: &str) -> bool {

@@ -5,8 +5,9 @@ mod ci;
 #[cfg(test)]
 mod tidy;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 const HELP: &str = "\
 Chores of this repository.
@@ -41,8 +42,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder of the workspace.
+/// The folder of the workspace. Cargo names it when it starts this program; the folder at compile
+/// time can be another one, where two checkouts share a target folder.
 fn root() -> &'static Path {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own)
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let own = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        own.parent().map_or_else(|| own.clone(), Path::to_path_buf)
+    });
+    &ROOT
 }
