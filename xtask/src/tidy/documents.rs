@@ -1,0 +1,165 @@
+//! Rules that keep the documents true.
+
+use super::{files, folders, library_crates, read, report};
+
+#[test]
+fn documents_stay_short() {
+    let mut problems = Vec::new();
+    for (path, limit) in [("README.md", 150), ("ARCHITECTURE.md", 200)] {
+        let lines = read(path).lines().count();
+        if lines >= limit {
+            problems.push(format!("{path}: {lines} lines, must stay under {limit}"));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn code_map_matches_the_tree() {
+    let map = read("ARCHITECTURE.md");
+    let named = code_map(&map);
+    let mut problems = Vec::new();
+    for path in &named {
+        if !crate::root().join(path).is_dir() {
+            problems.push(format!("ARCHITECTURE.md names a missing folder: `{path}`"));
+        }
+    }
+    let mut expected = library_crates();
+    for name in ["xtask", "bench", "fuzz"] {
+        if folders("").iter().any(|it| it == name) {
+            expected.push(name.to_owned());
+        }
+    }
+    for path in &expected {
+        if !named.contains(&path.as_str()) {
+            problems.push(format!("ARCHITECTURE.md lacks the heading: ### `{path}`"));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn invariants_name_tests_that_exist() {
+    let map = read("ARCHITECTURE.md");
+    let rows = invariants(&map);
+    assert!(!rows.is_empty(), "ARCHITECTURE.md has no table under a heading with `Invariants`");
+    let mut problems = Vec::new();
+    for row in rows {
+        let tests = named_tests(row);
+        if tests.is_empty() {
+            problems.push(format!("no test named as `crate::path::test_name`: {row}"));
+        }
+        for (krate, test) in tests {
+            if !has_test(&krate, test) {
+                problems.push(format!("`{krate}` has no test `{test}`: {row}"));
+            }
+        }
+    }
+    report(&problems);
+}
+
+/// Folders that the code map describes, each under a heading "### `path`".
+fn code_map(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|it| it.strip_prefix("### `")?.strip_suffix('`')).collect()
+}
+
+/// Rows of the tables under the heading that says "Invariants", without their column names.
+fn invariants(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    let mut rows = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with('#') {
+            inside = line.to_lowercase().contains("invariants");
+        } else if inside && line.starts_with('|') && !is_rule(line) {
+            let is_header = lines.peek().is_some_and(|it| is_rule(it));
+            if !is_header {
+                rows.push(line);
+            }
+        }
+    }
+    rows
+}
+
+/// The line between a table's column names and its rows.
+fn is_rule(line: &str) -> bool {
+    line.starts_with('|') && line.contains('-') && line.chars().all(|it| "|-: ".contains(it))
+}
+
+/// Crate folder name and function name of each test that a row names in backticks.
+fn named_tests(row: &str) -> Vec<(String, &str)> {
+    row.split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|span| {
+            let (path, test) = span.rsplit_once("::")?;
+            let krate = path.split("::").next()?;
+            let is_name = |it: &str| {
+                it.starts_with(|first: char| first.is_ascii_lowercase())
+                    && it.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+            };
+            (is_name(krate) && is_name(test)).then(|| (krate.replace('_', "-"), test))
+        })
+        .collect()
+}
+
+fn has_test(krate: &str, test: &str) -> bool {
+    let folder = if krate == "xtask" { krate.to_owned() } else { format!("crates/{krate}") };
+    crate::root().join(&folder).is_dir()
+        && files(&folder, &["rs"]).iter().any(|path| declares_test(&read(path), test))
+}
+
+/// Whether a source has a function of this name with an attribute that makes it a test.
+fn declares_test(source: &str, test: &str) -> bool {
+    let mut is_test = false;
+    for line in source.lines().map(str::trim_start) {
+        if line.starts_with("#[") {
+            is_test |= line.contains("test]") || line.contains("test(");
+        } else if let Some((before, after)) = line.split_once("fn ") {
+            let name = after.split(['(', '<']).next().unwrap();
+            if is_test && name == test && (before.is_empty() || before == "async ") {
+                return true;
+            }
+            is_test = false;
+        } else if !line.starts_with("//") && !line.is_empty() {
+            is_test = false;
+        }
+    }
+    false
+}
+
+#[test]
+fn code_map_is_made_of_third_level_headings() {
+    let text = "# A\n### `crates/a`\ntext `b`\n### c\n#### `d`\n### `xtask`\n";
+    assert_eq!(code_map(text), ["crates/a", "xtask"]);
+}
+
+#[test]
+fn invariants_are_the_rows_below_their_heading() {
+    let text = "| a | b |\n|---|---|\n| no | no |\n## Invariants\n\n| what | test |\n| --- | :-: |\n\
+                | one | `x` |\n| two | `y` |\n\n## Other\n| no | no |\n";
+    assert_eq!(invariants(text), ["| one | `x` |", "| two | `y` |"]);
+}
+
+#[test]
+fn tests_are_told_from_other_code_spans() {
+    let row =
+        "| `Tool::new` of `haft_core::Tool` | `haft_core::json::tests::exact`, `a` `xtask::b` |";
+    let expect = [("haft-core".to_owned(), "exact"), ("xtask".to_owned(), "b")];
+    assert_eq!(named_tests(row), expect);
+}
+
+#[test]
+fn only_functions_marked_as_tests_count() {
+    #[track_caller]
+    fn check(source: &str, expect: bool) {
+        assert_eq!(declares_test(source, "holds"), expect, "{source}");
+    }
+    check("#[test]\nfn holds() {}", true);
+    check("    #[test]\n    // Why.\n    #[expect(x)]\n    fn holds(a in 0..3) {}", true);
+    check("#[tokio::test(start_paused = true)]\nasync fn holds() {}", true);
+    check("fn holds() {}", false);
+    check("#[test]\nfn holds_not() {}", false);
+    check("#[test]\nfn other() {}\nfn holds() {}", false);
+    check("// #[test]\n// fn holds() {}", false);
+}

@@ -1,0 +1,140 @@
+//! Rules about `Cargo.toml` files.
+
+use super::{folders, library_crates, read, report};
+
+/// Direct dependencies that `haft-core` may have: whoever writes a tool or a store compiles them.
+const MAX_CORE: usize = 12;
+
+#[test]
+fn every_crate_takes_the_workspace_lints() {
+    let mut crates = library_crates();
+    for name in ["xtask", "bench"] {
+        if folders("").iter().any(|it| it == name) {
+            crates.push(name.to_owned());
+        }
+    }
+    let without = crates
+        .into_iter()
+        .filter(|it| !takes_workspace_lints(&read(&format!("{it}/Cargo.toml"))))
+        .map(|it| format!("{it}/Cargo.toml: add `[lints]` with `workspace = true`"));
+    report(&without.collect::<Vec<_>>());
+}
+
+#[test]
+fn every_dependency_says_why() {
+    let mut problems = Vec::new();
+    for krate in library_crates() {
+        let path = format!("{krate}/Cargo.toml");
+        for dependency in dependencies(&read(&path)).into_iter().filter(|it| !it.explained) {
+            let Dependency { name, line, .. } = dependency;
+            problems.push(format!("{path}:{line}: say above `{name}` what it is for"));
+        }
+    }
+    report(&problems);
+}
+
+#[test]
+fn core_has_few_dependencies() {
+    let count = dependencies(&read("crates/haft-core/Cargo.toml")).len();
+    assert!(count <= MAX_CORE, "haft-core has {count} dependencies, at most {MAX_CORE}");
+}
+
+#[test]
+fn the_toolchain_is_not_pinned() {
+    for name in ["rust-toolchain.toml", "rust-toolchain"] {
+        let there = crate::root().join(name).exists();
+        assert!(!there, "{name}: any stable toolchain from `rust-version` on must do");
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Dependency {
+    name: String,
+    line: usize,
+    explained: bool,
+}
+
+/// What a manifest names under `[dependencies]`, also for single targets and as a table of its own.
+/// Development and build dependencies are not listed: nobody who uses the crate compiles the former.
+fn dependencies(manifest: &str) -> Vec<Dependency> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    let mut explained = false;
+    for (line, text) in (1..).zip(manifest.lines()) {
+        let mut push = |name: &str| {
+            found.push(Dependency { name: name.trim().to_owned(), line, explained });
+        };
+        if let Some(section) = text.strip_prefix('[').and_then(|it| it.trim_end().strip_suffix(']'))
+        {
+            inside = section == "dependencies" || section.ends_with(".dependencies");
+            let own = section.split_once("dependencies.");
+            if let Some((target, name)) = own
+                && (target.is_empty() || target.ends_with('.'))
+            {
+                push(name);
+            }
+        } else if inside
+            && text.starts_with(|it: char| it.is_ascii_alphanumeric())
+            && let Some((key, _)) = text.split_once('=')
+        {
+            push(key.split('.').next().unwrap());
+        }
+        explained = text.starts_with('#');
+    }
+    found
+}
+
+fn takes_workspace_lints(manifest: &str) -> bool {
+    let mut lines = manifest.lines().map(str::trim);
+    lines.any(|it| it == "[lints]")
+        && lines.take_while(|it| !it.starts_with('[')).any(|it| it == "workspace = true")
+}
+
+#[test]
+fn dependencies_are_read_from_every_form() {
+    let manifest = "\
+[package]
+name = \"x\"
+
+[dependencies]
+# Why a.
+a = \"1\"
+b.workspace = true
+# Why c.
+c = { version = \"1\", features = [
+  \"d\",
+] }
+
+# Why e.
+[dependencies.e]
+version = \"1\"
+
+[target.'cfg(unix)'.dependencies]
+f = \"1\"
+
+[dev-dependencies]
+g = \"1\"
+
+[build-dependencies.h]
+version = \"1\"
+";
+    let found = dependencies(manifest);
+    let seen: Vec<(&str, usize, bool)> =
+        found.iter().map(|it| (it.name.as_str(), it.line, it.explained)).collect();
+    let expect =
+        [("a", 6, true), ("b", 7, false), ("c", 9, true), ("e", 14, true), ("f", 18, false)];
+    assert_eq!(seen, expect);
+}
+
+#[test]
+fn workspace_lints_must_be_in_the_lints_table() {
+    #[track_caller]
+    fn check(manifest: &str, expect: bool) {
+        assert_eq!(takes_workspace_lints(manifest), expect, "{manifest}");
+    }
+    check("[lints]\nworkspace = true\n", true);
+    check("[package]\nname = \"x\"\n\n[lints]\n# All of them.\nworkspace = true\n", true);
+    check("[package]\nworkspace = true\n", false);
+    check("[lints]\n\n[dependencies]\nworkspace = true\n", false);
+    check("", false);
+}
