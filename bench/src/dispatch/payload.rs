@@ -3,6 +3,8 @@
 //! The limits in the comments are what the reference's schema in node states; the types alone do
 //! not hold them.
 
+use std::fmt::{self, Write as _};
+
 use serde::Deserialize;
 
 use super::Call;
@@ -24,6 +26,14 @@ pub(super) const LARGE: &str = concat!(
     r#""contact":{"phone":"+41 61 000 00 00","language":"de","newsletter":true,"preferred_hour":18},"#,
     r#""audit":{"source":"web-shop","version":7,"created":"2024-03-18T09:12:44Z","checksum":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822c"}}"#,
 );
+
+/// One allocation and no growth: a costly handler would make every path look close to the floor.
+fn answer(text: fmt::Arguments<'_>) -> String {
+    let mut answer = String::with_capacity(96);
+    // Writing to a string does not fail.
+    let _ = answer.write_fmt(text);
+    answer
+}
 
 /// Three fields.
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
@@ -52,7 +62,7 @@ impl Call for Forecast {
             Units::Metric => "metric",
             Units::Imperial => "imperial",
         };
-        format!("{days} days of {city} in {units}")
+        answer(format_args!("{days} days of {city} in {units}"))
     }
 }
 
@@ -87,7 +97,7 @@ impl Call for Order {
         let pieces: u32 = self.quantities.iter().copied().map(u32::from).sum();
         let cents = (self.payment.amount * 100.0) as i64;
         let (id, tags, city) = (self.id, self.tags.len(), self.shipping.city);
-        format!("{id}: {pieces} pieces, {tags} tags, {cents} cents to {city}")
+        answer(format_args!("{id}: {pieces} pieces, {tags} tags, {cents} cents to {city}"))
     }
 }
 
