@@ -1,3 +1,66 @@
-//! Benchmarks.
+//! Haft beside its peers: side-by-side comparisons in one run, as ratios.
+//!
+//! ```text
+//! cargo run --release -p haft-bench -- dispatch
+//! cargo run --release -p haft-bench -- callid --json
+//! cargo run --release -p haft-bench --features allocations -- dispatch
+//! ```
+//!
+//! Rows go to stdout, progress to stderr. Compare ratios, never times of different runs: the
+//! method is described in [`measure`].
+#![expect(clippy::print_stderr, reason = "a command-line program")]
 
-fn main() {}
+mod agreement;
+#[cfg(feature = "allocations")]
+mod allocations;
+mod args;
+mod callid;
+mod dispatch;
+mod measure;
+mod node;
+mod ours;
+mod report;
+
+use std::{env, io, process::ExitCode};
+
+use args::{Args, Bench};
+use report::Row;
+
+fn main() -> ExitCode {
+    let args = match Args::parse(env::args().skip(1)) {
+        Ok(args) => args,
+        Err(error) => {
+            eprintln!("haft-bench: {error}\n\n{}", args::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    if cfg!(debug_assertions) {
+        note("built without optimisation: build with --release for figures that mean something");
+    }
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("haft-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), String> {
+    let mut print = |row: Row| {
+        row.print(args.format, &mut io::stdout().lock()).map_err(|error| error.to_string())
+    };
+    match args.bench {
+        Bench::Dispatch => dispatch::run(args.plan, &mut print),
+        Bench::CallId => callid::run(args.plan, &mut print),
+        Bench::Agreement => agreement::run(&mut print),
+    }
+}
+
+/// Takes each row as soon as it is measured.
+type Sink<'a> = &'a mut dyn FnMut(Row) -> Result<(), String>;
+
+/// A line of progress.
+fn note(text: &str) {
+    eprintln!("haft-bench: {text}");
+}

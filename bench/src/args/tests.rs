@@ -1,0 +1,34 @@
+use super::*;
+
+fn parse(line: &str) -> Result<Args, String> {
+    Args::parse(line.split_whitespace().map(str::to_owned))
+}
+
+#[track_caller]
+fn check_error(line: &str, expected: &str) {
+    assert_eq!(parse(line).unwrap_err(), expected);
+}
+
+#[test]
+fn full_line() {
+    let args = parse("--quick callid --rounds 9 --json").unwrap();
+    assert_eq!(args.bench, Bench::CallId);
+    assert_eq!(args.format, Format::JsonLines);
+    assert_eq!((args.plan.rounds, args.plan.sample), (9, Plan::QUICK.sample));
+}
+
+#[test]
+fn defaults() {
+    let args = parse("dispatch").unwrap();
+    assert_eq!((args.bench, args.format), (Bench::Dispatch, Format::Table));
+    assert_eq!((args.plan.rounds, args.plan.sample), (31, Plan::FULL.sample));
+}
+
+#[test]
+fn mistakes() {
+    check_error("", "no benchmark named");
+    check_error("dispatch callid", "unexpected argument `callid`");
+    check_error("dispatch --jsn", "unexpected argument `--jsn`");
+    check_error("dispatch --rounds", "`--rounds` needs a number");
+    check_error("dispatch --rounds 0", "`--rounds` needs a positive number and got `0`");
+}

@@ -1,0 +1,43 @@
+//! The peers' ways of running one tool. None of them checks constraints or makes a content key.
+//!
+//! Every future here is ready at once, so that no runtime is measured.
+
+mod adk;
+mod mcp;
+mod rig;
+
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+use super::Measured;
+use crate::measure::Variant;
+
+/// One variant per peer.
+///
+/// # Errors
+///
+/// When a peer cannot be set up.
+pub(super) fn variants<T: Measured>(text: &'static str) -> Result<Vec<Variant>, String> {
+    Ok(vec![
+        rig::erased::<T>(text),
+        rig::tool_set::<T>(text),
+        adk::function::<T>(text),
+        mcp::router::<T>(text)?,
+    ])
+}
+
+/// The input schema a peer shows to the model.
+fn schema<T: Measured>() -> serde_json::Value {
+    schemars::schema_for!(T).to_value()
+}
+
+/// Polls once: what is not ready then is an error.
+fn now<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(it) => Ok(it),
+        Poll::Pending => Err("the peer's future is not ready at once".to_owned()),
+    }
+}
