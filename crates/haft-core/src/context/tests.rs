@@ -1,1 +1,109 @@
+use std::sync::{Arc, Mutex};
 
+use serde_json::json;
+
+use super::{DispatchContext, Signal};
+use crate::clock::{ManualClock, Timestamp};
+use crate::error::Coded as _;
+use crate::event::{Event, EventKind, Level};
+
+fn seen(events: &Arc<Mutex<Vec<Event>>>) -> impl Fn(&Event) + Send + Sync + 'static {
+    let events = Arc::clone(events);
+    move |event: &Event| events.lock().unwrap().push(event.clone())
+}
+
+#[test]
+fn ack_runs_callbacks_once_in_order_and_nack_runs_none() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let note = |n: u32| {
+        let order = Arc::clone(&order);
+        move || order.lock().unwrap().push(n)
+    };
+    let ctx = DispatchContext::builder("t").build();
+    let _first = ctx.on_ack(note(1));
+    let _panics = ctx.on_ack(|| panic!("on purpose"));
+    let gone = ctx.on_ack(note(2));
+    let _last = ctx.on_ack(note(3));
+    gone.cancel();
+    ctx.ack().unwrap();
+    assert_eq!(*order.lock().unwrap(), [1, 3]);
+
+    let again = ctx.ack().unwrap_err();
+    assert_eq!(again.code(), "E_LLM_EXECUTION_ALREADY_SIGNALLED");
+    assert_eq!(ctx.nack("late").unwrap_err().signal, Signal::Ack);
+    let _never = ctx.on_ack(note(4));
+
+    let failed = DispatchContext::builder("t").build();
+    let _waits = failed.on_ack(note(5));
+    failed.nack("no answer").unwrap();
+    assert_eq!(failed.signal(), Some(Signal::Nack { reason: "no answer".into() }));
+    assert!(failed.ack().is_err());
+    assert_eq!(*order.lock().unwrap(), [1, 3]);
+}
+
+#[test]
+fn a_callback_may_use_the_context_it_waits_on() {
+    let ctx = DispatchContext::builder("t").build();
+    let inner = ctx.clone();
+    let _sub = ctx.on_ack(move || {
+        inner.stash().set("signalled", inner.signal() == Some(Signal::Ack)).unwrap();
+    });
+    ctx.ack().unwrap();
+    assert_eq!(ctx.stash().get("signalled"), Some(json!(true)));
+}
+
+#[test]
+fn events_carry_turn_dispatch_iteration_sequence_and_time() {
+    let events = Arc::default();
+    let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+    let ctx = DispatchContext::builder("turn-7")
+        .dispatch("dispatch-2")
+        .iteration(3)
+        .clock(clock)
+        .observer(seen(&events))
+        .build();
+    ctx.log(Level::Info, "progress", "half way", Some(json!({ "done": 5 })));
+    ctx.log(Level::Warn, "progress", "slow", None);
+    let events = events.lock().unwrap();
+    let texts: Vec<_> = events.iter().map(|it| serde_json::to_value(it).unwrap()).collect();
+    assert_eq!(
+        texts[0],
+        json!({
+            "turn": "turn-7", "dispatch": "dispatch-2", "iteration": 3, "sequence": 0,
+            "at": "1970-01-01T00:00:00.000000Z", "event": "log", "level": "info",
+            "kind": "progress", "message": "half way", "payload": { "done": 5 },
+        })
+    );
+    assert_eq!(texts[1]["sequence"], 1);
+    assert_eq!(texts[1].get("payload"), None);
+    for event in events.iter() {
+        let text = serde_json::to_string(event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), *event);
+    }
+}
+
+#[test]
+fn an_observer_that_panics_breaks_nothing_and_keeps_nothing_from_others() {
+    let events = Arc::default();
+    let ctx = DispatchContext::builder("t")
+        .observer(|_: &Event| panic!("on purpose"))
+        .observer(seen(&events))
+        .build();
+    ctx.log(Level::Debug, "x", "y", None);
+    assert_eq!(events.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn an_event_is_not_made_when_nobody_listens() {
+    let ctx = DispatchContext::builder("t").build();
+    ctx.emit_with(|| -> EventKind { panic!("made for nobody") });
+}
+
+#[test]
+fn outside_a_handler_there_is_no_call() {
+    let ctx = DispatchContext::builder("t").build();
+    assert_eq!(ctx.call_id(), None);
+    assert_eq!(ctx.idempotency_key(), None);
+    assert!(ctx.meta().is_none());
+    assert_eq!(ctx.dispatch_id(), "t");
+}

@@ -61,10 +61,10 @@ impl ToolExecutor {
     /// 3. observe `toolExecutionStart`
     /// 4. run the handler; errors and panics end the call as a failure
     /// 5. observe `toolExecutionEnd`, with the same call id
-    pub fn call(
+    pub fn call<A: Into<RawArgs>>(
         &self,
-        args: impl Into<RawArgs>,
-    ) -> impl Future<Output = Invocation> + Send + 'static {
+        args: A,
+    ) -> impl Future<Output = Invocation> + Send + 'static + use<A> {
         let (tool, ctx, raw) = (self.tool.clone(), self.ctx.clone(), args.into());
         call(tool, ctx, raw)
     }

@@ -1,0 +1,176 @@
+//! Definitions: what is refused, and that every fault is named.
+
+use serde_json::json;
+
+use super::{echo, search};
+use crate::args::{Args, Strictness};
+use crate::artifact::ArtifactKind;
+use crate::error::Coded as _;
+use crate::schema::{array, integer, object, string};
+use crate::tool::{Concurrency, Effect, OnCollision, Role, Tool, ToolBuilder};
+
+#[track_caller]
+fn refused(builder: ToolBuilder, faults: &[&str]) {
+    let error = builder.build().unwrap_err();
+    assert_eq!(error.code(), "E_INVALID_INITIAL_TOOL_VALUE");
+    assert!(error.fatal());
+    let texts: Vec<_> = error.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, faults);
+}
+
+#[test]
+fn every_fault_is_listed_at_once() {
+    refused(
+        Tool::builder(""),
+        &[
+            "`name`: a tool needs a name",
+            "`description`: a tool needs a description: the model chooses by it",
+            "`input`: a tool needs an input schema; `object()` takes no arguments",
+            "`handler`: a tool needs a handler",
+        ],
+    );
+}
+
+#[test]
+fn the_root_must_be_an_object() {
+    let root = "`input`: the input schema of a tool must be an object";
+    let tool = || Tool::builder("t").description("d").handler(|args: Args| args.to_string());
+    refused(tool().input(string()), &[root]);
+    refused(tool().input(array(string())), &[root]);
+    refused(tool().input(object().nullable()), &[root]);
+    refused(
+        tool().json_schema(json!({ "type": "string" })),
+        &["`input`: the input schema of a tool must be an object: its root needs \
+           `\"type\": \"object\"`, got `\"type\": \"string\"`"],
+    );
+}
+
+#[test]
+fn faults_of_the_schema_name_their_field() {
+    let schema = object()
+        .field("n", integer().min(5).max(1))
+        .field("n", integer())
+        .field("s", string().pattern("(").required())
+        .field("list", array(integer().multiple_of(0)));
+    refused(
+        Tool::builder("t").description("d").handler(|args: Args| args.to_string()).input(schema),
+        &[
+            "`input`: the field `n` is declared twice",
+            "`input.n`: the lower bound 5 is above the upper bound 1",
+            "`input.s`: the pattern `(` cannot be used: it is not an ECMAScript pattern",
+            "`input.list[]`: nothing is a multiple of 0",
+        ],
+    );
+}
+
+#[test]
+fn names_are_checked() {
+    let tool =
+        |name: &str| Tool::builder(name).description("d").input(object()).handler(|_: Args| "");
+    refused(
+        tool("a b"),
+        &["`name`: a tool's name has no white space and no control characters, this one has ' '"],
+    );
+    refused(
+        tool(&"x".repeat(200)),
+        &["`name`: a tool's name has at most 128 bytes, this one has 200"],
+    );
+    assert_eq!(tool("geo.lookup-v2").build().unwrap().name().as_str(), "geo.lookup-v2");
+}
+
+#[test]
+fn a_query_on_artifacts_is_never_wrapped() {
+    let query = || search().handler(|_: Args| "answer").artifact_query();
+    refused(
+        query().artifact(ArtifactKind::Json),
+        &["`artifact`: a query on artifacts is never wrapped as an artifact"],
+    );
+    assert_eq!(query().build().unwrap().role(), Role::ArtifactQuery);
+}
+
+#[test]
+fn a_schema_is_given_once() {
+    refused(
+        search().input(object()).handler(|_: Args| ""),
+        &["`input`: the schema is given more than once; a handler whose argument type derives \
+           `ToolArgs` brings its own"],
+    );
+}
+
+#[test]
+fn contradictions_of_the_rest_are_faults_too() {
+    refused(
+        search()
+            .handler(|_: Args| "")
+            .concurrency(Concurrency::Keyed("account".into()))
+            .meta("score", f64::NAN),
+        &[
+            "`meta.score`: the value for `score` is not JSON: NaN is not a JSON number",
+            "`concurrency`: `account` is not a JSON pointer: it starts with `/`",
+        ],
+    );
+}
+
+#[test]
+fn the_defaults_are_the_safe_ones() {
+    let tool = echo();
+    assert!(!tool.is_trusted());
+    assert!(!tool.is_ephemeral());
+    assert_eq!(tool.effect(), Effect::Once);
+    assert_eq!(tool.concurrency(), &Concurrency::Parallel);
+    assert_eq!(tool.on_collision(), OnCollision::Throw);
+    assert_eq!(tool.role(), Role::Standard(ArtifactKind::Text));
+    assert_eq!(tool.strictness(), Strictness::Coerce);
+    assert!(tool.meta().is_empty());
+}
+
+#[test]
+fn what_was_said_is_kept() {
+    let tool = search()
+        .handler(|_: Args| "")
+        .trusted()
+        .ephemeral()
+        .strict()
+        .effect(Effect::ReadOnly)
+        .concurrency(Concurrency::Exclusive)
+        .on_collision(OnCollision::Keep)
+        .artifact(ArtifactKind::Markdown)
+        .meta("rbac.scope", "admin")
+        .meta("rbac.level", 3)
+        .build()
+        .unwrap();
+    assert!(tool.is_trusted() && tool.is_ephemeral());
+    assert_eq!(tool.strictness(), Strictness::Strict);
+    assert_eq!(tool.effect(), Effect::ReadOnly);
+    assert_eq!(tool.concurrency(), &Concurrency::Exclusive);
+    assert_eq!(tool.on_collision(), OnCollision::Keep);
+    assert_eq!(tool.role(), Role::Standard(ArtifactKind::Markdown));
+    assert_eq!(tool.meta().get("rbac"), Some(json!({ "scope": "admin", "level": 3 })));
+}
+
+#[test]
+fn the_description_is_plain_data() {
+    let text = serde_json::to_value(echo().describe()).unwrap();
+    assert_eq!(
+        text,
+        json!({
+            "name": "search",
+            "description": "Searches.",
+            "inputSchema": {
+                "type": "object",
+                "keys": {
+                    "query": { "type": "string", "flags": { "presence": "required" } },
+                    "limit": {
+                        "type": "number",
+                        "flags": { "default": 10 },
+                        "rules": [
+                            { "name": "integer" },
+                            { "name": "min", "args": { "limit": 1 } },
+                            { "name": "max", "args": { "limit": 50 } },
+                        ],
+                    },
+                },
+            },
+        })
+    );
+}

@@ -1,0 +1,95 @@
+//! Plain functions as handlers, in every shape.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::search;
+use crate::args::Args;
+use crate::context::DispatchContext;
+use crate::media::{Media, MediaFile, MediaKind};
+use crate::tool::{Json, Tool, ToolBuilder, ToolFailure, ToolOutput};
+use crate::trust::TrustTier;
+
+async fn output(builder: ToolBuilder) -> Result<ToolOutput, String> {
+    let ctx = DispatchContext::builder("t").build();
+    let run = builder.build().unwrap().executor(&ctx);
+    run.call(json!({ "query": "q" })).await.outcome.map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn check(output: Result<ToolOutput, String>, expected: &str) {
+    match output {
+        Ok(ToolOutput::Text(text)) => assert_eq!(text, expected),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn borrows(args: Value, ctx: &DispatchContext) -> Result<String, ToolFailure> {
+    tokio::task::yield_now().await;
+    Ok(format!("{} {}", args["query"], ctx.turn_id()))
+}
+
+async fn owns(args: Args, ctx: DispatchContext) -> String {
+    format!("{} {}", args.root().len(), ctx.turn_id())
+}
+
+fn plain(args: Value) -> Result<String, std::num::ParseIntError> {
+    let _: i32 = args["query"].as_str().unwrap_or_default().parse()?;
+    Ok("a number".to_owned())
+}
+
+fn plain_with_context(_: Args, ctx: &DispatchContext) -> String {
+    ctx.turn_id().to_owned()
+}
+
+#[tokio::test]
+async fn functions_and_closures_are_handlers() {
+    check(output(search().handler(borrows)).await, "\"q\" t");
+    check(output(search().handler(owns)).await, "2 t");
+    check(output(search().handler(plain_with_context)).await, "t");
+    check(output(search().handler(|args: Value| args["query"].to_string())).await, "\"q\"");
+    let prefix = String::from("p");
+    let closure = move |args: Args, ctx: DispatchContext| {
+        let prefix = prefix.clone();
+        async move { format!("{prefix} {} {}", args.root(), ctx.turn_id()) }
+    };
+    check(output(search().handler(closure)).await, "p {\"query\":\"q\",\"limit\":10} t");
+    let error = output(search().handler(plain)).await.unwrap_err();
+    assert_eq!(error, "`search` failed: invalid digit found in string");
+}
+
+#[tokio::test]
+async fn a_function_without_arguments_brings_an_empty_schema() {
+    let build = |builder: ToolBuilder| builder.description("d").build().unwrap();
+    let ctx = DispatchContext::builder("t").build();
+    let sync = build(Tool::builder("now").handler(|| "noon"));
+    let later = build(Tool::builder("later").handler(async || "night"));
+    assert_eq!(
+        sync.input_schema().json_schema_text(),
+        r#"{"type":"object","properties":{},"additionalProperties":false}"#
+    );
+    let call = |tool: &Tool| tool.executor(&ctx).call("");
+    check(call(&sync).await.outcome.map_err(|it| it.to_string()), "noon");
+    check(call(&later).await.outcome.map_err(|it| it.to_string()), "night");
+    let error = sync.executor(&ctx).call(r#"{"zone": "utc"}"#).await.outcome.unwrap_err();
+    assert!(error.to_string().contains("`/zone`: this field does not exist; there are no fields"));
+}
+
+#[tokio::test]
+async fn results_come_in_every_shape() {
+    check(output(search().handler(|_: Args| ())).await, "");
+    check(output(search().handler(|_: Args| Json(json!({ "a": [1] })))).await, r#"{"a":[1]}"#);
+    let bytes = output(search().handler(|_: Args| vec![0_u8, 255])).await.unwrap();
+    assert!(matches!(bytes, ToolOutput::Bytes(bytes) if bytes == Bytes::from_static(&[0, 255])));
+    let chart = || {
+        let file = MediaFile::new("chart.png", "image/png", &b"\x89PNG"[..]);
+        Media::tool_generated(MediaKind::Image, file)
+    };
+    let one = output(search().handler(move |_: Args| chart())).await.unwrap();
+    let ToolOutput::Media(list) = one else { panic!("{one:?}") };
+    assert_eq!(list[0].trust_tier, TrustTier::FirstParty);
+    let two = output(search().handler(move |_: Args| vec![chart(), chart()])).await.unwrap();
+    assert!(matches!(two, ToolOutput::Media(list) if list.len() == 2));
+    let none = output(search().handler(|_: Args| Vec::<Media>::new())).await.unwrap_err();
+    assert_eq!(none, "`search` failed: the tool returned an empty list of media");
+}
