@@ -45,8 +45,8 @@ impl SortScratch {
 pub(crate) fn canonicalize(view: View<'_>, out: &mut String, scratch: &mut SortScratch) -> bool {
     match view.node() {
         Node::Array { .. } => {
-            out.push('[');
             let mut duplicates = false;
+            out.push('[');
             for (at, element) in view.elements().enumerate() {
                 if at > 0 {
                     out.push(',');
@@ -56,16 +56,7 @@ pub(crate) fn canonicalize(view: View<'_>, out: &mut String, scratch: &mut SortS
             out.push(']');
             duplicates
         }
-        Node::Object { .. } if is_sorted(view) => {
-            let mut duplicates = false;
-            let mut open = '{';
-            for (key, value) in view.members() {
-                duplicates |= member(&mut open, key, value, out, scratch);
-            }
-            close_object(open, out);
-            duplicates
-        }
-        Node::Object { .. } => unsorted_object(view, out, scratch),
+        Node::Object { .. } => object(view, out, scratch),
         _ => {
             write_scalar(view, out);
             false
@@ -73,59 +64,58 @@ pub(crate) fn canonicalize(view: View<'_>, out: &mut String, scratch: &mut SortS
     }
 }
 
-fn unsorted_object(view: View<'_>, out: &mut String, scratch: &mut SortScratch) -> bool {
-    let base = scratch.0.len();
-    scratch.0.extend(view.member_keys().map(SortKey::new));
+fn object(view: View<'_>, out: &mut String, scratch: &mut SortScratch) -> bool {
     let doc = view.doc();
-    sort(doc, scratch.0.get_mut(base..).unwrap_or_default());
-    let mut duplicates = false;
-    let mut open = '{';
-    let end = scratch.0.len();
-    for at in base..end {
-        let Some(entry) = scratch.0.get(at).copied() else { break };
-        if let Some(next) = scratch.0.get(at + 1).filter(|_| at + 1 < end)
-            && entry.compare(*next, doc).is_eq()
-        {
-            duplicates = true;
-            continue;
+    let base = scratch.0.len();
+    let mut duplicates = scratch.add_members(view);
+    out.push('{');
+    for at in base..scratch.0.len() {
+        let Some(key) = scratch.0.get(at) else { break };
+        let node = key.node as usize;
+        if at > base {
+            out.push(',');
         }
-        let key = View::at(doc, entry.node as usize);
-        let value = View::at(doc, entry.node as usize + 1);
-        duplicates |= member(&mut open, key.as_str().unwrap_or_default(), value, out, scratch);
+        write_string(View::at(doc, node).as_str().unwrap_or_default(), out);
+        out.push(':');
+        duplicates |= canonicalize(View::at(doc, node + 1), out, scratch);
     }
+    out.push('}');
     scratch.0.truncate(base);
-    close_object(open, out);
     duplicates
 }
 
-/// Writes one member behind the opening brace or a comma.
-fn member(
-    open: &mut char,
-    key: &str,
-    value: View<'_>,
-    out: &mut String,
-    scratch: &mut SortScratch,
-) -> bool {
-    out.push(std::mem::replace(open, ','));
-    write_string(key, out);
-    out.push(':');
-    canonicalize(value, out, scratch)
-}
-
-fn close_object(open: char, out: &mut String) {
-    out.push_str(if open == '{' { "{}" } else { "}" });
-}
-
-/// True when every key is above the one before it; then there is no duplicate either.
-fn is_sorted(view: View<'_>) -> bool {
-    let doc = view.doc();
-    let mut keys = view.member_keys().map(SortKey::new);
-    let Some(mut last) = keys.next() else { return true };
-    keys.all(|key| {
-        let ascending = last.compare(key, doc).is_lt();
-        last = key;
-        ascending
-    })
+impl SortScratch {
+    /// Adds the keys of the members that count, in order, and tells whether one is there twice.
+    fn add_members(&mut self, object: View<'_>) -> bool {
+        let doc = object.doc();
+        let base = self.0.len();
+        self.0.extend(object.member_keys().map(SortKey::new));
+        let keys = self.0.get_mut(base..).unwrap_or_default();
+        if keys.is_sorted_by(|a, b| a.compare(*b, doc).is_lt()) {
+            return false;
+        }
+        sort(doc, keys);
+        if keys.is_sorted_by(|a, b| a.compare(*b, doc).is_lt()) {
+            return false;
+        }
+        // Equal keys stand in document order, and the last of them counts.
+        let mut last = base;
+        for at in base + 1..self.0.len() {
+            let (Some(key), Some(kept)) = (self.0.get(at).copied(), self.0.get_mut(last)) else {
+                break;
+            };
+            if kept.compare(key, doc).is_eq() {
+                *kept = key;
+            } else {
+                last += 1;
+                if let Some(place) = self.0.get_mut(last) {
+                    *place = key;
+                }
+            }
+        }
+        self.0.truncate(last + 1);
+        true
+    }
 }
 
 /// A key ready for comparison.
@@ -205,7 +195,7 @@ pub(super) fn duplicate_key(doc: &Document) -> Option<String> {
 
 /// The key node of the first repeated member of one object.
 fn repeated_key(object: View<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
-    if object.members().len() < 2 || is_sorted(object) {
+    if object.members().len() < 2 {
         return None;
     }
     let doc = object.doc();

@@ -8,10 +8,10 @@ use std::fmt;
 /// use haft_core::json::{Document, ParseErrorKind};
 ///
 /// let error = Document::parse("{\n  \"a\": 1,\n}").unwrap_err();
-/// assert_eq!((error.kind, error.offset), (ParseErrorKind::TrailingComma, 11));
+/// assert_eq!((error.kind, error.offset), (ParseErrorKind::TrailingComma, 10));
 /// assert_eq!(
 ///     error.to_string(),
-///     "a comma stands before the closing bracket at byte 11 (line 2, column 9)"
+///     "a comma stands before the closing bracket at byte 10 (line 2, column 9)"
 /// );
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

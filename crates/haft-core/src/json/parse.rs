@@ -95,23 +95,22 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         Ok(Parsed { nodes: self.nodes, unescaped: self.unescaped, repairs: self.repairs })
     }
 
+    // Every node is pushed where it is made: handing it up first costs more than reading the text.
     fn value(&mut self, depth: usize) -> Result<(), Fault> {
-        let node = match self.peek() {
-            Some(quote @ b'"') => self.string(quote)?,
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b'{') => return self.object(depth),
-            Some(b'[') => return self.array(depth),
-            Some(b't') => self.word("true", Node::Bool(true))?,
-            Some(b'f') => self.word("false", Node::Bool(false))?,
-            Some(b'n') => self.word("null", Node::Null)?,
-            Some(quote @ b'\'') if LENIENT => self.string(quote)?,
-            Some(b'T') if LENIENT => self.python_word("True", Node::Bool(true))?,
-            Some(b'F') if LENIENT => self.python_word("False", Node::Bool(false))?,
-            Some(b'N') if LENIENT => self.python_word("None", Node::Null)?,
-            _ => return Err(self.expected("a value")),
-        };
-        self.nodes.push(node);
-        Ok(())
+        match self.peek() {
+            Some(quote @ b'"') => self.string(quote),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(b't') => self.word("true", Node::Bool(true)),
+            Some(b'f') => self.word("false", Node::Bool(false)),
+            Some(b'n') => self.word("null", Node::Null),
+            Some(quote @ b'\'') if LENIENT => self.string(quote),
+            Some(b'T') if LENIENT => self.python_word("True", Node::Bool(true)),
+            Some(b'F') if LENIENT => self.python_word("False", Node::Bool(false)),
+            Some(b'N') if LENIENT => self.python_word("None", Node::Null),
+            _ => Err(self.expected("a value")),
+        }
     }
 
     fn object(&mut self, depth: usize) -> Result<(), Fault> {
@@ -171,12 +170,11 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
 
     /// Reads a key and its colon and stops at the value.
     fn key(&mut self) -> Result<(), Fault> {
-        let node = match self.peek() {
+        match self.peek() {
             Some(quote @ b'"') => self.string(quote)?,
             Some(quote @ b'\'') if LENIENT => self.string(quote)?,
             _ => return Err(self.expected("a key in double quotes")),
-        };
-        self.nodes.push(node);
+        }
         self.skip_space();
         if self.peek() != Some(b':') {
             return Err(self.expected("`:`"));
@@ -210,25 +208,28 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
 
     /// Reads a string from its opening quote. Without escapes it stays a part of the source text.
     #[inline]
-    fn string(&mut self, quote: u8) -> Result<Node, Fault> {
+    fn string(&mut self, quote: u8) -> Result<(), Fault> {
         if LENIENT && quote == b'\'' {
             self.repairs.note(Repair::SingleQuotes);
         }
         let start = self.at + 1;
-        self.at = start;
-        match self.plain_text(quote)? {
-            Stop::Quote => {
-                let len = self.at - start;
-                self.at += 1;
-                Ok(Node::Str { start: offset(start), len: offset(len) })
-            }
-            Stop::Backslash => self.escaped_string(quote, start),
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let len = plain_len(rest, quote);
+        self.at = start + len;
+        if rest.get(len) != Some(&quote)
+            && let Stop::Backslash = self.plain_text(quote)?
+        {
+            return self.escaped_string(quote, start);
         }
+        let len = offset(self.at - start);
+        self.at += 1;
+        self.nodes.push(Node::Str { start: offset(start), len });
+        Ok(())
     }
 
     /// Copies a string that has escapes; stands at the first backslash.
     #[cold]
-    fn escaped_string(&mut self, quote: u8, start: usize) -> Result<Node, Fault> {
+    fn escaped_string(&mut self, quote: u8, start: usize) -> Result<(), Fault> {
         let target = self.unescaped.len();
         let mut from = start;
         loop {
@@ -242,11 +243,12 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         self.unescaped.push_str(self.text.get(from..self.at).unwrap_or_default());
         self.at += 1;
         let len = self.unescaped.len() - target;
-        Ok(Node::Str { start: offset(self.text.len() + target), len: offset(len) })
+        let start = offset(self.text.len() + target);
+        self.nodes.push(Node::Str { start, len: offset(len) });
+        Ok(())
     }
 
     /// Moves to the next quote or backslash.
-    #[inline]
     fn plain_text(&mut self, quote: u8) -> Result<Stop, Fault> {
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
@@ -323,7 +325,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
     }
 
     #[inline]
-    fn number(&mut self) -> Result<Node, Fault> {
+    fn number(&mut self) -> Result<(), Fault> {
         let start = self.at;
         let negative = self.peek() == Some(b'-');
         self.at += usize::from(negative);
@@ -339,14 +341,15 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
             // Eighteen digits always fit; more may, and then all digits are looked at again.
             _ if digits <= 18 => {
                 let value = whole.cast_signed();
-                Ok(Node::Int(if negative { -value } else { value }))
+                self.nodes.push(Node::Int(if negative { -value } else { value }));
+                Ok(())
             }
             _ => self.literal(start),
         }
     }
 
     /// Stands at the decimal point.
-    fn fraction(&mut self, start: usize, whole: u64, negative: bool) -> Result<Node, Fault> {
+    fn fraction(&mut self, start: usize, whole: u64, negative: bool) -> Result<(), Fault> {
         self.at += 1;
         let first = self.at;
         let significand = self.digits(whole)?;
@@ -359,11 +362,13 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         } else {
             None
         };
-        node.map_or_else(|| self.literal(start), Ok)
+        let Some(node) = node else { return self.literal(start) };
+        self.nodes.push(node);
+        Ok(())
     }
 
     /// Stands at the `e`.
-    fn exponent(&mut self, start: usize) -> Result<Node, Fault> {
+    fn exponent(&mut self, start: usize) -> Result<(), Fault> {
         self.at += 1;
         if let Some(b'+' | b'-') = self.peek() {
             self.at += 1;
@@ -372,10 +377,12 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         self.literal(start)
     }
 
-    fn literal(&mut self, start: usize) -> Result<Node, Fault> {
+    fn literal(&mut self, start: usize) -> Result<(), Fault> {
         let literal = self.text.get(start..self.at).unwrap_or_default();
-        number::literal_node(literal, &mut self.unescaped, self.text.len())
-            .ok_or(Fault { kind: ParseErrorKind::NumberOutOfRange, offset: start })
+        let node = number::literal_node(literal, &mut self.unescaped, self.text.len())
+            .ok_or(Fault { kind: ParseErrorKind::NumberOutOfRange, offset: start })?;
+        self.nodes.push(node);
+        Ok(())
     }
 
     /// Reads at least one digit and appends it to `value`, which wraps when it overflows.
@@ -389,11 +396,12 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         if self.at == first { Err(self.expected("a digit")) } else { Ok(value) }
     }
 
-    fn word(&mut self, word: &'static str, node: Node) -> Result<Node, Fault> {
+    fn word(&mut self, word: &'static str, node: Node) -> Result<(), Fault> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         if rest.starts_with(word.as_bytes()) {
             self.at += word.len();
-            return Ok(node);
+            self.nodes.push(node);
+            return Ok(());
         }
         if word.as_bytes().starts_with(rest) {
             return Err(self.truncated());
@@ -401,7 +409,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         Err(self.expected("a value"))
     }
 
-    fn python_word(&mut self, word: &'static str, node: Node) -> Result<Node, Fault> {
+    fn python_word(&mut self, word: &'static str, node: Node) -> Result<(), Fault> {
         self.repairs.note(Repair::PythonWord);
         self.word(word, node)
     }

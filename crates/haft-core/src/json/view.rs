@@ -90,11 +90,11 @@ impl<'a> View<'a> {
     }
 
     /// The keys of an object in document order, as views.
-    pub(super) fn member_keys(self) -> impl Iterator<Item = Self> {
-        let mut members = self.members();
-        std::iter::from_fn(move || {
-            let key = members.next;
-            members.next().map(|_| key)
+    pub(super) fn member_keys(self) -> impl ExactSizeIterator<Item = Self> {
+        let mut key = Self { doc: self.doc, at: self.at + 1 };
+        (0..self.members().len()).map(move |_| {
+            let next = Self { doc: self.doc, at: key.at + 1 }.end();
+            std::mem::replace(&mut key, Self { doc: self.doc, at: next })
         })
     }
 
