@@ -229,7 +229,7 @@ proptest! {
             let hidden = names(&merged.hidden());
             merged.all().iter().map(|tool| {
                 let name = tool.name().as_str();
-                let number: u8 = name[1..].parse().unwrap();
+                let number: u8 = name.trim_start_matches('t').parse().unwrap();
                 let origin: usize = tool.description().parse().unwrap();
                 (number, origin, hidden.iter().any(|it| it == name))
             }).collect::<Vec<_>>()

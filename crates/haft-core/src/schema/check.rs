@@ -16,7 +16,7 @@ use crate::json::{Kind, Number, View};
 /// Place of a value, as a list that lives on the stack. It becomes text only for a report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'p> {
-    parent: Option<&'p Place<'p>>,
+    parent: Option<&'p Self>,
     step: Step<'p>,
 }
 
@@ -276,12 +276,12 @@ impl<'s> Checker<'s> {
                         }
                     }
                 }
-                None => match self.alias(key, rules, view, value, place) {
+                None => match self.alias((key, value), rules, view, place) {
                     Some((at, verdict)) => {
                         seen.insert(at);
                         fine &= matches!(verdict, Verdict::Fine);
                     }
-                    None => fine &= self.unknown(key, rules, value, place),
+                    None => fine &= self.unknown(key, rules, place),
                 },
             }
         }
@@ -308,10 +308,9 @@ impl<'s> Checker<'s> {
     /// A key that is another name of a field which is not there under its own name.
     fn alias(
         &mut self,
-        key: &str,
+        (key, value): (&str, View<'_>),
         rules: &ObjectRules,
         object: View<'_>,
-        value: View<'_>,
         place: &Place<'_>,
     ) -> Option<(usize, Verdict)> {
         if self.mode == Mode::Strict {
@@ -335,13 +334,7 @@ impl<'s> Checker<'s> {
         Some((at, if fine { Verdict::Fine } else { Verdict::Refused }))
     }
 
-    fn unknown(
-        &mut self,
-        key: &str,
-        rules: &ObjectRules,
-        value: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
+    fn unknown(&mut self, key: &str, rules: &ObjectRules, place: &Place<'_>) -> bool {
         if rules.unknown == Unknown::Allow {
             return true;
         }
@@ -351,7 +344,6 @@ impl<'s> Checker<'s> {
             None if names.is_empty() => "there are no fields here".to_owned(),
             None => format!("the fields are {}", names.join(", ")),
         };
-        let _ = value;
         let found = "this field does not exist".to_owned();
         let pointer = place.key(key).pointer();
         self.problems.push(Problem::of(Rule::Unknown, pointer, expected, found));

@@ -59,12 +59,12 @@ impl Checker<'_> {
                 self.patch(view, Patch::Replace(value), ChangeKind::Boolean, place);
                 true
             }
-            (Shape::Integer(_) | Shape::Number(_), Some(text)) => {
-                self.parsed(schema, view, place, text, Kind::Number)
+            (Shape::Integer(_) | Shape::Number(_), Some(_)) => {
+                self.parsed(schema, view, place, Kind::Number)
             }
             (Shape::Enum(values), Some(text)) => self.listed(values, view, place, text),
             (Shape::Array(_) | Shape::Tuple(_), Some(text))
-                if text.starts_with('[') && self.parsed(schema, view, place, text, Kind::Array) =>
+                if text.starts_with('[') && self.parsed(schema, view, place, Kind::Array) =>
             {
                 true
             }
@@ -73,27 +73,21 @@ impl Checker<'_> {
                 list.array(|out| {
                     out.view(view);
                 });
-                self.candidate(schema, view, place, &list.finish(), ChangeKind::Wrapped)
+                self.candidate(schema, view, place, (&list.finish(), ChangeKind::Wrapped))
             }
-            (Shape::Object(_) | Shape::Map(_) | Shape::Union(_), Some(text)) => {
-                self.parsed(schema, view, place, text, Kind::Object)
+            (Shape::Object(_) | Shape::Map(_) | Shape::Union(_), Some(_)) => {
+                self.parsed(schema, view, place, Kind::Object)
             }
             _ => false,
         }
     }
 
     /// A string that holds the text of a value of the wanted kind.
-    fn parsed(
-        &mut self,
-        schema: &Schema,
-        view: View<'_>,
-        place: &Place<'_>,
-        text: &str,
-        kind: Kind,
-    ) -> bool {
+    fn parsed(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>, kind: Kind) -> bool {
         if self.nested >= MAX_NESTED {
             return false;
         }
+        let text = view.as_str().unwrap_or_default().trim();
         let parsed = match kind {
             Kind::Number => Document::parse(text).ok(),
             _ => Document::parse_lenient(text).ok().map(|(doc, _)| doc),
@@ -103,7 +97,7 @@ impl Checker<'_> {
             return false;
         }
         let change = if kind == Kind::Number { ChangeKind::Number } else { ChangeKind::Json };
-        self.candidate(schema, view, place, &doc, change)
+        self.candidate(schema, view, place, (&doc, change))
     }
 
     /// A string that differs from one allowed value only by case or by being spelled as a string.
@@ -129,8 +123,7 @@ impl Checker<'_> {
         schema: &Schema,
         view: View<'_>,
         place: &Place<'_>,
-        doc: &Document,
-        change: ChangeKind,
+        (doc, change): (&Document, ChangeKind),
     ) -> bool {
         let mark = self.mark();
         self.changes.push(Change { pointer: place.pointer(), kind: change });

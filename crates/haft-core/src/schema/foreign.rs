@@ -101,10 +101,7 @@ impl Foreign {
         changes: &mut Vec<Change>,
     ) -> Result<Option<Document>, Problems> {
         let value = args.to_value();
-        let problems = match self.problems(&value) {
-            None => return Ok(None),
-            Some(problems) => problems,
-        };
+        let Some(problems) = self.problems(&value) else { return Ok(None) };
         if mode == Mode::Coerce {
             if let Some((value, mut made)) = mend(&self.validator, &value) {
                 changes.append(&mut made);

@@ -24,8 +24,15 @@ pub struct InputSchema {
 
 #[derive(Clone, Debug)]
 enum Judge {
-    Native { root: Schema, definitions: Definitions },
+    Native(Box<Native>),
     Foreign(Foreign),
+}
+
+/// A schema of our own.
+#[derive(Clone, Debug)]
+struct Native {
+    root: Schema,
+    definitions: Definitions,
 }
 
 /// Arguments that a schema accepted, and what was changed to get there.
@@ -67,7 +74,7 @@ impl InputSchema {
             return Err(faults);
         }
         let text = wire::json_schema(&root, &definitions).root().to_string();
-        Ok(Self { judge: Judge::Native { root, definitions }, text })
+        Ok(Self { judge: Judge::Native(Box::new(Native { root, definitions })), text })
     }
 
     /// The schema of a type that derives `ToolArgs`.
@@ -105,9 +112,7 @@ impl InputSchema {
     #[must_use]
     pub fn json_schema(&self) -> Value {
         match &self.judge {
-            Judge::Native { root, definitions } => {
-                wire::json_schema(root, definitions).root().to_value()
-            }
+            Judge::Native(own) => wire::json_schema(&own.root, &own.definitions).root().to_value(),
             Judge::Foreign(foreign) => foreign.schema().clone(),
         }
     }
@@ -117,9 +122,7 @@ impl InputSchema {
     #[must_use]
     pub fn describe(&self) -> SchemaDescription {
         match &self.judge {
-            Judge::Native { root, definitions } => {
-                describe::describe(root, definitions).root().to_value()
-            }
+            Judge::Native(own) => describe::describe(&own.root, &own.definitions).root().to_value(),
             Judge::Foreign(foreign) => foreign.schema().clone(),
         }
     }
@@ -128,7 +131,7 @@ impl InputSchema {
     #[must_use]
     pub fn tree(&self) -> Option<(&Schema, &Definitions)> {
         match &self.judge {
-            Judge::Native { root, definitions } => Some((root, definitions)),
+            Judge::Native(own) => Some((&own.root, &own.definitions)),
             Judge::Foreign(_) => None,
         }
     }
@@ -167,9 +170,7 @@ impl InputSchema {
         };
         let (args, mut changes) = readable(raw, mode)?;
         let mended = match &self.judge {
-            Judge::Native { root, definitions } => {
-                judge(root, definitions, tool, &args, mode, &mut changes)?
-            }
+            Judge::Native(own) => own.judge(tool, &args, mode, &mut changes)?,
             Judge::Foreign(foreign) => foreign.judge(tool, &args, mode, &mut changes)?,
         };
         let args = mended.map_or_else(|| args.into_owned(), Args::new);
@@ -188,7 +189,7 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
         Err(unreadable) => unreadable,
     };
     let error = match mode {
-        Mode::Strict => error.clone(),
+        Mode::Strict => *error,
         Mode::Coerce => match Document::parse_lenient(text) {
             Ok((doc, repairs)) => {
                 if let Some(pointer) = doc.duplicate_key() {
@@ -209,41 +210,42 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
     Err(Problem::of(Rule::Syntax, String::new(), expected, found).into())
 }
 
-/// Judges a document by a native schema. `None` when it is accepted as it is.
-fn judge(
-    root: &Schema,
-    definitions: &Definitions,
-    tool: &str,
-    args: &Args,
-    mode: Mode,
-    changes: &mut Vec<Change>,
-) -> Result<Option<Document>, Problems> {
-    let mut checker = Checker::new(definitions, mode);
-    if checker.check(root, args.root(), &Place::ROOT) {
-        changes.append(&mut checker.changes);
-        if checker.patches.is_empty() {
-            return Ok(None);
-        }
-        return Ok(Some(patched(args.document(), checker.patches)));
-    }
-    if mode == Mode::Coerce
-        && let Some((key, inner)) = unwrapped(args.root(), tool)
-    {
-        let doc = inner.to_document();
-        let mut second = Checker::new(definitions, mode);
-        if second.check(root, doc.root(), &Place::ROOT) {
-            changes.push(Change {
-                pointer: String::new(),
-                kind: ChangeKind::Unwrapped(key.to_owned()),
-            });
-            for mut change in second.changes {
-                below(key, &mut change.pointer);
-                changes.push(change);
+impl Native {
+    /// Judges a document. `None` when it is accepted as it is.
+    fn judge(
+        &self,
+        tool: &str,
+        args: &Args,
+        mode: Mode,
+        changes: &mut Vec<Change>,
+    ) -> Result<Option<Document>, Problems> {
+        let mut checker = Checker::new(&self.definitions, mode);
+        if checker.check(&self.root, args.root(), &Place::ROOT) {
+            changes.append(&mut checker.changes);
+            if checker.patches.is_empty() {
+                return Ok(None);
             }
-            return Ok(Some(patched(&doc, second.patches)));
+            return Ok(Some(patched(args.document(), checker.patches)));
         }
+        if mode == Mode::Coerce
+            && let Some((key, inner)) = unwrapped(args.root(), tool)
+        {
+            let doc = inner.to_document();
+            let mut second = Checker::new(&self.definitions, mode);
+            if second.check(&self.root, doc.root(), &Place::ROOT) {
+                changes.push(Change {
+                    pointer: String::new(),
+                    kind: ChangeKind::Unwrapped(key.to_owned()),
+                });
+                for mut change in second.changes {
+                    below(key, &mut change.pointer);
+                    changes.push(change);
+                }
+                return Ok(Some(patched(&doc, second.patches)));
+            }
+        }
+        Err(Problems::new(checker.problems))
     }
-    Err(Problems::new(checker.problems))
 }
 
 fn repeated(pointer: String) -> Problems {

@@ -71,9 +71,11 @@ pub trait IntoHandler<Signature>: Send + Sync + 'static {
 pub mod signature {
     /// `fn() -> R`
     #[derive(Debug)]
+    #[non_exhaustive]
     pub struct Nothing;
     /// `async fn() -> R`
     #[derive(Debug)]
+    #[non_exhaustive]
     pub struct NothingAsync;
     /// `fn(A) -> R`
     #[derive(Debug)]

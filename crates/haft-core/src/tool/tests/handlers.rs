@@ -33,8 +33,9 @@ async fn owns(args: Args, ctx: DispatchContext) -> String {
     format!("{} {}", args.root().len(), ctx.turn_id())
 }
 
-fn plain(args: Value) -> Result<String, std::num::ParseIntError> {
-    let _: i32 = args["query"].as_str().unwrap_or_default().parse()?;
+fn plain(args: Args) -> Result<String, std::num::ParseIntError> {
+    let _: i32 = args.to_value()["query"].as_str().unwrap_or_default().parse()?;
+    drop(args);
     Ok("a number".to_owned())
 }
 
