@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::coerce::{Mark, Patch};
+use super::coerce::{Mark, Patch, patched};
 use super::problem::{Change, ChangeKind, Problem, Rule, excerpt};
 use super::{
     ArrayRules, Definitions, Field, IntegerRules, MapRules, NumberRules, ObjectRules, Schema,
@@ -167,13 +167,22 @@ impl<'s> Checker<'s> {
             return self.mismatch(schema, view, place, Rule::Type);
         }
         let mut fine = true;
+        let before = self.patches.len();
         for (at, element) in view.elements().enumerate() {
             fine &= self.check(&rules.items, element, &place.index(at));
         }
         if !within(view.len(), rules.min_items, rules.max_items) {
             fine = self.refuse(schema, view, place, Rule::Length);
         }
-        if rules.unique && has_repeats(view) {
+        // Elements that differ can be the same once they are mended: `1` and `"1"`.
+        let repeats = match self.patches.get(before..) {
+            _ if !rules.unique => false,
+            Some(patches) if !patches.is_empty() => {
+                has_repeats(patched(view, patches.to_vec()).root())
+            }
+            _ => has_repeats(view),
+        };
+        if repeats {
             fine = self.refuse(schema, view, place, Rule::Unique);
         }
         fine
@@ -230,7 +239,7 @@ impl<'s> Checker<'s> {
             return self.mismatch(schema, view, place, Rule::Type);
         }
         let Some(tag) = view.get(&rules.tag) else {
-            return self.missing(&rules.tag, schema, place);
+            return self.missing(&rules.tag, &rules.tag_schema(), place);
         };
         let name = tag.as_str().unwrap_or_default();
         let variant = rules.variants.get(name).or_else(|| {
@@ -241,7 +250,7 @@ impl<'s> Checker<'s> {
         });
         match variant {
             Some(variant) => self.check(variant, view, place),
-            None => self.refuse(schema, tag, &place.key(&rules.tag), Rule::Enum),
+            None => self.refuse(&rules.tag_schema(), tag, &place.key(&rules.tag), Rule::Enum),
         }
     }
 
@@ -265,25 +274,21 @@ impl<'s> Checker<'s> {
                 Some((_, field)) => Some((next, field)),
                 None => rules.fields.get_full(key).map(|(at, _, field)| (at, field)),
             };
-            match found {
+            let judged = match found {
                 Some((at, field)) => {
                     next = at + 1;
-                    match self.field(key, field, value, place) {
-                        Verdict::Fine => seen.insert(at),
-                        Verdict::Dropped => {}
-                        Verdict::Refused => {
-                            fine = false;
-                            seen.insert(at);
-                        }
-                    }
+                    Some((at, self.field(key, field, value, place)))
                 }
-                None => match self.alias((key, value), rules, view, place) {
-                    Some((at, verdict)) => {
-                        seen.insert(at);
-                        fine &= matches!(verdict, Verdict::Fine);
-                    }
-                    None => fine &= self.unknown(key, rules, place),
-                },
+                None => self.alias((key, value), rules, view, place),
+            };
+            match judged {
+                Some((at, Verdict::Fine)) => seen.insert(at),
+                Some((_, Verdict::Dropped)) => {}
+                Some((at, Verdict::Refused)) => {
+                    fine = false;
+                    seen.insert(at);
+                }
+                None => fine &= self.unknown(key, rules, place),
             }
         }
         if seen.count < rules.fields.len() {
@@ -319,6 +324,10 @@ impl<'s> Checker<'s> {
         }
         let at = rules.fields.values().position(|it| it.aliases.iter().any(|name| name == key))?;
         let (name, field) = rules.fields.get_index(at)?;
+        // Where any key is welcome, this one is right as it is, unless the field has to be there.
+        if rules.unknown == Unknown::Allow && !field.is_required() {
+            return None;
+        }
         let twice = object.members().filter(|(other, _)| {
             *other == name || field.aliases.iter().any(|alias| alias == other)
         });
@@ -331,8 +340,7 @@ impl<'s> Checker<'s> {
             ChangeKind::Renamed(name.clone()),
             &place.key(key),
         );
-        let fine = self.check(&field.schema, value, &place.key(key));
-        Some((at, if fine { Verdict::Fine } else { Verdict::Refused }))
+        Some((at, self.field(key, field, value, place)))
     }
 
     fn unknown(&mut self, key: &str, rules: &ObjectRules, place: &Place<'_>) -> bool {
@@ -423,6 +431,14 @@ impl<'s> Checker<'s> {
         self.problems.truncate(mark.problems);
         self.changes.truncate(mark.changes);
         self.patches.truncate(mark.patches);
+    }
+}
+
+impl UnionRules {
+    /// What the tag field must be, for a report.
+    fn tag_schema(&self) -> Schema {
+        let names = self.variants.keys().map(|name| Value::from(name.as_str()));
+        Schema::new(Shape::Enum(names.collect()))
     }
 }
 
@@ -571,7 +587,7 @@ fn has_repeats(list: View<'_>) -> bool {
 }
 
 /// Values that models send when they mean "not given".
-fn means_absent(value: View<'_>) -> bool {
+pub(super) fn means_absent(value: View<'_>) -> bool {
     value.is_null()
         || value.as_str().map(str::trim).is_some_and(|text| {
             text.is_empty()
