@@ -1,3 +1,5 @@
+//! One tool: defined once, shown to a model, called with near misses, refused with reasons.
+
 use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
 
 /// Returns the current weather for a given city.
