@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use constrain::{Bound, LengthArg, ListArg, NumericArg, TextArg};
+pub use constrain::{Bound, IntegerArg, LengthArg, ListArg, NumericArg, TextArg};
 pub use definitions::ArgDefinitions;
 pub use raw::{RawArgs, Unreadable};
 pub use value::{ArgValue, DecodeError, ToolArgs};
@@ -150,6 +150,7 @@ impl FromArgs for Value {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: ToolArgs + Send + 'static> FromArgs for T {
     fn input_schema() -> Option<Result<InputSchema, Vec<crate::schema::Fault>>> {
         Some(InputSchema::of::<T>())

@@ -27,6 +27,21 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// The time since some fixed moment, for measuring. It never goes backwards, and only
     /// differences between readings of the same clock mean anything.
     fn monotonic(&self) -> Duration;
+
+    /// Both at once, for a clock that can tell them together for less.
+    fn read(&self) -> Reading {
+        Reading { wall: self.now(), monotonic: self.monotonic() }
+    }
+}
+
+/// The wall time and the monotonic time of one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "clocks of others build it")]
+pub struct Reading {
+    /// The wall time.
+    pub wall: Timestamp,
+    /// The time since the clock's fixed moment.
+    pub monotonic: Duration,
 }
 
 impl<C: Clock + ?Sized> Clock for Arc<C> {
@@ -37,6 +52,10 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     fn monotonic(&self) -> Duration {
         (**self).monotonic()
     }
+
+    fn read(&self) -> Reading {
+        (**self).read()
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for &C {
@@ -46,6 +65,10 @@ impl<C: Clock + ?Sized> Clock for &C {
 
     fn monotonic(&self) -> Duration {
         (**self).monotonic()
+    }
+
+    fn read(&self) -> Reading {
+        (**self).read()
     }
 }
 

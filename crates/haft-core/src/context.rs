@@ -44,7 +44,7 @@ use signal::Signals;
 pub struct DispatchContext {
     shared: Arc<Shared>,
     /// The call that this handle was made for; nothing outside a handler.
-    call: Option<Arc<CallScope>>,
+    call: Option<CallScope>,
 }
 
 struct Shared {
@@ -63,6 +63,7 @@ struct Shared {
 }
 
 /// The call that a handler works on.
+#[derive(Clone)]
 pub(crate) struct CallScope {
     pub(crate) call_id: CallId,
     pub(crate) ordinal: u32,
@@ -211,7 +212,7 @@ impl DispatchContext {
     }
 
     pub(crate) fn for_call(&self, scope: CallScope) -> Self {
-        Self { shared: Arc::clone(&self.shared), call: Some(Arc::new(scope)) }
+        Self { shared: Arc::clone(&self.shared), call: Some(scope) }
     }
 }
 

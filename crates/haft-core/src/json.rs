@@ -51,6 +51,9 @@ pub struct Document {
     /// A document made by a [`Writer`] has no source text, only strings.
     buf: String,
     source: usize,
+    /// Strings that end below this offset stand in the text exactly as canonical JSON writes them,
+    /// quotes included. The whole source text if it is strict JSON, else nothing.
+    verbatim: usize,
     /// Values in document order. Every member of an object is a key node and then its value.
     nodes: Vec<Node>,
 }
@@ -150,7 +153,12 @@ impl Document {
     /// The document `{}`.
     #[must_use]
     pub fn empty_object() -> Self {
-        Self { buf: String::new(), source: 0, nodes: vec![Node::Object { len: 0, end: 1 }] }
+        Self {
+            buf: String::new(),
+            source: 0,
+            verbatim: 0,
+            nodes: vec![Node::Object { len: 0, end: 1 }],
+        }
     }
 
     /// The outermost value.

@@ -23,11 +23,11 @@ use serde_json::Value;
 pub use builder::{InvalidTool, ToolBuilder};
 pub use executor::{Invocation, ToolExecutor};
 pub use failure::{ToolError, ToolFailure};
-pub use handler::{Handler, HandlerFuture, IntoHandler, signature};
+pub use handler::{Handler, IntoHandler, signature};
 pub use name::{InvalidToolName, ToolName};
 pub use output::{ByteStream, IntoToolOutput, Json, ToolOutput};
 
-use crate::args::{RawArgs, Strictness};
+use crate::args::{Args, RawArgs, Strictness};
 use crate::artifact::ArtifactKind;
 use crate::context::DispatchContext;
 use crate::schema::{Accepted, InputSchema, Problems};
@@ -233,13 +233,13 @@ impl Tool {
         let raw = args.into();
         let name = self.name().as_str();
         let accepted = self.0.input.accept(name, &raw, self.0.strictness)?;
-        self.validators_accept(&accepted).await?;
+        self.validators_accept(&accepted.args).await?;
         Ok(accepted)
     }
 
-    async fn validators_accept(&self, accepted: &Accepted) -> Result<(), Problems> {
+    async fn validators_accept(&self, args: &Args) -> Result<(), Problems> {
         for validator in &self.0.validators {
-            validator(accepted.args.clone()).await?;
+            validator(args.clone()).await?;
         }
         Ok(())
     }

@@ -1,1 +1,31 @@
-//! x
+//! The macros of Haft. Use them through the crate `haft`, whose documentation explains them.
+//!
+//! Both expand to what a user could have written by hand: [`macro@ToolArgs`] to implementations of
+//! `ArgValue` and `ToolArgs`, [`macro@tool`] to a function around `Tool::builder`.
+
+mod attr;
+mod case;
+mod derive;
+mod docs;
+mod tool;
+
+use proc_macro::TokenStream;
+
+/// Makes a type usable in the arguments of a tool: one schema, and the decoder that belongs to it.
+///
+/// On a struct with named fields the type can be the arguments as a whole. On a struct with one unnamed
+/// field, on an enum without data and on a tagged enum it can be a part of them. Every attribute is listed
+/// where the crate `haft` exports this macro.
+#[proc_macro_derive(ToolArgs, attributes(arg))]
+pub fn derive_tool_args(input: TokenStream) -> TokenStream {
+    derive::expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Turns a function into a tool: the function's name, its documentation, the schema of its argument type.
+///
+/// The function becomes `fn name() -> Result<Tool, InvalidTool>`; its body runs when the tool is called. Every
+/// option is listed where the crate `haft` exports this macro.
+#[proc_macro_attribute]
+pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
+    tool::expand(options.into(), item.into()).into()
+}

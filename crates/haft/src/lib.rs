@@ -1,1 +1,91 @@
-//! x
+//! An agent development kit: the model gets a handle on every tool.
+//!
+//! The idea is one signature. A function of it becomes a tool, and the schema that the model sees is the
+//! schema that runs:
+//!
+//! ```text
+//! async fn(A, &DispatchContext) -> Result<impl IntoToolOutput, ToolFailure>
+//! ```
+//!
+//! # A program
+//!
+//! ```
+//! use haft::{DispatchContext, ToolArgs, ToolFailure, ToolOutput, tool};
+//!
+//! #[derive(ToolArgs)]
+//! struct Weather {
+//!     /// The city name
+//!     city: String,
+//!     /// Unit of the answer
+//!     #[arg(default = "celsius")]
+//!     units: Units,
+//! }
+//!
+//! #[derive(ToolArgs)]
+//! enum Units {
+//!     Celsius,
+//!     Fahrenheit,
+//! }
+//!
+//! /// Returns the current weather for a given city.
+//! #[tool(effect = "read-only")]
+//! async fn get_weather(args: Weather, ctx: &DispatchContext) -> Result<String, ToolFailure> {
+//!     ctx.stash().set("last.city", &args.city)?;
+//!     let degrees = match args.units {
+//!         Units::Celsius => 21,
+//!         Units::Fahrenheit => 70,
+//!     };
+//!     Ok(format!("{degrees} degrees in {}", args.city))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let get_weather = get_weather()?;
+//! let ctx = DispatchContext::builder("turn-1").build();
+//! let weather = get_weather.executor(&ctx);
+//!
+//! let call = weather.call(r#"{"city": "Paris"}"#).await;
+//! assert!(matches!(call.outcome, Ok(ToolOutput::Text(text)) if text == "21 degrees in Paris"));
+//!
+//! // What does not fit never reaches the function, and the model is told why.
+//! let call = weather.call(r#"{"city": "Paris", "units": "kelvin"}"#).await;
+//! let refusal = call.outcome.unwrap_err().to_string();
+//! assert!(refusal.contains("/units"), "{refusal}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The nouns
+//!
+//! - [`Tool`]: a name, a description, a schema and a handler, built once and never changed.
+//! - [`ToolRegistry`]: the tools of a turn.
+//! - [`DispatchContext`]: what a handler gets beside its arguments.
+//! - [`ToolCall`]: the record of a call. A failed call is one too.
+//! - [`ToolArgs`]: types that can be the arguments of a tool.
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
+//! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
+
+#[doc(inline)]
+pub use haft_core::*;
+
+#[doc(inline)]
+pub use haft_core::artifact::SpooledArtifact;
+#[doc(inline)]
+pub use haft_core::call::ToolCall;
+#[doc(inline)]
+pub use haft_core::media::Media;
+#[doc(inline)]
+pub use haft_core::tool::Json;
+
+#[cfg(feature = "macros")]
+#[doc = include_str!("../docs/tool_args.md")]
+pub use haft_macros::ToolArgs;
+
+#[cfg(feature = "macros")]
+#[doc = include_str!("../docs/tool.md")]
+pub use haft_macros::tool;

@@ -139,12 +139,16 @@ impl Schema {
     }
 }
 
-/// Types that `min`, `max` and `multiple_of` make sense for.
+/// Types that `min` and `max` make sense for.
 #[diagnostic::on_unimplemented(
-    message = "`min`, `max` and `multiple_of` need a number, and `{Self}` is none",
+    message = "`min` and `max` need a number, and `{Self}` is none",
     note = "for strings, lists and maps use `min_len` and `max_len`"
 )]
 pub trait NumericArg {}
+
+/// Types that `multiple_of` makes sense for.
+#[diagnostic::on_unimplemented(message = "`multiple_of` needs an integer, and `{Self}` is none")]
+pub trait IntegerArg {}
 
 /// Types that `min_len` and `max_len` make sense for.
 #[diagnostic::on_unimplemented(
@@ -163,6 +167,8 @@ pub trait ListArg {}
 
 macro_rules! mark {
     ($($marker:ident: $([$($generics:tt)*] $type:ty),*;)*) => {$($(
+        // The traits' own texts say enough; a list of these would drown them.
+        #[diagnostic::do_not_recommend]
         impl<$($generics)*> $marker for $type {}
     )*)*};
 }
@@ -170,6 +176,8 @@ macro_rules! mark {
 mark! {
     NumericArg: [] i8, [] i16, [] i32, [] i64, [] isize, [] u8, [] u16, [] u32, [] u64, [] usize,
         [] f32, [] f64, [T: NumericArg] Option<T>, [T: NumericArg] Box<T>;
+    IntegerArg: [] i8, [] i16, [] i32, [] i64, [] isize, [] u8, [] u16, [] u32, [] u64, [] usize,
+        [T: IntegerArg] Option<T>, [T: IntegerArg] Box<T>;
     LengthArg: [] String, [T] Vec<T>, [T, S] HashSet<T, S>, [T] BTreeSet<T>,
         [K, V, S] HashMap<K, V, S>, [K, V] BTreeMap<K, V>, [T: LengthArg] Option<T>,
         [T: LengthArg] Box<T>;

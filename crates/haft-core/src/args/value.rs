@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ArgDefinitions;
 use crate::json::{NotJson, View, Writer};
 use crate::schema::{Field, IntegerRules, Schema, any, array, boolean, map, number, string, tuple};
-use crate::schema::{NumberRules, Shape};
+use crate::schema::{NumberRules, ObjectSchema, Shape};
 
 /// A type that can stand in the arguments of a tool.
 ///
@@ -68,12 +68,34 @@ pub trait ArgValue: Sized {
 }
 
 /// A type that can be the arguments as a whole: an object with named fields.
+///
+/// Its fields can also stand in the object of another type; the derive macro uses that for flattened
+/// fields and for tagged variants.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the arguments of a tool as a whole",
+    message = "`{Self}` is not an object with named fields",
     label = "not an object with named fields",
-    note = "the arguments of a tool are an object: derive `ToolArgs` on a struct with named fields"
+    note = "the arguments of a tool, a flattened field and the struct of a tagged variant are such objects: derive `ToolArgs` on a struct with named fields"
 )]
-pub trait ToolArgs: ArgValue {}
+pub trait ToolArgs: ArgValue {
+    /// Adds the fields of the type to an object.
+    fn add_fields(object: ObjectSchema, definitions: &mut ArgDefinitions) -> ObjectSchema {
+        object.fields_of(Self::schema(definitions))
+    }
+
+    /// Writes the fields as members of an object that is being written.
+    ///
+    /// # Errors
+    ///
+    /// As [`ArgValue::encode`].
+    fn encode_members(&self, out: &mut Writer) -> Result<(), NotJson> {
+        let mut whole = Writer::new();
+        self.encode(&mut whole)?;
+        for (key, value) in whole.finish().root().members() {
+            out.key(key).view(value);
+        }
+        Ok(())
+    }
+}
 
 /// JSON that does not fit the type it is decoded into.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! The clock of the machine: the only place that reads it.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::{Clock, Timestamp};
+use super::{Clock, Reading, Timestamp};
 
 /// The clock of the machine.
 ///
@@ -35,5 +36,26 @@ impl Clock for SystemClock {
     fn monotonic(&self) -> Duration {
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
         ORIGIN.get_or_init(Instant::now).elapsed()
+    }
+
+    /// Asks the machine once: the wall time is reckoned from the monotonic one, and compared with the
+    /// machine's wall clock once a second. A wall clock that is set is followed within that second.
+    fn read(&self) -> Reading {
+        /// Wall time minus monotonic time, in microseconds.
+        static OFFSET: AtomicI64 = AtomicI64::new(0);
+        /// Monotonic microseconds until which the offset holds.
+        static HOLDS_UNTIL: AtomicI64 = AtomicI64::new(i64::MIN);
+
+        let monotonic = self.monotonic();
+        let since = i64::try_from(monotonic.as_micros()).unwrap_or(i64::MAX);
+        if since < HOLDS_UNTIL.load(Ordering::Acquire)
+            && let Ok(wall) = Timestamp::from_micros(since + OFFSET.load(Ordering::Relaxed))
+        {
+            return Reading { wall, monotonic };
+        }
+        let wall = self.now();
+        OFFSET.store(wall.as_micros().saturating_sub(since), Ordering::Relaxed);
+        HOLDS_UNTIL.store(since.saturating_add(1_000_000), Ordering::Release);
+        Reading { wall, monotonic }
     }
 }

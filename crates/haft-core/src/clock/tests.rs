@@ -148,3 +148,17 @@ proptest! {
         prop_assert_eq!(low.saturating_add(high.duration_since(low)), high);
     }
 }
+
+#[test]
+fn one_reading_of_the_system_tells_both_times() {
+    let clock = SystemClock::new();
+    let mut last = clock.read();
+    for _ in 0..1000 {
+        let next = clock.read();
+        assert!(next.monotonic >= last.monotonic);
+        // Reckoned from the same moment, so the two move together unless the wall clock was set.
+        let behind = clock.now().duration_since(next.wall);
+        assert!(behind < Duration::from_secs(3600), "{behind:?}");
+        last = next;
+    }
+}

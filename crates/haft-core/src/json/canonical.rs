@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::writer::{write_scalar, write_string};
+use super::writer::{write_scalar, write_str_node};
 use super::{Document, Node, View};
 
 /// The canonical text of a value.
@@ -75,7 +75,7 @@ fn object(view: View<'_>, out: &mut String, scratch: &mut SortScratch) -> bool {
         if at > base {
             out.push(',');
         }
-        write_string(View::at(doc, node).as_str().unwrap_or_default(), out);
+        write_str_node(View::at(doc, node), out);
         out.push(':');
         duplicates |= canonicalize(View::at(doc, node + 1), out, scratch);
     }

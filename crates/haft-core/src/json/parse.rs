@@ -36,7 +36,8 @@ impl Parsed {
     pub(super) fn into_document(self, mut text: String) -> Document {
         let source = text.len();
         text.push_str(&self.unescaped);
-        Document { buf: text, source, nodes: self.nodes }
+        let verbatim = if self.repairs.is_empty() { source } else { 0 };
+        Document { buf: text, source, verbatim, nodes: self.nodes }
     }
 }
 

@@ -40,6 +40,10 @@ impl Repairs {
         self.0 |= 1 << repair as u8;
     }
 
+    pub(super) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     fn list(self) -> Vec<Repair> {
         Repair::ALL.into_iter().filter(|it| self.0 & (1 << *it as u8) != 0).collect()
     }

@@ -141,6 +141,17 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The string with its quotes as strict source text has it: nothing in it needs an escape.
+    #[inline]
+    pub(super) fn verbatim_str(self) -> Option<&'a str> {
+        let Node::Str { start, len } = self.node() else { return None };
+        let end = start as usize + len as usize;
+        if end >= self.doc.verbatim {
+            return None;
+        }
+        self.doc.buf.get(start as usize - 1..=end)
+    }
+
     /// The number, if it is one.
     #[must_use]
     pub fn as_number(self) -> Option<Number> {

@@ -288,7 +288,16 @@ pub(super) fn write_scalar(view: View<'_>, out: &mut String) {
         Node::Uint(value) => out.push_str(itoa::Buffer::new().format(value)),
         Node::Float(value) => out.push_str(ryu_js::Buffer::new().format_finite(value)),
         Node::Big { .. } => out.push_str(view.as_big().unwrap_or_default()),
-        Node::Str { .. } => write_string(view.as_str().unwrap_or_default(), out),
+        Node::Str { .. } => write_str_node(view, out),
+    }
+}
+
+/// Appends the JSON text of a string node: copied from strict source text, quotes and all, or written.
+#[inline]
+pub(super) fn write_str_node(view: View<'_>, out: &mut String) {
+    match view.verbatim_str() {
+        Some(quoted) => out.push_str(quoted),
+        None => write_string(view.as_str().unwrap_or_default(), out),
     }
 }
 

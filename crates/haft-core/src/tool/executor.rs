@@ -8,10 +8,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::failure::bounded;
-use super::{HandlerFuture, Tool, ToolError, ToolFailure, ToolOutput};
+use super::handler::{HandlerFuture, RunningHandler};
+use super::{Tool, ToolError, ToolFailure, ToolOutput};
 use crate::args::{Args, RawArgs};
 use crate::call::CallId;
-use crate::clock::Timestamp;
+use crate::clock::{Reading, Timestamp};
 use crate::context::{CallScope, DispatchContext};
 use crate::event::EventKind;
 use crate::json::Document;
@@ -61,82 +62,108 @@ impl ToolExecutor {
     /// 3. observe `toolExecutionStart`
     /// 4. run the handler; errors and panics end the call as a failure
     /// 5. observe `toolExecutionEnd`, with the same call id
+    ///
+    /// To run a call on a task of its own, move a clone of the executor there.
     pub fn call<A: Into<RawArgs>>(
         &self,
         args: A,
-    ) -> impl Future<Output = Invocation> + Send + 'static + use<A> {
-        let (tool, ctx, raw) = (self.tool.clone(), self.ctx.clone(), args.into());
-        call(tool, ctx, raw)
+    ) -> impl Future<Output = Invocation> + Send + use<'_, A> {
+        let raw = args.into();
+        self.call_raw(raw)
     }
-}
 
-async fn call(tool: Tool, ctx: DispatchContext, raw: RawArgs) -> Invocation {
-    let started_at = ctx.clock().now();
-    let began = ctx.clock().monotonic();
-    let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
-    let ordinal = ctx.next_ordinal();
-    let (accepted, changes, outcome) = match accept(&tool, &raw, duplicates).await {
-        Ok(Accepted { args, changes }) => {
-            ctx.emit_with(|| EventKind::ToolExecutionStart {
+    async fn call_raw(&self, raw: RawArgs) -> Invocation {
+        let Self { tool, ctx } = self;
+        let Reading { wall: started_at, monotonic: began } = ctx.clock().read();
+        let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
+        let ordinal = ctx.next_ordinal();
+        let mut accepted = self.accept(&raw, duplicates);
+        if let Ok(Accepted { args, .. }) = &accepted
+            && let Err(problems) = tool.validators_accept(args).await
+        {
+            accepted = Err(problems);
+        }
+        let (accepted, changes, outcome) = match accepted {
+            Ok(Accepted { args, changes }) => {
+                ctx.emit_with(|| EventKind::ToolExecutionStart {
+                    tool_name: tool.name().clone(),
+                    call_id,
+                    args: args.clone(),
+                    changes: changes.clone(),
+                    started_at,
+                });
+                let scope = Scope { ctx, tool, call_id, ordinal };
+                let outcome = run(scope, args.clone()).await;
+                (Some(args), changes, outcome)
+            }
+            Err(problems) => {
+                let tool = tool.name().to_string();
+                (None, Vec::new(), Err(ToolError::InvalidArgs { tool, problems }))
+            }
+        };
+        let duration = ctx.clock().monotonic().saturating_sub(began);
+        ctx.emit_with(|| match &outcome {
+            Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
                 tool_name: tool.name().clone(),
                 call_id,
-                args: args.clone(),
-                changes: changes.clone(),
+                problems: problems.clone(),
+            },
+            outcome => EventKind::ToolExecutionEnd {
+                tool_name: tool.name().clone(),
+                call_id,
                 started_at,
-            });
-            let scope = CallScope { call_id, ordinal, tool: tool.clone() };
-            let outcome = run(&tool, ctx.for_call(scope), args.clone()).await;
-            (Some(args), changes, outcome)
-        }
-        Err(problems) => {
-            let outcome = Err(ToolError::InvalidArgs { tool: tool.name().to_string(), problems });
-            (None, Vec::new(), outcome)
-        }
-    };
-    let duration = ctx.clock().monotonic().saturating_sub(began);
-    ctx.emit_with(|| match &outcome {
-        Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
-            tool_name: tool.name().clone(),
-            call_id,
-            problems: problems.clone(),
-        },
-        outcome => EventKind::ToolExecutionEnd {
-            tool_name: tool.name().clone(),
-            call_id,
-            started_at,
-            duration,
-            is_error: outcome.is_err(),
-        },
-    });
-    Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
+                duration,
+                is_error: outcome.is_err(),
+            },
+        });
+        let tool = tool.clone();
+        Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
+    }
+
+    fn accept(&self, raw: &RawArgs, duplicates: bool) -> Result<Accepted, Problems> {
+        let duplicate =
+            if duplicates { raw.document().and_then(Document::duplicate_key) } else { None };
+        let (tool, name) = (&self.tool, self.tool.name().as_str());
+        tool.input_schema().accept_checked(name, raw, tool.strictness(), duplicate)
+    }
 }
 
-async fn accept(tool: &Tool, raw: &RawArgs, duplicates: bool) -> Result<Accepted, Problems> {
-    let duplicate =
-        if duplicates { raw.document().and_then(Document::duplicate_key) } else { None };
-    let name = tool.name().as_str();
-    let accepted = tool.input_schema().accept_checked(name, raw, tool.strictness(), duplicate)?;
-    tool.validators_accept(&accepted).await?;
-    Ok(accepted)
+/// The call that a handler works on, borrowed: a handler that takes no context costs none.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'c> {
+    ctx: &'c DispatchContext,
+    tool: &'c Tool,
+    call_id: CallId,
+    ordinal: u32,
 }
 
-async fn run(tool: &Tool, ctx: DispatchContext, args: Args) -> Result<ToolOutput, ToolError> {
-    let name = || tool.name().to_string();
-    if let Some(reason) = ctx.cancellation().reason() {
-        return Err(ToolError::Cancelled { tool: name(), reason });
+impl Scope<'_> {
+    /// The context that the handler receives.
+    pub(super) fn context(self) -> DispatchContext {
+        let Self { ctx, tool, call_id, ordinal } = self;
+        ctx.for_call(CallScope { call_id, ordinal, tool: tool.clone() })
+    }
+}
+
+async fn run(scope: Scope<'_>, args: Args) -> Result<ToolOutput, ToolError> {
+    let tool = scope.tool;
+    if let Some(reason) = scope.ctx.cancellation().reason() {
+        return Err(ToolError::Cancelled { tool: tool.name().to_string(), reason });
     }
     // Making the future runs the body of a handler that is not async, so it is guarded too.
-    let made = catch_unwind(AssertUnwindSafe(|| tool.0.handler.run(args, ctx)));
+    let made = catch_unwind(AssertUnwindSafe(|| tool.0.handler.run(args, scope)));
     let result = match made {
-        Ok(future) => Guarded(future).await,
+        Ok(HandlerFuture::Ready(result)) => Ok(result),
+        Ok(HandlerFuture::Running(future)) => Guarded(future).await,
         Err(panic) => Err(panic),
     };
+    let failed = |tool: &Tool| tool.name().to_string();
     match result {
         Ok(Ok(output)) => Ok(output),
-        Ok(Err(failure)) => Err(ToolError::Downstream { tool: name(), failure }),
+        Ok(Err(failure)) => Err(ToolError::Downstream { tool: failed(tool), failure }),
         Err(panic) => {
             let panic = bounded(panic_text(panic.as_ref()));
-            Err(ToolError::Panicked { tool: name(), panic })
+            Err(ToolError::Panicked { tool: failed(tool), panic })
         }
     }
 }
@@ -144,7 +171,7 @@ async fn run(tool: &Tool, ctx: DispatchContext, args: Args) -> Result<ToolOutput
 type Caught = Result<Result<ToolOutput, ToolFailure>, Box<dyn Any + Send>>;
 
 /// A handler's future whose panics are values. After a panic it is not polled again.
-struct Guarded(HandlerFuture);
+struct Guarded(RunningHandler);
 
 impl Future for Guarded {
     type Output = Caught;

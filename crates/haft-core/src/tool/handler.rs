@@ -5,15 +5,37 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use super::executor::Scope;
 use super::{IntoToolOutput, ToolFailure, ToolOutput};
 use crate::args::{Args, FromArgs};
 use crate::context::DispatchContext;
 use crate::schema::{Fault, InputSchema, object};
 
-/// What a handler returns inside: a future that ends in an output or a failure.
-pub type HandlerFuture = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolFailure>> + Send>>;
+/// A handler under way.
+pub(super) type RunningHandler =
+    Pin<Box<dyn Future<Output = Result<ToolOutput, ToolFailure>> + Send>>;
 
-type Run = dyn Fn(Args, DispatchContext) -> HandlerFuture + Send + Sync;
+/// What a handler returns inside. One that is not async has run already, and costs no allocation.
+pub(super) enum HandlerFuture {
+    Ready(Result<ToolOutput, ToolFailure>),
+    Running(RunningHandler),
+}
+
+impl HandlerFuture {
+    fn ready<R: IntoToolOutput>(output: R) -> Self {
+        Self::Ready(output.into_tool_output())
+    }
+
+    fn running<R: IntoToolOutput>(future: impl Future<Output = R> + Send + 'static) -> Self {
+        Self::Running(Box::pin(async move { future.await.into_tool_output() }))
+    }
+
+    fn failed(error: crate::args::DecodeError) -> Self {
+        Self::ready(Err::<(), _>(error))
+    }
+}
+
+type Run = dyn Fn(Args, Scope<'_>) -> HandlerFuture + Send + Sync;
 
 /// A handler with its signature forgotten. Only the executor calls it.
 #[derive(Clone)]
@@ -24,7 +46,7 @@ pub struct Handler {
 
 impl Handler {
     fn new<A: FromArgs>(
-        run: impl Fn(Args, DispatchContext) -> HandlerFuture + Send + Sync + 'static,
+        run: impl Fn(Args, Scope<'_>) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
         Self { run: Arc::new(run), input: A::input_schema() }
     }
@@ -34,8 +56,8 @@ impl Handler {
         self.input.take()
     }
 
-    pub(super) fn run(&self, args: Args, ctx: DispatchContext) -> HandlerFuture {
-        (self.run)(args, ctx)
+    pub(super) fn run(&self, args: Args, scope: Scope<'_>) -> HandlerFuture {
+        (self.run)(args, scope)
     }
 }
 
@@ -94,21 +116,6 @@ pub mod signature {
     pub struct AsyncBorrowing<A>(std::marker::PhantomData<A>);
 }
 
-fn ready<R: IntoToolOutput>(output: R) -> HandlerFuture {
-    let output = output.into_tool_output();
-    Box::pin(std::future::ready(output))
-}
-
-fn failed(error: crate::args::DecodeError) -> HandlerFuture {
-    ready(Err::<(), _>(error))
-}
-
-async fn finish<R: IntoToolOutput>(
-    future: impl Future<Output = R> + Send,
-) -> Result<ToolOutput, ToolFailure> {
-    future.await.into_tool_output()
-}
-
 /// A tool without arguments still has a schema: an object without fields.
 struct NoArgs;
 
@@ -128,7 +135,7 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<NoArgs>(move |_, _| ready(self()))
+        Handler::new::<NoArgs>(move |_, _| HandlerFuture::ready(self()))
     }
 }
 
@@ -139,7 +146,7 @@ where
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<NoArgs>(move |_, _| Box::pin(finish(self())))
+        Handler::new::<NoArgs>(move |_, _| HandlerFuture::running(self()))
     }
 }
 
@@ -151,8 +158,8 @@ where
 {
     fn into_handler(self) -> Handler {
         Handler::new::<A>(move |args, _| match A::from_args(args) {
-            Ok(args) => ready(self(args)),
-            Err(error) => failed(error),
+            Ok(args) => HandlerFuture::ready(self(args)),
+            Err(error) => HandlerFuture::failed(error),
         })
     }
 }
@@ -166,8 +173,8 @@ where
 {
     fn into_handler(self) -> Handler {
         Handler::new::<A>(move |args, _| match A::from_args(args) {
-            Ok(args) => Box::pin(finish(self(args))),
-            Err(error) => failed(error),
+            Ok(args) => HandlerFuture::running(self(args)),
+            Err(error) => HandlerFuture::failed(error),
         })
     }
 }
@@ -179,9 +186,9 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<A>(move |args, ctx| match A::from_args(args) {
-            Ok(args) => ready(self(args, &ctx)),
-            Err(error) => failed(error),
+        Handler::new::<A>(move |args, scope| match A::from_args(args) {
+            Ok(args) => HandlerFuture::ready(self(args, &scope.context())),
+            Err(error) => HandlerFuture::failed(error),
         })
     }
 }
@@ -194,9 +201,9 @@ where
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<A>(move |args, ctx| match A::from_args(args) {
-            Ok(args) => Box::pin(finish(self(args, ctx))),
-            Err(error) => failed(error),
+        Handler::new::<A>(move |args, scope| match A::from_args(args) {
+            Ok(args) => HandlerFuture::running(self(args, scope.context())),
+            Err(error) => HandlerFuture::failed(error),
         })
     }
 }
@@ -222,12 +229,14 @@ where
 {
     fn into_handler(self) -> Handler {
         let shared = Arc::new(self);
-        Handler::new::<A>(move |args, ctx| match A::from_args(args) {
+        Handler::new::<A>(move |args, scope| match A::from_args(args) {
             Ok(args) => {
-                let run = Arc::clone(&shared);
-                Box::pin(async move { finish(run(args, &ctx)).await })
+                let (run, ctx) = (Arc::clone(&shared), scope.context());
+                HandlerFuture::Running(Box::pin(
+                    async move { run(args, &ctx).await.into_tool_output() },
+                ))
             }
-            Err(error) => failed(error),
+            Err(error) => HandlerFuture::failed(error),
         })
     }
 }

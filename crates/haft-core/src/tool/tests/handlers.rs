@@ -69,7 +69,7 @@ async fn a_function_without_arguments_brings_an_empty_schema() {
         sync.input_schema().json_schema_text(),
         r#"{"type":"object","properties":{},"additionalProperties":false}"#
     );
-    let call = |tool: &Tool| tool.executor(&ctx).call("");
+    let call = async |tool: &Tool| tool.executor(&ctx).call("").await;
     check(call(&sync).await.outcome.map_err(|it| it.to_string()), "noon");
     check(call(&later).await.outcome.map_err(|it| it.to_string()), "night");
     let error = sync.executor(&ctx).call(r#"{"zone": "utc"}"#).await.outcome.unwrap_err();

@@ -1,0 +1,83 @@
+//! A struct with one unnamed field: the same JSON as the field, with rules of its own.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote_spanned;
+use syn::{DeriveInput, FieldsUnnamed};
+
+use super::Container;
+use super::rules::{LIMITS, Rules, WORDS};
+use crate::attr::{Entries, Errors, Place, span_of};
+
+const NEWTYPE: Place = Place { what: "a newtype", keys: &[&["crate"], LIMITS, WORDS] };
+
+pub(super) const UNNAMED: Place = Place { what: "an unnamed field", keys: &[LIMITS, WORDS] };
+
+pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result<TokenStream> {
+    let mut list = fields.unnamed.iter();
+    let (Some(field), None) = (list.next(), list.next()) else {
+        return Err(syn::Error::new_spanned(
+            fields,
+            "fields need names, by which the model fills them in: write `struct Name { field: Type }`; \
+             only a struct with exactly one unnamed field can do without",
+        ));
+    };
+    let mut errors = Errors::default();
+    let mut entries = Entries::of(&input.attrs, &NEWTYPE, &mut errors);
+    let container = Container::new(input, &mut entries, &mut errors);
+    let outer = Rules::new(&input.attrs, &mut entries, &mut errors);
+    let mut entries = Entries::of(&field.attrs, &UNNAMED, &mut errors);
+    let inner = Rules::new(&field.attrs, &mut entries, &mut errors);
+
+    let (span, ty, root, name) = (Span::mixed_site(), &field.ty, &container.root, container.name());
+    let value = quote_spanned!(span_of(ty)=> <#ty as #root::args::ArgValue>);
+    let (schema, place) = (quote_spanned!(span=> schema), quote_spanned!(span=> field.schema));
+    let of_schema = [inner.apply(&schema, ty, root), outer.apply(&schema, ty, root)];
+    let of_field =
+        [inner.apply_unchecked(&place, ty, root), outer.apply_unchecked(&place, ty, root)];
+    let changed = of_schema.iter().any(|it| !it.is_empty());
+    let mutable = changed.then(|| quote_spanned!(span=> mut));
+    let body = container.arg_value(&quote_spanned! {span=>
+        fn schema(definitions: &mut #root::args::ArgDefinitions) -> #root::schema::Schema {
+            definitions.named::<Self>(#name, |definitions| {
+                let #mutable schema = #value::schema(definitions);
+                #(#of_schema)*
+                schema
+            })
+        }
+
+        fn decode(
+            value: #root::json::View<'_>,
+        ) -> ::core::result::Result<Self, #root::args::DecodeError> {
+            #value::decode(value).map(Self)
+        }
+
+        fn encode(
+            &self,
+            out: &mut #root::json::Writer,
+        ) -> ::core::result::Result<(), #root::json::NotJson> {
+            #value::encode(&self.0, out)
+        }
+
+        fn field(definitions: &mut #root::args::ArgDefinitions) -> #root::schema::Field {
+            let #mutable field = #value::field(definitions);
+            #(#of_field)*
+            field
+        }
+
+        fn decode_field(
+            name: &str,
+            value: ::core::option::Option<#root::json::View<'_>>,
+        ) -> ::core::result::Result<Self, #root::args::DecodeError> {
+            #value::decode_field(name, value).map(Self)
+        }
+
+        fn encode_field(
+            &self,
+            name: &str,
+            out: &mut #root::json::Writer,
+        ) -> ::core::result::Result<(), #root::json::NotJson> {
+            #value::encode_field(&self.0, name, out)
+        }
+    });
+    errors.finish(body)
+}

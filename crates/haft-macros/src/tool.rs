@@ -1,0 +1,118 @@
+//! `#[tool]`: a function with its name, its documentation and the schema of its argument type.
+
+mod options;
+mod signature;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, format_ident, quote_spanned};
+use syn::ext::IdentExt as _;
+use syn::{Attribute, ItemFn, Path, parse2};
+
+use self::options::Options;
+use self::signature::Parameters;
+use crate::attr::Errors;
+use crate::docs;
+
+const NO_FUNCTION: &str = "`#[tool]` goes on a free function: \
+`async fn name(args: A, ctx: &DispatchContext) -> Result<String, ToolFailure>`";
+
+pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let function: ItemFn = match parse2(item.clone()) {
+        Ok(function) => function,
+        // A mistake inside a function is the compiler's to explain.
+        Err(_) if is_function(&item) => return item,
+        Err(_) => return syn::Error::new_spanned(item, NO_FUNCTION).into_compile_error(),
+    };
+    let options = Options::new(options, &mut errors);
+    let parameters = Parameters::new(&function.sig, &mut errors);
+    let description = match &options.description {
+        Some(text) => Some(text.to_token_stream()),
+        None => docs::text(&function.attrs).map(quote::ToTokens::into_token_stream),
+    };
+    if description.is_none() {
+        errors.at(
+            &function.sig.ident,
+            "a tool needs a description, which the model chooses by: document the function with `///`, \
+             or write `#[tool(description = \"…\")]`",
+        );
+    }
+    let body = match (parameters, description) {
+        (Some(parameters), Some(text)) => body(&function, &options, &parameters, &text),
+        _ => TokenStream::new(),
+    };
+    match errors.finish(()) {
+        Ok(()) => outer(&function, &options.root, &body),
+        // A function of the promised type, so that its callers do not fail as well.
+        Err(error) => {
+            let body = quote_spanned!(Span::mixed_site()=> ::core::unimplemented!());
+            let stub = outer(&function, &options.root, &body);
+            let error = error.into_compile_error();
+            quote_spanned!(Span::mixed_site()=> #error #stub)
+        }
+    }
+}
+
+/// The function that returns the tool.
+fn outer(function: &ItemFn, root: &Path, body: &TokenStream) -> TokenStream {
+    let (vis, name) = (&function.vis, &function.sig.ident);
+    let attrs = function.attrs.iter().filter(|it| is_outer(it));
+    quote_spanned! {Span::mixed_site()=>
+        #(#attrs)*
+        #[doc = "\n\n# Errors\n\nThe definition of the tool has faults."]
+        #vis fn #name() -> ::core::result::Result<#root::Tool, #root::tool::InvalidTool> {
+            #body
+        }
+    }
+}
+
+/// The user's function, and the definition around it.
+fn body(
+    function: &ItemFn,
+    options: &Options,
+    parameters: &Parameters<'_>,
+    description: &TokenStream,
+) -> TokenStream {
+    let (sig, block, root) = (&function.sig, &function.block, &options.root);
+    let attrs = function.attrs.iter().filter(|it| !is_outer(it) || it.path().is_ident("allow"));
+    let name = match &options.name {
+        Some(name) => name.to_token_stream(),
+        None => sig.ident.unraw().to_string().into_token_stream(),
+    };
+    // By value is how the arguments come, whatever the body does with them.
+    let by_value = sig
+        .asyncness
+        .is_none()
+        .then(|| quote_spanned!(Span::mixed_site()=> #[allow(clippy::needless_pass_by_value)]));
+    let handler = parameters.handler(sig, root);
+    let settings = &options.settings;
+    quote_spanned! {Span::mixed_site()=>
+        #(#attrs)*
+        #by_value
+        #sig #block
+
+        #root::Tool::builder(#name)
+            .description(#description)
+            #handler
+            #settings
+            .build()
+    }
+}
+
+/// Whether an attribute belongs to the function that returns the tool.
+fn is_outer(attr: &Attribute) -> bool {
+    ["doc", "cfg", "deprecated", "allow"].iter().any(|it| attr.path().is_ident(it))
+}
+
+/// Whether the tokens were meant to be a function.
+fn is_function(item: &TokenStream) -> bool {
+    let function = format_ident!("fn");
+    let kinds =
+        ["struct", "enum", "union", "trait", "impl", "mod", "const", "static", "type", "use"];
+    let word = |it: proc_macro2::TokenTree| match it {
+        proc_macro2::TokenTree::Ident(word) => Some(word),
+        _ => None,
+    };
+    let mut words = item.clone().into_iter().filter_map(word);
+    words.find(|it| *it == function || kinds.iter().any(|kind| it == kind)) == Some(function)
+}

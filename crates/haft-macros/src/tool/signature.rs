@@ -1,0 +1,193 @@
+//! The signatures that a tool's function can have.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens as _, quote_spanned};
+use syn::{FnArg, Ident, Path, ReturnType, Safety, Signature, Type, parse_quote};
+
+use crate::attr::{Errors, span_of};
+
+/// What the function takes.
+pub(super) struct Parameters<'s> {
+    args: Option<&'s Type>,
+    context: Option<Context<'s>>,
+}
+
+/// The context as the function takes it.
+struct Context<'s> {
+    ty: &'s Type,
+    borrowed: bool,
+}
+
+impl<'s> Parameters<'s> {
+    /// Reads a signature; nothing if it is none that a tool can have.
+    pub(super) fn new(sig: &'s Signature, errors: &mut Errors) -> Option<Self> {
+        modifiers(sig, errors);
+        let mut types = Vec::new();
+        for input in &sig.inputs {
+            match input {
+                FnArg::Typed(it) => types.push(it.ty.as_ref()),
+                FnArg::Receiver(it) => {
+                    errors.at(
+                        it,
+                        "a tool is a free function: the model cannot pass `self`; for a tool with state, \
+                         give a closure to `Tool::builder(…).handler(…)`",
+                    );
+                    return None;
+                }
+            }
+        }
+        match types.as_slice() {
+            [] => Some(Self { args: None, context: None }),
+            [only] if names_context(only) => {
+                Some(Self { args: None, context: Some(Context::new(only, errors)?) })
+            }
+            [args] => Some(Self { args: Some(owned(args, errors)?), context: None }),
+            [args, ctx] => {
+                let (args, context) = (owned(args, errors), Context::new(ctx, errors));
+                Some(Self { args: Some(args?), context: Some(context?) })
+            }
+            [_, _, rest @ ..] => {
+                for ty in rest {
+                    errors.at(
+                        ty,
+                        "a tool takes at most its arguments and its context: put every argument into one \
+                         struct that derives `ToolArgs`",
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    /// The calls on the builder that set the handler: a closure of one known signature, so that the
+    /// compiler can say which part of the function does not fit.
+    pub(super) fn handler(&self, sig: &Signature, root: &Path) -> TokenStream {
+        let span = Span::mixed_site();
+        let is_async = sig.asyncness.is_some();
+        // A context without arguments: the arguments are `{}`, and are left aside.
+        let any: Type = parse_quote!(#root::Args);
+        let input = match (self.args, &self.context) {
+            (None, Some(_)) => Some(quote_spanned!(span=> .input(#root::schema::object()))),
+            _ => None,
+        };
+        let (name, args) = match (self.args, &self.context) {
+            (None, Some(_)) => (quote_spanned!(span=> _), Some(&any)),
+            (args, _) => (quote_spanned!(span=> args), args),
+        };
+        let context = self.context.as_ref().map(|_| match is_async {
+            true => quote_spanned!(span=> , ctx: #root::DispatchContext),
+            false => quote_spanned!(span=> , ctx: &#root::DispatchContext),
+        });
+        let at = args.map_or_else(|| span_of(&sig.ident), span_of);
+        let parameters = args.map(|ty| quote_spanned!(at=> #name: #ty #context));
+        let kind = self.kind(is_async, args, root);
+        let body = self.body(sig, root, at);
+        quote_spanned!(at=> #input .handler::<#kind>(|#parameters| #body))
+    }
+
+    /// The marker of the closure's signature.
+    fn kind(&self, is_async: bool, args: Option<&Type>, root: &Path) -> TokenStream {
+        let span = Span::mixed_site();
+        let kind = match (args.is_some(), self.context.is_some(), is_async) {
+            (false, _, false) => "Nothing",
+            (false, _, true) => "NothingAsync",
+            (true, false, false) => "Plain",
+            (true, false, true) => "Async",
+            (true, true, false) => "PlainWithContext",
+            (true, true, true) => "AsyncWithContext",
+        };
+        let (kind, args) = (Ident::new(kind, span), args.iter());
+        quote_spanned!(span=> #root::tool::signature::#kind #(<#args>)*)
+    }
+
+    /// The call of the function. Each part is reported where the function states it.
+    fn body(&self, sig: &Signature, root: &Path, at: Span) -> TokenStream {
+        let name = &sig.ident;
+        let is_async = sig.asyncness.is_some();
+        let args = self.args.map(|_| quote_spanned!(Span::mixed_site()=> args,));
+        let context = self.context.as_ref().map(|it| it.pass(is_async));
+        let call = quote_spanned!(span_of(name)=> #name(#args #context));
+        let output = match &sig.output {
+            ReturnType::Type(_, ty) if can_be_named(ty) => {
+                quote_spanned!(span_of(ty)=> <#ty as #root::IntoToolOutput>::into_tool_output)
+            }
+            _ => quote_spanned!(span_of(name)=> #root::IntoToolOutput::into_tool_output),
+        };
+        match is_async {
+            true => quote_spanned!(at=> async move { #output(#call.await) }),
+            false => quote_spanned!(at=> { #output(#call) }),
+        }
+    }
+}
+
+impl<'s> Context<'s> {
+    fn new(ty: &'s Type, errors: &mut Errors) -> Option<Self> {
+        match ty {
+            Type::Reference(it) if it.mutability.is_some() => {
+                errors.at(ty, "the context is shared: take `&DispatchContext`");
+                None
+            }
+            Type::Reference(_) => Some(Self { ty, borrowed: true }),
+            _ => Some(Self { ty, borrowed: false }),
+        }
+    }
+
+    /// The expression that passes it on: the closure around an async function owns it, any other borrows it.
+    fn pass(&self, is_async: bool) -> TokenStream {
+        let at = span_of(self.ty);
+        match (is_async, self.borrowed) {
+            (true, true) => quote_spanned!(at=> &ctx),
+            (true, false) | (false, true) => quote_spanned!(at=> ctx),
+            (false, false) => quote_spanned!(at=> ctx.clone()),
+        }
+    }
+}
+
+fn modifiers(sig: &Signature, errors: &mut Errors) {
+    if !sig.generics.params.is_empty() {
+        errors.at(
+            &sig.generics.params,
+            "a tool has one schema, so its function cannot be generic: name the types",
+        );
+    }
+    if let Some(word) = &sig.constness {
+        errors.at(word, "a tool's function cannot be `const`");
+    }
+    if !matches!(sig.safety, Safety::Default) {
+        errors.at(&sig.safety, "a tool's function cannot be `unsafe`: a model calls it");
+    }
+    if let Some(abi) = &sig.abi {
+        errors.at(abi, "a tool's function has the ABI of Rust");
+    }
+    if let Some(variadic) = &sig.variadic {
+        errors.at(variadic, "a tool's function has a fixed number of parameters");
+    }
+}
+
+fn owned<'t>(ty: &'t Type, errors: &mut Errors) -> Option<&'t Type> {
+    match ty {
+        Type::Reference(_) => {
+            errors.at(ty, "the arguments are passed by value: leave out the `&`");
+            None
+        }
+        Type::ImplTrait(_) => {
+            errors.at(ty, "a tool has one schema: name the type of its arguments");
+            None
+        }
+        _ => Some(ty),
+    }
+}
+
+/// Whether the type can be written outside the signature, which `impl Trait` cannot.
+fn can_be_named(ty: &Type) -> bool {
+    !ty.to_token_stream().to_string().split(' ').any(|word| word == "impl")
+}
+
+/// Whether the type is written `DispatchContext` or a reference to it.
+fn names_context(ty: &Type) -> bool {
+    match ty {
+        Type::Reference(it) => names_context(&it.elem),
+        Type::Path(it) => it.path.segments.last().is_some_and(|it| it.ident == "DispatchContext"),
+        _ => false,
+    }
+}

@@ -1,0 +1,44 @@
+//! One tool: defined once, shown to a model, called with near misses, refused with reasons.
+
+use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
+
+/// Returns the current weather for a given city.
+#[tool(effect = "read-only")]
+async fn get_weather(args: Weather, ctx: &DispatchContext) -> Result<String, ToolFailure> {
+    ctx.stash().set("weather.last_city", &args.city)?;
+    Ok(format!("21 degrees {:?} in {}", args.units, args.city))
+}
+
+#[derive(ToolArgs)]
+struct Weather {
+    /// The city name
+    #[arg(min_len = 1)]
+    city: String,
+    /// Unit of the answer
+    #[arg(default = "celsius")]
+    units: Units,
+}
+
+#[derive(Debug, ToolArgs)]
+enum Units {
+    Celsius,
+    Fahrenheit,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), haft::Error> {
+    let tool = get_weather()?;
+    println!("the model sees {}\n", tool.input_schema().json_schema_text());
+
+    let ctx = DispatchContext::builder("turn-1").build();
+    let run = tool.executor(&ctx);
+
+    // A model's near misses are mended, and the record says what was changed.
+    let done = run.call("```json\n{\"city\": \"Paris\", \"units\": \"CELSIUS\",}\n```").await;
+    println!("call {}\n{:?}\nchanged: {:?}\n", done.call_id, done.outcome?, done.changes);
+
+    // What cannot be mended is data for the model, never the end of the run.
+    let refused = run.call(r#"{"town": "Paris"}"#).await;
+    println!("{}", refused.outcome.unwrap_err());
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! The same tool without macros: a schema written by hand and a closure as the handler.
+
+use haft::schema::{object, one_of, string};
+use haft::tool::Effect;
+use haft::{Args, DispatchContext, Tool, ToolRegistry};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), haft::Error> {
+    let get_weather = Tool::builder("get_weather")
+        .description("Returns the current weather for a given city.")
+        .input(
+            object()
+                .field("city", string().description("The city name").non_empty().required())
+                .field(
+                    "units",
+                    one_of(["celsius", "fahrenheit"])
+                        .description("Unit of the answer")
+                        .default("celsius"),
+                ),
+        )
+        .effect(Effect::ReadOnly)
+        .handler(async |args: Args| {
+            let city = args.root().get("city").and_then(|it| it.as_str()).unwrap_or_default();
+            format!("21 degrees in {city}")
+        })
+        .build()?;
+
+    let tools = ToolRegistry::with_tools([get_weather])?;
+    let ctx = DispatchContext::builder("turn-1").build();
+    let done = tools.find("get_weather")?.executor(&ctx).call(r#"{"city": "Paris"}"#).await;
+    println!("{:?} with {}", done.outcome?, done.accepted.unwrap_or_else(Args::empty));
+
+    // A name that does not exist is an answer for the model, with the name it may have meant.
+    println!("{}", tools.find("get_wether").unwrap_err());
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! A tool whose schema comes from elsewhere: it is shown as it is and enforced all the same.
+
+use haft::{DispatchContext, Tool};
+use serde_json::{Value, json};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), haft::Error> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "account": { "type": "string", "pattern": "^[0-9]{4}$" },
+            "amount": { "type": "number", "exclusiveMinimum": 0 },
+            "currency": { "enum": ["EUR", "USD"] },
+        },
+        "required": ["account", "amount"],
+        "additionalProperties": false,
+    });
+    let transfer = Tool::builder("transfer")
+        .description("Moves money to an account.")
+        .json_schema(schema)
+        .handler(|args: Value| format!("moved {} to {}", args["amount"], args["account"]))
+        .build()?;
+
+    let ctx = DispatchContext::builder("turn-1").build();
+    let run = transfer.executor(&ctx);
+    let args = r#"{"account": "4711", "amount": "12.5", "currency": "eur"}"#;
+    let done = run.call(args).await;
+    println!("{:?}\nchanged: {:?}\n", done.outcome?, done.changes);
+
+    let refused = run.call(r#"{"account": "47", "amount": -1}"#).await;
+    println!("{}", refused.outcome.unwrap_err());
+    Ok(())
+}

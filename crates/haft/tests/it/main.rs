@@ -1,0 +1,8 @@
+//! The macros as a user meets them.
+
+#[cfg(test)]
+mod derive;
+#[cfg(test)]
+mod mistakes;
+#[cfg(test)]
+mod tool;

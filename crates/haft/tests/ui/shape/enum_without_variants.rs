@@ -1,0 +1,6 @@
+use haft::ToolArgs;
+
+#[derive(ToolArgs)]
+enum Never {}
+
+fn main() {}
