@@ -16,7 +16,7 @@ fn check(field: impl Into<Field>) {
 #[track_caller]
 fn check_root(root: impl Into<Schema>, definitions: Definitions) {
     let input = InputSchema::with_definitions(root, definitions).unwrap();
-    if let Err(disagreement) = prove_schema(&input, ProofOptions::default().values(600)) {
+    if let Err(disagreement) = prove_schema(&input, ProofOptions::default().values(300)) {
         panic!("{disagreement}");
     }
 }
@@ -108,7 +108,7 @@ fn patterns() {
         let input = InputSchema::new(object().field("it", field.required()));
         // What cannot be compiled is refused at construction; nothing to compare then.
         let Ok(input) = input else { continue };
-        match prove_schema(&input, ProofOptions::default().values(400)) {
+        match prove_schema(&input, ProofOptions::default().values(200)) {
             Ok(_) | Err(crate::testing::Disagreement::Vacuous { .. }) => {}
             Err(disagreement) => panic!("{pattern}: {disagreement}"),
         }

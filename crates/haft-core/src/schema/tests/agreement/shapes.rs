@@ -68,7 +68,7 @@ impl ToolArgs for Tree {}
 
 #[track_caller]
 fn check<T: ToolArgs>() {
-    let options = ProofOptions::default().values(300);
+    let options = ProofOptions::default().values(200);
     if let Err(disagreement) = prove::<T>(options) {
         panic!("{}\n{disagreement}", std::any::type_name::<T>());
     }
