@@ -39,6 +39,7 @@ use serde::de::DeserializeOwned;
 #[expect(clippy::exhaustive_structs, reason = "a wrapper that handlers take apart")]
 pub struct SerdeArgs<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromArgs for SerdeArgs<T> {
     fn input_schema() -> Option<Result<InputSchema, Vec<Fault>>> {
         let schema = schemars::schema_for!(T).to_value();
