@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod derive;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod mistakes;
 #[cfg(test)]
 mod tool;
