@@ -23,7 +23,7 @@ fn one_tool() {
 
     the arguments of `get_weather` were refused:
     - `/town`: this field does not exist; the fields are `city`, `units`
-    - `/city`: missing; expected a non-empty string
+    - `/city`: missing; expected a non-empty string; for example "text"
     mend them and call `get_weather` again
     "##);
 }

@@ -1,5 +1,7 @@
 //! The macros as a user meets them.
 
+#[cfg(all(test, feature = "testing"))]
+mod agreement;
 #[cfg(test)]
 mod derive;
 #[cfg(test)]
