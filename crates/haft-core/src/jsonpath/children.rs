@@ -56,23 +56,66 @@ fn last_members(view: View<'_>) -> Vec<View<'_>> {
         .collect()
 }
 
+/// What one pass over a list or an object finds out.
+#[derive(Debug)]
+pub(super) struct Survey<'d> {
+    /// The member that was looked for.
+    pub(super) member: Option<View<'d>>,
+    /// The children that count, if one of them is a list or an object.
+    pub(super) nested: Option<Children<'d>>,
+}
+
+impl<'d> Survey<'d> {
+    /// Looks for a member and for children that have children.
+    pub(super) fn of(view: View<'d>, wanted: Option<&str>) -> Self {
+        if view.kind() != Kind::Object {
+            let nested = view.elements().any(is_container);
+            let nested = nested.then(|| Children::Elements(view.elements()));
+            return Self { member: None, nested };
+        }
+        let (mut member, mut nested, mut repeats) = (None, false, view.len() > SMALL);
+        let mut marks = Marks::default();
+        for (name, value) in view.members() {
+            if wanted == Some(name) {
+                member = Some(value);
+            }
+            nested |= is_container(value);
+            repeats |= marks.repeats(name);
+        }
+        let nested = nested
+            .then(|| if repeats { Children::of(view) } else { Children::Members(view.members()) });
+        Self { member, nested }
+    }
+}
+
+pub(super) fn is_container(view: View<'_>) -> bool {
+    matches!(view.kind(), Kind::Array | Kind::Object)
+}
+
 /// Objects up to this size are compared name by name.
 const SMALL: usize = 16;
 
 /// Nearly every object answers after one pass over its names: 256 marks tell that all differ.
 fn repeats_a_name(view: View<'_>) -> bool {
-    let mut seen = [0_u64; 4];
-    let suspicious = view.len() > SMALL
-        || view.members().any(|(name, _)| {
-            let mark = mark(name.as_bytes());
-            let bit = 1_u64 << (mark & 63);
-            seen.get_mut(usize::from(mark >> 6)).is_none_or(|word| {
-                let known = *word & bit != 0;
-                *word |= bit;
-                known
-            })
-        });
+    let mut marks = Marks::default();
+    let suspicious = view.len() > SMALL || view.members().any(|(name, _)| marks.repeats(name));
     suspicious && compare_names(view)
+}
+
+#[derive(Default)]
+struct Marks([u64; 4]);
+
+impl Marks {
+    /// False if the name differs from all before it. True if it may not.
+    #[inline]
+    fn repeats(&mut self, name: &str) -> bool {
+        let mark = mark(name.as_bytes());
+        let bit = 1_u64 << (mark & 63);
+        let Some(word) = self.0.get_mut(usize::from(mark >> 6)) else { return true };
+        let known = *word & bit != 0;
+        *word |= bit;
+        known
+    }
 }
 
 #[cold]

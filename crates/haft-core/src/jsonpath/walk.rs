@@ -5,9 +5,9 @@
 
 use super::Step;
 use super::ast::{Expr, Reach, Segment, Selector, Slice};
-use super::children::Children;
+use super::children::{Children, Survey, is_container};
 use super::pattern::Pattern;
-use crate::json::{Elements, Kind, View};
+use crate::json::{Elements, View};
 
 /// The work that may still be done.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl<'p, 'd> Walk<'p, 'd> {
                 None => return Ok(None),
                 Some(Frame::Descend { at, children }) => {
                     let at = *at;
-                    match children.find(|it| matches!(it.kind(), Kind::Array | Kind::Object)) {
+                    match children.find(|it| is_container(*it)) {
                         Some(child) => self.visit(at, child, &mut evaluation.work)?,
                         None => {
                             self.stack.pop();
@@ -200,12 +200,17 @@ impl<'p, 'd> Walk<'p, 'd> {
         work: &mut Work,
     ) -> Result<Option<View<'d>>, Spent> {
         work.values(node.len())?;
-        self.stack.push(Frame::Descend { at, children: Children::of(node) });
         let Some(segment) = self.segments.get(at) else { return Ok(None) };
-        if let [selector] = segment.selectors.as_slice()
-            && selector.is_singular()
-        {
-            let Some(child) = step(node, selector, work)? else { return Ok(None) };
+        let wanted = match segment.selectors.as_slice() {
+            [Selector::Step(Step::Name(name))] => Some(&**name),
+            _ => None,
+        };
+        let survey = Survey::of(node, wanted);
+        if let Some(children) = survey.nested {
+            self.stack.push(Frame::Descend { at, children });
+        }
+        if wanted.is_some() {
+            let Some(child) = survey.member else { return Ok(None) };
             if self.segments.len() == at + 1 {
                 return Ok(Some(child));
             }

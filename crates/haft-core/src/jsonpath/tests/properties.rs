@@ -26,7 +26,7 @@ fn indexes(views: &[View<'_>]) -> Vec<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn agrees_with_the_naive_evaluator(value in naive::document(), path in naive::path()) {
@@ -111,7 +111,7 @@ fn well_placed(error: &PathError, text: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_a_path_or_an_error(text in almost_path()) {
