@@ -86,9 +86,9 @@ struct Paging {
 #[derive(ToolArgs)]
 struct Tree {
     value: i64,
-    children: Vec<Tree>,
+    children: Vec<Self>,
     #[arg(alias = "up")]
-    parent: Option<Box<Tree>>,
+    parent: Option<Box<Self>>,
 }
 
 #[derive(ToolArgs)]

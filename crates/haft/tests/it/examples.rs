@@ -39,7 +39,7 @@ fn builder() {
 #[test]
 fn foreign_schema() {
     insta::assert_snapshot!(run("03_foreign_schema"), @r##"
-    Text("moved 12.5 to \"4711\"")
+    Text("moved: {\"account\":\"4711\",\"amount\":12.5,\"currency\":\"EUR\"}")
     changed: [Change { pointer: "/amount", kind: Number }, Change { pointer: "/currency", kind: Case }]
 
     the arguments of `transfer` were refused:
