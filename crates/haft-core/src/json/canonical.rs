@@ -196,7 +196,8 @@ pub(super) fn duplicate_key(doc: &Document) -> Option<String> {
 
 /// The key node of the first repeated member of one object.
 fn repeated_key(object: View<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
-    if object.members().len() < 2 {
+    let members = object.members().len();
+    if members < 2 || (members <= FEW && !few_repeat(object)) {
         return None;
     }
     let doc = object.doc();
@@ -205,6 +206,15 @@ fn repeated_key(object: View<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
     sort(doc, scratch);
     let pairs = scratch.iter().zip(scratch.iter().skip(1));
     pairs.filter(|(a, b)| a.compare(**b, doc).is_eq()).map(|(_, b)| b.node).min()
+}
+
+/// Objects of at most this many members are compared pair by pair.
+const FEW: usize = 8;
+
+/// Whether a small object has a key twice; allocates nothing.
+fn few_repeat(object: View<'_>) -> bool {
+    let keys = || object.members().map(|(key, _)| key);
+    keys().enumerate().any(|(at, key)| keys().take(at).any(|earlier| earlier == key))
 }
 
 /// The JSON pointer of the member whose key is this node.

@@ -3,7 +3,7 @@
 use super::error::{ParseError, ParseErrorKind};
 use super::number;
 use super::repair::{Repair, Repairs};
-use super::scan::plain_len;
+use super::scan::{plain_len, short_plain_len};
 use super::writer::offset;
 use super::{Document, MAX_DEPTH, MAX_TEXT, Node};
 
@@ -215,7 +215,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         }
         let start = self.at + 1;
         let rest = self.bytes.get(start..).unwrap_or_default();
-        let len = plain_len(rest, quote);
+        let len = short_plain_len(rest, quote).unwrap_or_else(|| plain_len(rest, quote));
         self.at = start + len;
         if rest.get(len) != Some(&quote)
             && let Stop::Backslash = self.plain_text(quote)?

@@ -3,6 +3,13 @@
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = ONES << 7;
 
+/// [`plain_len`] for a string that ends within eight bytes, as most keys do; nothing if it does not.
+#[inline(always)]
+pub(super) fn short_plain_len(bytes: &[u8], quote: u8) -> Option<usize> {
+    let hits = special(u64::from_le_bytes(*bytes.first_chunk::<8>()?), quote);
+    (hits != 0).then_some((hits.trailing_zeros() / 8) as usize)
+}
+
 /// How many bytes at the start stand for themselves inside a string that `quote` delimits: up to the
 /// first control character, backslash or `quote`.
 #[inline]

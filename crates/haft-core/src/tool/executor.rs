@@ -76,47 +76,32 @@ impl ToolExecutor {
         let Self { tool, ctx } = self;
         let Reading { wall: started_at, monotonic: began } = ctx.clock().read();
         let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
-        let ordinal = ctx.next_ordinal();
-        let mut accepted = self.accept(&raw, duplicates);
-        if let Ok(Accepted { args, .. }) = &accepted
-            && let Err(problems) = tool.validators_accept(args).await
+        let scope = Scope { ctx, tool, call_id, ordinal: ctx.next_ordinal() };
+        let mut judged = self.accept(&raw, duplicates);
+        if !tool.0.validators.is_empty()
+            && let Ok(accepted) = &judged
+            && let Err(problems) = tool.validators_accept(&accepted.args).await
         {
-            accepted = Err(problems);
+            judged = Err(problems);
         }
-        let (accepted, changes, outcome) = match accepted {
-            Ok(Accepted { args, changes }) => {
-                ctx.emit_with(|| EventKind::ToolExecutionStart {
-                    tool_name: tool.name().clone(),
-                    call_id,
-                    args: args.clone(),
-                    changes: changes.clone(),
-                    started_at,
-                });
-                let scope = Scope { ctx, tool, call_id, ordinal };
-                let outcome = run(scope, &args).await;
-                (Some(args), changes, outcome)
+        let outcome = match &judged {
+            Ok(accepted) => {
+                scope.started(accepted, started_at);
+                match scope.run(&accepted.args) {
+                    Ok(HandlerFuture::Ready(result)) => scope.outcome(Ok(result)),
+                    Ok(HandlerFuture::Running(future)) => scope.outcome(Guarded(future).await),
+                    Err(error) => Err(error),
+                }
             }
-            Err(problems) => {
-                let tool = tool.name().to_string();
-                (None, Vec::new(), Err(ToolError::InvalidArgs { tool, problems }))
-            }
+            Err(problems) => Err(scope.refused(problems)),
         };
         let duration = ctx.clock().monotonic().saturating_sub(began);
-        ctx.emit_with(|| match &outcome {
-            Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
-                tool_name: tool.name().clone(),
-                call_id,
-                problems: problems.clone(),
-            },
-            outcome => EventKind::ToolExecutionEnd {
-                tool_name: tool.name().clone(),
-                call_id,
-                started_at,
-                duration,
-                is_error: outcome.is_err(),
-            },
-        });
-        let tool = tool.clone();
+        scope.ended(&outcome, started_at, duration);
+        let (accepted, changes) = match judged {
+            Ok(Accepted { args, changes }) => (Some(args), changes),
+            Err(_) => (None, Vec::new()),
+        };
+        let (tool, ordinal) = (tool.clone(), scope.ordinal);
         Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
     }
 
@@ -143,28 +128,68 @@ impl Scope<'_> {
         let Self { ctx, tool, call_id, ordinal } = self;
         ctx.for_call(CallScope { call_id, ordinal, tool: tool.clone() })
     }
-}
 
-async fn run(scope: Scope<'_>, args: &Args) -> Result<ToolOutput, ToolError> {
-    let tool = scope.tool;
-    if let Some(reason) = scope.ctx.cancellation().reason() {
-        return Err(ToolError::Cancelled { tool: tool.name().to_string(), reason });
-    }
-    // Making the future runs the body of a handler that is not async, so it is guarded too.
-    let made = catch_unwind(AssertUnwindSafe(|| tool.0.handler.run(args, scope)));
-    let result = match made {
-        Ok(HandlerFuture::Ready(result)) => Ok(result),
-        Ok(HandlerFuture::Running(future)) => Guarded(future).await,
-        Err(panic) => Err(panic),
-    };
-    let failed = |tool: &Tool| tool.name().to_string();
-    match result {
-        Ok(Ok(output)) => Ok(output),
-        Ok(Err(failure)) => Err(ToolError::Downstream { tool: failed(tool), failure }),
-        Err(panic) => {
-            let panic = bounded(panic_text(panic.as_ref()));
-            Err(ToolError::Panicked { tool: failed(tool), panic })
+    /// Runs the handler, or the part of it before its first await.
+    fn run(self, args: &Args) -> Result<HandlerFuture, ToolError> {
+        if let Some(reason) = self.ctx.cancellation().reason() {
+            return Err(ToolError::Cancelled { tool: self.name(), reason });
         }
+        // Making the future runs the body of a handler that is not async, so it is guarded too.
+        catch_unwind(AssertUnwindSafe(|| self.tool.0.handler.run(args, self)))
+            .map_err(|panic| self.panicked(panic.as_ref()))
+    }
+
+    fn outcome(self, result: Caught) -> Result<ToolOutput, ToolError> {
+        match result {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(failure)) => Err(ToolError::Downstream { tool: self.name(), failure }),
+            Err(panic) => Err(self.panicked(panic.as_ref())),
+        }
+    }
+
+    fn panicked(self, panic: &(dyn Any + Send)) -> ToolError {
+        ToolError::Panicked { tool: self.name(), panic: bounded(panic_text(panic)) }
+    }
+
+    fn refused(self, problems: &Problems) -> ToolError {
+        ToolError::InvalidArgs { tool: self.name(), problems: problems.clone() }
+    }
+
+    fn name(self) -> String {
+        self.tool.name().to_string()
+    }
+
+    fn started(self, accepted: &Accepted, started_at: Timestamp) {
+        self.ctx.emit_with(|| EventKind::ToolExecutionStart {
+            tool_name: self.tool.name().clone(),
+            call_id: self.call_id,
+            args: accepted.args.clone(),
+            changes: accepted.changes.clone(),
+            started_at,
+        });
+    }
+
+    fn ended(
+        self,
+        outcome: &Result<ToolOutput, ToolError>,
+        started_at: Timestamp,
+        duration: Duration,
+    ) {
+        let (tool_name, call_id) = (|| self.tool.name().clone(), self.call_id);
+        self.ctx.emit_with(|| match outcome {
+            Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
+                tool_name: tool_name(),
+                call_id,
+                problems: problems.clone(),
+            },
+            outcome => EventKind::ToolExecutionEnd {
+                tool_name: tool_name(),
+                call_id,
+                started_at,
+                duration,
+                is_error: outcome.is_err(),
+            },
+        });
     }
 }
 
