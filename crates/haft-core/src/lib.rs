@@ -13,6 +13,8 @@ pub mod media;
 pub mod registry;
 pub mod schema;
 pub mod stash;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod tool;
 pub mod trust;
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::coerce::{Mark, Patch};
+use super::coerce::{Mark, Patch, patched};
 use super::problem::{Change, ChangeKind, Problem, Rule, excerpt};
 use super::{
     ArrayRules, Definitions, Field, IntegerRules, MapRules, NumberRules, ObjectRules, Schema,
@@ -128,13 +128,14 @@ impl<'s> Checker<'s> {
         view: View<'_>,
         place: &Place<'_>,
     ) -> bool {
-        let value = match view.as_number() {
-            Some(number) if number.is_integer() => whole(number),
+        let number = match view.as_number() {
+            Some(number) if number.is_integer() => number,
             _ => return self.mismatch(schema, view, place, Rule::Type),
         };
+        let value = whole(number, view);
         let in_range = rules.min.is_none_or(|min| value >= min)
             && rules.max.is_none_or(|max| value <= max)
-            && rules.multiple_of.is_none_or(|step| step != 0 && value % i128::from(step) == 0);
+            && rules.multiple_of.is_none_or(|step| is_multiple(number, step));
         in_range || self.refuse(schema, view, place, Rule::Range)
     }
 
@@ -166,13 +167,22 @@ impl<'s> Checker<'s> {
             return self.mismatch(schema, view, place, Rule::Type);
         }
         let mut fine = true;
+        let before = self.patches.len();
         for (at, element) in view.elements().enumerate() {
             fine &= self.check(&rules.items, element, &place.index(at));
         }
         if !within(view.len(), rules.min_items, rules.max_items) {
             fine = self.refuse(schema, view, place, Rule::Length);
         }
-        if rules.unique && has_repeats(view) {
+        // Elements that differ can be the same once they are mended: `1` and `"1"`.
+        let repeats = match self.patches.get(before..) {
+            _ if !rules.unique => false,
+            Some(patches) if !patches.is_empty() => {
+                has_repeats(patched(view, patches.to_vec()).root())
+            }
+            _ => has_repeats(view),
+        };
+        if repeats {
             fine = self.refuse(schema, view, place, Rule::Unique);
         }
         fine
@@ -229,7 +239,7 @@ impl<'s> Checker<'s> {
             return self.mismatch(schema, view, place, Rule::Type);
         }
         let Some(tag) = view.get(&rules.tag) else {
-            return self.missing(&rules.tag, schema, place);
+            return self.missing(&rules.tag, &rules.tag_schema(), place);
         };
         let name = tag.as_str().unwrap_or_default();
         let variant = rules.variants.get(name).or_else(|| {
@@ -240,7 +250,7 @@ impl<'s> Checker<'s> {
         });
         match variant {
             Some(variant) => self.check(variant, view, place),
-            None => self.refuse(schema, tag, &place.key(&rules.tag), Rule::Enum),
+            None => self.refuse(&rules.tag_schema(), tag, &place.key(&rules.tag), Rule::Enum),
         }
     }
 
@@ -264,25 +274,21 @@ impl<'s> Checker<'s> {
                 Some((_, field)) => Some((next, field)),
                 None => rules.fields.get_full(key).map(|(at, _, field)| (at, field)),
             };
-            match found {
+            let judged = match found {
                 Some((at, field)) => {
                     next = at + 1;
-                    match self.field(key, field, value, place) {
-                        Verdict::Fine => seen.insert(at),
-                        Verdict::Dropped => {}
-                        Verdict::Refused => {
-                            fine = false;
-                            seen.insert(at);
-                        }
-                    }
+                    Some((at, self.field(key, field, value, place)))
                 }
-                None => match self.alias((key, value), rules, view, place) {
-                    Some((at, verdict)) => {
-                        seen.insert(at);
-                        fine &= matches!(verdict, Verdict::Fine);
-                    }
-                    None => fine &= self.unknown(key, rules, place),
-                },
+                None => self.alias((key, value), rules, view, place),
+            };
+            match judged {
+                Some((at, Verdict::Fine)) => seen.insert(at),
+                Some((_, Verdict::Dropped)) => {}
+                Some((at, Verdict::Refused)) => {
+                    fine = false;
+                    seen.insert(at);
+                }
+                None => fine &= self.unknown(key, rules, place),
             }
         }
         if seen.count < rules.fields.len() {
@@ -318,6 +324,10 @@ impl<'s> Checker<'s> {
         }
         let at = rules.fields.values().position(|it| it.aliases.iter().any(|name| name == key))?;
         let (name, field) = rules.fields.get_index(at)?;
+        // Where any key is welcome, this one is right as it is, unless the field has to be there.
+        if rules.unknown == Unknown::Allow && !field.is_required() {
+            return None;
+        }
         let twice = object.members().filter(|(other, _)| {
             *other == name || field.aliases.iter().any(|alias| alias == other)
         });
@@ -330,8 +340,7 @@ impl<'s> Checker<'s> {
             ChangeKind::Renamed(name.clone()),
             &place.key(key),
         );
-        let fine = self.check(&field.schema, value, &place.key(key));
-        Some((at, if fine { Verdict::Fine } else { Verdict::Refused }))
+        Some((at, self.field(key, field, value, place)))
     }
 
     fn unknown(&mut self, key: &str, rules: &ObjectRules, place: &Place<'_>) -> bool {
@@ -425,6 +434,14 @@ impl<'s> Checker<'s> {
     }
 }
 
+impl UnionRules {
+    /// What the tag field must be, for a report.
+    fn tag_schema(&self) -> Schema {
+        let names = self.variants.keys().map(|name| Value::from(name.as_str()));
+        Schema::new(Shape::Enum(names.collect()))
+    }
+}
+
 impl<'p> Place<'p> {
     pub(super) const ROOT: Place<'static> = Place { parent: None, step: Step::Root };
 
@@ -490,27 +507,58 @@ fn within(count: usize, min: Option<usize>, max: Option<usize>) -> bool {
     min.is_none_or(|min| count >= min) && max.is_none_or(|max| count <= max)
 }
 
-/// An integer-valued number in 128 bits; values beyond that saturate, as no bound lies there.
+/// An integer-valued number in 128 bits. One beyond 64 bits is read digit by digit, because the double
+/// next to it may lie within; values beyond 128 bits saturate, as no bound lies there.
 #[expect(clippy::cast_possible_truncation, reason = "saturating is what is wanted")]
-pub(super) fn whole(number: Number) -> i128 {
+fn whole(number: Number, view: View<'_>) -> i128 {
     match number {
         Number::Int(value) => i128::from(value),
         Number::Uint(value) => i128::from(value),
-        Number::Float(value) => value as i128,
+        Number::Float(value) => view.to_string().parse().unwrap_or(value as i128),
+    }
+}
+
+/// Whether a number is a multiple of the step. Beyond 64 bits it is judged as a double.
+#[expect(clippy::cast_precision_loss, reason = "construction keeps steps within 2^53")]
+fn is_multiple(number: Number, step: u64) -> bool {
+    match number {
+        _ if step == 0 => false,
+        Number::Int(value) => value.unsigned_abs() % step == 0,
+        Number::Uint(value) => value % step == 0,
+        Number::Float(value) => value % (step as f64) == 0.0,
     }
 }
 
 /// Compares a number with a finite bound, exactly: a large integer is not rounded to a double.
 fn compare(number: Number, bound: f64) -> Ordering {
-    let exact = |value: i128| {
-        #[expect(clippy::cast_possible_truncation, reason = "saturating keeps the order")]
-        let floor = bound.floor() as i128;
-        value.cmp(&floor).then(if bound.fract() == 0.0 { Ordering::Equal } else { Ordering::Less })
-    };
-    match number {
-        Number::Float(value) => value.partial_cmp(&bound).unwrap_or(Ordering::Equal),
-        integer => exact(whole(integer)),
+    match (number, spelled(bound)) {
+        (Number::Float(value), _) => value.partial_cmp(&bound).unwrap_or(Ordering::Equal),
+        (Number::Int(value), Number::Int(bound)) => value.cmp(&bound),
+        (Number::Int(value), Number::Uint(bound)) => i128::from(value).cmp(&i128::from(bound)),
+        (Number::Uint(value), Number::Int(bound)) => i128::from(value).cmp(&i128::from(bound)),
+        (Number::Uint(value), Number::Uint(bound)) => value.cmp(&bound),
+        // A fraction, which is below 2^53, or a number beyond 64 bits.
+        (integer, Number::Float(bound)) => {
+            integer.to_f64().partial_cmp(&bound).unwrap_or(Ordering::Equal)
+        }
     }
+}
+
+/// A finite double as the number that its text says, which is what the model reads: from 2^53 on,
+/// the shortest text of a double can be another integer than the double itself.
+#[expect(clippy::cast_possible_truncation, reason = "checked to be within 2^53")]
+fn spelled(value: f64) -> Number {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() != 0.0 {
+        return Number::Float(value);
+    }
+    if value.abs() <= EXACT {
+        return Number::Int(value as i64);
+    }
+    let mut buffer = ryu_js::Buffer::new();
+    let text = buffer.format(value);
+    let signed = text.parse().map(Number::Int);
+    signed.or_else(|_| text.parse().map(Number::Uint)).unwrap_or(Number::Float(value))
 }
 
 /// Whether a value equals a scalar of an enumeration.
@@ -519,10 +567,10 @@ pub(super) fn same_scalar(view: View<'_>, value: &Value) -> bool {
         Value::Null => view.is_null(),
         Value::Bool(value) => view.as_bool() == Some(*value),
         Value::String(value) => view.as_str() == Some(value),
-        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(value), _) => view.as_i64() == Some(value),
-            (None, Some(value)) => view.as_u64() == Some(value),
-            (None, None) => view.as_f64().is_some_and(|it| Some(it) == number.as_f64()),
+        Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(value), _, _) => view.as_i64() == Some(value),
+            (None, Some(value), _) => view.as_u64() == Some(value),
+            (None, None, value) => value.is_some_and(|it| view.as_number() == Some(spelled(it))),
         },
         Value::Array(_) | Value::Object(_) => false,
     }
@@ -539,7 +587,7 @@ fn has_repeats(list: View<'_>) -> bool {
 }
 
 /// Values that models send when they mean "not given".
-fn means_absent(value: View<'_>) -> bool {
+pub(super) fn means_absent(value: View<'_>) -> bool {
     value.is_null()
         || value.as_str().map(str::trim).is_some_and(|text| {
             text.is_empty()

@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::check::{Checker, Place, same_scalar};
+use super::check::{Checker, Place, means_absent, same_scalar};
 use super::problem::{Change, ChangeKind};
 use super::{Schema, Shape};
 use crate::json::{Document, Kind, View, Writer};
 
-/// JSON inside a string inside a string …: deeper than this it is no slip.
+/// JSON inside a string inside a string, a value for a list of lists: deeper than this it is no slip.
 const MAX_NESTED: u32 = 3;
 
 /// One change to a document, noted under the index of the value it concerns.
@@ -63,12 +63,10 @@ impl Checker<'_> {
                 self.parsed(schema, view, place, Kind::Number)
             }
             (Shape::Enum(values), Some(text)) => self.listed(values, view, place, text),
-            (Shape::Array(_) | Shape::Tuple(_), Some(text))
-                if text.starts_with('[') && self.parsed(schema, view, place, Kind::Array) =>
-            {
-                true
+            (Shape::Array(_) | Shape::Tuple(_), Some(text)) if text.starts_with('[') => {
+                self.parsed(schema, view, place, Kind::Array)
             }
-            (Shape::Array(_), _) if !view.is_null() => {
+            (Shape::Array(_), _) if !means_absent(view) => {
                 let mut list = Writer::new();
                 list.array(|out| {
                     out.view(view);
@@ -84,9 +82,6 @@ impl Checker<'_> {
 
     /// A string that holds the text of a value of the wanted kind.
     fn parsed(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>, kind: Kind) -> bool {
-        if self.nested >= MAX_NESTED {
-            return false;
-        }
         let text = view.as_str().unwrap_or_default().trim();
         let parsed = match kind {
             Kind::Number => Document::parse(text).ok(),
@@ -125,6 +120,10 @@ impl Checker<'_> {
         place: &Place<'_>,
         (doc, change): (&Document, ChangeKind),
     ) -> bool {
+        // A list that contains itself would be wrapped for ever.
+        if self.nested >= MAX_NESTED {
+            return false;
+        }
         let mark = self.mark();
         self.changes.push(Change { pointer: place.pointer(), kind: change });
         let outer = std::mem::take(&mut self.patches);
@@ -133,7 +132,7 @@ impl Checker<'_> {
         self.nested -= 1;
         let inner = std::mem::replace(&mut self.patches, outer);
         if fine {
-            self.patches.push((view.index(), Patch::Replace(patched(doc, inner))));
+            self.patches.push((view.index(), Patch::Replace(patched(doc.root(), inner))));
         } else {
             self.rollback(&mark);
         }
@@ -158,14 +157,11 @@ fn scalar(value: &Value) -> Document {
     out.finish()
 }
 
-/// The document with all patches applied.
-pub(super) fn patched(doc: &Document, mut patches: Vec<(usize, Patch)>) -> Document {
-    if patches.is_empty() {
-        return doc.clone();
-    }
+/// A copy of the value with all patches applied.
+pub(super) fn patched(view: View<'_>, mut patches: Vec<(usize, Patch)>) -> Document {
     patches.sort_by_key(|(at, _)| *at);
     let mut out = Writer::new();
-    copy(doc.root(), &patches, &mut out);
+    copy(view, &patches, &mut out);
     out.finish()
 }
 

@@ -13,6 +13,15 @@ impl Schema {
     /// What this schema accepts, as a noun phrase: `an integer from 1 to 14`.
     #[must_use]
     pub fn expectation(&self, definitions: &Definitions) -> String {
+        self.expectation_within(definitions, 3)
+    }
+
+    /// Names what is inside lists and maps only so many levels deep: a list can contain itself.
+    fn expectation_within(&self, definitions: &Definitions, depth: usize) -> String {
+        let inner = |schema: &Self| match depth.checked_sub(1) {
+            Some(depth) => schema.expectation_within(definitions, depth),
+            None => "any value of its kind".to_owned(),
+        };
         let mut text = match &self.resolve(definitions).shape {
             Shape::Any | Shape::Ref(_) => "any value".to_owned(),
             Shape::Boolean => "true or false".to_owned(),
@@ -21,7 +30,7 @@ impl Schema {
             Shape::Number(rules) => number(rules),
             Shape::Enum(values) => choices(values),
             Shape::Array(rules) => {
-                let items = rules.items.expectation(definitions);
+                let items = inner(&rules.items);
                 let count = count("element", rules.min_items, rules.max_items);
                 let unique = if rules.unique { " without repeats" } else { "" };
                 format!("a list{count}{unique}, each element {items}")
@@ -37,7 +46,7 @@ impl Schema {
             }
             Shape::Map(rules) => {
                 let count = count("member", rules.min_entries, rules.max_entries);
-                format!("an object{count}, each value {}", rules.values.expectation(definitions))
+                format!("an object{count}, each value {}", inner(&rules.values))
             }
             Shape::Union(rules) => {
                 let names: Vec<_> =
@@ -78,7 +87,9 @@ impl Schema {
                 Some(Value::from(rules.min.or(rules.max).unwrap_or(1.5)))
             }
             Shape::Enum(values) => values.first().cloned(),
-            Shape::Array(rules) if rules.min_items.unwrap_or(1) <= 1 => {
+            Shape::Array(rules)
+                if rules.min_items.unwrap_or(1) <= 1 && rules.max_items != Some(0) =>
+            {
                 rules.items.sample_within(definitions, depth).map(|it| Value::Array(vec![it]))
             }
             Shape::Object(rules) => {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::check::{Checker, Mode, Place};
-use super::{Definitions, Field, ObjectRules, Schema, Shape};
-use crate::json::Writer;
+use super::check::{Checker, Mode, Place, same_scalar};
+use super::{Definitions, Field, IntegerRules, ObjectRules, Schema, Shape};
+use crate::json::{Document, Writer};
 
 /// Something wrong with a definition, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,12 +93,21 @@ impl Finder<'_> {
                         self.add(at, format!("the bound {bound} does not fit 64 bits"));
                     }
                 }
-                if rules.multiple_of == Some(0) {
-                    self.add(at, "nothing is a multiple of 0");
+                if let Some(step) = rules.multiple_of {
+                    self.step(rules, step, at);
                 }
             }
             Shape::Number(rules) => {
                 self.order(rules.min, rules.max, at);
+                for (low, high) in
+                    [(rules.above, rules.max), (rules.above, rules.below), (rules.min, rules.below)]
+                {
+                    if let (Some(low), Some(high)) = (low, high)
+                        && low >= high
+                    {
+                        self.add(at, format!("no number lies between {low} and {high}"));
+                    }
+                }
                 for bound in [rules.min, rules.max, rules.above, rules.below].into_iter().flatten()
                 {
                     if !bound.is_finite() {
@@ -110,6 +119,10 @@ impl Finder<'_> {
             Shape::Array(rules) => {
                 self.order(rules.min_items, rules.max_items, at);
                 self.visit(&rules.items, &format!("{at}[]"));
+                // Two elements could become equal after they were found to differ.
+                if rules.unique && has_default(&rules.items, self.definitions, &mut Vec::new()) {
+                    self.add(at, "elements of a list without repeats cannot have defaults inside");
+                }
             }
             Shape::Tuple(places) => {
                 for (index, schema) in places.iter().enumerate() {
@@ -184,9 +197,24 @@ impl Finder<'_> {
             if value.is_array() || value.is_object() {
                 self.add(at, format!("{value} is not a scalar"));
             }
-            if values.iter().take(index).any(|earlier| earlier == value) {
+            if values.iter().take(index).any(|earlier| same(earlier, value)) {
                 self.add(at, format!("{value} is listed twice"));
             }
+        }
+    }
+
+    fn step(&mut self, rules: &IntegerRules, step: u64, at: &str) {
+        // Readers of JSON Schema take the step as a double.
+        const EXACT: u64 = 1 << 53;
+        match step {
+            0 => return self.add(at, "nothing is a multiple of 0"),
+            1..=EXACT => {}
+            _ => return self.add(at, format!("the step {step} is above 2^53")),
+        }
+        if let (Some(min), Some(max)) = (rules.min, rules.max)
+            && max.div_euclid(i128::from(step)) * i128::from(step) < min
+        {
+            self.add(at, format!("no multiple of {step} lies between {min} and {max}"));
         }
     }
 
@@ -196,12 +224,16 @@ impl Finder<'_> {
         let shown = annotations.default.iter().map(|value| ("default", value));
         let shown = shown.chain(annotations.examples.iter().map(|value| ("example", value)));
         for (word, value) in shown {
-            let mut doc = Writer::new();
-            doc.value(value);
-            let doc = doc.finish();
+            let doc = document(value);
             let mut checker = Checker::new(self.definitions, Mode::Strict);
             if !checker.check(schema, doc.root(), &Place::ROOT) {
-                let why = checker.problems.first().map(ToString::to_string).unwrap_or_default();
+                let mut problem = checker.problems.into_iter().next();
+                if let Some(problem) = &mut problem {
+                    // It would be the very value that is refused.
+                    problem.example = None;
+                }
+                let why = problem.map(|it| it.to_string()).unwrap_or_default();
+                let why = why.strip_prefix("the arguments: ").unwrap_or(&why);
                 self.add(at, format!("the {word} {value} is not accepted: {why}"));
             }
         }
@@ -213,5 +245,47 @@ impl Finder<'_> {
         {
             self.add(at, format!("the lower bound {min} is above the upper bound {max}"));
         }
+    }
+}
+
+fn document(value: &Value) -> Document {
+    let mut doc = Writer::new();
+    doc.value(value);
+    doc.finish()
+}
+
+/// Whether two scalars are the same JSON value: `1` and `1.0` are.
+fn same(a: &Value, b: &Value) -> bool {
+    same_scalar(document(a).root(), b)
+}
+
+/// Whether a default lies somewhere inside the schema.
+fn has_default<'s>(
+    schema: &'s Schema,
+    definitions: &'s Definitions,
+    seen: &mut Vec<&'s str>,
+) -> bool {
+    let mut inside = |schema: &'s Schema| has_default(schema, definitions, seen);
+    match &schema.shape {
+        Shape::Array(rules) => inside(&rules.items),
+        Shape::Map(rules) => inside(&rules.values),
+        Shape::Tuple(places) => places.iter().any(inside),
+        Shape::Union(rules) => rules.variants.values().any(inside),
+        Shape::Object(rules) => rules
+            .fields
+            .values()
+            .any(|field| field.schema.annotations.default.is_some() || inside(&field.schema)),
+        Shape::Ref(name) if seen.contains(&name.as_str()) => false,
+        Shape::Ref(name) => {
+            seen.push(name);
+            let target = definitions.get(name);
+            target.is_some_and(|target| has_default(target, definitions, seen))
+        }
+        Shape::Any
+        | Shape::Boolean
+        | Shape::String(_)
+        | Shape::Integer(_)
+        | Shape::Number(_)
+        | Shape::Enum(_) => false,
     }
 }

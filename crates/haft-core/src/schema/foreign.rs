@@ -7,7 +7,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::check::Mode;
-use super::coerce::unwrapped;
+use super::coerce::{below, unwrapped};
 use super::foreign_coerce::mend;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 use crate::args::Args;
@@ -102,19 +102,24 @@ impl Foreign {
     ) -> Result<Option<Document>, Problems> {
         let value = args.to_value();
         let Some(problems) = self.problems(&value) else { return Ok(None) };
-        if mode == Mode::Coerce {
-            if let Some((value, mut made)) = mend(&self.validator, &value) {
-                changes.append(&mut made);
-                return Ok(document(&value));
+        // A mended value goes through `serde_json`, which does not keep integers beyond 64 bits.
+        if mode == Mode::Strict || document(&value).is_none_or(|doc| doc != *args.document()) {
+            return Err(problems);
+        }
+        if let Some((value, mut made)) = mend(&self.validator, &value) {
+            changes.append(&mut made);
+            return Ok(document(&value));
+        }
+        if let Some((key, inner)) = unwrapped(args.root(), tool)
+            && let Some((inner, made)) = mend(&self.validator, &inner.to_value())
+        {
+            let kind = ChangeKind::Unwrapped(key.to_owned());
+            changes.push(Change { pointer: String::new(), kind });
+            for mut change in made {
+                below(key, &mut change.pointer);
+                changes.push(change);
             }
-            if let Some((key, inner)) = unwrapped(args.root(), tool)
-                && let inner = inner.to_value()
-                && self.problems(&inner).is_none()
-            {
-                let kind = ChangeKind::Unwrapped(key.to_owned());
-                changes.push(Change { pointer: String::new(), kind });
-                return Ok(document(&inner));
-            }
+            return Ok(document(&inner));
         }
         Err(problems)
     }

@@ -13,11 +13,14 @@ const MAX_ROUNDS: usize = 3;
 
 /// The mended value and what was changed, if the validator accepts the result.
 pub(super) fn mend(validator: &Validator, value: &Value) -> Option<(Value, Vec<Change>)> {
+    let mut changes = Vec::new();
     let mut value = match value {
-        Value::String(text) => parsed(text, Value::is_object)?,
+        Value::String(text) => {
+            changes.push(Change { pointer: String::new(), kind: ChangeKind::Json });
+            parsed(text, Value::is_object)?
+        }
         other => other.clone(),
     };
-    let mut changes = Vec::new();
     if !value.is_object() {
         return None;
     }
@@ -25,15 +28,16 @@ pub(super) fn mend(validator: &Validator, value: &Value) -> Option<(Value, Vec<C
         if validator.is_valid(&value) {
             return Some((value, changes));
         }
-        let fixes: Vec<_> = validator
-            .iter_errors(&value)
-            .take(64)
-            .filter_map(|error| {
-                let pointer = error.instance_path().as_str().to_owned();
-                let fix = propose(error.kind(), error.instance())?;
-                Some((pointer, fix))
-            })
-            .collect();
+        let mut fixes: Vec<(String, Fix)> = Vec::new();
+        for error in validator.iter_errors(&value).take(64) {
+            let pointer = error.instance_path().as_str();
+            // Two keywords can complain about one value; one fix is enough.
+            if !fixes.iter().any(|(at, _)| at == pointer)
+                && let Some(fix) = propose(error.kind(), error.instance())
+            {
+                fixes.push((pointer.to_owned(), fix));
+            }
+        }
         if fixes.is_empty() {
             return None;
         }
@@ -73,7 +77,8 @@ fn retype(wanted: &str, found: &Value) -> Option<Fix> {
     match (wanted, text) {
         (_, None) if found.is_null() => Some((ChangeKind::Dropped, None)),
         ("integer" | "number", Some(text)) if !text.is_empty() => {
-            Some((ChangeKind::Number, Some(parsed(text, Value::is_number)?)))
+            let number = Document::parse(text).ok()?.root().to_value();
+            number.is_number().then_some((ChangeKind::Number, Some(number)))
         }
         ("boolean", Some(text)) if text.eq_ignore_ascii_case("true") => {
             Some((ChangeKind::Boolean, Some(Value::Bool(true))))
@@ -84,11 +89,12 @@ fn retype(wanted: &str, found: &Value) -> Option<Fix> {
         ("object", Some(text)) if text.starts_with('{') => {
             Some((ChangeKind::Json, Some(parsed(text, Value::is_object)?)))
         }
-        ("array", Some(text)) if text.starts_with('[') => match parsed(text, Value::is_array) {
-            Some(list) => Some((ChangeKind::Json, Some(list))),
-            None => Some((ChangeKind::Wrapped, Some(Value::Array(vec![found.clone()])))),
-        },
-        ("array", _) => Some((ChangeKind::Wrapped, Some(Value::Array(vec![found.clone()])))),
+        ("array", Some(text)) if text.starts_with('[') => {
+            Some((ChangeKind::Json, Some(parsed(text, Value::is_array)?)))
+        }
+        ("array", text) if text != Some("") => {
+            Some((ChangeKind::Wrapped, Some(Value::Array(vec![found.clone()]))))
+        }
         (_, Some("")) => Some((ChangeKind::Dropped, None)),
         _ => None,
     }

@@ -205,7 +205,7 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
             Err(error) => error,
         },
     };
-    let expected = "the arguments as one complete JSON object".to_owned();
+    let expected = "one complete JSON object".to_owned();
     let found = format!("text that is not JSON: {error}: {}", excerpt(text));
     Err(Problem::of(Rule::Syntax, String::new(), expected, found).into())
 }
@@ -225,7 +225,7 @@ impl Native {
             if checker.patches.is_empty() {
                 return Ok(None);
             }
-            return Ok(Some(patched(args.document(), checker.patches)));
+            return Ok(Some(patched(args.root(), checker.patches)));
         }
         if mode == Mode::Coerce
             && let Some((key, inner)) = unwrapped(args.root(), tool)
@@ -241,7 +241,7 @@ impl Native {
                     below(key, &mut change.pointer);
                     changes.push(change);
                 }
-                return Ok(Some(patched(&doc, second.patches)));
+                return Ok(Some(patched(doc.root(), second.patches)));
             }
         }
         Err(Problems::new(checker.problems))

@@ -3,6 +3,8 @@
 //! The text is written key by key in a fixed order, so that it is the same bytes every time, whatever
 //! maps the rest of the program uses.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::{
@@ -148,11 +150,14 @@ fn array(rules: &ArrayRules, out: &mut Writer) {
 }
 
 fn tuple(places: &[Schema], out: &mut Writer) {
-    out.key("prefixItems").array(|out| {
-        for schema in places {
-            write(schema, out);
-        }
-    });
+    // JSON Schema does not allow an empty list of places.
+    if !places.is_empty() {
+        out.key("prefixItems").array(|out| {
+            for schema in places {
+                write(schema, out);
+            }
+        });
+    }
     out.key("items").boolean(false);
     count("minItems", Some(places.len()), out);
 }
@@ -197,7 +202,7 @@ fn union(rules: &UnionRules, nullable: bool, out: &mut Writer) {
 }
 
 fn reference(name: &str, nullable: bool, out: &mut Writer) {
-    let target = format!("#/$defs/{}", name.replace('~', "~0").replace('/', "~1"));
+    let target = target(name);
     if nullable {
         out.key("anyOf").array(|out| {
             out.object(|out| {
@@ -208,6 +213,20 @@ fn reference(name: &str, nullable: bool, out: &mut Writer) {
     } else {
         out.key("$ref").string(&target);
     }
+}
+
+/// The reference to a definition: a JSON pointer, as the fragment of a URI.
+fn target(name: &str) -> String {
+    let mut text = "#/$defs/".to_owned();
+    for byte in name.replace('~', "~0").replace('/', "~1").bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
 }
 
 fn null(out: &mut Writer) {

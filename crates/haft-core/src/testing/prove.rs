@@ -1,0 +1,288 @@
+//! The proof itself.
+
+use jsonschema::Validator;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::compare::survived;
+use super::disagreement::Disagreement;
+use super::generate::Generator;
+use super::sketch::sketch;
+use super::spell::spell;
+use crate::args::{Args, DecodeError, RawArgs, Strictness, ToolArgs};
+use crate::json::{Document, NotJson, Writer};
+use crate::schema::{ChangeKind, Definitions, InputSchema, Problems, Schema};
+
+/// How a proof is run.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ProofOptions {
+    /// How many values are drawn.
+    pub values: usize,
+    /// Where the draw starts. The same seed draws the same values.
+    pub seed: u64,
+}
+
+impl Default for ProofOptions {
+    fn default() -> Self {
+        Self { values: 500, seed: 0 }
+    }
+}
+
+impl ProofOptions {
+    /// Draws this many values.
+    #[must_use]
+    pub const fn values(mut self, values: usize) -> Self {
+        self.values = values;
+        self
+    }
+
+    /// Starts the draw elsewhere.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+}
+
+/// What a proof that held was made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Agreement {
+    /// Values drawn.
+    pub values: usize,
+    /// Values that every reader accepted.
+    pub accepted: usize,
+    /// Values that every reader refused.
+    pub refused: usize,
+}
+
+/// Decodes accepted arguments and writes them again.
+type RoundTrip<'d> = &'d dyn Fn(&Args) -> Result<Result<Document, NotJson>, DecodeError>;
+
+/// Proves that the schema, the validator and the decoder of a type agree. See the
+/// [module](super) for what that means.
+///
+/// # Errors
+///
+/// The first value on which they do not, with everything that was said about it.
+pub fn prove<T: ToolArgs>(options: ProofOptions) -> Result<Agreement, Disagreement> {
+    let input = InputSchema::of::<T>().map_err(|faults| Disagreement::Faulty { faults })?;
+    let round_trip = |args: &Args| {
+        let value = T::decode(args.root())?;
+        let mut out = Writer::new();
+        Ok(value.encode(&mut out).map(|()| out.finish()))
+    };
+    agreement(&input, Some(&round_trip), options)
+}
+
+/// Proves that a schema's validator and its JSON Schema agree, for a handler that takes the
+/// arguments as they are. A schema from elsewhere has no validator of its own: there the proof shows
+/// that the adapter judges as the `jsonschema` crate does.
+///
+/// # Errors
+///
+/// As [`prove`].
+pub fn prove_schema(input: &InputSchema, options: ProofOptions) -> Result<Agreement, Disagreement> {
+    agreement(input, None, options)
+}
+
+/// Proves that a type which derives serde takes everything that a JSON Schema from elsewhere
+/// accepts, such as the schema that schemars makes for it.
+///
+/// # Errors
+///
+/// As [`prove`]. The two commonly disagree: JSON Schema counts `3.0` as an integer, and ranges are
+/// often stated without being enforced.
+pub fn prove_serde<T: DeserializeOwned>(
+    schema: Value,
+    options: ProofOptions,
+) -> Result<Agreement, Disagreement> {
+    let text = schema.to_string();
+    let input = InputSchema::from_json_schema(schema)
+        .map_err(|error| Disagreement::NotASchema { schema: text, reason: error.to_string() })?;
+    let round_trip = |args: &Args| match T::deserialize(args.to_value()) {
+        Ok(_) => Ok(Ok(args.document().clone())),
+        Err(error) => Err(DecodeError::new(format!("what serde takes: {error}"))),
+    };
+    agreement(&input, Some(&round_trip), options)
+}
+
+/// The proof behind [`prove`], [`prove_schema`] and [`prove_serde`], for a decoder of your own:
+/// `round_trip` decodes accepted arguments and writes them again.
+///
+/// # Errors
+///
+/// As [`prove`].
+pub fn agreement(
+    input: &InputSchema,
+    round_trip: Option<RoundTrip<'_>>,
+    options: ProofOptions,
+) -> Result<Agreement, Disagreement> {
+    let (root, definitions) = match input.tree() {
+        Some((root, definitions)) => (root.clone(), definitions.clone()),
+        None => sketch(&input.json_schema()),
+    };
+    let proof = Proof { input, reference: reference(input)?, root, definitions, round_trip };
+    let mut generator = Generator::new(options.seed);
+    let mut agreement = Agreement { values: options.values, accepted: 0, refused: 0 };
+    for at in 0..options.values {
+        let drawn = match at {
+            // Once at least, so that every proof refuses something.
+            1 => Some(json!([])),
+            at if at % 3 == 0 => generator.valid(&proof.root, &proof.definitions),
+            _ => None,
+        };
+        let value = drawn.unwrap_or_else(|| generator.near_miss(&proof.root, &proof.definitions));
+        let text = spell(&value, &mut generator.random);
+        if proof.holds(&value, &text)? {
+            agreement.accepted += 1;
+        } else {
+            agreement.refused += 1;
+        }
+    }
+    let Agreement { accepted, refused, .. } = agreement;
+    if accepted == 0 || refused == 0 {
+        let schema = proof.schema();
+        return Err(Disagreement::Vacuous { accepted, refused, schema });
+    }
+    Ok(agreement)
+}
+
+struct Proof<'p> {
+    input: &'p InputSchema,
+    reference: Validator,
+    root: Schema,
+    definitions: Definitions,
+    round_trip: Option<RoundTrip<'p>>,
+}
+
+impl Proof<'_> {
+    /// Whether the value is accepted, if all agree about it.
+    fn holds(&self, value: &Value, text: &str) -> Result<bool, Disagreement> {
+        let raw = RawArgs::text(text);
+        let strict = self.judge(&raw, Strictness::Strict);
+        self.same_verdict(value, &strict)?;
+        let as_value = self.judge(&RawArgs::value(value), Strictness::Strict);
+        let same = match (&strict, &as_value) {
+            (Ok((text, _)), Ok((value, _))) => text == value,
+            (Err(text), Err(value)) => alike(text, value),
+            _ => false,
+        };
+        if !same {
+            let (value, text) = (value.to_string(), text.to_owned());
+            return Err(Disagreement::Spelling { value, text, schema: self.schema() });
+        }
+        let coerced = self.judge(&raw, Strictness::Coerce);
+        match (strict, coerced) {
+            (Ok((strict, _)), coerced) => {
+                self.left_alone(text, &strict, coerced)?;
+                self.decodes(&strict)?;
+                Ok(true)
+            }
+            (Err(_), Ok((args, kinds))) => {
+                self.mended(text, &args, &kinds)?;
+                self.decodes(&args)?;
+                Ok(false)
+            }
+            (Err(_), Err(_)) => Ok(false),
+        }
+    }
+
+    fn judge(&self, raw: &RawArgs, strictness: Strictness) -> Judged {
+        let accepted = self.input.accept("proof", raw, strictness)?;
+        Ok((accepted.args, accepted.changes))
+    }
+
+    fn same_verdict(&self, value: &Value, strict: &Judged) -> Result<(), Disagreement> {
+        if strict.is_ok() == self.reference.is_valid(value) {
+            return Ok(());
+        }
+        Err(Disagreement::Verdict {
+            value: value.to_string(),
+            schema: self.schema(),
+            problems: strict.as_ref().err().cloned(),
+            reference: self.reference.validate(value).err().map(|error| error.to_string()),
+        })
+    }
+
+    /// Coercion of accepted arguments does what strict validation does, and that only adds defaults.
+    fn left_alone(&self, text: &str, strict: &Args, coerced: Judged) -> Result<(), Disagreement> {
+        let (args, changes) = match coerced {
+            Ok(coerced) => coerced,
+            Err(problems) => return Err(self.unsound(text, &problems.to_string(), Vec::new())),
+        };
+        let only_defaults = changes.iter().all(|it| it.kind == ChangeKind::Default);
+        if args == *strict && only_defaults {
+            return Ok(());
+        }
+        Err(self.unsound(text, &args.to_string(), changes))
+    }
+
+    /// What coercion made is accepted as it is.
+    fn mended(&self, text: &str, args: &Args, changes: &Changes) -> Result<(), Disagreement> {
+        let raw = RawArgs::from(args.clone());
+        let again = self.judge(&raw, Strictness::Strict);
+        let stays = again.is_ok_and(|(again, more)| again == *args && more.is_empty());
+        if stays && !changes.is_empty() {
+            return Ok(());
+        }
+        Err(self.unsound(text, &args.to_string(), changes.clone()))
+    }
+
+    fn decodes(&self, args: &Args) -> Result<(), Disagreement> {
+        let Some(round_trip) = self.round_trip else { return Ok(()) };
+        let value = args.to_string();
+        let encoded = match round_trip(args) {
+            Ok(Ok(encoded)) => encoded,
+            Ok(Err(error)) => return Err(Disagreement::Encode { value, error }),
+            Err(error) => {
+                return Err(Disagreement::Decode { value, schema: self.schema(), error });
+            }
+        };
+        if survived(&self.root, &self.definitions, args.root(), encoded.root()) {
+            return Ok(());
+        }
+        let encoded = encoded.root().to_string();
+        Err(Disagreement::RoundTrip { value, encoded, schema: self.schema() })
+    }
+
+    fn unsound(&self, text: &str, coerced: &str, changes: Changes) -> Disagreement {
+        let (value, coerced) = (text.to_owned(), coerced.to_owned());
+        Disagreement::Coercion { value, coerced, changes, schema: self.schema() }
+    }
+
+    fn schema(&self) -> String {
+        self.input.json_schema_text().to_owned()
+    }
+}
+
+type Changes = Vec<crate::schema::Change>;
+
+type Judged = Result<(Args, Changes), Problems>;
+
+/// Whether two refusals name the same rules at the same places. Members may come in another order.
+fn alike(a: &Problems, b: &Problems) -> bool {
+    let places = |problems: &Problems| {
+        let mut places: Vec<_> = problems
+            .list
+            .iter()
+            .map(|it| (it.pointer.clone(), it.expected.clone(), it.found.clone()))
+            .collect();
+        places.sort_unstable();
+        places
+    };
+    // Of a longer list, which ones are shown depends on the order of members.
+    a.left_out == b.left_out && (a.left_out > 0 || places(a) == places(b))
+}
+
+/// The emitted text, read by the `jsonschema` crate.
+fn reference(input: &InputSchema) -> Result<Validator, Disagreement> {
+    let schema = input.json_schema_text();
+    let broken = |reason: String| Disagreement::NotASchema { schema: schema.to_owned(), reason };
+    let value = Document::parse(schema).map_err(|error| broken(error.to_string()))?;
+    jsonschema::options()
+        .offline()
+        .build(&value.root().to_value())
+        .map_err(|error| broken(error.to_string()))
+}
