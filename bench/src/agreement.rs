@@ -15,9 +15,6 @@ use crate::{
     report::{Entry, Format, OURS, Print, Row, grouped, print_line},
 };
 
-#[cfg(test)]
-pub(crate) use documents::all as documents;
-
 /// What was counted over all shapes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Disagreements {

@@ -80,7 +80,8 @@ fn count(_: &Event) {
     SEEN.fetch_add(1, Ordering::Relaxed);
 }
 
-/// The judge alone, on parsed arguments.
+/// The judge alone, on parsed arguments. A dispatch does not look for duplicate keys once more: the
+/// call id has found them.
 ///
 /// # Errors
 ///
@@ -93,16 +94,19 @@ pub(crate) fn validate<T: Call>() -> Result<Vec<Variant>, String> {
         move || schema.accept(T::TOOL, &raw, strictness)
     };
     let show = |it: Result<Accepted, Problems>| verdict(it.is_ok());
-    let (decoded, judge) = (RawArgs::clone(&raw), schema.clone());
+    let (decoded, judge) = (raw.clone(), schema.clone());
     let decode = move || {
         let accepted = judge.accept(T::TOOL, &decoded, Strictness::Coerce);
         accepted.ok().and_then(|it| T::from_args(it.args).ok())
     };
+    let document = Document::parse(T::TEXT).map_err(|error| error.to_string())?;
+    let duplicates = move || document.duplicate_key();
     Ok(vec![
         Variant::new(OURS, accept(&raw, Strictness::Coerce), show),
         Variant::new("haft, strict", accept(&raw, Strictness::Strict), show),
         Variant::new("haft, coerced", accept(&mendable, Strictness::Coerce), show),
         Variant::new("haft, and decoded", decode, |it| verdict(it.is_some())),
+        Variant::new("haft, duplicate keys alone", duplicates, |it| verdict(it.is_none())),
     ])
 }
 

@@ -62,10 +62,10 @@ impl<T: Call> Described for T {}
 
 /// There is no floor: nothing less than building is building.
 fn building<T: Described>(size: &str, plan: Plan) -> Result<Row, String> {
-    let mut variants = vec![ours::build::<T>(), compiling::<T>()?];
+    let variants = [ours::build::<T>(), compiling::<T>()?].into_iter();
     #[cfg(feature = "peers")]
-    variants.extend(deriving::<T>());
-    let figures = measure::compare(&verdict(true), variants, plan)?;
+    let variants = variants.chain(deriving::<T>());
+    let figures = measure::compare(&verdict(true), variants.collect(), plan)?;
     let entry = |it| Entry { ratio: None, ..Entry::from(it) };
     let entries = figures.iter().map(entry).collect();
     Ok(Row { name: format!("build-schema/{size}"), unit: UNIT, entries })

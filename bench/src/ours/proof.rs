@@ -1,5 +1,8 @@
 //! The proof of `haft::testing`, over many values of every shape.
 
+#[cfg(test)]
+mod tests;
+
 use haft::{
     ToolArgs,
     testing::{Agreement, Disagreement, ProofOptions},
@@ -65,32 +68,4 @@ fn chunks(values: usize) -> impl Iterator<Item = usize> {
     let full = (values / CHUNK).max(1);
     let last = values - CHUNK * (full - 1);
     std::iter::repeat_n(CHUNK, full - 1).chain([last])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(values: usize, expected: &[usize]) {
-        assert_eq!(chunks(values).collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn chunks_add_up() {
-        check(100, &[100]);
-        check(2_000, &[2_000]);
-        check(3_999, &[3_999]);
-        check(6_500, &[2_000, 2_000, 2_500]);
-    }
-
-    #[test]
-    fn every_shape_is_proved() {
-        let proofs: Vec<_> = proofs(1).collect();
-        assert_eq!(proofs.len(), SHAPES.len() + CALLS.len());
-        for proof in proofs {
-            assert_eq!(proof.first, None, "{}", proof.shape);
-            assert_eq!(proof.values, FEWEST);
-        }
-    }
 }

@@ -66,7 +66,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    const fn of<T: ToolArgs + Send + 'static>(name: &'static str) -> Self {
+    pub(super) const fn of<T: ToolArgs + Send + 'static>(name: &'static str) -> Self {
         let decodes = |args| T::from_args(args).is_ok();
         Self { name, schema: schema::<T>, decodes, prove: super::proof::prove::<T> }
     }
@@ -153,5 +153,5 @@ enum AdjacentFigure {
 #[derive(ToolArgs)]
 struct Tree {
     label: String,
-    children: Vec<Tree>,
+    children: Vec<Self>,
 }
