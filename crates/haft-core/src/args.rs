@@ -135,17 +135,17 @@ pub trait FromArgs: Sized + Send + 'static {
     ///
     /// The type and the schema disagree. For a derived type that cannot happen; the agreement proof
     /// of the `testing` module shows it for types of your own.
-    fn from_args(args: Args) -> Result<Self, DecodeError>;
+    fn from_args(args: &Args) -> Result<Self, DecodeError>;
 }
 
 impl FromArgs for Args {
-    fn from_args(args: Args) -> Result<Self, DecodeError> {
-        Ok(args)
+    fn from_args(args: &Args) -> Result<Self, DecodeError> {
+        Ok(args.clone())
     }
 }
 
 impl FromArgs for Value {
-    fn from_args(args: Args) -> Result<Self, DecodeError> {
+    fn from_args(args: &Args) -> Result<Self, DecodeError> {
         Ok(args.to_value())
     }
 }
@@ -156,7 +156,7 @@ impl<T: ToolArgs + Send + 'static> FromArgs for T {
         Some(InputSchema::of::<T>())
     }
 
-    fn from_args(args: Args) -> Result<Self, DecodeError> {
+    fn from_args(args: &Args) -> Result<Self, DecodeError> {
         T::decode(args.root())
     }
 }

@@ -230,6 +230,15 @@ pub enum Error {
     /// A record could not be stored.
     #[error(transparent)]
     Store(#[from] crate::context::StoreError),
+    /// A record of a call cannot go on like this.
+    #[error(transparent)]
+    Transition(#[from] crate::call::IllegalTransition),
+    /// A medium was refused.
+    #[error(transparent)]
+    InvalidMedia(#[from] crate::media::InvalidMedia),
+    /// A medium could not be read or stored.
+    #[error(transparent)]
+    Media(#[from] crate::media::MediaError),
 }
 
 impl Coded for Error {
@@ -241,6 +250,9 @@ impl Coded for Error {
             Self::Registry(error) => error.error_code(),
             Self::Signal(error) => error.error_code(),
             Self::Store(error) => error.error_code(),
+            Self::Transition(error) => error.error_code(),
+            Self::InvalidMedia(error) => error.error_code(),
+            Self::Media(error) => error.error_code(),
         }
     }
 }

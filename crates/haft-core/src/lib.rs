@@ -9,6 +9,7 @@ pub mod context;
 pub mod error;
 pub mod event;
 pub mod json;
+pub mod jsonpath;
 pub mod media;
 pub mod registry;
 pub mod schema;

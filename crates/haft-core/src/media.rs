@@ -1,11 +1,47 @@
 //! Images, sound, video and documents that a provider shows to the model natively.
+//!
+//! A [`Media`] is what is known of a medium and a [`MediaReader`] that gives its bytes; nothing reads
+//! them before they are needed. Its trust has two axes, both of which somebody has to state: where it
+//! comes from ([`TrustTier`]), and what perceiving it may extract ([`ModalityHazard`]). Text that was
+//! derived from it (a transcript, a caption) stands in its stash, with a tier that is never above its
+//! own.
+//!
+//! ```
+//! use haft_core::media::{Media, MediaFile, MediaKind, StashEntry};
+//! use haft_core::trust::TrustTier;
+//!
+//! let file = MediaFile::new("scan.png", "image/png", &b"\x89PNG"[..]);
+//! let caption = StashEntry::new("a cat", TrustTier::FirstParty);
+//! let scan = Media::retrieved_public(MediaKind::Image, file).with_entry("text:caption", caption);
+//! assert_eq!(scan.text(Media::TEXT_KEYS), Some(("a cat", TrustTier::ThirdPartyPublic)));
+//! ```
 
+mod base64;
+mod error;
+mod reader;
+mod record;
+mod stash;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Borrow;
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::call::RecordId;
+use crate::tool::ByteStream;
 use crate::trust::{ModalityHazard, TrustTier};
+
+pub use base64::Base64Stream;
+pub use error::{InvalidMedia, MediaError, MediaFault};
+pub use reader::{MediaReader, MemoryReader, ReaderDescriptor, ReaderResolvers};
+pub use record::MediaRecord;
+pub use stash::StashEntry;
 
 /// What a medium is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,110 +58,360 @@ pub enum MediaKind {
     Document,
 }
 
+impl MediaKind {
+    /// What perceiving a medium of this kind may extract, if nothing better is known.
+    #[must_use]
+    pub const fn usual_hazard(self) -> ModalityHazard {
+        match self {
+            Self::Document => ModalityHazard::ExtractableInstructions,
+            Self::Image | Self::Audio | Self::Video => ModalityHazard::OpaquePerceptual,
+        }
+    }
+}
+
+/// The name of a medium, by which the model and tools speak of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MediaId(Box<str>);
+
+impl MediaId {
+    /// A name that the application gives. [`Media::check`] refuses an empty one.
+    #[must_use]
+    pub fn new(id: impl Into<Box<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The name of the n-th medium that a call returned: `<call>/media/<n>`.
+    #[must_use]
+    pub fn of_call(call: RecordId, n: usize) -> Self {
+        Self(format!("{call}/media/{n}").into_boxed_str())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for MediaId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MediaId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
 /// One medium with both axes of trust: where it comes from, and what perceiving it may extract.
 ///
-/// The four named constructors force that decision; there is no default.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
+/// The four named constructors force the first decision and take the second from the kind;
+/// [`Media::new`] takes both. There is no default. The tier can be lowered and never raised:
+///
+/// ```compile_fail,E0616
+/// use haft_core::media::{Media, MediaFile, MediaKind};
+/// use haft_core::trust::TrustTier;
+/// let file = MediaFile::new("a.png", "image/png", &b""[..]);
+/// let mut media = Media::retrieved_public(MediaKind::Image, file);
+/// media.trust_tier = TrustTier::FirstParty;
+/// ```
+///
+/// Two media are equal if all that is known of them is equal and they have the same reader, or
+/// readers with the same descriptor.
+#[derive(Clone)]
 pub struct Media {
-    /// What it is.
-    pub kind: MediaKind,
-    /// Its MIME type.
-    pub mime_type: String,
-    /// A name for it.
-    pub filename: String,
-    /// Where it comes from.
-    pub trust_tier: TrustTier,
-    /// What perceiving it may extract.
-    pub modality_hazard: ModalityHazard,
-    /// Where it was found, in words or as an address.
-    pub source: Option<String>,
-    /// The bytes.
-    pub bytes: Bytes,
+    id: Option<MediaId>,
+    kind: MediaKind,
+    mime_type: String,
+    filename: String,
+    reader: Arc<dyn MediaReader>,
+    pub(crate) trust_tier: TrustTier,
+    modality_hazard: ModalityHazard,
+    source: Option<String>,
+    stash: IndexMap<String, StashEntry>,
 }
 
 impl Media {
+    /// Keys of the stash under which text that stands for the medium is looked for, in order.
+    pub const TEXT_KEYS: &'static [&'static str] =
+        &["text:transcript", "text:caption", "text:description"];
+
     /// Something that a user attached: third-party, private.
     #[must_use]
     pub fn user_attachment(kind: MediaKind, file: MediaFile) -> Self {
-        Self::new(kind, TrustTier::ThirdPartyPrivate, file)
+        Self::of(kind, TrustTier::ThirdPartyPrivate, kind.usual_hazard(), file)
     }
 
     /// Something that the tool made itself: first-party.
     #[must_use]
     pub fn tool_generated(kind: MediaKind, file: MediaFile) -> Self {
-        Self::new(kind, TrustTier::FirstParty, file)
+        Self::of(kind, TrustTier::FirstParty, kind.usual_hazard(), file)
     }
 
     /// Something from the open web: third-party, public.
     #[must_use]
     pub fn retrieved_public(kind: MediaKind, file: MediaFile) -> Self {
-        Self::new(kind, TrustTier::ThirdPartyPublic, file)
+        Self::of(kind, TrustTier::ThirdPartyPublic, kind.usual_hazard(), file)
     }
 
     /// Something from a private source: third-party, private.
     #[must_use]
     pub fn retrieved_private(kind: MediaKind, file: MediaFile) -> Self {
-        Self::new(kind, TrustTier::ThirdPartyPrivate, file)
+        Self::of(kind, TrustTier::ThirdPartyPrivate, kind.usual_hazard(), file)
+    }
+
+    /// A medium with both axes stated. Only here it can be inert.
+    ///
+    /// # Errors
+    ///
+    /// The file has no name or no type.
+    pub fn new(
+        kind: MediaKind,
+        trust_tier: TrustTier,
+        modality_hazard: ModalityHazard,
+        file: MediaFile,
+    ) -> Result<Self, InvalidMedia> {
+        let media = Self::of(kind, trust_tier, modality_hazard, file);
+        media.check()?;
+        Ok(media)
+    }
+
+    fn of(
+        kind: MediaKind,
+        trust_tier: TrustTier,
+        modality_hazard: ModalityHazard,
+        file: MediaFile,
+    ) -> Self {
+        let MediaFile { mime_type, filename, reader } = file;
+        let (id, source, stash) = (None, None, IndexMap::new());
+        Self { id, kind, mime_type, filename, reader, trust_tier, modality_hazard, source, stash }
+    }
+
+    /// Whether everything that has to be there is there. The output of a tool and stored records are
+    /// checked; the four named constructors leave it to them.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong.
+    pub fn check(&self) -> Result<(), InvalidMedia> {
+        let faults = [
+            (self.filename.is_empty(), MediaFault::EmptyFilename),
+            (self.mime_type.is_empty(), MediaFault::EmptyMimeType),
+            (self.id.as_ref().is_some_and(|id| id.as_str().is_empty()), MediaFault::EmptyId),
+            (self.stash.contains_key(""), MediaFault::EmptyStashKey),
+        ];
+        let faults: Vec<_> = faults.into_iter().filter(|(bad, _)| *bad).map(|it| it.1).collect();
+        if faults.is_empty() { Ok(()) } else { Err(InvalidMedia { faults }) }
+    }
+
+    /// Names it.
+    #[must_use]
+    pub fn with_id(mut self, id: MediaId) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// Names it as the n-th medium of a call, unless it has a name.
+    pub fn assign_id(&mut self, call: RecordId, n: usize) {
+        self.id.get_or_insert_with(|| MediaId::of_call(call, n));
     }
 
     /// States where it was found.
     #[must_use]
-    pub fn source(mut self, source: impl Into<String>) -> Self {
+    pub fn with_source(mut self, source: impl Into<String>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    fn new(kind: MediaKind, trust_tier: TrustTier, file: MediaFile) -> Self {
-        let modality_hazard = match kind {
-            MediaKind::Document => ModalityHazard::ExtractableInstructions,
-            MediaKind::Image | MediaKind::Audio | MediaKind::Video => {
-                ModalityHazard::OpaquePerceptual
-            }
-        };
-        let MediaFile { mime_type, filename, bytes } = file;
-        Self { kind, mime_type, filename, trust_tier, modality_hazard, source: None, bytes }
-    }
-}
-
-/// The file part of a medium: name, type and bytes.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MediaFile {
-    mime_type: String,
-    filename: String,
-    bytes: Bytes,
-}
-
-impl MediaFile {
-    /// A file of this name and MIME type.
+    /// Adds something derived from it to the stash; see [`Media::insert`].
     #[must_use]
-    pub fn new(
-        filename: impl Into<String>,
-        mime_type: impl Into<String>,
-        bytes: impl Into<Bytes>,
-    ) -> Self {
-        Self { mime_type: mime_type.into(), filename: filename.into(), bytes: bytes.into() }
+    pub fn with_entry(mut self, key: impl Into<String>, entry: StashEntry) -> Self {
+        self.insert(key, entry);
+        self
+    }
+
+    /// Puts something derived from it into the stash, under the less trusted of the entry's tier and
+    /// its own. An entry of that key is replaced.
+    pub fn insert(&mut self, key: impl Into<String>, entry: StashEntry) {
+        self.stash.insert(key.into(), entry.floored(self.trust_tier));
+    }
+
+    /// Lowers its tier, and that of its stash, to at most this one.
+    #[must_use]
+    pub fn lowered_to(mut self, tier: TrustTier) -> Self {
+        self.trust_tier = self.trust_tier.floor(tier);
+        for entry in self.stash.values_mut() {
+            *entry = entry.clone().floored(self.trust_tier);
+        }
+        self
+    }
+
+    /// Its name, if it has one yet.
+    #[must_use]
+    pub fn id(&self) -> Option<&MediaId> {
+        self.id.as_ref()
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn kind(&self) -> MediaKind {
+        self.kind
+    }
+
+    /// Its MIME type, as it was given.
+    #[must_use]
+    pub fn mime_type(&self) -> &str {
+        &self.mime_type
+    }
+
+    /// The name of its file, as it was given.
+    #[must_use]
+    pub fn filename(&self) -> &str {
+        &self.filename
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub const fn trust_tier(&self) -> TrustTier {
+        self.trust_tier
+    }
+
+    /// What perceiving it may extract.
+    #[must_use]
+    pub const fn modality_hazard(&self) -> ModalityHazard {
+        self.modality_hazard
+    }
+
+    /// Where it was found, in words or as an address.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
+    /// What was derived from it, in the order of insertion.
+    pub fn stash(&self) -> impl Iterator<Item = (&str, &StashEntry)> {
+        self.stash.iter().map(|(key, entry)| (key.as_str(), entry))
+    }
+
+    /// What was derived from it under this key.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&StashEntry> {
+        self.stash.get(key)
+    }
+
+    /// The first text in the stash under one of these keys, with the less trusted of its tier and the
+    /// medium's.
+    #[must_use]
+    pub fn text(&self, keys: &[&str]) -> Option<(&str, TrustTier)> {
+        let found = keys.iter().find_map(|key| {
+            let entry = self.entry(key)?;
+            Some((entry.text()?, entry.trust_tier()))
+        });
+        found.map(|(text, tier)| (text, tier.floor(self.trust_tier)))
+    }
+
+    /// Its bytes, from the start, each time anew.
+    #[must_use]
+    pub fn stream(&self) -> ByteStream {
+        self.reader.open()
+    }
+
+    /// How many bytes it has, if that is known without reading it.
+    #[must_use]
+    pub fn byte_length(&self) -> Option<u64> {
+        self.reader.byte_length()
+    }
+
+    /// All its bytes, if they are not more than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// There are more bytes, or they could not be read.
+    pub async fn bytes(&self, limit: u64) -> Result<Bytes, MediaError> {
+        reader::drain(self.reader.as_ref(), &self.filename, limit).await
+    }
+
+    /// Its bytes as base64, bit by bit: the standard alphabet with padding.
+    #[must_use]
+    pub fn base64(&self) -> Base64Stream {
+        Base64Stream::new(self.stream())
     }
 }
 
-impl fmt::Debug for MediaFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MediaFile({:?}, {}, {} bytes)", self.filename, self.mime_type, self.bytes.len())
+impl PartialEq for Media {
+    fn eq(&self, other: &Self) -> bool {
+        let same_reader = || {
+            Arc::ptr_eq(&self.reader, &other.reader)
+                || matches!((self.reader.describe(), other.reader.describe()), (Some(a), Some(b)) if a == b)
+        };
+        self.id == other.id
+            && self.kind == other.kind
+            && self.mime_type == other.mime_type
+            && self.filename == other.filename
+            && self.trust_tier == other.trust_tier
+            && self.modality_hazard == other.modality_hazard
+            && self.source == other.source
+            && self.stash == other.stash
+            && same_reader()
     }
 }
+
+impl Eq for Media {}
 
 /// Names the medium without its bytes.
 impl fmt::Debug for Media {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Media")
+            .field("id", &self.id)
             .field("kind", &self.kind)
             .field("mime_type", &self.mime_type)
             .field("filename", &self.filename)
             .field("trust_tier", &self.trust_tier)
             .field("modality_hazard", &self.modality_hazard)
             .field("source", &self.source)
-            .field("bytes", &self.bytes.len())
+            .field("stash", &self.stash.keys())
+            .field("byte_length", &self.byte_length())
             .finish()
+    }
+}
+
+/// The file part of a medium: name, type and a reader of its bytes.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct MediaFile {
+    mime_type: String,
+    filename: String,
+    reader: Arc<dyn MediaReader>,
+}
+
+impl MediaFile {
+    /// A file of this name and MIME type, whose bytes are at hand.
+    #[must_use]
+    pub fn new(
+        filename: impl Into<String>,
+        mime_type: impl Into<String>,
+        bytes: impl Into<Bytes>,
+    ) -> Self {
+        Self::read_by(filename, mime_type, Arc::new(MemoryReader::new(bytes)))
+    }
+
+    /// A file of this name and MIME type, whose bytes a reader gives.
+    #[must_use]
+    pub fn read_by(
+        filename: impl Into<String>,
+        mime_type: impl Into<String>,
+        reader: Arc<dyn MediaReader>,
+    ) -> Self {
+        Self { mime_type: mime_type.into(), filename: filename.into(), reader }
+    }
+}
+
+impl fmt::Debug for MediaFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.reader.byte_length();
+        write!(f, "MediaFile({:?}, {}, {bytes:?} bytes)", self.filename, self.mime_type)
     }
 }

@@ -1,4 +1,5 @@
 //! One tool: defined once, shown to a model, called with near misses, refused with reasons.
+#![expect(clippy::print_stdout, reason = "an example prints")]
 
 use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
 
@@ -38,7 +39,8 @@ async fn main() -> Result<(), haft::Error> {
     println!("call {}\n{:?}\nchanged: {:?}\n", done.call_id, done.outcome?, done.changes);
 
     // What cannot be mended is data for the model, never the end of the run.
-    let refused = run.call(r#"{"town": "Paris"}"#).await;
-    println!("{}", refused.outcome.unwrap_err());
+    if let Err(error) = run.call(r#"{"town": "Paris"}"#).await.outcome {
+        println!("{error}");
+    }
     Ok(())
 }

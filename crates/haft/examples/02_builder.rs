@@ -1,5 +1,7 @@
 //! The same tool without macros: a schema written by hand and a closure as the handler.
+#![expect(clippy::print_stdout, reason = "an example prints")]
 
+use haft::json::View;
 use haft::schema::{object, one_of, string};
 use haft::tool::Effect;
 use haft::{Args, DispatchContext, Tool, ToolRegistry};
@@ -20,7 +22,7 @@ async fn main() -> Result<(), haft::Error> {
         )
         .effect(Effect::ReadOnly)
         .handler(async |args: Args| {
-            let city = args.root().get("city").and_then(|it| it.as_str()).unwrap_or_default();
+            let city = args.root().get("city").and_then(View::as_str).unwrap_or_default();
             format!("21 degrees in {city}")
         })
         .build()?;
@@ -31,6 +33,8 @@ async fn main() -> Result<(), haft::Error> {
     println!("{:?} with {}", done.outcome?, done.accepted.unwrap_or_else(Args::empty));
 
     // A name that does not exist is an answer for the model, with the name it may have meant.
-    println!("{}", tools.find("get_wether").unwrap_err());
+    if let Err(error) = tools.find("get_wether") {
+        println!("{error}");
+    }
     Ok(())
 }

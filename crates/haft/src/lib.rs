@@ -69,6 +69,10 @@
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
+//! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
+
+#[cfg(feature = "schemars")]
+mod serde_args;
 
 #[doc(inline)]
 pub use haft_core::*;
@@ -81,6 +85,9 @@ pub use haft_core::call::ToolCall;
 pub use haft_core::media::Media;
 #[doc(inline)]
 pub use haft_core::tool::Json;
+
+#[cfg(feature = "schemars")]
+pub use serde_args::SerdeArgs;
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/tool_args.md")]

@@ -15,6 +15,15 @@ fn documents_stay_short() {
 }
 
 #[test]
+fn the_program_of_the_readme_is_the_first_example() {
+    let readme = read("README.md");
+    let shown = readme.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("\n```\n"));
+    let example = read("crates/haft/examples/01_one_tool.rs");
+    let program = example.split_once("\n\n").map(|(_, program)| program.trim_end());
+    assert_eq!(shown.map(|(program, _)| program), program);
+}
+
+#[test]
 fn code_map_matches_the_tree() {
     let map = read("ARCHITECTURE.md");
     let named = code_map(&map);

@@ -63,7 +63,7 @@ impl CallId {
     /// The id of a call whose arguments are not JSON: they count as the JSON string of that text.
     #[must_use]
     pub fn of_text(tool: &str, text: &str) -> Self {
-        let write_args = |out: &mut String, _: &mut SortScratch| write_string(text, out);
+        let write_args = |out: &mut Vec<u8>, _: &mut SortScratch| write_string(text, out);
         Scratch::with(|scratch| scratch.hash(tool, write_args)).0
     }
 
@@ -170,7 +170,7 @@ impl<T: FromStr<Err = ParseIdError>> serde::de::Visitor<'_> for FromText<T> {
 /// Buffers that one thread uses for every id, so that hashing allocates nothing.
 #[derive(Default)]
 struct Scratch {
-    text: String,
+    text: Vec<u8>,
     order: SortScratch,
 }
 
@@ -191,17 +191,17 @@ impl Scratch {
     fn hash<T>(
         &mut self,
         tool: &str,
-        write_args: impl FnOnce(&mut String, &mut SortScratch) -> T,
+        write_args: impl FnOnce(&mut Vec<u8>, &mut SortScratch) -> T,
     ) -> (CallId, T) {
         self.text.clear();
-        self.text.push_str("{\"args\":");
+        self.text.extend_from_slice(b"{\"args\":");
         let answer = write_args(&mut self.text, &mut self.order);
-        self.text.push_str(",\"tool\":");
+        self.text.extend_from_slice(b",\"tool\":");
         write_string(tool, &mut self.text);
-        self.text.push('}');
-        let hash = Sha256::digest(self.text.as_bytes());
+        self.text.push(b'}');
+        let hash = Sha256::digest(&self.text);
         if self.text.capacity() > Self::KEPT_TEXT {
-            self.text = String::new();
+            self.text = Vec::new();
             self.order.shrink_to(Self::KEPT_KEYS);
         }
         (CallId(hash.into()), answer)

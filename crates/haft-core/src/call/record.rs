@@ -10,6 +10,7 @@ use crate::error::{Code, Coded};
 use crate::media::Media;
 use crate::schema::Change;
 use crate::tool::{Invocation, Role, ToolError, ToolName};
+use crate::trust::TrustLabel;
 
 /// One call of a tool as the turn remembers it.
 ///
@@ -32,6 +33,7 @@ pub struct ToolCall {
     pub results: Option<ToolResults>,
     /// Why it failed.
     pub error: Option<CallError>,
+    label: TrustLabel,
     /// Whether the tool was a query on artifacts, whose results are never queried themselves.
     pub from_artifact_tool: bool,
     /// Whether an artifact is shown to the model in full instead of as a handle.
@@ -149,6 +151,7 @@ impl ToolCall {
             state: CallState::Requested,
             results: None,
             error: None,
+            label: TrustLabel::UNTRUSTED,
             from_artifact_tool: false,
             inline: false,
             created_at: at,
@@ -177,6 +180,11 @@ impl ToolCall {
             changes: done.changes.clone(),
             state,
             results: None,
+            label: if error.is_none() {
+                TrustLabel::of_tool_text(&done.tool)
+            } else {
+                TrustLabel::UNTRUSTED
+            },
             error,
             from_artifact_tool: done.tool.role() == Role::ArtifactQuery,
             inline: false,
@@ -208,6 +216,13 @@ impl ToolCall {
     #[must_use]
     pub fn raw(&self) -> &RawArgs {
         &self.raw
+    }
+
+    /// How far the call's own text may be trusted, fixed when it ran: registering another tool under the
+    /// name later changes nothing. Errors are never trusted, and media answer for themselves.
+    #[must_use]
+    pub const fn label(&self) -> TrustLabel {
+        self.label
     }
 
     /// How far the call has got.

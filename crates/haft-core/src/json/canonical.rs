@@ -20,14 +20,15 @@ use super::{Document, Node, View};
 /// ```
 #[must_use]
 pub fn canonical_text(view: View<'_>) -> String {
-    let mut out = String::new();
-    write_canonical(view, &mut out);
-    out
+    let mut out = Vec::new();
+    canonicalize(view, &mut out, &mut SortScratch::default());
+    // Made of whole strings and ASCII, so it is text.
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Appends the canonical text of a value.
 pub fn write_canonical(view: View<'_>, out: &mut String) {
-    canonicalize(view, out, &mut SortScratch::default());
+    out.push_str(&canonical_text(view));
 }
 
 /// Room for sorting keys. Kept and passed again, it makes canonicalisation free of allocation.
@@ -42,18 +43,18 @@ impl SortScratch {
 }
 
 /// Appends the canonical text of a value and tells whether an object in it has a key twice.
-pub(crate) fn canonicalize(view: View<'_>, out: &mut String, scratch: &mut SortScratch) -> bool {
+pub(crate) fn canonicalize(view: View<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool {
     match view.node() {
         Node::Array { .. } => {
             let mut duplicates = false;
-            out.push('[');
+            out.push(b'[');
             for (at, element) in view.elements().enumerate() {
                 if at > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 duplicates |= canonicalize(element, out, scratch);
             }
-            out.push(']');
+            out.push(b']');
             duplicates
         }
         Node::Object { .. } => object(view, out, scratch),
@@ -64,22 +65,22 @@ pub(crate) fn canonicalize(view: View<'_>, out: &mut String, scratch: &mut SortS
     }
 }
 
-fn object(view: View<'_>, out: &mut String, scratch: &mut SortScratch) -> bool {
+fn object(view: View<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool {
     let doc = view.doc();
     let base = scratch.0.len();
     let mut duplicates = scratch.add_members(view);
-    out.push('{');
+    out.push(b'{');
     for at in base..scratch.0.len() {
         let Some(key) = scratch.0.get(at) else { break };
         let node = key.node as usize;
         if at > base {
-            out.push(',');
+            out.push(b',');
         }
         write_str_node(View::at(doc, node), out);
-        out.push(':');
+        out.push(b':');
         duplicates |= canonicalize(View::at(doc, node + 1), out, scratch);
     }
-    out.push('}');
+    out.push(b'}');
     scratch.0.truncate(base);
     duplicates
 }

@@ -318,9 +318,10 @@ impl PartialEq for View<'_> {
 /// Compact JSON text in document order.
 impl fmt::Display for View<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = String::new();
+        let mut out = Vec::new();
         super::writer::write_compact(*self, &mut out);
-        f.write_str(&out)
+        // Made of whole strings and ASCII, so it is text.
+        f.write_str(str::from_utf8(&out).unwrap_or_default())
     }
 }
 

@@ -250,29 +250,29 @@ pub(super) fn offset(value: usize) -> u32 {
 }
 
 /// Appends compact JSON in document order.
-pub(super) fn write_compact(view: View<'_>, out: &mut String) {
+pub(super) fn write_compact(view: View<'_>, out: &mut Vec<u8>) {
     match view.node() {
         Node::Array { .. } => {
-            out.push('[');
+            out.push(b'[');
             for (at, element) in view.elements().enumerate() {
                 if at > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_compact(element, out);
             }
-            out.push(']');
+            out.push(b']');
         }
         Node::Object { .. } => {
-            out.push('{');
+            out.push(b'{');
             for (at, (key, value)) in view.members().enumerate() {
                 if at > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_string(key, out);
-                out.push(':');
+                out.push(b':');
                 write_compact(value, out);
             }
-            out.push('}');
+            out.push(b'}');
         }
         _ => write_scalar(view, out),
     }
@@ -280,58 +280,59 @@ pub(super) fn write_compact(view: View<'_>, out: &mut String) {
 
 /// Appends anything but a list or an object.
 #[inline]
-pub(super) fn write_scalar(view: View<'_>, out: &mut String) {
+pub(super) fn write_scalar(view: View<'_>, out: &mut Vec<u8>) {
     match view.node() {
-        Node::Null | Node::Array { .. } | Node::Object { .. } => out.push_str("null"),
-        Node::Bool(value) => out.push_str(if value { "true" } else { "false" }),
-        Node::Int(value) => out.push_str(itoa::Buffer::new().format(value)),
-        Node::Uint(value) => out.push_str(itoa::Buffer::new().format(value)),
-        Node::Float(value) => out.push_str(ryu_js::Buffer::new().format_finite(value)),
-        Node::Big { .. } => out.push_str(view.as_big().unwrap_or_default()),
+        Node::Null | Node::Array { .. } | Node::Object { .. } => out.extend_from_slice(b"null"),
+        Node::Bool(value) => out.extend_from_slice(if value { &b"true"[..] } else { b"false" }),
+        Node::Int(value) => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
+        Node::Uint(value) => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
+        Node::Float(value) => {
+            out.extend_from_slice(ryu_js::Buffer::new().format_finite(value).as_bytes())
+        }
+        Node::Big { .. } => out.extend_from_slice(view.as_big().unwrap_or_default().as_bytes()),
         Node::Str { .. } => write_str_node(view, out),
     }
 }
 
 /// Appends the JSON text of a string node: copied from strict source text, quotes and all, or written.
 #[inline]
-pub(super) fn write_str_node(view: View<'_>, out: &mut String) {
+pub(super) fn write_str_node(view: View<'_>, out: &mut Vec<u8>) {
     match view.verbatim_str() {
-        Some(quoted) => out.push_str(quoted),
+        Some(quoted) => out.extend_from_slice(quoted.as_bytes()),
         None => write_string(view.as_str().unwrap_or_default(), out),
     }
 }
 
 /// Appends a JSON string the way ECMAScript's `JSON.stringify` writes it.
 #[inline]
-pub(crate) fn write_string(text: &str, out: &mut String) {
-    out.push('"');
+pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
     let mut rest = text;
     loop {
         let plain = plain_len(rest.as_bytes(), b'"');
         // What stops plain text is ASCII, so both sides are whole characters.
         let Some((head, tail)) = rest.split_at_checked(plain) else { break };
-        out.push_str(head);
+        out.extend_from_slice(head.as_bytes());
         let Some(special) = tail.bytes().next() else { break };
         write_escape(special, out);
         rest = tail.get(1..).unwrap_or_default();
     }
-    out.push('"');
+    out.push(b'"');
 }
 
 #[cold]
-fn write_escape(byte: u8, out: &mut String) {
-    const HEX: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    out.push('\\');
+fn write_escape(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push(b'\\');
     match byte {
-        b'"' | b'\\' => out.push(char::from(byte)),
-        0x08 => out.push('b'),
-        0x0c => out.push('f'),
-        b'\n' => out.push('n'),
-        b'\r' => out.push('r'),
-        b'\t' => out.push('t'),
+        b'"' | b'\\' => out.push(byte),
+        0x08 => out.push(b'b'),
+        0x0c => out.push(b'f'),
+        b'\n' => out.push(b'n'),
+        b'\r' => out.push(b'r'),
+        b'\t' => out.push(b't'),
         _ => {
-            out.push_str(if byte < 0x10 { "u000" } else { "u001" });
+            out.extend_from_slice(if byte < 0x10 { b"u000" } else { b"u001" });
             out.extend(HEX.get(usize::from(byte & 0xF)));
         }
     }

@@ -81,8 +81,7 @@ impl<'s> Checker<'s> {
             Shape::Integer(rules) => self.integer(schema, rules, view, place),
             Shape::Number(rules) => self.number(schema, rules, view, place),
             Shape::Enum(values) => {
-                values.iter().any(|value| same_scalar(view, value))
-                    || self.mismatch(schema, view, place, Rule::Enum)
+                listed(view, values) || self.mismatch(schema, view, place, Rule::Enum)
             }
             Shape::Array(rules) => self.array(schema, rules, view, place),
             Shape::Tuple(places) => self.tuple(schema, places, view, place),
@@ -541,6 +540,14 @@ fn compare(number: Number, bound: f64) -> Ordering {
         (integer, Number::Float(bound)) => {
             integer.to_f64().partial_cmp(&bound).unwrap_or(Ordering::Equal)
         }
+    }
+}
+
+/// Whether a value is one of the scalars of an enumeration.
+fn listed(view: View<'_>, values: &[Value]) -> bool {
+    match view.as_str() {
+        Some(text) => values.iter().any(|value| value.as_str() == Some(text)),
+        None => values.iter().any(|value| same_scalar(view, value)),
     }
 }
 

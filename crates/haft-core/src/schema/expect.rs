@@ -75,16 +75,18 @@ impl Schema {
         let depth = depth.checked_sub(1)?;
         match &self.resolve(definitions).shape {
             Shape::Boolean => Some(Value::Bool(true)),
-            Shape::String(rules) if rules.pattern.is_none() && rules.min_length.is_none() => {
-                Some(Value::from("text"))
-                    .filter(|_| rules.max_length.is_none_or(|most| most >= "text".len()))
+            Shape::String(rules) if rules.pattern.is_none() => {
+                let fits = within(&4, rules.min_length.as_ref(), rules.max_length.as_ref());
+                fits.then(|| Value::from("text"))
             }
             Shape::Integer(rules) if rules.multiple_of.is_none() => {
-                let value = rules.min.or(rules.max).unwrap_or(1);
+                let fits = within(&1, rules.min.as_ref(), rules.max.as_ref());
+                let value = if fits { 1 } else { rules.min.or(rules.max)? };
                 i64::try_from(value).ok().map(Value::from)
             }
             Shape::Number(rules) if rules.above.is_none() && rules.below.is_none() => {
-                Some(Value::from(rules.min.or(rules.max).unwrap_or(1.5)))
+                let fits = within(&1.5, rules.min.as_ref(), rules.max.as_ref());
+                Some(Value::from(if fits { 1.5 } else { rules.min.or(rules.max)? }))
             }
             Shape::Enum(values) => values.first().cloned(),
             Shape::Array(rules)
@@ -108,6 +110,10 @@ impl Schema {
     }
 }
 
+fn within<N: PartialOrd>(value: &N, min: Option<&N>, max: Option<&N>) -> bool {
+    min.is_none_or(|min| value >= min) && max.is_none_or(|max| value <= max)
+}
+
 fn string(rules: &StringRules) -> String {
     let mut text = match (rules.min_length, rules.max_length) {
         (Some(1), None) => "a non-empty string".to_owned(),
@@ -121,10 +127,13 @@ fn string(rules: &StringRules) -> String {
 
 fn integer(rules: &IntegerRules) -> String {
     let mut text = "an integer".to_owned();
-    let edge = |value: Option<i128>| {
-        value.filter(|it| *it != i128::from(i64::MIN) && *it != i128::from(i64::MAX))
-    };
-    range(&mut text, edge(rules.min), edge(rules.max).filter(|it| *it != i128::from(u64::MAX)));
+    // The edges of the machine's integers are no numbers to read.
+    let edges = [i128::from(i64::MIN), i128::from(i64::MAX), i128::from(u64::MAX)];
+    let told = |bound: Option<i128>| bound.filter(|it| !edges.contains(it));
+    range(&mut text, told(rules.min), told(rules.max));
+    if told(rules.min) != rules.min || told(rules.max) != rules.max {
+        text.push_str(" that fits 64 bits");
+    }
     if let Some(step) = rules.multiple_of {
         let _ = write!(text, ", a multiple of {step}");
     }

@@ -172,7 +172,13 @@ impl Generator {
             },
             Value::Bool(value) => Value::from(!value),
             Value::Number(number) => {
-                number.as_f64().and_then(|it| double(it + 1.0)).unwrap_or_default()
+                let whole_number = match number.as_i64() {
+                    Some(value) => Some(i128::from(value)),
+                    None => number.as_f64().filter(|it| it.fract() == 0.0).map(saturated),
+                };
+                let next = whole_number.and_then(|value| whole(value.saturating_add(1)));
+                let next = next.or_else(|| number.as_f64().and_then(|it| double(it + 1.0)));
+                next.unwrap_or_default()
             }
             value => self.mistype(value),
         }
@@ -278,6 +284,12 @@ impl Generator {
         }
         Value::Object(members)
     }
+}
+
+/// A whole double as an integer.
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+const fn saturated(value: f64) -> i128 {
+    value as i128
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the nearest double is what is wanted")]

@@ -93,7 +93,7 @@ impl ToolExecutor {
                     started_at,
                 });
                 let scope = Scope { ctx, tool, call_id, ordinal };
-                let outcome = run(scope, args.clone()).await;
+                let outcome = run(scope, &args).await;
                 (Some(args), changes, outcome)
             }
             Err(problems) => {
@@ -145,7 +145,7 @@ impl Scope<'_> {
     }
 }
 
-async fn run(scope: Scope<'_>, args: Args) -> Result<ToolOutput, ToolError> {
+async fn run(scope: Scope<'_>, args: &Args) -> Result<ToolOutput, ToolError> {
     let tool = scope.tool;
     if let Some(reason) = scope.ctx.cancellation().reason() {
         return Err(ToolError::Cancelled { tool: tool.name().to_string(), reason });

@@ -35,7 +35,7 @@ impl HandlerFuture {
     }
 }
 
-type Run = dyn Fn(Args, Scope<'_>) -> HandlerFuture + Send + Sync;
+type Run = dyn Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync;
 
 /// A handler with its signature forgotten. Only the executor calls it.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ pub struct Handler {
 
 impl Handler {
     fn new<A: FromArgs>(
-        run: impl Fn(Args, Scope<'_>) -> HandlerFuture + Send + Sync + 'static,
+        run: impl Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
         Self { run: Arc::new(run), input: A::input_schema() }
     }
@@ -56,7 +56,7 @@ impl Handler {
         self.input.take()
     }
 
-    pub(super) fn run(&self, args: Args, scope: Scope<'_>) -> HandlerFuture {
+    pub(super) fn run(&self, args: &Args, scope: Scope<'_>) -> HandlerFuture {
         (self.run)(args, scope)
     }
 }
@@ -124,7 +124,7 @@ impl FromArgs for NoArgs {
         Some(InputSchema::new(object()))
     }
 
-    fn from_args(_: Args) -> Result<Self, crate::args::DecodeError> {
+    fn from_args(_: &Args) -> Result<Self, crate::args::DecodeError> {
         Ok(Self)
     }
 }

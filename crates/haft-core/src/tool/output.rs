@@ -93,10 +93,19 @@ impl<T: Serialize> IntoToolOutput for Json<T> {
     }
 }
 
+impl IntoToolOutput for Media {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
+        vec![self].into_tool_output()
+    }
+}
+
 impl IntoToolOutput for Vec<Media> {
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         if self.is_empty() {
             return Err(ToolFailure::new("the tool returned an empty list of media"));
+        }
+        for media in &self {
+            media.check()?;
         }
         Ok(ToolOutput::Media(self))
     }
@@ -120,6 +129,5 @@ outputs! {
     Vec<u8> => |bytes| ToolOutput::Bytes(bytes.into());
     Bytes => |bytes| ToolOutput::Bytes(bytes);
     ByteStream => |stream| ToolOutput::Stream(stream);
-    Media => |media| ToolOutput::Media(vec![media]);
     SpooledArtifact => |artifact| ToolOutput::Artifact(artifact);
 }

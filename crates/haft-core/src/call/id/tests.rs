@@ -144,6 +144,7 @@ fn respell(value: &Value, form: usize) -> String {
         Value::Number(number) => match form {
             0 => format!("{number}.0"),
             1 => format!("{number}e0"),
+            2 if number.as_i64() == Some(0) => "0e5".to_owned(),
             2 => format!("{number}0e-1"),
             _ => format!("{number}.000E+00"),
         },

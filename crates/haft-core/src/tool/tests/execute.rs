@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::json::View;
 use crate::schema::{Problem, object, string};
 use crate::tool::{Tool, ToolError, ToolFailure, ToolOutput};
+use crate::trust::TrustLabel;
 
 /// A context that writes down the events it sees.
 fn watched() -> (DispatchContext, Arc<Mutex<Vec<Value>>>) {
@@ -87,7 +88,25 @@ async fn refused_arguments_never_reach_the_handler_and_are_observed() {
 
     let record = ToolCall::of(&done, std::num::NonZeroU32::MIN);
     assert_eq!(record.state(), CallState::Failed);
+    assert_eq!(record.label(), TrustLabel::UNTRUSTED);
     assert_eq!(record.error.unwrap().message, error.to_string());
+}
+
+#[tokio::test]
+async fn trust_is_fixed_when_a_call_runs_and_never_given_to_errors() {
+    let vouched = |fails: bool| {
+        let answer =
+            move |_: Args| if fails { Err(ToolFailure::new("quoted text")) } else { Ok("own") };
+        search().trusted().handler(answer).build().unwrap()
+    };
+    let ctx = DispatchContext::builder("t").build();
+    let label = async |tool: Tool| {
+        let done = tool.executor(&ctx).call(json!({ "query": "x" })).await;
+        ToolCall::of(&done, std::num::NonZeroU32::MIN).label()
+    };
+    assert!(label(vouched(false)).await.is_trusted());
+    assert!(!label(vouched(true)).await.is_trusted());
+    assert!(!label(echo()).await.is_trusted());
 }
 
 #[tokio::test]

@@ -130,6 +130,7 @@ fn choices() {
     let mixed = [json!(1), json!(1.5), json!("1"), json!(true), json!(null), json!(2.0)];
     check(one_of(mixed.clone()));
     check(one_of(mixed).nullable());
+    check(one_of([json!(9_007_199_254_740_992.0)]));
     check(one_of([json!(9_007_199_254_740_992.0), json!(9_007_199_254_740_993_i64)]));
     check(one_of([json!(1.234_567_890_123_456_7e18), json!(u64::MAX), json!(i64::MIN)]));
     check(one_of([json!(1e30), json!(-0.0), json!(0.1)]));

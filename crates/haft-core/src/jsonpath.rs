@@ -1,0 +1,220 @@
+//! `JSONPath`: finding values in a document by a path that a model wrote.
+//!
+//! The language is RFC 9535 in full. [`JsonPath::parse`] reads it strictly;
+//! [`JsonPath::parse_lenient`] also reads the spellings that other dialects taught models to write.
+//! A path is parsed once, is immutable and is cheap to clone. Whatever is not a path is a
+//! [`PathError`] that says where, what was expected and what to write instead: no malformed path
+//! silently matches nothing.
+//!
+//! Evaluation walks the [`View`]s of a document, allocates nothing per value, does not recurse with
+//! the depth of the document, and stays within [`Limits`], so that neither a hostile path nor a
+//! hostile document can exhaust anything.
+//!
+//! # What the lenient reading adds
+//!
+//! | Spelling | Meaning |
+//! |---|---|
+//! | `store.book`, `.a`, `[0]`, `..a` | the leading `$` is optional |
+//! | white space around the path | ignored |
+//! | `$.content-type` | outside of filters a name may contain `-` |
+//! | `===`, `!==` | `==`, `!=` |
+//! | `@.s =~ /x/i`, `/x/i.test(@.s)` | `search(@.s, '(?i)x')`; flags `i`, `m`, `g` and `u` |
+//! | `@.tags.length > 2` | in comparisons: the member `length`, or else the length of a list or string |
+//! | `[(@.length-1)]` | `[-1]` |
+//!
+//! A pattern that stands in the path and does not compile is refused by the lenient reading, while
+//! RFC 9535 asks for no match. What else other dialects know (parents, member names, arithmetic,
+//! scripts, methods) is refused with a hint. A path that both readings accept selects the same
+//! values, except where a filter compares a `length` that is no member. In particular `[?@.a]` asks
+//! whether `a` exists, not whether it is true.
+
+mod ast;
+mod children;
+mod compare;
+mod display;
+mod error;
+mod filter;
+mod locate;
+mod parse;
+mod pattern;
+mod selection;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub use error::PathError;
+pub use locate::{Located, Paths};
+pub use selection::{Limits, Selection, Truncation};
+
+use crate::json::View;
+use ast::{Segment, Selector};
+use parse::Mode;
+
+/// Longest path that is parsed, in bytes.
+pub const MAX_PATH: usize = 4 * 1024;
+
+/// Deepest nesting of filters, parentheses and function calls inside each other.
+pub const MAX_NESTING: usize = 32;
+
+/// A parsed path.
+///
+/// The text that [`Display`](std::fmt::Display) writes is normalised: equal paths have equal texts,
+/// however they were spelled, and it parses to the same path again in the same reading. It is RFC
+/// 9535 even if the path was read leniently.
+///
+/// ```
+/// use haft_core::json::Document;
+/// use haft_core::jsonpath::JsonPath;
+///
+/// let doc = Document::parse(r#"{"items": [{"id": 1, "p": 5}, {"id": 2, "p": 15}]}"#)?;
+/// let path = JsonPath::parse("$['items'][?@.p>10].id")?;
+/// let found = path.select(doc.root());
+/// assert_eq!(found.iter().map(|it| it.as_i64()).collect::<Vec<_>>(), [Some(2)]);
+/// assert_eq!(found.paths().collect::<Vec<_>>(), ["$['items'][1]['id']"]);
+/// assert_eq!(path.to_string(), "$.items[?@.p > 10].id");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct JsonPath {
+    segments: Arc<[Segment]>,
+    /// Segments before this one belong to the prefix that was split off.
+    start: usize,
+    /// How many segments from `start` on are plain steps.
+    plain: usize,
+}
+
+/// One step of a path's [prefix](JsonPath::prefix).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "whoever follows a prefix must know every step")]
+pub enum Step {
+    /// Into the member of this name, if the value is an object. Of members with the same name the
+    /// last one counts.
+    Name(Box<str>),
+    /// Into the element at this position, if the value is a list.
+    Index(u64),
+    /// Into every element of a list, or every member of an object, in document order. Of members
+    /// with the same name the last one counts.
+    Wildcard,
+}
+
+impl JsonPath {
+    /// Parses a path by RFC 9535 and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the RFC calls not well-formed or not valid, a text beyond [`MAX_PATH`], nesting
+    /// beyond [`MAX_NESTING`], or a number beyond the range of a double.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        parse::path(text, Mode::Strict).map(Self::new)
+    }
+
+    /// Parses a path that a model wrote: RFC 9535, and what the [module](self) lists.
+    ///
+    /// ```
+    /// use haft_core::jsonpath::JsonPath;
+    ///
+    /// let path = JsonPath::parse_lenient("store.book[?(@.title =~ /^the/i)]")?;
+    /// assert_eq!(path.to_string(), "$.store.book[?search(@.title, '(?i)^the')]");
+    ///
+    /// let error = JsonPath::parse_lenient("$[?price > 10]").unwrap_err();
+    /// assert_eq!((error.offset, &*error.hint), (3, "filters need `@`: try `[?@.price > 10]`"));
+    /// # Ok::<(), haft_core::jsonpath::PathError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonPath::parse`], for whatever is neither; also a pattern that does not compile.
+    pub fn parse_lenient(text: &str) -> Result<Self, PathError> {
+        parse::path(text, Mode::Lenient).map(Self::new)
+    }
+
+    fn new(segments: Vec<Segment>) -> Self {
+        let plain = if segments.iter().any(Segment::looks_at_root) {
+            0
+        } else {
+            segments.iter().take_while(|it| it.plain_step().is_some()).count()
+        };
+        Self { segments: segments.into(), start: 0, plain }
+    }
+
+    /// The values that the path selects, in the order of RFC 9535, within the default [`Limits`].
+    /// `view` is the path's `$`. A value that is selected twice is there twice.
+    #[must_use]
+    pub fn select<'d>(&self, view: View<'d>) -> Selection<'d> {
+        self.select_with(view, &Limits::default())
+    }
+
+    /// [`JsonPath::select`] within limits of one's own.
+    #[must_use]
+    pub fn select_with<'d>(&self, view: View<'d>, limits: &Limits) -> Selection<'d> {
+        selection::select(self.segments(), view, limits)
+    }
+
+    /// Whether the path selects anything. Stops at the first value; false if none was found within
+    /// the default [`Limits`].
+    #[must_use]
+    pub fn matches(&self, view: View<'_>) -> bool {
+        selection::any(self.segments(), view, &Limits::default())
+    }
+
+    /// The leading steps that can be followed in a text from front to back, without a tree of it: names,
+    /// indexes that count from the front, and wildcards.
+    ///
+    /// Following them from a value, each step from every value that the step before has found, and
+    /// then evaluating [`JsonPath::after_prefix`] on every value found, in order, selects what the
+    /// whole path selects from that value, in the same order. To keep that true, the prefix is
+    /// empty when a filter looks at `$`, because the rest would take the found value for the root.
+    ///
+    /// ```
+    /// use haft_core::jsonpath::{JsonPath, Step};
+    ///
+    /// let path = JsonPath::parse("$.items[*].tags[?@ == 'x']")?;
+    /// let steps: Vec<&Step> = path.prefix().collect();
+    /// assert_eq!(
+    ///     steps,
+    ///     [&Step::Name("items".into()), &Step::Wildcard, &Step::Name("tags".into())],
+    /// );
+    /// assert_eq!(path.after_prefix().to_string(), "$[?@ == 'x']");
+    /// # Ok::<(), haft_core::jsonpath::PathError>(())
+    /// ```
+    pub fn prefix(&self) -> impl Iterator<Item = &Step> {
+        self.segments().iter().take(self.plain).filter_map(Segment::plain_step)
+    }
+
+    /// What is left to evaluate on a value that [`JsonPath::prefix`] leads to; `$` if nothing is.
+    #[must_use]
+    pub fn after_prefix(&self) -> Self {
+        Self { segments: Arc::clone(&self.segments), start: self.start + self.plain, plain: 0 }
+    }
+
+    /// Whether the path selects at most one value, whatever the document: it only has names and
+    /// indexes.
+    #[must_use]
+    pub fn is_singular(&self) -> bool {
+        self.segments().iter().all(|it| it.only_child().is_some_and(Selector::is_singular))
+    }
+
+    fn segments(&self) -> &[Segment] {
+        self.segments.get(self.start..).unwrap_or_default()
+    }
+}
+
+/// Equal when the normalised texts are.
+impl PartialEq for JsonPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.segments() == other.segments()
+    }
+}
+
+/// The strict reading; see [`JsonPath::parse`].
+impl FromStr for JsonPath {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        Self::parse(text)
+    }
+}

@@ -1,0 +1,193 @@
+//! A parsed path.
+
+use super::Step;
+use super::pattern::Pattern;
+use crate::json::Document;
+
+/// One segment: selectors applied to the children of a value, or also to those of all values below.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Segment {
+    pub(super) reach: Reach,
+    /// At least one.
+    pub(super) selectors: Vec<Selector>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    Children,
+    Descendants,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Selector {
+    Step(Step),
+    /// The element this far from the end; `1` is the last.
+    FromEnd(u64),
+    Slice(Slice),
+    Filter(Expr),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slice {
+    pub(super) start: Option<i64>,
+    pub(super) end: Option<i64>,
+    pub(super) step: i64,
+}
+
+/// A logical expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expr {
+    /// At least two, none of them `Or`.
+    Or(Vec<Self>),
+    /// At least two, none of them `And`.
+    And(Vec<Self>),
+    Not(Box<Self>),
+    Compare(Box<Comparison>),
+    Exists(Query),
+    Matches(Box<Matches>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Comparison {
+    pub(super) left: Operand,
+    pub(super) operator: Operator,
+    pub(super) right: Operand,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// What has at most one value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Operand {
+    Literal(Document),
+    Singular(Singular),
+    Length(Box<Self>),
+    Count(Query),
+    Value(Query),
+}
+
+/// A query that finds at most one value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Singular {
+    pub(super) origin: Origin,
+    /// Only [`Step::Name`], [`Step::Index`] and [`Selector::FromEnd`].
+    pub(super) steps: Vec<Selector>,
+    /// Whether a last step `length` that finds no member means the length of a list or a string.
+    pub(super) length: LastLength,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LastLength {
+    Member,
+    MemberOrLength,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Query {
+    pub(super) origin: Origin,
+    pub(super) segments: Vec<Segment>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// `@`
+    Current,
+    /// `$`
+    Root,
+}
+
+/// The functions `match` and `search`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Matches {
+    pub(super) extent: Extent,
+    pub(super) text: Operand,
+    pub(super) pattern: PatternSource,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// `match`: the whole string.
+    Whole,
+    /// `search`: some part of it.
+    Part,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum PatternSource {
+    /// A string literal, compiled when the path is parsed.
+    Literal(Pattern),
+    /// What only the document knows.
+    Found(Operand),
+}
+
+impl Segment {
+    /// The only selector of a child segment that has one.
+    pub(super) fn only_child(&self) -> Option<&Selector> {
+        match (self.reach, self.selectors.as_slice()) {
+            (Reach::Children, [selector]) => Some(selector),
+            _ => None,
+        }
+    }
+
+    pub(super) fn plain_step(&self) -> Option<&Step> {
+        match self.only_child() {
+            Some(Selector::Step(step)) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// Whether a filter in it refers to `$`.
+    pub(super) fn looks_at_root(&self) -> bool {
+        self.selectors.iter().any(|it| matches!(it, Selector::Filter(expr) if expr.looks_at_root()))
+    }
+}
+
+impl Selector {
+    /// Whether it selects at most one child.
+    pub(super) fn is_singular(&self) -> bool {
+        matches!(self, Self::Step(Step::Name(_) | Step::Index(_)) | Self::FromEnd(_))
+    }
+}
+
+impl Expr {
+    fn looks_at_root(&self) -> bool {
+        match self {
+            Self::Or(parts) | Self::And(parts) => parts.iter().any(Self::looks_at_root),
+            Self::Not(inner) => inner.looks_at_root(),
+            Self::Compare(it) => it.left.looks_at_root() || it.right.looks_at_root(),
+            Self::Exists(query) => query.looks_at_root(),
+            Self::Matches(it) => {
+                let found = match &it.pattern {
+                    PatternSource::Literal(_) => false,
+                    PatternSource::Found(operand) => operand.looks_at_root(),
+                };
+                found || it.text.looks_at_root()
+            }
+        }
+    }
+}
+
+impl Operand {
+    fn looks_at_root(&self) -> bool {
+        match self {
+            Self::Literal(_) => false,
+            Self::Singular(query) => query.origin == Origin::Root,
+            Self::Length(operand) => operand.looks_at_root(),
+            Self::Count(query) | Self::Value(query) => query.looks_at_root(),
+        }
+    }
+}
+
+impl Query {
+    fn looks_at_root(&self) -> bool {
+        self.origin == Origin::Root || self.segments.iter().any(Segment::looks_at_root)
+    }
+}

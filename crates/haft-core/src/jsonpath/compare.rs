@@ -1,0 +1,157 @@
+//! Comparing values as RFC 9535 does: by kind, exactly, and whatever is absent is equal to whatever
+//! else is.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::ast::Operator;
+use super::walk::{Spent, Work};
+use crate::json::{Kind, MAX_DEPTH, Number, View};
+
+/// What an operand of a comparison amounts to.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'v> {
+    /// No value at all, which is not `null`.
+    Nothing,
+    Node(View<'v>),
+    /// The result of `length` or `count`.
+    Size(usize),
+}
+
+pub(super) fn holds(
+    left: Value<'_>,
+    operator: Operator,
+    right: Value<'_>,
+    work: &mut Work,
+) -> Result<bool, Spent> {
+    Ok(match operator {
+        Operator::Equal => equal(left, right, work)?,
+        Operator::NotEqual => !equal(left, right, work)?,
+        Operator::Less => order(left, right, work)? == Some(Ordering::Less),
+        Operator::Greater => order(left, right, work)? == Some(Ordering::Greater),
+        Operator::LessOrEqual => {
+            order(left, right, work)? == Some(Ordering::Less) || equal(left, right, work)?
+        }
+        Operator::GreaterOrEqual => {
+            order(left, right, work)? == Some(Ordering::Greater) || equal(left, right, work)?
+        }
+    })
+}
+
+fn equal(left: Value<'_>, right: Value<'_>, work: &mut Work) -> Result<bool, Spent> {
+    match (left, right) {
+        (Value::Nothing, Value::Nothing) => Ok(true),
+        (Value::Node(left), Value::Node(right)) => deep_equal(left, right, MAX_DEPTH, work),
+        _ => Ok(numbers(left, right) == Some(Ordering::Equal)),
+    }
+}
+
+/// Only two numbers or two strings have an order.
+fn order(left: Value<'_>, right: Value<'_>, work: &mut Work) -> Result<Option<Ordering>, Spent> {
+    if let (Value::Node(left), Value::Node(right)) = (left, right)
+        && let (Some(left), Some(right)) = (left.as_str(), right.as_str())
+    {
+        work.text(left.len().min(right.len()))?;
+        // UTF-8 sorts by code point.
+        return Ok(Some(left.cmp(right)));
+    }
+    Ok(numbers(left, right))
+}
+
+fn deep_equal(
+    left: View<'_>,
+    right: View<'_>,
+    levels: usize,
+    work: &mut Work,
+) -> Result<bool, Spent> {
+    match (left.kind(), right.kind()) {
+        (Kind::Array, Kind::Array) => {
+            let levels = levels.checked_sub(1).ok_or(Spent)?;
+            if left.len() != right.len() {
+                return Ok(false);
+            }
+            for (left, right) in left.elements().zip(right.elements()) {
+                work.values(1)?;
+                if !deep_equal(left, right, levels, work)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Kind::Object, Kind::Object) => {
+            let levels = levels.checked_sub(1).ok_or(Spent)?;
+            work.values(left.len() + right.len())?;
+            // Of members with the same name the last one counts.
+            let lefts: BTreeMap<&str, View<'_>> = left.members().collect();
+            let rights: BTreeMap<&str, View<'_>> = right.members().collect();
+            if !lefts.keys().eq(rights.keys()) {
+                return Ok(false);
+            }
+            for (left, right) in lefts.into_values().zip(rights.into_values()) {
+                if !deep_equal(left, right, levels, work)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Kind::String, Kind::String) => {
+            let (left, right) = (left.as_str(), right.as_str());
+            work.text(left.map_or(0, str::len).min(right.map_or(0, str::len)))?;
+            Ok(left == right)
+        }
+        (one, other) => Ok(one == other && left == right),
+    }
+}
+
+/// Exact, whatever the two are: rounding keeps the order, so only numbers that round to the same
+/// double need a second look.
+fn numbers(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
+    let (left_number, right_number) = (number(left)?, number(right)?);
+    match (integer(left_number), integer(right_number)) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        _ => match left_number.to_f64().partial_cmp(&right_number.to_f64())? {
+            // At least one is an integer of more than 64 bits; a fraction rounds to none.
+            Ordering::Equal => Some(digits(left).cmp(&digits(right))),
+            order => Some(order),
+        },
+    }
+}
+
+fn number(value: Value<'_>) -> Option<Number> {
+    match value {
+        Value::Nothing => None,
+        Value::Node(view) => view.as_number(),
+        Value::Size(size) => Some(Number::Uint(size as u64)),
+    }
+}
+
+fn integer(number: Number) -> Option<i128> {
+    match number {
+        Number::Int(value) => Some(value.into()),
+        Number::Uint(value) => Some(value.into()),
+        Number::Float(_) => None,
+    }
+}
+
+/// A key that orders numbers of the same sign and nearly the same size.
+#[cold]
+fn digits(value: Value<'_>) -> (i64, Vec<i8>) {
+    let text = match value {
+        Value::Nothing => String::new(),
+        Value::Node(view) => view.to_string(),
+        Value::Size(size) => size.to_string(),
+    };
+    let (sign, text) = text.strip_prefix('-').map_or((1, text.as_str()), |it| (-1, it));
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let exponent: i64 = exponent.trim_start_matches('+').parse().unwrap_or_default();
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let size = exponent.saturating_add(i64::try_from(whole.len()).unwrap_or(i64::MAX));
+    let digit = |byte: u8| i8::try_from(byte.wrapping_sub(b'0')).unwrap_or_default();
+    let mut digits: Vec<i8> =
+        whole.bytes().chain(fraction.bytes()).map(|it| sign * digit(it)).collect();
+    // Trailing zeros say nothing; a longer list would otherwise win.
+    while digits.last() == Some(&0) {
+        digits.pop();
+    }
+    (size.saturating_mul(sign.into()), digits)
+}

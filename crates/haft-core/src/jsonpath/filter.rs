@@ -1,0 +1,175 @@
+//! Whether a filter holds for a value.
+
+use super::ast::{Expr, LastLength, Matches, Operand, Origin, PatternSource, Query, Singular};
+use super::children;
+use super::compare::{self, Value};
+use super::pattern::Pattern;
+use super::walk::{Evaluation, Spent, Walk, step};
+use crate::json::{Kind, View};
+
+/// What compiling a pattern from the document costs, in values: once, and for each of its bytes.
+const COMPILE: usize = 5_000;
+const COMPILE_BYTE: usize = 200;
+
+impl Expr {
+    /// Recurses as deep as the path is nested, which is bounded.
+    pub(super) fn holds<'p, 'd>(
+        &'p self,
+        current: View<'d>,
+        evaluation: &mut Evaluation<'p, 'd>,
+    ) -> Result<bool, Spent> {
+        match self {
+            Self::Or(parts) => {
+                for part in parts {
+                    if part.holds(current, evaluation)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Self::And(parts) => {
+                for part in parts {
+                    if !part.holds(current, evaluation)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Self::Not(inner) => Ok(!inner.holds(current, evaluation)?),
+            Self::Compare(comparison) => {
+                let left = comparison.left.value(current, evaluation)?;
+                let right = comparison.right.value(current, evaluation)?;
+                compare::holds(left, comparison.operator, right, &mut evaluation.work)
+            }
+            Self::Exists(query) => Ok(query.values(1, current, evaluation)?.0 > 0),
+            Self::Matches(matches) => matches.holds(current, evaluation),
+        }
+    }
+}
+
+impl Matches {
+    fn holds<'p, 'd>(
+        &'p self,
+        current: View<'d>,
+        evaluation: &mut Evaluation<'p, 'd>,
+    ) -> Result<bool, Spent> {
+        let Value::Node(text) = self.text.value(current, evaluation)? else { return Ok(false) };
+        let Some(text) = text.as_str() else { return Ok(false) };
+        // Four times the price of a comparison.
+        evaluation.work.text(text.len().saturating_mul(4))?;
+        match &self.pattern {
+            PatternSource::Literal(pattern) => Ok(pattern.is_match(text)),
+            PatternSource::Found(operand) => {
+                let Value::Node(source) = operand.value(current, evaluation)? else {
+                    return Ok(false);
+                };
+                let Some(source) = source.as_str() else { return Ok(false) };
+                let known = evaluation.found_pattern.take();
+                let pattern = match known.filter(|it| it.is_for(source, self.extent)) {
+                    Some(pattern) => pattern,
+                    None => {
+                        evaluation.work.values(COMPILE + COMPILE_BYTE * source.len())?;
+                        Pattern::new(source, self.extent)
+                    }
+                };
+                let found = pattern.is_match(text);
+                evaluation.found_pattern = Some(pattern);
+                Ok(found)
+            }
+        }
+    }
+}
+
+impl Operand {
+    fn value<'v, 'p: 'v, 'd: 'v>(
+        &'p self,
+        current: View<'d>,
+        evaluation: &mut Evaluation<'p, 'd>,
+    ) -> Result<Value<'v>, Spent> {
+        Ok(match self {
+            Self::Literal(literal) => Value::Node(literal.root()),
+            Self::Singular(query) => query.value(current, evaluation)?,
+            Self::Length(operand) => match operand.value(current, evaluation)? {
+                Value::Node(view) => length(view, evaluation)?,
+                Value::Nothing | Value::Size(_) => Value::Nothing,
+            },
+            Self::Count(query) => Value::Size(query.values(usize::MAX, current, evaluation)?.0),
+            // The second value is enough to know that it is not alone.
+            Self::Value(query) => match query.values(2, current, evaluation)? {
+                (1, Some(only)) => Value::Node(only),
+                _ => Value::Nothing,
+            },
+        })
+    }
+}
+
+impl Singular {
+    fn value<'d>(
+        &self,
+        current: View<'d>,
+        evaluation: &mut Evaluation<'_, 'd>,
+    ) -> Result<Value<'d>, Spent> {
+        let mut node = self.origin.of(current, evaluation);
+        let mut rest = self.steps.as_slice();
+        while let Some((selector, behind)) = rest.split_first() {
+            let Some(child) = step(node, selector, &mut evaluation.work)? else {
+                let is_last = behind.is_empty() && self.length == LastLength::MemberOrLength;
+                return if is_last && matches!(node.kind(), Kind::Array | Kind::String) {
+                    length(node, evaluation)
+                } else {
+                    Ok(Value::Nothing)
+                };
+            };
+            node = child;
+            rest = behind;
+        }
+        Ok(Value::Node(node))
+    }
+}
+
+impl Query {
+    /// How many values it finds, and the last of them; stops at `most`.
+    fn values<'p, 'd>(
+        &'p self,
+        most: usize,
+        current: View<'d>,
+        evaluation: &mut Evaluation<'p, 'd>,
+    ) -> Result<(usize, Option<View<'d>>), Spent> {
+        let origin = self.origin.of(current, evaluation);
+        let mut walk = Walk::new(&self.segments, origin, evaluation);
+        let (mut count, mut last) = (0, None);
+        while count < most
+            && let Some(view) = walk.next(evaluation)?
+        {
+            count += 1;
+            last = Some(view);
+        }
+        walk.finish(evaluation);
+        Ok((count, last))
+    }
+}
+
+impl Origin {
+    fn of<'d>(self, current: View<'d>, evaluation: &Evaluation<'_, 'd>) -> View<'d> {
+        match self {
+            Self::Current => current,
+            Self::Root => evaluation.root,
+        }
+    }
+}
+
+/// The function `length`: characters, elements or members.
+fn length<'v>(view: View<'_>, evaluation: &mut Evaluation<'_, '_>) -> Result<Value<'v>, Spent> {
+    Ok(match (view.as_str(), view.kind()) {
+        (Some(text), _) => {
+            evaluation.work.text(text.len())?;
+            Value::Size(text.chars().count())
+        }
+        (None, Kind::Array) => Value::Size(view.len()),
+        (None, Kind::Object) => {
+            evaluation.work.values(view.len())?;
+            Value::Size(children::count(view))
+        }
+        _ => Value::Nothing,
+    })
+}

@@ -1,0 +1,152 @@
+//! Where in a document a value stands, found again when it is asked for.
+
+use std::fmt::Write as _;
+use std::slice;
+
+use super::display::write_quoted;
+use crate::json::{Elements, Kind, Members, View};
+
+/// The normalised paths of selected values; see [`Selection::paths`](super::Selection::paths).
+#[derive(Clone, Debug)]
+pub struct Paths<'s, 'd> {
+    views: slice::Iter<'s, View<'d>>,
+    root: View<'d>,
+    /// The way to the last value, one level after the other.
+    levels: Vec<Level<'d>>,
+}
+
+/// A list or an object on the way, and its child that comes next on the way.
+#[derive(Clone, Debug)]
+struct Level<'d> {
+    parent: View<'d>,
+    child: Option<View<'d>>,
+    /// The children behind that child.
+    rest: Rest<'d>,
+}
+
+#[derive(Clone, Debug)]
+enum Rest<'d> {
+    Elements { rest: Elements<'d>, at: usize },
+    Members { rest: Members<'d>, name: &'d str },
+}
+
+impl<'s, 'd> Paths<'s, 'd> {
+    pub(super) fn new(root: View<'d>, views: &'s [View<'d>]) -> Self {
+        Self { views: views.iter(), root, levels: Vec::new() }
+    }
+
+    fn path(&mut self, target: usize) -> String {
+        let mut out = String::from("$");
+        let mut node = self.root;
+        let mut depth = 0;
+        // Children stand behind their parent, and in front of whatever follows it.
+        while node.index() < target {
+            if self.levels.get(depth).is_none_or(|it| it.parent.index() != node.index()) {
+                self.levels.truncate(depth);
+                self.levels.push(Level::new(node));
+            }
+            let Some(level) = self.levels.get_mut(depth) else { break };
+            let Some(child) = level.advance(target) else { break };
+            // Writing into a string does not fail.
+            let _ = level.write(&mut out);
+            node = child;
+            depth += 1;
+        }
+        out
+    }
+}
+
+impl<'d> Level<'d> {
+    fn new(parent: View<'d>) -> Self {
+        let rest = if parent.kind() == Kind::Object {
+            Rest::Members { rest: parent.members(), name: "" }
+        } else {
+            Rest::Elements { rest: parent.elements(), at: 0 }
+        };
+        Self { parent, child: None, rest }
+    }
+
+    /// Goes to the last child that does not stand behind `target`.
+    fn advance(&mut self, target: usize) -> Option<View<'d>> {
+        if self.child.is_some_and(|it| it.index() > target) {
+            *self = Self::new(self.parent);
+        }
+        match &mut self.rest {
+            Rest::Elements { rest, at } => {
+                while let Some(next) = rest.clone().next().filter(|it| it.index() <= target) {
+                    *at += usize::from(self.child.is_some());
+                    self.child = Some(next);
+                    rest.next();
+                }
+            }
+            Rest::Members { rest, name } => {
+                while let Some((key, next)) =
+                    rest.clone().next().filter(|(_, it)| it.index() <= target)
+                {
+                    *name = key;
+                    self.child = Some(next);
+                    rest.next();
+                }
+            }
+        }
+        self.child
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        match &self.rest {
+            Rest::Elements { at, .. } => write!(out, "[{at}]"),
+            Rest::Members { name, .. } => {
+                out.push('[');
+                write_quoted(name, out)?;
+                out.push(']');
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Iterator for Paths<'_, '_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let view = self.views.next()?;
+        Some(self.path(view.index()))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.views.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Paths<'_, '_> {}
+
+/// Selected values with their normalised paths; see
+/// [`Selection::located`](super::Selection::located).
+#[derive(Clone, Debug)]
+pub struct Located<'s, 'd> {
+    paths: Paths<'s, 'd>,
+    views: std::iter::Copied<slice::Iter<'s, View<'d>>>,
+}
+
+impl<'s, 'd> Located<'s, 'd> {
+    pub(super) fn new(
+        paths: Paths<'s, 'd>,
+        views: std::iter::Copied<slice::Iter<'s, View<'d>>>,
+    ) -> Self {
+        Self { paths, views }
+    }
+}
+
+impl<'d> Iterator for Located<'_, 'd> {
+    type Item = (String, View<'d>);
+
+    fn next(&mut self) -> Option<(String, View<'d>)> {
+        self.paths.next().zip(self.views.next())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.views.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Located<'_, '_> {}

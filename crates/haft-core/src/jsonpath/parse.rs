@@ -1,0 +1,250 @@
+//! Text to path: the cursor, segments and selectors.
+
+mod filter;
+mod hints;
+mod literal;
+mod spellings;
+
+use std::borrow::Cow;
+
+use super::ast::{Reach, Segment, Selector, Slice};
+use super::{MAX_NESTING, MAX_PATH, PathError, Step};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// RFC 9535.
+    Strict,
+    /// RFC 9535 and the spellings of other dialects.
+    Lenient,
+}
+
+/// Parses a whole path into the segments behind its `$`.
+pub(super) fn path(text: &str, mode: Mode) -> Result<Vec<Segment>, PathError> {
+    let mut parser = Parser { text, at: 0, end: text.len(), mode, depth: 0 };
+    if text.len() > MAX_PATH {
+        return Err(parser.error("a path of at most 4096 bytes", "write a shorter path"));
+    }
+    if mode == Mode::Lenient {
+        parser.end = text.trim_end_matches(BLANK).len();
+        parser.skip_blank();
+    }
+    let mut segments = Vec::new();
+    if !parser.eat("$") {
+        if mode == Mode::Strict {
+            return Err(parser.error("`$`", hints::NO_ROOT));
+        }
+        parser.without_root(&mut segments)?;
+    }
+    parser.segments(&mut segments)?;
+    if parser.at < parser.end {
+        return Err(parser.error("a segment or the end of the path", parser.hint_behind_segment()));
+    }
+    Ok(segments)
+}
+
+/// What RFC 9535 calls blank.
+const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// Largest integer, either way, that every implementation holds exactly: 2^53 - 1.
+const MAX_INTEGER: i64 = 9_007_199_254_740_991;
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    end: usize,
+    mode: Mode,
+    /// How many filters, parentheses and calls are open.
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..self.end).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    /// Takes the longest run of characters that `wanted` accepts.
+    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let len = rest.find(|it| !wanted(it)).unwrap_or(rest.len());
+        self.at += len;
+        rest.get(..len).unwrap_or_default()
+    }
+
+    fn skip_blank(&mut self) {
+        self.take_while(|it| BLANK.contains(&it));
+    }
+
+    fn error(&self, expected: &'static str, hint: impl Into<Cow<'static, str>>) -> PathError {
+        PathError { offset: self.at, expected, found: self.peek(), hint: hint.into() }
+    }
+
+    /// [`Parser::error`] at an earlier place.
+    fn error_at(
+        &self,
+        at: usize,
+        expected: &'static str,
+        hint: impl Into<Cow<'static, str>>,
+    ) -> PathError {
+        let found = self.text.get(at..self.end).and_then(|it| it.chars().next());
+        PathError { offset: at, expected, found, hint: hint.into() }
+    }
+
+    /// Runs `body` one level deeper.
+    fn nested<T>(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<T, PathError>,
+    ) -> Result<T, PathError> {
+        if self.depth == MAX_NESTING {
+            return Err(self.error("at most 32 levels of nesting", "write a flatter filter"));
+        }
+        self.depth += 1;
+        let result = body(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// `*(S segment)`. Blanks in front of something else are left alone.
+    fn segments(&mut self, out: &mut Vec<Segment>) -> Result<(), PathError> {
+        loop {
+            let before = self.at;
+            self.skip_blank();
+            let segment = if self.eat("..") {
+                self.behind_dots()?
+            } else if self.eat(".") {
+                Segment { reach: Reach::Children, selectors: vec![self.behind_dot()?] }
+            } else if self.eat("[") {
+                Segment { reach: Reach::Children, selectors: self.bracket()? }
+            } else {
+                self.at = before;
+                return Ok(());
+            };
+            out.push(segment);
+        }
+    }
+
+    fn behind_dots(&mut self) -> Result<Segment, PathError> {
+        let selectors = if self.eat("[") { self.bracket()? } else { vec![self.behind_dot()?] };
+        Ok(Segment { reach: Reach::Descendants, selectors })
+    }
+
+    /// `*` or a name without quotes.
+    fn behind_dot(&mut self) -> Result<Selector, PathError> {
+        if self.eat("*") {
+            return Ok(Selector::Step(Step::Wildcard));
+        }
+        if !self.peek().is_some_and(is_name_first) {
+            return Err(self.error("a name or `*`", self.hint_behind_dot()));
+        }
+        // Outside of filters there is no subtraction that a hyphen could mean.
+        let hyphen = self.mode == Mode::Lenient && self.depth == 0;
+        let name = self.take_while(|it| is_name_char(it) || hyphen && it == '-');
+        Ok(Selector::Step(Step::Name(name.into())))
+    }
+
+    /// Selectors up to the closing bracket.
+    fn bracket(&mut self) -> Result<Vec<Selector>, PathError> {
+        let mut selectors = Vec::new();
+        loop {
+            self.skip_blank();
+            selectors.push(self.selector()?);
+            self.skip_blank();
+            if self.eat("]") {
+                return Ok(selectors);
+            }
+            if !self.eat(",") {
+                return Err(self.error("`,` or `]`", self.hint_behind_selector()));
+            }
+        }
+    }
+
+    fn selector(&mut self) -> Result<Selector, PathError> {
+        match self.peek() {
+            Some('\'' | '"') => Ok(Selector::Step(Step::Name(self.string()?.into()))),
+            Some('*') => {
+                self.at += 1;
+                Ok(Selector::Step(Step::Wildcard))
+            }
+            Some('?') => {
+                self.at += 1;
+                self.nested(|it| {
+                    it.skip_blank();
+                    it.or().map(Selector::Filter)
+                })
+            }
+            Some('-' | ':' | '0'..='9') => self.index_or_slice(),
+            Some('(') if self.mode == Mode::Lenient => self.script(),
+            _ => Err(self.error(
+                "a quoted name, an index, a slice, `*` or a filter",
+                self.hint_in_bracket(),
+            )),
+        }
+    }
+
+    fn index_or_slice(&mut self) -> Result<Selector, PathError> {
+        let start = self.optional_integer()?;
+        let behind = self.at;
+        self.skip_blank();
+        if !self.eat(":") {
+            self.at = behind;
+            // Neither an integer nor a colon: `optional_integer` refuses a lone minus.
+            let Some(index) = start else { return Err(self.error("an index", hints::INTEGER)) };
+            return Ok(match u64::try_from(index) {
+                Ok(index) => Selector::Step(Step::Index(index)),
+                Err(_) => Selector::FromEnd(index.unsigned_abs()),
+            });
+        }
+        self.skip_blank();
+        let end = self.optional_integer()?;
+        let behind = self.at;
+        self.skip_blank();
+        let mut step = None;
+        if self.eat(":") {
+            let behind = self.at;
+            self.skip_blank();
+            step = self.optional_integer()?;
+            if step.is_none() {
+                self.at = behind;
+            }
+        } else {
+            self.at = behind;
+        }
+        Ok(Selector::Slice(Slice { start, end, step: step.unwrap_or(1) }))
+    }
+
+    /// An integer as indexes are written: no `+`, no `-0`, no superfluous zero, at most 2^53 - 1.
+    fn optional_integer(&mut self) -> Result<Option<i64>, PathError> {
+        let start = self.at;
+        let negative = self.eat("-");
+        let digits = self.take_while(|it| it.is_ascii_digit());
+        if digits.is_empty() {
+            return if negative { Err(self.error("a digit", hints::INTEGER)) } else { Ok(None) };
+        }
+        if digits.starts_with('0') && (negative || digits.len() > 1) {
+            return Err(self.error_at(start, "an integer", hints::INTEGER));
+        }
+        match digits.parse::<i64>() {
+            Ok(value) if value <= MAX_INTEGER => Ok(Some(if negative { -value } else { value })),
+            _ => Err(self.error_at(start, "an integer within 2^53", hints::INTEGER)),
+        }
+    }
+}
+
+pub(super) fn is_name_first(char: char) -> bool {
+    char.is_ascii_alphabetic() || char == '_' || !char.is_ascii()
+}
+
+pub(super) fn is_name_char(char: char) -> bool {
+    is_name_first(char) || char.is_ascii_digit()
+}

@@ -1,0 +1,105 @@
+//! What only the lenient reading knows.
+
+use super::{Parser, hints, is_name_first};
+use crate::jsonpath::PathError;
+use crate::jsonpath::ast::Reach;
+use crate::jsonpath::ast::{Expr, Extent, Matches, Operand, PatternSource, Segment, Selector};
+
+impl Parser<'_> {
+    /// A path whose `$` was left out. What starts with a dot or a bracket is left to the caller.
+    pub(super) fn without_root(&mut self, out: &mut Vec<Segment>) -> Result<(), PathError> {
+        match self.peek() {
+            Some('.' | '[') => Ok(()),
+            Some(first) if is_name_first(first) || first == '*' => {
+                let selectors = vec![self.behind_dot()?];
+                out.push(Segment { reach: Reach::Children, selectors });
+                Ok(())
+            }
+            _ => Err(self.error("`$`", hints::NO_ROOT)),
+        }
+    }
+
+    /// `(@.length-1)`, the only script whose meaning is an index.
+    pub(super) fn script(&mut self) -> Result<Selector, PathError> {
+        let start = self.at;
+        let mut position = None;
+        if ["(", "@", ".", "length", "-"].iter().all(|token| {
+            let found = self.eat(token);
+            self.skip_blank();
+            found
+        }) {
+            position = self.optional_integer()?;
+            self.skip_blank();
+        }
+        match position.and_then(|it| u64::try_from(it).ok()) {
+            Some(position) if position > 0 && self.eat(")") => Ok(Selector::FromEnd(position)),
+            _ => Err(self.error_at(start, "an index, a name or a filter", hints::SCRIPT)),
+        }
+    }
+
+    /// `/x/i.test(@.s)`
+    pub(super) fn regex_test(&mut self) -> Result<Expr, PathError> {
+        let start = self.at;
+        let source = self.regex()?;
+        if !self.eat(".test(") {
+            return Err(self.error("`.test(@.name)`", hints::REGEX));
+        }
+        let pattern = PatternSource::Literal(self.pattern(&source, Extent::Part, start)?);
+        let text = self.nested(Self::argument)?;
+        self.skip_blank();
+        if !self.eat(")") {
+            return Err(self.error("`)`", hints::REGEX));
+        }
+        Ok(Expr::Matches(Box::new(Matches { extent: Extent::Part, text, pattern })))
+    }
+
+    /// What stands behind `=~`.
+    pub(super) fn regex_operand(&mut self, text: Operand) -> Result<Expr, PathError> {
+        if self.peek() != Some('/') {
+            return Err(self.error("a regular expression such as `/x/i`", hints::REGEX));
+        }
+        let start = self.at;
+        let source = self.regex()?;
+        let pattern = PatternSource::Literal(self.pattern(&source, Extent::Part, start)?);
+        Ok(Expr::Matches(Box::new(Matches { extent: Extent::Part, text, pattern })))
+    }
+
+    /// A regular expression between slashes, as the pattern that `search` takes.
+    fn regex(&mut self) -> Result<String, PathError> {
+        self.at += 1;
+        let mut source = String::new();
+        let mut in_brackets = false;
+        loop {
+            source.push_str(self.take_while(|it| !matches!(it, '/' | '\\' | '[' | ']')));
+            let Some(special) = self.peek() else {
+                return Err(self.error("the closing `/`", hints::REGEX));
+            };
+            self.at += special.len_utf8();
+            match special {
+                '/' if !in_brackets => break,
+                '\\' => {
+                    let Some(escaped) = self.peek() else { continue };
+                    self.at += escaped.len_utf8();
+                    source.push_str(if escaped == '/' { "" } else { "\\" });
+                    source.push(escaped);
+                }
+                _ => {
+                    in_brackets = special == '[' || special == '/';
+                    source.push(special);
+                }
+            }
+        }
+        let start = self.at;
+        let flags = self.take_while(|it| it.is_ascii_alphanumeric());
+        let mut kept = String::new();
+        for flag in flags.chars() {
+            match flag {
+                'i' | 'm' if !kept.contains(flag) => kept.push(flag),
+                // All matches or the first, code points or not: no difference here.
+                'i' | 'm' | 'g' | 'u' => {}
+                _ => return Err(self.error_at(start, "the flags `i` or `m`", hints::REGEX)),
+            }
+        }
+        Ok(if kept.is_empty() { source } else { format!("(?{kept}){source}") })
+    }
+}

@@ -1,0 +1,136 @@
+use proptest::prelude::*;
+
+use super::naive;
+use super::strict;
+use crate::json::{Document, View};
+use crate::jsonpath::{JsonPath, Limits, PathError, Step};
+
+/// Follows plain steps the way a reader of text would.
+fn follow<'d>(steps: &[&Step], view: View<'d>) -> Vec<View<'d>> {
+    steps.iter().fold(vec![view], |views, step| {
+        views
+            .into_iter()
+            .flat_map(|view| match step {
+                Step::Name(name) => view.get(name).into_iter().collect::<Vec<_>>(),
+                Step::Index(index) => {
+                    view.item(usize::try_from(*index).unwrap()).into_iter().collect()
+                }
+                Step::Wildcard => view.elements().chain(view.members().map(|(_, it)| it)).collect(),
+            })
+            .collect()
+    })
+}
+
+fn indexes(views: &[View<'_>]) -> Vec<usize> {
+    views.iter().map(|it| it.index()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn agrees_with_the_naive_evaluator(value in naive::document(), path in naive::path()) {
+        let document = Document::from_value(&value).unwrap();
+        let text = path.text();
+        let parsed = strict(&text);
+        let found = parsed.select(document.root());
+        let expected = naive::select(&path, &value);
+        prop_assert_eq!(found.truncated(), None);
+        prop_assert_eq!(
+            found.located().map(|(path, view)| (path, view.to_value())).collect::<Vec<_>>(),
+            expected.iter().map(|(path, value)| (path.clone(), (*value).clone())).collect::<Vec<_>>(),
+            "{}", text
+        );
+        prop_assert_eq!(parsed.matches(document.root()), !expected.is_empty());
+        // A smaller limit gives the first of the same values.
+        let some = parsed.select_with(document.root(), &Limits::default().max_matches(2));
+        prop_assert_eq!(indexes(some.views()), indexes(found.views().get(..2).unwrap_or(found.views())));
+        prop_assert_eq!(some.truncated().is_some(), found.len() > 2);
+        for visits in [0, 1, 5, 20, 100] {
+            let some = parsed.select_with(document.root(), &Limits::default().max_nodes_visited(visits));
+            prop_assert!(indexes(found.views()).starts_with(&indexes(some.views())));
+            prop_assert!(some.truncated().is_some() || some.len() == found.len());
+        }
+    }
+
+    #[test]
+    fn prefix_and_rest_are_the_whole(value in naive::document(), path in naive::path()) {
+        let document = Document::from_value(&value).unwrap();
+        let path = strict(&path.text());
+        let steps: Vec<&Step> = path.prefix().collect();
+        let rest = path.after_prefix();
+        let parts: Vec<usize> = follow(&steps, document.root())
+            .into_iter()
+            .flat_map(|view| rest.select(view))
+            .map(View::index)
+            .collect();
+        prop_assert_eq!(parts, indexes(path.select(document.root()).views()), "{}", path);
+    }
+
+    #[test]
+    fn texts_are_fixed_points(path in naive::path()) {
+        for parse in [JsonPath::parse, JsonPath::parse_lenient] {
+            let parsed = parse(&path.text()).unwrap();
+            let again = parse(&parsed.to_string());
+            prop_assert_eq!(again.as_ref(), Ok(&parsed));
+            prop_assert_eq!(again.unwrap().to_string(), parsed.to_string());
+        }
+    }
+}
+
+/// Text that is often almost a path.
+fn almost_path() -> impl Strategy<Value = String> {
+    const PARTS: [&str; 50] = [
+        "$", "@", ".", "..", "[", "]", "[?", "(", ")", "?", "*", ",", ":", "'a'", "\"b\"", "'",
+        "\\", "\\u", "d83d", "a", "b", "length", "length(", "count(", "value(", "match(",
+        "search(", "true", "null", "0", "-1", "10", "1.5", "e", "==", "===", "!=", "<", ">=", "&&",
+        "||", "!", "=~", "/x/", ".test(", " ", "\n", "é", "^", "-",
+    ];
+    let parts = prop::collection::vec(prop::sample::select(&PARTS[..]), 0..16);
+    prop_oneof![
+        4 => parts.prop_map(|it| it.concat()),
+        4 => (naive::path(), any::<prop::sample::Index>(), prop::sample::select(&PARTS[..])).prop_map(
+            |(path, at, part)| {
+                let mut text = path.text();
+                let mut at = at.index(text.len() + 1);
+                while !text.is_char_boundary(at) {
+                    at -= 1;
+                }
+                text.insert_str(at, part);
+                text
+            }
+        ),
+        1 => any::<String>(),
+    ]
+}
+
+fn well_placed(error: &PathError, text: &str) -> bool {
+    text.get(error.offset..)
+        .is_some_and(|it| it.chars().next() == error.found || it.trim().is_empty())
+        && !error.hint.is_empty()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_a_path_or_an_error(text in almost_path()) {
+        let strict = JsonPath::parse(&text);
+        let lenient = JsonPath::parse_lenient(&text);
+        for (parse, result) in [
+            (JsonPath::parse as fn(&str) -> _, &strict),
+            (JsonPath::parse_lenient, &lenient),
+        ] {
+            match result {
+                Ok(path) => prop_assert!(parse(&path.to_string()).as_ref() == Ok(path), "{}", text),
+                Err(error) => prop_assert!(well_placed(error, &text), "{}: {}", text, error),
+            }
+        }
+        if let Ok(path) = strict {
+            let lenient = lenient.map_err(|it| it.expected).map(|it| it.to_string());
+            // What it adds to a strict path is a check of patterns.
+            let same = Ok(path.to_string());
+            prop_assert!(lenient == same || lenient == Err("a regular expression"), "{}", text);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The compliance suite of RFC 9535, found through `HAFT_SUITES`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::json::{Document, View};
+use crate::jsonpath::JsonPath;
+
+fn suite() -> Option<Document> {
+    let Some(root) = std::env::var_os("HAFT_SUITES") else {
+        eprintln!("skipped: HAFT_SUITES names no folder of suites");
+        return None;
+    };
+    let text = fs::read_to_string(PathBuf::from(root).join("jsonpath-cts.json")).unwrap();
+    Some(Document::parse(&text).unwrap())
+}
+
+fn text<'d>(case: View<'d>, key: &str) -> &'d str {
+    case.get(key).and_then(View::as_str).unwrap()
+}
+
+/// What is wrong with the answer of a valid case.
+fn fault(case: View<'_>, path: &JsonPath) -> Option<String> {
+    let found = path.select(case.get("document").unwrap());
+    let values = |list: View<'_>| list.elements().eq(found.iter());
+    let paths = |list: View<'_>| {
+        list.elements().map(|it| it.as_str().unwrap().to_owned()).eq(found.paths())
+    };
+    let fits = match (case.get("result"), case.get("results")) {
+        (Some(result), _) => values(result) && paths(case.get("result_paths").unwrap()),
+        (None, Some(results)) => results
+            .elements()
+            .zip(case.get("results_paths").unwrap().elements())
+            .any(|(result, at)| values(result) && paths(at)),
+        (None, None) => false,
+    };
+    let any = path.matches(case.get("document").unwrap());
+    (!fits || any == found.is_empty() || found.truncated().is_some())
+        .then(|| format!("found {:?} at {:?}", found.views(), found.paths().collect::<Vec<_>>()))
+}
+
+fn run(parse: impl Fn(&str) -> Result<JsonPath, crate::jsonpath::PathError>, refuse_invalid: bool) {
+    let Some(suite) = suite() else { return };
+    let (mut valid, mut invalid, mut faults) = (0, 0, Vec::new());
+    for case in suite.root().get("tests").unwrap().elements() {
+        let (name, selector) = (text(case, "name"), text(case, "selector"));
+        let parsed = parse(selector);
+        if case.get("invalid_selector").is_some() {
+            invalid += 1;
+            if refuse_invalid && parsed.is_ok() {
+                faults.push(format!("{name}: {selector}: accepted"));
+            }
+            continue;
+        }
+        valid += 1;
+        let fault = match parsed {
+            Err(error) => Some(error.to_string()),
+            Ok(path) => {
+                let again = parse(&path.to_string());
+                assert_eq!(again.as_ref(), Ok(&path), "{name}: {path}");
+                fault(case, &path)
+            }
+        };
+        faults.extend(fault.map(|it| format!("{name}: {selector}: {it}")));
+    }
+    assert!(faults.is_empty(), "{} of {valid}:\n{}", faults.len(), faults.join("\n"));
+    assert!(valid > 400 && invalid > 200, "{valid} valid, {invalid} invalid");
+}
+
+#[test]
+fn the_strict_reading_passes_every_case() {
+    run(JsonPath::parse, true);
+}
+
+#[test]
+fn the_lenient_reading_gives_the_same_answers() {
+    run(JsonPath::parse_lenient, false);
+}
+
+/// The invalid selectors that the lenient reading takes: no more than it says.
+#[test]
+fn the_lenient_reading_refuses_nearly_all_that_is_invalid() {
+    let Some(suite) = suite() else { return };
+    let accepted: Vec<&str> = suite
+        .root()
+        .get("tests")
+        .unwrap()
+        .elements()
+        .filter(|case| case.get("invalid_selector").is_some())
+        .map(|case| text(case, "selector"))
+        .filter(|selector| JsonPath::parse_lenient(selector).is_ok())
+        .collect();
+    assert_eq!(accepted, [" $", "$ "]);
+}

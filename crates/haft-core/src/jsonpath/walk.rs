@@ -1,0 +1,333 @@
+//! Following segments through a document, one value at a time.
+//!
+//! What is still to be done stands on a stack on the heap, so that the depth of a document costs no
+//! call frames, and the walk can stop after any value.
+
+use super::Step;
+use super::ast::{Expr, Reach, Segment, Selector, Slice};
+use super::children::{Children, Survey, is_container};
+use super::pattern::Pattern;
+use crate::json::{Elements, View};
+
+/// The work that may still be done.
+#[derive(Debug)]
+pub(super) struct Work {
+    left: u64,
+}
+
+/// All work that was allowed is done.
+#[derive(Debug)]
+pub(super) struct Spent;
+
+impl Work {
+    pub(super) const fn new(left: u64) -> Self {
+        Self { left }
+    }
+
+    /// Charges for looking at this many values.
+    #[inline]
+    pub(super) fn values(&mut self, count: usize) -> Result<(), Spent> {
+        match self.left.checked_sub(count as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.left = 0;
+                Err(Spent)
+            }
+        }
+    }
+
+    /// Charges for reading a string: every 64 bytes count as a value.
+    pub(super) fn text(&mut self, bytes: usize) -> Result<(), Spent> {
+        self.values(bytes / 64)
+    }
+}
+
+/// What one evaluation shares with the queries in its filters.
+#[derive(Debug)]
+pub(super) struct Evaluation<'p, 'd> {
+    pub(super) root: View<'d>,
+    pub(super) work: Work,
+    /// The last pattern that came from the document.
+    pub(super) found_pattern: Option<Pattern>,
+    /// Empty stacks for the queries in filters.
+    spare: Vec<Vec<Frame<'p, 'd>>>,
+}
+
+impl<'d> Evaluation<'_, 'd> {
+    pub(super) const fn new(root: View<'d>, work: Work) -> Self {
+        Self { root, work, found_pattern: None, spare: Vec::new() }
+    }
+}
+
+/// Segments on their way through a document.
+#[derive(Debug)]
+pub(super) struct Walk<'p, 'd> {
+    segments: &'p [Segment],
+    /// Where to begin, until that is done.
+    origin: Option<View<'d>>,
+    stack: Vec<Frame<'p, 'd>>,
+}
+
+/// Something that is still to be done; `at` is the position of the segment.
+#[derive(Debug)]
+enum Frame<'p, 'd> {
+    /// Apply what is left of the segment's selectors to `node`.
+    Select { at: usize, node: View<'d>, cursor: Cursor<'p, 'd>, selectors: &'p [Selector] },
+    /// Visit what is left of the children, and everything below them.
+    Descend { at: usize, children: Children<'d> },
+}
+
+/// How far one selector is.
+#[derive(Debug)]
+enum Cursor<'p, 'd> {
+    Done,
+    One(View<'d>),
+    All(Children<'d>),
+    Filter(&'p Expr, Children<'d>),
+    /// `skip` elements before the next, `left` more to come.
+    Forward {
+        elements: Elements<'d>,
+        skip: usize,
+        step: usize,
+        left: usize,
+    },
+    /// Still to come, the next one last.
+    Backward(Vec<View<'d>>),
+}
+
+impl<'p, 'd> Walk<'p, 'd> {
+    pub(super) fn new(
+        segments: &'p [Segment],
+        origin: View<'d>,
+        evaluation: &mut Evaluation<'p, 'd>,
+    ) -> Self {
+        let stack = evaluation.spare.pop().unwrap_or_default();
+        Self { segments, origin: Some(origin), stack }
+    }
+
+    /// Hands the stack back for the next walk.
+    pub(super) fn finish(mut self, evaluation: &mut Evaluation<'p, 'd>) {
+        self.stack.clear();
+        evaluation.spare.push(self.stack);
+    }
+
+    /// The next value.
+    pub(super) fn next(
+        &mut self,
+        evaluation: &mut Evaluation<'p, 'd>,
+    ) -> Result<Option<View<'d>>, Spent> {
+        if let Some(origin) = self.origin.take()
+            && let Some(found) = self.enter(0, origin, &mut evaluation.work)?
+        {
+            return Ok(Some(found));
+        }
+        loop {
+            let found = match self.stack.last_mut() {
+                None => return Ok(None),
+                Some(Frame::Descend { at, children }) => {
+                    let at = *at;
+                    match children.find(|it| is_container(*it)) {
+                        Some(child) => self.visit(at, child, &mut evaluation.work)?,
+                        None => {
+                            self.stack.pop();
+                            None
+                        }
+                    }
+                }
+                Some(Frame::Select { at, node, cursor, selectors }) => {
+                    match cursor.next(evaluation)? {
+                        Some(child) => {
+                            let at = *at + 1;
+                            self.enter(at, child, &mut evaluation.work)?
+                        }
+                        None => {
+                            match selectors.split_first() {
+                                Some((selector, rest)) => {
+                                    *selectors = rest;
+                                    *cursor = Cursor::new(selector, *node, &mut evaluation.work)?;
+                                }
+                                None => {
+                                    self.stack.pop();
+                                }
+                            }
+                            None
+                        }
+                    }
+                }
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Applies the segments from `at` on to a value. Steps to a single child are taken at once; a
+    /// value that has passed all segments is the answer.
+    #[inline]
+    fn enter(
+        &mut self,
+        mut at: usize,
+        mut node: View<'d>,
+        work: &mut Work,
+    ) -> Result<Option<View<'d>>, Spent> {
+        while let Some(segment) = self.segments.get(at) {
+            match segment.only_child() {
+                Some(selector) if selector.is_singular() => {
+                    let Some(child) = step(node, selector, work)? else { return Ok(None) };
+                    node = child;
+                    at += 1;
+                }
+                _ if node.is_empty() => return Ok(None),
+                _ if segment.reach == Reach::Descendants => return self.visit(at, node, work),
+                _ => {
+                    let selectors = &segment.selectors;
+                    self.stack.push(Frame::Select { at, node, cursor: Cursor::Done, selectors });
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(node))
+    }
+
+    /// Applies a descendant segment to a list or an object: first its own children, then the rest.
+    fn visit(
+        &mut self,
+        at: usize,
+        node: View<'d>,
+        work: &mut Work,
+    ) -> Result<Option<View<'d>>, Spent> {
+        work.values(node.len())?;
+        let Some(segment) = self.segments.get(at) else { return Ok(None) };
+        let wanted = match segment.selectors.as_slice() {
+            [Selector::Step(Step::Name(name))] => Some(&**name),
+            _ => None,
+        };
+        let survey = Survey::of(node, wanted);
+        if let Some(children) = survey.nested {
+            self.stack.push(Frame::Descend { at, children });
+        }
+        if wanted.is_some() {
+            let Some(child) = survey.member else { return Ok(None) };
+            if self.segments.len() == at + 1 {
+                return Ok(Some(child));
+            }
+            // Taken up by the loop: entering from here would be a recursion.
+            let cursor = Cursor::One(child);
+            self.stack.push(Frame::Select { at, node, cursor, selectors: &[] });
+            return Ok(None);
+        }
+        let selectors = &segment.selectors;
+        self.stack.push(Frame::Select { at, node, cursor: Cursor::Done, selectors });
+        Ok(None)
+    }
+}
+
+/// The child that a selector of at most one child selects.
+#[inline]
+pub(super) fn step<'d>(
+    node: View<'d>,
+    selector: &Selector,
+    work: &mut Work,
+) -> Result<Option<View<'d>>, Spent> {
+    let len = node.len();
+    let index = match selector {
+        Selector::Step(Step::Name(name)) => {
+            work.values(len)?;
+            return Ok(node.get(name));
+        }
+        Selector::Step(Step::Index(index)) => usize::try_from(*index).ok().filter(|it| *it < len),
+        Selector::FromEnd(back) => {
+            usize::try_from(*back).ok().and_then(|back| len.checked_sub(back))
+        }
+        _ => None,
+    };
+    let Some(index) = index else { return Ok(None) };
+    // Elements in front of it are passed over one by one.
+    work.values(index + 1)?;
+    Ok(node.item(index))
+}
+
+impl<'p, 'd> Cursor<'p, 'd> {
+    fn new(selector: &'p Selector, node: View<'d>, work: &mut Work) -> Result<Self, Spent> {
+        Ok(match selector {
+            Selector::Step(Step::Wildcard) => {
+                work.values(node.len())?;
+                Self::All(Children::of(node))
+            }
+            Selector::Filter(expr) => {
+                work.values(node.len())?;
+                Self::Filter(expr, Children::of(node))
+            }
+            Selector::Slice(slice) => {
+                let elements = node.elements();
+                work.values(elements.len())?;
+                Self::slice(*slice, elements)
+            }
+            Selector::Step(_) | Selector::FromEnd(_) => {
+                step(node, selector, work)?.map_or(Self::Done, Self::One)
+            }
+        })
+    }
+
+    fn slice(slice: Slice, mut elements: Elements<'d>) -> Self {
+        let len = i64::try_from(elements.len()).unwrap_or(i64::MAX);
+        let absolute = |it: i64| if it < 0 { len.saturating_add(it) } else { it };
+        let start = slice.start.map(absolute);
+        let end = slice.end.map(absolute);
+        let size = |it: i64| usize::try_from(it).unwrap_or_default();
+        let step = usize::try_from(slice.step.unsigned_abs()).unwrap_or(usize::MAX);
+        if slice.step > 0 {
+            let start = start.unwrap_or(0).clamp(0, len);
+            let end = end.unwrap_or(len).clamp(0, len);
+            let left = size(end - start).div_ceil(step);
+            return Self::Forward { elements, skip: size(start), step, left };
+        }
+        if slice.step == 0 {
+            return Self::Done;
+        }
+        // Downwards from `start` to just above `end`, which may be one before the first.
+        let start = start.unwrap_or(len - 1).clamp(-1, len - 1);
+        let end = end.unwrap_or(-1).clamp(-1, len - 1);
+        let count = size(start - end).div_ceil(step);
+        let Some(lowest) = count.checked_sub(1).map(|it| size(start) - it * step) else {
+            return Self::Done;
+        };
+        // Elements are found from the front: gathered upwards, taken downwards.
+        let first = elements.nth(lowest);
+        let mut found = Vec::with_capacity(count);
+        found.extend(first);
+        found.extend((1..count).filter_map(|_| elements.nth(step - 1)));
+        Self::Backward(found)
+    }
+
+    fn next(&mut self, evaluation: &mut Evaluation<'p, 'd>) -> Result<Option<View<'d>>, Spent> {
+        match self {
+            Self::Done => Ok(None),
+            Self::One(view) => {
+                let view = *view;
+                *self = Self::Done;
+                Ok(Some(view))
+            }
+            Self::All(children) => Ok(children.next()),
+            Self::Filter(expr, children) => {
+                for child in children {
+                    if expr.holds(child, evaluation)? {
+                        return Ok(Some(child));
+                    }
+                }
+                Ok(None)
+            }
+            Self::Forward { elements, skip, step, left } => {
+                let Some(fewer) = left.checked_sub(1) else { return Ok(None) };
+                *left = fewer;
+                let found = elements.nth(*skip);
+                *skip = *step - 1;
+                Ok(found)
+            }
+            Self::Backward(views) => Ok(views.pop()),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What can be wrong with media.
+
+use std::fmt;
+
+use crate::error::{Code, Coded};
+use crate::tool::ToolFailure;
+
+/// A medium that was refused, with everything that is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InvalidMedia {
+    /// What is wrong. Never empty.
+    pub faults: Vec<MediaFault>,
+}
+
+impl std::error::Error for InvalidMedia {}
+
+impl fmt::Display for InvalidMedia {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the medium was refused: ")?;
+        for (n, fault) in self.faults.iter().enumerate() {
+            let between = if n == 0 { "" } else { "; " };
+            write!(f, "{between}{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Coded for InvalidMedia {
+    fn error_code(&self) -> Code {
+        Code::InvalidInitialMediaValue
+    }
+}
+
+/// One thing that is wrong with a medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MediaFault {
+    /// The file has no name.
+    #[error("`filename` is empty")]
+    EmptyFilename,
+    /// The file has no type.
+    #[error("`mimeType` is empty")]
+    EmptyMimeType,
+    /// The id is empty.
+    #[error("`id` is empty")]
+    EmptyId,
+    /// A key of the stash is empty.
+    #[error("a key of `stash` is empty")]
+    EmptyStashKey,
+}
+
+/// What can go wrong when media are stored, loaded and read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MediaError {
+    /// A stored medium is not a valid one.
+    #[error(transparent)]
+    Invalid(#[from] InvalidMedia),
+    /// The reader has no descriptor, so that it could not be found again.
+    #[error("`{filename}` cannot be stored: its reader has no descriptor")]
+    NotDescribable {
+        /// The file.
+        filename: String,
+    },
+    /// Nobody knows how to make a reader of a stored descriptor.
+    #[error("no resolver is registered for the reader `{tag}`")]
+    NoResolver {
+        /// The tag of the descriptor.
+        tag: String,
+    },
+    /// A resolver refused a stored descriptor.
+    #[error("the reader `{tag}` could not be made again: {failure}")]
+    Unresolvable {
+        /// The tag of the descriptor.
+        tag: String,
+        /// What the resolver said.
+        failure: ToolFailure,
+    },
+    /// There are more bytes than were asked for.
+    #[error("`{filename}` has more than {limit} bytes")]
+    TooLarge {
+        /// The file.
+        filename: String,
+        /// The most bytes that were accepted.
+        limit: u64,
+    },
+    /// The bytes could not be read.
+    #[error("`{filename}` could not be read: {failure}")]
+    Read {
+        /// The file.
+        filename: String,
+        /// What the reader said.
+        failure: ToolFailure,
+    },
+}
+
+impl Coded for MediaError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Invalid(error) => error.error_code(),
+            Self::NotDescribable { .. } => Code::ReaderNotDescribable,
+            Self::NoResolver { .. } => Code::NoReaderResolver,
+            Self::Unresolvable { .. } => Code::NotAMediaReader,
+            Self::TooLarge { .. } | Self::Read { .. } => Code::ToolDownstreamError,
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Read { failure, .. } => failure.is_retryable(),
+            other => other.error_code().retryable(),
+        }
+    }
+}

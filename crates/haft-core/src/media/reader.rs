@@ -1,0 +1,191 @@
+//! Where the bytes of a medium come from, and how a stored medium finds them again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::MediaError;
+use super::base64::{decode, encode};
+use crate::tool::{ByteStream, ToolFailure};
+
+/// A source of bytes that can be read again and again.
+pub trait MediaReader: Send + Sync {
+    /// The bytes from the start, each time anew. What fails, fails in the stream.
+    fn open(&self) -> ByteStream;
+
+    /// How many bytes there are. Nothing means that it is not known, not that there are none.
+    fn byte_length(&self) -> Option<u64>;
+
+    /// How to find the bytes again after a restart, if that is possible. It is stored: no secrets in
+    /// it.
+    fn describe(&self) -> Option<ReaderDescriptor>;
+}
+
+/// What is stored of a reader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ReaderDescriptor {
+    /// Which sort of reader it is, as `media:in-memory`.
+    pub tag: String,
+    /// Where the bytes are, in terms of that sort of reader.
+    pub locator: Value,
+}
+
+impl ReaderDescriptor {
+    /// The descriptor of a reader.
+    #[must_use]
+    pub fn new(tag: impl Into<String>, locator: Value) -> Self {
+        Self { tag: tag.into(), locator }
+    }
+}
+
+/// Bytes that are at hand.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MemoryReader(Bytes);
+
+impl MemoryReader {
+    /// The tag of its descriptor.
+    pub const TAG: &'static str = "media:in-memory";
+
+    /// Reads these bytes.
+    #[must_use]
+    pub fn new(bytes: impl Into<Bytes>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// Makes the reader that a locator describes.
+    ///
+    /// # Errors
+    ///
+    /// The locator is not `{"bytesBase64": "…"}`.
+    pub fn from_locator(locator: &Value) -> Result<Self, ToolFailure> {
+        let text = locator.get("bytesBase64").and_then(Value::as_str);
+        let bytes = text.and_then(|text| decode(text.as_bytes()));
+        let bytes = bytes.ok_or_else(|| ToolFailure::new("`bytesBase64` is not base64"))?;
+        Ok(Self(bytes.into()))
+    }
+}
+
+/// Gives all bytes in one piece, without a copy; nothing if there are none.
+impl MediaReader for MemoryReader {
+    fn open(&self) -> ByteStream {
+        ByteStream::new(Once(Some(self.0.clone()).filter(|bytes| !bytes.is_empty())))
+    }
+
+    fn byte_length(&self) -> Option<u64> {
+        u64::try_from(self.0.len()).ok()
+    }
+
+    fn describe(&self) -> Option<ReaderDescriptor> {
+        Some(ReaderDescriptor::new(Self::TAG, json!({ "bytesBase64": encode(&self.0) })))
+    }
+}
+
+impl fmt::Debug for MemoryReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryReader({} bytes)", self.0.len())
+    }
+}
+
+/// One piece of bytes.
+struct Once(Option<Bytes>);
+
+impl Stream for Once {
+    type Item = Result<Bytes, ToolFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.take().map(Ok))
+    }
+}
+
+type Resolver = dyn Fn(&Value) -> Result<Arc<dyn MediaReader>, ToolFailure> + Send + Sync;
+
+/// How stored descriptors become readers again: a function per tag. The application owns it, decides
+/// which tags are in it and so what a stored record can make it open.
+#[derive(Clone)]
+pub struct ReaderResolvers(BTreeMap<String, Arc<Resolver>>);
+
+impl ReaderResolvers {
+    /// No resolvers at all.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Adds a resolver, in place of one that the tag may have.
+    #[must_use]
+    pub fn with<R: MediaReader + 'static>(
+        mut self,
+        tag: impl Into<String>,
+        resolve: impl Fn(&Value) -> Result<R, ToolFailure> + Send + Sync + 'static,
+    ) -> Self {
+        let resolve = move |locator: &Value| -> Result<Arc<dyn MediaReader>, ToolFailure> {
+            Ok(Arc::new(resolve(locator)?))
+        };
+        self.0.insert(tag.into(), Arc::new(resolve));
+        self
+    }
+
+    /// Makes the reader that a descriptor describes.
+    ///
+    /// # Errors
+    ///
+    /// The tag has no resolver, or the resolver refused the locator.
+    pub fn resolve(&self, of: &ReaderDescriptor) -> Result<Arc<dyn MediaReader>, MediaError> {
+        let resolve = self.0.get(&of.tag);
+        let resolve = resolve.ok_or_else(|| MediaError::NoResolver { tag: of.tag.clone() })?;
+        resolve(&of.locator)
+            .map_err(|failure| MediaError::Unresolvable { tag: of.tag.clone(), failure })
+    }
+}
+
+/// Knows the readers that need nothing of the application: [`MemoryReader`].
+impl Default for ReaderResolvers {
+    fn default() -> Self {
+        Self::empty().with(MemoryReader::TAG, MemoryReader::from_locator)
+    }
+}
+
+impl fmt::Debug for ReaderResolvers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Reads everything, if it is not more than `limit` bytes. Stops at the first byte too many.
+pub(super) async fn drain(
+    reader: &dyn MediaReader,
+    filename: &str,
+    limit: u64,
+) -> Result<Bytes, MediaError> {
+    let too_large = || MediaError::TooLarge { filename: filename.to_owned(), limit };
+    if reader.byte_length().is_some_and(|length| length > limit) {
+        return Err(too_large());
+    }
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut stream = reader.open();
+    let mut only = Bytes::new();
+    let mut all = Vec::new();
+    while let Some(chunk) = std::future::poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await {
+        let chunk =
+            chunk.map_err(|failure| MediaError::Read { filename: filename.to_owned(), failure })?;
+        if chunk.len() > limit.saturating_sub(only.len().max(all.len())) {
+            return Err(too_large());
+        }
+        if only.is_empty() && all.is_empty() {
+            only = chunk;
+            continue;
+        }
+        all.extend_from_slice(&std::mem::take(&mut only));
+        all.extend_from_slice(&chunk);
+    }
+    Ok(if all.is_empty() { only } else { all.into() })
+}

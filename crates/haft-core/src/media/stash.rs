@@ -1,0 +1,64 @@
+//! What was derived from a medium.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::trust::TrustTier;
+
+/// Something derived from a medium: a transcript, a caption, what a classifier said.
+///
+/// It has a tier of its own, because who derived it may be less trusted than the medium. In the
+/// medium's stash it is never more trusted than the medium.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StashEntry {
+    value: Value,
+    trust_tier: TrustTier,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    derived_from_media: Option<String>,
+}
+
+impl StashEntry {
+    /// An entry of this tier.
+    #[must_use]
+    pub fn new(value: impl Into<Value>, trust_tier: TrustTier) -> Self {
+        Self { value: value.into(), trust_tier, derived_from_media: None }
+    }
+
+    /// States from which medium it was derived, if from another one.
+    #[must_use]
+    pub fn derived_from(mut self, media: impl Into<String>) -> Self {
+        self.derived_from_media = Some(media.into());
+        self
+    }
+
+    /// What was derived.
+    #[must_use]
+    pub const fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What was derived, if it is text.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.value.as_str()
+    }
+
+    /// How far it is trusted.
+    #[must_use]
+    pub const fn trust_tier(&self) -> TrustTier {
+        self.trust_tier
+    }
+
+    /// From which medium it was derived.
+    #[must_use]
+    pub fn derived_from_media(&self) -> Option<&str> {
+        self.derived_from_media.as_deref()
+    }
+
+    /// The entry, trusted at most as far as its medium.
+    pub(super) fn floored(mut self, medium: TrustTier) -> Self {
+        self.trust_tier = self.trust_tier.floor(medium);
+        self
+    }
+}

@@ -1,0 +1,156 @@
+//! The funnel: the one place where text enters a prompt.
+
+use super::nonce::{EnvelopeKey, Slot};
+use super::prompt::{DeveloperText, INSTRUCTIONS, PromptText, family};
+use super::sanitize::{Clean, attribute};
+use super::{Modality, TrustLabel};
+
+/// Renders everything that a model sees. It is the only maker of [`PromptText`].
+///
+/// An envelope is an element whose name is its family, `_` and a nonce of 128 bits. The nonce is a
+/// keyed hash of what the envelope is for: the same part is rendered byte by byte the same every time,
+/// two parts never share a nonce, and no author of content can compute one. Bodies stand between two
+/// line ends; reserved tags in them are inert and controls replaced, all else is as it came.
+///
+/// Rendering is deterministic and takes linear time. It cuts nothing but attributes: how much of a
+/// body is shown is decided before.
+#[derive(Clone, Debug)]
+pub struct Renderer {
+    key: EnvelopeKey,
+}
+
+impl Renderer {
+    /// A renderer with the secret of a run.
+    #[must_use]
+    pub const fn new(key: EnvelopeKey) -> Self {
+        Self { key }
+    }
+
+    /// The system prompt, as the developer wrote it.
+    #[must_use]
+    pub fn system_prompt(&self, text: &DeveloperText) -> PromptText {
+        PromptText::sealed(Clean::of(text.as_str()).into_string())
+    }
+
+    /// Standing instructions: one element, without a nonce because its name is reserved, with a blank
+    /// line between two instructions. Nothing if there are none.
+    #[must_use]
+    pub fn instructions(&self, rules: &[DeveloperText], version: Option<&str>) -> PromptText {
+        let rules = rules.iter().filter(|rule| !rule.as_str().is_empty());
+        let body = PromptText::blocks(rules.map(|rule| self.system_prompt(rule)));
+        if body.is_empty() {
+            return body;
+        }
+        let attributes =
+            Attributes::default().text("kind", "developer-rules").optional("version", version);
+        element(INSTRUCTIONS, &attributes.values, body.as_str())
+    }
+
+    /// Puts a body into an envelope of its own.
+    pub(super) fn seal(
+        &self,
+        slot: &Slot<'_>,
+        attributes: Attributes,
+        body: &Clean<'_>,
+    ) -> PromptText {
+        let (name, attributes) = self.name(slot, attributes, body.as_str());
+        element(&name, &attributes, body.as_str())
+    }
+
+    /// The two ends of an envelope, for what is not text.
+    pub(super) fn ends(
+        &self,
+        slot: &Slot<'_>,
+        attributes: Attributes,
+        first_line: &Clean<'_>,
+    ) -> (PromptText, PromptText) {
+        let (name, attributes) = self.name(slot, attributes, first_line.as_str());
+        let mut open = String::new();
+        push_open(&mut open, &name, &attributes);
+        open.push('\n');
+        open.push_str(first_line.as_str());
+        (PromptText::sealed(open), PromptText::sealed(format!("</{name}>")))
+    }
+
+    /// The name of an envelope's element, and its attributes with the nonce among them.
+    fn name(
+        &self,
+        slot: &Slot<'_>,
+        attributes: Attributes,
+        body: &str,
+    ) -> (String, Vec<(&'static str, String)>) {
+        let mut attributes = attributes.values;
+        let holds: Vec<&str> =
+            attributes.iter().map(|(_, value)| value.as_str()).chain([body]).collect();
+        let nonce = self.key.nonce(slot, &holds);
+        let name = format!("{}_{nonce}", slot.family);
+        for (_, value) in attributes.iter_mut().filter(|(name, _)| *name == NONCE) {
+            value.clone_from(&nonce);
+        }
+        (name, attributes)
+    }
+}
+
+/// The family of a part that has no family of its own.
+pub(super) const fn family_of(label: TrustLabel) -> &'static str {
+    if label.is_trusted() { family::TRUSTED } else { family::UNTRUSTED }
+}
+
+/// An element around a body that has been cleaned.
+pub(super) fn element(name: &str, attributes: &[(&'static str, String)], body: &str) -> PromptText {
+    let mut out = String::with_capacity(body.len() + 2 * name.len() + 128);
+    push_open(&mut out, name, attributes);
+    out.push('\n');
+    out.push_str(body);
+    out.push_str("\n</");
+    out.push_str(name);
+    out.push('>');
+    PromptText::sealed(out)
+}
+
+fn push_open(out: &mut String, name: &str, attributes: &[(&'static str, String)]) {
+    out.push('<');
+    out.push_str(name);
+    for (name, value) in attributes {
+        for piece in [" ", *name, "=\"", value.as_str(), "\""] {
+            out.push_str(piece);
+        }
+    }
+    out.push('>');
+}
+
+const NONCE: &str = "nonce";
+
+/// The attributes of an envelope, in order.
+#[derive(Default)]
+pub(super) struct Attributes {
+    values: Vec<(&'static str, String)>,
+}
+
+impl Attributes {
+    /// Where the nonce stands.
+    pub(super) fn nonce(mut self) -> Self {
+        self.values.push((NONCE, String::new()));
+        self
+    }
+
+    pub(super) fn text(mut self, name: &'static str, value: &str) -> Self {
+        self.values.push((name, attribute(value)));
+        self
+    }
+
+    pub(super) fn optional(self, name: &'static str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.text(name, value),
+            None => self,
+        }
+    }
+
+    pub(super) fn shown(self, name: &'static str, value: Option<impl ToString>) -> Self {
+        self.optional(name, value.map(|it| it.to_string()).as_deref())
+    }
+
+    pub(super) fn modality(self, modality: Option<Modality>) -> Self {
+        self.optional("modality", modality.map(Modality::as_str))
+    }
+}

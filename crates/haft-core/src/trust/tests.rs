@@ -1,0 +1,18 @@
+mod hostile;
+mod labels;
+mod nonces;
+mod properties;
+mod render;
+mod sanitize;
+mod scanner;
+
+use super::{EnvelopeKey, Renderer};
+use crate::call::{CallId, RecordId};
+
+fn renderer() -> Renderer {
+    Renderer::new(EnvelopeKey::from_bytes([7; 32]))
+}
+
+fn call() -> RecordId {
+    RecordId::first(CallId::of_text("fetch", "https://example.com/"))
+}

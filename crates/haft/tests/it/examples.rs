@@ -1,0 +1,50 @@
+//! Every example runs, offline, and says what it should.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Runs an example, which cargo has built beside the tests.
+fn run(name: &str) -> String {
+    let tests = std::env::current_exe().unwrap();
+    let examples: PathBuf = tests.parent().and_then(|deps| deps.parent()).unwrap().join("examples");
+    let output = Command::new(examples.join(name)).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn one_tool() {
+    insta::assert_snapshot!(run("01_one_tool"), @r##"
+    the model sees {"type":"object","properties":{"city":{"type":"string","minLength":1,"description":"The city name"},"units":{"type":"string","enum":["celsius","fahrenheit"],"description":"Unit of the answer","default":"celsius"}},"required":["city"],"additionalProperties":false}
+
+    call 067ddf6d3ab9064dc0f213026296ca16cf54586c6213f2ebfa00d6248de1e352
+    Text("21 degrees Celsius in Paris")
+    changed: [Change { pointer: "", kind: Repaired(CodeFence) }, Change { pointer: "", kind: Repaired(TrailingComma) }, Change { pointer: "/units", kind: Case }]
+
+    the arguments of `get_weather` were refused:
+    - `/town`: this field does not exist; the fields are `city`, `units`
+    - `/city`: missing; expected a non-empty string; for example "text"
+    mend them and call `get_weather` again
+    "##);
+}
+
+#[test]
+fn builder() {
+    insta::assert_snapshot!(run("02_builder"), @r##"
+    Text("21 degrees in Paris") with {"city":"Paris","units":"celsius"}
+    there is no tool `get_wether`; did you mean `get_weather`?
+    "##);
+}
+
+#[test]
+fn foreign_schema() {
+    insta::assert_snapshot!(run("03_foreign_schema"), @r##"
+    Text("moved: {\"account\":\"4711\",\"amount\":12.5,\"currency\":\"EUR\"}")
+    changed: [Change { pointer: "/amount", kind: Number }, Change { pointer: "/currency", kind: Case }]
+
+    the arguments of `transfer` were refused:
+    - `/account`: "47" does not match "^[0-9]{4}$"; expected a value that meets `pattern`
+    - `/amount`: -1 is less than or equal to the minimum of 0; expected a value that meets `exclusiveMinimum`
+    mend them and call `transfer` again
+    "##);
+}
