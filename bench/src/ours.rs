@@ -97,7 +97,7 @@ pub(crate) fn validate<T: Call>() -> Result<Vec<Variant>, String> {
     let (decoded, judge) = (raw.clone(), schema.clone());
     let decode = move || {
         let accepted = judge.accept(T::TOOL, &decoded, Strictness::Coerce);
-        accepted.ok().and_then(|it| T::from_args(it.args).ok())
+        accepted.ok().and_then(|it| T::from_args(&it.args).ok())
     };
     let document = Document::parse(T::TEXT).map_err(|error| error.to_string())?;
     let duplicates = move || document.duplicate_key();

@@ -46,12 +46,12 @@ pub(crate) fn disagreements(documents: &[Value]) -> Result<Disagreements, String
 fn judge(
     input: &InputSchema,
     document: &Value,
-    decodes: fn(haft::Args) -> bool,
+    decodes: fn(&haft::Args) -> bool,
 ) -> (bool, Option<(Value, bool)>) {
     let accepted = input.accept("shape", &RawArgs::value(document), Strictness::Coerce);
     let Ok(accepted) = accepted else { return (false, None) };
     let value = accepted.args.to_value();
-    let decodes = decodes(accepted.args);
+    let decodes = decodes(&accepted.args);
     if accepted.changes.iter().all(|it| it.kind == ChangeKind::Default) {
         return (decodes, None);
     }
@@ -61,13 +61,13 @@ fn judge(
 pub(super) struct Shape {
     pub(super) name: &'static str,
     schema: fn() -> Result<InputSchema, String>,
-    decodes: fn(haft::Args) -> bool,
+    decodes: fn(&haft::Args) -> bool,
     pub(super) prove: Prove,
 }
 
 impl Shape {
     pub(super) const fn of<T: ToolArgs + Send + 'static>(name: &'static str) -> Self {
-        let decodes = |args| T::from_args(args).is_ok();
+        let decodes = |args: &haft::Args| T::from_args(args).is_ok();
         Self { name, schema: schema::<T>, decodes, prove: super::proof::prove::<T> }
     }
 }
