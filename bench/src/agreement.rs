@@ -5,9 +5,14 @@ mod documents;
 #[cfg(feature = "peers")]
 mod shapes;
 
+use std::io::{self, Write};
+
+use serde::Serialize;
+
 use crate::{
-    Sink, ours,
-    report::{Entry, OURS, Row},
+    Sink,
+    ours::{self, Proof},
+    report::{Entry, Format, OURS, Print, Row, grouped, print_line},
 };
 
 /// What was counted over all shapes.
@@ -23,10 +28,6 @@ pub(crate) struct Disagreements {
     pub(crate) schema_refuses: u64,
 }
 
-#[cfg_attr(
-    not(any(feature = "peers", test)),
-    expect(dead_code, reason = "without peers nothing is counted until Haft's own shapes are")
-)]
 impl Disagreements {
     /// Adds one shape: for each document whether the schema accepts it and whether the handler does.
     pub(crate) fn add_shape(&mut self, verdicts: impl Iterator<Item = (bool, bool)>) {
@@ -39,25 +40,35 @@ impl Disagreements {
         self.disagreeing_shapes += u64::from(self.total() > before);
     }
 
-    fn total(self) -> u64 {
+    pub(crate) fn total(self) -> u64 {
         self.handler_refuses + self.schema_refuses
     }
 }
 
 type Count = fn(&Disagreements) -> u64;
 
-/// Counts disagreements.
+/// Counts disagreements: over the documents, and over `values` drawn values.
 ///
 /// # Errors
 ///
-/// When a schema cannot be compiled or a row cannot be printed.
-pub(crate) fn run(print: Sink<'_>) -> Result<(), String> {
-    let documents = documents::all();
-    let mut counted: Vec<(&'static str, Disagreements)> = Vec::new();
-    counted.extend(ours::disagreements(&documents).map(|it| (OURS, it)));
-    #[cfg(feature = "peers")]
-    counted.push(("schemars 1.2 + serde", shapes::disagreements(&documents)?));
+/// When a schema cannot be compiled, a row cannot be printed, or Haft's schema and handler disagree.
+pub(crate) fn run(values: usize, print: Sink<'_>) -> Result<(), String> {
+    let found = compare(print)? + prove(values, print)?;
+    if found > 0 {
+        return Err(format!("{found} disagreements"));
+    }
+    Ok(())
+}
 
+/// Tries every shape with all documents, and answers how often ours disagree.
+fn compare(print: Sink<'_>) -> Result<u64, String> {
+    let documents = documents::all();
+    let ours = ours::disagreements(&documents)?;
+    let counted = [
+        (OURS, ours),
+        #[cfg(feature = "peers")]
+        ("schemars 1.2 + serde", shapes::disagreements(&documents)?),
+    ];
     for (name, it) in &counted {
         let checks = it.shapes * documents.len() as u64;
         crate::note(&format!("{name}: {} shapes, {checks} checks", it.shapes));
@@ -74,9 +85,60 @@ pub(crate) fn run(print: Sink<'_>) -> Result<(), String> {
             ratio: None,
         };
         let entries = counted.iter().map(entry).collect();
-        print(Row { name: name.to_owned(), unit, entries })?;
+        print(&Row { name: name.to_owned(), unit, entries })?;
     }
-    Ok(())
+    Ok(ours.total())
+}
+
+/// Runs the proof over all shapes, and answers how many did not hold.
+fn prove(values: usize, print: Sink<'_>) -> Result<u64, String> {
+    let mut total = Proof { shape: "all", ..Proof::default() };
+    for proof in ours::proofs(values) {
+        if let Some(first) = &proof.first {
+            crate::note(&format!("{}: {first}", proof.shape));
+        }
+        total.values += proof.values;
+        total.accepted += proof.accepted;
+        total.refused += proof.refused;
+        total.disagreements += proof.disagreements;
+        crate::note(&format!("{}: {} of {values} values done", proof.shape, total.values));
+        print(&proof)?;
+    }
+    print(&total)?;
+    Ok(total.disagreements as u64)
+}
+
+/// The JSON form of a [`Proof`].
+#[derive(Serialize)]
+struct ProofLine {
+    name: String,
+    ours: usize,
+    unit: &'static str,
+    values: usize,
+    accepted: usize,
+    refused: usize,
+}
+
+impl Print for Proof {
+    fn print(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        let &Self { shape, values, accepted, refused, disagreements, .. } = self;
+        match format {
+            Format::Table => {
+                let [values, accepted, refused, disagreements] =
+                    [values, accepted, refused, disagreements].map(|it| grouped(it as f64));
+                writeln!(
+                    out,
+                    "proof {shape:<16} {values:>10} values {accepted:>9} accepted \
+                     {refused:>9} refused {disagreements:>4} disagreements"
+                )
+            }
+            Format::JsonLines => {
+                let name = format!("proof/{shape}");
+                let (ours, unit) = (disagreements, "disagreements");
+                print_line(out, &ProofLine { name, ours, unit, values, accepted, refused })
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,12 @@
 //! The call id: sha256 of the canonical JSON of `{tool, args}`, from a parsed value.
 //!
 //! The floor is `serde_json::to_vec` and the hash of those bytes: not canonical (keys as they
-//! come), and left as bytes. Everything else also sorts keys and writes lower-case hex.
+//! come), and left as bytes, as Haft keeps them. Everything else also sorts keys; rows that write
+//! lower-case hex say so, or are peers.
+//!
+//! Beside it, parsing the same texts: the floor is `serde_json::Value`.
+
+mod by_hand;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -29,7 +34,10 @@ pub(crate) fn run(plan: Plan, print: Sink<'_>) -> Result<(), String> {
     let cases = SIZES.map(|(name, records)| Case { name, text: call(records).to_string() });
     let node = node::measure("callid", &cases, plan);
     for (name, records) in SIZES {
-        print(row(name, records, &node, plan)?)?;
+        print(&row(name, records, &node, plan)?)?;
+    }
+    for (name, records) in SIZES {
+        print(&parsing(name, &arguments(records), plan)?)?;
     }
     Ok(())
 }
@@ -39,7 +47,8 @@ fn row(size: &str, records: usize, node: &[Outcome], plan: Plan) -> Result<Row, 
     crate::note(&format!("callid/{size}: {} bytes", call.to_string().len()));
     let expected = hex(Sha256::digest(canonical(&call)).into());
     let mut variants = vec![floor(&call)];
-    variants.extend(ours::call_id(TOOL, &arguments(records)));
+    variants.extend(ours::call_id(TOOL, &arguments(records).to_string())?);
+    variants.extend(by_hand::variants(&call));
     #[cfg(feature = "peers")]
     variants.extend(peers(&call));
 
@@ -47,6 +56,19 @@ fn row(size: &str, records: usize, node: &[Outcome], plan: Plan) -> Result<Row, 
     let mut entries: Vec<Entry> = figures.iter().map(Entry::from).collect();
     entries.extend(node_entry(node, size, &expected, entries.first())?);
     Ok(Row { name: format!("callid/{size}"), unit: UNIT, entries })
+}
+
+fn parsing(size: &str, value: &Value, plan: Plan) -> Result<Row, String> {
+    let text = value.to_string();
+    let own = text.clone();
+    let floor = Variant::new(
+        FLOOR,
+        move || serde_json::from_str::<Value>(&own),
+        |it| it.map_or_else(|error| error.to_string(), |it| it.to_string()),
+    );
+    let figures = measure::compare(&text.clone(), vec![floor, ours::parse(text)], plan)?;
+    let entries = figures.iter().map(Entry::from).collect();
+    Ok(Row { name: format!("parse/{size}"), unit: UNIT, entries })
 }
 
 fn floor(call: &Value) -> Variant {

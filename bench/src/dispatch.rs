@@ -6,6 +6,13 @@ mod payload;
 #[cfg(feature = "peers")]
 mod peers;
 
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+use haft::ToolArgs;
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -15,18 +22,28 @@ use crate::{
     ours,
     report::{Entry, FLOOR, Row},
 };
-use payload::{Forecast, LARGE, Order, SMALL};
+pub(crate) use payload::{Forecast, Order};
 
 /// A tool's arguments together with what its handler does with them.
-trait Call: DeserializeOwned + Send + 'static {
+pub(crate) trait Call: DeserializeOwned + ToolArgs + Send + 'static {
     /// The tool's name.
-    #[cfg_attr(
-        not(feature = "peers"),
-        expect(dead_code, reason = "the floor calls the handler without a name")
-    )]
     const TOOL: &'static str;
+    /// The arguments of the call.
+    const TEXT: &'static str;
+    /// Edits of [`Call::TEXT`] that a number as a string and a word in the wrong case come from.
+    const NEAR_MISSES: Edits;
+    /// Edits of [`Call::TEXT`] that a number out of bounds and an unknown word come from.
+    const MISTAKES: Edits;
     /// The handler.
     fn handle(self) -> String;
+}
+
+/// What to replace, and by what.
+pub(crate) type Edits = [(&'static str, &'static str); 2];
+
+/// [`Call::TEXT`] with edits.
+pub(crate) fn edited<T: Call>(edits: Edits) -> String {
+    edits.iter().fold(T::TEXT.to_owned(), |text, (from, to)| text.replacen(from, to, 1))
 }
 
 /// Measures both payloads.
@@ -35,11 +52,11 @@ trait Call: DeserializeOwned + Send + 'static {
 ///
 /// When a variant gives a wrong answer or a row cannot be printed.
 pub(crate) fn run(plan: Plan, print: Sink<'_>) -> Result<(), String> {
-    let cases =
-        [("small", SMALL), ("large", LARGE)].map(|(name, it)| Case { name, text: it.to_owned() });
+    let cases = [("small", Forecast::TEXT), ("large", Order::TEXT)]
+        .map(|(name, it)| Case { name, text: it.to_owned() });
     let node = node::measure("dispatch", &cases, plan);
-    print(row::<Forecast>("small", SMALL, ours::dispatch_small(SMALL), &node, plan)?)?;
-    print(row::<Order>("large", LARGE, ours::dispatch_large(LARGE), &node, plan)?)
+    print(&row::<Forecast>("small", &node, plan)?)?;
+    print(&row::<Order>("large", &node, plan)?)
 }
 
 #[cfg(feature = "peers")]
@@ -51,25 +68,27 @@ trait Measured: Call {}
 #[cfg(not(feature = "peers"))]
 impl<T: Call> Measured for T {}
 
-fn row<T: Measured>(
-    size: &str,
-    text: &'static str,
-    ours: Option<Variant>,
-    node: &[Outcome],
-    plan: Plan,
-) -> Result<Row, String> {
-    crate::note(&format!("dispatch/{size}: {} bytes", text.len()));
-    let expected = direct::<T>(text)?;
-    let floor = Variant::new(FLOOR, move || direct::<T>(text), flatten);
+fn row<T: Measured>(size: &str, node: &[Outcome], plan: Plan) -> Result<Row, String> {
+    crate::note(&format!("dispatch/{size}: {} bytes", T::TEXT.len()));
+    let expected = direct::<T>(T::TEXT)?;
+    let floor = Variant::new(FLOOR, || direct::<T>(T::TEXT), flatten);
     let mut variants = vec![floor];
-    variants.extend(ours);
+    variants.extend(ours::dispatch::<T>()?);
     #[cfg(feature = "peers")]
-    variants.extend(peers::variants::<T>(text)?);
+    variants.extend(peers::variants::<T>(T::TEXT)?);
 
     let figures = measure::compare(&expected, variants, plan)?;
     let mut entries: Vec<Entry> = figures.iter().map(Entry::from).collect();
     entries.extend(node_entry(node, size, &expected, entries.first())?);
     Ok(Row { name: format!("dispatch/{size}"), unit: UNIT, entries })
+}
+
+/// Polls once: what is not ready then is an error. No runtime is measured.
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(it) => Ok(it),
+        Poll::Pending => Err("the future is not ready at once".to_owned()),
+    }
 }
 
 fn direct<T: Call>(text: &str) -> Result<String, String> {

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release -p haft-bench -- dispatch
 //! cargo run --release -p haft-bench -- callid --json
+//! cargo run --release -p haft-bench -- agreement --values 1000000
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
 //!
@@ -20,11 +21,12 @@ mod measure;
 mod node;
 mod ours;
 mod report;
+mod validate;
 
 use std::{env, io, process::ExitCode};
 
 use args::{Args, Bench};
-use report::Row;
+use report::Print;
 
 fn main() -> ExitCode {
     let args = match Args::parse(env::args().skip(1)) {
@@ -47,18 +49,19 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<(), String> {
-    let mut print = |row: Row| {
+    let mut print = |row: &dyn Print| {
         row.print(args.format, &mut io::stdout().lock()).map_err(|error| error.to_string())
     };
     match args.bench {
         Bench::Dispatch => dispatch::run(args.plan, &mut print),
+        Bench::Validate => validate::run(args.plan, &mut print),
         Bench::CallId => callid::run(args.plan, &mut print),
-        Bench::Agreement => agreement::run(&mut print),
+        Bench::Agreement => agreement::run(args.values, &mut print),
     }
 }
 
 /// Takes each row as soon as it is measured.
-type Sink<'a> = &'a mut dyn FnMut(Row) -> Result<(), String>;
+type Sink<'a> = &'a mut dyn FnMut(&dyn Print) -> Result<(), String>;
 
 /// A line of progress.
 fn note(text: &str) {

@@ -1,28 +1,154 @@
 //! Haft's own variants: the one place where each benchmark gets its `ours`.
 //!
-//! A benchmark without one leaves the row out and prints `null` for `ours` and `ratio`.
+//! The variant named `haft` is the one that counts; those beside it show what a single thing costs.
 
-use serde_json::Value;
+mod proof;
+mod shapes;
 
-use crate::{agreement::Disagreements, measure::Variant};
+#[cfg(test)]
+mod tests;
 
-/// Dispatch of the three-field call: parse, validate, coerce, call id, two events, panic guard,
-/// typed handler. Answers the handler's text.
-pub(crate) fn dispatch_small(_text: &'static str) -> Option<Variant> {
-    None
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use haft::{
+    CallId, DispatchContext, FromArgs, RawArgs, Tool, ToolArgs, ToolOutput,
+    args::Strictness,
+    event::Event,
+    json::{Document, ParseError},
+    schema::{Accepted, Fault, InputSchema, Problems},
+    tool::{IntoHandler, Invocation, ToolExecutor},
+};
+
+use crate::{
+    dispatch::{Call, edited, now},
+    measure::Variant,
+    report::OURS,
+};
+
+pub(crate) use proof::{Proof, proofs};
+pub(crate) use shapes::disagreements;
+
+/// One call: parse, validate, coerce, call id, two events, panic guard, typed handler. Answers the
+/// handler's text.
+///
+/// # Errors
+///
+/// When the tool cannot be built.
+pub(crate) fn dispatch<T: Call>() -> Result<Vec<Variant>, String> {
+    let plain = || DispatchContext::builder("bench").build();
+    let observed = DispatchContext::builder("bench").observer(count).build();
+    let (text, mendable, wrong) =
+        (T::TEXT.to_owned(), edited::<T>(T::NEAR_MISSES), edited::<T>(T::MISTAKES));
+    let asynchronous = tool::<T, _>(async |args: T| args.handle())?;
+    let synchronous = tool::<T, _>(|args: T| args.handle())?;
+    Ok(vec![
+        calling(OURS, asynchronous.executor(&plain()), text.clone()),
+        calling("haft, sync handler", synchronous.executor(&plain()), text.clone()),
+        calling("haft, 1 observer", asynchronous.executor(&observed), text),
+        calling("haft, coerced", asynchronous.executor(&plain()), mendable),
+        refusing("haft, refused", asynchronous.executor(&plain()), wrong),
+    ])
 }
 
-/// Dispatch of the forty-field call, as [`dispatch_small`].
-pub(crate) fn dispatch_large(_text: &'static str) -> Option<Variant> {
-    None
+fn tool<T: Call, Signature>(handler: impl IntoHandler<Signature>) -> Result<Tool, String> {
+    let tool = Tool::builder(T::TOOL).description("Measured tool").handler(handler).build();
+    tool.map_err(|error| error.to_string())
+}
+
+fn calling(name: &'static str, run: ToolExecutor, text: String) -> Variant {
+    Variant::new(name, move || now(run.call(text.as_str())), show)
+}
+
+/// Ends with the text that the model gets.
+fn refusing(name: &'static str, run: ToolExecutor, text: String) -> Variant {
+    let work = move || {
+        let call = now(run.call(text.as_str()))?;
+        Ok(call.outcome.map_err(|error| error.to_string()))
+    };
+    Variant::new(name, work, |it: Result<_, String>| format!("{it:?}")).differing()
+}
+
+fn show(call: Result<Invocation, String>) -> String {
+    match call.map(|it| it.outcome) {
+        Ok(Ok(ToolOutput::Text(text))) => text,
+        other => format!("{other:?}"),
+    }
+}
+
+fn count(_: &Event) {
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    SEEN.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The judge alone, on parsed arguments. A dispatch does not look for duplicate keys once more: the
+/// call id has found them.
+///
+/// # Errors
+///
+/// When the schema cannot be built.
+pub(crate) fn validate<T: Call>() -> Result<Vec<Variant>, String> {
+    let schema = schema::<T>()?;
+    let (raw, mendable) = (RawArgs::text(T::TEXT), RawArgs::text(&edited::<T>(T::NEAR_MISSES)));
+    let accept = |raw: &RawArgs, strictness| {
+        let (schema, raw) = (schema.clone(), raw.clone());
+        move || schema.accept(T::TOOL, &raw, strictness)
+    };
+    let show = |it: Result<Accepted, Problems>| verdict(it.is_ok());
+    let (decoded, judge) = (raw.clone(), schema.clone());
+    let decode = move || {
+        let accepted = judge.accept(T::TOOL, &decoded, Strictness::Coerce);
+        accepted.ok().and_then(|it| T::from_args(&it.args).ok())
+    };
+    let document = Document::parse(T::TEXT).map_err(|error| error.to_string())?;
+    let duplicates = move || document.duplicate_key();
+    Ok(vec![
+        Variant::new(OURS, accept(&raw, Strictness::Coerce), show),
+        Variant::new("haft, strict", accept(&raw, Strictness::Strict), show),
+        Variant::new("haft, coerced", accept(&mendable, Strictness::Coerce), show),
+        Variant::new("haft, and decoded", decode, |it| verdict(it.is_some())),
+        Variant::new("haft, duplicate keys alone", duplicates, |it| verdict(it.is_none())),
+    ])
+}
+
+/// How [`validate`] answers.
+pub(crate) fn verdict(accepted: bool) -> String {
+    if accepted { "accepted" } else { "refused" }.to_owned()
+}
+
+/// Building what judges: the schema tree, its soundness, and the text the model sees.
+pub(crate) fn build<T: Call>() -> Variant {
+    let show = |it: Result<InputSchema, Vec<Fault>>| verdict(it.is_ok());
+    Variant::new(OURS, InputSchema::of::<T>, show)
+}
+
+/// The schema of a type.
+///
+/// # Errors
+///
+/// Its faults, in words.
+pub(crate) fn schema<T: ToolArgs>() -> Result<InputSchema, String> {
+    InputSchema::of::<T>().map_err(|faults| format!("faulty schema: {faults:?}"))
 }
 
 /// The call id of a tool and its parsed arguments. Answers lower-case hex.
-pub(crate) fn call_id(_tool: &str, _args: &Value) -> Option<Variant> {
-    None
+///
+/// # Errors
+///
+/// When `args` is not JSON.
+pub(crate) fn call_id(tool: &'static str, args: &str) -> Result<[Variant; 2], String> {
+    let args = Document::parse(args).map_err(|error| error.to_string())?;
+    let again = args.clone();
+    Ok([
+        Variant::new(OURS, move || CallId::of(tool, args.root()), |it| it.to_string()),
+        Variant::new("haft, with hex", move || CallId::of(tool, again.root()).to_string(), |it| it),
+    ])
 }
 
-/// Disagreements between the schema shown and the decoder, over all shapes and `documents`.
-pub(crate) fn disagreements(_documents: &[Value]) -> Option<Disagreements> {
-    None
+/// Text into a document. Answers it as compact text.
+pub(crate) fn parse(text: String) -> Variant {
+    let show = |it: Result<Document, ParseError>| match it {
+        Ok(it) => it.root().to_string(),
+        Err(error) => error.to_string(),
+    };
+    Variant::new(OURS, move || Document::parse(&text), show)
 }

@@ -9,6 +9,8 @@ use crate::measure::Figure;
 
 /// The name under which Haft's own variant runs.
 pub(crate) const OURS: &str = "haft";
+/// What the names of its further variants begin with. Each gets a JSON line of its own.
+const OURS_BESIDE: &str = "haft, ";
 /// The name of the floor, where a benchmark has one.
 pub(crate) const FLOOR: &str = "floor";
 
@@ -52,20 +54,27 @@ struct Line<'a> {
     ratio: Option<f64>,
 }
 
-impl Row {
-    /// Prints the row to `out`.
+/// Something with both forms.
+pub(crate) trait Print {
+    /// Prints it to `out`.
     ///
     /// # Errors
     ///
     /// When `out` cannot be written.
-    pub(crate) fn print(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
+    fn print(&self, format: Format, out: &mut dyn Write) -> io::Result<()>;
+}
+
+impl Print for Row {
+    fn print(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         match format {
             Format::Table => self.print_table(out),
             Format::JsonLines => self.print_json(out),
         }
     }
+}
 
-    fn print_table(&self, out: &mut impl Write) -> io::Result<()> {
+impl Row {
+    fn print_table(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} ({})", self.name, self.unit)?;
         for entry in &self.entries {
             write!(out, "  {:<44} {:>14}", entry.name, grouped(entry.value))?;
@@ -77,18 +86,38 @@ impl Row {
         writeln!(out)
     }
 
-    fn print_json(&self, out: &mut impl Write) -> io::Result<()> {
+    fn print_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let is_ours = |it: &&Entry| it.name == OURS || it.name.starts_with(OURS_BESIDE);
+        let peers = self.entries.iter().filter(|it| !is_ours(it));
+        let peers: Map<_, _> =
+            peers.map(|it| (it.name.to_owned(), rounded(it.value).into())).collect();
+        let floor: Map<_, _> =
+            peers.get(FLOOR).map(|it| (FLOOR.to_owned(), it.clone())).into_iter().collect();
         let ours = self.entries.iter().find(|it| it.name == OURS);
-        let peers = self.entries.iter().filter(|it| it.name != OURS);
-        let line = Line {
-            name: &self.name,
-            ours: ours.map(|it| rounded(it.value)),
-            unit: self.unit,
-            peers: peers.map(|it| (it.name.to_owned(), rounded(it.value).into())).collect(),
-            ratio: ours.and_then(|it| it.ratio).map(rounded),
-        };
-        writeln!(out, "{}", serde_json::to_string(&line)?)
+        print_line(out, &self.line(&self.name, ours, peers))?;
+        for entry in &self.entries {
+            if let Some(way) = entry.name.strip_prefix(OURS_BESIDE) {
+                let name = format!("{}/{way}", self.name);
+                print_line(out, &self.line(&name, Some(entry), floor.clone()))?;
+            }
+        }
+        Ok(())
     }
+
+    fn line<'a>(
+        &'a self,
+        name: &'a str,
+        ours: Option<&Entry>,
+        peers: Map<String, Value>,
+    ) -> Line<'a> {
+        let ratio = ours.and_then(|it| it.ratio).map(rounded);
+        Line { name, ours: ours.map(|it| rounded(it.value)), unit: self.unit, peers, ratio }
+    }
+}
+
+/// One JSON object on a line of its own.
+pub(crate) fn print_line(out: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
+    writeln!(out, "{}", serde_json::to_string(line)?)
 }
 
 /// Three decimals: more would only be noise.
@@ -97,7 +126,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// `12345.6` as `12,346`; small values keep one decimal unless they are whole.
-fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     if value < 100.0 && value.fract() != 0.0 {
         return format!("{value:.1}");
     }

@@ -25,10 +25,17 @@ fn defaults() {
 }
 
 #[test]
+fn values_of_the_proof() {
+    assert_eq!(parse("agreement").unwrap().values, 1_000_000);
+    assert_eq!(parse("agreement --values 5000").unwrap().values, 5_000);
+}
+
+#[test]
 fn mistakes() {
     check_error("", "no benchmark named");
     check_error("dispatch callid", "unexpected argument `callid`");
     check_error("dispatch --jsn", "unexpected argument `--jsn`");
     check_error("dispatch --rounds", "`--rounds` needs a number");
     check_error("dispatch --rounds 0", "`--rounds` needs a positive number and got `0`");
+    check_error("agreement --values x", "`--values` needs a positive number and got `x`");
 }

@@ -1,19 +1,20 @@
 //! The two calls: three fields, and forty fields in eight nested objects and two arrays.
 //!
-//! The limits in the comments are what the reference's schema in node states; the types alone do
-//! not hold them.
+//! The same types serve every row. Their limits are those of the reference's schema in node: Haft
+//! enforces them, serde alone and the peers do not.
 
 use std::fmt::{self, Write as _};
 
+use haft::ToolArgs;
 use serde::Deserialize;
 
-use super::Call;
+use super::{Call, Edits};
 
 /// 50 bytes, 3 fields.
-pub(super) const SMALL: &str = r#"{"city":"San Francisco","days":5,"units":"metric"}"#;
+const SMALL: &str = r#"{"city":"San Francisco","days":5,"units":"metric"}"#;
 
 /// About 1.1 kB, 40 fields.
-pub(super) const LARGE: &str = concat!(
+const LARGE: &str = concat!(
     r#"{"id":"order-2024-000417","priority":"normal","note":"Please ring twice \"long\", then wait for the neighbour from the second floor.","#,
     r#""gift":false,"tags":["spring","fragile","repeat-customer"],"quantities":[3,12,1,40,250],"#,
     r#""customer":{"name":"Ada Müller","email":"ada@example.org","age":41,"vip":true,"points":18250},"#,
@@ -37,16 +38,17 @@ fn answer(text: fmt::Arguments<'_>) -> String {
 
 /// Three fields.
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-pub(super) struct Forecast {
+#[derive(Debug, Deserialize, ToolArgs)]
+pub(crate) struct Forecast {
+    #[arg(min_len = 1, max_len = 80)]
     city: String,
-    /// 1 to 14.
+    #[arg(min = 1, max = 14)]
     days: u8,
     units: Units,
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToolArgs)]
 #[serde(rename_all = "lowercase")]
 enum Units {
     Metric,
@@ -55,6 +57,9 @@ enum Units {
 
 impl Call for Forecast {
     const TOOL: &'static str = "forecast";
+    const TEXT: &'static str = SMALL;
+    const NEAR_MISSES: Edits = [("5", "\"5\""), ("\"metric\"", "\"Metric\"")];
+    const MISTAKES: Edits = [("5", "50"), ("\"metric\"", "\"kelvin\"")];
 
     fn handle(self) -> String {
         let Self { city, days, units } = self;
@@ -68,18 +73,18 @@ impl Call for Forecast {
 
 /// Forty fields.
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "decoded as a handler would have them, though not all are used")]
-pub(super) struct Order {
+#[derive(Debug, Deserialize, ToolArgs)]
+pub(crate) struct Order {
+    #[arg(min_len = 1, max_len = 40)]
     id: String,
     priority: Priority,
-    /// At most 200 characters.
+    #[arg(max_len = 200)]
     note: String,
     gift: bool,
-    /// At most 10.
-    tags: Vec<String>,
-    /// At most 20, each 1 to 999.
-    quantities: Vec<u16>,
+    #[arg(max_len = 10)]
+    tags: Vec<Tag>,
+    #[arg(max_len = 20)]
+    quantities: Vec<Quantity>,
     customer: Customer,
     billing: Address,
     shipping: Address,
@@ -92,9 +97,12 @@ pub(super) struct Order {
 
 impl Call for Order {
     const TOOL: &'static str = "place_order";
+    const TEXT: &'static str = LARGE;
+    const NEAR_MISSES: Edits = [("\"age\":41", "\"age\":\"41\""), ("\"invoice\"", "\"Invoice\"")];
+    const MISTAKES: Edits = [("\"age\":41", "\"age\":410"), ("\"invoice\"", "\"barter\"")];
 
     fn handle(self) -> String {
-        let pieces: u32 = self.quantities.iter().copied().map(u32::from).sum();
+        let pieces: u32 = self.quantities.iter().map(|it| u32::from(it.0)).sum();
         let cents = (self.payment.amount * 100.0) as i64;
         let (id, tags, city) = (self.id, self.tags.len(), self.shipping.city);
         answer(format_args!("{id}: {pieces} pieces, {tags} tags, {cents} cents to {city}"))
@@ -102,7 +110,15 @@ impl Call for Order {
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToolArgs)]
+struct Tag(#[arg(max_len = 30)] String);
+
+#[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, ToolArgs)]
+struct Quantity(#[arg(min = 1, max = 999)] u16);
+
+#[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
+#[derive(Debug, Deserialize, ToolArgs)]
 #[serde(rename_all = "lowercase")]
 enum Priority {
     Low,
@@ -111,45 +127,47 @@ enum Priority {
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "decoded only")]
+#[derive(Debug, Deserialize, ToolArgs)]
 struct Customer {
+    #[arg(min_len = 1, max_len = 80)]
     name: String,
+    #[arg(min_len = 3, max_len = 80)]
     email: String,
-    /// 18 to 120.
+    #[arg(min = 18, max = 120)]
     age: u8,
     vip: bool,
-    /// 0 to 1,000,000.
+    #[arg(max = 1_000_000)]
     points: u32,
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "decoded only")]
+#[derive(Debug, Deserialize, ToolArgs)]
 struct Address {
+    #[arg(min_len = 1, max_len = 80)]
     street: String,
+    #[arg(min_len = 1, max_len = 60)]
     city: String,
-    /// 3 to 10 characters.
+    #[arg(min_len = 3, max_len = 10)]
     zip: String,
-    /// 2 characters.
+    #[arg(min_len = 2, max_len = 2)]
     country: String,
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "decoded only")]
+#[derive(Debug, Deserialize, ToolArgs)]
 struct Payment {
     method: Method,
     currency: Currency,
-    /// 0 to 100,000.
+    #[arg(min = 0.0, max = 100_000.0)]
     amount: f64,
-    /// 1 to 36.
+    #[arg(min = 1, max = 36)]
     installments: u8,
+    #[arg(min_len = 1, max_len = 40)]
     reference: String,
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToolArgs)]
 #[serde(rename_all = "lowercase")]
 enum Method {
     Card,
@@ -158,7 +176,7 @@ enum Method {
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToolArgs)]
 #[serde(rename_all = "lowercase")]
 enum Currency {
     Eur,
@@ -167,41 +185,42 @@ enum Currency {
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "decoded only")]
+#[derive(Debug, Deserialize, ToolArgs)]
 struct Delivery {
+    #[arg(min_len = 1, max_len = 40)]
     carrier: String,
     express: bool,
-    /// 0 to 23.
+    #[arg(max = 23)]
     window_start: u8,
-    /// 0 to 23.
+    #[arg(max = 23)]
     window_end: u8,
+    #[arg(max_len = 200)]
     instructions: String,
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "decoded only")]
+#[derive(Debug, Deserialize, ToolArgs)]
 struct Discount {
+    #[arg(min_len = 1, max_len = 20)]
     code: String,
-    /// 0 to 100.
+    #[arg(min = 0.0, max = 100.0)]
     percent: f64,
     stackable: bool,
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "decoded only")]
+#[derive(Debug, Deserialize, ToolArgs)]
 struct Contact {
+    #[arg(min_len = 5, max_len = 30)]
     phone: String,
     language: Language,
     newsletter: bool,
-    /// 0 to 23.
+    #[arg(max = 23)]
     preferred_hour: u8,
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToolArgs)]
 #[serde(rename_all = "lowercase")]
 enum Language {
     En,
@@ -210,12 +229,14 @@ enum Language {
 }
 
 #[cfg_attr(feature = "peers", derive(schemars::JsonSchema))]
-#[derive(Debug, Deserialize)]
-#[expect(dead_code, reason = "decoded only")]
+#[derive(Debug, Deserialize, ToolArgs)]
 struct Audit {
+    #[arg(min_len = 1, max_len = 40)]
     source: String,
-    /// 1 to 1,000.
+    #[arg(min = 1, max = 1_000)]
     version: u16,
+    #[arg(min_len = 10, max_len = 40)]
     created: String,
+    #[arg(min_len = 8, max_len = 64)]
     checksum: String,
 }

@@ -6,13 +6,7 @@ mod adk;
 mod mcp;
 mod rig;
 
-use std::{
-    future::Future,
-    pin::pin,
-    task::{Context, Poll, Waker},
-};
-
-use super::Measured;
+use super::{Measured, now};
 use crate::measure::Variant;
 
 /// One variant per peer.
@@ -32,12 +26,4 @@ pub(super) fn variants<T: Measured>(text: &'static str) -> Result<Vec<Variant>, 
 /// The input schema a peer shows to the model.
 fn schema<T: Measured>() -> serde_json::Value {
     schemars::schema_for!(T).to_value()
-}
-
-/// Polls once: what is not ready then is an error.
-fn now<T>(future: impl Future<Output = T>) -> Result<T, String> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(it) => Ok(it),
-        Poll::Pending => Err("the peer's future is not ready at once".to_owned()),
-    }
 }

@@ -27,6 +27,16 @@ fn json_lines() {
 }
 
 #[test]
+fn further_variants_of_ours_are_lines_of_their_own() {
+    check(
+        &row(&[(FLOOR, 2.0, Some(1.0)), ("haft, strict", 3.0, Some(1.5)), ("rig", 2.5, None)]),
+        Format::JsonLines,
+        "{\"name\":\"demo\",\"ours\":null,\"unit\":\"ns\",\"peers\":{\"floor\":2.0,\"rig\":2.5},\"ratio\":null}\n\
+         {\"name\":\"demo/strict\",\"ours\":3.0,\"unit\":\"ns\",\"peers\":{\"floor\":2.0},\"ratio\":1.5}\n",
+    );
+}
+
+#[test]
 fn table() {
     check(
         &row(&[(FLOOR, 12345.6, Some(1.0)), ("rig", 99.94, None)]),
