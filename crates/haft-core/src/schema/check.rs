@@ -106,11 +106,8 @@ impl<'s> Checker<'s> {
         let Some(text) = view.as_str() else {
             return self.mismatch(schema, view, place, Rule::Type);
         };
-        if rules.min_length.is_some() || rules.max_length.is_some() {
-            let length = text.chars().count();
-            if !within(length, rules.min_length, rules.max_length) {
-                return self.refuse(schema, view, place, Rule::Length);
-            }
+        if !has_length(text, rules.min_length, rules.max_length) {
+            return self.refuse(schema, view, place, Rule::Length);
         }
         match &rules.pattern {
             Some(pattern) if !pattern.is_match(text) => {
@@ -500,6 +497,14 @@ impl Seen {
             None => self.word & (1 << (at & 63)) != 0,
         }
     }
+}
+
+/// Whether a string has a length in characters within the bounds. A character has one to four bytes,
+/// which mostly tells without counting.
+fn has_length(text: &str, min: Option<usize>, max: Option<usize>) -> bool {
+    let certain = min.is_none_or(|min| text.len().div_ceil(4) >= min)
+        && max.is_none_or(|max| text.len() <= max);
+    certain || within(text.chars().count(), min, max)
 }
 
 fn within(count: usize, min: Option<usize>, max: Option<usize>) -> bool {
