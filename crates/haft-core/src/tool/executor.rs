@@ -8,15 +8,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::failure::bounded;
-use super::handler::{HandlerFuture, RunningHandler};
+use super::handler::HandlerFuture;
 use super::{Tool, ToolError, ToolFailure, ToolOutput};
 use crate::args::{Args, RawArgs};
 use crate::call::CallId;
 use crate::clock::{Reading, Timestamp};
 use crate::context::{CallScope, DispatchContext};
-use crate::event::EventKind;
+use crate::event::{EventKind, Level};
 use crate::json::Document;
-use crate::schema::{Accepted, Change, Problems};
+use crate::schema::{Accepted, Change, Problem, Problems};
 
 /// A tool bound to a dispatch. Bind it once, call it as often as needed; it keeps nothing between
 /// calls.
@@ -80,9 +80,11 @@ impl ToolExecutor {
         let mut judged = self.accept(&raw, duplicates);
         if !tool.0.validators.is_empty()
             && let Ok(accepted) = &judged
-            && let Err(problems) = tool.validators_accept(&accepted.args).await
         {
-            judged = Err(problems);
+            let checked = Guarded(Box::pin(tool.validators_accept(&accepted.args))).await;
+            if let Err(problems) = checked.unwrap_or_else(|panic| scope.unchecked(panic.as_ref())) {
+                judged = Err(problems);
+            }
         }
         let outcome = match &judged {
             Ok(accepted) => {
@@ -151,6 +153,13 @@ impl Scope<'_> {
         ToolError::Panicked { tool: self.name(), panic: bounded(panic_text(panic)) }
     }
 
+    /// A validator panicked: nobody knows whether the arguments are right, so they are refused.
+    fn unchecked(self, panic: &(dyn Any + Send)) -> Result<(), Problems> {
+        let panic = bounded(panic_text(panic));
+        self.ctx.log(Level::Error, "validator-panicked", &panic, None);
+        Err(Problem::new("", "arguments that the tool can check; its own check failed").into())
+    }
+
     fn refused(self, problems: &Problems) -> ToolError {
         ToolError::InvalidArgs { tool: self.name(), problems: problems.clone() }
     }
@@ -193,15 +202,16 @@ impl Scope<'_> {
     }
 }
 
-type Caught = Result<Result<ToolOutput, ToolFailure>, Box<dyn Any + Send>>;
+type Panic = Box<dyn Any + Send>;
+type Caught = Result<Result<ToolOutput, ToolFailure>, Panic>;
 
-/// A handler's future whose panics are values. After a panic it is not polled again.
-struct Guarded(RunningHandler);
+/// A future of the tool's author whose panics are values. After a panic it is not polled again.
+struct Guarded<F: ?Sized>(Pin<Box<F>>);
 
-impl Future for Guarded {
-    type Output = Caught;
+impl<F: Future + ?Sized> Future for Guarded<F> {
+    type Output = Result<F::Output, Panic>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Caught> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let future = self.0.as_mut();
         match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,

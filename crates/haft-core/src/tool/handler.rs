@@ -11,14 +11,10 @@ use crate::args::{Args, FromArgs};
 use crate::context::DispatchContext;
 use crate::schema::{Fault, InputSchema, object};
 
-/// A handler under way.
-pub(super) type RunningHandler =
-    Pin<Box<dyn Future<Output = Result<ToolOutput, ToolFailure>> + Send>>;
-
 /// What a handler returns inside. One that is not async has run already, and costs no allocation.
 pub(super) enum HandlerFuture {
     Ready(Result<ToolOutput, ToolFailure>),
-    Running(RunningHandler),
+    Running(Pin<Box<dyn Future<Output = Result<ToolOutput, ToolFailure>> + Send>>),
 }
 
 impl HandlerFuture {

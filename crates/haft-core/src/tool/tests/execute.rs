@@ -206,6 +206,26 @@ async fn a_validator_beyond_the_schema_refuses_before_the_handler() {
 }
 
 #[tokio::test]
+async fn a_validator_that_panics_refuses_and_breaks_nothing() {
+    let tool = search()
+        .handler(|_: Args| -> String { panic!("must not run") })
+        .validator(async |_: Args| panic!("no connection"))
+        .build()
+        .unwrap();
+    let (ctx, seen) = watched();
+    let done = tool.executor(&ctx).call(json!({ "query": "x" })).await;
+    let error = done.outcome.unwrap_err();
+    assert_eq!(error.code(), "E_INVALID_TOOL_ARGS");
+    assert!(!error.to_string().contains("no connection"), "{error}");
+    let events = seen.lock().unwrap();
+    assert_eq!(
+        (&events[0]["message"], &events[0]["level"]),
+        (&json!("no connection"), &json!("error"))
+    );
+    assert_eq!(events[1]["event"], "toolExecutionRejected");
+}
+
+#[tokio::test]
 async fn a_cancelled_dispatch_runs_nothing_and_still_ends_the_call() {
     let token = Cancellation::new();
     let ctx = DispatchContext::builder("t").cancellation(token.clone()).build();
