@@ -28,6 +28,7 @@ mod foreign_refs;
 mod input;
 mod pattern;
 mod problem;
+mod rules;
 mod wire;
 
 #[cfg(test)]

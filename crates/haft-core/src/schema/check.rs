@@ -1,17 +1,15 @@
 //! The one pass that decides: walks arguments beside their schema, collects every problem, and
 //! notes what coercion has to change. On valid arguments it allocates nothing.
 
-use std::cmp::Ordering;
-
 use serde_json::Value;
 
 use super::coerce::{Mark, Patch, patched};
 use super::problem::{Change, ChangeKind, Problem, Rule, excerpt};
+use super::rules::{Broken, KEPT, broken_length, has_repeats, listed};
 use super::{
-    ArrayRules, Definitions, Field, IntegerRules, MapRules, NumberRules, ObjectRules, Schema,
-    Shape, StringRules, UnionRules, Unknown,
+    ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, UnionRules, Unknown,
 };
-use crate::json::{Kind, Number, View};
+use crate::json::{Kind, View};
 
 /// Place of a value, as a list that lives on the stack. It becomes text only for a report.
 #[derive(Clone, Copy, Debug)]
@@ -72,103 +70,40 @@ impl<'s> Checker<'s> {
         if view.is_null() && schema.nullable {
             return true;
         }
-        match &schema.shape {
-            Shape::Any => true,
-            Shape::Boolean => {
-                view.as_bool().is_some() || self.mismatch(schema, view, place, Rule::Type)
-            }
-            Shape::String(rules) => self.string(schema, rules, view, place),
-            Shape::Integer(rules) => self.integer(schema, rules, view, place),
-            Shape::Number(rules) => self.number(schema, rules, view, place),
-            Shape::Enum(values) => {
-                listed(view, values) || self.mismatch(schema, view, place, Rule::Enum)
-            }
-            Shape::Array(rules) => self.array(schema, rules, view, place),
-            Shape::Tuple(places) => self.tuple(schema, places, view, place),
-            Shape::Object(rules) => self.object(schema, rules, view, place),
-            Shape::Map(rules) => self.map(schema, rules, view, place),
-            Shape::Union(rules) => self.union(schema, rules, view, place),
+        if let Some(kind) = schema.shape.kind()
+            && view.kind() != kind
+        {
+            return self.mismatch(schema, view, place, Rule::Type);
+        }
+        let (mut fine, broken) = match &schema.shape {
+            Shape::Any | Shape::Boolean => (true, KEPT),
+            Shape::String(rules) => (true, rules.broken_by(view)),
+            Shape::Integer(rules) => (true, rules.broken_by(view)),
+            Shape::Number(rules) => (true, rules.broken_by(view)),
+            Shape::Enum(values) if listed(view, values) => (true, KEPT),
+            Shape::Enum(_) => return self.mismatch(schema, view, place, Rule::Enum),
+            Shape::Array(rules) => self.array(rules, view, place),
+            Shape::Tuple(places) => self.tuple(places, view, place),
+            Shape::Object(rules) => (self.object(rules, view, place), KEPT),
+            Shape::Map(rules) => self.map(rules, view, place),
+            Shape::Union(rules) => (self.union(rules, view, place), KEPT),
             Shape::Ref(name) => match self.definitions.get(name) {
-                Some(target) => self.check(target, view, place),
+                Some(target) => return self.check(target, view, place),
                 // Construction refuses dangling references.
-                None => self.refuse(schema, view, place, Rule::Type),
+                None => (true, [Some(Rule::Type), None]),
             },
-        }
-    }
-
-    fn string(
-        &mut self,
-        schema: &Schema,
-        rules: &StringRules,
-        view: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
-        let Some(text) = view.as_str() else {
-            return self.mismatch(schema, view, place, Rule::Type);
         };
-        if !has_length(text, rules.min_length, rules.max_length) {
-            return self.refuse(schema, view, place, Rule::Length);
+        for rule in broken.into_iter().flatten() {
+            fine = self.refuse(schema, view, place, rule);
         }
-        match &rules.pattern {
-            Some(pattern) if !pattern.is_match(text) => {
-                self.refuse(schema, view, place, Rule::Pattern)
-            }
-            _ => true,
-        }
+        fine
     }
 
-    fn integer(
-        &mut self,
-        schema: &Schema,
-        rules: &IntegerRules,
-        view: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
-        let number = match view.as_number() {
-            Some(number) if number.is_integer() => number,
-            _ => return self.mismatch(schema, view, place, Rule::Type),
-        };
-        let value = whole(number, view);
-        let in_range = rules.min.is_none_or(|min| value >= min)
-            && rules.max.is_none_or(|max| value <= max)
-            && rules.multiple_of.is_none_or(|step| is_multiple(number, step));
-        in_range || self.refuse(schema, view, place, Rule::Range)
-    }
-
-    fn number(
-        &mut self,
-        schema: &Schema,
-        rules: &NumberRules,
-        view: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
-        let Some(value) = view.as_number() else {
-            return self.mismatch(schema, view, place, Rule::Type);
-        };
-        let in_range = rules.min.is_none_or(|min| compare(value, min).is_ge())
-            && rules.max.is_none_or(|max| compare(value, max).is_le())
-            && rules.above.is_none_or(|bound| compare(value, bound).is_gt())
-            && rules.below.is_none_or(|bound| compare(value, bound).is_lt());
-        in_range || self.refuse(schema, view, place, Rule::Range)
-    }
-
-    fn array(
-        &mut self,
-        schema: &Schema,
-        rules: &ArrayRules,
-        view: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
-        if view.kind() != Kind::Array {
-            return self.mismatch(schema, view, place, Rule::Type);
-        }
+    fn array(&mut self, rules: &ArrayRules, view: View<'_>, place: &Place<'_>) -> (bool, Broken) {
         let mut fine = true;
         let before = self.patches.len();
         for (at, element) in view.elements().enumerate() {
             fine &= self.check(&rules.items, element, &place.index(at));
-        }
-        if !within(view.len(), rules.min_items, rules.max_items) {
-            fine = self.refuse(schema, view, place, Rule::Length);
         }
         // Elements that differ can be the same once they are mended: `1` and `"1"`.
         let repeats = match self.patches.get(before..) {
@@ -178,62 +113,30 @@ impl<'s> Checker<'s> {
             }
             _ => has_repeats(view),
         };
-        if repeats {
-            fine = self.refuse(schema, view, place, Rule::Unique);
-        }
-        fine
+        let length = broken_length(view, rules.min_items, rules.max_items);
+        (fine, [length, repeats.then_some(Rule::Unique)])
     }
 
-    fn tuple(
-        &mut self,
-        schema: &Schema,
-        places: &[Schema],
-        view: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
-        if view.kind() != Kind::Array {
-            return self.mismatch(schema, view, place, Rule::Type);
-        }
+    fn tuple(&mut self, places: &[Schema], view: View<'_>, place: &Place<'_>) -> (bool, Broken) {
         if view.len() != places.len() {
-            return self.refuse(schema, view, place, Rule::Length);
+            return (true, [Some(Rule::Length), None]);
         }
         let mut fine = true;
         for (at, (element, schema)) in view.elements().zip(places).enumerate() {
             fine &= self.check(schema, element, &place.index(at));
         }
-        fine
+        (fine, KEPT)
     }
 
-    fn map(
-        &mut self,
-        schema: &Schema,
-        rules: &MapRules,
-        view: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
-        if view.kind() != Kind::Object {
-            return self.mismatch(schema, view, place, Rule::Type);
-        }
+    fn map(&mut self, rules: &MapRules, view: View<'_>, place: &Place<'_>) -> (bool, Broken) {
         let mut fine = true;
         for (key, value) in view.members() {
             fine &= self.check(&rules.values, value, &place.key(key));
         }
-        if !within(view.len(), rules.min_entries, rules.max_entries) {
-            fine = self.refuse(schema, view, place, Rule::Length);
-        }
-        fine
+        (fine, [broken_length(view, rules.min_entries, rules.max_entries), None])
     }
 
-    fn union(
-        &mut self,
-        schema: &Schema,
-        rules: &UnionRules,
-        view: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
-        if view.kind() != Kind::Object {
-            return self.mismatch(schema, view, place, Rule::Type);
-        }
+    fn union(&mut self, rules: &UnionRules, view: View<'_>, place: &Place<'_>) -> bool {
         let Some(tag) = view.get(&rules.tag) else {
             return self.missing(&rules.tag, &rules.tag_schema(), place);
         };
@@ -250,16 +153,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn object(
-        &mut self,
-        schema: &Schema,
-        rules: &ObjectRules,
-        view: View<'_>,
-        place: &Place<'_>,
-    ) -> bool {
-        if view.kind() != Kind::Object {
-            return self.mismatch(schema, view, place, Rule::Type);
-        }
+    fn object(&mut self, rules: &ObjectRules, view: View<'_>, place: &Place<'_>) -> bool {
         let mut fine = true;
         let mut seen = Seen::new(rules.fields.len());
         // Models mostly send fields in the order of the schema: try the next one first.
@@ -497,105 +391,6 @@ impl Seen {
             None => self.word & (1 << (at & 63)) != 0,
         }
     }
-}
-
-/// Whether a string has a length in characters within the bounds. A character has one to four bytes,
-/// which mostly tells without counting.
-fn has_length(text: &str, min: Option<usize>, max: Option<usize>) -> bool {
-    let certain = min.is_none_or(|min| text.len().div_ceil(4) >= min)
-        && max.is_none_or(|max| text.len() <= max);
-    certain || within(text.chars().count(), min, max)
-}
-
-fn within(count: usize, min: Option<usize>, max: Option<usize>) -> bool {
-    min.is_none_or(|min| count >= min) && max.is_none_or(|max| count <= max)
-}
-
-/// An integer-valued number in 128 bits. One beyond 64 bits is read digit by digit, because the double
-/// next to it may lie within; values beyond 128 bits saturate, as no bound lies there.
-#[expect(clippy::cast_possible_truncation, reason = "saturating is what is wanted")]
-fn whole(number: Number, view: View<'_>) -> i128 {
-    match number {
-        Number::Int(value) => i128::from(value),
-        Number::Uint(value) => i128::from(value),
-        Number::Float(value) => view.to_string().parse().unwrap_or(value as i128),
-    }
-}
-
-/// Whether a number is a multiple of the step. Beyond 64 bits it is judged as a double.
-#[expect(clippy::cast_precision_loss, reason = "construction keeps steps within 2^53")]
-fn is_multiple(number: Number, step: u64) -> bool {
-    match number {
-        _ if step == 0 => false,
-        Number::Int(value) => value.unsigned_abs() % step == 0,
-        Number::Uint(value) => value % step == 0,
-        Number::Float(value) => value % (step as f64) == 0.0,
-    }
-}
-
-/// Compares a number with a finite bound, exactly: a large integer is not rounded to a double.
-fn compare(number: Number, bound: f64) -> Ordering {
-    match (number, spelled(bound)) {
-        (Number::Float(value), _) => value.partial_cmp(&bound).unwrap_or(Ordering::Equal),
-        (Number::Int(value), Number::Int(bound)) => value.cmp(&bound),
-        (Number::Int(value), Number::Uint(bound)) => i128::from(value).cmp(&i128::from(bound)),
-        (Number::Uint(value), Number::Int(bound)) => i128::from(value).cmp(&i128::from(bound)),
-        (Number::Uint(value), Number::Uint(bound)) => value.cmp(&bound),
-        // A fraction, which is below 2^53, or a number beyond 64 bits.
-        (integer, Number::Float(bound)) => {
-            integer.to_f64().partial_cmp(&bound).unwrap_or(Ordering::Equal)
-        }
-    }
-}
-
-/// Whether a value is one of the scalars of an enumeration.
-fn listed(view: View<'_>, values: &[Value]) -> bool {
-    match view.as_str() {
-        Some(text) => values.iter().any(|value| value.as_str() == Some(text)),
-        None => values.iter().any(|value| same_scalar(view, value)),
-    }
-}
-
-/// A finite double as the number that its text says, which is what the model reads: from 2^53 on,
-/// the shortest text of a double can be another integer than the double itself.
-#[expect(clippy::cast_possible_truncation, reason = "checked to be within 2^53")]
-fn spelled(value: f64) -> Number {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() != 0.0 {
-        return Number::Float(value);
-    }
-    if value.abs() <= EXACT {
-        return Number::Int(value as i64);
-    }
-    let mut buffer = ryu_js::Buffer::new();
-    let text = buffer.format(value);
-    let signed = text.parse().map(Number::Int);
-    signed.or_else(|_| text.parse().map(Number::Uint)).unwrap_or(Number::Float(value))
-}
-
-/// Whether a value equals a scalar of an enumeration.
-pub(super) fn same_scalar(view: View<'_>, value: &Value) -> bool {
-    match value {
-        Value::Null => view.is_null(),
-        Value::Bool(value) => view.as_bool() == Some(*value),
-        Value::String(value) => view.as_str() == Some(value),
-        Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
-            (Some(value), _, _) => view.as_i64() == Some(value),
-            (None, Some(value), _) => view.as_u64() == Some(value),
-            (None, None, value) => value.is_some_and(|it| view.as_number() == Some(spelled(it))),
-        },
-        Value::Array(_) | Value::Object(_) => false,
-    }
-}
-
-fn has_repeats(list: View<'_>) -> bool {
-    // Canonical texts are equal exactly when the values are; sorting keeps long lists fast.
-    if list.len() < 2 {
-        return false;
-    }
-    let mut texts: Vec<_> = list.elements().map(crate::json::canonical_text).collect();
-    texts.sort_unstable();
-    texts.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
 
 /// Values that models send when they mean "not given".

@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::check::{Checker, Place, means_absent, same_scalar};
+use super::check::{Checker, Place, means_absent};
 use super::problem::{Change, ChangeKind};
+use super::rules::same_scalar;
 use super::{Schema, Shape};
 use crate::json::{Document, Kind, View, Writer};
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::check::{Checker, Mode, Place, same_scalar};
+use super::check::{Checker, Mode, Place};
+use super::rules::same_scalar;
 use super::{Definitions, Field, IntegerRules, ObjectRules, Schema, Shape};
 use crate::json::{Document, Writer};
 
