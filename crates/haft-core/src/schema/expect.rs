@@ -142,7 +142,12 @@ fn integer(rules: &IntegerRules) -> String {
 
 fn number(rules: &NumberRules) -> String {
     let mut text = "a number".to_owned();
-    range(&mut text, rules.min, rules.max.filter(|it| *it != f64::from(f32::MAX)));
+    // The edges of a single are no numbers to read.
+    let told = |bound: Option<f64>| bound.filter(|it| it.abs() != f64::from(f32::MAX));
+    range(&mut text, told(rules.min), told(rules.max));
+    if told(rules.min) != rules.min || told(rules.max) != rules.max {
+        text.push_str(" that fits 32 bits");
+    }
     if let Some(bound) = rules.above {
         let _ = write!(text, " above {bound}");
     }
