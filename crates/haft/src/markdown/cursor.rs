@@ -1,5 +1,7 @@
 //! The start of a line: indentation and container markers.
 
+use super::syntax::thematic_break;
+
 /// A position in a line that knows its column, because a tab counts up to the next multiple of four.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'a> {
@@ -7,9 +9,12 @@ pub(super) struct Cursor<'a> {
     column: usize,
     /// Columns of a tab that was begun but not used up.
     pending: usize,
+    /// A thematic break begins only where at most this much is left, so that no part of a line with many
+    /// list markers is looked at for each of them.
+    break_within: usize,
 }
 
-/// A list marker: how far its item is indented, and whether it may interrupt a paragraph.
+/// A list marker: how far the content of its item is indented.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Marker {
     pub(super) indent: usize,
@@ -17,7 +22,7 @@ pub(super) struct Marker {
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(line: &'a [u8]) -> Self {
-        Self { rest: line, column: 0, pending: 0 }
+        Self { rest: line, column: 0, pending: 0, break_within: line.len() }
     }
 
     /// What is left of the line.
@@ -79,8 +84,11 @@ impl<'a> Cursor<'a> {
     /// A list marker after `outer` columns of indentation. A thematic break is none.
     pub(super) fn list_marker(&mut self, outer: usize) -> Option<Marker> {
         let width = marker_width(self.rest)?;
-        if super::syntax::is_thematic_break(self.rest) {
-            return None;
+        if self.rest.len() <= self.break_within {
+            match thematic_break(self.rest) {
+                Ok(()) => return None,
+                Err(looked_at) => self.break_within = self.rest.len() - looked_at,
+            }
         }
         self.advance(width);
         let mut indent = outer + width + 1;
@@ -114,7 +122,7 @@ pub(super) fn marker_width(text: &[u8]) -> Option<usize> {
     let width = match text.first()? {
         b'-' | b'+' | b'*' => 1,
         b'0'..=b'9' => {
-            let digits = text.iter().take_while(|it| it.is_ascii_digit()).count();
+            let digits = text.iter().take(10).take_while(|it| it.is_ascii_digit()).count();
             if digits > 9 || !matches!(text.get(digits), Some(b'.' | b')')) {
                 return None;
             }

@@ -12,18 +12,23 @@ pub(super) struct Fence {
 
 /// Three or more equal `*`, `-` or `_`, with white space between and after them.
 pub(super) fn is_thematic_break(text: &[u8]) -> bool {
+    thematic_break(text).is_ok()
+}
+
+/// The same, and otherwise how far the text was looked at: there is none that begins before.
+pub(super) fn thematic_break(text: &[u8]) -> Result<(), usize> {
     let Some(&mark @ (b'*' | b'-' | b'_')) = text.first() else {
-        return false;
+        return Err(0);
     };
     let mut marks = 0;
-    for &byte in text {
+    for (at, &byte) in text.iter().enumerate() {
         if byte == mark {
             marks += 1;
         } else if byte != b' ' && byte != b'\t' {
-            return false;
+            return Err(at);
         }
     }
-    marks >= 3
+    if marks >= 3 { Ok(()) } else { Err(text.len()) }
 }
 
 /// The depth of an ATX heading and its text without the closing `#`s.
