@@ -70,7 +70,10 @@
 //! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
+//! | `markdown` | no | the structure of a Markdown text of any size, and queries on parts of it |
 
+#[cfg(feature = "markdown")]
+pub mod markdown;
 #[cfg(feature = "schemars")]
 mod serde_args;
 

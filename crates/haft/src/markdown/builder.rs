@@ -1,0 +1,173 @@
+//! From chunks of bytes to lines.
+
+use super::front_matter::FrontMatter;
+use super::scanner::{Scanner, Tail};
+use super::{FrontMatterKind, MarkdownIndex};
+
+/// Reads a document in pieces of any size and keeps its structure.
+///
+/// It holds the line at hand, the open paragraph and the index, all of them capped, never the document.
+#[derive(Debug, Default)]
+pub struct MarkdownIndexBuilder {
+    scanner: Scanner,
+    /// The start of a line whose end has not come yet.
+    partial: Vec<u8>,
+    /// What is known of the rest of that line.
+    tail: Tail,
+    /// The last bytes of that rest, because an end mark may be split.
+    overlap: Vec<u8>,
+    front: Front,
+}
+
+/// Whether the lines at hand may be front matter.
+#[derive(Debug, Default)]
+enum Front {
+    /// No line was read yet.
+    #[default]
+    Unread,
+    /// Open, and kept so that the lines can be read as Markdown if it never closes.
+    Open {
+        kind: FrontMatterKind,
+        lines: Vec<(Vec<u8>, Tail)>,
+        bytes: usize,
+    },
+    Closed(FrontMatter),
+    None,
+}
+
+impl MarkdownIndexBuilder {
+    /// Reads a piece of the document.
+    pub fn push(&mut self, chunk: &[u8]) {
+        let mut rest = chunk;
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            let line = rest.get(..end).unwrap_or_default();
+            if self.partial.is_empty() && line.len() <= LINE_LIMIT {
+                self.line(line, Tail::default());
+            } else {
+                self.extend(line);
+                self.end_line();
+            }
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+        if !rest.is_empty() {
+            self.extend(rest);
+        }
+    }
+
+    /// Reads a whole line, given without its line end.
+    pub fn push_line(&mut self, line: &str) {
+        self.push(line.as_bytes());
+        self.push(b"\n");
+    }
+
+    /// The work done so far: bytes looked at, the ones looked at again included. It grows linearly with
+    /// the document.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.scanner.steps()
+    }
+
+    /// Ends the document.
+    #[must_use]
+    pub fn finish(mut self) -> MarkdownIndex {
+        if !self.partial.is_empty() {
+            self.end_line();
+        }
+        let front_matter = match std::mem::take(&mut self.front) {
+            Front::Open { lines, .. } => {
+                self.replay(lines);
+                None
+            }
+            Front::Closed(it) => Some(it),
+            Front::Unread | Front::None => None,
+        };
+        let n_lines = self.scanner.n_lines();
+        MarkdownIndex::new(self.scanner.finish(), front_matter, n_lines)
+    }
+
+    /// Adds to the line at hand, of which only the start is kept.
+    fn extend(&mut self, text: &[u8]) {
+        let room = LINE_LIMIT.saturating_sub(self.partial.len());
+        let (kept, rest) = text.split_at_checked(room).unwrap_or((text, &[]));
+        self.partial.extend_from_slice(kept);
+        if rest.is_empty() {
+            return;
+        }
+        if self.overlap.is_empty() {
+            let start = self.partial.len().saturating_sub(OVERLAP);
+            self.overlap.extend_from_slice(self.partial.get(start..).unwrap_or_default());
+        }
+        // The seam first, then the rest in one go.
+        let (seam, _) = rest.split_at_checked(OVERLAP).unwrap_or((rest, &[]));
+        self.overlap.extend_from_slice(seam);
+        self.tail.see(&self.overlap);
+        self.tail.see(rest);
+        if rest.len() > OVERLAP {
+            self.overlap.clear();
+            let start = rest.len() - OVERLAP;
+            self.overlap.extend_from_slice(rest.get(start..).unwrap_or_default());
+        } else {
+            let surplus = self.overlap.len().saturating_sub(OVERLAP);
+            self.overlap.drain(..surplus);
+        }
+    }
+
+    fn end_line(&mut self) {
+        let mut line = std::mem::take(&mut self.partial);
+        let tail = std::mem::take(&mut self.tail);
+        self.overlap.clear();
+        self.line(&line, tail);
+        line.clear();
+        self.partial = line;
+    }
+
+    fn line(&mut self, line: &[u8], tail: Tail) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        match &mut self.front {
+            Front::None | Front::Closed(_) => self.scanner.line(line, tail),
+            Front::Unread => {
+                let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+                match FrontMatterKind::opened_by(line) {
+                    Some(kind) if !tail.cut => {
+                        self.front =
+                            Front::Open { kind, lines: vec![(line.to_vec(), tail)], bytes: 0 };
+                    }
+                    _ => {
+                        self.front = Front::None;
+                        self.scanner.line(line, tail);
+                    }
+                }
+            }
+            Front::Open { kind, lines, bytes } => {
+                *bytes += line.len() + 1;
+                let kind = *kind;
+                if kind.is_closed_by(line) {
+                    let text = lines.iter().skip(1).map(|(line, _)| String::from_utf8_lossy(line));
+                    let text = text.collect::<Vec<_>>().join("\n").into_boxed_str();
+                    self.scanner.skip_lines(lines.len() + 1);
+                    self.front = Front::Closed(FrontMatter { kind, end_line: lines.len(), text });
+                } else if *bytes > FRONT_MATTER_LIMIT || tail.cut {
+                    let mut lines = std::mem::take(lines);
+                    lines.push((line.to_vec(), tail));
+                    self.front = Front::None;
+                    self.replay(lines);
+                } else {
+                    lines.push((line.to_vec(), tail));
+                }
+            }
+        }
+    }
+
+    fn replay(&mut self, lines: Vec<(Vec<u8>, Tail)>) {
+        for (line, tail) in lines {
+            self.scanner.line(&line, tail);
+        }
+    }
+}
+
+/// The part of a line that is kept: what comes after it only ends HTML blocks.
+const LINE_LIMIT: usize = 64 * 1024;
+/// Longer than the longest end of an HTML block.
+const OVERLAP: usize = 16;
+/// Front matter larger than this is text.
+const FRONT_MATTER_LIMIT: usize = 64 * 1024;

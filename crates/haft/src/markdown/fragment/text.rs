@@ -1,0 +1,126 @@
+//! Blocks as plain text.
+
+use pulldown_cmark::{Event, Tag, TagEnd};
+
+use crate::markdown::plain;
+
+/// Puts together the text of blocks.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    text: String,
+    gap: Gap,
+    /// Lists that are open.
+    lists: usize,
+    is_row_begun: bool,
+}
+
+/// What goes between the text so far and the next.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    #[default]
+    None,
+    Line,
+    Blank,
+}
+
+impl Writer {
+    /// Adds code that is a block of its own.
+    pub(super) fn code(&mut self, code: &str) {
+        if !code.is_empty() {
+            self.push(code);
+            self.gap = Gap::Blank;
+        }
+    }
+
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(*tag),
+            Event::Html(html) => self.push(html),
+            Event::SoftBreak | Event::HardBreak => self.push("\n"),
+            event => {
+                let mut text = String::new();
+                plain::push_inline(&mut text, event, "\n");
+                self.push(&text);
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        self.text.truncate(self.text.trim_end_matches('\n').len());
+        self.text
+    }
+
+    fn start(&mut self, tag: &Tag<'_>) {
+        match tag {
+            Tag::List(_) => {
+                self.widen(if self.lists == 0 { Gap::Blank } else { Gap::Line });
+                self.lists += 1;
+            }
+            Tag::Item => self.widen(Gap::Line),
+            Tag::TableHead | Tag::TableRow => {
+                self.widen(Gap::Line);
+                self.is_row_begun = false;
+            }
+            Tag::TableCell => {
+                if self.is_row_begun {
+                    self.text.push('\t');
+                } else {
+                    self.fill_gap();
+                }
+                self.is_row_begun = true;
+            }
+            tag if is_block(tag) => self.widen(Gap::Blank),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::List(_) => {
+                self.lists = self.lists.saturating_sub(1);
+                self.widen(if self.lists == 0 { Gap::Blank } else { Gap::Line });
+            }
+            TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.widen(Gap::Line),
+            TagEnd::Paragraph
+            | TagEnd::Heading(_)
+            | TagEnd::CodeBlock
+            | TagEnd::HtmlBlock
+            | TagEnd::BlockQuote(_)
+            | TagEnd::Table => self.widen(Gap::Blank),
+            _ => {}
+        }
+    }
+
+    fn widen(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    fn push(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.fill_gap();
+        self.text.push_str(text);
+    }
+
+    fn fill_gap(&mut self) {
+        if self.gap > Gap::None && !self.text.is_empty() {
+            self.text.truncate(self.text.trim_end_matches('\n').len());
+            self.text.push_str(if self.gap == Gap::Blank { "\n\n" } else { "\n" });
+        }
+        self.gap = Gap::None;
+    }
+}
+
+fn is_block(tag: &Tag<'_>) -> bool {
+    matches!(
+        tag,
+        Tag::Paragraph
+            | Tag::Heading { .. }
+            | Tag::CodeBlock(_)
+            | Tag::HtmlBlock
+            | Tag::BlockQuote(_)
+            | Tag::Table(_)
+    )
+}

@@ -1,0 +1,77 @@
+//! The block of settings at the top of a document.
+
+use super::cursor::is_blank;
+use super::{FrontMatterError, yaml};
+
+/// Front matter as it stands in the document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrontMatter {
+    pub(super) kind: FrontMatterKind,
+    pub(super) end_line: usize,
+    pub(super) text: Box<str>,
+}
+
+/// The language of front matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FrontMatterKind {
+    /// Between `---` and `---` or `...`.
+    Yaml,
+    /// Between `+++` and `+++`.
+    Toml,
+}
+
+impl FrontMatter {
+    /// The language it is written in.
+    #[must_use]
+    pub fn kind(&self) -> FrontMatterKind {
+        self.kind
+    }
+
+    /// The line of the opening mark: always the first of the document.
+    #[must_use]
+    pub fn start_line(&self) -> usize {
+        0
+    }
+
+    /// The line of the closing mark.
+    #[must_use]
+    pub fn end_line(&self) -> usize {
+        self.end_line
+    }
+
+    /// What is between the marks.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The settings as JSON. An empty block is `null`.
+    ///
+    /// # Errors
+    ///
+    /// The text is not YAML, is too deep or too large once its aliases are followed.
+    pub fn parse(&self) -> Result<serde_json::Value, FrontMatterError> {
+        match self.kind {
+            FrontMatterKind::Yaml => yaml::parse(&self.text, 1),
+            FrontMatterKind::Toml => Err(FrontMatterError::Toml { end_line: self.end_line }),
+        }
+    }
+}
+
+impl FrontMatterKind {
+    pub(super) fn opened_by(line: &[u8]) -> Option<Self> {
+        [(Self::Yaml, b"---"), (Self::Toml, b"+++")]
+            .into_iter()
+            .find(|(_, mark)| line.strip_prefix(*mark).is_some_and(is_blank))
+            .map(|(kind, _)| kind)
+    }
+
+    pub(super) fn is_closed_by(self, line: &[u8]) -> bool {
+        let marks: &[&[u8]] = match self {
+            Self::Yaml => &[b"---", b"..."],
+            Self::Toml => &[b"+++"],
+        };
+        marks.iter().any(|mark| line.strip_prefix(*mark).is_some_and(is_blank))
+    }
+}

@@ -1,0 +1,333 @@
+//! Blocks, line by line: what opens, what goes on, what ends.
+//!
+//! The scanner keeps the open containers, the open block and the text of the open paragraph (capped),
+//! nothing else of the document.
+
+mod paragraph;
+
+use self::paragraph::Paragraph;
+use super::cursor::{Cursor, is_blank};
+use super::definition::Extent;
+use super::html;
+use super::outline::Outline;
+use super::syntax::{self, Fence, Within};
+
+/// Reads lines and notes what it finds in an [`Outline`].
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    pub(super) outline: Outline,
+    containers: Vec<Container>,
+    leaf: Leaf,
+    /// The number of the line at hand.
+    line: usize,
+    /// The paragraph's text; its buffer is used again for the next one.
+    paragraph: Paragraph,
+    steps: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Container {
+    Quote,
+    /// `fresh` until something is in it: a blank line ends such an item.
+    Item {
+        indent: usize,
+        fresh: bool,
+    },
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum Leaf {
+    #[default]
+    None,
+    Paragraph,
+    Table,
+    Fenced {
+        fence: Fence,
+        indent: usize,
+    },
+    Indented {
+        last_text: usize,
+    },
+    Html(html::End),
+}
+
+/// What is known of a line past the part that is kept.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tail {
+    /// The line goes on after the part that is kept.
+    pub(super) cut: bool,
+    /// The ends of HTML blocks seen in the rest.
+    pub(super) ends: [bool; 5],
+    pub(super) has_backtick: bool,
+}
+
+impl Scanner {
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub(super) fn n_lines(&self) -> usize {
+        self.line
+    }
+
+    /// Counts lines that are not Markdown.
+    pub(super) fn skip_lines(&mut self, lines: usize) {
+        self.line += lines;
+    }
+
+    /// Reads the next line, without its line end.
+    pub(super) fn line(&mut self, line: &[u8], tail: Tail) {
+        self.steps += 1 + line.len() as u64;
+        if self.containers.is_empty() {
+            let plain = line.first().is_some_and(|it| is_plain(*it));
+            match self.leaf {
+                Leaf::Paragraph if plain => self.paragraph_line(line),
+                Leaf::None if plain => self.begin_paragraph(line),
+                Leaf::Fenced { fence, .. }
+                    if line
+                        .first()
+                        .is_none_or(|&it| it != fence.byte && it != b' ' && it != b'\t') => {}
+                _ => self.any_line(line, tail),
+            }
+        } else {
+            self.any_line(line, tail);
+        }
+        self.line += 1;
+    }
+
+    /// Ends what is open at the end of the document.
+    pub(super) fn finish(mut self) -> Outline {
+        self.end_leaf();
+        self.close_containers(0);
+        self.outline.finish(self.line);
+        self.outline
+    }
+
+    fn any_line(&mut self, line: &[u8], tail: Tail) {
+        let (cursor, matched) = self.continue_containers(line);
+        let all = matched == self.containers.len();
+        let done = match self.leaf {
+            Leaf::None => false,
+            Leaf::Paragraph => self.continue_paragraph(line, cursor, matched),
+            Leaf::Fenced { fence, indent } => {
+                all && self.continue_fence(cursor, fence, indent, tail)
+            }
+            Leaf::Indented { .. } => all && self.continue_indented(cursor),
+            Leaf::Html(end) => all && self.continue_html(cursor, end, tail),
+            Leaf::Table => all && Self::continues_table(cursor),
+        };
+        if !done {
+            self.end_leaf();
+            self.begin_block(cursor, matched, tail);
+        }
+    }
+
+    /// Takes the markers of open containers off a line, and says how many go on.
+    fn continue_containers<'a>(&mut self, line: &'a [u8]) -> (Cursor<'a>, usize) {
+        let mut cursor = Cursor::new(line);
+        let mut matched = 0;
+        for container in &self.containers {
+            let save = cursor;
+            let goes_on = match *container {
+                Container::Quote => {
+                    cursor.skip(3);
+                    cursor.quote_marker()
+                }
+                Container::Item { indent, .. } => cursor.skip(indent) == indent || cursor.at_end(),
+            };
+            if !goes_on {
+                cursor = save;
+                break;
+            }
+            matched += 1;
+        }
+        self.steps += matched as u64;
+        (cursor, matched)
+    }
+
+    fn close_containers(&mut self, keep: usize) {
+        if self.containers.len() > keep {
+            self.containers.truncate(keep);
+            if keep == 0 {
+                self.outline.end_nested(self.line);
+            }
+        }
+    }
+
+    fn open_container(&mut self, container: Container) {
+        self.fill_item();
+        self.containers.push(container);
+    }
+
+    /// The innermost item has something in it now.
+    fn fill_item(&mut self) {
+        if let Some(Container::Item { fresh, .. }) = self.containers.last_mut() {
+            *fresh = false;
+        }
+    }
+
+    fn begin_block(&mut self, mut cursor: Cursor<'_>, matched: usize, tail: Tail) {
+        self.close_containers(matched);
+        while self.containers.len() < DEPTH_LIMIT {
+            let save = cursor;
+            let outer = cursor.skip(4);
+            if outer >= 4 {
+                cursor = save;
+                break;
+            }
+            if let Some(marker) = cursor.list_marker(outer) {
+                self.steps += 1 + cursor.rest().len().min(64) as u64;
+                let fresh = cursor.is_blank();
+                self.open_container(Container::Item { indent: marker.indent, fresh });
+                if fresh {
+                    return;
+                }
+            } else if cursor.quote_marker() {
+                self.open_container(Container::Quote);
+            } else {
+                cursor = save;
+                break;
+            }
+        }
+        if cursor.is_blank() {
+            if let Some(Container::Item { fresh: true, .. }) = self.containers.last() {
+                self.close_containers(self.containers.len() - 1);
+            }
+            return;
+        }
+        self.fill_item();
+        self.begin_leaf(cursor, tail);
+    }
+
+    fn begin_leaf(&mut self, mut cursor: Cursor<'_>, tail: Tail) {
+        let indent = cursor.skip(4);
+        if indent == 4 {
+            self.outline.begin_code(self.line, None, &self.nesting());
+            self.leaf = Leaf::Indented { last_text: self.line };
+            return;
+        }
+        let text = cursor.rest();
+        if let Some(end) = html::opens(text, html::Type7::Allowed) {
+            if !html::ends(text, end) && !tail.ends(end) {
+                self.leaf = Leaf::Html(end);
+            }
+        } else if !tail.cut && syntax::is_thematic_break(text) {
+            // Nothing to note.
+        } else if let Some((depth, content)) = syntax::atx_heading(text) {
+            self.steps += content.len() as u64;
+            self.outline.heading(depth, content, self.line, &self.nesting());
+        } else if let Some((fence, info)) = syntax::open_fence(text)
+            && !(fence.byte == b'`' && tail.has_backtick)
+        {
+            self.outline.begin_code(self.line, Some(info), &self.nesting());
+            self.leaf = Leaf::Fenced { fence, indent };
+        } else {
+            cursor.skip_all();
+            self.begin_paragraph(cursor.rest());
+        }
+    }
+
+    fn nesting(&self) -> Nesting {
+        if self.containers.is_empty() { Nesting::Top } else { Nesting::Nested }
+    }
+
+    fn end_leaf(&mut self) {
+        match self.leaf {
+            Leaf::None | Leaf::Table | Leaf::Html(_) => {}
+            Leaf::Paragraph => self.take_definitions(Extent::Whole),
+            Leaf::Fenced { .. } => self.outline.end_code(self.line.saturating_sub(1)),
+            Leaf::Indented { last_text } => self.outline.end_code(last_text),
+        }
+        self.leaf = Leaf::None;
+    }
+
+    fn continue_fence(
+        &mut self,
+        mut cursor: Cursor<'_>,
+        fence: Fence,
+        indent: usize,
+        tail: Tail,
+    ) -> bool {
+        cursor.skip(indent);
+        let closes =
+            cursor.skip(4 - indent) < 4 - indent && syntax::closes_fence(cursor.rest(), fence);
+        if closes && !tail.cut {
+            self.outline.end_code(self.line);
+            self.leaf = Leaf::None;
+        }
+        true
+    }
+
+    fn continue_indented(&mut self, mut cursor: Cursor<'_>) -> bool {
+        if cursor.skip(4) < 4 && !cursor.at_end() {
+            return false;
+        }
+        if !cursor.is_blank() {
+            self.leaf = Leaf::Indented { last_text: self.line };
+        }
+        true
+    }
+
+    fn continue_html(&mut self, cursor: Cursor<'_>, end: html::End, tail: Tail) -> bool {
+        if end == html::End::Blank {
+            return !cursor.is_blank();
+        }
+        if html::ends(cursor.rest(), end) || tail.ends(end) {
+            self.leaf = Leaf::None;
+        }
+        true
+    }
+
+    fn continues_table(mut cursor: Cursor<'_>) -> bool {
+        cursor.skip_all();
+        let text = cursor.rest();
+        // A lone pipe is a row without cells, which ends the table.
+        let is_empty_row = text.strip_prefix(b"|").is_some_and(is_blank);
+        !is_empty_row && !syntax::interrupts(text, Within::Table)
+    }
+}
+
+/// Whether a heading or code block is inside a quote or a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nesting {
+    Top,
+    Nested,
+}
+
+impl Tail {
+    fn ends(self, end: html::End) -> bool {
+        Self::slot(end).and_then(|it| self.ends.get(it)).is_some_and(|it| *it)
+    }
+
+    fn slot(end: html::End) -> Option<usize> {
+        HTML_ENDS.iter().position(|&it| it == end)
+    }
+
+    /// Notes what a part of the line's rest holds.
+    pub(super) fn see(&mut self, text: &[u8]) {
+        self.cut = true;
+        self.has_backtick |= memchr::memchr(b'`', text).is_some();
+        for (seen, end) in self.ends.iter_mut().zip(HTML_ENDS) {
+            *seen |= html::ends(text, end);
+        }
+    }
+}
+
+const HTML_ENDS: [html::End; 5] = [
+    html::End::RawTag,
+    html::End::Comment,
+    html::End::Instruction,
+    html::End::Declaration,
+    html::End::CData,
+];
+
+/// Whether a line that begins so can be nothing but text, in or outside a paragraph.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphabetic()
+        || byte >= 0x80
+        || matches!(byte, b'!' | b'"' | b'$' | b'%' | b'&' | b'\'' | b'(' | b')' | b',' | b'.')
+        || matches!(byte, b'/' | b';' | b'?' | b'@' | b'[' | b'\\' | b']' | b'^' | b'{' | b'}')
+}
+
+/// Containers that are told apart. What is deeper is text.
+const DEPTH_LIMIT: usize = 100;

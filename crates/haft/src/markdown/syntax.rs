@@ -1,0 +1,188 @@
+//! What one line is, its containers taken away: pure functions on bytes.
+
+use super::cursor::{is_blank, marker_width};
+use super::html;
+
+/// A fence that opens a code block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fence {
+    pub(super) byte: u8,
+    pub(super) length: usize,
+}
+
+/// Three or more equal `*`, `-` or `_`, with white space between and after them.
+pub(super) fn is_thematic_break(text: &[u8]) -> bool {
+    thematic_break(text).is_ok()
+}
+
+/// The same, and otherwise how far the text was looked at: there is none that begins before.
+pub(super) fn thematic_break(text: &[u8]) -> Result<(), usize> {
+    let Some(&mark @ (b'*' | b'-' | b'_')) = text.first() else {
+        return Err(0);
+    };
+    let mut marks = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte == mark {
+            marks += 1;
+        } else if byte != b' ' && byte != b'\t' {
+            return Err(at);
+        }
+    }
+    if marks >= 3 { Ok(()) } else { Err(text.len()) }
+}
+
+/// The depth of an ATX heading and its text without the closing `#`s.
+pub(super) fn atx_heading(text: &[u8]) -> Option<(u8, &[u8])> {
+    let depth = text.iter().take_while(|&&it| it == b'#').count();
+    if !(1..=6).contains(&depth) || !matches!(text.get(depth), None | Some(b' ' | b'\t')) {
+        return None;
+    }
+    let content = trim(text.get(depth..).unwrap_or_default());
+    let hashes = content.iter().rev().take_while(|&&it| it == b'#').count();
+    let before = content.get(..content.len() - hashes).unwrap_or_default();
+    let closed = hashes > 0 && matches!(before.last(), None | Some(b' ' | b'\t'));
+    let content = if closed { trim(before) } else { content };
+    Some((u8::try_from(depth).unwrap_or(6), content))
+}
+
+/// The depth that a line gives to the paragraph above it.
+pub(super) fn setext_underline(text: &[u8]) -> Option<u8> {
+    let &mark = text.first()?;
+    let depth = match mark {
+        b'=' => 1,
+        b'-' => 2,
+        _ => return None,
+    };
+    let marks = text.iter().take_while(|&&it| it == mark).count();
+    is_blank(text.get(marks..).unwrap_or_default()).then_some(depth)
+}
+
+/// The fence that opens a code block, and the info string after it.
+pub(super) fn open_fence(text: &[u8]) -> Option<(Fence, &[u8])> {
+    let &byte @ (b'`' | b'~') = text.first()? else {
+        return None;
+    };
+    let length = text.iter().take_while(|&&it| it == byte).count();
+    let info = text.get(length..).unwrap_or_default();
+    if length < 3 || (byte == b'`' && info.contains(&b'`')) {
+        return None;
+    }
+    Some((Fence { byte, length }, trim(info)))
+}
+
+/// Whether a line closes the code block that `fence` opened.
+pub(super) fn closes_fence(text: &[u8], fence: Fence) -> bool {
+    let length = text.iter().take_while(|&&it| it == fence.byte).count();
+    length >= fence.length && is_blank(text.get(length..).unwrap_or_default())
+}
+
+/// Where a line stands that might interrupt a block of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Within {
+    /// In a paragraph, with all containers continued.
+    Paragraph,
+    /// In a paragraph whose containers are not all continued.
+    Lazy,
+    /// In a table.
+    Table,
+}
+
+/// Whether a line ends the text above it because another block begins.
+pub(super) fn interrupts(text: &[u8], within: Within) -> bool {
+    match text.first() {
+        None | Some(b'>') => true,
+        Some(b'#') => atx_heading(text).is_some(),
+        Some(b'`' | b'~') => open_fence(text).is_some(),
+        Some(b'<') => html::opens(text, html::Type7::Refused).is_some(),
+        Some(b'_') => is_thematic_break(text),
+        Some(b'*' | b'-' | b'+' | b'0'..=b'9') => {
+            is_thematic_break(text) || list_interrupts(text, within)
+        }
+        _ => false,
+    }
+}
+
+fn list_interrupts(text: &[u8], within: Within) -> bool {
+    let Some(width) = marker_width(text) else {
+        return false;
+    };
+    if within != Within::Paragraph {
+        return true;
+    }
+    // Neither an empty item nor a number other than 1 interrupts a paragraph.
+    let starts_at_one = match text.split_at_checked(width - 1) {
+        Some((number, _)) if !number.is_empty() => {
+            matches!(number.split_last(), Some((b'1', zeros)) if zeros.iter().all(|&it| it == b'0'))
+        }
+        _ => true,
+    };
+    starts_at_one && !is_blank(text.get(width..).unwrap_or_default())
+}
+
+/// The columns of a table's delimiter row, if the line is one.
+pub(super) fn delimiter_row(text: &[u8]) -> Option<usize> {
+    if !matches!(text.first(), Some(b'|' | b'-' | b':')) {
+        return None;
+    }
+    let inner = text.strip_prefix(b"|");
+    let mut has_pipe = inner.is_some();
+    let (mut columns, mut empty, mut has_hyphen, mut hyphen_here) = (0, true, false, false);
+    for byte in inner.unwrap_or(text) {
+        match byte {
+            b' ' => {}
+            b':' => empty = false,
+            b'-' => {
+                empty = false;
+                has_hyphen = true;
+                hyphen_here = true;
+            }
+            b'|' if hyphen_here => {
+                has_pipe = true;
+                columns += 1;
+                empty = true;
+                hyphen_here = false;
+            }
+            _ => return None,
+        }
+    }
+    if !empty {
+        columns += 1;
+    }
+    (has_pipe && has_hyphen).then_some(columns)
+}
+
+/// The columns of a line as the heading row of a table, if it has a pipe.
+pub(super) fn header_columns(text: &[u8]) -> Option<usize> {
+    let mut pipes = 0_usize;
+    let mut last = 0;
+    let mut before = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte == b'|' && before != b'\\' {
+            pipes += 1;
+            last = at;
+        }
+        before = byte;
+    }
+    if pipes == 0 {
+        return None;
+    }
+    if text.first() == Some(&b'|') {
+        pipes -= 1;
+    }
+    let closed = is_blank(text.get(last + 1..).unwrap_or_default());
+    Some(if closed { pipes } else { pipes + 1 })
+}
+
+/// Whether a line ends with a backslash that is not itself escaped.
+pub(super) fn ends_with_backslash(text: &[u8]) -> bool {
+    text.iter().rev().take_while(|&&it| it == b'\\').count() % 2 == 1
+}
+
+/// A text without the spaces and tabs around it.
+pub(super) fn trim(text: &[u8]) -> &[u8] {
+    let is_space = |it: &u8| *it == b' ' || *it == b'\t';
+    let start = text.iter().take_while(|it| is_space(it)).count();
+    let text = text.get(start..).unwrap_or_default();
+    let end = text.len() - text.iter().rev().take_while(|it| is_space(it)).count();
+    text.get(..end).unwrap_or_default()
+}

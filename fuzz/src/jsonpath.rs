@@ -1,0 +1,69 @@
+//! Paths into documents.
+
+use haft_core::json::{Document, View};
+use haft_core::jsonpath::{JsonPath, Limits, Step};
+
+/// Any text is a path or an error, the text of a path is a fixed point, a prefix and the rest are
+/// the whole, and the path of every value leads back to it.
+///
+/// The first line is the path, what follows is the document.
+pub fn jsonpath(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else { return };
+    let (path, document) = text.split_once('\n').unwrap_or((text, "null"));
+    let strict = JsonPath::parse(path);
+    let lenient = JsonPath::parse_lenient(path);
+    if let (Ok(strict), Ok(lenient)) = (&strict, &lenient) {
+        assert_eq!(strict.to_string(), lenient.to_string(), "the readings differ");
+    }
+    for parse in [JsonPath::parse, JsonPath::parse_lenient] {
+        let Ok(parsed) = parse(path) else { continue };
+        // A text of many escapes can grow beyond what is read.
+        if parsed.to_string().len() <= haft_core::jsonpath::MAX_PATH {
+            let again = parse(&parsed.to_string());
+            assert_eq!(again.as_ref(), Ok(&parsed), "the text is no fixed point");
+        }
+    }
+    let (Ok(path), Ok(document)) = (lenient, Document::parse(document)) else { return };
+    let limits = Limits::default().max_nodes_visited(100_000).max_matches(1000);
+    let found = path.select_with(document.root(), &limits);
+    if found.truncated().is_some() {
+        return;
+    }
+    assert_eq!(path.matches(document.root()), !found.is_empty());
+    for (place, view) in found.located().take(20) {
+        if place.len() > haft_core::jsonpath::MAX_PATH {
+            continue;
+        }
+        let path = match JsonPath::parse(&place) {
+            Ok(path) => path,
+            Err(error) => panic!("a place is no path: {error}\n{place}"),
+        };
+        assert_eq!(path.select(document.root()).views(), [view], "{place} leads elsewhere");
+    }
+    if document.duplicate_key().is_none() {
+        assert_eq!(in_two_parts(&path, document.root()), found.views());
+    }
+}
+
+/// Follows the prefix step by step and evaluates the rest on what it leads to.
+fn in_two_parts<'d>(path: &JsonPath, root: View<'d>) -> Vec<View<'d>> {
+    let mut views = vec![root];
+    for step in path.prefix() {
+        views = views
+            .into_iter()
+            .flat_map(|view| -> Vec<View<'d>> {
+                match step {
+                    Step::Name(name) => view.get(name).into_iter().collect(),
+                    Step::Index(at) => {
+                        usize::try_from(*at).ok().and_then(|at| view.item(at)).into_iter().collect()
+                    }
+                    Step::Wildcard => {
+                        view.elements().chain(view.members().map(|(_, value)| value)).collect()
+                    }
+                }
+            })
+            .collect();
+    }
+    let rest = path.after_prefix();
+    views.into_iter().flat_map(|view| rest.select(view)).collect()
+}

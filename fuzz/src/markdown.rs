@@ -1,0 +1,51 @@
+//! The index of a Markdown text.
+
+use haft::markdown::MarkdownIndex;
+
+/// The index of a Markdown text does not depend on how the text is cut, takes linear work, and names lines that
+/// exist; queries on any part of the text give lines of that part.
+///
+/// The first byte is the size of the pieces.
+pub fn markdown_index(data: &[u8]) {
+    let Some((&size, document)) = data.split_first() else { return };
+    let mut whole = MarkdownIndex::builder();
+    whole.push(document);
+    let steps = whole.steps();
+    assert!(
+        steps <= 200 * (document.len() as u64 + 1),
+        "{steps} steps for {} bytes",
+        document.len()
+    );
+    let whole = whole.finish();
+
+    let mut pieces = MarkdownIndex::builder();
+    document.chunks(usize::from(size) + 1).for_each(|piece| pieces.push(piece));
+    let pieces = pieces.finish();
+    assert_eq!(pieces.headings(), whole.headings(), "headings depend on the cuts");
+    assert_eq!(pieces.code_blocks(), whole.code_blocks(), "code blocks depend on the cuts");
+    assert_eq!(pieces.n_lines(), whole.n_lines(), "lines depend on the cuts");
+
+    let lines = whole.headings().iter().map(|it| (it.start_line, it.end_line));
+    for (start, end) in
+        lines.chain(whole.code_blocks().iter().map(|it| (it.start_line, it.end_line)))
+    {
+        assert!(
+            start <= end && end < whole.n_lines(),
+            "lines {start} to {end} of {}",
+            whole.n_lines()
+        );
+    }
+    assert!(whole.headings().is_sorted_by_key(|it| it.start_line), "headings out of order");
+    let _ = whole.front_matter();
+
+    let text = String::from_utf8_lossy(document);
+    let first = usize::from(size) % whole.n_lines().max(1);
+    let part: String = text.split_inclusive('\n').skip(first).collect();
+    let fragment = whole.fragment(&part, first);
+    for line in
+        fragment.links().iter().map(|it| it.line).chain(fragment.images().iter().map(|it| it.line))
+    {
+        assert!(first <= line && line < whole.n_lines(), "line {line} of a part from {first}");
+    }
+    let _ = (fragment.text(), fragment.tree());
+}
