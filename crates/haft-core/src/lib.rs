@@ -12,6 +12,7 @@ pub mod json;
 pub mod media;
 pub mod registry;
 pub mod schema;
+pub mod spool;
 pub mod stash;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
