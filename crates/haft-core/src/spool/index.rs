@@ -139,7 +139,7 @@ impl LineIndex {
     fn from_counts(block_size: NonZeroU32, byte_length: u64, counts: &[u8]) -> Option<Self> {
         let size = u64::from(block_size.get());
         let blocks = byte_length.div_ceil(size);
-        if counts.len() % ENTRY != 0 || (counts.len() / ENTRY) as u64 != blocks {
+        if !counts.len().is_multiple_of(ENTRY) || (counts.len() / ENTRY) as u64 != blocks {
             return None;
         }
         let mut before = Vec::with_capacity(counts.len() / ENTRY + 1);
