@@ -35,8 +35,8 @@ impl Violation {
     /// Compares what was found with what was promised.
     fn unless<T: PartialEq + fmt::Debug>(
         promise: &'static str,
-        found: T,
-        expected: T,
+        found: &T,
+        expected: &T,
     ) -> Result<(), Self> {
         if found == expected {
             return Ok(());

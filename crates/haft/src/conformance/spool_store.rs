@@ -19,12 +19,12 @@ use super::Violation;
 ///
 /// The first promise of [`SpoolStore`] or [`SpoolReader`] that is not kept.
 pub async fn spool_store(store: &dyn SpoolStore) -> Result<(), Violation> {
-    Violation::unless("a fresh store has no keys", list(store).await?, Vec::new())?;
+    Violation::unless("a fresh store has no keys", &list(store).await?, &Vec::new())?;
     content_is_kept(store).await?;
     readers_are_snapshots(store).await?;
     failed_writes_change_nothing(store).await?;
     keys_are_apart(store).await?;
-    Violation::unless("deleted keys are not listed", list(store).await?, Vec::new())
+    Violation::unless("deleted keys are not listed", &list(store).await?, &Vec::new())
 }
 
 async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), Violation> {
@@ -48,18 +48,18 @@ async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), Violation> {
                 Violation::new("stored content can be read", "nothing under its key")
             })?;
             check_reader(&found, content).await?;
-            Violation::unless("keys with content are listed", list(store).await?, vec![key()])?;
+            Violation::unless("keys with content are listed", &list(store).await?, &vec![key()])?;
         }
     }
     delete(store, key(), true).await?;
     delete(store, key(), false).await?;
     let gone = done("a deleted key can be asked for", store.read(key()).await)?;
-    Violation::unless("deleted content is gone", gone.is_some(), false)
+    Violation::unless("deleted content is gone", &gone.is_some(), &false)
 }
 
 async fn check_reader(reader: &Arc<dyn SpoolReader>, content: &[u8]) -> Result<(), Violation> {
     let len = content.len();
-    Violation::unless("byte_length counts bytes", reader.byte_length(), len as u64)?;
+    Violation::unless("byte_length counts bytes", &reader.byte_length(), &(len as u64))?;
     let ranges =
         [(0, len), (0, len + 1), (1, 3), (len / 2, 70_000), (len, 1), (len + 5, 5), (0, 0)];
     for (start, count) in ranges {
@@ -77,13 +77,13 @@ async fn check_reader(reader: &Arc<dyn SpoolReader>, content: &[u8]) -> Result<(
     }
     let index = done("content has an index", reader.index().await)?;
     let expected = LineIndex::of(content);
-    Violation::unless("the index counts bytes", index.byte_length(), len as u64)?;
-    Violation::unless("the index counts lines", index.line_count(), expected.line_count())?;
+    Violation::unless("the index counts bytes", &index.byte_length(), &(len as u64))?;
+    Violation::unless("the index counts lines", &index.line_count(), &expected.line_count())?;
     let block = usize::try_from(index.block_size().get()).unwrap_or(usize::MAX);
     let mut before = 0;
     for (number, bytes) in (0..).zip(content.chunks(block)) {
         let found = index.newlines_before_block(number);
-        Violation::unless("the index counts newlines per block", found, before)?;
+        Violation::unless("the index counts newlines per block", &found, &before)?;
         before += count_newlines(bytes);
     }
     Ok(())
@@ -99,7 +99,7 @@ fn check_local(local: &dyn LocalRead, start: u64, expected: &[u8]) -> Result<(),
             read => filled += read,
         }
     }
-    Violation::unless("local reads give the same bytes", buffer == expected, true)
+    Violation::unless("local reads give the same bytes", &(buffer == expected), &true)
 }
 
 async fn readers_are_snapshots(store: &dyn SpoolStore) -> Result<(), Violation> {
@@ -150,7 +150,7 @@ async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), Violation> {
     }
     let mut keys: Vec<SpoolKey> = texts.into_iter().map(SpoolKey::from).collect();
     keys.sort();
-    Violation::unless("all keys are listed, sorted", list(store).await?, keys)?;
+    Violation::unless("all keys are listed, sorted", &list(store).await?, &keys)?;
     for text in texts {
         let found = done("any text is a key", store.read(text.into()).await)?;
         let found =
@@ -167,7 +167,7 @@ async fn list(store: &dyn SpoolStore) -> Result<Vec<SpoolKey>, Violation> {
 
 async fn delete(store: &dyn SpoolStore, key: SpoolKey, existed: bool) -> Result<(), Violation> {
     let found = done("any key can be deleted", store.delete(key).await)?;
-    Violation::unless("delete says whether there was something", found, existed)
+    Violation::unless("delete says whether there was something", &found, &existed)
 }
 
 fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, Violation> {
