@@ -1,7 +1,6 @@
 //! Envelopes around content.
 
 use haft_core::call::{CallId, RecordId};
-use haft_core::json::Document;
 use haft_core::media::{Media, MediaFile, MediaId, MediaKind, StashEntry};
 use haft_core::trust::{
     EnvelopeKey, HandlePart, MediaFallbackPart, MemoryPart, MessagePart, Origin, PeerPart,

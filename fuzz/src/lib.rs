@@ -5,14 +5,14 @@
 
 mod envelope;
 mod json;
-mod judge;
 mod jsonpath;
+mod judge;
 mod markdown;
 mod spool;
 
 pub use envelope::envelope;
 pub use json::{canonical_json, lenient_json};
-pub use judge::{foreign_schema, schema_validation};
 pub use jsonpath::jsonpath;
+pub use judge::{foreign_schema, schema_validation};
 pub use markdown::markdown_index;
 pub use spool::line_index;

@@ -13,6 +13,7 @@ pub mod jsonpath;
 pub mod media;
 pub mod registry;
 pub mod schema;
+pub mod spool;
 pub mod stash;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -69,13 +69,18 @@
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
+//! | `conformance` | no | checks that a store of your own keeps what the contract says |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
 //! | `markdown` | no | the structure of a Markdown text of any size, and queries on parts of it |
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 #[cfg(feature = "markdown")]
 pub mod markdown;
 #[cfg(feature = "schemars")]
 mod serde_args;
+pub mod spool;
+pub mod stores;
 
 #[doc(inline)]
 pub use haft_core::*;

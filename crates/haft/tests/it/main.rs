@@ -1,4 +1,4 @@
-//! The macros as a user meets them.
+//! The crate as a user meets it.
 
 #[cfg(all(test, feature = "testing"))]
 mod agreement;
@@ -8,5 +8,7 @@ mod derive;
 mod examples;
 #[cfg(test)]
 mod mistakes;
+#[cfg(test)]
+mod spool;
 #[cfg(test)]
 mod tool;

@@ -1,0 +1,156 @@
+//! Where large results live: byte-faithful stores, and readers that know where lines begin.
+//!
+//! A [`SpoolStore`] keeps the bytes of a result exactly as they were given. A [`SpoolReader`] reads them
+//! by position and has a [`LineIndex`], so that a line in the middle of gigabytes costs one small read.
+//! Stores of your own implement these two traits; everything that queries text works on any of them.
+//!
+//! # Lines
+//!
+//! Content is split on LF alone. Empty content has no lines; `a\nb\n` has three, the last of them empty.
+//! What a line shows is a view: bytes that are not UTF-8 become U+FFFD, a byte order mark at the very
+//! start is left out, and so is one CR at the end of a line. The bytes at rest keep all of it.
+
+mod error;
+mod index;
+mod key;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::tool::ByteStream;
+
+pub use self::error::SpoolError;
+pub use self::index::{BlockStart, LineIndex, LineIndexBuilder, count_newlines};
+pub use self::key::SpoolKey;
+
+/// What the methods of stores and readers return.
+pub type SpoolFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SpoolError>> + Send + 'a>>;
+
+/// Reads one stored result by position.
+///
+/// A reader is a snapshot: its length and its bytes do not change while it lives, also when its key is
+/// written again or deleted. A reader that cannot keep that promise answers with
+/// [`SpoolError::Changed`], never with other bytes.
+pub trait SpoolReader: fmt::Debug + Send + Sync {
+    /// How many bytes there are.
+    fn byte_length(&self) -> u64;
+
+    /// The bytes from `offset` on: `len` of them, or fewer where the content ends.
+    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes>;
+
+    /// Where the lines begin. Built once and shared.
+    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>>;
+
+    /// How to find this content again in another process; nothing if that cannot be done.
+    fn describe(&self) -> Option<ReaderDescriptor> {
+        None
+    }
+
+    /// The same bytes without a future, for content that is on this machine. Queries then read on one
+    /// blocking thread, without a hop per read.
+    fn local(&self) -> Option<Arc<dyn LocalRead>> {
+        None
+    }
+}
+
+/// Positioned reads that block. Called off the async workers only.
+pub trait LocalRead: Send + Sync {
+    /// Reads from `offset` into `buffer` and says how many bytes came; none only where the content
+    /// ends.
+    ///
+    /// # Errors
+    ///
+    /// When the read fails. An error made of a [`SpoolError`] is handed on as that.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
+
+/// Keeps results by key.
+///
+/// `haft::conformance` holds a store to what is said here.
+pub trait SpoolStore: fmt::Debug + Send + Sync {
+    /// Stores content under a key and gives a reader of it. Content that was there is replaced, in one
+    /// step: until then the old content is read.
+    ///
+    /// A write that fails, or whose future is dropped, leaves the old content or none; a write that is
+    /// dropped in its very last step may have taken effect, then wholly.
+    fn write(&self, key: SpoolKey, payload: Payload) -> SpoolFuture<'_, Arc<dyn SpoolReader>>;
+
+    /// A reader of what is stored under a key; nothing if there is nothing.
+    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>>;
+
+    /// Removes what is stored under a key and says whether there was something.
+    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool>;
+
+    /// The keys that have content, sorted.
+    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>>;
+}
+
+/// What is to be stored.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Payload {
+    /// Text; stored as UTF-8.
+    Text(String),
+    /// Bytes; stored as they are.
+    Bytes(Bytes),
+    /// Bytes that come bit by bit; never whole in memory unless the store itself is memory.
+    Stream(ByteStream),
+}
+
+impl From<String> for Payload {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Payload {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<Bytes> for Payload {
+    fn from(bytes: Bytes) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes.into())
+    }
+}
+
+impl From<ByteStream> for Payload {
+    fn from(stream: ByteStream) -> Self {
+        Self::Stream(stream)
+    }
+}
+
+/// How to find the content of a reader again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ReaderDescriptor {
+    /// Which sort of reader it is, as `spool:folder`.
+    pub tag: String,
+    /// Where the bytes are, in terms of that sort of reader.
+    pub locator: Value,
+}
+
+impl ReaderDescriptor {
+    /// The descriptor of a reader.
+    #[must_use]
+    pub fn new(tag: impl Into<String>, locator: Value) -> Self {
+        Self { tag: tag.into(), locator }
+    }
+}

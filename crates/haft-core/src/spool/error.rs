@@ -1,0 +1,114 @@
+//! How stores and readers fail.
+
+use std::io;
+
+use super::SpoolKey;
+use crate::cancel::CancelReason;
+use crate::error::{Code, Coded};
+use crate::tool::ToolFailure;
+
+/// A store or a reader could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpoolError {
+    /// The file system, the network or whatever holds the bytes failed.
+    #[error("could not {doing} the stored content of `{key}`")]
+    Io {
+        /// Whose content.
+        key: SpoolKey,
+        /// What was being done: `write`, `read`, …
+        doing: &'static str,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The store as a whole could not be used.
+    #[error("could not {doing} the spool store")]
+    Store {
+        /// What was being done: `open`, `list`, …
+        doing: &'static str,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The stream that was to be stored broke off. Nothing was stored.
+    #[error("the content of `{key}` broke off after {received} bytes: {failure}")]
+    Source {
+        /// Whose content.
+        key: SpoolKey,
+        /// How much had come.
+        received: u64,
+        /// What the stream said.
+        failure: ToolFailure,
+    },
+    /// There is more content than the store takes. Nothing was stored.
+    #[error("the content of `{key}` is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// Whose content.
+        key: SpoolKey,
+        /// What the store takes.
+        limit: u64,
+    },
+    /// The bytes were changed behind the reader's back, so an answer could be wrong.
+    #[error("the stored content of `{key}` was changed from outside: {how}")]
+    Changed {
+        /// Whose content.
+        key: SpoolKey,
+        /// What is not as it was.
+        how: String,
+    },
+    /// The bytes of a line index are not one. It can be built again from the content.
+    #[error("a line index is damaged: {reason}")]
+    DamagedIndex {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The work was cancelled.
+    #[error("reading was cancelled: {reason}")]
+    Cancelled {
+        /// Why.
+        reason: CancelReason,
+    },
+}
+
+impl SpoolError {
+    /// An error of reading or writing, or the spool error that was wrapped in it.
+    #[must_use]
+    pub fn io(key: &SpoolKey, doing: &'static str, source: io::Error) -> Self {
+        match source.downcast::<Self>() {
+            Ok(inner) => inner,
+            Err(source) => Self::Io { key: key.clone(), doing, source },
+        }
+    }
+}
+
+/// For [`LocalRead`](super::LocalRead), whose errors are those of I/O.
+impl From<SpoolError> for io::Error {
+    fn from(error: SpoolError) -> Self {
+        Self::other(error)
+    }
+}
+
+impl Coded for SpoolError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Source { .. } => Code::ToolDownstreamError,
+            Self::Cancelled { .. } => Code::ToolCancelled,
+            Self::Io { .. }
+            | Self::Store { .. }
+            | Self::TooLarge { .. }
+            | Self::Changed { .. }
+            | Self::DamagedIndex { .. } => Code::Store,
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Source { failure, .. } => failure.is_retryable(),
+            Self::TooLarge { .. } | Self::Changed { .. } | Self::DamagedIndex { .. } => false,
+            Self::Io { .. } | Self::Store { .. } | Self::Cancelled { .. } => {
+                self.error_code().retryable()
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Checks that parts of your own keep the contracts. Run them in your tests:
+//!
+//! ```
+//! use haft::conformance;
+//! use haft::stores::MemorySpoolStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), conformance::Violation> {
+//! conformance::spool_store(&MemorySpoolStore::new()).await
+//! # }
+//! ```
+
+mod spool_store;
+
+use std::fmt;
+
+pub use self::spool_store::spool_store;
+
+/// A contract that was not kept.
+#[derive(Debug, thiserror::Error)]
+#[error("{promise}: {found}")]
+#[non_exhaustive]
+pub struct Violation {
+    /// What the contract says.
+    pub promise: &'static str,
+    /// What was found instead.
+    pub found: String,
+}
+
+impl Violation {
+    fn new(promise: &'static str, found: impl fmt::Display) -> Self {
+        Self { promise, found: found.to_string() }
+    }
+
+    /// Compares what was found with what was promised.
+    fn unless<T: PartialEq + fmt::Debug>(
+        promise: &'static str,
+        found: &T,
+        expected: &T,
+    ) -> Result<(), Self> {
+        if found == expected {
+            return Ok(());
+        }
+        Err(Self::new(promise, format_args!("{found:?} instead of {expected:?}")))
+    }
+}

@@ -1,0 +1,200 @@
+//! What every spool store does.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use haft_core::spool::{
+    LineIndex, LocalRead, Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore, count_newlines,
+};
+use haft_core::tool::{ByteStream, ToolFailure};
+
+use super::Violation;
+
+/// Checks a spool store. It must be empty, and is empty again afterwards if it passes.
+///
+/// # Errors
+///
+/// The first promise of [`SpoolStore`] or [`SpoolReader`] that is not kept.
+pub async fn spool_store(store: &dyn SpoolStore) -> Result<(), Violation> {
+    Violation::unless("a fresh store has no keys", &list(store).await?, &Vec::new())?;
+    content_is_kept(store).await?;
+    readers_are_snapshots(store).await?;
+    failed_writes_change_nothing(store).await?;
+    keys_are_apart(store).await?;
+    Violation::unless("deleted keys are not listed", &list(store).await?, &Vec::new())
+}
+
+async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), Violation> {
+    let large: Vec<u8> =
+        (0..30_000_u32).flat_map(|n| format!("line {n}\r\n").into_bytes()).collect();
+    let contents: [&[u8]; 7] = [
+        b"",
+        b"\n",
+        b"a\nb\n",
+        b"\xef\xbb\xbfmarked\r\nlines\r",
+        b"\0\xff\xfe\xe2\x82\n\xc3",
+        b"no end",
+        &large,
+    ];
+    for content in contents {
+        for payload in payloads(content) {
+            let written = done("a write of any bytes succeeds", store.write(key(), payload).await)?;
+            check_reader(&written, content).await?;
+            let found = done("stored content can be read", store.read(key()).await)?;
+            let found = found.ok_or_else(|| {
+                Violation::new("stored content can be read", "nothing under its key")
+            })?;
+            check_reader(&found, content).await?;
+            Violation::unless("keys with content are listed", &list(store).await?, &vec![key()])?;
+        }
+    }
+    delete(store, key(), true).await?;
+    delete(store, key(), false).await?;
+    let gone = done("a deleted key can be asked for", store.read(key()).await)?;
+    Violation::unless("deleted content is gone", &gone.is_some(), &false)
+}
+
+async fn check_reader(reader: &Arc<dyn SpoolReader>, content: &[u8]) -> Result<(), Violation> {
+    let len = content.len();
+    Violation::unless("byte_length counts bytes", &reader.byte_length(), &(len as u64))?;
+    let ranges =
+        [(0, len), (0, len + 1), (1, 3), (len / 2, 70_000), (len, 1), (len + 5, 5), (0, 0)];
+    for (start, count) in ranges {
+        let expected = content.get(start.min(len)..start.saturating_add(count).min(len));
+        let expected = expected.unwrap_or_default();
+        let read = reader.read_at(start as u64, count).await;
+        let read = done("any range can be read", read)?;
+        if read != expected {
+            let found = format!("{} bytes at {start} that differ", read.len());
+            return Err(Violation::new("the bytes are those that were given", found));
+        }
+        if let Some(local) = reader.local() {
+            check_local(&*local, start as u64, expected)?;
+        }
+    }
+    let index = done("content has an index", reader.index().await)?;
+    let expected = LineIndex::of(content);
+    Violation::unless("the index counts bytes", &index.byte_length(), &(len as u64))?;
+    Violation::unless("the index counts lines", &index.line_count(), &expected.line_count())?;
+    let block = usize::try_from(index.block_size().get()).unwrap_or(usize::MAX);
+    let mut before = 0;
+    for (number, bytes) in (0..).zip(content.chunks(block)) {
+        let found = index.newlines_before_block(number);
+        Violation::unless("the index counts newlines per block", &found, &before)?;
+        before += count_newlines(bytes);
+    }
+    Ok(())
+}
+
+fn check_local(local: &dyn LocalRead, start: u64, expected: &[u8]) -> Result<(), Violation> {
+    let mut buffer = vec![0; expected.len()];
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        let read = local.read_at(start + filled as u64, rest);
+        match read.map_err(|error| Violation::new("any range can be read locally", error))? {
+            0 => return Err(Violation::new("local reads go to the end", filled)),
+            read => filled += read,
+        }
+    }
+    Violation::unless("local reads give the same bytes", &(buffer == expected), &true)
+}
+
+async fn readers_are_snapshots(store: &dyn SpoolStore) -> Result<(), Violation> {
+    let first = done("a write succeeds", store.write(key(), "first\n".into()).await)?;
+    let second = done("a key can be written again", store.write(key(), "second".into()).await)?;
+    check_reader(&first, b"first\n").await?;
+    check_reader(&second, b"second").await?;
+    delete(store, key(), true).await?;
+    check_reader(&second, b"second").await
+}
+
+async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Violation> {
+    let broken = || {
+        let pieces = vec![Ok(Bytes::from_static(b"half")), Err(ToolFailure::new("broken"))];
+        Payload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
+    };
+    for old in [None, Some("old")] {
+        if let Some(old) = old {
+            done("a write succeeds", store.write(key(), old.into()).await)?;
+        }
+        match store.write(key(), broken()).await {
+            Err(SpoolError::Source { received: 4, .. }) => {}
+            other => {
+                let promise = "a stream that fails is reported with what had come";
+                return Err(Violation::new(promise, format_args!("{other:?}")));
+            }
+        }
+        let found = done("a key can be asked for", store.read(key()).await)?;
+        match (found, old) {
+            (None, None) => {}
+            (Some(found), Some(old)) => check_reader(&found, old.as_bytes()).await?,
+            (found, _) => {
+                return Err(Violation::new(
+                    "a failed write changes nothing",
+                    format_args!("{found:?}"),
+                ));
+            }
+        }
+    }
+    delete(store, key(), true).await
+}
+
+async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), Violation> {
+    let long = "key/".repeat(500);
+    let texts = ["", ".", "..", "/", "a/b", "a\\b", "a", "A", "a.", "\0", "%61", "é", &long];
+    for text in texts {
+        done("any text is a key", store.write(text.into(), text.into()).await)?;
+    }
+    let mut keys: Vec<SpoolKey> = texts.into_iter().map(SpoolKey::from).collect();
+    keys.sort();
+    Violation::unless("all keys are listed, sorted", &list(store).await?, &keys)?;
+    for text in texts {
+        let found = done("any text is a key", store.read(text.into()).await)?;
+        let found =
+            found.ok_or_else(|| Violation::new("any text is a key", format_args!("{text:?}")))?;
+        check_reader(&found, text.as_bytes()).await?;
+        delete(store, text.into(), true).await?;
+    }
+    Ok(())
+}
+
+async fn list(store: &dyn SpoolStore) -> Result<Vec<SpoolKey>, Violation> {
+    done("a store can be listed", store.list().await)
+}
+
+async fn delete(store: &dyn SpoolStore, key: SpoolKey, existed: bool) -> Result<(), Violation> {
+    let found = done("any key can be deleted", store.delete(key).await)?;
+    Violation::unless("delete says whether there was something", &found, &existed)
+}
+
+fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, Violation> {
+    result.map_err(|error| Violation::new(promise, error))
+}
+
+fn payloads(content: &[u8]) -> Vec<Payload> {
+    let pieces = |size| {
+        let pieces: Vec<_> =
+            content.chunks(size).map(|it| Ok(Bytes::copy_from_slice(it))).collect();
+        Payload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
+    };
+    let mut payloads = vec![Payload::from(content.to_vec()), pieces(1000), pieces(1_000_000)];
+    payloads.extend(str::from_utf8(content).ok().map(Payload::from));
+    payloads
+}
+
+fn key() -> SpoolKey {
+    SpoolKey::from("conformance")
+}
+
+struct Pieces(std::vec::IntoIter<Result<Bytes, ToolFailure>>);
+
+impl Stream for Pieces {
+    type Item = Result<Bytes, ToolFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.next())
+    }
+}

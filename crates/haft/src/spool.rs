@@ -1,0 +1,40 @@
+//! Large results: where they are kept, and how they are read in small pieces.
+//!
+//! The contracts are those of [`haft_core::spool`]. [`TextView`] asks any reader for lines:
+//!
+//! ```
+//! use haft::spool::{GrepOptions, SpoolStore, TextView};
+//! use haft::stores::MemorySpoolStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = MemorySpoolStore::new();
+//! let reader = store.write("call-1".into(), "alpha\nbeta\ngamma\n".into()).await?;
+//! let view = TextView::new(reader);
+//!
+//! let page = view.grep("^[ab]", GrepOptions::new().limit(1)).await?;
+//! assert_eq!(page.text(), "alpha");
+//! // Every answer is bounded, and says where to go on.
+//! assert_eq!(page.more.map(|more| more.start), Some(1));
+//! # Ok(())
+//! # }
+//! ```
+
+mod drive;
+mod grep;
+mod line;
+mod page;
+mod pattern;
+mod view;
+pub(crate) mod window;
+
+#[cfg(test)]
+mod tests;
+
+#[doc(inline)]
+pub use haft_core::spool::*;
+
+pub use self::grep::GrepOptions;
+pub use self::page::{Budget, Continuation, Line, Page, Stopped};
+pub use self::pattern::QueryError;
+pub use self::view::TextView;

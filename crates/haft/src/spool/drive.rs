@@ -1,0 +1,107 @@
+//! Feeds content to a scan, off the async workers.
+
+use std::io;
+use std::sync::Arc;
+
+use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::spool::{LocalRead, SpoolError, SpoolReader};
+
+use super::window::Window;
+use crate::stores::blocking;
+
+/// Work on content that asks for one read after the other. It does no I/O itself, so it is the same for
+/// files and for content that is far away.
+pub(super) trait Scan: Send + 'static {
+    /// The next read; nothing when the work is done.
+    fn want(&self) -> Option<Want>;
+
+    /// Takes what was kept and what was read, and says how many of the last bytes to keep.
+    fn feed(&mut self, data: &[u8]) -> usize;
+}
+
+/// A read: all of these bytes exist.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Want {
+    pub(super) offset: u64,
+    pub(super) len: usize,
+}
+
+/// Runs a scan to its end.
+pub(super) async fn drive<S: Scan>(
+    reader: &Arc<dyn SpoolReader>,
+    cancellation: &Cancellation,
+    mut scan: S,
+) -> Result<S, SpoolError> {
+    // Below the caller's token, so that dropping this future stops the thread.
+    let guard = StopOnDrop(cancellation.child());
+    if let Some(local) = reader.local() {
+        let token = guard.0.clone();
+        let scanned = blocking(move || scan_local(&*local, &token, scan).map_err(io::Error::from));
+        return scanned.await.map_err(read_error);
+    }
+    let (mut window, mut keep) = (Window::default(), 0);
+    while let Some(want) = scan.want() {
+        check(&guard.0)?;
+        let bytes = reader.read_at(want.offset, want.len).await?;
+        if bytes.len() != want.len {
+            return Err(too_short());
+        }
+        let fed = blocking(move || {
+            window.next(keep, bytes.len()).copy_from_slice(&bytes);
+            window.filled(bytes.len());
+            let keep = scan.feed(window.data());
+            Ok((scan, window, keep))
+        });
+        (scan, window, keep) = fed.await.map_err(read_error)?;
+    }
+    Ok(scan)
+}
+
+fn scan_local<S: Scan>(
+    local: &dyn LocalRead,
+    cancellation: &Cancellation,
+    mut scan: S,
+) -> Result<S, SpoolError> {
+    let (mut window, mut keep) = (Window::default(), 0);
+    while let Some(want) = scan.want() {
+        check(cancellation)?;
+        let buffer = window.next(keep, want.len);
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match local.read_at(want.offset + filled as u64, rest) {
+                Ok(0) => return Err(too_short()),
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(read_error(error)),
+            }
+        }
+        window.filled(filled);
+        keep = scan.feed(window.data());
+    }
+    Ok(scan)
+}
+
+fn check(cancellation: &Cancellation) -> Result<(), SpoolError> {
+    match cancellation.reason() {
+        Some(reason) => Err(SpoolError::Cancelled { reason }),
+        None => Ok(()),
+    }
+}
+
+fn read_error(source: io::Error) -> SpoolError {
+    let store = |source| SpoolError::Store { doing: "read from", source };
+    source.downcast::<SpoolError>().unwrap_or_else(store)
+}
+
+fn too_short() -> SpoolError {
+    let reason = "the content ends before the length that its reader gave";
+    read_error(io::Error::new(io::ErrorKind::UnexpectedEof, reason))
+}
+
+struct StopOnDrop(Cancellation);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel(CancelReason::Requested);
+    }
+}
