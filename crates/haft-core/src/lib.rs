@@ -6,6 +6,7 @@ pub mod call;
 pub mod cancel;
 pub mod clock;
 pub mod context;
+mod descriptor;
 pub mod error;
 pub mod event;
 pub mod json;

@@ -37,9 +37,10 @@ use crate::call::RecordId;
 use crate::tool::ByteStream;
 use crate::trust::{ModalityHazard, TrustTier};
 
+pub use crate::descriptor::ReaderDescriptor;
 pub use base64::Base64Stream;
 pub use error::{InvalidMedia, MediaError, MediaFault};
-pub use reader::{MediaReader, MemoryReader, ReaderDescriptor, ReaderResolvers};
+pub use reader::{MediaReader, MemoryReader, ReaderResolvers};
 pub use record::MediaRecord;
 pub use stash::StashEntry;
 

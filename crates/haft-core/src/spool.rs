@@ -24,10 +24,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::tool::ByteStream;
+
+pub use crate::descriptor::ReaderDescriptor;
 
 pub use self::error::SpoolError;
 pub use self::index::{BlockStart, LineIndex, LineIndexBuilder, count_newlines};
@@ -134,23 +134,5 @@ impl From<Vec<u8>> for Payload {
 impl From<ByteStream> for Payload {
     fn from(stream: ByteStream) -> Self {
         Self::Stream(stream)
-    }
-}
-
-/// How to find the content of a reader again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ReaderDescriptor {
-    /// Which sort of reader it is, as `spool:folder`.
-    pub tag: String,
-    /// Where the bytes are, in terms of that sort of reader.
-    pub locator: Value,
-}
-
-impl ReaderDescriptor {
-    /// The descriptor of a reader.
-    #[must_use]
-    pub fn new(tag: impl Into<String>, locator: Value) -> Self {
-        Self { tag: tag.into(), locator }
     }
 }

@@ -8,11 +8,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::MediaError;
 use super::base64::{decode, encode};
+use super::{MediaError, ReaderDescriptor};
 use crate::tool::{ByteStream, ToolFailure};
 
 /// A source of bytes that can be read again and again.
@@ -26,25 +25,6 @@ pub trait MediaReader: Send + Sync {
     /// How to find the bytes again after a restart, if that is possible. It is stored: no secrets in
     /// it.
     fn describe(&self) -> Option<ReaderDescriptor>;
-}
-
-/// What is stored of a reader.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct ReaderDescriptor {
-    /// Which sort of reader it is, as `media:in-memory`.
-    pub tag: String,
-    /// Where the bytes are, in terms of that sort of reader.
-    pub locator: Value,
-}
-
-impl ReaderDescriptor {
-    /// The descriptor of a reader.
-    #[must_use]
-    pub fn new(tag: impl Into<String>, locator: Value) -> Self {
-        Self { tag: tag.into(), locator }
-    }
 }
 
 /// Bytes that are at hand.
