@@ -209,12 +209,24 @@ fn repeated_key(object: View<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
 }
 
 /// Objects of at most this many members are compared pair by pair.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
 /// Whether a small object has a key twice; allocates nothing.
 fn few_repeat(object: View<'_>) -> bool {
-    let keys = || object.members().map(|(key, _)| key);
-    keys().enumerate().any(|(at, key)| keys().take(at).any(|earlier| earlier == key))
+    let mut keys = [""; FEW];
+    let mut count = 0;
+    for (slot, (key, _)) in keys.iter_mut().zip(object.members()) {
+        *slot = key;
+        count += 1;
+    }
+    let mut rest = keys.get(..count).unwrap_or_default();
+    while let Some((key, others)) = rest.split_first() {
+        if others.contains(key) {
+            return true;
+        }
+        rest = others;
+    }
+    false
 }
 
 /// The JSON pointer of the member whose key is this node.
