@@ -16,6 +16,7 @@ pub mod schema;
 pub mod stash;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tokens;
 pub mod tool;
 pub mod trust;
 

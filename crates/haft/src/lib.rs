@@ -70,9 +70,12 @@
 //! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
+//! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 
 #[cfg(feature = "schemars")]
 mod serde_args;
+#[cfg(feature = "tokens")]
+pub mod tokens;
 
 #[doc(inline)]
 pub use haft_core::*;
