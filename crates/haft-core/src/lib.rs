@@ -18,6 +18,7 @@ pub mod spool;
 pub mod stash;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tokens;
 pub mod tool;
 pub mod trust;
 

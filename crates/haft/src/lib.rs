@@ -72,6 +72,7 @@
 //! | `conformance` | no | checks that a store of your own keeps what the contract says |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
 //! | `markdown` | no | the structure of a Markdown text of any size, and queries on parts of it |
+//! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -81,6 +82,8 @@ pub mod markdown;
 mod serde_args;
 pub mod spool;
 pub mod stores;
+#[cfg(feature = "tokens")]
+pub mod tokens;
 
 #[doc(inline)]
 pub use haft_core::*;

@@ -1,0 +1,100 @@
+//! What can go wrong when tokens are counted.
+
+use std::any::Any;
+use std::error::Error;
+
+use crate::error::{Code, Coded};
+
+use super::Encoding;
+
+/// An error of a counter or evaluator that is not ours.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A text could not be counted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// Nothing counts under that name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownEncoding),
+    /// The text could not be made.
+    #[error(transparent)]
+    Evaluator(#[from] EvaluatorInvalid),
+    /// The counter failed.
+    #[error(transparent)]
+    Counter(#[from] CounterFailed),
+}
+
+/// Nothing counts under that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no encoding `{name}`; known are {known}")]
+#[non_exhaustive]
+pub struct UnknownEncoding {
+    /// The name that was asked for.
+    pub name: String,
+    /// The names that exist.
+    pub known: String,
+}
+
+impl UnknownEncoding {
+    pub(super) fn new<'a>(name: &str, custom: impl Iterator<Item = &'a str>) -> Self {
+        let builtin = Encoding::ALL.iter().map(|encoding| encoding.as_str());
+        let known: Vec<String> = builtin.chain(custom).map(|name| format!("`{name}`")).collect();
+        Self { name: name.to_owned(), known: known.join(", ") }
+    }
+}
+
+/// A counter could not count a text.
+#[derive(Debug, thiserror::Error)]
+#[error("tokens could not be counted in `{encoding}`")]
+#[non_exhaustive]
+pub struct CounterFailed {
+    /// The encoding that was counted in.
+    pub encoding: String,
+    /// Why.
+    pub source: BoxError,
+}
+
+impl CounterFailed {
+    /// A counter of `encoding` failed because of `source`.
+    pub fn new(encoding: impl Into<String>, source: impl Into<BoxError>) -> Self {
+        Self { encoding: encoding.into(), source: source.into() }
+    }
+}
+
+/// The evaluator of a dynamic text failed or panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("the evaluator of a dynamic text gave no text")]
+#[non_exhaustive]
+pub struct EvaluatorInvalid {
+    /// Why.
+    pub source: BoxError,
+}
+
+impl Coded for EvaluatorInvalid {
+    fn error_code(&self) -> Code {
+        Code::TokenizableEvaluatorInvalid
+    }
+}
+
+/// An estimator was to be registered under the name of a built-in encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{encoding}` is a built-in encoding and cannot be replaced")]
+#[non_exhaustive]
+pub struct ShadowsBuiltin {
+    /// The built-in encoding.
+    pub encoding: Encoding,
+}
+
+impl Coded for ShadowsBuiltin {
+    fn error_code(&self) -> Code {
+        Code::TokenEstimatorShadowsBuiltin
+    }
+}
+
+/// A panic as an error, with its message where it has one.
+pub(super) fn panicked(payload: &(dyn Any + Send)) -> BoxError {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("no message")).into()
+}
