@@ -184,6 +184,10 @@ codes! {
     TokenizableEvaluatorInvalid = "E_TOKENIZABLE_EVALUATOR_INVALID", 500, fatal, Operator, final_;
     /// A token estimator has the name of a built-in one.
     TokenEstimatorShadowsBuiltin = "E_TOKEN_ESTIMATOR_SHADOWS_BUILTIN", 409, fatal, Operator, final_;
+    /// Nothing counts tokens under that name.
+    UnknownEncoding = "E_UNKNOWN_ENCODING", 422, goes_on, Model, final_;
+    /// A token counter failed.
+    TokenCounterFailed = "E_TOKEN_COUNTER_FAILED", 500, goes_on, Operator, final_;
     /// A record could not be stored.
     Store = "E_STORE", 500, goes_on, Operator, retry;
 }
@@ -239,6 +243,12 @@ pub enum Error {
     /// A medium could not be read or stored.
     #[error(transparent)]
     Media(#[from] crate::media::MediaError),
+    /// Spooled content could not be written or read.
+    #[error(transparent)]
+    Spool(#[from] crate::spool::SpoolError),
+    /// Tokens could not be counted.
+    #[error(transparent)]
+    Tokens(#[from] crate::tokens::TokenError),
 }
 
 impl Coded for Error {
@@ -253,6 +263,8 @@ impl Coded for Error {
             Self::Transition(error) => error.error_code(),
             Self::InvalidMedia(error) => error.error_code(),
             Self::Media(error) => error.error_code(),
+            Self::Spool(error) => error.error_code(),
+            Self::Tokens(error) => error.error_code(),
         }
     }
 }

@@ -25,6 +25,16 @@ pub enum TokenError {
     Counter(#[from] CounterFailed),
 }
 
+impl Coded for TokenError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Unknown(_) => Code::UnknownEncoding,
+            Self::Evaluator(error) => error.error_code(),
+            Self::Counter(_) => Code::TokenCounterFailed,
+        }
+    }
+}
+
 /// Nothing counts under that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no encoding `{name}`; known are {known}")]

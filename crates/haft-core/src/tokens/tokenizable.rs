@@ -25,7 +25,7 @@ type Evaluator = dyn Fn(Option<&DispatchContext>) -> Result<Arc<str>, BoxError> 
 /// use haft_core::tokens::Tokenizable;
 ///
 /// let greeting = Tokenizable::dynamic(|ctx: Option<&DispatchContext>| {
-///     Ok(ctx.map_or("hello".into(), |ctx| format!("hello, {}", ctx.turn()).into()))
+///     Ok(ctx.map_or("hello".into(), |ctx| format!("hello, {}", ctx.turn_id()).into()))
 /// });
 /// let ctx = DispatchContext::builder("turn-1").build();
 /// assert_eq!(&*greeting.render(None)?, "hello");

@@ -9,7 +9,8 @@ use super::cut::{self, Cut, Splitter};
 
 /// Counts exactly where there is a table, and by rule of thumb elsewhere; the count says which.
 ///
-/// Takes time in proportion to the text, whatever the text.
+/// Takes time in proportion to the text. Text that mixes many scripts within words is counted much more
+/// slowly than prose or code: below 1 MB/s for `o200k_base`.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "has no state")]
 pub struct ExactCounter;
