@@ -6,9 +6,10 @@
 //! [`PathError`] that says where, what was expected and what to write instead: no malformed path
 //! silently matches nothing.
 //!
-//! Evaluation walks the [`View`]s of a document, allocates nothing per value, does not recurse with
-//! the depth of the document, and stays within [`Limits`], so that neither a hostile path nor a
-//! hostile document can exhaust anything.
+//! Evaluation walks the [`View`]s of a document, allocates nothing per value and stays within
+//! [`Limits`]. It recurses only into nested filters, and into lists and objects that are compared
+//! with each other; both are bounded. So neither a hostile path nor a hostile document can exhaust
+//! anything.
 //!
 //! # What the lenient reading adds
 //!
@@ -63,8 +64,9 @@ pub const MAX_NESTING: usize = 32;
 /// A parsed path.
 ///
 /// The text that [`Display`](std::fmt::Display) writes is normalised: equal paths have equal texts,
-/// however they were spelled, and it parses to the same path again in the same reading. It is RFC
-/// 9535 even if the path was read leniently.
+/// however they were spelled, and it parses to the same path again in the same reading. It keeps to
+/// the grammar of RFC 9535 even if the path was read leniently. Escapes can make it longer than the
+/// text that was parsed.
 ///
 /// ```
 /// use haft_core::json::Document;

@@ -233,6 +233,9 @@ pub(super) fn step<'d>(
     work: &mut Work,
 ) -> Result<Option<View<'d>>, Spent> {
     let len = node.len();
+    if len == 0 {
+        return Ok(None);
+    }
     let index = match selector {
         Selector::Step(Step::Name(name)) => {
             work.values(len)?;

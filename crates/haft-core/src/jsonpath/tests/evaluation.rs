@@ -193,7 +193,11 @@ fn deep_documents_and_long_paths_end() {
     assert!(strict(&format!("${}", "[*]".repeat(128))).matches(deep.root()));
     assert!(!strict(&format!("${}", ".a".repeat(2000))).matches(deep.root()));
     assert_eq!(strict("$[?@ == $[0]]").select(deep.root()).len(), 1);
-    assert!(strict(&format!("$[?{}@{}]", "(".repeat(31), ")".repeat(31))).matches(deep.root()));
+    for (open, close) in [("(", ")"), ("!(", ")"), ("@[?", "]"), ("$[?", "]"), ("@..[?", "]")] {
+        let path = strict(&format!("$[?{}@{}]", open.repeat(31), close.repeat(31)));
+        // Thirty-one negations are one.
+        assert_eq!(path.matches(deep.root()), open != "!(", "{path}");
+    }
 }
 
 #[test]
