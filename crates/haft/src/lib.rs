@@ -71,12 +71,12 @@
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 //! | `conformance` | no | checks that a store of your own keeps what the contract says |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
-//! | `markdown` | no | the structure of a Markdown text of any size, and queries on parts of it |
+//! | `formats` | yes | the structure of a Markdown text of any size, and queries on parts of it |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
-#[cfg(feature = "markdown")]
+#[cfg(feature = "formats")]
 pub mod markdown;
 #[cfg(feature = "schemars")]
 mod serde_args;
