@@ -1,6 +1,15 @@
 //! Results that stay outside the prompt.
 
+mod answer;
+mod budget;
+
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
+
+pub use self::answer::{Answer, Listing};
+pub use self::budget::Budget;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -32,9 +32,11 @@ pub(crate) mod window;
 mod tests;
 
 #[doc(inline)]
+pub use haft_core::artifact::Budget;
+#[doc(inline)]
 pub use haft_core::spool::*;
 
 pub use self::grep::GrepOptions;
-pub use self::page::{Budget, Continuation, Line, Page, Stopped};
+pub use self::page::{Continuation, Line, Page, Stopped};
 pub use self::pattern::QueryError;
 pub use self::view::TextView;

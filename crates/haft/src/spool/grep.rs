@@ -3,12 +3,13 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use haft_core::artifact::Budget;
 use haft_core::spool::{LineIndex, count_newlines};
 use memchr::{memchr, memrchr};
 
 use super::drive::{Scan, Want};
 use super::line::{MARK, RawLine, kept, without_mark};
-use super::page::{Budget, Shown, Stopped};
+use super::page::{Shown, Stopped};
 use super::pattern::Pattern;
 
 /// How to search. The default finds every line that matches, in the case given, without lines around.

@@ -4,12 +4,13 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
+use haft_core::artifact::Budget;
 use haft_core::cancel::Cancellation;
 use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
 
 use super::drive::drive;
 use super::grep::{GrepOptions, GrepScan, Sizes};
-use super::page::{Budget, Continuation, LineScan, Page, Shown, Stopped};
+use super::page::{Continuation, LineScan, Page, Shown, Stopped};
 use super::pattern::{Pattern, QueryError};
 
 /// The lines of stored content.

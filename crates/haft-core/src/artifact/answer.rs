@@ -1,0 +1,296 @@
+//! What a query answers with: text for the model, within a budget, that says what it left out.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use super::Budget;
+use crate::json::{View, pretty_text};
+
+/// The answer to a query.
+///
+/// How values become text, so that a model can tell them apart:
+///
+/// | value | text |
+/// |---|---|
+/// | nothing there | `(undefined)` |
+/// | an empty list | `(empty list)` |
+/// | an empty text | `(empty text)` |
+/// | a list of strings, none of them empty or of several lines | one string a line |
+/// | a number | its decimal digits |
+/// | everything else | JSON, indented by two spaces |
+///
+/// What was left out stands in square brackets on the last line, and how to ask for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Answer(String);
+
+impl Answer {
+    /// There is nothing to answer with, as for the keys of something that has none.
+    pub fn undefined() -> Self {
+        Self("(undefined)".to_owned())
+    }
+
+    /// A number.
+    pub fn number(value: u64) -> Self {
+        Self(value.to_string())
+    }
+
+    /// A text. What does not fit into the budget is cut off at the end of a line.
+    pub fn text(text: impl Into<String>, budget: Budget) -> Self {
+        let text = text.into();
+        if text.is_empty() {
+            return Self("(empty text)".to_owned());
+        }
+        match cut(&text, budget) {
+            None => Self(text),
+            Some(kept) => {
+                let (shown, all) = (kept.len(), text.len());
+                Self(kept.to_owned())
+                    .noted(format_args!("cut after {shown} of {all} bytes; ask for less at once"))
+            }
+        }
+    }
+
+    /// One value: a string as its text, everything else as JSON.
+    pub fn value(value: View<'_>, budget: Budget) -> Self {
+        match value.as_str() {
+            Some(text) => Self::text(text, budget),
+            None => Self::text(pretty_text(value), budget),
+        }
+    }
+
+    /// A list of values that are all at hand, from the one after the first `skip` on. For values that
+    /// have to be looked for there is [`Listing`].
+    pub fn list<'v>(values: impl IntoIterator<Item = View<'v>>, budget: Budget, skip: u64) -> Self {
+        let mut listing = Listing::new(budget, skip);
+        let mut values = values.into_iter();
+        let stopped = values.try_for_each(|value| listing.push(value));
+        match stopped {
+            ControlFlow::Continue(()) => listing.finish(),
+            // The one that found no room is counted already.
+            ControlFlow::Break(()) => {
+                let total = listing.seen() + values.count() as u64;
+                listing.finish_of(total)
+            }
+        }
+    }
+
+    /// Adds words about the answer on a last line of their own, in square brackets.
+    pub fn noted(mut self, note: impl fmt::Display) -> Self {
+        self.0.push_str(&format!("\n[{note}]"));
+        self
+    }
+
+    /// The text for the model.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text for the model.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+/// A list of values that grows until the budget is full.
+///
+/// Whoever finds values offers them one after the other and stops when there is no more room. The
+/// first `skip` values are passed over, which is how the next query goes on where this one stopped.
+///
+/// ```
+/// use haft_core::artifact::{Budget, Listing};
+/// use haft_core::json::Document;
+///
+/// let found = Document::parse(r#"["dev", "admin", "guest"]"#)?;
+/// let mut list = Listing::new(Budget::new().bytes(12), 0);
+/// for value in found.root().elements() {
+///     if list.push(value).is_break() {
+///         break;
+///     }
+/// }
+/// assert_eq!(list.finish().as_str(), "dev\nadmin\n[there is more; go on with skip 2]");
+/// # Ok::<(), haft_core::json::ParseError>(())
+/// ```
+#[derive(Debug)]
+pub struct Listing {
+    budget: Budget,
+    skip: u64,
+    seen: u64,
+    items: Vec<Item>,
+    lines: usize,
+    bytes: usize,
+    full: bool,
+    /// The size of the one value that did not fit into an answer alone.
+    cut_from: Option<u64>,
+}
+
+/// A value that is shown, as text of its own.
+#[derive(Debug)]
+struct Item {
+    /// A string's own text if it is one line, else JSON.
+    text: String,
+    bare: bool,
+}
+
+impl Listing {
+    /// An empty list that passes over the first `skip` values.
+    #[must_use]
+    pub fn new(budget: Budget, skip: u64) -> Self {
+        let (seen, items, lines, bytes) = (0, Vec::new(), 0, 0);
+        Self { budget, skip, seen, items, lines, bytes, full: false, cut_from: None }
+    }
+
+    /// Offers the next value; `Break` if it and everything after it has no room.
+    pub fn push(&mut self, value: View<'_>) -> ControlFlow<()> {
+        if self.passes_over() {
+            return ControlFlow::Continue(());
+        }
+        let bare = value.as_str().filter(|text| !text.is_empty() && !text.contains(['\n', '\r']));
+        let item = match bare {
+            Some(text) => Item { text: text.to_owned(), bare: true },
+            None => Item { text: pretty_text(value), bare: false },
+        };
+        self.take(item, None)
+    }
+
+    /// Offers the next value when it is too large to be held: its first bytes as JSON text, and how
+    /// many it has in all.
+    pub fn push_start_of(&mut self, start: &str, bytes: u64) -> ControlFlow<()> {
+        if self.passes_over() {
+            return ControlFlow::Continue(());
+        }
+        self.take(Item { text: start.to_owned(), bare: false }, Some(bytes))
+    }
+
+    /// Whether the next value will be passed over without a look, so that it need not be read.
+    #[must_use]
+    pub fn skips_next(&self) -> bool {
+        self.seen < self.skip
+    }
+
+    /// How many values were offered.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    fn passes_over(&mut self) -> bool {
+        self.seen += 1;
+        self.seen <= self.skip
+    }
+
+    fn take(&mut self, item: Item, size: Option<u64>) -> ControlFlow<()> {
+        // In a JSON list every line is indented by two and ends with a comma and an LF.
+        let lines = 1 + item.text.matches('\n').count();
+        let bytes = item.text.len() + if item.bare { 1 } else { 2 * lines + 2 };
+        let fits = self.lines + lines <= self.budget.lines.get()
+            && self.bytes + bytes <= self.budget.bytes
+            && size.is_none();
+        if self.full || !fits && !self.items.is_empty() {
+            self.full = true;
+            return ControlFlow::Break(());
+        }
+        if fits {
+            (self.lines, self.bytes) = (self.lines + lines, self.bytes + bytes);
+            self.items.push(item);
+            return ControlFlow::Continue(());
+        }
+        // Alone and still too large: its start is shown.
+        self.full = true;
+        self.cut_from = Some(size.unwrap_or(item.text.len() as u64));
+        let text = cut(&item.text, self.budget).unwrap_or(&item.text).to_owned();
+        self.items.push(Item { text, bare: item.bare });
+        ControlFlow::Continue(())
+    }
+
+    /// The answer, when everything was offered or `push` said that there is no room.
+    pub fn finish(self) -> Answer {
+        let more = self.seen > self.shown_until();
+        self.answer(if more { Some(Rest::Unknown) } else { None })
+    }
+
+    /// The answer, when it is known how many values there are in all.
+    pub fn finish_of(self, total: u64) -> Answer {
+        let rest = total.saturating_sub(self.shown_until());
+        self.answer((rest > 0).then_some(Rest::Known(rest)))
+    }
+
+    /// How many of the values are shown or were passed over.
+    fn shown_until(&self) -> u64 {
+        self.seen.min(self.skip) + self.items.len() as u64
+    }
+
+    fn answer(self, rest: Option<Rest>) -> Answer {
+        let next = self.shown_until();
+        let text = if self.items.is_empty() {
+            "(empty list)".to_owned()
+        } else if self.cut_from.is_some() {
+            self.items.into_iter().map(|item| item.text).collect()
+        } else if self.items.iter().all(|item| item.bare) {
+            let lines: Vec<String> = self.items.into_iter().map(|item| item.text).collect();
+            lines.join("\n")
+        } else {
+            json_list(&self.items)
+        };
+        let mut answer = Answer(text);
+        if let Some(bytes) = self.cut_from {
+            answer = answer.noted(format_args!(
+                "this value has {bytes} bytes and was cut; ask for a part of it"
+            ));
+        }
+        match rest {
+            None if self.skip > 0 && next == self.seen && self.seen <= self.skip => {
+                answer.noted(format_args!("there are only {}", self.seen))
+            }
+            None => answer,
+            Some(Rest::Unknown) => {
+                answer.noted(format_args!("there is more; go on with skip {next}"))
+            }
+            Some(Rest::Known(count)) => {
+                answer.noted(format_args!("{count} more; go on with skip {next}"))
+            }
+        }
+    }
+}
+
+enum Rest {
+    Unknown,
+    Known(u64),
+}
+
+fn json_list(items: &[Item]) -> String {
+    let mut out = "[\n".to_owned();
+    for (at, item) in items.iter().enumerate() {
+        let text = if item.bare { quoted(&item.text) } else { item.text.replace('\n', "\n  ") };
+        let comma = if at + 1 < items.len() { "," } else { "" };
+        out.push_str(&format!("  {text}{comma}\n"));
+    }
+    out.push(']');
+    out
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = Vec::new();
+    crate::json::write_string(text, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// The start of a text that is too long: whole lines if possible, whole characters in any case.
+fn cut(text: &str, budget: Budget) -> Option<&str> {
+    let lines = text.match_indices('\n').nth(budget.lines.get() - 1).map(|(at, _)| at);
+    let by_lines = lines.and_then(|at| text.get(..at)).unwrap_or(text);
+    if by_lines.len() <= budget.bytes {
+        return lines.map(|_| by_lines);
+    }
+    let end = (0..=budget.bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let start = by_lines.get(..end).unwrap_or_default();
+    Some(
+        start
+            .rfind('\n')
+            .and_then(|at| start.get(..at))
+            .filter(|it| !it.is_empty())
+            .unwrap_or(start),
+    )
+}

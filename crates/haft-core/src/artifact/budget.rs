@@ -1,0 +1,57 @@
+//! How much one answer may hold.
+
+use std::num::NonZeroUsize;
+
+/// What an answer may hold at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Budget {
+    /// How many lines.
+    pub lines: NonZeroUsize,
+    /// How many bytes of text, an LF per line included. The first line is there in any case.
+    pub bytes: usize,
+    /// How many bytes of one line.
+    pub line_bytes: usize,
+}
+
+impl Budget {
+    /// 200 lines, 16 KiB, 4 KiB per line.
+    #[must_use]
+    pub fn new() -> Self {
+        let lines = NonZeroUsize::MIN.saturating_add(199);
+        Self { lines, bytes: 16 * 1024, line_bytes: 4 * 1024 }
+    }
+
+    /// At most so many lines.
+    #[must_use]
+    pub fn lines(mut self, lines: NonZeroUsize) -> Self {
+        self.lines = lines;
+        self
+    }
+
+    /// At most so many bytes of text.
+    #[must_use]
+    pub fn bytes(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// At most so many bytes of one line.
+    #[must_use]
+    pub fn line_bytes(mut self, bytes: usize) -> Self {
+        self.line_bytes = bytes;
+        self
+    }
+
+    /// What a line may have: no more than the answer.
+    #[must_use]
+    pub fn line_cap(&self) -> usize {
+        self.line_bytes.min(self.bytes)
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,67 @@
+use std::num::NonZeroUsize;
+
+use super::*;
+use crate::json::Document;
+
+fn budget(lines: usize, bytes: usize) -> Budget {
+    Budget::new().lines(NonZeroUsize::new(lines).unwrap()).bytes(bytes)
+}
+
+#[track_caller]
+fn check_list(json: &str, budget: Budget, skip: u64, expected: &str) {
+    let found = Document::parse(json).unwrap();
+    assert_eq!(Answer::list(found.root().elements(), budget, skip).as_str(), expected);
+}
+
+#[test]
+fn lists_of_values_become_text() {
+    let all = Budget::new();
+    check_list("[]", all, 0, "(empty list)");
+    check_list(r#"["alice"]"#, all, 0, "alice");
+    check_list(r#"["dev","admin"]"#, all, 0, "dev\nadmin");
+    check_list("[30]", all, 0, "[\n  30\n]");
+    check_list(r#"[["dev","admin"]]"#, all, 0, "[\n  [\n    \"dev\",\n    \"admin\"\n  ]\n]");
+    check_list(r#"["a",null]"#, all, 0, "[\n  \"a\",\n  null\n]");
+    check_list(
+        "[123456789012345678901234567890]",
+        all,
+        0,
+        "[\n  123456789012345678901234567890\n]",
+    );
+    // An empty string or one of several lines would be lost among lines.
+    check_list(r#"["a",""]"#, all, 0, "[\n  \"a\",\n  \"\"\n]");
+    check_list(r#"["a\nb"]"#, all, 0, "[\n  \"a\\nb\"\n]");
+    check_list("[{},[]]", all, 0, "[\n  {},\n  []\n]");
+}
+
+#[test]
+fn a_full_list_says_how_to_go_on() {
+    check_list(r#"["a","b","c"]"#, budget(2, 100), 0, "a\nb\n[1 more; go on with skip 2]");
+    check_list(r#"["a","b","c"]"#, budget(2, 100), 2, "c");
+    check_list(r#"["a","b","c"]"#, budget(2, 100), 3, "(empty list)\n[there are only 3]");
+    check_list(r#"["a","b","c"]"#, budget(2, 100), 9, "(empty list)\n[there are only 3]");
+    check_list(
+        r#"["aaaaaaaa","b"]"#,
+        budget(2, 4),
+        0,
+        "aaaa\n[this value has 8 bytes and was cut; ask for a part of it]\n[1 more; go on with skip 1]",
+    );
+    check_list(
+        r#"["ääää"]"#,
+        budget(2, 3),
+        0,
+        "ä\n[this value has 8 bytes and was cut; ask for a part of it]",
+    );
+}
+
+#[test]
+fn texts_are_cut_at_lines() {
+    let text = |text: &str, budget| Answer::text(text, budget).into_string();
+    assert_eq!(text("", Budget::new()), "(empty text)");
+    assert_eq!(text("a\nb", budget(2, 100)), "a\nb");
+    assert_eq!(
+        text("a\nb\nc", budget(2, 100)),
+        "a\nb\n[cut after 3 of 5 bytes; ask for less at once]"
+    );
+    assert_eq!(text("aa\nbb", budget(2, 4)), "aa\n[cut after 2 of 5 bytes; ask for less at once]");
+}
