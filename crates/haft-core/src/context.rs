@@ -18,6 +18,7 @@ pub use builder::DispatchContextBuilder;
 pub use signal::{AckSubscription, AlreadySignalled, Signal};
 pub use store::{RecordStore, StoreError};
 
+use crate::artifact::ArtifactSet;
 use crate::call::{CallId, IdempotencyKey};
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
@@ -55,6 +56,7 @@ struct Shared {
     sequence: Arc<AtomicU64>,
     stash: Registry,
     tools: Arc<ToolRegistry>,
+    artifacts: Arc<ArtifactSet>,
     observers: Vec<Arc<dyn Observer>>,
     cancellation: Cancellation,
     clock: Arc<dyn Clock>,
@@ -105,6 +107,12 @@ impl DispatchContext {
     #[must_use]
     pub fn tools(&self) -> &Arc<ToolRegistry> {
         &self.shared.tools
+    }
+
+    /// The artifacts that can be queried in the turn.
+    #[must_use]
+    pub fn artifacts(&self) -> &Arc<ArtifactSet> {
+        &self.shared.artifacts
     }
 
     /// Tells when the dispatch is cancelled. Long-running handlers listen to it.

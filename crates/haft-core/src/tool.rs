@@ -68,7 +68,7 @@ struct Definition {
 }
 
 /// What becomes of a tool's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
     /// Text and bytes are wrapped as an artifact of this kind.
@@ -167,8 +167,8 @@ impl Tool {
 
     /// What becomes of its result.
     #[must_use]
-    pub fn role(&self) -> Role {
-        self.0.role
+    pub fn role(&self) -> &Role {
+        &self.0.role
     }
 
     /// Free metadata for middleware; Haft does not read it.

@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod chunks;
 mod drive;
 mod grep;
 mod line;
@@ -36,7 +37,9 @@ pub use haft_core::artifact::Budget;
 #[doc(inline)]
 pub use haft_core::spool::*;
 
+pub(crate) use self::chunks::each_chunk;
 pub use self::grep::GrepOptions;
 pub use self::page::{Continuation, Line, Page, Stopped};
 pub use self::pattern::QueryError;
+pub(crate) use self::pattern::check_pattern;
 pub use self::view::TextView;

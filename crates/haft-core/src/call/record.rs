@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::error::{Code, Coded};
 use crate::media::Media;
 use crate::schema::Change;
-use crate::tool::{Invocation, Role, ToolError, ToolName};
+use crate::tool::{Invocation, Role, ToolError, ToolName, ToolOutput};
 use crate::trust::TrustLabel;
 
 /// One call of a tool as the turn remembers it.
@@ -68,7 +68,7 @@ pub enum CallState {
 }
 
 /// What a call gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ToolResults {
     /// Text that the model sees as it is.
@@ -180,18 +180,26 @@ impl ToolCall {
             changes: done.changes.clone(),
             state,
             results: None,
-            label: if error.is_none() {
-                TrustLabel::of_tool_text(&done.tool)
-            } else {
-                TrustLabel::UNTRUSTED
+            label: match &done.outcome {
+                Ok(ToolOutput::Answer { label, .. }) => *label,
+                Ok(_) => TrustLabel::of_tool_text(&done.tool),
+                Err(_) => TrustLabel::UNTRUSTED,
             },
             error,
-            from_artifact_tool: done.tool.role() == Role::ArtifactQuery,
+            from_artifact_tool: *done.tool.role() == Role::ArtifactQuery,
             inline: false,
             created_at: done.started_at,
             updated_at: ended,
             completed_at: Some(ended),
         }
+    }
+
+    /// Ends a call that had succeeded until its result could not be kept.
+    pub(crate) fn fail(&mut self, error: CallError) {
+        self.state = CallState::Failed;
+        self.label = TrustLabel::UNTRUSTED;
+        self.results = None;
+        self.error = Some(error);
     }
 
     /// Name of the record, unique in its turn.

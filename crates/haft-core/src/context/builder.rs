@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::signal::Signals;
 use super::{DispatchContext, RecordStore, Shared};
+use crate::artifact::ArtifactSet;
 use crate::cancel::Cancellation;
 use crate::clock::{Clock, default_clock};
 use crate::event::Observer;
@@ -21,6 +22,7 @@ pub struct DispatchContextBuilder {
     sequence: Option<Arc<AtomicU64>>,
     stash: Registry,
     tools: Option<Arc<ToolRegistry>>,
+    artifacts: Option<Arc<ArtifactSet>>,
     observers: Vec<Arc<dyn Observer>>,
     cancellation: Option<Cancellation>,
     clock: Option<Arc<dyn Clock>>,
@@ -36,6 +38,7 @@ impl DispatchContextBuilder {
             sequence: None,
             stash: Registry::new(),
             tools: None,
+            artifacts: None,
             observers: Vec::new(),
             cancellation: None,
             clock: None,
@@ -64,6 +67,12 @@ impl DispatchContextBuilder {
     /// The tools of the turn.
     pub fn tools(mut self, tools: Arc<ToolRegistry>) -> Self {
         self.tools = Some(tools);
+        self
+    }
+
+    /// The artifacts of the turn.
+    pub fn artifacts(mut self, artifacts: Arc<ArtifactSet>) -> Self {
+        self.artifacts = Some(artifacts);
         self
     }
 
@@ -104,6 +113,7 @@ impl DispatchContextBuilder {
                 sequence: self.sequence.unwrap_or_default(),
                 stash: self.stash,
                 tools: self.tools.unwrap_or_default(),
+                artifacts: self.artifacts.unwrap_or_default(),
                 observers: self.observers,
                 cancellation: self.cancellation.unwrap_or_default(),
                 clock: self.clock.unwrap_or_else(default_clock),

@@ -194,7 +194,7 @@ impl ToolBuilder {
         if self.description.trim().is_empty() {
             self.fault("description", "a tool needs a description: the model chooses by it");
         }
-        let role = match (self.artifact_query, self.artifact) {
+        let role = match (self.artifact_query, self.artifact.take()) {
             (true, Some(_)) => {
                 self.fault("artifact", "a query on artifacts is never wrapped as an artifact");
                 Role::ArtifactQuery

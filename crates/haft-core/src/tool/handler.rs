@@ -76,7 +76,7 @@ impl fmt::Debug for Handler {
     label = "not a handler",
     note = "a handler is `fn(A) -> R` or `fn(A, &DispatchContext) -> R`, async or not (an async closure takes `DispatchContext` by value)",
     note = "`A` derives `ToolArgs`, or is `Args` or `serde_json::Value`; annotate it in closures: `|args: Weather| …`",
-    note = "`R` is String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, SpooledArtifact, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`",
+    note = "`R` is String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, ArtifactDraft, SpooledArtifact, a list of these, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`",
     note = "a future must be `Send`: hold no `Rc`, `RefCell` or std lock guard across an `.await`"
 )]
 pub trait IntoHandler<Signature>: Send + Sync + 'static {

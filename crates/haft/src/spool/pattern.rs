@@ -164,3 +164,12 @@ fn within_lines(hir: &Hir) -> Hir {
 const LONGEST: usize = 4 * 1024;
 const NESTED: u32 = 100;
 const COMPILED: usize = 4 * 1024 * 1024;
+
+/// Whether a pattern can be searched for.
+///
+/// # Errors
+///
+/// It cannot; the error says why.
+pub(crate) fn check_pattern(pattern: &str, options: &GrepOptions) -> Result<(), QueryError> {
+    Pattern::new(pattern, options).map(|_| ())
+}

@@ -3,6 +3,9 @@
 #[cfg(all(test, feature = "testing"))]
 mod agreement;
 #[cfg(test)]
+#[cfg(feature = "formats")]
+mod artifacts;
+#[cfg(test)]
 mod derive;
 #[cfg(test)]
 mod examples;
