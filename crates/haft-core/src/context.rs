@@ -2,7 +2,6 @@
 
 mod builder;
 mod signal;
-mod store;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +15,6 @@ use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
 pub use signal::{AckSubscription, AlreadySignalled, Signal};
-pub use store::{RecordStore, StoreError};
 
 use crate::artifact::ArtifactSet;
 use crate::call::{CallId, IdempotencyKey};
@@ -60,7 +58,6 @@ struct Shared {
     observers: Vec<Arc<dyn Observer>>,
     cancellation: Cancellation,
     clock: Arc<dyn Clock>,
-    store: Option<Arc<dyn RecordStore>>,
     signals: Signals,
 }
 
@@ -125,12 +122,6 @@ impl DispatchContext {
     #[must_use]
     pub fn clock(&self) -> &dyn Clock {
         self.shared.clock.as_ref()
-    }
-
-    /// Where finished calls go, if the dispatch keeps records.
-    #[must_use]
-    pub fn store(&self) -> Option<&Arc<dyn RecordStore>> {
-        self.shared.store.as_ref()
     }
 
     /// Content key of the call that is being handled; nothing outside a handler.

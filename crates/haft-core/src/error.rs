@@ -233,7 +233,7 @@ pub enum Error {
     Signal(#[from] crate::context::AlreadySignalled),
     /// A record could not be stored.
     #[error(transparent)]
-    Store(#[from] crate::context::StoreError),
+    Store(#[from] crate::store::StoreError),
     /// A record of a call cannot go on like this.
     #[error(transparent)]
     Transition(#[from] crate::call::IllegalTransition),

@@ -16,6 +16,7 @@ pub mod registry;
 pub mod schema;
 pub mod spool;
 pub mod stash;
+pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tokens;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::signal::Signals;
-use super::{DispatchContext, RecordStore, Shared};
+use super::{DispatchContext, Shared};
 use crate::artifact::ArtifactSet;
 use crate::cancel::Cancellation;
 use crate::clock::{Clock, default_clock};
@@ -26,7 +26,6 @@ pub struct DispatchContextBuilder {
     observers: Vec<Arc<dyn Observer>>,
     cancellation: Option<Cancellation>,
     clock: Option<Arc<dyn Clock>>,
-    store: Option<Arc<dyn RecordStore>>,
 }
 
 impl DispatchContextBuilder {
@@ -42,7 +41,6 @@ impl DispatchContextBuilder {
             observers: Vec::new(),
             cancellation: None,
             clock: None,
-            store: None,
         }
     }
 
@@ -94,12 +92,6 @@ impl DispatchContextBuilder {
         self
     }
 
-    /// Where finished calls go.
-    pub fn store(mut self, store: Arc<dyn RecordStore>) -> Self {
-        self.store = Some(store);
-        self
-    }
-
     /// Finishes the context.
     #[must_use]
     pub fn build(self) -> DispatchContext {
@@ -117,7 +109,6 @@ impl DispatchContextBuilder {
                 observers: self.observers,
                 cancellation: self.cancellation.unwrap_or_default(),
                 clock: self.clock.unwrap_or_else(default_clock),
-                store: self.store,
                 signals: Signals::default(),
             }),
             call: None,
