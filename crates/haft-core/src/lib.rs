@@ -9,6 +9,8 @@ pub mod context;
 mod descriptor;
 pub mod error;
 pub mod event;
+pub mod gate;
+mod hmac;
 pub mod json;
 pub mod jsonpath;
 pub mod media;
