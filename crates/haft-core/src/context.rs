@@ -150,15 +150,19 @@ impl DispatchContext {
     pub fn log(&self, level: Level, topic: &str, message: &str, payload: Option<Value>) {
         self.emit_with(|| EventKind::Log {
             level,
-            topic: topic.to_owned(),
-            message: message.to_owned(),
-            payload,
+            topic: topic.into(),
+            message: message.into(),
+            payload: payload.map(Into::into),
         });
     }
 
     /// Emits an event that is only made when somebody listens.
     pub fn emit_with(&self, kind: impl FnOnce() -> EventKind) {
-        if self.shared.observers.is_empty() {
+        // An observer that panics loses this event and breaks nothing.
+        let listens = |observer: &Arc<dyn Observer>| {
+            catch_unwind(AssertUnwindSafe(|| !observer.is_idle())).unwrap_or(false)
+        };
+        if !self.shared.observers.iter().any(listens) {
             return;
         }
         let event = Event {
@@ -170,7 +174,6 @@ impl DispatchContext {
             kind: kind(),
         };
         for observer in &self.shared.observers {
-            // An observer that panics loses this event and breaks nothing.
             let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
         }
     }

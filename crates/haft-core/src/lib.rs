@@ -20,11 +20,13 @@ pub mod schema;
 pub mod spool;
 pub mod stash;
 pub mod store;
+pub mod stream;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod tokens;
 pub mod tool;
 pub mod trust;
+pub mod usage;
 
 pub use args::{ArgValue, Args, FromArgs, RawArgs, ToolArgs};
 pub use call::CallId;

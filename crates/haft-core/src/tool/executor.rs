@@ -14,7 +14,7 @@ use crate::args::{Args, RawArgs};
 use crate::call::CallId;
 use crate::clock::{Reading, Timestamp};
 use crate::context::{CallScope, DispatchContext};
-use crate::event::{EventKind, Level};
+use crate::event::{EventKind, Level, listed_changes, listed_problems};
 use crate::json::Document;
 use crate::schema::{Accepted, Change, Problem, Problems};
 
@@ -169,12 +169,16 @@ impl Scope<'_> {
     }
 
     fn started(self, accepted: &Accepted, started_at: Timestamp) {
-        self.ctx.emit_with(|| EventKind::ToolExecutionStart {
-            tool_name: self.tool.name().clone(),
-            call_id: self.call_id,
-            args: accepted.args.clone(),
-            changes: accepted.changes.clone(),
-            started_at,
+        self.ctx.emit_with(|| {
+            let (changes, changes_left_out) = listed_changes(&accepted.changes);
+            EventKind::ToolExecutionStart {
+                tool_name: self.tool.name().clone(),
+                call_id: self.call_id,
+                args: (&accepted.args).into(),
+                changes,
+                changes_left_out,
+                started_at,
+            }
         });
     }
 
@@ -189,7 +193,7 @@ impl Scope<'_> {
             Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
                 tool_name: tool_name(),
                 call_id,
-                problems: problems.clone(),
+                problems: listed_problems(problems),
             },
             outcome => EventKind::ToolExecutionEnd {
                 tool_name: tool_name(),
