@@ -7,7 +7,7 @@
 //! ```
 //! use haft_core::pipeline::{Next, Pipeline};
 //! # #[derive(Clone)] struct Ctx;
-//! # impl haft_core::pipeline::Context for Ctx { fn is_over(&self) -> bool { false } }
+//! # impl haft_core::pipeline::Context for Ctx { fn is_cancelled(&self) -> bool { false } }
 //!
 //! let pipeline = Pipeline::new("turn-input").with("timing", async |ctx: Ctx, next: Next<Ctx>| {
 //!     // on the way in
@@ -41,9 +41,13 @@ pub type Passing = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
 
 /// What a pipeline runs on: a handle that is cheap to clone.
 pub trait Context: Clone + Send + Sync + 'static {
-    /// Whether the work is over: cancelled or signalled. Members that have not begun are passed over
-    /// then, and a chain that breaks is no error.
-    fn is_over(&self) -> bool;
+    /// Whether the work is cancelled. Members that have not begun are passed over then.
+    fn is_cancelled(&self) -> bool;
+
+    /// Whether the work is over, cancelled or signalled: then a chain that breaks is no error.
+    fn is_over(&self) -> bool {
+        self.is_cancelled()
+    }
 }
 
 /// One step of a pipeline.
@@ -92,7 +96,7 @@ impl<C: Context> Next<C> {
     pub async fn run(self) -> Result<(), BoxError> {
         let Self { members, mut at, ctx, ran } = self;
         ran.store(true, Ordering::Release);
-        while ctx.is_over() && at < members.len() {
+        while ctx.is_cancelled() && at < members.len() {
             at += 1;
         }
         let Some(member) = members.get(at) else { return Ok(()) };

@@ -9,7 +9,7 @@ struct Ctx {
 }
 
 impl Context for Ctx {
-    fn is_over(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 }
