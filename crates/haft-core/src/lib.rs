@@ -12,6 +12,7 @@ pub mod event;
 pub mod json;
 pub mod jsonpath;
 pub mod media;
+pub mod record;
 pub mod registry;
 pub mod schema;
 pub mod spool;
