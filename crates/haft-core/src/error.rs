@@ -247,6 +247,15 @@ pub enum Error {
     /// A record of a call cannot go on like this.
     #[error(transparent)]
     Transition(#[from] crate::call::IllegalTransition),
+    /// A record was refused.
+    #[error(transparent)]
+    InvalidRecord(#[from] crate::record::InvalidRecord),
+    /// A record has no stored form.
+    #[error(transparent)]
+    NotStorable(#[from] crate::record::NotStorable),
+    /// A stored record could not be loaded.
+    #[error(transparent)]
+    Load(#[from] crate::record::LoadError),
     /// A medium was refused.
     #[error(transparent)]
     InvalidMedia(#[from] crate::media::InvalidMedia),
@@ -271,6 +280,9 @@ impl Coded for Error {
             Self::Signal(error) => error.error_code(),
             Self::Store(error) => error.error_code(),
             Self::Transition(error) => error.error_code(),
+            Self::InvalidRecord(error) => error.error_code(),
+            Self::NotStorable(error) => error.error_code(),
+            Self::Load(error) => error.error_code(),
             Self::InvalidMedia(error) => error.error_code(),
             Self::Media(error) => error.error_code(),
             Self::Spool(error) => error.error_code(),

@@ -15,6 +15,7 @@ pub mod json;
 pub mod jsonpath;
 pub mod media;
 pub mod pipeline;
+pub mod record;
 pub mod registry;
 pub mod schema;
 pub mod spool;
