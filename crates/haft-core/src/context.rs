@@ -17,9 +17,7 @@ use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
 pub use signal::{AckSubscription, AlreadySignalled, Signal};
-pub use turn::{
-    GateFuture, Gates, RecordError, Recorder, ToolSource, ToolsFuture, TurnContext,
-};
+pub use turn::{GateFuture, Gates, RecordError, Recorder, ToolSource, ToolsFuture, TurnContext};
 
 use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;

@@ -20,6 +20,7 @@ pub mod registry;
 pub mod schema;
 pub mod spool;
 pub mod stash;
+pub mod step;
 pub mod store;
 pub mod stream;
 #[cfg(any(test, feature = "testing"))]

@@ -160,6 +160,8 @@ impl DispatchContextBuilder {
 
 impl fmt::Debug for DispatchContextBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DispatchContextBuilder").field("turn", &self.turn.id).finish_non_exhaustive()
+        f.debug_struct("DispatchContextBuilder")
+            .field("turn", &self.turn.id)
+            .finish_non_exhaustive()
     }
 }

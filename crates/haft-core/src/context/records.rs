@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::turn::{RecordError, TurnContext, text};
 use crate::call::{CallId, RecordId, ToolCall};
 use crate::record::{
-    Instruction, Memory, Message, Record as _, RecordName, Retrievable, RetrievableContent,
-    Sequence, Shelf, Thought,
+    Instruction, Memory, Message, RecordName, Retrievable, RetrievableContent, Sequence, Shelf,
+    Thought,
 };
 use crate::store::{RowKind, Write};
 
@@ -119,7 +119,7 @@ impl TurnContext {
         artifacts.check_retrieved(record.id().as_str())?;
         self.commit(self.put(&*record)?.into_iter().collect()).await?;
         match record.content() {
-            RetrievableContent::Artifact(artifact) if !record.is_inline() => {
+            RetrievableContent::Artifact(artifact) if !record.inline() => {
                 artifacts.put_retrieved(record.id().as_str(), artifact.clone())?;
             }
             _ => artifacts.remove_retrieved(record.id().as_str()),

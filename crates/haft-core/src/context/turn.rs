@@ -61,7 +61,11 @@ pub trait Recorder: Send + Sync {
 /// Opens gates and waits at them.
 pub trait Gates: Send + Sync {
     /// Opens a gate, for the call that is being handled if there is one, and waits for the answer.
-    fn wait_for<'a>(&'a self, ctx: &'a super::DispatchContext, request: GateRequest) -> GateFuture<'a>;
+    fn wait_for<'a>(
+        &'a self,
+        ctx: &'a super::DispatchContext,
+        request: GateRequest,
+    ) -> GateFuture<'a>;
 }
 
 /// What waiting at a gate returns.
@@ -236,7 +240,12 @@ impl TurnContext {
         self.emit_in(&self.turn.id, 0, kind);
     }
 
-    pub(super) fn emit_in(&self, dispatch: &Arc<str>, iteration: u32, kind: impl FnOnce() -> EventKind) {
+    pub(super) fn emit_in(
+        &self,
+        dispatch: &Arc<str>,
+        iteration: u32,
+        kind: impl FnOnce() -> EventKind,
+    ) {
         if self.turn.observers.is_empty() {
             return;
         }
