@@ -6,6 +6,7 @@
 mod folder;
 mod memory;
 mod pump;
+mod resolve;
 
 pub use self::folder::FolderSpoolStore;
 pub use self::memory::MemorySpoolStore;
