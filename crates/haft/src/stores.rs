@@ -10,6 +10,7 @@ mod folder;
 mod memory;
 mod memory_store;
 mod pump;
+mod resolve;
 
 pub use self::folder::FolderSpoolStore;
 pub use self::memory::MemorySpoolStore;

@@ -14,9 +14,9 @@ use haft_core::spool::{
 };
 use serde_json::json;
 
-use super::Shared;
 use super::disk::{Disk, Step};
 use super::name::Paths;
+use super::{FolderSpoolStore, Shared};
 use crate::spool::window::Window;
 use crate::stores::blocking;
 
@@ -104,7 +104,7 @@ impl SpoolReader for FolderReader {
     }
 
     fn describe(&self) -> Option<ReaderDescriptor> {
-        Some(ReaderDescriptor::new("spool:folder", json!({"key": self.content.key})))
+        Some(ReaderDescriptor::new(FolderSpoolStore::TAG, json!({"key": self.content.key})))
     }
 
     fn local(&self) -> Option<Arc<dyn LocalRead>> {
