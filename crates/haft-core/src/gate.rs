@@ -170,6 +170,13 @@ impl Gate {
         self
     }
 
+    /// The gate as if it had been opened when another was.
+    #[must_use]
+    pub fn opened_with(mut self, other: &Self) -> Self {
+        (self.opened_at, self.expires_at) = (other.opened_at, other.expires_at);
+        self
+    }
+
     /// Judges an answer.
     ///
     /// # Errors

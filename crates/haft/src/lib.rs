@@ -85,6 +85,7 @@ pub mod spool;
 pub mod stores;
 #[cfg(feature = "tokens")]
 pub mod tokens;
+pub mod turn;
 
 #[doc(inline)]
 pub use haft_core::*;

@@ -140,6 +140,21 @@ impl TurnContext {
         self.store_retrievable(record).await
     }
 
+    /// Puts a record back that is kept already, as when a turn is resumed.
+    ///
+    /// # Errors
+    ///
+    /// A call has its id.
+    pub fn restore_retrievable(&self, record: Retrievable) -> Result<(), RecordError> {
+        if let RetrievableContent::Artifact(artifact) = record.content()
+            && !record.inline()
+        {
+            self.artifacts().put_retrieved(record.id().as_str(), artifact.clone())?;
+        }
+        self.records().retrievables.put(record);
+        Ok(())
+    }
+
     /// Removes a retrieved record, and says whether there was one.
     ///
     /// # Errors
@@ -212,6 +227,17 @@ impl TurnContext {
             self.artifacts().put_call(&call)?;
             self.records().tool_calls.put(call);
         }
+        Ok(())
+    }
+
+    /// Puts a call back that is kept already, as when a turn is resumed.
+    ///
+    /// # Errors
+    ///
+    /// A retrieved record has its id.
+    pub fn restore_tool_call(&self, call: ToolCall) -> Result<(), RecordError> {
+        self.artifacts().put_call(&call)?;
+        self.records().tool_calls.put(call);
         Ok(())
     }
 

@@ -91,6 +91,26 @@ pub struct ToolCallReport {
     pub completed_at: Option<Timestamp>,
 }
 
+impl ToolCallReport {
+    /// How a call stands, with the handle that the model knows it by.
+    #[must_use]
+    pub fn of(call: &ToolCall, handle: Option<&Handle>) -> Self {
+        let is_complete = call.state().is_final();
+        Self {
+            id: call.id().to_string().into(),
+            tool: call.tool().into(),
+            args: call.raw().parsed().ok().map(Into::into),
+            checksum: Some(call.call_id()),
+            created_at: call.created_at,
+            updated_at: call.updated_at,
+            results: is_complete.then(|| ResultSummary::of(call, handle)),
+            is_complete,
+            is_error: call.error.is_some(),
+            completed_at: call.completed_at,
+        }
+    }
+}
+
 /// What came of a call, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

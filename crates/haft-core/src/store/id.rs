@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::call::CallId;
 use serde::{Deserialize, Serialize};
 
 macro_rules! text_ids {
@@ -76,4 +77,12 @@ text_ids! {
 pub struct InvalidId {
     /// What it was to name.
     pub what: &'static str,
+}
+
+impl GateId {
+    /// The name of a gate, or a hash of it if it is too long.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        name.parse().unwrap_or_else(|_| Self(CallId::of_text("gate", name).to_string().into()))
+    }
 }
