@@ -15,3 +15,5 @@ mod mistakes;
 mod spool;
 #[cfg(test)]
 mod tool;
+#[cfg(test)]
+mod turn;
