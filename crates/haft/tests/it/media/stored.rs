@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use bytes::Bytes;
 use haft::error::Coded as _;
 use haft::media::{Media, MediaFile, MediaKind, MediaReader, ReaderResolvers, StashEntry};
 use haft::readers::{FileReader, StoredError, StoredReader, store_media};
@@ -29,7 +28,7 @@ async fn stored_media_keep_the_contract() {
         let resolver = StoredReader::resolver(Arc::clone(&store));
         let resolvers = ReaderResolvers::empty().with(StoredReader::TAG, resolver);
         let count = AtomicUsize::new(0);
-        let make = |content: Bytes| {
+        let make = |content: bytes::Bytes| {
             let (store, n) = (Arc::clone(&store), count.fetch_add(1, Ordering::Relaxed));
             async move {
                 let reader = StoredReader::write(store, format!("k/{n}"), content).await.unwrap();
