@@ -9,8 +9,7 @@ use haft::ToolFailure;
 use haft::error::Coded as _;
 use haft::media::{MediaError, MediaReader};
 use haft::readers::{
-    Deadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, HttpReader, RefusedUrl, UrlPolicy,
-    store_media,
+    Deadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, RefusedUrl, UrlPolicy, store_media,
 };
 use haft::spool::SpoolStore;
 use haft::stores::MemorySpoolStore;
@@ -37,6 +36,7 @@ async fn fail(fetcher: FetcherBuilder, url: &str) -> ToolFailure {
 #[tokio::test]
 async fn fetched_media_keep_the_contract() {
     use haft::media::ReaderResolvers;
+    use haft::readers::HttpReader;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     let server = Server::start();
