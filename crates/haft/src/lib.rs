@@ -76,6 +76,7 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod json_view;
 #[cfg(feature = "formats")]
 pub mod markdown;
 #[cfg(feature = "schemars")]

@@ -7,6 +7,8 @@ mod derive;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod json;
+#[cfg(test)]
 mod mistakes;
 #[cfg(test)]
 mod spool;
