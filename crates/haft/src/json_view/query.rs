@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_core::artifact::{Answer, Budget, Listing};
 use haft_core::json::{Document, Kind, View, Writer};
-use haft_core::jsonpath::{FilterRef, JsonPath, SelectorRef};
+use haft_core::jsonpath::{FilterRef, JsonPath, SegmentRef, SelectorRef};
 
 use super::check;
 use super::container::{self, Container, ContainerKind, Name};
@@ -118,7 +118,7 @@ struct Condition<'p> {
 impl<'p> Condition<'p> {
     fn new(path: &'p JsonPath) -> Self {
         let first = path.segment(0).filter(|it| !it.is_descendant());
-        let filters = first.into_iter().flat_map(|it| it.selectors()).map(|it| match it {
+        let filters = first.into_iter().flat_map(SegmentRef::selectors).map(|it| match it {
             SelectorRef::Filter(filter) => Some(filter),
             _ => None,
         });

@@ -54,7 +54,7 @@ fn a_string_of_ten_megabytes_is_shown_by_its_start() {
         let view = view_of(content.as_bytes(), None).await;
         assert_eq!(view.get("$.b", 0).await.unwrap().as_str(), "[\n  1\n]");
         let answer = view.get("$.a", 0).await.unwrap().into_string();
-        assert!(answer.starts_with("\"x\\nx\\n"), "{}", &answer[..20]);
+        assert!(answer.starts_with("\"x\\nx\\n"), "{answer}");
         assert!(
             answer.ends_with("\n[this value has 10500002 bytes and was cut; ask for a part of it]")
         );
@@ -81,7 +81,7 @@ fn bytes_that_are_no_text_are_shown_as_such() {
     run(async {
         for value in [4, 1000] {
             let view = tiny_view_of(b"{\"a\": [\"x\xffy\", 1], \"b\xfe\": 2}", 3, value).await;
-            assert_eq!(view.get("$.a[0]", 0).await.unwrap().as_str().len() > 2, true);
+            assert!(view.get("$.a[0]", 0).await.unwrap().as_str().contains("x\u{fffd}"));
             assert_eq!(view.keys(0).await.unwrap().as_str(), "a\nb\u{fffd}");
         }
         let view = view_of(b"[\"x\xffy\"]", None).await;
