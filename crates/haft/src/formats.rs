@@ -34,6 +34,7 @@
 //! ```
 
 mod args;
+mod json;
 #[cfg(feature = "formats")]
 mod markdown;
 mod text;
@@ -43,6 +44,7 @@ mod tests;
 
 use haft_core::artifact::{Formats, InvalidFormat};
 
+pub use self::json::JsonFormat;
 #[cfg(feature = "formats")]
 pub use self::markdown::MarkdownFormat;
 pub use self::text::TextFormat;
@@ -50,13 +52,13 @@ pub use self::text::TextFormat;
 #[doc(inline)]
 pub use haft_core::artifact::ArtifactFormat;
 
-/// Every format there is: text, which reads everything, and with the feature `formats` Markdown.
+/// Every format there is: text, which reads everything, JSON, and with the feature `formats` Markdown.
 ///
 /// # Errors
 ///
 /// None that a test of ours has ever seen; adding a format can fail, so this can.
 pub fn standard() -> Result<Formats, InvalidFormat> {
-    let formats = Formats::new().with(TextFormat::new())?;
+    let formats = Formats::new().with(TextFormat::new())?.with(JsonFormat::new())?;
     #[cfg(feature = "formats")]
     let formats = formats.with(MarkdownFormat::new())?;
     Ok(formats)

@@ -78,6 +78,7 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod formats;
+pub mod json_view;
 #[cfg(feature = "formats")]
 pub mod markdown;
 pub mod readers;

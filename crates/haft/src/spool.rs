@@ -21,7 +21,7 @@
 //! ```
 
 mod chunks;
-mod drive;
+pub(crate) mod drive;
 mod grep;
 mod line;
 mod page;

@@ -81,24 +81,24 @@ fn scan_local<S: Scan>(
     Ok(scan)
 }
 
-fn check(cancellation: &Cancellation) -> Result<(), SpoolError> {
+pub(crate) fn check(cancellation: &Cancellation) -> Result<(), SpoolError> {
     match cancellation.reason() {
         Some(reason) => Err(SpoolError::Cancelled { reason }),
         None => Ok(()),
     }
 }
 
-fn read_error(source: io::Error) -> SpoolError {
+pub(crate) fn read_error(source: io::Error) -> SpoolError {
     let store = |source| SpoolError::Store { doing: "read from", source };
     source.downcast::<SpoolError>().unwrap_or_else(store)
 }
 
-fn too_short() -> SpoolError {
+pub(crate) fn too_short() -> SpoolError {
     let reason = "the content ends before the length that its reader gave";
     read_error(io::Error::new(io::ErrorKind::UnexpectedEof, reason))
 }
 
-struct StopOnDrop(Cancellation);
+pub(crate) struct StopOnDrop(pub(crate) Cancellation);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {

@@ -1,6 +1,7 @@
 //! Artifacts as an agent meets them: a tool returns something large, the model queries it.
 
 mod forge;
+mod json;
 mod markdown;
 mod spooler;
 mod text;

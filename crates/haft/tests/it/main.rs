@@ -10,6 +10,8 @@ mod derive;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod json;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod mistakes;

@@ -1,0 +1,101 @@
+//! Records: one value per line that is not blank.
+
+use haft_core::json::ParseErrorKind;
+use memchr::memchr;
+
+use super::check;
+use super::container::{Builder, Container, ContainerKind};
+use super::cursor::Cursor;
+use super::error::Trouble;
+
+/// A line that is not blank, without the white space around it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub(super) start: u64,
+    /// Behind its last byte.
+    pub(super) end: u64,
+}
+
+/// The next line that is not blank, from a cursor at the start of a line. The cursor stands at its start
+/// then, and the content ends with the line.
+pub(super) fn next_record(cursor: &mut Cursor) -> Result<Option<Record>, Trouble> {
+    cursor.clear_end();
+    if cursor.skip_space()?.is_none() {
+        return Ok(None);
+    }
+    let start = cursor.offset();
+    let end = line_end(cursor)?;
+    cursor.seek(start);
+    cursor.set_end(end);
+    Ok(Some(Record { start, end }))
+}
+
+/// Moves behind a record.
+pub(super) fn pass(cursor: &mut Cursor, record: Record) {
+    cursor.clear_end();
+    cursor.seek(record.end);
+}
+
+/// The offset of the LF that ends the line, or of the end.
+fn line_end(cursor: &mut Cursor) -> Result<u64, Trouble> {
+    let start = cursor.offset();
+    let mut seen = 0;
+    loop {
+        let rest = cursor.rest();
+        let fresh = rest.get(seen..).unwrap_or_default();
+        if let Some(at) = memchr(b'\n', fresh) {
+            return Ok(start + (seen + at) as u64);
+        }
+        seen = rest.len();
+        if seen > LONG {
+            return long_line_end(cursor);
+        }
+        if !cursor.more()? {
+            return Ok(start + seen as u64);
+        }
+    }
+}
+
+#[cold]
+fn long_line_end(cursor: &mut Cursor) -> Result<u64, Trouble> {
+    loop {
+        let rest = cursor.rest();
+        if let Some(at) = memchr(b'\n', rest) {
+            return Ok(cursor.offset() + at as u64);
+        }
+        cursor.advance(rest.len());
+        if !cursor.more()? {
+            return Ok(cursor.offset());
+        }
+    }
+}
+
+/// Refuses what stands behind the value of a record.
+pub(super) fn expect_end(cursor: &mut Cursor) -> Result<(), Trouble> {
+    match cursor.skip_space()? {
+        None => Ok(()),
+        Some(_) => Err(cursor.fault(ParseErrorKind::TrailingText)),
+    }
+}
+
+/// Checks all records and remembers where they begin.
+pub(super) fn survey(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Container, Trouble> {
+    cursor.clear_end();
+    cursor.seek(start);
+    let mut builder = Builder::new(ContainerKind::Lines, start, 0);
+    while let Some(record) = next_record(cursor)? {
+        builder.child(record.start);
+        if strict {
+            check::value(cursor, 0)?;
+        } else {
+            cursor.skip_value(0, u64::MAX)?;
+        }
+        expect_end(cursor)?;
+        pass(cursor, record);
+    }
+    let end = cursor.length();
+    Ok(builder.finish(end))
+}
+
+/// A longer line is read twice instead of being held.
+const LONG: usize = 1024 * 1024;
