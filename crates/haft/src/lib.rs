@@ -72,10 +72,12 @@
 //! | `conformance` | no | checks that a store of your own keeps what the contract says |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
 //! | `formats` | yes | the structure of a Markdown text of any size, and queries on parts of it |
+//! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod events;
 pub mod formats;
 #[cfg(feature = "formats")]
 pub mod markdown;
@@ -83,6 +85,8 @@ pub mod markdown;
 mod serde_args;
 pub mod spool;
 pub mod stores;
+#[cfg(feature = "otlp")]
+pub mod telemetry;
 #[cfg(feature = "tokens")]
 pub mod tokens;
 

@@ -70,6 +70,7 @@ fn kinds() -> Vec<EventKind> {
             started_at: now,
             duration,
             is_error: true,
+            error: Some(Code::ToolDownstreamError),
         },
         EventKind::ToolExecutionRejected {
             tool_name,
