@@ -69,6 +69,7 @@ struct Entry {
 /// Text that was joined to an earlier piece, and the event whose place the whole takes.
 struct Joined {
     text: String,
+    pieces: u64,
     last: Arc<Event>,
 }
 
@@ -122,7 +123,8 @@ impl Queue {
 
     fn drop_oldest(&mut self) {
         if let Some(oldest) = self.entries.pop_front() {
-            self.charge(0, oldest.missed + 1);
+            let joined = oldest.more.map_or(0, |it| it.pieces);
+            self.charge(0, oldest.missed + 1 + joined);
         }
     }
 
@@ -159,8 +161,10 @@ impl Entry {
             && self.event.turn == event.turn
             && self.event.dispatch == event.dispatch;
         if follows {
-            let text = self.more.take().map_or_else(String::new, |it| it.text);
-            self.more = Some(Joined { text: text + &next.delta, last: Arc::clone(event) });
+            let (text, pieces) =
+                self.more.take().map(|it| (it.text, it.pieces)).unwrap_or_default();
+            let (text, pieces) = (text + &next.delta, pieces + 1);
+            self.more = Some(Joined { text, pieces, last: Arc::clone(event) });
         }
         follows
     }
