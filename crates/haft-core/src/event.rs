@@ -67,7 +67,8 @@ impl Event {
 
 /// Someone who wants to see events.
 ///
-/// Called in the order of the sequence numbers, on the task that caused the event: hand work that takes
+/// Called on the task that caused the event, so that events of calls which run side by side can come a little
+/// out of the order of their sequence numbers, which is the one that counts. Hand work that takes
 /// time to a channel. A panic is caught and ends nothing.
 pub trait Observer: Send + Sync {
     /// Sees one event.

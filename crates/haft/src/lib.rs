@@ -72,11 +72,13 @@
 //! | `conformance` | no | checks that stores and readers of your own keep what the contracts say |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
 //! | `formats` | yes | the structure of a Markdown text of any size, and queries on parts of it |
+//! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `readers::HttpReader`: media from the network, within a policy |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod events;
 pub mod formats;
 pub mod json_view;
 #[cfg(feature = "formats")]
@@ -86,6 +88,8 @@ pub mod readers;
 mod serde_args;
 pub mod spool;
 pub mod stores;
+#[cfg(feature = "otlp")]
+pub mod telemetry;
 #[cfg(feature = "tokens")]
 pub mod tokens;
 pub mod turn;

@@ -246,7 +246,7 @@ impl TurnContext {
         iteration: u32,
         kind: impl FnOnce() -> EventKind,
     ) {
-        if self.turn.observers.is_empty() {
+        if self.turn.observers.iter().all(|observer| observer.is_idle()) {
             return;
         }
         let event = Event {

@@ -224,10 +224,7 @@ pub(crate) fn listed_problems(problems: &Problems) -> Problems {
         problem.example = it.example.clone().map(|value| Payload::from(value).0);
         problem
     });
-    let mut listed = Problems::default();
-    listed.list = list.collect();
-    listed.left_out = problems.left_out;
-    listed
+    Problems { list: list.collect(), left_out: problems.left_out }
 }
 
 /// The beginning of a text that is too long, with a note.

@@ -14,6 +14,7 @@ use super::report::{
 use super::wire::{milliseconds, whole_milliseconds};
 use crate::call::CallId;
 use crate::clock::Timestamp;
+use crate::error::Code;
 use crate::schema::{Change, Problems};
 use crate::tool::ToolName;
 use crate::usage::Usage;
@@ -112,6 +113,9 @@ pub enum EventKind {
         duration: Duration,
         /// Whether it failed.
         is_error: bool,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Code>,
     },
     /// The arguments of a call were refused; the handler was not called.
     ToolExecutionRejected {

@@ -232,6 +232,42 @@ pub struct GenerationStats {
     pub raw: Option<Payload>,
 }
 
+impl GenerationStats {
+    /// Statistics that say what it cost. The rest is set by field or by the methods below.
+    #[must_use]
+    pub fn new(usage: Usage) -> Self {
+        Self { usage, ..Self::default() }
+    }
+
+    /// The model that answered.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<Brief>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
+    /// The provider that answered.
+    #[must_use]
+    pub fn provider(mut self, name: impl Into<Brief>) -> Self {
+        self.provider = Some(name.into());
+        self
+    }
+
+    /// Why the model stopped, in the provider's words.
+    #[must_use]
+    pub fn finish_reason(mut self, reason: impl Into<Brief>) -> Self {
+        self.finish_reason = Some(reason.into());
+        self
+    }
+
+    /// What else the provider said.
+    #[must_use]
+    pub fn raw(mut self, data: impl Into<Payload>) -> Self {
+        self.raw = Some(data.into());
+        self
+    }
+}
+
 /// An error as observers see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]

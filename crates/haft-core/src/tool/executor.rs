@@ -14,6 +14,7 @@ use crate::args::{Args, RawArgs};
 use crate::call::{CallId, RecordId};
 use crate::clock::{Reading, Timestamp};
 use crate::context::{CallScope, DispatchContext};
+use crate::error::Coded;
 use crate::event::{EventKind, Level, listed_changes, listed_problems};
 use crate::json::Document;
 use crate::schema::{Accepted, Change, Problem, Problems};
@@ -214,6 +215,7 @@ impl Scope<'_> {
                 started_at,
                 duration,
                 is_error: outcome.is_err(),
+                error: outcome.as_ref().err().map(Coded::error_code),
             },
         });
     }

@@ -8,6 +8,8 @@ mod artifacts;
 #[cfg(test)]
 mod derive;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod json;
