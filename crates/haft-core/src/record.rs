@@ -41,7 +41,7 @@ mod text;
 mod thought;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::future::Future;

@@ -309,6 +309,14 @@ impl ToolCall {
         faults.of("tool call", Code::InvalidInitialToolCallValue)
     }
 
+    /// The record in any state, however it got there.
+    #[cfg(test)]
+    pub(crate) fn in_state(mut self, state: CallState, label: TrustLabel, at: Timestamp) -> Self {
+        (self.state, self.label, self.updated_at) = (state, label, at);
+        self.completed_at = Some(at).filter(|_| state.is_final());
+        self
+    }
+
     /// Ends a call that had succeeded until its result could not be kept.
     pub(crate) fn fail(&mut self, error: CallError) {
         self.state = CallState::Failed;
