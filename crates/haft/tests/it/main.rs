@@ -12,6 +12,8 @@ mod examples;
 #[cfg(test)]
 mod mistakes;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod spool;
 #[cfg(test)]
 mod tool;

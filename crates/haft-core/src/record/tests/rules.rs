@@ -1,5 +1,7 @@
 //! What a record has to be.
 
+use std::slice::from_ref;
+
 use serde_json::{Value, json};
 
 use super::{AT, Held};
@@ -10,7 +12,7 @@ use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::RecordFault as F;
 use crate::record::{
     Identifier, Identity, Instruction, InvalidName, InvalidRecord, Memory, Message, MessageRole,
-    RecordName, Retrievable, RetrievableContent, Thought,
+    RecordName, Retrievable, RetrievableContent, Text, Thought,
 };
 use crate::tokens::{Estimators, Tokenizable};
 use crate::trust::{TrustLabel, TrustTier};
@@ -167,10 +169,10 @@ fn a_payload_and_its_tag() {
     let no_tag = F::Empty { field: "replayCompatibility" };
     let payload = || Some(json!({ "signature": "s" }));
     thought(Some("x"), None, None, &[]);
-    thought(None, None, None, &[empty.clone()]);
-    thought(Some(""), None, None, &[empty.clone()]);
+    thought(None, None, None, from_ref(&empty));
+    thought(Some(""), None, None, from_ref(&empty));
     // Null is no payload.
-    thought(None, Some(Value::Null), Some("v"), &[empty.clone()]);
+    thought(None, Some(Value::Null), Some("v"), from_ref(&empty));
     thought(Some("x"), Some(Value::Null), None, &[]);
     // A payload makes up for text, and needs a tag.
     thought(None, payload(), Some("v"), &[]);
@@ -178,10 +180,10 @@ fn a_payload_and_its_tag() {
     thought(Some("x"), payload(), Some("v"), &[]);
     thought(None, payload(), None, &[F::Unpaired]);
     thought(Some("x"), Some(json!(false)), None, &[F::Unpaired]);
-    thought(None, payload(), Some(""), &[no_tag.clone()]);
+    thought(None, payload(), Some(""), from_ref(&no_tag));
     // A tag can stand alone, beside text.
     thought(Some("x"), None, Some("v"), &[]);
-    thought(None, None, Some("v"), &[empty.clone()]);
+    thought(None, None, Some("v"), from_ref(&empty));
     thought(None, None, Some(""), &[no_tag, empty]);
     let deep = |levels| (0..levels).fold(Value::Null, |inner, _| json!({ "a": inner }));
     thought(None, Some(deep(100)), Some("v"), &[]);
@@ -282,7 +284,7 @@ fn a_revision_keeps_what_is_not_said_and_never_gains_trust() {
     let revised = message.revised(later).content("two").build().unwrap();
     assert_eq!((revised.id(), revised.created_at()), (message.id(), AT));
     assert_eq!((revised.updated_at(), revised.identity()), (later, message.identity()));
-    assert_eq!(revised.content().map(|it| it.as_str()), Some("two"));
+    assert_eq!(revised.content().map(Text::as_str), Some("two"));
     assert_eq!(message.revised(AT).build().unwrap(), message);
 
     let ours = TrustLabel::declared(TrustTier::FirstParty);

@@ -32,7 +32,7 @@ pub(super) fn survives<T: Record + PartialEq>(record: &T) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn messages_survive(record in arbitrary::message()) {
