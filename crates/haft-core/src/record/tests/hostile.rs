@@ -169,4 +169,6 @@ fn rules_hold_for_what_is_stored_too() {
         Code::Store,
     );
     check::<Instruction>(r#"{"id":"","text":""}"#, Code::InvalidTurnContext);
+    // The fields in order, without their names.
+    check::<Instruction>(r#"["i", "text"]"#, Code::Store);
 }
