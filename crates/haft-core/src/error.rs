@@ -144,6 +144,10 @@ codes! {
     TurnGateTimeout = "E_TURN_GATE_TIMEOUT", 408, goes_on, Model, retry;
     /// A gate was aborted.
     TurnGateAborted = "E_TURN_GATE_ABORTED", 499, goes_on, Model, final_;
+    /// A gate was answered with a no.
+    TurnGateRejected = "E_TURN_GATE_REJECTED", 403, goes_on, Model, final_;
+    /// An answer to a gate was forged, edited, or meant for another gate.
+    TurnGateForged = "E_TURN_GATE_FORGED", 403, goes_on, Operator, final_;
     /// Something that is not a spool reader stood where one was needed.
     NotASpoolReader = "E_NOT_A_SPOOL_READER", 500, fatal, Operator, final_;
     /// Something that is not a media reader stood where one was needed.
@@ -188,6 +192,12 @@ codes! {
     UnknownEncoding = "E_UNKNOWN_ENCODING", 422, goes_on, Model, final_;
     /// A token counter failed.
     TokenCounterFailed = "E_TOKEN_COUNTER_FAILED", 500, goes_on, Operator, final_;
+    /// A turn came to one of its limits.
+    LimitReached = "E_LIMIT_REACHED", 429, goes_on, Operator, final_;
+    /// Something took longer than its deadline.
+    DeadlineExceeded = "E_DEADLINE_EXCEEDED", 408, goes_on, Operator, retry;
+    /// What a call did before the process died is not known.
+    ToolOutcomeUnknown = "E_TOOL_OUTCOME_UNKNOWN", 500, goes_on, Model, final_;
     /// A record could not be stored.
     Store = "E_STORE", 500, goes_on, Operator, retry;
 }

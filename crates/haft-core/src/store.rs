@@ -6,12 +6,11 @@
 //! `haft::conformance` holds a store to it.
 
 mod error;
+mod id;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -19,44 +18,60 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 
 pub use self::error::StoreError;
+pub use self::id::{GateId, InvalidId, TurnId};
 
 /// What the methods of a store return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Keeps turns: their rows, their journals, their leases and their gates.
 ///
-/// Times are given by the caller, so that tests and replays have clocks of their own.
+/// Times are given by the caller, so that tests and replays have clocks of their own. A lease has run out
+/// from the moment on that it names.
+///
+/// All texts are kept byte by byte. They can be any Unicode without U+0000, which not every database can
+/// keep: a store refuses it with [`StoreError::Invalid`] before it looks at anything else.
+///
+/// A future that is dropped before it is done may have taken effect or not, but never by halves. The
+/// same holds for [`StoreError::Backend`], after which the turn is to be loaded again; with every other
+/// error nothing was written.
 pub trait Store: fmt::Debug + Send + Sync {
     /// Begins a turn: keeps its first rows and entries, and gives the lease on it.
     ///
-    /// Fails with [`StoreError::Exists`] if there is a turn of this id.
+    /// Fails with [`StoreError::Exists`] if there is a turn of this id, or a gate that it is to open. The
+    /// first epoch is 1, and the turn begins as [`TurnStatus::Running`] at the holder's `now`.
     fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease>;
 
     /// Takes over a turn whose lease has run out or was given back.
     ///
-    /// Fails with [`StoreError::Held`] while somebody else has it, and with [`StoreError::Unknown`] if
-    /// there is no such turn.
+    /// Fails with [`StoreError::Held`] while somebody has it, also if they have the same name, and with
+    /// [`StoreError::Unknown`] if there is no such turn. The new epoch is one above the last.
     fn claim(&self, turn: TurnId, holder: Holder) -> StoreFuture<'_, Lease>;
 
-    /// Keeps a lease from running out. Fails with [`StoreError::LeaseLost`] if it has been taken over.
+    /// Keeps a lease from running out, also one that has run out and that nobody took. Fails with
+    /// [`StoreError::LeaseLost`] if it was taken over or given back, and with [`StoreError::Unknown`] if
+    /// the turn was removed.
     fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease>;
 
     /// Gives a lease back. One that was lost changes nothing.
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()>;
 
-    /// Writes all of this or nothing. Fails with [`StoreError::LeaseLost`], and writes nothing, if the
-    /// lease has been taken over; a lease that has run out and that nobody took is still good.
+    /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes
+    /// nothing, if the lease was taken over or given back; a lease that has run out and that nobody took
+    /// is still good. Fails with [`StoreError::Unknown`] if the turn was removed, and with
+    /// [`StoreError::Exists`] as [`Write::OpenGate`] says.
     ///
     /// When the future is done, the writes survive the end of the process.
     fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()>;
 
-    /// Everything that is kept of a turn; nothing if there is no such turn.
+    /// Everything that is kept of a turn, as it was at one moment; nothing if there is no such turn.
     fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>>;
 
-    /// The turns, newest first.
+    /// The turns, newest first: in the order in which they were created, whatever the clocks said.
+    ///
+    /// Fails with [`StoreError::Unknown`] if there is no turn [`TurnQuery::before`].
     fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>>;
 
-    /// Removes a turn and everything of it. Says whether there was one. Fails with
+    /// Removes a turn and everything of it, also its gates. Says whether there was one. Fails with
     /// [`StoreError::Held`] while somebody runs it.
     fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool>;
 
@@ -66,83 +81,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The gates that are open, oldest first: those of one turn, or all.
     fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>>;
 
-    /// Settles a gate. The first who settles it wins: everybody gets the settlement that holds, and
-    /// whether it is theirs. It needs no lease, because the one who answers is not the one who runs.
+    /// Settles a gate. The first who settles or closes it wins: everybody gets the settlement that holds,
+    /// and whether it is theirs. It needs no lease, because the one who answers is not the one who runs.
     ///
     /// Fails with [`StoreError::Unknown`] if there is no such gate.
     fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, Settled>;
-}
-
-macro_rules! text_ids {
-    ($($(#[$doc:meta])* $name:ident, $what:literal;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// 1 to 200 characters, none of them a control character.
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(Arc<str>);
-
-        impl $name {
-            /// Its text.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = InvalidId;
-
-            fn from_str(text: &str) -> Result<Self, InvalidId> {
-                if text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
-                    return Err(InvalidId { what: $what });
-                }
-                Ok(Self(text.into()))
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = InvalidId;
-
-            fn try_from(text: String) -> Result<Self, InvalidId> {
-                text.parse()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0.as_ref().to_owned()
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(&self.0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}({})", stringify!($name), self.0)
-            }
-        }
-    )*};
-}
-
-text_ids! {
-    /// Names a turn.
-    TurnId, "turn";
-    /// Names a gate.
-    GateId, "gate";
-}
-
-/// A text that cannot be an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the id of a {what} is 1 to 200 characters without control characters")]
-#[non_exhaustive]
-pub struct InvalidId {
-    /// What it was to name.
-    pub what: &'static str,
 }
 
 /// A turn that is about to begin.
@@ -165,6 +108,31 @@ impl NewTurn {
     pub fn new(id: TurnId, holder: Holder) -> Self {
         Self { id, conversation: None, holder, writes: Vec::new() }
     }
+
+    /// The conversation it belongs to.
+    #[must_use]
+    pub fn conversation(mut self, conversation: impl Into<String>) -> Self {
+        self.conversation = Some(conversation.into());
+        self
+    }
+
+    /// What is kept of it from the first moment on.
+    #[must_use]
+    pub fn writes(mut self, writes: Vec<Write>) -> Self {
+        self.writes = writes;
+        self
+    }
+
+    /// Checks the texts, as every store does first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Invalid`] if one of them cannot be kept.
+    pub fn check(&self) -> Result<(), StoreError> {
+        check_text("a conversation", self.conversation.as_deref().unwrap_or_default())?;
+        self.holder.check()?;
+        self.writes.iter().try_for_each(Write::check)
+    }
 }
 
 /// Who wants a lease, from when on and for how long.
@@ -185,9 +153,19 @@ impl Holder {
     pub fn new(name: impl Into<String>, now: Timestamp, ttl: Duration) -> Self {
         Self { name: name.into(), now, ttl }
     }
+
+    /// Checks the name, as every store does first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Invalid`] if it cannot be kept.
+    pub fn check(&self) -> Result<(), StoreError> {
+        check_text("the name of a holder", &self.name)
+    }
 }
 
-/// The right to run a turn. Whoever takes a turn over gets a higher epoch, and lower ones are refused.
+/// The right to run a turn. Whoever takes a turn over gets a higher epoch, and others than the last are
+/// refused. So are other names than that of the holder, in case the turn was removed and begun anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lease {
@@ -261,6 +239,12 @@ impl RowKind {
             Self::Instruction => "instruction",
         }
     }
+
+    /// The kind that a word stands for.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == word)
+    }
 }
 
 /// A record as it is stored.
@@ -287,7 +271,8 @@ impl Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Write {
-    /// Keeps a row: in the place of the row of the same kind and id, or behind all others.
+    /// Keeps a row: in the place of the row of the same kind and id, or behind all others. One that was
+    /// deleted has lost its place.
     Put(Row),
     /// Removes a row. One that is not there changes nothing.
     Delete {
@@ -308,13 +293,47 @@ pub enum Write {
         /// The gate, as JSON text.
         json: String,
     },
-    /// Closes a gate of the turn that nobody will settle any more. One that is settled stays so.
+    /// Closes a gate of the turn that nobody will settle any more. One that is settled stays so, and one
+    /// that does not exist or belongs to another turn changes nothing.
     CloseGate {
         /// Its name.
         id: GateId,
         /// How it ended, as JSON text.
         settlement: String,
     },
+}
+
+impl Write {
+    /// Checks the texts, as every store does first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Invalid`] if one of them cannot be kept.
+    pub fn check(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Put(row) => {
+                check_text("the id of a row", &row.id)?;
+                check_text("a row", &row.json)
+            }
+            Self::Delete { id, .. } => check_text("the id of a row", id),
+            Self::Journal(json) => check_text("an entry of the journal", json),
+            Self::Status(_) => Ok(()),
+            Self::OpenGate { json, .. } => check_text("a gate", json),
+            Self::CloseGate { settlement, .. } => check_text("a settlement", settlement),
+        }
+    }
+}
+
+/// Checks a text that a store is to keep: everything but U+0000 can be kept.
+///
+/// # Errors
+///
+/// [`StoreError::Invalid`], with what the text was to be.
+pub fn check_text(what: &'static str, text: &str) -> Result<(), StoreError> {
+    if text.contains('\0') {
+        return Err(StoreError::Invalid { what, reason: "it contains U+0000" });
+    }
+    Ok(())
 }
 
 /// How far a turn has got.
@@ -337,6 +356,16 @@ pub enum TurnStatus {
 }
 
 impl TurnStatus {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Running,
+        Self::Waiting,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::LimitReached,
+    ];
+
     /// Whether nothing more will happen.
     #[must_use]
     pub const fn is_final(self) -> bool {
@@ -354,6 +383,12 @@ impl TurnStatus {
             Self::Cancelled => "cancelled",
             Self::LimitReached => "limit-reached",
         }
+    }
+
+    /// The status that a word stands for.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|status| status.as_str() == word)
     }
 }
 
@@ -391,9 +426,9 @@ pub struct TurnSummary {
     pub status: TurnStatus,
     /// When it began.
     pub created_at: Timestamp,
-    /// Who has the lease on it, if somebody has.
+    /// Who has the lease on it, unless it was given back. It may have run out.
     pub holder: Option<String>,
-    /// Until when the lease holds.
+    /// Until when the lease holds or held.
     pub held_until: Option<Timestamp>,
 }
 
@@ -418,6 +453,39 @@ pub struct TurnQuery {
     pub before: Option<TurnId>,
     /// At most so many; 100 if not said.
     pub limit: Option<usize>,
+}
+
+impl TurnQuery {
+    /// How many turns are listed if nothing is said.
+    pub const DEFAULT_LIMIT: usize = 100;
+
+    /// Only those of a conversation.
+    #[must_use]
+    pub fn conversation(mut self, conversation: impl Into<String>) -> Self {
+        self.conversation = Some(conversation.into());
+        self
+    }
+
+    /// Only those that are not over.
+    #[must_use]
+    pub fn unfinished(mut self) -> Self {
+        self.unfinished = true;
+        self
+    }
+
+    /// Only those that began before this one.
+    #[must_use]
+    pub fn before(mut self, turn: TurnId) -> Self {
+        self.before = Some(turn);
+        self
+    }
+
+    /// At most so many.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
 }
 
 /// A gate as it is stored.
@@ -448,7 +516,7 @@ impl GateRow {
 pub struct Settled {
     /// The settlement that holds.
     pub settlement: String,
-    /// Whether it is the one that was given.
+    /// Whether it was this call that settled the gate, and not another one, be it with the same text.
     pub first: bool,
 }
 

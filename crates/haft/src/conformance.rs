@@ -10,10 +10,12 @@
 //! # }
 //! ```
 
+mod media_reader;
 mod spool_store;
 
 use std::fmt;
 
+pub use self::media_reader::media_reader;
 pub use self::spool_store::spool_store;
 
 /// A contract that was not kept.

@@ -69,22 +69,25 @@
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
-//! | `conformance` | no | checks that a store of your own keeps what the contract says |
+//! | `conformance` | no | checks that stores and readers of your own keep what the contracts say |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
 //! | `formats` | yes | the structure of a Markdown text of any size, and queries on parts of it |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
+//! | `http` | no | `readers::HttpReader`: media from the network, within a policy |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod formats;
 #[cfg(feature = "formats")]
 pub mod markdown;
+pub mod readers;
 #[cfg(feature = "schemars")]
 mod serde_args;
 pub mod spool;
 pub mod stores;
 #[cfg(feature = "tokens")]
 pub mod tokens;
+pub mod turn;
 
 #[doc(inline)]
 pub use haft_core::*;

@@ -80,13 +80,9 @@ impl ArtifactSet {
             }
             _ => &[],
         };
+        self.check_call(call.id())?;
         let mut live = self.write();
-        let id = call.id().to_string();
         let handle = live.handles.insert(call.id());
-        let clash = |it: &Retrieved| it.id == id || is_of(&it.id, handle.as_str());
-        if live.retrieved.values().any(clash) {
-            return Err(ArtifactIdCollision { id });
-        }
         live.revision += 1;
         let single = artifacts.len() == 1;
         let entries = artifacts.iter().enumerate().map(|(part, artifact)| Entry {
@@ -100,6 +96,19 @@ impl ArtifactSet {
             live.calls.insert(call.id(), entries);
         }
         Ok(())
+    }
+
+    /// Whether a call can be taken up.
+    ///
+    /// # Errors
+    ///
+    /// A retrieved record has its id or its handle.
+    pub fn check_call(&self, call: RecordId) -> Result<(), ArtifactIdCollision> {
+        let mut live = self.write();
+        let id = call.to_string();
+        let handle = live.handles.insert(call);
+        let clash = |it: &Retrieved| it.id == id || is_of(&it.id, handle.as_str());
+        if live.retrieved.values().any(clash) { Err(ArtifactIdCollision { id }) } else { Ok(()) }
     }
 
     /// Forgets the artifacts of a call.
@@ -122,16 +131,24 @@ impl ArtifactSet {
         id: &str,
         artifact: SpooledArtifact,
     ) -> Result<(), ArtifactIdCollision> {
+        self.check_retrieved(id)?;
         let mut live = self.write();
-        let base = id.split('.').next().unwrap_or(id);
-        let is_call = live.handles.resolve(id).or_else(|| live.handles.resolve(base)).is_some()
-            || id.parse::<RecordId>().is_ok_and(|id| live.handles.knows(id));
-        if is_call {
-            return Err(ArtifactIdCollision { id: id.to_owned() });
-        }
         live.revision += 1;
         live.retrieved.insert(handle_of(id), Retrieved { id: id.to_owned(), artifact });
         Ok(())
+    }
+
+    /// Whether a retrieved record can be taken up.
+    ///
+    /// # Errors
+    ///
+    /// A call of the turn has the id as its own or as its handle.
+    pub fn check_retrieved(&self, id: &str) -> Result<(), ArtifactIdCollision> {
+        let live = self.read();
+        let base = id.split('.').next().unwrap_or(id);
+        let is_call = live.handles.resolve(id).or_else(|| live.handles.resolve(base)).is_some()
+            || id.parse::<RecordId>().is_ok_and(|id| live.handles.knows(id));
+        if is_call { Err(ArtifactIdCollision { id: id.to_owned() }) } else { Ok(()) }
     }
 
     /// Forgets the content of a retrieved record.

@@ -13,7 +13,7 @@ use super::spooled::Content;
 use super::{ArtifactDraft, ArtifactKind, SpooledArtifact};
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
 use crate::error::{Code, Coded as _};
-use crate::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
+use crate::spool::{Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
 use crate::tool::{ByteStream, Invocation, Role, ToolOutput};
 use crate::trust::TrustLabel;
 
@@ -37,6 +37,24 @@ impl Spooler {
     pub fn inline_below(mut self, bytes: usize) -> Self {
         self.inline_below = bytes;
         self
+    }
+
+    /// Stores the text of a retrieved record, unless it is small.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn retrieved(
+        &self,
+        turn: &str,
+        id: &str,
+        text: &str,
+    ) -> Result<Option<Arc<dyn SpoolReader>>, SpoolError> {
+        if text.len() < self.inline_below {
+            return Ok(None);
+        }
+        let key = SpoolKey::from(format!("{turn}/retrieved/{id}"));
+        self.store.write(key, text.into()).await.map(Some)
     }
 
     /// The record of a call that is over. `occurrence` tells equal calls of one turn apart.

@@ -317,6 +317,19 @@ impl ToolCall {
         self
     }
 
+    /// The record of a call that ended without a result. A call that is over already stays as it is.
+    #[must_use]
+    pub fn ended(mut self, state: CallState, error: CallError, at: Timestamp) -> Self {
+        if self.state.is_final() || !state.is_final() || state == CallState::Succeeded {
+            return self;
+        }
+        self.state = state;
+        self.label = TrustLabel::UNTRUSTED;
+        (self.results, self.error) = (None, Some(error));
+        (self.updated_at, self.completed_at) = (at, Some(at));
+        self
+    }
+
     /// Ends a call that had succeeded until its result could not be kept.
     pub(crate) fn fail(&mut self, error: CallError) {
         self.state = CallState::Failed;
@@ -400,6 +413,12 @@ impl ToolCall {
 }
 
 impl CallError {
+    /// An error that no tool made.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>, retryable: bool) -> Self {
+        Self { code, message: message.into(), retryable }
+    }
+
     /// What the record keeps of an error.
     #[must_use]
     pub fn of(error: &ToolError) -> Self {

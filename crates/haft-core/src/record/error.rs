@@ -231,7 +231,9 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    pub(crate) fn damaged(kind: RowKind, reason: impl Into<String>) -> Self {
+    /// What is stored is not such a record.
+    #[must_use]
+    pub fn damaged(kind: RowKind, reason: impl Into<String>) -> Self {
         Self::Damaged { kind, reason: reason.into() }
     }
 }

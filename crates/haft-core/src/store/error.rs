@@ -30,11 +30,20 @@ pub enum StoreError {
         /// Until when, unless the lease is renewed.
         until: Timestamp,
     },
-    /// Somebody else has taken the turn over, so that nothing more may be written here.
-    #[error("the turn `{turn}` was taken over by another process; nothing was written")]
+    /// Somebody else has taken the turn over, or the lease was given back, so that nothing more may be
+    /// written here.
+    #[error("the lease on the turn `{turn}` was taken over or given back; nothing was written")]
     LeaseLost {
         /// The turn.
         turn: TurnId,
+    },
+    /// What was given cannot be kept.
+    #[error("{what} cannot be kept: {reason}")]
+    Invalid {
+        /// What it is.
+        what: &'static str,
+        /// Why it cannot be kept.
+        reason: &'static str,
     },
     /// The store was written by a newer version of Haft.
     #[error(

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -164,6 +165,23 @@ impl ToolBuilder {
     /// Which calls may run beside it; all if not said.
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.flags.concurrency = concurrency;
+        self
+    }
+
+    /// Makes every call wait until somebody outside the turn allows it. They are shown the question, the
+    /// tool and the arguments that the handler will get.
+    pub fn requires_approval(mut self, question: impl Into<String>) -> Self {
+        let question = question.into();
+        if question.trim().is_empty() {
+            self.fault("approval", "whoever allows a call needs a question to answer");
+        }
+        self.flags.approval = Some(question);
+        self
+    }
+
+    /// How long a call may take before it ends as failed.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.flags.timeout = Some(timeout);
         self
     }
 

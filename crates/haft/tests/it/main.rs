@@ -10,6 +10,8 @@ mod derive;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod media;
+#[cfg(test)]
 mod mistakes;
 #[cfg(test)]
 mod records;
@@ -17,3 +19,5 @@ mod records;
 mod spool;
 #[cfg(test)]
 mod tool;
+#[cfg(test)]
+mod turn;
