@@ -41,7 +41,7 @@ mod text;
 mod thought;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::future::Future;
@@ -108,6 +108,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     ///
     /// As [`from_stored`](Self::from_stored); also a row of another kind, or one that keeps a record
     /// under an id that is not its own.
+    #[must_use]
     fn from_row(
         row: &Row,
         loader: &Loader,

@@ -309,6 +309,14 @@ impl ToolCall {
         faults.of("tool call", Code::InvalidInitialToolCallValue)
     }
 
+    /// The record in any state, however it got there.
+    #[cfg(test)]
+    pub(crate) fn in_state(mut self, state: CallState, label: TrustLabel, at: Timestamp) -> Self {
+        (self.state, self.label, self.updated_at) = (state, label, at);
+        self.completed_at = Some(at).filter(|_| state.is_final());
+        self
+    }
+
     /// The record of a call that ended without a result. A call that is over already stays as it is.
     #[must_use]
     pub fn ended(mut self, state: CallState, error: CallError, at: Timestamp) -> Self {

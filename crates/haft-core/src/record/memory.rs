@@ -42,7 +42,6 @@ pub struct Memory {
 
 impl Memory {
     /// A memory that is still being put together. Confidence and importance have to be said.
-    #[must_use]
     pub fn builder(
         id: impl Into<String>,
         content: impl Into<Text>,
@@ -63,7 +62,6 @@ impl Memory {
 
     /// A builder of the next version of it, changed at this time. It will never be trusted more than
     /// this one.
-    #[must_use]
     pub fn revised(&self, at: Timestamp) -> MemoryBuilder {
         MemoryBuilder {
             id: self.id.as_str().to_owned(),

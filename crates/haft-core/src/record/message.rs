@@ -62,7 +62,6 @@ impl MessageRole {
 
 impl Message {
     /// A message that is still being put together. Its identity is its role unless another is given.
-    #[must_use]
     pub fn builder(id: impl Into<String>, role: MessageRole, at: Timestamp) -> MessageBuilder {
         let (content, attachments, identity) = (None, Vec::new(), None);
         let id = id.into();
@@ -96,7 +95,6 @@ impl Message {
     }
 
     /// A builder of the next version of it, changed at this time.
-    #[must_use]
     pub fn revised(&self, at: Timestamp) -> MessageBuilder {
         MessageBuilder {
             id: self.id.as_str().to_owned(),

@@ -57,7 +57,6 @@ pub enum RetrievableContent {
 
 impl Retrievable {
     /// A record that is still being put together, of the tier that whoever retrieved it declares.
-    #[must_use]
     pub fn builder(
         id: impl Into<String>,
         content: impl Into<RetrievableContent>,
@@ -80,7 +79,6 @@ impl Retrievable {
 
     /// A builder of the next version of it, changed at this time. It will never be trusted more than
     /// this one.
-    #[must_use]
     pub fn revised(&self, at: Timestamp) -> RetrievableBuilder {
         RetrievableBuilder {
             id: self.id.as_str().to_owned(),

@@ -20,8 +20,12 @@ pub(crate) fn write(kind: RowKind, form: &impl Serialize) -> Result<String, NotS
     Ok(json)
 }
 
-/// The form that a text holds.
+/// The form that a text holds. It is an object: a list of the fields in order, which serde would take
+/// too, is none.
 pub(crate) fn read<T: DeserializeOwned>(kind: RowKind, json: &str) -> Result<T, LoadError> {
+    if !json.trim_start().starts_with('{') {
+        return Err(LoadError::damaged(kind, "it is not an object"));
+    }
     serde_json::from_str(json).map_err(|error| LoadError::damaged(kind, error.to_string()))
 }
 

@@ -44,7 +44,6 @@ pub struct Thought {
 
 impl Thought {
     /// A thought that is still being put together. It is the assistant's unless somebody else is named.
-    #[must_use]
     pub fn builder(id: impl Into<String>, at: Timestamp) -> ThoughtBuilder {
         ThoughtBuilder {
             id: id.into(),
@@ -61,7 +60,6 @@ impl Thought {
 
     /// A builder of the next version of it, changed at this time. It will never be trusted more than
     /// this one.
-    #[must_use]
     pub fn revised(&self, at: Timestamp) -> ThoughtBuilder {
         ThoughtBuilder {
             id: self.id.as_str().to_owned(),

@@ -18,6 +18,8 @@ mod media;
 #[cfg(test)]
 mod mistakes;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod spool;
 #[cfg(test)]
 mod tool;
