@@ -18,10 +18,9 @@ use haft_core::schema::Problems;
 use haft_core::store::{GateId, GateRow, Settled, Store, StoreError, TurnId, TurnStatus, Write};
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::time::sleep;
 
 use super::lease::LeasedRecorder;
-use super::watch::Stopwatch;
+use super::watch::{Stopwatch, beside, sleep};
 
 /// Answers gates. It works from any process that has the store and the key, and needs no turn to run.
 ///
@@ -166,7 +165,7 @@ impl Bells {
         let mut waiting = self.waiting();
         let notify = Arc::clone(waiting.bells.entry(id.clone()).or_default());
         if !std::mem::replace(&mut waiting.polling, true) {
-            tokio::spawn(Self::poll(Arc::clone(self)));
+            beside(Self::poll(Arc::clone(self)));
         }
         Bell { bells: Arc::clone(self), id, notify }
     }

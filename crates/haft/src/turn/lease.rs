@@ -9,7 +9,9 @@ use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
 use haft_core::context::Recorder;
 use haft_core::store::{Lease, Store, StoreError, StoreFuture, TurnId, Write};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
+
+use super::watch::{beside, sleep};
 
 /// Renews the leases of all turns that a runner runs, by one task that lives while there are any.
 pub(super) struct Leases {
@@ -36,7 +38,7 @@ impl Leases {
         let mut held = self.held();
         held.turns.insert(turn.clone(), (lease, cancellation));
         if !std::mem::replace(&mut held.renewing, true) {
-            tokio::spawn(Self::renew(Arc::clone(self)));
+            beside(Self::renew(Arc::clone(self)));
         }
         HeldLease { leases: Arc::clone(self), turn }
     }

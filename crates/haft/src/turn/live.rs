@@ -51,7 +51,7 @@ pub(super) async fn begin(
     new.writes.extend(rows(&input.thoughts)?);
     let lease = runner.store.create(new).await?;
     let past = Past { stash, ..Past::default() };
-    let live = Live::new(runner, lease, &input, past, cancellation);
+    let live = Live::new(runner, lease, &input, past, &cancellation);
     let ctx = live.ctx.turn();
     for instruction in input.instructions {
         ctx.instructions().put(instruction);
@@ -108,7 +108,7 @@ pub(super) async fn resume(
         iterated: journal.iterated,
         gates: stored.gates,
     };
-    let live = Live::new(runner, lease, &input, past, cancellation);
+    let live = Live::new(runner, lease, &input, past, &cancellation);
     live.load(&stored.rows).await?;
     let entry = Entry::Resumed { by: runner.name.clone(), at: runner.clock.now() };
     live.recorder.defer(entry.write()?);
@@ -197,7 +197,7 @@ impl Live {
         lease: Lease,
         input: &TurnInput,
         past: Past,
-        cancellation: Cancellation,
+        cancellation: &Cancellation,
     ) -> Self {
         let id = lease.turn.clone();
         // A child, so that a limit or a lost lease does not cancel what else the caller runs under it.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use haft_core::cancel::{CancelReason, Cancellation};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 /// Measures work, without the time that is spent waiting at gates. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -103,6 +103,18 @@ impl Drop for Pause {
         });
         self.0.0.resumed.notify_waiters();
     }
+}
+
+/// Waits. A clock dates records; how long to wait is the runtime's business, which tests can drive.
+#[expect(clippy::disallowed_methods, reason = "the one place where turns wait for time")]
+pub(super) async fn sleep(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// Runs work beside the turns that need it. It must come to an end by itself when none does.
+#[expect(clippy::disallowed_methods, reason = "the one place where turns start such work")]
+pub(super) fn beside(work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(work);
 }
 
 /// Why something was not waited for any longer.

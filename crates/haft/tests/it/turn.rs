@@ -6,6 +6,7 @@ mod loops;
 mod resume;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use haft::clock::Timestamp;
 use haft::event::{Event, EventKind};
@@ -73,6 +74,12 @@ impl Seen {
             })
             .collect()
     }
+}
+
+/// Lets time pass, which is paused and costs nothing.
+#[expect(clippy::disallowed_methods, reason = "time is paused in these tests")]
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
 }
 
 pub(crate) fn runner(executor: impl Executor + 'static) -> TurnRunnerBuilder {

@@ -10,7 +10,7 @@ use haft::tool::{Concurrency, Effect};
 use haft::turn::{Deadlines, Outcome, TurnReport};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 
-use super::{Seen, call, input, runner, steps};
+use super::{Seen, call, input, runner, steps, pass};
 
 fn done(cx: &StepContext) -> Result<Step, haft::step::StepError> {
     Ok(Step::done().say(cx.message("done")?))
@@ -108,7 +108,7 @@ fn counted(
         async move {
             let now = at_once.fetch_add(1, Ordering::SeqCst) + 1;
             most.fetch_max(now, Ordering::SeqCst);
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            pass(Duration::from_millis(50)).await;
             at_once.fetch_sub(1, Ordering::SeqCst);
             "ok"
         }
@@ -228,7 +228,7 @@ async fn cancelling_reaches_the_handlers_and_leaves_records() {
     let token = Cancellation::new();
     let cancel = token.clone();
     let (report, ()) = tokio::join!(runner.run_until(input(), token), async move {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        pass(Duration::from_secs(1)).await;
         cancel.cancel("stop");
     });
     let report = report.unwrap();

@@ -13,7 +13,7 @@ use haft::turn::{Gatekeeper, Outcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 use serde_json::json;
 
-use super::{Seen, call, input, runner, steps};
+use super::{Seen, call, input, runner, steps, pass};
 
 const SECRET: [u8; 32] = [9; 32];
 
@@ -256,7 +256,7 @@ async fn a_handler_can_ask_and_waiting_does_not_count_as_work() {
     let runner = built.tool(asks(None)).build().unwrap();
     let (report, ()) = tokio::join!(runner.run(input()), async {
         // Far beyond the deadline of the call.
-        tokio::time::sleep(Duration::from_secs(600)).await;
+        pass(Duration::from_secs(600)).await;
         let gate = runner.gates().open(None).await.unwrap().remove(0);
         runner.gates().resolve(&gate.id, json!("blue"), "ada").await.unwrap();
     });
@@ -286,7 +286,7 @@ async fn cancelling_closes_the_gate() {
     let token = haft::cancel::Cancellation::new();
     let cancel = token.clone();
     let (report, ()) = tokio::join!(runner.run_until(input().id("t"), token), async move {
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        pass(Duration::from_secs(5)).await;
         cancel.cancel("stop");
     });
     assert_eq!(report.unwrap().outcome, Outcome::Cancelled { reason: "stop".to_owned() });

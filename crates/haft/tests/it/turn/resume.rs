@@ -12,7 +12,7 @@ use haft::tool::Effect;
 use haft::turn::{Outcome, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 
-use super::{call, input, runner};
+use super::{call, input, runner, pass};
 
 struct World {
     store: Arc<MemoryStore>,
@@ -139,15 +139,16 @@ async fn a_call_that_must_not_be_repeated_is_reported() {
 async fn whoever_lost_the_turn_writes_nothing_more() {
     let world = World::new(Effect::ReadOnly);
     let first = world.runner();
-    let running = tokio::spawn(async move { first.run(input().id("t")).await });
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move { first.run(input().id("t")).await });
+    pass(Duration::from_secs(1)).await;
     world.hang.store(0, Ordering::SeqCst);
     // The clock jumps: the lease has run out, and another process takes the turn.
     world.clock.advance(Duration::from_secs(3600));
     let turn: TurnId = "t".parse().unwrap();
     let report = world.runner().resume(&turn).await.unwrap();
     assert_eq!(report.outcome, Outcome::Completed);
-    let lost = running.await.unwrap().unwrap();
+    let lost = tasks.join_next().await.unwrap().unwrap().unwrap();
     assert_ne!(lost.outcome, Outcome::Completed);
     let stored = world.store.load(turn).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
@@ -180,7 +181,7 @@ async fn what_cannot_be_resumed_says_why() {
 
 #[tokio::test(start_paused = true)]
 async fn content_without_a_record_is_collected() {
-    use haft::spool::SpoolStore as _;
+    use haft::spool::{SpoolKey, SpoolStore as _};
     let world = World::new(Effect::ReadOnly);
     world.hang.store(0, Ordering::SeqCst);
     let built = world.runner();
@@ -190,5 +191,5 @@ async fn content_without_a_record_is_collected() {
     world.spools.write("not-ours".into(), "x".into()).await.unwrap();
     assert_eq!(built.collect_garbage(&*world.spools).await.unwrap(), 2);
     let left = world.spools.list().await.unwrap();
-    assert_eq!(left.iter().map(|it| it.as_str()).collect::<Vec<_>>(), ["not-ours"]);
+    assert_eq!(left.iter().map(SpoolKey::as_str).collect::<Vec<_>>(), ["not-ours"]);
 }
