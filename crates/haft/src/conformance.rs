@@ -11,10 +11,12 @@
 //! ```
 
 mod spool_store;
+mod store;
 
 use std::fmt;
 
 pub use self::spool_store::spool_store;
+pub use self::store::store;
 
 /// A contract that was not kept.
 #[derive(Debug, thiserror::Error)]

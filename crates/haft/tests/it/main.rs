@@ -14,4 +14,6 @@ mod mistakes;
 #[cfg(test)]
 mod spool;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod tool;
