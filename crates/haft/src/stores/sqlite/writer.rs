@@ -22,7 +22,8 @@ impl Writer {
         let (at_end, ended) = oneshot::channel();
         let thread = thread::Builder::new().name("haft-sqlite".to_owned());
         let started = thread.spawn(move || {
-            write_all(receiver, connection);
+            write_all(receiver, &connection);
+            drop(connection);
             // Nobody may wait for it.
             let _ = at_end.send(());
         });
@@ -92,17 +93,33 @@ where
     }
 }
 
-fn write_all(mut receiver: mpsc::Receiver<Box<dyn Job>>, connection: Connection) {
-    let mut group = Vec::new();
+fn write_all(mut receiver: mpsc::Receiver<Box<dyn Job>>, connection: &Connection) {
+    let (mut group, mut last) = (Vec::new(), 0);
     while let Some(job) = receiver.blocking_recv() {
         group.push(job);
+        gather(&mut receiver, &mut group, last);
+        last = group.len();
+        write_group(connection, &mut group);
+        group.drain(..).for_each(Job::answer);
+    }
+}
+
+/// Takes what waits into the group.
+///
+/// Those who were answered together write again together, but the first of them is here before the rest
+/// has run: it would pay for a transaction of its own. So they get a moment, as long as fewer are here
+/// than the last time.
+fn gather(receiver: &mut mpsc::Receiver<Box<dyn Job>>, group: &mut Vec<Box<dyn Job>>, last: usize) {
+    for _ in 0..MOMENTS {
         while group.len() < MAX_GROUP
             && let Ok(job) = receiver.try_recv()
         {
             group.push(job);
         }
-        write_group(&connection, &mut group);
-        group.drain(..).for_each(Job::answer);
+        if group.len() >= last {
+            return;
+        }
+        thread::yield_now();
     }
 }
 
@@ -162,4 +179,6 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), Cause> {
 }
 
 const MAX_GROUP: usize = 1024;
+/// Enough for others to run, and nothing against the time that a disk takes.
+const MOMENTS: usize = 32;
 const MAX_QUEUE: usize = 1 << 20;
