@@ -1,5 +1,7 @@
 //! Turns that are kept.
 
+#[cfg(feature = "conformance")]
+mod broken;
 #[cfg(feature = "sqlite")]
 mod crash;
 #[cfg(feature = "sqlite")]

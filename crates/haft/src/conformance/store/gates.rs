@@ -7,10 +7,10 @@ use super::{
 };
 
 pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+    a_commit_is_whole(store).await?;
     gates_open_once(store).await?;
     the_first_settlement_holds(store).await?;
-    gates_are_listed(store).await?;
-    a_commit_is_whole(store).await
+    gates_are_listed(store).await
 }
 
 async fn gates_open_once(store: &dyn Store) -> Result<(), Violation> {
