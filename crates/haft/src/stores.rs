@@ -11,8 +11,12 @@ mod memory;
 mod memory_store;
 mod pump;
 mod resolve;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 pub use self::folder::FolderSpoolStore;
 pub use self::memory::MemorySpoolStore;
 pub use self::memory_store::MemoryStore;
 pub(crate) use self::pump::blocking;
+#[cfg(feature = "sqlite")]
+pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};

@@ -22,6 +22,8 @@ mod records;
 #[cfg(test)]
 mod spool;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod tool;
 #[cfg(test)]
 mod turn;

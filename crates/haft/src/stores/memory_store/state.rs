@@ -193,14 +193,12 @@ impl State {
                 }
                 Write::Journal(entry) => turn.journal.push(entry),
                 Write::Status(status) => turn.summary.status = status,
-                Write::OpenGate { id, json } => {
-                    if !self.gate_numbers.contains_key(&id) {
-                        self.last_gate += 1;
-                        let gate = GateRow::open(id.clone(), turn.summary.id.clone(), json);
-                        self.gates.insert(self.last_gate, gate);
-                        self.gate_numbers.insert(id, self.last_gate);
-                        turn.gates.push(self.last_gate);
-                    }
+                Write::OpenGate { id, json } if !self.gate_numbers.contains_key(&id) => {
+                    self.last_gate += 1;
+                    let gate = GateRow::open(id.clone(), turn.summary.id.clone(), json);
+                    self.gates.insert(self.last_gate, gate);
+                    self.gate_numbers.insert(id, self.last_gate);
+                    turn.gates.push(self.last_gate);
                 }
                 Write::CloseGate { id, settlement } => {
                     let gate = self.gate_numbers.get(&id).and_then(|it| self.gates.get_mut(it));
@@ -208,7 +206,7 @@ impl State {
                         gate.settlement.get_or_insert(settlement);
                     }
                 }
-                // `check_writes` has refused all others.
+                // A gate that is open stays so, and `check_writes` has refused all others.
                 _ => {}
             }
         }
