@@ -24,6 +24,7 @@ mod drive;
 mod grep;
 mod line;
 mod page;
+mod part;
 mod pattern;
 mod view;
 pub(crate) mod window;
@@ -36,5 +37,6 @@ pub use haft_core::spool::*;
 
 pub use self::grep::GrepOptions;
 pub use self::page::{Budget, Continuation, Line, Page, Stopped};
+pub use self::part::{LinePart, RestOfLine};
 pub use self::pattern::QueryError;
 pub use self::view::TextView;

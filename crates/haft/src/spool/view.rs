@@ -11,6 +11,7 @@ use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
 use super::drive::drive;
 use super::grep::{GrepOptions, Query, Sizes};
 use super::page::{Budget, Continuation, LineScan, Page, Shown, Stopped};
+use super::part::{LinePart, PartScan};
 use super::pattern::{Pattern, QueryError};
 
 /// The lines of stored content.
@@ -136,6 +137,44 @@ impl TextView {
         let next = scan.next_line();
         let more = rest(next, end, next < end, reason);
         Ok(Page { lines: scan.shown.lines, more, ..facts(&index) })
+    }
+
+    /// A part of one line, for lines that are too long for an answer; nothing if there is no such line.
+    ///
+    /// The range is in bytes of the line as it is stored, up to [`Line::bytes`](super::Line::bytes). An
+    /// answer has at most [`Budget::bytes`] of text and at least one character, whole characters only:
+    /// one that the range begins in is shown, one that it ends in is left for the next part. Parts that
+    /// follow each other make the text of the line.
+    ///
+    /// ```
+    /// # use haft::spool::{Budget, SpoolStore, TextView};
+    /// # use haft::stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft::spool::SpoolError> {
+    /// let reader = MemorySpoolStore::new().write("k".into(), "one long line".into()).await?;
+    /// let view = TextView::new(reader).budget(Budget::new().bytes(8));
+    /// let part = view.line_part(0, ..).await?.expect("there is a first line");
+    /// assert_eq!(part.text, "one long");
+    /// assert_eq!(part.more.map(|more| (more.start, more.end)), Some((8, 13)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the content cannot be read, or the query was cancelled.
+    pub async fn line_part(
+        &self,
+        number: u64,
+        bytes: impl RangeBounds<u64> + Send,
+    ) -> Result<Option<LinePart>, SpoolError> {
+        let (start, end) = bounds(&bytes);
+        let index = self.reader.index().await?;
+        if number >= index.line_count() {
+            return Ok(None);
+        }
+        let scan = PartScan::new(index, number, start..end, self.budget.bytes);
+        Ok(drive(&self.reader, &self.cancellation, scan).await?.part)
     }
 
     /// The lines that match a pattern, each once, in order. The pattern is matched against the text of

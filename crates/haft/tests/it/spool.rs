@@ -2,6 +2,7 @@
 
 mod differential;
 mod model;
+mod parts;
 mod queries;
 mod stores;
 

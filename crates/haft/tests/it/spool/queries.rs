@@ -302,9 +302,9 @@ fn a_cancelled_query_stops() {
 
 /// A reader that is not on this machine, and counts what is read.
 #[derive(Debug)]
-struct Remote {
-    inner: Arc<dyn SpoolReader>,
-    read: std::sync::atomic::AtomicU64,
+pub(super) struct Remote {
+    pub(super) inner: Arc<dyn SpoolReader>,
+    pub(super) read: std::sync::atomic::AtomicU64,
 }
 
 impl SpoolReader for Remote {
