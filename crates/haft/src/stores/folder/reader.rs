@@ -15,7 +15,7 @@ use haft_core::spool::{
 use serde_json::json;
 
 use super::Shared;
-use super::disk::{Disk, Step};
+use super::disk::Disk;
 use super::name::Paths;
 use crate::spool::window::Window;
 use crate::stores::blocking;
@@ -192,7 +192,7 @@ impl Content {
         if index.byte_length() > u64::from(self.block_size.get()) {
             let bytes = encode_index(&index, self.stamp);
             // It saves time, no more.
-            let _ = Disk::default().note(Step::NoteIndex, &self.paths.index, &bytes);
+            let _ = Disk::default().note_index(&self.paths.index, &bytes);
         }
         Ok(index)
     }
