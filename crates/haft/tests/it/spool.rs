@@ -1,6 +1,8 @@
 //! Large results, kept and queried.
 
 mod differential;
+#[cfg(unix)]
+mod faults;
 mod model;
 mod parts;
 mod queries;
