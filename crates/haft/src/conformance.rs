@@ -10,10 +10,12 @@
 //! # }
 //! ```
 
+mod spool_reader;
 mod spool_store;
 
 use std::fmt;
 
+pub use self::spool_reader::spool_reader;
 pub use self::spool_store::spool_store;
 
 /// A contract that was not kept.

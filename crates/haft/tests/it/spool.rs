@@ -1,5 +1,7 @@
 //! Large results, kept and queried.
 
+#[cfg(feature = "conformance")]
+mod conformance;
 mod differential;
 #[cfg(unix)]
 mod faults;
