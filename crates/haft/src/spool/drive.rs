@@ -33,7 +33,8 @@ pub(super) async fn drive<S: Scan>(
     mut scan: S,
 ) -> Result<S, SpoolError> {
     if let Some(local) = reader.local() {
-        return on_thread(cancellation, move |token| scan_local(&*local, token, scan)).await;
+        let work = move |token: &_| scan_local(&*local, token, scan, &mut Window::default());
+        return on_thread(cancellation, work).await;
     }
     let (mut window, mut keep) = (Window::default(), 0);
     while let Some(want) = scan.want() {
@@ -64,13 +65,14 @@ pub(super) async fn on_thread<T: Send + 'static>(
     blocking(move || work(&token).map_err(io::Error::from)).await.map_err(read_error)
 }
 
-/// Runs a scan to its end right here.
+/// Runs a scan to its end right here, by way of a window that can be used again.
 pub(super) fn scan_local<S: Scan>(
     local: &dyn LocalRead,
     cancellation: &Cancellation,
     mut scan: S,
+    window: &mut Window,
 ) -> Result<S, SpoolError> {
-    let (mut window, mut keep) = (Window::default(), 0);
+    let mut keep = 0;
     while let Some(want) = scan.want() {
         check(cancellation)?;
         let buffer = window.next(keep, want.len);

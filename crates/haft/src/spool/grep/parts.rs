@@ -11,6 +11,7 @@ use haft_core::spool::{LocalRead, SpoolError};
 use super::scan::GrepScan;
 use super::{Found, Query};
 use crate::spool::drive::scan_local;
+use crate::spool::window::Window;
 
 /// Searches these lines by as many threads as the query says, this one included.
 pub(super) fn search(
@@ -38,10 +39,11 @@ struct Work(Mutex<State>);
 impl Work {
     /// Searches one part after the other. The query is a copy: threads that share one wait for each other.
     fn share(&self, query: Query, local: &dyn LocalRead, stop: &Cancellation) {
-        let query = Arc::new(query);
+        let (query, mut window) = (Arc::new(query), Window::default());
         loop {
             let Some((number, lines)) = self.lock().take(&query) else { return };
-            let part = scan_local(local, stop, GrepScan::new(Arc::clone(&query), &lines));
+            let scan = GrepScan::new(Arc::clone(&query), &lines);
+            let part = scan_local(local, stop, scan, &mut window);
             if self.lock().add(number, part) {
                 stop.cancel(CancelReason::Requested);
                 return;

@@ -12,6 +12,7 @@ use super::{Found, GrepOptions, GrepScan, Query, Sizes, parts};
 use crate::spool::drive::scan_local;
 use crate::spool::page::{Budget, Line, Stopped};
 use crate::spool::pattern::Pattern;
+use crate::spool::window::Window;
 
 /// Content that counts what is read of it, and fails from some offset on.
 struct Bytes {
@@ -58,7 +59,7 @@ fn query(content: &[u8], pattern: &str, block: u32, sizes: Sizes) -> Query {
 fn by_one(query: &Query, local: &dyn LocalRead, lines: &Range<u64>) -> Found {
     let scan = GrepScan::new(Arc::new(query.clone()), lines);
     let mut found = Found::new(query);
-    found.add(scan_local(local, &Cancellation::new(), scan).unwrap());
+    found.add(scan_local(local, &Cancellation::new(), scan, &mut Window::default()).unwrap());
     found
 }
 
