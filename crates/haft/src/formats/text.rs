@@ -8,7 +8,7 @@ use haft_core::tokens::Encoding;
 use haft_core::{Args, ToolFailure};
 
 use super::args::{Named as _, count, refused};
-use crate::spool::{GrepOptions, Line, Page, TextView, check_pattern, each_chunk};
+use crate::spool::{GrepOptions, Line, LinePart, Page, TextView, check_pattern, each_chunk};
 
 /// Lines of text. It reads every kind, so that every artifact can be paged through and searched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,8 +111,24 @@ async fn tail(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 
 async fn cat(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let start = args.count("start").unwrap_or(0);
+    if let Some(offset) = args.count("offset") {
+        let part = view(&asked).line_part(start, offset..).await?;
+        return Ok(part.map_or_else(|| Answer::list([], asked.budget, 0), part_of_line));
+    }
     let end = args.count("end").unwrap_or(u64::MAX);
     Ok(shown(&view(&asked).cat(start..end).await?, &asked, plain))
+}
+
+fn part_of_line(part: LinePart) -> Answer {
+    let LinePart { number, text, more, .. } = part;
+    let answer = if text.is_empty() { Answer::sentinel("empty text") } else { Answer::whole(text) };
+    match more {
+        Some(more) => answer.noted(format_args!(
+            "line {number} goes on; ask with start {number} and offset {}",
+            more.start
+        )),
+        None => answer,
+    }
 }
 
 async fn grep(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -212,10 +228,9 @@ fn shown(page: &Page, asked: &Asked, line: fn(&Line) -> String) -> Answer {
         _ => Answer::whole(text),
     };
     for cut in page.lines.iter().filter(|line| line.truncated) {
-        let Line { number, bytes, text, .. } = cut;
+        let Line { number, bytes, .. } = cut;
         answer = answer.noted(format_args!(
-            "line {number} has {bytes} bytes and was cut; artifact_cat with start {number} and offset {} goes on with it",
-            text.len()
+            "line {number} has {bytes} bytes and was cut; artifact_cat with start {number} and offset 0 reads it in parts"
         ));
     }
     if page.unsearched_lines > 0 {

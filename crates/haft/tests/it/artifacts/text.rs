@@ -111,3 +111,25 @@ async fn an_answer_has_a_bound_and_says_how_to_go_on() {
     let expected = (0..1000).map(|n| format!("line {n}")).chain(["end".to_owned()]);
     assert!(seen.into_iter().eq(expected));
 }
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_read_in_parts() {
+    let mut turn = Turn::new();
+    let line: String = (0..20_000).map(|n| char::from(b'a' + (n % 26) as u8)).collect();
+    let content: &'static str = format!("short\n{line}\nend").leak();
+    let id = turn.hold(ArtifactKind::TEXT, content).await;
+    let head = turn.ask("artifact_head", &format!(r#"{{"callId":"{id}"}}"#)).await;
+    assert!(head.contains("line 1 has 20000 bytes and was cut"), "{}", head.len());
+    let (mut read, mut offset) = (String::new(), 0);
+    loop {
+        let args = format!(r#"{{"callId":"{id}","start":1,"offset":{offset}}}"#);
+        let text = turn.ask("artifact_cat", &args).await;
+        let Some((part, note)) = text.split_once("\n[") else {
+            read.push_str(&text);
+            break;
+        };
+        read.push_str(part);
+        offset = note.trim_end_matches(']').rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+    }
+    assert!(read == line, "{} of {}", read.len(), line.len());
+}

@@ -10,7 +10,7 @@ use haft::tool::{Concurrency, Effect};
 use haft::turn::{Deadlines, Outcome, TurnReport};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 
-use super::{Seen, call, input, runner, steps, pass};
+use super::{Seen, call, input, pass, runner, steps};
 
 fn done(cx: &StepContext) -> Result<Step, haft::step::StepError> {
     Ok(Step::done().say(cx.message("done")?))

@@ -13,7 +13,7 @@ use haft::turn::{Gatekeeper, Outcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 use serde_json::json;
 
-use super::{Seen, call, input, runner, steps, pass};
+use super::{Seen, call, input, pass, runner, steps};
 
 const SECRET: [u8; 32] = [9; 32];
 

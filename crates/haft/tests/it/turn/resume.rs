@@ -12,7 +12,7 @@ use haft::tool::Effect;
 use haft::turn::{Outcome, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 
-use super::{call, input, runner, pass};
+use super::{call, input, pass, runner};
 
 struct World {
     store: Arc<MemoryStore>,
