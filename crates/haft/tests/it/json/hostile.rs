@@ -125,6 +125,8 @@ async fn ask_everything(view: &JsonView) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_bytes_are_answered_or_refused(
         content in prop_oneof![
