@@ -26,24 +26,32 @@ fn rare_mask(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> u64 {
     if any(block, &holds) { mask(block, holds) } else { 0 }
 }
 
-/// Compiles to vector instructions.
 #[inline]
 fn any(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> bool {
-    block.iter().fold(false, |found, byte| found | holds(*byte))
+    marks(block, holds).iter().fold(0, |all, mark| all | mark) != 0
 }
 
 /// The bits of the bytes for which something holds.
 #[inline]
 fn mask(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> u64 {
-    // Whole bytes first, which are vector instructions; then of every eight bytes one bit each, which a
-    // multiplication gathers in the highest byte.
-    let bytes: [u8; 64] = block.map(|byte| if holds(byte) { 0xFF } else { 0 });
+    let marks = marks(block, holds);
     let mut bits = 0;
-    for (at, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
+    for (at, word) in marks.as_chunks().0.iter().enumerate() {
+        // Of every byte one bit, each at its own place, which a multiplication adds up in the highest byte.
         let word = u64::from_le_bytes(*word) & 0x8040_2010_0804_0201;
         bits |= word.wrapping_mul(0x0101_0101_0101_0101) >> 56 << (8 * at);
     }
     bits
+}
+
+/// All bits of the bytes for which something holds, and none of the others. Compiles to vector instructions.
+#[inline]
+fn marks(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> [u8; 64] {
+    let mut marks = [0; 64];
+    for (mark, byte) in marks.iter_mut().zip(block) {
+        *mark = if holds(*byte) { 0xFF } else { 0 };
+    }
+    marks
 }
 
 /// Which bytes are inside strings, from block to block.
@@ -72,7 +80,9 @@ impl Strings {
     /// Whether all of a block is inside a string, if that is seen at once.
     #[inline]
     pub(super) fn contain(self, block: &[u8; 64]) -> bool {
-        self.inside != 0 && self.escaped == 0 && !any(block, |byte| byte == b'"' || byte == b'\\')
+        self.inside != 0
+            && self.escaped == 0
+            && !any(block, |byte| (byte == b'"') | (byte == b'\\'))
     }
 
     /// The bytes behind a backslash that is not itself behind one: in a run of backslashes every second

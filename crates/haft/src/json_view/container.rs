@@ -123,6 +123,10 @@ impl Builder {
         Self { kind, start, depth, count: 0, marks, members: Vec::new() }
     }
 
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
     pub(super) fn child(&mut self, offset: u64) {
         self.marks.push(self.count, offset);
         self.count += 1;
@@ -160,6 +164,11 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
+    /// Nothing is large enough.
+    pub(super) fn nothing() -> Self {
+        Self { containers: Vec::new(), least_bytes: u64::MAX }
+    }
+
     fn add(&mut self, container: Container) {
         if container.end - container.start >= self.least_bytes {
             self.containers.push(Arc::new(container));

@@ -20,6 +20,8 @@ pub(super) struct Cursor {
     /// What is kept in the window from this offset on, when it moves.
     mark: Option<u64>,
     window_bytes: usize,
+    /// How many bytes were read in all.
+    read: u64,
 }
 
 impl Cursor {
@@ -27,7 +29,7 @@ impl Cursor {
         let end = source.length();
         let window = Window::default();
         let window_bytes = window_bytes.max(1);
-        Self { source, window, base: 0, at: 0, end, mark: None, window_bytes }
+        Self { source, window, base: 0, at: 0, end, mark: None, window_bytes, read: 0 }
     }
 
     pub(super) fn source(&self) -> &Source {
@@ -37,6 +39,11 @@ impl Cursor {
     /// How many bytes the content has.
     pub(super) fn length(&self) -> u64 {
         self.source.length()
+    }
+
+    /// How many bytes were read in all.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.read
     }
 
     /// Where the cursor stands.
@@ -117,6 +124,7 @@ impl Cursor {
         let buffer = self.window.next(kept, len);
         self.source.read(next, buffer)?;
         self.window.filled(len);
+        self.read += len as u64;
         let dropped = data - kept;
         self.base += dropped as u64;
         self.at -= dropped;

@@ -408,6 +408,15 @@ impl Engine {
         Ok(String::from_utf8_lossy(whole.unwrap_or_default()).into_owned())
     }
 
+    /// Ends a query that reads the content over and over.
+    pub(super) fn check_work(&self) -> Result<(), Trouble> {
+        let most = self.cursor.length().saturating_mul(MOST_PASSES).max(MOST_READ);
+        if self.cursor.bytes_read() > most {
+            return Err(JsonQueryError::TooMuchWork.into());
+        }
+        Ok(())
+    }
+
     /// How many bytes of a value are held at most.
     pub(super) fn value_bytes(&self) -> usize {
         self.sizes.value
@@ -510,3 +519,7 @@ fn too_many_members(object: &Container) -> JsonQueryError {
         hint: "name the member that you look for",
     }
 }
+
+/// How often a query may read the content.
+const MOST_PASSES: u64 = 256;
+const MOST_READ: u64 = 64 * 1024 * 1024;

@@ -111,6 +111,7 @@ fn select_large(
     let Some(container) = engine.container(start, depth)? else { return NEXT };
     let rest = path.without_first(1);
     for selector in segment.selectors() {
+        engine.check_work()?;
         let flow = apply(engine, selector, &rest, &container, sink)?;
         if flow.is_break() {
             return Ok(flow);

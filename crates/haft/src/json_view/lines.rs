@@ -4,7 +4,7 @@ use haft_core::json::ParseErrorKind;
 use memchr::memchr;
 
 use super::check;
-use super::container::{Builder, Container, ContainerKind};
+use super::container::{self, Builder, Container, ContainerKind, Remembered};
 use super::cursor::Cursor;
 use super::error::Trouble;
 
@@ -78,19 +78,22 @@ pub(super) fn expect_end(cursor: &mut Cursor) -> Result<(), Trouble> {
     }
 }
 
-/// Checks all records and remembers where they begin.
+/// Checks all records and remembers where they begin. If not all are to be checked to the letter, the first
+/// ones are, and of long ones the outermost values.
 pub(super) fn survey(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Container, Trouble> {
     cursor.clear_end();
     cursor.seek(start);
     let mut builder = Builder::new(ContainerKind::Lines, start, 0);
     while let Some(record) = next_record(cursor)? {
-        builder.child(record.start);
-        if strict {
+        if strict || builder.count() < CHECKED && record.end - record.start <= SHORT {
             check::value(cursor, 0)?;
+        } else if record.end - record.start > SHORT {
+            container::survey(cursor, 0, &mut Remembered::nothing())?;
         } else {
             cursor.skip_value(0, u64::MAX)?;
         }
         expect_end(cursor)?;
+        builder.child(record.start);
         pass(cursor, record);
     }
     let end = cursor.length();
@@ -99,3 +102,6 @@ pub(super) fn survey(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Co
 
 /// A longer line is read twice instead of being held.
 const LONG: usize = 1024 * 1024;
+/// How many records are checked to the letter in any case, if they are short.
+const CHECKED: u64 = 1024;
+const SHORT: u64 = 64 * 1024;

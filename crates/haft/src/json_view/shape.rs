@@ -200,9 +200,26 @@ fn json5(cursor: &mut Cursor, sizes: &Sizes) -> Result<Bytes, Trouble> {
     }
     cursor.seek(0);
     cursor.ensure(usize::try_from(length).unwrap_or(usize::MAX))?;
-    let text = String::from_utf8_lossy(cursor.rest());
-    let json = json5::to_json(&text)?;
+    let bytes = cursor.rest();
+    let json = json5::to_json(&String::from_utf8_lossy(bytes)).map_err(|mut fault| {
+        fault.offset = offset_in(bytes, fault.offset);
+        fault
+    })?;
     Ok(Bytes::from(json))
+}
+
+/// The offset in bytes of an offset in their text, where what is not UTF-8 is a character of three bytes.
+fn offset_in(bytes: &[u8], shown: u64) -> u64 {
+    let (mut offset, mut left) = (0, shown);
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid().len() as u64;
+        if left <= valid {
+            break;
+        }
+        offset += valid + chunk.invalid().len() as u64;
+        left = left.saturating_sub(valid + char::REPLACEMENT_CHARACTER.len_utf8() as u64);
+    }
+    (offset + left).min(bytes.len() as u64)
 }
 
 /// The byte order mark in UTF-8.

@@ -126,7 +126,7 @@ fn keeps(path: &JsonPath, record: View<'_>) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn documents_answer_as_trees_do(
