@@ -29,6 +29,7 @@
 mod bits;
 mod cache;
 mod check;
+mod children;
 mod container;
 mod cursor;
 mod engine;

@@ -1,17 +1,16 @@
 //! Walks content that is too large for a tree, and makes trees of the parts that are not.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft_core::json::{Document, View};
+use haft_core::json::Document;
 
 use super::cache::JsonCache;
 use super::check;
-use super::container::{self, Container, ContainerKind, Member, Remembered};
+use super::container::{self, Container, ContainerKind, Remembered};
 use super::cursor::Cursor;
 use super::error::{ContentError, Fault, JsonQueryError, Reason, Trouble};
-use super::lines::{self, Record};
+use super::lines;
 use super::shape::{self, JsonShape, Opened, Root};
 use super::source::Source;
 
@@ -42,25 +41,11 @@ impl Sizes {
     }
 }
 
-/// Whether to go on.
-pub(super) type Flow = Result<ControlFlow<()>, Trouble>;
-
-/// Goes on.
-pub(super) const NEXT: Flow = Ok(ControlFlow::Continue(()));
-
-/// A child of a container.
-#[derive(Clone, Copy)]
-pub(super) enum Child<'d> {
-    Tree(View<'d>),
-    /// Too large for a tree: the place where it begins, and how many containers are around it.
-    Large(u64, usize),
-}
-
 /// A query at work.
 pub(super) struct Engine {
     pub(super) cursor: Cursor,
     cache: Arc<JsonCache>,
-    sizes: Sizes,
+    pub(super) sizes: Sizes,
     pub(super) opened: Opened,
     /// The child that was looked for last: its container's start, its number, where it begins.
     last_place: Option<(u64, u64, u64)>,
@@ -226,174 +211,6 @@ impl Engine {
         }
     }
 
-    /// Gives the children from one on, until told to stop.
-    pub(super) fn each(
-        &mut self,
-        container: &Container,
-        from: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
-        if from >= container.count {
-            return NEXT;
-        }
-        let start = self.place(container, from)?;
-        match container.kind {
-            ContainerKind::Array => self.each_element(container, start, take),
-            ContainerKind::Object => self.each_member(container, start, take),
-            ContainerKind::Lines => self.each_record(start, take),
-        }
-    }
-
-    fn each_record(
-        &mut self,
-        start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
-        let mut next = start;
-        loop {
-            self.cursor.clear_end();
-            self.cursor.seek(next);
-            let Some(Record { start, end }) = lines::next_record(&mut self.cursor)? else {
-                return NEXT;
-            };
-            next = end;
-            let flow = match self.tree(start, 0)? {
-                Some(doc) => {
-                    lines::expect_end(&mut self.cursor)?;
-                    take(self, Child::Tree(doc.root()))?
-                }
-                None => take(self, Child::Large(start, 0))?,
-            };
-            if flow.is_break() {
-                return Ok(flow);
-            }
-        }
-    }
-
-    fn each_member(
-        &mut self,
-        object: &Container,
-        start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
-        let mut offset = start;
-        loop {
-            self.cursor.seek(offset);
-            let hash = container::name(&mut self.cursor)?.hash();
-            let value = self.cursor.offset();
-            let Some(replaced) = object.is_replaced(Member { hash, offset }) else {
-                return Err(too_many_members(object).into());
-            };
-            let doc = self.tree(value, object.depth)?;
-            let end = match doc {
-                Some(_) => self.cursor.offset(),
-                None => self.end_of(value, object.depth)?,
-            };
-            if !replaced {
-                let child = match &doc {
-                    Some(doc) => Child::Tree(doc.root()),
-                    None => Child::Large(value, object.depth),
-                };
-                let flow = take(self, child)?;
-                if flow.is_break() {
-                    return Ok(flow);
-                }
-            }
-            self.cursor.seek(end);
-            if check::is_last(&mut self.cursor, true)? {
-                return NEXT;
-            }
-            offset = self.cursor.offset();
-        }
-    }
-
-    fn each_element(
-        &mut self,
-        array: &Container,
-        start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
-        let mut next = Some(start);
-        while let Some(start) = next {
-            let batch = self.batch(array, start)?;
-            next = batch.next;
-            match batch.doc {
-                Some(doc) => {
-                    for element in doc.root().elements() {
-                        let flow = take(self, Child::Tree(element))?;
-                        if flow.is_break() {
-                            return Ok(flow);
-                        }
-                    }
-                }
-                None => {
-                    let flow = take(self, Child::Large(start, array.depth))?;
-                    if flow.is_break() {
-                        return Ok(flow);
-                    }
-                    let end = self.end_of(start, array.depth)?;
-                    self.cursor.seek(end);
-                    let last = check::is_last(&mut self.cursor, false)?;
-                    next = (!last).then(|| self.cursor.offset());
-                }
-            }
-        }
-        NEXT
-    }
-
-    /// Some elements of a list as a list of their own.
-    fn batch(&mut self, array: &Container, start: u64) -> Result<Batch, Trouble> {
-        self.cursor.seek(start);
-        self.cursor.mark();
-        let gathered = self.gather(array, start);
-        let batch = match &gathered {
-            Ok(gathered) if gathered.end > start => {
-                let elements = self.cursor.bytes(start, gathered.end);
-                let mut text = Vec::with_capacity(elements.len() + 2);
-                text.push(b'[');
-                text.extend_from_slice(elements);
-                text.push(b']');
-                Some(parse(text))
-            }
-            _ => None,
-        };
-        self.cursor.unmark();
-        let gathered = gathered?;
-        match batch {
-            None => Ok(Batch { doc: None, next: None }),
-            Some(Some(doc)) => Ok(Batch { doc: Some(doc), next: gathered.next }),
-            Some(None) => {
-                self.cursor.seek(start);
-                while self.cursor.offset() < gathered.end {
-                    check::value(&mut self.cursor, array.depth)?;
-                    check::is_last(&mut self.cursor, false)?;
-                }
-                Err(unreadable(start))
-            }
-        }
-    }
-
-    /// Finds elements that fit into one tree. None of them if the first is too large for that.
-    fn gather(&mut self, array: &Container, start: u64) -> Result<Gathered, Trouble> {
-        let mut gathered = Gathered { end: start, next: None };
-        loop {
-            let element = self.cursor.offset();
-            let limit = element.saturating_add(self.sizes.value as u64);
-            let skipped = self.cursor.skip_value(array.depth, limit)?;
-            let end = self.cursor.offset();
-            if skipped.is_none() || end > limit {
-                gathered.next = Some(element);
-                return Ok(gathered);
-            }
-            gathered.end = end;
-            let last = check::is_last(&mut self.cursor, false)?;
-            gathered.next = (!last).then(|| self.cursor.offset());
-            if last || end - start >= self.sizes.batch as u64 {
-                return Ok(gathered);
-            }
-        }
-    }
-
     /// The first bytes of a value as text.
     pub(super) fn start_of(&mut self, start: u64, bytes: usize) -> Result<String, Trouble> {
         self.cursor.seek(start);
@@ -426,17 +243,6 @@ impl Engine {
     pub(super) fn explain(&mut self, trouble: Trouble) -> JsonQueryError {
         explain(&mut self.cursor, self.opened.shape, trouble)
     }
-}
-
-struct Gathered {
-    /// Behind the last element that fits.
-    end: u64,
-    next: Option<u64>,
-}
-
-struct Batch {
-    doc: Option<Document>,
-    next: Option<u64>,
 }
 
 fn open_first(
@@ -497,7 +303,7 @@ fn explain(cursor: &mut Cursor, shape: JsonShape, trouble: Trouble) -> JsonQuery
 }
 
 /// A tree of bytes that should be JSON.
-fn parse(bytes: Vec<u8>) -> Option<Document> {
+pub(super) fn parse(bytes: Vec<u8>) -> Option<Document> {
     let text = String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     Document::parse_owned(text).ok()
@@ -509,15 +315,8 @@ fn remembered(sizes: &Sizes) -> Remembered {
 }
 
 /// For values that are well-formed and still have no tree; their text would have to be out of bounds.
-fn unreadable(offset: u64) -> Trouble {
+pub(super) fn unreadable(offset: u64) -> Trouble {
     Fault { reason: Reason::Other("the value cannot be read"), offset }.into()
-}
-
-fn too_many_members(object: &Container) -> JsonQueryError {
-    JsonQueryError::TooLarge {
-        what: format!("an object of {} members is too large for this path", object.count),
-        hint: "name the member that you look for",
-    }
 }
 
 /// How often a query may read the content.

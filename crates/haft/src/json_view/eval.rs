@@ -6,8 +6,9 @@ use haft_core::artifact::Listing;
 use haft_core::json::View;
 use haft_core::jsonpath::{FilterRef, JsonPath, SelectorRef};
 
+use super::children::{Child, Flow, NEXT};
 use super::container::{Container, ContainerKind};
-use super::engine::{Child, Engine, Flow, NEXT};
+use super::engine::Engine;
 use super::error::{JsonQueryError, Trouble};
 
 /// What takes the values that a path selects.

@@ -9,8 +9,9 @@ use haft_core::json::{Document, Kind, View, Writer};
 use haft_core::jsonpath::{FilterRef, JsonPath, SegmentRef, SelectorRef};
 
 use super::check;
+use super::children::{Child, Flow, NEXT};
 use super::container::{self, Container, ContainerKind, Name};
-use super::engine::{Child, Engine, Flow, NEXT};
+use super::engine::Engine;
 use super::error::Trouble;
 use super::eval::{self, Sink};
 use super::lines;
