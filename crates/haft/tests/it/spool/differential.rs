@@ -113,14 +113,14 @@ proptest! {
         pattern in pattern(),
         (before, after) in (0_u64..4, 0_u64..4),
     ) {
-        let content = content.strip_suffix(b"\n").unwrap_or(&content);
+        // Their last line has no LF, so that they number as many lines as we do.
+        let content = [&content, &b"end"[..]].concat();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("text");
-        std::fs::write(&path, content).unwrap();
+        std::fs::write(&path, &content).unwrap();
         let options = GrepOptions::new().context(before, after);
-        let page = run(async { view(content).await.grep(&pattern, options).await.unwrap() });
-        let end = page.total_lines - u64::from(content.ends_with(b"\n") || content.is_empty());
-        let got: Vec<String> = page.lines.iter().filter(|line| line.number < end).map(|line| {
+        let page = run(async { view(&content).await.grep(&pattern, options).await.unwrap() });
+        let got: Vec<String> = page.lines.iter().map(|line| {
             format!("{}{}{}", line.number + 1, if line.context { '-' } else { ':' }, line.text)
         }).collect();
         let (before, after) = (format!("-B{before}"), format!("-A{after}"));
