@@ -71,11 +71,13 @@
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 //! | `conformance` | no | checks that a store of your own keeps what the contract says |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
-//! | `formats` | yes | the structure of a Markdown text of any size, and queries on parts of it |
+//! | `formats` | yes | queries of Markdown, YAML, XML and CSV texts |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(feature = "formats")]
+pub mod csv;
 #[cfg(feature = "formats")]
 pub mod markdown;
 #[cfg(feature = "schemars")]
@@ -84,6 +86,10 @@ pub mod spool;
 pub mod stores;
 #[cfg(feature = "tokens")]
 pub mod tokens;
+#[cfg(feature = "formats")]
+pub mod xml;
+#[cfg(feature = "formats")]
+pub mod yaml;
 
 #[doc(inline)]
 pub use haft_core::*;

@@ -20,7 +20,7 @@
 //! # }
 //! ```
 
-mod drive;
+pub(crate) mod drive;
 mod grep;
 mod line;
 mod page;
