@@ -79,7 +79,7 @@ impl Columns {
         if !self.names.iter().any(|it| **it == *name) {
             return name;
         }
-        free(&name, &mut 2, &self.names.iter().map(|it| it.to_string()).collect())
+        free(&name, &mut 2, &self.names.iter().map(ToString::to_string).collect())
     }
 }
 

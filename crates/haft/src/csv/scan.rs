@@ -164,6 +164,12 @@ impl<V: Visit> CsvScan<V> {
                 self.oddities.first_ragged = self.first_line(last_byte);
             }
         }
+        if self.oddities.unclosed.is_some()
+            && let Some(end) = self.ends.get_mut(self.fields.saturating_sub(1))
+        {
+            // Without the line end that was only read to find out.
+            *end = end.saturating_sub(1);
+        }
         let record = Record {
             bytes: self.output.get(..self.filled).unwrap_or_default(),
             ends: self.ends.get(..self.fields).unwrap_or_default(),
@@ -216,10 +222,9 @@ impl<V: Visit> CsvScan<V> {
 
     /// Reads the last row, which need not have a line end.
     fn end(&mut self) -> Result<(), CsvError> {
-        // A line end inside quotes is part of the field.
-        let (mut field, mut ends) = ([0; 4], [0; 4]);
-        let (_, _, written, _) = self.reader.clone().read_record(b"\n", &mut field, &mut ends);
-        if written > 0 {
+        self.read(b"\n")?;
+        if self.filled > 0 {
+            // Inside quotes a line end is part of the field.
             self.oddities.unclosed = Some(self.first_line(None));
         }
         self.read(&[])

@@ -31,14 +31,21 @@ pub(super) struct Stats {
 #[derive(Debug, Default)]
 struct Numbers {
     count: u64,
-    min: Option<f64>,
-    max: Option<f64>,
+    min: Option<Number>,
+    max: Option<Number>,
     /// In billionths, as long as every number is a whole number of them.
     exact: i128,
     inexact: bool,
     sum: f64,
     /// What rounding has taken from the sum.
     lost: f64,
+}
+
+/// A number, and if possible exactly.
+#[derive(Clone, Copy, Debug)]
+struct Number {
+    value: f64,
+    billionths: Option<i128>,
 }
 
 impl Stats {
@@ -122,9 +129,10 @@ impl Visit for Stats {
 impl Numbers {
     fn add(&mut self, value: f64, field: &[u8]) {
         self.count += 1;
-        self.min = Some(self.min.map_or(value, |it| it.min(value)));
-        self.max = Some(self.max.map_or(value, |it| it.max(value)));
-        match billionths(field).and_then(|it| self.exact.checked_add(it)) {
+        let number = Number { value, billionths: billionths(field) };
+        self.min = Some(self.min.filter(|it| !number.is_below(it)).unwrap_or(number));
+        self.max = Some(self.max.filter(|it| !it.is_below(&number)).unwrap_or(number));
+        match number.billionths.and_then(|it| self.exact.checked_add(it)) {
             Some(sum) if !self.inexact => self.exact = sum,
             _ => self.inexact = true,
         }
@@ -137,18 +145,43 @@ impl Numbers {
 
     #[expect(clippy::cast_precision_loss, reason = "a mean is rounded")]
     fn write(&self, out: &mut Writer) {
-        let sum = if self.inexact { self.sum + self.lost } else { self.exact as f64 / BILLION };
+        let value = if self.inexact { self.sum + self.lost } else { self.exact as f64 / BILLION };
+        let sum = Number { value, billionths: (!self.inexact).then_some(self.exact) };
         out.key("count").unsigned(self.count);
-        float(self.min.unwrap_or_default(), out.key("min"));
-        float(self.max.unwrap_or_default(), out.key("max"));
-        out.key("sum");
-        match Document::parse_owned(decimal(self.exact)) {
-            Ok(exact) if !self.inexact => {
+        for (key, number) in [("min", self.min), ("max", self.max), ("sum", Some(sum))] {
+            out.key(key);
+            match number {
+                Some(number) => number.write(out),
+                None => {
+                    out.null();
+                }
+            }
+        }
+        let mean = Number { value: value / self.count as f64, billionths: None };
+        mean.write(out.key("mean"));
+    }
+}
+
+impl Number {
+    fn is_below(&self, other: &Self) -> bool {
+        match (self.billionths, other.billionths) {
+            (Some(this), Some(other)) => this < other,
+            _ => self.value < other.value,
+        }
+    }
+
+    fn write(self, out: &mut Writer) {
+        let exact = self.billionths.and_then(|it| Document::parse_owned(decimal(it)).ok());
+        match exact {
+            Some(exact) => {
                 out.view(exact.root());
             }
-            _ => float(sum, out),
+            None if out.float(self.value).is_ok() => {}
+            // A sum can leave the range.
+            None => {
+                out.null();
+            }
         }
-        float(sum / self.count as f64, out.key("mean"));
     }
 }
 
@@ -184,13 +217,6 @@ fn decimal(billionths: i128) -> String {
     let magnitude = billionths.unsigned_abs();
     let text = format!("{}.{:09}", magnitude / 1_000_000_000, magnitude % 1_000_000_000);
     format!("{sign}{}", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-fn float(value: f64, out: &mut Writer) {
-    if out.float(value).is_err() {
-        // A sum can leave the range.
-        out.null();
-    }
 }
 
 fn shown(text: Option<&[u8]>) -> String {

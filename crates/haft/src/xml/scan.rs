@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
@@ -150,8 +151,12 @@ impl<V: Visit> XmlScan<V> {
                 }
                 Err(error) => {
                     let at = usize::try_from(reader.error_position()).unwrap_or(start);
-                    let fault = Fault::new(error.to_string(), CORRECT);
-                    return Err(self.at(text, at).syntax(fault));
+                    let reason = match error {
+                        Error::Syntax(error) => error.to_string(),
+                        Error::IllFormed(error) => error.to_string(),
+                        other => other.to_string(),
+                    };
+                    return Err(self.at(text, at).syntax(Fault::new(reason, CORRECT)));
                 }
             };
             let end = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
@@ -184,11 +189,13 @@ impl<V: Visit> XmlScan<V> {
                 if !last && end == text.len() && (raw.starts_with('&') || raw.ends_with('\r')) {
                     return Ok(Step::Wait);
                 }
+                let outside = self.nesting.starts.is_empty();
+                let blanks = if outside { raw.find(|it| !is_space(it)) } else { None };
                 let plain = with_line_ends(raw);
                 self.flow(
                     |visitor, inside| visit_text(visitor, &plain, false, inside),
                     text,
-                    start,
+                    start + blanks.unwrap_or(0),
                 )?;
             }
             Event::CData(raw) => {
@@ -220,8 +227,10 @@ impl<V: Visit> XmlScan<V> {
         let name = tag.name();
         let name: &str = name.as_ref();
         let depth = self.nesting.starts.len();
-        let found = self.nesting.open(name).and_then(|()| attributes(tag));
-        let attributes = found.map_err(|fault| self.at(text, start).syntax(fault))?;
+        let opened = self.nesting.open(name).map_err(|fault| (fault, 0));
+        let found = opened.and_then(|()| attributes(tag));
+        let attributes =
+            found.map_err(|(fault, inside)| self.at(text, start + inside).syntax(fault))?;
         let shown: Vec<(&str, &str)> =
             attributes.iter().map(|(name, value)| (*name, value.as_ref())).collect();
         self.flow(|visitor, _| Ok(visitor.open(name, &shown, depth)), text, start)
@@ -350,22 +359,17 @@ impl Nesting {
     }
 }
 
-/// The attributes of a tag with their values.
-fn attributes<'t>(tag: &'t BytesStart<'_>) -> Result<Vec<(&'t str, Cow<'t, str>)>, Fault> {
+/// The attributes of a tag with their values, or what is wrong and where in the tag.
+fn attributes<'t>(tag: &'t BytesStart<'_>) -> Result<Vec<(&'t str, Cow<'t, str>)>, (Fault, usize)> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     // The reader's own check compares each with each.
     for attribute in tag.attributes().with_checks(false) {
-        let attribute = attribute.map_err(|error| {
-            Fault::new(
-                format!("an attribute of `{}`: {error}", shortened(tag.name().as_ref())),
-                "write attributes as `name=\"value\"`",
-            )
-        })?;
+        let attribute = attribute.map_err(|error| not_an_attribute(tag, &error))?;
         let name = attribute.key.0;
         if !seen.insert(name) {
             let reason = format!("the attribute `{}` stands twice", shortened(name));
-            return Err(Fault::new(reason, "an element has each attribute once"));
+            return Err((Fault::new(reason, "an element has each attribute once"), 0));
         }
         let value = match attribute.value {
             Cow::Borrowed(raw) => attribute_value(raw),
@@ -374,6 +378,24 @@ fn attributes<'t>(tag: &'t BytesStart<'_>) -> Result<Vec<(&'t str, Cow<'t, str>)
         found.push((name, value));
     }
     Ok(found)
+}
+
+fn not_an_attribute(tag: &BytesStart<'_>, error: &AttrError) -> (Fault, usize) {
+    let element = shortened(tag.name().as_ref());
+    let (reason, at) = match error {
+        AttrError::ExpectedEq(at) | AttrError::ExpectedValue(at) => {
+            (format!("an attribute of `{element}` has no value"), *at)
+        }
+        AttrError::UnquotedValue(at) => {
+            (format!("the value of an attribute of `{element}` is not in quotes"), *at)
+        }
+        AttrError::ExpectedQuote(at, _) => {
+            (format!("the value of an attribute of `{element}` is not closed"), *at)
+        }
+        AttrError::Duplicated(at, _) => (format!("an attribute of `{element}` stands twice"), *at),
+    };
+    // Places are counted behind the `<`.
+    (Fault::new(reason, "write attributes as `name=\"value\"`"), at + 1)
 }
 
 fn visit_text<V: Visit>(

@@ -3,7 +3,7 @@
 use haft_core::json::{Document, Writer};
 
 /// Writes the value that the text of a scalar stands for.
-pub(super) fn write(text: &str, out: &mut Writer) {
+pub(super) fn write<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => out.null(),
         "true" | "True" | "TRUE" => out.boolean(true),
@@ -11,35 +11,32 @@ pub(super) fn write(text: &str, out: &mut Writer) {
         ".nan" | ".NaN" | ".NAN" => out.string(".nan"),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => out.string(".inf"),
         "-.inf" | "-.Inf" | "-.INF" => out.string("-.inf"),
-        _ => return number(text, out),
-    };
+        _ => number(text, out),
+    }
 }
 
-fn number(text: &str, out: &mut Writer) {
+fn number<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
     let radix = [("0x", 16), ("0o", 8)]
         .into_iter()
         .find_map(|(prefix, radix)| text.strip_prefix(prefix).map(|digits| (digits, radix)));
     if let Some((digits, radix)) = radix {
         let plain = digits.chars().all(|it| it.is_digit(radix));
-        match u64::from_str_radix(digits, radix).ok().filter(|_| plain) {
+        return match u64::from_str_radix(digits, radix).ok().filter(|_| plain) {
             Some(value) => out.unsigned(value),
             None => out.string(text),
         };
-        return;
     }
-    let Some(literal) = Literal::read(text) else {
-        out.string(text);
-        return;
+    let Some(literal) = Literal::read(text).map(|it| it.json()) else {
+        return out.string(text);
     };
-    if let Ok(value) = literal.json().parse() {
-        out.integer(value);
-        return;
+    if let Ok(value) = literal.parse() {
+        return out.integer(value);
     }
-    match Document::parse_owned(literal.json()) {
+    match Document::parse_owned(literal) {
         Ok(number) => out.view(number.root()),
         // Beyond the range of a double.
         Err(_) => out.string(text),
-    };
+    }
 }
 
 /// A decimal number as YAML spells it: `+1`, `01`, `1.`, `.5e3`.

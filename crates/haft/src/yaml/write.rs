@@ -27,7 +27,9 @@ impl Flat {
             Some(Entry::Scalar { form: Form::Text, start, len, .. }) => {
                 out.string(self.text(start, len));
             }
-            Some(Entry::Scalar { start, len, .. }) => scalar::write(self.text(start, len), out),
+            Some(Entry::Scalar { start, len, .. }) => {
+                scalar::write(self.text(start, len), out);
+            }
             Some(Entry::Sequence { .. }) => {
                 out.array(|out| self.children(at).for_each(|child| self.write(child, out)));
             }

@@ -2,6 +2,8 @@
 
 #[cfg(all(test, feature = "testing"))]
 mod agreement;
+#[cfg(all(test, feature = "formats"))]
+mod data;
 #[cfg(test)]
 mod derive;
 #[cfg(test)]
