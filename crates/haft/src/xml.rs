@@ -31,6 +31,7 @@ mod outline;
 mod piece;
 mod scan;
 mod select;
+mod tag;
 mod token;
 mod tree;
 mod view;

@@ -102,9 +102,13 @@ pub(super) struct CsvScan<V> {
 
 impl<V: Visit> CsvScan<V> {
     pub(super) fn new(length: u64, rules: Rules, visitor: V) -> Self {
+        let mut reader = ReaderBuilder::new().delimiter(rules.delimiter).build();
+        // The mark was passed over already. An empty line keeps the reader from looking for another.
+        let _ = reader.read_record(b"\n", &mut [0], &mut [0]);
+        reader.set_line(1);
         Self {
             rules,
-            reader: ReaderBuilder::new().delimiter(rules.delimiter).build(),
+            reader,
             position: rules.start,
             length,
             output: vec![0; 1024],

@@ -206,7 +206,8 @@ fn billionths(field: &[u8]) -> Option<i128> {
     }
     // `.5` and `-.5` have no digit before the point.
     let whole = if matches!(whole, "" | "+" | "-") { 0 } else { whole.parse::<i128>().ok()? };
-    let fraction: i128 = format!("{fraction:0<9}").parse().ok()?;
+    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(9);
+    let fraction = digits.fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0'));
     let fraction = if text.starts_with('-') { -fraction } else { fraction };
     whole.checked_mul(1_000_000_000)?.checked_add(fraction)
 }

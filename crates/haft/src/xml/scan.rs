@@ -1,15 +1,13 @@
 //! Reads XML in pieces and shows its elements and texts as they come.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use quick_xml::events::attributes::AttrError;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
 use super::error::{Fault, Place, XmlError};
-use super::token::{attribute_value, is_space, referenced, with_line_ends};
+use super::tag::{CORRECT, Nesting, attributes, shortened};
+use super::token::{is_space, referenced, with_line_ends};
 use crate::spool::drive::{Scan, Want};
 
 /// Whoever wants to see elements.
@@ -59,16 +57,6 @@ pub(super) struct XmlScan<V> {
     visitor: V,
 }
 
-/// The elements that are open.
-#[derive(Debug, Default)]
-struct Nesting {
-    /// Their names, one behind the other, and where each begins.
-    names: String,
-    starts: Vec<usize>,
-    /// Whether the root was opened.
-    root_seen: bool,
-}
-
 /// What came of looking at one token.
 enum Step {
     Next,
@@ -97,7 +85,7 @@ impl<V: Visit> XmlScan<V> {
     pub(super) fn finish(self) -> Result<(V, Option<Place>), XmlError> {
         match self.error {
             Some(error) => Err(error),
-            None => Ok((self.visitor, (!self.nesting.root_seen).then_some(self.place))),
+            None => Ok((self.visitor, (!self.nesting.any()).then_some(self.place))),
         }
     }
 
@@ -189,7 +177,7 @@ impl<V: Visit> XmlScan<V> {
                 if !last && end == text.len() && (raw.starts_with('&') || raw.ends_with('\r')) {
                     return Ok(Step::Wait);
                 }
-                let outside = self.nesting.starts.is_empty();
+                let outside = self.nesting.depth() == 0;
                 let blanks = if outside { raw.find(|it| !is_space(it)) } else { None };
                 let plain = with_line_ends(raw);
                 self.flow(
@@ -226,7 +214,7 @@ impl<V: Visit> XmlScan<V> {
     fn open(&mut self, tag: &BytesStart<'_>, text: &str, start: usize) -> Result<(), XmlError> {
         let name = tag.name();
         let name: &str = name.as_ref();
-        let depth = self.nesting.starts.len();
+        let depth = self.nesting.depth();
         let opened = self.nesting.open(name).map_err(|fault| (fault, 0));
         let found = opened.and_then(|()| attributes(tag));
         let attributes =
@@ -249,7 +237,7 @@ impl<V: Visit> XmlScan<V> {
         text: &str,
         start: usize,
     ) -> Result<(), XmlError> {
-        let inside = !self.nesting.starts.is_empty();
+        let inside = self.nesting.depth() > 0;
         match ask(&mut self.visitor, inside) {
             Ok(ControlFlow::Continue(())) => Ok(()),
             Ok(ControlFlow::Break(Stop::Done)) => {
@@ -320,84 +308,6 @@ impl<V: Visit> Scan for XmlScan<V> {
     }
 }
 
-impl Nesting {
-    fn open(&mut self, name: &str) -> Result<(), Fault> {
-        if name.is_empty() {
-            return Err(Fault::new("a tag without a name", "write `&lt;` for a `<` in text"));
-        }
-        if self.starts.is_empty() && self.root_seen {
-            let reason = format!("a second root element, `{}`", shortened(name));
-            return Err(Fault::new(reason, "XML has one; put them into one element"));
-        }
-        if self.starts.len() == NESTED {
-            let reason = format!("elements are nested deeper than {NESTED} levels");
-            return Err(Fault::new(reason, "it can still be searched and read as text"));
-        }
-        self.root_seen = true;
-        self.starts.push(self.names.len());
-        self.names.push_str(name);
-        Ok(())
-    }
-
-    fn close(&mut self, name: &str) -> Result<(), Fault> {
-        let Some(open) = self.innermost() else {
-            let reason = format!("`</{}>` closes nothing", shortened(name));
-            return Err(Fault::new(reason, CORRECT));
-        };
-        if open != name {
-            let (open, name) = (shortened(open), shortened(name));
-            let reason = format!("`</{name}>` stands where `</{open}>` must come first");
-            return Err(Fault::new(reason, "close the elements in the order they were opened"));
-        }
-        let start = self.starts.pop().unwrap_or_default();
-        self.names.truncate(start);
-        Ok(())
-    }
-
-    fn innermost(&self) -> Option<&str> {
-        self.starts.last().and_then(|start| self.names.get(*start..))
-    }
-}
-
-/// The attributes of a tag with their values, or what is wrong and where in the tag.
-fn attributes<'t>(tag: &'t BytesStart<'_>) -> Result<Vec<(&'t str, Cow<'t, str>)>, (Fault, usize)> {
-    let mut seen = HashSet::new();
-    let mut found = Vec::new();
-    // The reader's own check compares each with each.
-    for attribute in tag.attributes().with_checks(false) {
-        let attribute = attribute.map_err(|error| not_an_attribute(tag, &error))?;
-        let name = attribute.key.0;
-        if !seen.insert(name) {
-            let reason = format!("the attribute `{}` stands twice", shortened(name));
-            return Err((Fault::new(reason, "an element has each attribute once"), 0));
-        }
-        let value = match attribute.value {
-            Cow::Borrowed(raw) => attribute_value(raw),
-            Cow::Owned(raw) => attribute_value(&raw).into_owned().into(),
-        };
-        found.push((name, value));
-    }
-    Ok(found)
-}
-
-fn not_an_attribute(tag: &BytesStart<'_>, error: &AttrError) -> (Fault, usize) {
-    let element = shortened(tag.name().as_ref());
-    let (reason, at) = match error {
-        AttrError::ExpectedEq(at) | AttrError::ExpectedValue(at) => {
-            (format!("an attribute of `{element}` has no value"), *at)
-        }
-        AttrError::UnquotedValue(at) => {
-            (format!("the value of an attribute of `{element}` is not in quotes"), *at)
-        }
-        AttrError::ExpectedQuote(at, _) => {
-            (format!("the value of an attribute of `{element}` is not closed"), *at)
-        }
-        AttrError::Duplicated(at, _) => (format!("an attribute of `{element}` stands twice"), *at),
-    };
-    // Places are counted behind the `<`.
-    (Fault::new(reason, "write attributes as `name=\"value\"`"), at + 1)
-}
-
 fn visit_text<V: Visit>(
     visitor: &mut V,
     text: &str,
@@ -440,13 +350,5 @@ fn partial_len(bytes: &[u8]) -> usize {
     if there < wanted { there } else { 0 }
 }
 
-/// A name for a message.
-fn shortened(name: &str) -> String {
-    name.chars().take(80).collect()
-}
-
-/// Elements inside elements.
-const NESTED: usize = 256;
 /// The longest tag, comment, section or declaration.
 const TOKEN_BYTES: usize = 16 * 1024 * 1024;
-const CORRECT: &str = "the lines around it can still be read as text";

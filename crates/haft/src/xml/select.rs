@@ -12,16 +12,15 @@ use super::tree::{Numbers, TooDeep, Tree};
 /// The values that a path selects.
 pub(super) fn get(tree: &Tree, path: &JsonPath, mut listing: Listing) -> Result<Answer, TooDeep> {
     evaluate(tree, path, |selection, shown| {
-        for (at, value) in selection.located() {
-            let original = if listing.skips_next() {
-                Some(value)
-            } else {
-                steps(&at).and_then(|steps| walk(shown.root(), &steps))
-            };
-            if listing.push(original.unwrap_or(value)).is_break() {
-                break;
-            }
-        }
+        let _ = match shown {
+            Shown::Itself(_) => selection.iter().try_for_each(|value| listing.push(value)),
+            Shown::Twin(twin) => selection.located().try_for_each(|(at, value)| {
+                // What is passed over need not be found.
+                let found = || steps(&at).and_then(|steps| walk(twin.root(), &steps));
+                let original = if listing.skips_next() { None } else { found() };
+                listing.push(original.unwrap_or(value))
+            }),
+        };
         listing.finish_of(selection.len() as u64)
     })
 }
@@ -34,17 +33,20 @@ pub(super) fn filter(
     mut listing: Listing,
 ) -> Result<Answer, TooDeep> {
     evaluate(tree, path, |selection, shown| {
+        let (Shown::Itself(document) | Shown::Twin(document)) = shown;
+        let root = document.root();
         let mut seen = HashSet::new();
         let mut offer = |steps: Vec<Step>| {
             if !seen.insert(format!("{steps:?}")) {
                 return ControlFlow::Continue(());
             }
             // What is passed over need not be found.
-            let element = if listing.skips_next() { None } else { walk(shown.root(), &steps) };
-            listing.push(element.unwrap_or(shown.root()))
+            let element = if listing.skips_next() { None } else { walk(root, &steps) };
+            listing.push(element.unwrap_or(root))
         };
         let _ = selection.located().try_for_each(|(at, value)| {
-            let Some(steps) = steps(&at) else { return ControlFlow::Continue(()) };
+            // Only a path of more than 4 KiB cannot be read again.
+            let Some(steps) = steps(&at) else { return offer(Vec::new()) };
             if value.kind() != Kind::Array {
                 return offer(element(steps, value));
             }
@@ -58,6 +60,13 @@ pub(super) fn filter(
     })
 }
 
+/// The projection to show values from: the one that was searched, or its twin with texts.
+#[derive(Clone, Copy)]
+enum Shown<'d> {
+    Itself(&'d Document),
+    Twin(&'d Document),
+}
+
 /// Evaluates a path and makes an answer of what it selects and of the projection to show it from.
 ///
 /// Text is text, so a path that compares with a number would find nothing. It is evaluated with every
@@ -65,18 +74,18 @@ pub(super) fn filter(
 fn evaluate(
     tree: &Tree,
     path: &JsonPath,
-    answer: impl FnOnce(&Selection<'_>, &Document) -> Answer,
+    answer: impl FnOnce(&Selection<'_>, Shown<'_>) -> Answer,
 ) -> Result<Answer, TooDeep> {
     let shown = tree.document(Numbers::AsText)?;
     if compares_with_number(path) {
         let numbers = tree.document(Numbers::AsNumbers)?;
         let selection = path.select_with(numbers.root(), &Limits::default());
         if !selection.is_empty() {
-            return Ok(noted(answer(&selection, &shown), &selection, path));
+            return Ok(noted(answer(&selection, Shown::Twin(&shown)), &selection, path));
         }
     }
     let selection = path.select_with(shown.root(), &Limits::default());
-    Ok(noted(answer(&selection, &shown), &selection, path))
+    Ok(noted(answer(&selection, Shown::Itself(&shown)), &selection, path))
 }
 
 fn noted(answer: Answer, selection: &Selection<'_>, path: &JsonPath) -> Answer {

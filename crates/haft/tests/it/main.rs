@@ -2,7 +2,8 @@
 
 #[cfg(all(test, feature = "testing"))]
 mod agreement;
-#[cfg(all(test, feature = "formats"))]
+#[cfg(test)]
+#[cfg(feature = "formats")]
 mod data;
 #[cfg(test)]
 mod derive;

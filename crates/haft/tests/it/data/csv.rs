@@ -73,6 +73,7 @@ fn columns_have_names_of_their_own() {
     columns("a,,a,a_2,a\n", "a column_2 a_3 a_2 a_4 [5 columns, parted by `,`]");
     columns("column_2,\n", "column_2 column_2_2 [2 columns, parted by `,`]");
     columns("\u{FEFF}a,b\n", "a b [2 columns, parted by `,`]");
+    columns("\u{FEFF}\u{FEFF}a,b\n", "\u{FEFF}a b [2 columns, parted by `,`]");
     columns("\u{FEFF}\"a\",b\n", "a b [2 columns, parted by `,`]");
     check(
         "1,2\n3,4\n",
