@@ -3,21 +3,25 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{measure::Plan, report::Format};
+use crate::{artifacts, measure::Plan, report::Format};
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement> [--json] [--rounds N] [--quick] [--values N]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts> [--json] [--rounds N] [--quick]
+                  [--values N] [--bytes N] [--keep]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
   validate    judging parsed arguments, and building what judges them
   callid      canonical JSON and sha256 of a parsed value, and parsing it
   agreement   how often the schema shown and the handler disagree; exits with 1 if Haft's ever do
+  artifacts   large results: spooling, ranges, searches, formats, beside the programs for that
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
-  --rounds N  rounds per variant (31; 5 with --quick)
+  --rounds N  rounds per variant (31; 5 with --quick; of artifacts 7 and 3)
   --quick     shorter samples, for a look in passing
-  --values N  values that the agreement proof draws over all shapes (1000000; at least 100 a shape)";
+  --values N  values that the agreement proof draws over all shapes (1000000; at least 100 a shape)
+  --bytes N   size of the log of artifacts, such as 64M or 1G (256M)
+  --keep      leaves the data of artifacts where it is";
 
 /// Values of the agreement proof if the command line does not say.
 const VALUES: usize = 1_000_000;
@@ -29,6 +33,7 @@ pub(crate) enum Bench {
     Validate,
     CallId,
     Agreement,
+    Artifacts,
 }
 
 /// A parsed command line.
@@ -39,6 +44,7 @@ pub(crate) struct Args {
     pub(crate) plan: Plan,
     /// Values that the agreement proof draws.
     pub(crate) values: usize,
+    pub(crate) artifacts: artifacts::Options,
 }
 
 impl Args {
@@ -51,22 +57,27 @@ impl Args {
         let mut args = args.into_iter();
         let (mut bench, mut format, mut plan) = (None, Format::Table, Plan::FULL);
         let (mut rounds, mut values) = (None, VALUES);
+        let (mut bytes, mut keep, mut few) = (256 << 20, false, 7);
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "dispatch" if bench.is_none() => bench = Some(Bench::Dispatch),
                 "validate" if bench.is_none() => bench = Some(Bench::Validate),
                 "callid" if bench.is_none() => bench = Some(Bench::CallId),
                 "agreement" if bench.is_none() => bench = Some(Bench::Agreement),
+                "artifacts" if bench.is_none() => bench = Some(Bench::Artifacts),
                 "--json" => format = Format::JsonLines,
-                "--quick" => plan = Plan::QUICK,
+                "--quick" => (plan, few) = (Plan::QUICK, 3),
                 "--rounds" => rounds = Some(parse_count(&arg, args.next())?),
+                "--bytes" => bytes = parse_size(&arg, args.next())?,
+                "--keep" => keep = true,
                 "--values" => values = parse_count(&arg, args.next())?,
                 _ => return Err(format!("unexpected argument `{arg}`")),
             }
         }
         let bench = bench.ok_or("no benchmark named")?;
         plan.rounds = rounds.unwrap_or(plan.rounds);
-        Ok(Self { bench, format, plan, values })
+        let artifacts = artifacts::Options { bytes, rounds: rounds.unwrap_or(few), keep };
+        Ok(Self { bench, format, plan, values, artifacts })
     }
 }
 
@@ -76,4 +87,18 @@ fn parse_count(option: &str, text: Option<String>) -> Result<usize, String> {
         Ok(count) if count > 0 => Ok(count),
         _ => Err(format!("`{option}` needs a positive number and got `{text}`")),
     }
+}
+
+/// Bytes, or with `K`, `M` or `G` behind them as many of that.
+fn parse_size(option: &str, text: Option<String>) -> Result<u64, String> {
+    let text = text.ok_or_else(|| format!("`{option}` needs a size"))?;
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'K') => (text.strip_suffix('K'), 1 << 10),
+        Some(b'M') => (text.strip_suffix('M'), 1 << 20),
+        Some(b'G') => (text.strip_suffix('G'), 1 << 30),
+        _ => (Some(text.as_str()), 1),
+    };
+    let size = digits.and_then(|digits| digits.parse::<u64>().ok()?.checked_mul(unit));
+    size.filter(|size| *size > 0)
+        .ok_or_else(|| format!("`{option}` needs a size such as 64M and got `{text}`"))
 }

@@ -4,6 +4,7 @@
 //! cargo run --release -p haft-bench -- dispatch
 //! cargo run --release -p haft-bench -- callid --json
 //! cargo run --release -p haft-bench -- agreement --values 1000000
+//! cargo run --release -p haft-bench -- artifacts --bytes 1G
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
 //!
@@ -15,6 +16,7 @@ mod agreement;
 #[cfg(feature = "allocations")]
 mod allocations;
 mod args;
+mod artifacts;
 mod callid;
 mod dispatch;
 mod measure;
@@ -29,6 +31,13 @@ use args::{Args, Bench};
 use report::Print;
 
 fn main() -> ExitCode {
+    let mut words = env::args().skip(1);
+    if words.next().as_deref() == Some(artifacts::job::COMMAND) {
+        // Not 1, by which some programs say that they found nothing.
+        let failed = ExitCode::from(3);
+        let job = words.next();
+        return exit(artifacts::job::run(job.as_deref(), &mut io::stdout().lock()), failed);
+    }
     let args = match Args::parse(env::args().skip(1)) {
         Ok(args) => args,
         Err(error) => {
@@ -39,11 +48,15 @@ fn main() -> ExitCode {
     if cfg!(debug_assertions) {
         note("built without optimisation: build with --release for figures that mean something");
     }
-    match run(args) {
+    exit(run(args), ExitCode::FAILURE)
+}
+
+fn exit(outcome: Result<(), String>, failed: ExitCode) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("haft-bench: {error}");
-            ExitCode::FAILURE
+            failed
         }
     }
 }
@@ -57,6 +70,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::Validate => validate::run(args.plan, &mut print),
         Bench::CallId => callid::run(args.plan, &mut print),
         Bench::Agreement => agreement::run(args.values, &mut print),
+        Bench::Artifacts => artifacts::run(args.artifacts, &mut print),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::measure::Figure;
 /// The name under which Haft's own variant runs.
 pub(crate) const OURS: &str = "haft";
 /// What the names of its further variants begin with. Each gets a JSON line of its own.
-const OURS_BESIDE: &str = "haft, ";
+pub(crate) const OURS_BESIDE: &str = "haft, ";
 /// The name of the floor, where a benchmark has one.
 pub(crate) const FLOOR: &str = "floor";
 

@@ -5,6 +5,7 @@
 
 mod envelope;
 mod json;
+mod json_shape;
 mod jsonpath;
 mod judge;
 mod markdown;
@@ -12,6 +13,7 @@ mod spool;
 
 pub use envelope::envelope;
 pub use json::{canonical_json, lenient_json};
+pub use json_shape::json_shape;
 pub use jsonpath::jsonpath;
 pub use judge::{foreign_schema, schema_validation};
 pub use markdown::markdown_index;

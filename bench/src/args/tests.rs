@@ -31,11 +31,24 @@ fn values_of_the_proof() {
 }
 
 #[test]
+fn size_of_artifacts() {
+    let options = |line| {
+        let options = parse(line).unwrap().artifacts;
+        (options.bytes, options.rounds, options.keep)
+    };
+    assert_eq!(options("artifacts"), (256 << 20, 7, false));
+    assert_eq!(options("artifacts --quick --bytes 1G --keep"), (1 << 30, 3, true));
+    assert_eq!(options("artifacts --rounds 2 --bytes 1000"), (1000, 2, false));
+}
+
+#[test]
 fn mistakes() {
     check_error("", "no benchmark named");
     check_error("dispatch callid", "unexpected argument `callid`");
     check_error("dispatch --jsn", "unexpected argument `--jsn`");
     check_error("dispatch --rounds", "`--rounds` needs a number");
     check_error("dispatch --rounds 0", "`--rounds` needs a positive number and got `0`");
+    check_error("artifacts --bytes", "`--bytes` needs a size");
+    check_error("artifacts --bytes M", "`--bytes` needs a size such as 64M and got `M`");
     check_error("agreement --values x", "`--values` needs a positive number and got `x`");
 }

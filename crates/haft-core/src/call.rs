@@ -7,6 +7,7 @@
 mod id;
 mod key;
 mod record;
+mod stored;
 
 #[cfg(test)]
 mod tests;

@@ -1,27 +1,29 @@
-//! What a handler receives beside its arguments: the dispatch it runs in.
+//! What a handler receives beside its arguments: the dispatch it runs in, and the turn around it.
 
 mod builder;
+mod records;
 mod signal;
-mod store;
+mod turn;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
 pub use signal::{AckSubscription, AlreadySignalled, Signal};
-pub use store::{RecordStore, StoreError};
+pub use turn::{GateFuture, Gates, RecordError, Recorder, ToolSource, ToolsFuture, TurnContext};
 
-use crate::call::{CallId, IdempotencyKey};
+use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;
-use crate::clock::Clock;
-use crate::event::{Event, EventKind, Level, Observer};
+use crate::event::{DispatchStatus, EventKind, Level};
+use crate::gate::{GateError, GateRequest};
+use crate::pipeline::Context;
 use crate::registry::ToolRegistry;
 use crate::stash::Registry;
 use crate::tool::Tool;
@@ -29,8 +31,10 @@ use signal::Signals;
 
 /// The dispatch that a call belongs to. Cheap to clone: a handle.
 ///
-/// Keep state between calls in [`stash`](Self::stash), not in closures: a handler outlives the turn it
-/// was called in.
+/// It is the [`TurnContext`] and more: everything that can be asked of the turn can be asked of it.
+///
+/// Keep state between calls in [`stash`](TurnContext::stash), not in closures: a handler outlives the turn
+/// it was called in.
 ///
 /// ```
 /// use haft_core::DispatchContext;
@@ -42,32 +46,36 @@ use signal::Signals;
 /// ```
 #[derive(Clone)]
 pub struct DispatchContext {
-    shared: Arc<Shared>,
+    turn: TurnContext,
+    dispatch: Arc<Dispatch>,
     /// The call that this handle was made for; nothing outside a handler.
     call: Option<CallScope>,
 }
 
-struct Shared {
-    turn: Arc<str>,
-    dispatch: Arc<str>,
+struct Dispatch {
+    id: Arc<str>,
     iteration: u32,
     ordinal: AtomicU32,
-    sequence: Arc<AtomicU64>,
-    stash: Registry,
     tools: Arc<ToolRegistry>,
-    observers: Vec<Arc<dyn Observer>>,
     cancellation: Cancellation,
-    clock: Arc<dyn Clock>,
-    store: Option<Arc<dyn RecordStore>>,
-    signals: Signals,
+    signals: Arc<Signals>,
 }
 
 /// The call that a handler works on.
 #[derive(Clone)]
 pub(crate) struct CallScope {
     pub(crate) call_id: CallId,
+    pub(crate) record: Option<RecordId>,
     pub(crate) ordinal: u32,
     pub(crate) tool: Tool,
+}
+
+impl Deref for DispatchContext {
+    type Target = TurnContext;
+
+    fn deref(&self) -> &TurnContext {
+        &self.turn
+    }
 }
 
 impl DispatchContext {
@@ -77,58 +85,82 @@ impl DispatchContext {
         DispatchContextBuilder::new(turn.into())
     }
 
-    /// The turn.
+    /// The turn around it.
     #[must_use]
-    pub fn turn_id(&self) -> &str {
-        &self.shared.turn
+    pub fn turn(&self) -> &TurnContext {
+        &self.turn
     }
 
     /// The dispatch within the turn.
     #[must_use]
     pub fn dispatch_id(&self) -> &str {
-        &self.shared.dispatch
+        &self.dispatch.id
     }
 
     /// The iteration within the dispatch, from zero.
     #[must_use]
     pub fn iteration(&self) -> u32 {
-        self.shared.iteration
+        self.dispatch.iteration
     }
 
-    /// Scratchpad of the turn, shared by handlers and middleware.
-    #[must_use]
-    pub fn stash(&self) -> &Registry {
-        &self.shared.stash
-    }
-
-    /// The tools of the turn.
+    /// The tools of the iteration: those of the turn, and those that query its artifacts.
     #[must_use]
     pub fn tools(&self) -> &Arc<ToolRegistry> {
-        &self.shared.tools
+        &self.dispatch.tools
     }
 
-    /// Tells when the dispatch is cancelled. Long-running handlers listen to it.
+    /// Tells when the dispatch is cancelled, and in a handler when the call is. Long-running handlers
+    /// listen to it.
     #[must_use]
     pub fn cancellation(&self) -> &Cancellation {
-        &self.shared.cancellation
+        &self.dispatch.cancellation
     }
 
-    /// The clock of the run; replays have one of their own.
+    /// The same dispatch in another iteration, with the tools of that iteration.
     #[must_use]
-    pub fn clock(&self) -> &dyn Clock {
-        self.shared.clock.as_ref()
+    pub fn at_iteration(&self, iteration: u32, tools: Arc<ToolRegistry>) -> Self {
+        let dispatch = Dispatch {
+            id: Arc::clone(&self.dispatch.id),
+            iteration,
+            ordinal: AtomicU32::new(0),
+            tools,
+            cancellation: self.dispatch.cancellation.clone(),
+            signals: Arc::clone(&self.dispatch.signals),
+        };
+        Self { turn: self.turn.clone(), dispatch: Arc::new(dispatch), call: None }
     }
 
-    /// Where finished calls go, if the dispatch keeps records.
+    /// The same iteration under another token, which should be a child of this one's.
     #[must_use]
-    pub fn store(&self) -> Option<&Arc<dyn RecordStore>> {
-        self.shared.store.as_ref()
+    pub fn with_cancellation(&self, cancellation: Cancellation) -> Self {
+        let dispatch = Dispatch {
+            id: Arc::clone(&self.dispatch.id),
+            iteration: self.dispatch.iteration,
+            ordinal: AtomicU32::new(self.dispatch.ordinal.load(Ordering::Relaxed)),
+            tools: Arc::clone(&self.dispatch.tools),
+            cancellation,
+            signals: Arc::clone(&self.dispatch.signals),
+        };
+        Self { turn: self.turn.clone(), dispatch: Arc::new(dispatch), call: self.call.clone() }
     }
 
     /// Content key of the call that is being handled; nothing outside a handler.
     #[must_use]
     pub fn call_id(&self) -> Option<CallId> {
         self.call.as_ref().map(|call| call.call_id)
+    }
+
+    /// The record of the call that is being handled; nothing outside a handler, and where nobody keeps
+    /// records.
+    #[must_use]
+    pub fn record_id(&self) -> Option<RecordId> {
+        self.call.as_ref().and_then(|call| call.record)
+    }
+
+    /// The tool whose call is being handled; nothing outside a handler.
+    #[must_use]
+    pub fn tool(&self) -> Option<&Tool> {
+        self.call.as_ref().map(|call| &call.tool)
     }
 
     /// Key under which the effect of the call that is being handled must happen at most once. It names
@@ -144,36 +176,35 @@ impl DispatchContext {
     /// Metadata of the tool whose call is being handled; nothing outside a handler.
     #[must_use]
     pub fn meta(&self) -> Option<&Registry> {
-        self.call.as_ref().map(|call| call.tool.meta())
+        self.tool().map(Tool::meta)
+    }
+
+    /// Asks the outside and waits for the answer. The question is kept, so that another process can
+    /// answer it, and survives a crash.
+    ///
+    /// # Errors
+    ///
+    /// The answer was no, nobody answered in time, the turn was cancelled, or there are no gates here.
+    pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
+        match self.gates() {
+            Some(gates) => gates.wait_for(self, request).await,
+            None => Err(GateError::NotSupported),
+        }
     }
 
     /// Tells observers something. Costs nothing when there are none.
     pub fn log(&self, level: Level, topic: &str, message: &str, payload: Option<Value>) {
         self.emit_with(|| EventKind::Log {
             level,
-            topic: topic.to_owned(),
-            message: message.to_owned(),
-            payload,
+            topic: topic.into(),
+            message: message.into(),
+            payload: payload.map(Into::into),
         });
     }
 
     /// Emits an event that is only made when somebody listens.
     pub fn emit_with(&self, kind: impl FnOnce() -> EventKind) {
-        if self.shared.observers.is_empty() {
-            return;
-        }
-        let event = Event {
-            turn: Arc::clone(&self.shared.turn),
-            dispatch: Arc::clone(&self.shared.dispatch),
-            iteration: self.shared.iteration,
-            sequence: self.shared.sequence.fetch_add(1, Ordering::Relaxed),
-            at: self.shared.clock.now(),
-            kind: kind(),
-        };
-        for observer in &self.shared.observers {
-            // An observer that panics loses this event and breaks nothing.
-            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
-        }
+        self.turn.emit_in(&self.dispatch.id, self.dispatch.iteration, kind);
     }
 
     /// Says that the dispatch succeeded, and runs what was registered with
@@ -183,7 +214,7 @@ impl DispatchContext {
     ///
     /// It was signalled already.
     pub fn ack(&self) -> Result<(), AlreadySignalled> {
-        self.shared.signals.ack()
+        self.dispatch.signals.ack()
     }
 
     /// Says that the dispatch failed, and why. Nothing that waits for an ack runs.
@@ -192,36 +223,71 @@ impl DispatchContext {
     ///
     /// It was signalled already.
     pub fn nack(&self, reason: impl Into<String>) -> Result<(), AlreadySignalled> {
-        self.shared.signals.nack(reason.into())
+        self.dispatch.signals.nack(reason.into())
     }
 
     /// How the dispatch was signalled, if it was.
     #[must_use]
     pub fn signal(&self) -> Option<Signal> {
-        self.shared.signals.get()
+        self.dispatch.signals.get()
     }
 
     /// Runs `callback` when the dispatch is acknowledged, never when it is not. A panic in one callback
     /// does not keep the others from running.
     pub fn on_ack(&self, callback: impl FnOnce() + Send + 'static) -> AckSubscription {
-        self.shared.signals.on_ack(Box::new(callback))
+        self.dispatch.signals.on_ack(Box::new(callback))
+    }
+
+    /// How the step wants the dispatch to end, if it does: seen by output middleware, and acted on once
+    /// that has run.
+    #[must_use]
+    pub fn pending(&self) -> Option<Signal> {
+        self.dispatch.signals.pending()
+    }
+
+    /// Makes the dispatch end like this once output middleware has run; nothing takes it back. Another
+    /// iteration follows then. This is how output middleware withholds an answer that is not good enough.
+    pub fn set_pending(&self, signal: Option<Signal>) {
+        self.dispatch.signals.set_pending(signal);
+    }
+
+    /// Runs `callback` when the dispatch has ended, whichever way, and tells it which. A panic in one
+    /// callback does not keep the others from running.
+    pub fn on_settled(&self, callback: impl FnOnce(DispatchStatus) + Send + 'static) {
+        self.dispatch.signals.on_settled(Box::new(callback));
+    }
+
+    /// Runs what waits for the end of the dispatch. Called once, by whoever runs it.
+    pub fn settled(&self, status: DispatchStatus) {
+        self.dispatch.signals.settled(status);
     }
 
     pub(crate) fn next_ordinal(&self) -> u32 {
-        self.shared.ordinal.fetch_add(1, Ordering::Relaxed)
+        self.dispatch.ordinal.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn for_call(&self, scope: CallScope) -> Self {
-        Self { shared: Arc::clone(&self.shared), call: Some(scope) }
+        let (turn, dispatch) = (self.turn.clone(), Arc::clone(&self.dispatch));
+        Self { turn, dispatch, call: Some(scope) }
+    }
+}
+
+impl Context for DispatchContext {
+    fn is_cancelled(&self) -> bool {
+        self.cancellation().is_cancelled()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_cancelled() || self.signal().is_some()
     }
 }
 
 impl fmt::Debug for DispatchContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DispatchContext")
-            .field("turn", &self.shared.turn)
-            .field("dispatch", &self.shared.dispatch)
-            .field("iteration", &self.shared.iteration)
+            .field("turn", &self.turn_id())
+            .field("dispatch", &self.dispatch.id)
+            .field("iteration", &self.dispatch.iteration)
             .field("call", &self.call_id())
             .finish_non_exhaustive()
     }

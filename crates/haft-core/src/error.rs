@@ -144,6 +144,10 @@ codes! {
     TurnGateTimeout = "E_TURN_GATE_TIMEOUT", 408, goes_on, Model, retry;
     /// A gate was aborted.
     TurnGateAborted = "E_TURN_GATE_ABORTED", 499, goes_on, Model, final_;
+    /// A gate was answered with a no.
+    TurnGateRejected = "E_TURN_GATE_REJECTED", 403, goes_on, Model, final_;
+    /// An answer to a gate was forged, edited, or meant for another gate.
+    TurnGateForged = "E_TURN_GATE_FORGED", 403, goes_on, Operator, final_;
     /// Something that is not a spool reader stood where one was needed.
     NotASpoolReader = "E_NOT_A_SPOOL_READER", 500, fatal, Operator, final_;
     /// Something that is not a media reader stood where one was needed.
@@ -188,6 +192,12 @@ codes! {
     UnknownEncoding = "E_UNKNOWN_ENCODING", 422, goes_on, Model, final_;
     /// A token counter failed.
     TokenCounterFailed = "E_TOKEN_COUNTER_FAILED", 500, goes_on, Operator, final_;
+    /// A turn came to one of its limits.
+    LimitReached = "E_LIMIT_REACHED", 429, goes_on, Operator, final_;
+    /// Something took longer than its deadline.
+    DeadlineExceeded = "E_DEADLINE_EXCEEDED", 408, goes_on, Operator, retry;
+    /// What a call did before the process died is not known.
+    ToolOutcomeUnknown = "E_TOOL_OUTCOME_UNKNOWN", 500, goes_on, Model, final_;
     /// A record could not be stored.
     Store = "E_STORE", 500, goes_on, Operator, retry;
 }
@@ -233,10 +243,19 @@ pub enum Error {
     Signal(#[from] crate::context::AlreadySignalled),
     /// A record could not be stored.
     #[error(transparent)]
-    Store(#[from] crate::context::StoreError),
+    Store(#[from] crate::store::StoreError),
     /// A record of a call cannot go on like this.
     #[error(transparent)]
     Transition(#[from] crate::call::IllegalTransition),
+    /// A record was refused.
+    #[error(transparent)]
+    InvalidRecord(#[from] crate::record::InvalidRecord),
+    /// A record has no stored form.
+    #[error(transparent)]
+    NotStorable(#[from] crate::record::NotStorable),
+    /// A stored record could not be loaded.
+    #[error(transparent)]
+    Load(#[from] crate::record::LoadError),
     /// A medium was refused.
     #[error(transparent)]
     InvalidMedia(#[from] crate::media::InvalidMedia),
@@ -261,6 +280,9 @@ impl Coded for Error {
             Self::Signal(error) => error.error_code(),
             Self::Store(error) => error.error_code(),
             Self::Transition(error) => error.error_code(),
+            Self::InvalidRecord(error) => error.error_code(),
+            Self::NotStorable(error) => error.error_code(),
+            Self::Load(error) => error.error_code(),
             Self::InvalidMedia(error) => error.error_code(),
             Self::Media(error) => error.error_code(),
             Self::Spool(error) => error.error_code(),

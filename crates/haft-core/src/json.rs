@@ -37,6 +37,11 @@ pub const MAX_DEPTH: usize = 128;
 /// Longest argument text that is parsed, in bytes. Larger input belongs into an artifact.
 pub const MAX_TEXT: usize = 16 * 1024 * 1024;
 
+/// The bounds for text that was written here. A document that was built or coerced can be larger than
+/// one that is read from elsewhere, and has to be readable again.
+pub(crate) const OWN_DEPTH: usize = 4 * MAX_DEPTH;
+pub(crate) const OWN_TEXT: usize = 1 << 30;
+
 /// One parsed JSON text, owned.
 ///
 /// ```
@@ -112,6 +117,11 @@ impl Document {
     /// As [`Document::parse`].
     pub fn parse_owned(text: String) -> Result<Self, ParseError> {
         parse::strict_owned(text)
+    }
+
+    /// [`Document::parse`] of compact text that a document gave, within [`OWN_DEPTH`] and [`OWN_TEXT`].
+    pub(crate) fn parse_own(text: &str) -> Result<Self, ParseError> {
+        parse::strict_own(text)
     }
 
     /// Parses text that a model wrote, mending what has only one reading: a surrounding code fence,

@@ -37,6 +37,7 @@ mod error;
 mod filter;
 mod locate;
 mod parse;
+mod parts;
 mod pattern;
 mod selection;
 mod walk;
@@ -49,6 +50,7 @@ use std::sync::Arc;
 
 pub use error::PathError;
 pub use locate::{Located, Paths};
+pub use parts::{FilterRef, SegmentRef, SelectorRef, SliceRef};
 pub use selection::{Limits, Selection, Truncation};
 
 use crate::json::View;
@@ -135,12 +137,17 @@ impl JsonPath {
     }
 
     fn new(segments: Vec<Segment>) -> Self {
-        let plain = if segments.iter().any(Segment::looks_at_root) {
+        Self::starting_at(segments.into(), 0)
+    }
+
+    fn starting_at(segments: Arc<[Segment]>, start: usize) -> Self {
+        let own = segments.get(start..).unwrap_or_default();
+        let plain = if own.iter().any(Segment::looks_at_root) {
             0
         } else {
-            segments.iter().take_while(|it| it.plain_step().is_some()).count()
+            own.iter().take_while(|it| it.plain_step().is_some()).count()
         };
-        Self { segments: segments.into(), start: 0, plain }
+        Self { segments, start, plain }
     }
 
     /// The values that the path selects, in the order of RFC 9535, within the default [`Limits`].

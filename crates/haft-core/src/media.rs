@@ -240,6 +240,14 @@ impl Media {
         self.stash.insert(key.into(), entry.floored(self.trust_tier));
     }
 
+    /// The same medium, its bytes read from elsewhere. They have to be the same bytes: nothing else that
+    /// is known of it changes.
+    #[must_use]
+    pub fn with_reader(mut self, reader: Arc<dyn MediaReader>) -> Self {
+        self.reader = reader;
+        self
+    }
+
     /// Lowers its tier, and that of its stash, to at most this one.
     #[must_use]
     pub fn lowered_to(mut self, tier: TrustTier) -> Self {

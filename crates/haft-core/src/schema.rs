@@ -43,7 +43,7 @@ pub use build::{
     UnionSchema, any, array, boolean, integer, map, number, object, one_of, string, tuple, union,
 };
 pub use fault::Fault;
-pub use foreign::ForeignSchemaError;
+pub use foreign::{ForeignSchemaError, ValueSchema};
 pub use input::{Accepted, InputSchema, SchemaDescription};
 pub use pattern::Pattern;
 pub use problem::{Change, ChangeKind, Problem, Problems, Rule};

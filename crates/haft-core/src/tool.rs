@@ -16,6 +16,7 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,7 +69,7 @@ struct Definition {
 }
 
 /// What becomes of a tool's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
     /// Text and bytes are wrapped as an artifact of this kind.
@@ -84,6 +85,8 @@ struct Flags {
     on_collision: OnCollision,
     effect: Effect,
     concurrency: Concurrency,
+    approval: Option<String>,
+    timeout: Option<Duration>,
 }
 
 /// What happens when a merge meets a tool of the same name.
@@ -167,8 +170,8 @@ impl Tool {
 
     /// What becomes of its result.
     #[must_use]
-    pub fn role(&self) -> Role {
-        self.0.role
+    pub fn role(&self) -> &Role {
+        &self.0.role
     }
 
     /// Free metadata for middleware; Haft does not read it.
@@ -212,6 +215,25 @@ impl Tool {
     #[must_use]
     pub fn concurrency(&self) -> &Concurrency {
         &self.0.flags.concurrency
+    }
+
+    /// The question to ask before a call is made, if leave is needed.
+    #[must_use]
+    pub fn requires_approval(&self) -> Option<&str> {
+        self.0.flags.approval.as_deref()
+    }
+
+    /// How long a call may take; the runner's limit if nothing.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.0.flags.timeout
+    }
+
+    /// Whether its handler is not async, so that it keeps the thread it runs on busy. The loop runs such
+    /// handlers on threads of their own.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.0.handler.blocks()
     }
 
     /// The tool as plain data.

@@ -77,6 +77,11 @@ impl Entry {
         self.value.is_some()
     }
 
+    /// The value as it stands, if there is one.
+    pub(crate) fn value(&self) -> Option<&Expr> {
+        self.value.as_ref()
+    }
+
     /// The value, whatever it is.
     pub(crate) fn expr(self, errors: &mut Errors) -> Option<Expr> {
         let key = &self.key;

@@ -10,11 +10,17 @@
 //! # }
 //! ```
 
+mod media_reader;
+mod spool_reader;
 mod spool_store;
+mod store;
 
 use std::fmt;
 
+pub use self::media_reader::media_reader;
+pub use self::spool_reader::spool_reader;
 pub use self::spool_store::spool_store;
+pub use self::store::store;
 
 /// A contract that was not kept.
 #[derive(Debug, thiserror::Error)]

@@ -20,10 +20,12 @@
 //! # }
 //! ```
 
+mod chunks;
 pub(crate) mod drive;
 mod grep;
 mod line;
 mod page;
+mod part;
 mod pattern;
 mod view;
 pub(crate) mod window;
@@ -36,7 +38,10 @@ pub use haft_core::artifact::Budget;
 #[doc(inline)]
 pub use haft_core::spool::*;
 
+pub(crate) use self::chunks::each_chunk;
 pub use self::grep::GrepOptions;
 pub use self::page::{Continuation, Line, Page, Stopped};
+pub use self::part::{LinePart, RestOfLine};
 pub use self::pattern::QueryError;
+pub(crate) use self::pattern::check_pattern;
 pub use self::view::TextView;

@@ -1,5 +1,7 @@
 //! Arguments as they came.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,7 +21,18 @@ use crate::json::{Document, NotJson, ParseError, Writer};
 /// assert_eq!(raw.call_id("get_weather"), same.call_id("get_weather"));
 /// ```
 #[derive(Clone, Debug)]
-pub struct RawArgs(Result<Args, Unreadable>);
+pub struct RawArgs {
+    parsed: Result<Args, Unreadable>,
+    origin: Origin,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// Strict JSON text, or text that is no JSON.
+    Text,
+    /// Values, or a document of whatever origin.
+    Built,
+}
 
 /// Text that is not JSON, and why.
 pub type Unreadable = (String, ParseError);
@@ -28,7 +41,7 @@ impl RawArgs {
     /// No arguments at all: the same as `{}`.
     #[must_use]
     pub fn none() -> Self {
-        Self(Ok(Args::empty()))
+        Self::built(Ok(Args::empty()))
     }
 
     /// Text that a model wrote. Blank text means no arguments. Text that is not JSON is kept: the
@@ -38,16 +51,17 @@ impl RawArgs {
         if text.trim().is_empty() {
             return Self::none();
         }
-        Self(match Document::parse(text) {
+        let parsed = match Document::parse(text) {
             Ok(document) => Ok(Args::new(document)),
             Err(error) => Err((text.to_owned(), error)),
-        })
+        };
+        Self { parsed, origin: Origin::Text }
     }
 
     /// A JSON value. One that nests too deeply is kept as text and will be refused.
     #[must_use]
     pub fn value(value: &Value) -> Self {
-        Self(match Document::from_value(value) {
+        Self::built(match Document::from_value(value) {
             Ok(document) => Ok(Args::new(document)),
             Err(error) => Err((String::from("(a value that is nested too deeply)"), error)),
         })
@@ -61,7 +75,37 @@ impl RawArgs {
     pub fn typed<T: ArgValue>(value: &T) -> Result<Self, NotJson> {
         let mut out = Writer::new();
         value.encode(&mut out)?;
-        Ok(Self(Ok(Args::new(out.finish()))))
+        Ok(Self::built(Ok(Args::new(out.finish()))))
+    }
+
+    const fn built(parsed: Result<Args, Unreadable>) -> Self {
+        Self { parsed, origin: Origin::Built }
+    }
+
+    /// The text in which a record keeps them, exactly: the text that came, or the compact text of what
+    /// was built. [`RawArgs::from_text_of`] reads it.
+    #[must_use]
+    pub fn to_text(&self) -> Cow<'_, str> {
+        match (&self.parsed, self.origin) {
+            (Err((text, _)), _) => text.into(),
+            (Ok(args), Origin::Text) => match args.document().source() {
+                Some(source) => source.into(),
+                None => args.to_string().into(),
+            },
+            (Ok(args), Origin::Built) => args.to_string().into(),
+        }
+    }
+
+    /// The arguments that [`RawArgs::to_text`] wrote; nothing if they are not those of the call `id`.
+    #[must_use]
+    pub fn from_text_of(text: &str, tool: &str, id: CallId) -> Option<Self> {
+        let came = Self::text(text);
+        if came.call_id(tool) == id {
+            return Some(came);
+        }
+        // What was built can be larger than what is read from elsewhere.
+        let built = Self::built(Ok(Args::new(Document::parse_own(text).ok()?)));
+        Some(built).filter(|it| it.call_id(tool) == id)
     }
 
     /// The content key of calling `tool` with these arguments.
@@ -72,7 +116,7 @@ impl RawArgs {
 
     /// The call id, and whether some key occurs twice: canonicalising finds that on the way.
     pub(crate) fn call_id_and_duplicates(&self, tool: &str) -> (CallId, bool) {
-        match &self.0 {
+        match &self.parsed {
             Ok(args) => CallId::of_with_duplicates(tool, args.root()),
             Err((text, _)) => (CallId::of_text(tool, text), false),
         }
@@ -84,21 +128,32 @@ impl RawArgs {
     ///
     /// The text is not JSON.
     pub fn parsed(&self) -> Result<&Args, &Unreadable> {
-        self.0.as_ref()
+        self.parsed.as_ref()
     }
 
     /// The document, if the arguments were JSON.
     #[must_use]
     pub fn document(&self) -> Option<&Document> {
-        self.0.as_ref().ok().map(Args::document)
+        self.parsed.as_ref().ok().map(Args::document)
     }
 
     /// The arguments as a value: what was parsed, or the text as a string.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        match &self.0 {
+        match &self.parsed {
             Ok(args) => args.to_value(),
             Err((text, _)) => Value::String(text.clone()),
+        }
+    }
+}
+
+/// Equal when they hold the same JSON value, or the same text that is none.
+impl PartialEq for RawArgs {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.parsed, &other.parsed) {
+            (Ok(one), Ok(two)) => one == two,
+            (Err((one, _)), Err((two, _))) => one == two,
+            _ => false,
         }
     }
 }
@@ -135,14 +190,14 @@ impl From<&Value> for RawArgs {
 
 impl From<Args> for RawArgs {
     fn from(args: Args) -> Self {
-        Self(Ok(args))
+        Self::built(Ok(args))
     }
 }
 
 /// Written as the JSON value; text that is not JSON is written as a string.
 impl Serialize for RawArgs {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
+        match &self.parsed {
             Ok(args) => args.serialize(serializer),
             Err((text, _)) => serializer.serialize_str(text),
         }

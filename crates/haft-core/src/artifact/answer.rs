@@ -27,7 +27,17 @@ pub struct Answer(String);
 impl Answer {
     /// There is nothing to answer with, as for the keys of something that has none.
     pub fn undefined() -> Self {
-        Self("(undefined)".to_owned())
+        Self::sentinel("undefined")
+    }
+
+    /// A word that stands for a value without a text of its own; shown in parentheses.
+    pub fn sentinel(what: impl fmt::Display) -> Self {
+        Self(format!("({what})"))
+    }
+
+    /// A text that is known to be within the budget.
+    pub fn whole(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 
     /// A number.
@@ -39,7 +49,7 @@ impl Answer {
     pub fn text(text: impl Into<String>, budget: Budget) -> Self {
         let text = text.into();
         if text.is_empty() {
-            return Self("(empty text)".to_owned());
+            return Self::sentinel("empty text");
         }
         match cut(&text, budget) {
             None => Self(text),
@@ -255,6 +265,7 @@ impl Listing {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Rest {
     Unknown,
     Known(u64),

@@ -1,15 +1,20 @@
 //! The record of a call: what was asked, what came of it, and how far it got.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{CallId, RecordId};
 use crate::args::{Args, RawArgs};
 use crate::artifact::SpooledArtifact;
 use crate::clock::Timestamp;
 use crate::error::{Code, Coded};
+use crate::json::Kind;
 use crate::media::Media;
+use crate::record::{Faults, InvalidRecord, RecordFault, Replay};
 use crate::schema::Change;
-use crate::tool::{Invocation, Role, ToolError, ToolName};
+use crate::tool::{Invocation, Role, ToolError, ToolName, ToolOutput};
 use crate::trust::TrustLabel;
 
 /// One call of a tool as the turn remembers it.
@@ -18,26 +23,33 @@ use crate::trust::TrustLabel;
 /// were refused, of a tool that does not exist, or that was cancelled. Raw arguments, accepted ones and
 /// the changes between them stand side by side. The call id is computed, never given, so that it
 /// cannot be wrong.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCall {
-    id: RecordId,
-    tool: String,
-    raw: RawArgs,
+    pub(super) id: RecordId,
+    pub(super) tool: String,
+    pub(super) raw: RawArgs,
     /// The arguments the handler got; nothing if they were refused.
     pub accepted: Option<Args>,
     /// What coercion changed.
     pub changes: Vec<Change>,
-    state: CallState,
+    pub(super) state: CallState,
     /// What came of it; nothing before the end and for calls that failed.
     pub results: Option<ToolResults>,
     /// Why it failed.
     pub error: Option<CallError>,
-    label: TrustLabel,
+    pub(super) label: TrustLabel,
     /// Whether the tool was a query on artifacts, whose results are never queried themselves.
     pub from_artifact_tool: bool,
     /// Whether an artifact is shown to the model in full instead of as a handle.
     pub inline: bool,
+    /// The iteration that asked for it, from zero.
+    pub iteration: u32,
+    /// Its place among the calls of the iteration, from zero.
+    pub ordinal: u32,
+    /// The id that the provider gave the call. It goes back to that provider and nowhere else.
+    pub provider_id: Option<String>,
+    pub(super) replay: Replay,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When the record changed last.
@@ -68,7 +80,7 @@ pub enum CallState {
 }
 
 /// What a call gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ToolResults {
     /// Text that the model sees as it is.
@@ -81,6 +93,7 @@ pub enum ToolResults {
 
 /// Why a call failed, as the record keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CallError {
     /// The stable code.
@@ -154,6 +167,10 @@ impl ToolCall {
             label: TrustLabel::UNTRUSTED,
             from_artifact_tool: false,
             inline: false,
+            iteration: 0,
+            ordinal: 0,
+            provider_id: None,
+            replay: Replay::default(),
             created_at: at,
             updated_at: at,
             completed_at: None,
@@ -180,18 +197,145 @@ impl ToolCall {
             changes: done.changes.clone(),
             state,
             results: None,
-            label: if error.is_none() {
-                TrustLabel::of_tool_text(&done.tool)
-            } else {
-                TrustLabel::UNTRUSTED
+            label: match &done.outcome {
+                Ok(ToolOutput::Answer { label, .. }) => *label,
+                Ok(_) => TrustLabel::of_tool_text(&done.tool),
+                Err(_) => TrustLabel::UNTRUSTED,
             },
             error,
-            from_artifact_tool: done.tool.role() == Role::ArtifactQuery,
+            from_artifact_tool: *done.tool.role() == Role::ArtifactQuery,
             inline: false,
+            iteration: 0,
+            ordinal: done.ordinal,
+            provider_id: None,
+            replay: Replay::default(),
             created_at: done.started_at,
             updated_at: ended,
             completed_at: Some(ended),
         }
+    }
+
+    /// Says where it was asked for: the iteration, and the place among its calls, both from zero.
+    #[must_use]
+    pub fn at_place(mut self, iteration: u32, ordinal: u32) -> Self {
+        (self.iteration, self.ordinal) = (iteration, ordinal);
+        self
+    }
+
+    /// Keeps the id that the provider gave the call.
+    #[must_use]
+    pub fn with_provider_id(mut self, id: impl Into<String>) -> Self {
+        self.provider_id = Some(id.into());
+        self
+    }
+
+    /// Keeps what the provider wants back as it came, and the tag of those who understand it. `null` is
+    /// nothing; the tag can stand alone.
+    ///
+    /// # Errors
+    ///
+    /// The tag is empty, or the value is nested too deeply.
+    pub fn with_payload(
+        mut self,
+        payload: Value,
+        replay_compatibility: impl Into<Arc<str>>,
+    ) -> Result<Self, InvalidRecord> {
+        let mut faults = Faults::default();
+        self.replay = Replay::new(Some(payload), Some(replay_compatibility.into()), &mut faults);
+        if faults.is_empty() { Ok(self) } else { Err(Self::refused(faults)) }
+    }
+
+    /// The record of a finished call in place of the one that was made when it was asked for: takes
+    /// over where and when that was, and what the provider said.
+    #[must_use]
+    pub fn in_place_of(mut self, asked: &Self) -> Self {
+        self.id = RecordId::new(self.call_id(), asked.id.occurrence());
+        (self.iteration, self.ordinal) = (asked.iteration, asked.ordinal);
+        self.provider_id.clone_from(&asked.provider_id);
+        self.replay = asked.replay.clone();
+        self.created_at = asked.created_at;
+        self
+    }
+
+    /// Whether the parts of the record go together. What is stored is checked.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong.
+    pub fn check(&self) -> Result<(), InvalidRecord> {
+        let mut faults = Faults::default();
+        let wrong = [
+            (
+                self.state.is_final() != self.completed_at.is_some(),
+                "`completedAt` belongs to calls that have ended, and to all of them",
+            ),
+            (
+                (self.state == CallState::Succeeded) != self.results.is_some(),
+                "`results` belong to calls that succeeded, and to all of them",
+            ),
+            (
+                self.state == CallState::Failed && self.error.is_none(),
+                "a call that failed has an `error`",
+            ),
+            (
+                self.error.is_some() && !(self.state.is_final() && self.results.is_none()),
+                "`error` belongs to calls that have ended without results",
+            ),
+            (
+                self.from_artifact_tool
+                    && !matches!(self.results, None | Some(ToolResults::Text(_))),
+                "a query on artifacts answers with text",
+            ),
+            (
+                matches!(&self.results, Some(ToolResults::Artifacts(all)) if all.is_empty())
+                    || matches!(&self.results, Some(ToolResults::Media(all)) if all.is_empty()),
+                "a list of `results` is empty",
+            ),
+            (
+                self.accepted.as_ref().is_some_and(|it| it.root().kind() != Kind::Object),
+                "`accepted` is not an object",
+            ),
+        ];
+        for (bad, what) in wrong {
+            faults.add_if(bad, RecordFault::Mismatch(what));
+        }
+        if let Some(ToolResults::Media(media)) = &self.results {
+            faults.media("results", media);
+        }
+        if faults.is_empty() { Ok(()) } else { Err(Self::refused(faults)) }
+    }
+
+    pub(super) fn refused(faults: Faults) -> InvalidRecord {
+        faults.of("tool call", Code::InvalidInitialToolCallValue)
+    }
+
+    /// The record in any state, however it got there.
+    #[cfg(test)]
+    pub(crate) fn in_state(mut self, state: CallState, label: TrustLabel, at: Timestamp) -> Self {
+        (self.state, self.label, self.updated_at) = (state, label, at);
+        self.completed_at = Some(at).filter(|_| state.is_final());
+        self
+    }
+
+    /// The record of a call that ended without a result. A call that is over already stays as it is.
+    #[must_use]
+    pub fn ended(mut self, state: CallState, error: CallError, at: Timestamp) -> Self {
+        if self.state.is_final() || !state.is_final() || state == CallState::Succeeded {
+            return self;
+        }
+        self.state = state;
+        self.label = TrustLabel::UNTRUSTED;
+        (self.results, self.error) = (None, Some(error));
+        (self.updated_at, self.completed_at) = (at, Some(at));
+        self
+    }
+
+    /// Ends a call that had succeeded until its result could not be kept.
+    pub(crate) fn fail(&mut self, error: CallError) {
+        self.state = CallState::Failed;
+        self.label = TrustLabel::UNTRUSTED;
+        self.results = None;
+        self.error = Some(error);
     }
 
     /// Name of the record, unique in its turn.
@@ -225,6 +369,25 @@ impl ToolCall {
         self.label
     }
 
+    /// What the provider wants back as it came; never `null`.
+    #[must_use]
+    pub fn payload(&self) -> Option<&Value> {
+        self.replay.payload()
+    }
+
+    /// The tag of those who understand the payload.
+    #[must_use]
+    pub fn replay_compatibility(&self) -> Option<&str> {
+        self.replay.compatibility()
+    }
+
+    /// Whether a provider that understands these tags can have the payload back. A call without a tag,
+    /// or with the tag `plain-text`, goes everywhere.
+    #[must_use]
+    pub fn replays_with(&self, understood: &[&str]) -> bool {
+        self.replay.fits(understood)
+    }
+
     /// How far the call has got.
     #[must_use]
     pub const fn state(&self) -> CallState {
@@ -250,6 +413,12 @@ impl ToolCall {
 }
 
 impl CallError {
+    /// An error that no tool made.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>, retryable: bool) -> Self {
+        Self { code, message: message.into(), retryable }
+    }
+
     /// What the record keeps of an error.
     #[must_use]
     pub fn of(error: &ToolError) -> Self {

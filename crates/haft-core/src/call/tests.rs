@@ -1,3 +1,5 @@
+mod stored;
+
 use std::num::NonZeroU32;
 
 use serde_json::json;

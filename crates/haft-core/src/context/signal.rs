@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::{Code, Coded};
+use crate::event::DispatchStatus;
 
 /// How a dispatch was signalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,12 +36,15 @@ impl Coded for AlreadySignalled {
 }
 
 type Callback = Box<dyn FnOnce() + Send>;
+type Settled = Box<dyn FnOnce(DispatchStatus) + Send>;
 
 #[derive(Default)]
 struct State {
     signal: Option<Signal>,
+    pending: Option<Signal>,
     next: u64,
     callbacks: Vec<(u64, Callback)>,
+    settled: Vec<Settled>,
 }
 
 /// The signal of a dispatch and who waits for it.
@@ -56,6 +60,24 @@ pub struct AckSubscription {
 impl Signals {
     pub(super) fn get(&self) -> Option<Signal> {
         lock(&self.0, |state| state.signal.clone())
+    }
+
+    pub(super) fn pending(&self) -> Option<Signal> {
+        lock(&self.0, |state| state.pending.clone())
+    }
+
+    pub(super) fn set_pending(&self, signal: Option<Signal>) {
+        lock(&self.0, |state| state.pending = signal);
+    }
+
+    pub(super) fn on_settled(&self, callback: Settled) {
+        lock(&self.0, |state| state.settled.push(callback));
+    }
+
+    pub(super) fn settled(&self, status: DispatchStatus) {
+        for callback in lock(&self.0, |state| std::mem::take(&mut state.settled)) {
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(status)));
+        }
     }
 
     pub(super) fn ack(&self) -> Result<(), AlreadySignalled> {

@@ -5,7 +5,7 @@ use super::number;
 use super::repair::{Repair, Repairs};
 use super::scan::{plain_len, short_plain_len};
 use super::writer::offset;
-use super::{Document, MAX_DEPTH, MAX_TEXT, Node};
+use super::{Document, MAX_DEPTH, MAX_TEXT, Node, OWN_DEPTH, OWN_TEXT};
 
 pub(super) fn strict(text: &str) -> Result<Document, ParseError> {
     let parsed = parse_strict(text)?;
@@ -16,6 +16,15 @@ pub(super) fn strict(text: &str) -> Result<Document, ParseError> {
 
 pub(super) fn strict_owned(text: String) -> Result<Document, ParseError> {
     Ok(parse_strict(&text)?.into_document(text))
+}
+
+/// [`strict`] for text that was written here, of a document that may be larger than what is read from
+/// elsewhere.
+pub(super) fn strict_own(text: &str) -> Result<Document, ParseError> {
+    let mut parser = Parser::<false>::new(text, 0, text.len());
+    (parser.max_depth, parser.max_text) = (OWN_DEPTH, OWN_TEXT);
+    let parsed = parser.run().map_err(|fault| ParseError::new(fault.kind, text, fault.offset))?;
+    Ok(parsed.into_document(text.to_owned()))
 }
 
 fn parse_strict(text: &str) -> Result<Parsed, ParseError> {
@@ -48,7 +57,7 @@ pub(super) struct Fault {
     pub(super) offset: usize,
 }
 
-/// A recursive descent over bytes; the recursion is bounded by [`MAX_DEPTH`].
+/// A recursive descent over bytes; the recursion is bounded by `max_depth`.
 ///
 /// `LENIENT` adds the readings of [`super::repair`] to the same grammar.
 pub(super) struct Parser<'a, const LENIENT: bool> {
@@ -59,6 +68,8 @@ pub(super) struct Parser<'a, const LENIENT: bool> {
     nodes: Vec<Node>,
     unescaped: String,
     repairs: Repairs,
+    max_depth: usize,
+    max_text: usize,
 }
 
 impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
@@ -73,13 +84,15 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
             nodes: Vec::with_capacity((text.len() / 5 + 2).min(1024)),
             unescaped: String::new(),
             repairs: Repairs::default(),
+            max_depth: MAX_DEPTH,
+            max_text: MAX_TEXT,
         }
     }
 
     /// Reads exactly one value and the white space around it.
     pub(super) fn run(mut self) -> Result<Parsed, Fault> {
-        if self.text.len() > MAX_TEXT {
-            return Err(Fault { kind: ParseErrorKind::TooLong, offset: MAX_TEXT });
+        if self.text.len() > self.max_text {
+            return Err(Fault { kind: ParseErrorKind::TooLong, offset: self.max_text });
         }
         self.skip_space();
         match self.peek() {
@@ -153,7 +166,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
 
     /// Steps into a bracket and reserves the node of its container.
     fn open(&mut self, depth: usize) -> Result<usize, Fault> {
-        if depth >= MAX_DEPTH {
+        if depth >= self.max_depth {
             return Err(self.fault(ParseErrorKind::TooDeep));
         }
         let head = self.nodes.len();

@@ -154,6 +154,20 @@ fn media_are_equal_by_what_they_are() {
 }
 
 #[tokio::test]
+async fn another_reader_changes_nothing_else() {
+    let media = Media::retrieved_public(MediaKind::Image, file())
+        .with_id(MediaId::new("m1"))
+        .with_source("somewhere")
+        .with_entry("text:caption", StashEntry::new("a chart", TrustTier::FirstParty));
+    let moved = media.clone().with_reader(Arc::new(Pieces(vec![Ok(b"\x89P"), Ok(b"NG")])));
+    assert_eq!(serde_json::to_value(&moved).unwrap(), serde_json::to_value(&media).unwrap());
+    assert_eq!(
+        (moved.byte_length(), moved.bytes(9).await.unwrap()),
+        (None, Bytes::from_static(b"\x89PNG"))
+    );
+}
+
+#[tokio::test]
 async fn bytes_are_read_up_to_a_limit() {
     let media = Media::tool_generated(MediaKind::Image, file());
     for _ in 0..2 {

@@ -66,6 +66,12 @@ pub(super) struct Foreign {
 
 impl Foreign {
     pub(super) fn new(schema: Value) -> Result<Self, ForeignSchemaError> {
+        root_is_object(&schema)?;
+        Self::of_any(schema)
+    }
+
+    /// A schema of values that need not be objects.
+    fn of_any(schema: Value) -> Result<Self, ForeignSchemaError> {
         let text = Document::from_value(&schema)
             .map_err(|error| ForeignSchemaError::TooLarge { what: error.to_string() })?
             .root()
@@ -73,7 +79,6 @@ impl Foreign {
         if text.len() > MAX_SCHEMA {
             return Err(ForeignSchemaError::TooLarge { what: format!("{} bytes", text.len()) });
         }
-        root_is_object(&schema)?;
         super::foreign_refs::check(&schema)?;
         let validator = jsonschema::options()
             .offline()
@@ -131,6 +136,10 @@ impl Foreign {
             let problem = Problem::of(Rule::Type, String::new(), "an object".to_owned(), found);
             return Some(problem.into());
         }
+        self.faults(value)
+    }
+
+    fn faults(&self, value: &Value) -> Option<Problems> {
         if self.validator.is_valid(value) {
             return None;
         }
@@ -140,6 +149,37 @@ impl Foreign {
             Problem::of(Rule::Foreign, pointer, expected, excerpt(&error.to_string()))
         });
         Some(Problems::new(list.collect()))
+    }
+}
+
+/// A JSON Schema for one value, such as the answer to a question.
+#[derive(Clone, Debug)]
+pub struct ValueSchema(Foreign);
+
+impl ValueSchema {
+    /// Takes a JSON Schema.
+    ///
+    /// # Errors
+    ///
+    /// References that cannot be resolved here or that lead in a circle, patterns that do not compile, a
+    /// schema that breaks its own dialect.
+    pub fn from_json_schema(schema: Value) -> Result<Self, ForeignSchemaError> {
+        Foreign::of_any(schema).map(Self)
+    }
+
+    /// The schema.
+    #[must_use]
+    pub fn json_schema(&self) -> &Value {
+        self.0.schema()
+    }
+
+    /// Judges a value.
+    ///
+    /// # Errors
+    ///
+    /// Every problem, each with a JSON pointer.
+    pub fn check(&self, value: &Value) -> Result<(), Problems> {
+        self.0.faults(value).map_or(Ok(()), Err)
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -167,6 +168,23 @@ impl ToolBuilder {
         self
     }
 
+    /// Makes every call wait until somebody outside the turn allows it. They are shown the question, the
+    /// tool and the arguments that the handler will get.
+    pub fn requires_approval(mut self, question: impl Into<String>) -> Self {
+        let question = question.into();
+        if question.trim().is_empty() {
+            self.fault("approval", "whoever allows a call needs a question to answer");
+        }
+        self.flags.approval = Some(question);
+        self
+    }
+
+    /// How long a call may take before it ends as failed.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.flags.timeout = Some(timeout);
+        self
+    }
+
     /// Takes arguments as they come: nothing is mended.
     pub fn strict(mut self) -> Self {
         self.strictness = Strictness::Strict;
@@ -194,7 +212,7 @@ impl ToolBuilder {
         if self.description.trim().is_empty() {
             self.fault("description", "a tool needs a description: the model chooses by it");
         }
-        let role = match (self.artifact_query, self.artifact) {
+        let role = match (self.artifact_query, self.artifact.take()) {
             (true, Some(_)) => {
                 self.fault("artifact", "a query on artifacts is never wrapped as an artifact");
                 Role::ArtifactQuery

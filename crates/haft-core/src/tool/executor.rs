@@ -11,10 +11,11 @@ use super::failure::bounded;
 use super::handler::HandlerFuture;
 use super::{Tool, ToolError, ToolFailure, ToolOutput};
 use crate::args::{Args, RawArgs};
-use crate::call::CallId;
+use crate::call::{CallId, RecordId};
 use crate::clock::{Reading, Timestamp};
 use crate::context::{CallScope, DispatchContext};
-use crate::event::{EventKind, Level};
+use crate::error::Coded;
+use crate::event::{EventKind, Level, listed_changes, listed_problems};
 use crate::json::Document;
 use crate::schema::{Accepted, Change, Problem, Problems};
 
@@ -24,6 +25,8 @@ use crate::schema::{Accepted, Change, Problem, Problems};
 pub struct ToolExecutor {
     tool: Tool,
     ctx: DispatchContext,
+    /// The record of the call and its place, where somebody keeps records.
+    place: Option<(RecordId, u32)>,
 }
 
 /// One call from beginning to end. A failed call is one too.
@@ -52,7 +55,15 @@ pub struct Invocation {
 
 impl ToolExecutor {
     pub(super) fn new(tool: Tool, ctx: DispatchContext) -> Self {
-        Self { tool, ctx }
+        Self { tool, ctx, place: None }
+    }
+
+    /// The executor of one call that has a record: its place among the calls of its iteration was fixed
+    /// when the model asked for it, so that it is the same when the call is made again after a crash.
+    #[must_use]
+    pub fn at(mut self, record: RecordId, ordinal: u32) -> Self {
+        self.place = Some((record, ordinal));
+        self
     }
 
     /// Calls the tool. The steps, in this order:
@@ -73,10 +84,12 @@ impl ToolExecutor {
     }
 
     async fn call_raw(&self, raw: RawArgs) -> Invocation {
-        let Self { tool, ctx } = self;
+        let Self { tool, ctx, .. } = self;
         let Reading { wall: started_at, monotonic: began } = ctx.clock().read();
         let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
-        let scope = Scope { ctx, tool, call_id, ordinal: ctx.next_ordinal() };
+        let ordinal = self.place.map_or_else(|| ctx.next_ordinal(), |(_, ordinal)| ordinal);
+        let record = self.place.map(|(record, _)| record);
+        let scope = Scope { ctx, tool, call_id, record, ordinal };
         let mut judged = self.accept(&raw, duplicates);
         if !tool.0.validators.is_empty()
             && let Ok(accepted) = &judged
@@ -121,14 +134,15 @@ pub(super) struct Scope<'c> {
     ctx: &'c DispatchContext,
     tool: &'c Tool,
     call_id: CallId,
+    record: Option<RecordId>,
     ordinal: u32,
 }
 
 impl Scope<'_> {
     /// The context that the handler receives.
     pub(super) fn context(self) -> DispatchContext {
-        let Self { ctx, tool, call_id, ordinal } = self;
-        ctx.for_call(CallScope { call_id, ordinal, tool: tool.clone() })
+        let Self { ctx, tool, call_id, record, ordinal } = self;
+        ctx.for_call(CallScope { call_id, record, ordinal, tool: tool.clone() })
     }
 
     /// Runs the handler, or the part of it before its first await.
@@ -169,12 +183,16 @@ impl Scope<'_> {
     }
 
     fn started(self, accepted: &Accepted, started_at: Timestamp) {
-        self.ctx.emit_with(|| EventKind::ToolExecutionStart {
-            tool_name: self.tool.name().clone(),
-            call_id: self.call_id,
-            args: accepted.args.clone(),
-            changes: accepted.changes.clone(),
-            started_at,
+        self.ctx.emit_with(|| {
+            let (changes, changes_left_out) = listed_changes(&accepted.changes);
+            EventKind::ToolExecutionStart {
+                tool_name: self.tool.name().clone(),
+                call_id: self.call_id,
+                args: (&accepted.args).into(),
+                changes,
+                changes_left_out,
+                started_at,
+            }
         });
     }
 
@@ -189,7 +207,7 @@ impl Scope<'_> {
             Err(ToolError::InvalidArgs { problems, .. }) => EventKind::ToolExecutionRejected {
                 tool_name: tool_name(),
                 call_id,
-                problems: problems.clone(),
+                problems: listed_problems(problems),
             },
             outcome => EventKind::ToolExecutionEnd {
                 tool_name: tool_name(),
@@ -197,6 +215,7 @@ impl Scope<'_> {
                 started_at,
                 duration,
                 is_error: outcome.is_err(),
+                error: outcome.as_ref().err().map(Coded::error_code),
             },
         });
     }

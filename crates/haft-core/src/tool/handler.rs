@@ -38,13 +38,26 @@ type Run = dyn Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync;
 pub struct Handler {
     run: Arc<Run>,
     input: Option<Result<InputSchema, Vec<Fault>>>,
+    /// Whether it does its work before it returns a future.
+    blocks: bool,
 }
 
 impl Handler {
     fn new<A: FromArgs>(
         run: impl Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
-        Self { run: Arc::new(run), input: A::input_schema() }
+        Self { run: Arc::new(run), input: A::input_schema(), blocks: false }
+    }
+
+    /// A handler that is not async.
+    fn blocking<A: FromArgs>(
+        run: impl Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync + 'static,
+    ) -> Self {
+        Self { blocks: true, ..Self::new::<A>(run) }
+    }
+
+    pub(super) fn blocks(&self) -> bool {
+        self.blocks
     }
 
     /// The schema that the handler's own argument type brings.
@@ -76,7 +89,7 @@ impl fmt::Debug for Handler {
     label = "not a handler",
     note = "a handler is `fn(A) -> R` or `fn(A, &DispatchContext) -> R`, async or not (an async closure takes `DispatchContext` by value)",
     note = "`A` derives `ToolArgs`, or is `Args` or `serde_json::Value`; annotate it in closures: `|args: Weather| …`",
-    note = "`R` is String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, SpooledArtifact, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`",
+    note = "`R` is String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, ArtifactDraft, SpooledArtifact, a list of these, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`",
     note = "a future must be `Send`: hold no `Rc`, `RefCell` or std lock guard across an `.await`"
 )]
 pub trait IntoHandler<Signature>: Send + Sync + 'static {
@@ -131,7 +144,7 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<NoArgs>(move |_, _| HandlerFuture::ready(self()))
+        Handler::blocking::<NoArgs>(move |_, _| HandlerFuture::ready(self()))
     }
 }
 
@@ -153,7 +166,7 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<A>(move |args, _| match A::from_args(args) {
+        Handler::blocking::<A>(move |args, _| match A::from_args(args) {
             Ok(args) => HandlerFuture::ready(self(args)),
             Err(error) => HandlerFuture::failed(error),
         })
@@ -182,7 +195,7 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<A>(move |args, scope| match A::from_args(args) {
+        Handler::blocking::<A>(move |args, scope| match A::from_args(args) {
             Ok(args) => HandlerFuture::ready(self(args, &scope.context())),
             Err(error) => HandlerFuture::failed(error),
         })

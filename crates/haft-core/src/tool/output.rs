@@ -8,8 +8,9 @@ use futures_core::Stream;
 use serde::Serialize;
 
 use super::ToolFailure;
-use crate::artifact::SpooledArtifact;
+use crate::artifact::{ArtifactDraft, SpooledArtifact};
 use crate::media::Media;
+use crate::trust::TrustLabel;
 
 /// The result of a handler, before anything is wrapped or stored.
 #[derive(Debug)]
@@ -23,8 +24,15 @@ pub enum ToolOutput {
     Stream(ByteStream),
     /// Media, shown to the model natively. Never empty.
     Media(Vec<Media>),
-    /// An artifact that the tool has wrapped itself.
-    Artifact(SpooledArtifact),
+    /// Artifacts whose kind the tool chose itself. Never empty.
+    Artifacts(Vec<ArtifactDraft>),
+    /// The answer to a query on an artifact, trusted as far as the artifact is. Never wrapped again.
+    Answer {
+        /// The text for the model.
+        text: String,
+        /// How far it may be trusted.
+        label: TrustLabel,
+    },
 }
 
 /// Bytes that come bit by bit and can fail on the way.
@@ -59,12 +67,12 @@ impl fmt::Debug for ByteStream {
 #[expect(clippy::exhaustive_structs, reason = "a wrapper that callers build and match")]
 pub struct Json<T>(pub T);
 
-/// What a handler may return: text, bytes, a stream, media, a list of media, an artifact, [`Json`] of
+/// What a handler may return: text, bytes, a stream, media, an artifact, a list of either, [`Json`] of
 /// anything serialisable, nothing, or a `Result` of any of these.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of a tool",
     label = "not a tool result",
-    note = "return String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, SpooledArtifact, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`"
+    note = "return String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, ArtifactDraft, SpooledArtifact, a list of these, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`"
 )]
 pub trait IntoToolOutput {
     /// Makes the output.
@@ -99,6 +107,21 @@ impl IntoToolOutput for Media {
     }
 }
 
+impl IntoToolOutput for Vec<ArtifactDraft> {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
+        if self.is_empty() {
+            return Err(ToolFailure::new("the tool returned an empty list of artifacts"));
+        }
+        Ok(ToolOutput::Artifacts(self))
+    }
+}
+
+impl IntoToolOutput for Vec<SpooledArtifact> {
+    fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
+        self.into_iter().map(ArtifactDraft::from).collect::<Vec<_>>().into_tool_output()
+    }
+}
+
 impl IntoToolOutput for Vec<Media> {
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         if self.is_empty() {
@@ -129,5 +152,6 @@ outputs! {
     Vec<u8> => |bytes| ToolOutput::Bytes(bytes.into());
     Bytes => |bytes| ToolOutput::Bytes(bytes);
     ByteStream => |stream| ToolOutput::Stream(stream);
-    SpooledArtifact => |artifact| ToolOutput::Artifact(artifact);
+    SpooledArtifact => |artifact| ToolOutput::Artifacts(vec![artifact.into()]);
+    ArtifactDraft => |draft| ToolOutput::Artifacts(vec![draft]);
 }

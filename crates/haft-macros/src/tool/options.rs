@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 use syn::{Expr, LitStr, Path};
 
-use crate::attr::{Entries, Errors, Place};
+use crate::attr::{Entries, Entry, Errors, Place};
 use crate::derive::root;
 
 const TOOL: Place = Place {
@@ -17,7 +17,17 @@ const TOOL: Place = Place {
 
 const EFFECTS: [(&str, &str); 3] =
     [("read-only", "ReadOnly"), ("idempotent", "Idempotent"), ("once", "Once")];
-const ARTIFACTS: [(&str, &str); 3] = [("text", "Text"), ("json", "Json"), ("markdown", "Markdown")];
+const ARTIFACTS: [(&str, &str); 9] = [
+    ("text", "TEXT"),
+    ("json", "JSON"),
+    ("jsonl", "JSONL"),
+    ("ndjson", "NDJSON"),
+    ("json5", "JSON5"),
+    ("markdown", "MARKDOWN"),
+    ("yaml", "YAML"),
+    ("xml", "XML"),
+    ("csv", "CSV"),
+];
 const COLLISIONS: [(&str, &str); 3] =
     [("throw", "Throw"), ("replace", "Replace"), ("keep", "Keep")];
 
@@ -47,9 +57,8 @@ fn settings(entries: &mut Entries, root: &Path, errors: &mut Errors) -> TokenStr
         let effect = format_ident!("{it}");
         all.extend(quote_spanned!(span=> .effect(#root::tool::Effect::#effect)));
     }
-    if let Some(it) = entries.take("artifact").and_then(|it| it.choice(&ARTIFACTS, errors)) {
-        let kind = format_ident!("{it}");
-        all.extend(quote_spanned!(span=> .artifact(#root::artifact::ArtifactKind::#kind)));
+    if let Some(entry) = entries.take("artifact") {
+        all.extend(artifact(entry, root, errors));
     }
     if let Some(it) = entries.take("on_collision").and_then(|it| it.choice(&COLLISIONS, errors)) {
         let policy = format_ident!("{it}");
@@ -67,6 +76,17 @@ fn settings(entries: &mut Entries, root: &Path, errors: &mut Errors) -> TokenStr
         }
     }
     all
+}
+
+/// A kind by its word, or a kind of the caller's own by its path.
+fn artifact(entry: Entry, root: &Path, errors: &mut Errors) -> Option<TokenStream> {
+    let span = Span::mixed_site();
+    if let Some(Expr::Path(own)) = entry.value() {
+        let own = own.clone();
+        return Some(quote_spanned!(span=> .artifact(#own)));
+    }
+    let kind = format_ident!("{}", entry.choice(&ARTIFACTS, errors)?);
+    Some(quote_spanned!(span=> .artifact(#root::artifact::ArtifactKind::#kind)))
 }
 
 fn concurrency(text: &LitStr, errors: &mut Errors) -> TokenStream {

@@ -1,23 +1,20 @@
 //! What every spool store does.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft_core::spool::{
-    LineIndex, LocalRead, Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore, count_newlines,
-};
+use haft_core::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 
-use super::Violation;
+use super::{Violation, spool_reader};
 
 /// Checks a spool store. It must be empty, and is empty again afterwards if it passes.
 ///
 /// # Errors
 ///
-/// The first promise of [`SpoolStore`] or [`SpoolReader`] that is not kept.
+/// The first promise of [`SpoolStore`] that is not kept, or of its readers as [`spool_reader`] has them.
 pub async fn spool_store(store: &dyn SpoolStore) -> Result<(), Violation> {
     Violation::unless("a fresh store has no keys", &list(store).await?, &Vec::new())?;
     content_is_kept(store).await?;
@@ -42,12 +39,12 @@ async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), Violation> {
     for content in contents {
         for payload in payloads(content) {
             let written = done("a write of any bytes succeeds", store.write(key(), payload).await)?;
-            check_reader(&written, content).await?;
+            spool_reader(&*written, content).await?;
             let found = done("stored content can be read", store.read(key()).await)?;
             let found = found.ok_or_else(|| {
                 Violation::new("stored content can be read", "nothing under its key")
             })?;
-            check_reader(&found, content).await?;
+            spool_reader(&*found, content).await?;
             Violation::unless("keys with content are listed", &list(store).await?, &vec![key()])?;
         }
     }
@@ -57,58 +54,13 @@ async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), Violation> {
     Violation::unless("deleted content is gone", &gone.is_some(), &false)
 }
 
-async fn check_reader(reader: &Arc<dyn SpoolReader>, content: &[u8]) -> Result<(), Violation> {
-    let len = content.len();
-    Violation::unless("byte_length counts bytes", &reader.byte_length(), &(len as u64))?;
-    let ranges =
-        [(0, len), (0, len + 1), (1, 3), (len / 2, 70_000), (len, 1), (len + 5, 5), (0, 0)];
-    for (start, count) in ranges {
-        let expected = content.get(start.min(len)..start.saturating_add(count).min(len));
-        let expected = expected.unwrap_or_default();
-        let read = reader.read_at(start as u64, count).await;
-        let read = done("any range can be read", read)?;
-        if read != expected {
-            let found = format!("{} bytes at {start} that differ", read.len());
-            return Err(Violation::new("the bytes are those that were given", found));
-        }
-        if let Some(local) = reader.local() {
-            check_local(&*local, start as u64, expected)?;
-        }
-    }
-    let index = done("content has an index", reader.index().await)?;
-    let expected = LineIndex::of(content);
-    Violation::unless("the index counts bytes", &index.byte_length(), &(len as u64))?;
-    Violation::unless("the index counts lines", &index.line_count(), &expected.line_count())?;
-    let block = usize::try_from(index.block_size().get()).unwrap_or(usize::MAX);
-    let mut before = 0;
-    for (number, bytes) in (0..).zip(content.chunks(block)) {
-        let found = index.newlines_before_block(number);
-        Violation::unless("the index counts newlines per block", &found, &before)?;
-        before += count_newlines(bytes);
-    }
-    Ok(())
-}
-
-fn check_local(local: &dyn LocalRead, start: u64, expected: &[u8]) -> Result<(), Violation> {
-    let mut buffer = vec![0; expected.len()];
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        let read = local.read_at(start + filled as u64, rest);
-        match read.map_err(|error| Violation::new("any range can be read locally", error))? {
-            0 => return Err(Violation::new("local reads go to the end", filled)),
-            read => filled += read,
-        }
-    }
-    Violation::unless("local reads give the same bytes", &(buffer == expected), &true)
-}
-
 async fn readers_are_snapshots(store: &dyn SpoolStore) -> Result<(), Violation> {
     let first = done("a write succeeds", store.write(key(), "first\n".into()).await)?;
     let second = done("a key can be written again", store.write(key(), "second".into()).await)?;
-    check_reader(&first, b"first\n").await?;
-    check_reader(&second, b"second").await?;
+    spool_reader(&*first, b"first\n").await?;
+    spool_reader(&*second, b"second").await?;
     delete(store, key(), true).await?;
-    check_reader(&second, b"second").await
+    spool_reader(&*second, b"second").await
 }
 
 async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Violation> {
@@ -130,7 +82,7 @@ async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Viol
         let found = done("a key can be asked for", store.read(key()).await)?;
         match (found, old) {
             (None, None) => {}
-            (Some(found), Some(old)) => check_reader(&found, old.as_bytes()).await?,
+            (Some(found), Some(old)) => spool_reader(&*found, old.as_bytes()).await?,
             (found, _) => {
                 return Err(Violation::new(
                     "a failed write changes nothing",
@@ -155,7 +107,7 @@ async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), Violation> {
         let found = done("any text is a key", store.read(text.into()).await)?;
         let found =
             found.ok_or_else(|| Violation::new("any text is a key", format_args!("{text:?}")))?;
-        check_reader(&found, text.as_bytes()).await?;
+        spool_reader(&*found, text.as_bytes()).await?;
         delete(store, text.into(), true).await?;
     }
     Ok(())

@@ -32,16 +32,13 @@ pub(crate) async fn drive<S: Scan>(
     cancellation: &Cancellation,
     mut scan: S,
 ) -> Result<S, SpoolError> {
-    // Below the caller's token, so that dropping this future stops the thread.
-    let guard = StopOnDrop(cancellation.child());
     if let Some(local) = reader.local() {
-        let token = guard.0.clone();
-        let scanned = blocking(move || scan_local(&*local, &token, scan).map_err(io::Error::from));
-        return scanned.await.map_err(read_error);
+        let work = move |token: &_| scan_local(&*local, token, scan, &mut Window::default());
+        return on_thread(cancellation, work).await;
     }
     let (mut window, mut keep) = (Window::default(), 0);
     while let Some(want) = scan.want() {
-        check(&guard.0)?;
+        check(cancellation)?;
         let bytes = reader.read_at(want.offset, want.len).await?;
         if bytes.len() != want.len {
             return Err(too_short());
@@ -57,12 +54,25 @@ pub(crate) async fn drive<S: Scan>(
     Ok(scan)
 }
 
-fn scan_local<S: Scan>(
+/// Does work that reads without a future, on a thread for it. Dropping this future stops the work.
+pub(super) async fn on_thread<T: Send + 'static>(
+    cancellation: &Cancellation,
+    work: impl FnOnce(&Cancellation) -> Result<T, SpoolError> + Send + 'static,
+) -> Result<T, SpoolError> {
+    // Below the caller's token, which goes on.
+    let guard = StopOnDrop(cancellation.child());
+    let token = guard.0.clone();
+    blocking(move || work(&token).map_err(io::Error::from)).await.map_err(read_error)
+}
+
+/// Runs a scan to its end right here, by way of a window that can be used again.
+pub(super) fn scan_local<S: Scan>(
     local: &dyn LocalRead,
     cancellation: &Cancellation,
     mut scan: S,
+    window: &mut Window,
 ) -> Result<S, SpoolError> {
-    let (mut window, mut keep) = (Window::default(), 0);
+    let mut keep = 0;
     while let Some(want) = scan.want() {
         check(cancellation)?;
         let buffer = window.next(keep, want.len);
@@ -81,24 +91,24 @@ fn scan_local<S: Scan>(
     Ok(scan)
 }
 
-fn check(cancellation: &Cancellation) -> Result<(), SpoolError> {
+pub(crate) fn check(cancellation: &Cancellation) -> Result<(), SpoolError> {
     match cancellation.reason() {
         Some(reason) => Err(SpoolError::Cancelled { reason }),
         None => Ok(()),
     }
 }
 
-fn read_error(source: io::Error) -> SpoolError {
+pub(crate) fn read_error(source: io::Error) -> SpoolError {
     let store = |source| SpoolError::Store { doing: "read from", source };
     source.downcast::<SpoolError>().unwrap_or_else(store)
 }
 
-fn too_short() -> SpoolError {
+pub(crate) fn too_short() -> SpoolError {
     let reason = "the content ends before the length that its reader gave";
     read_error(io::Error::new(io::ErrorKind::UnexpectedEof, reason))
 }
 
-struct StopOnDrop(Cancellation);
+pub(crate) struct StopOnDrop(pub(crate) Cancellation);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {

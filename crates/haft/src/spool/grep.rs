@@ -1,14 +1,21 @@
 //! Finds the lines that match a pattern.
 
+mod parts;
+mod scan;
+
+#[cfg(test)]
+mod tests;
+
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Arc;
 
 use haft_core::artifact::Budget;
-use haft_core::spool::{LineIndex, count_newlines};
-use memchr::{memchr, memrchr};
+use haft_core::cancel::Cancellation;
+use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
 
-use super::drive::{Scan, Want};
-use super::line::{MARK, RawLine, kept, without_mark};
+use self::scan::GrepScan;
+use super::drive::{drive, on_thread};
 use super::page::{Shown, Stopped};
 use super::pattern::Pattern;
 
@@ -31,7 +38,7 @@ pub struct GrepOptions {
     pub limit: Option<NonZeroUsize>,
     /// The line to begin with.
     pub start_line: u64,
-    /// How many bytes to search at most, in whole windows.
+    /// About how many bytes to search: the lines that end within them, and at least one.
     pub scan_bytes: Option<u64>,
 }
 
@@ -70,7 +77,7 @@ impl GrepOptions {
         self
     }
 
-    /// Searches at most about so many bytes.
+    /// Searches about so many bytes.
     #[must_use]
     pub fn scan_bytes(mut self, bytes: u64) -> Self {
         self.scan_bytes = Some(bytes);
@@ -78,212 +85,126 @@ impl GrepOptions {
     }
 }
 
-/// A search, one window after the other. What is fed always begins at the start of a line, unless the
-/// line is longer than may be held; such a line is passed over and counted.
-pub(super) struct GrepScan {
-    pattern: Pattern,
-    index: Arc<LineIndex>,
-    options: GrepOptions,
-    sizes: Sizes,
-    cap: usize,
-    /// From where to read next, always the start of a block.
-    position: u64,
-    /// How many bytes before that were kept.
-    carried: usize,
-    /// How many bytes to read next.
-    window: usize,
-    /// Newlines to pass before the first line.
-    skip: u64,
-    /// Whether what is fed begins inside a line that is too long.
-    inside_long_line: bool,
-    /// How many bytes a mark at the very start has.
-    mark: u64,
-    scanned: u64,
-    pub(super) found: Shown,
+/// What is searched for, and how.
+#[derive(Clone)]
+pub(super) struct Query {
+    pub(super) pattern: Pattern,
+    pub(super) index: Arc<LineIndex>,
+    pub(super) budget: Budget,
+    pub(super) limit: Option<NonZeroUsize>,
+    pub(super) sizes: Sizes,
+}
+
+/// How much is read at once, and by whom.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) window: usize,
+    /// How long a line may be to be searched.
+    pub(super) line: usize,
+    /// How many threads search content of at least `parallel` bytes, in parts of `part` bytes.
+    pub(super) threads: NonZeroUsize,
+    pub(super) parallel: u64,
+    pub(super) part: u64,
+}
+
+impl Sizes {
+    pub(super) const DEFAULT: Self = Self {
+        window: 256 * 1024,
+        line: 16 * 1024 * 1024,
+        threads: NonZeroUsize::MIN.saturating_add(1),
+        parallel: 64 * 1024 * 1024,
+        part: 8 * 1024 * 1024,
+    };
+}
+
+impl Query {
+    /// Searches from a line on. How the work is shared out does not change what is found.
+    pub(super) async fn search(
+        self,
+        reader: &Arc<dyn SpoolReader>,
+        cancellation: &Cancellation,
+        (start, scan_bytes): (u64, Option<u64>),
+    ) -> Result<Found, SpoolError> {
+        let lines = start..self.end_line(start, scan_bytes);
+        let count = self.index.line_count();
+        let large = self.sizes.threads.get() > 1 && self.bytes(&lines) >= self.sizes.parallel;
+        let end = lines.end;
+        let mut found = match reader.local().filter(|_| large) {
+            Some(local) => {
+                on_thread(cancellation, move |token| parts::search(&self, &*local, token, lines))
+                    .await?
+            }
+            None => {
+                let mut found = Found::new(&self);
+                let scan = GrepScan::new(Arc::new(self), &lines);
+                found.add(drive(reader, cancellation, scan).await?);
+                found
+            }
+        };
+        if found.resume.is_none() && end < count {
+            found.resume = Some((end, Stopped::Work));
+        }
+        found.resume.take_if(|(line, _)| *line >= count);
+        Ok(found)
+    }
+
+    /// The line before which to stop, so that about so many bytes are searched.
+    fn end_line(&self, start: u64, scan_bytes: Option<u64>) -> u64 {
+        let count = self.index.line_count();
+        let (Some(bytes), Some(from)) = (scan_bytes, self.index.locate(start)) else {
+            return count;
+        };
+        let block = u64::from(self.index.block_size().get());
+        let until = from.offset.saturating_add(bytes);
+        if until >= self.index.byte_length() {
+            return count;
+        }
+        self.index.newlines_before_block(until.div_ceil(block)).max(start + 1).min(count)
+    }
+
+    /// How many bytes these lines have, in whole blocks.
+    fn bytes(&self, lines: &Range<u64>) -> u64 {
+        let length = self.index.byte_length();
+        let offset = |line| self.index.locate(line).map_or(length, |start| start.offset);
+        offset(lines.end).saturating_sub(offset(lines.start))
+    }
+}
+
+/// What was found, in order and within the budget.
+pub(super) struct Found {
+    pub(super) shown: Shown,
+    limit: Option<NonZeroUsize>,
     /// The line to go on with, once the search has stopped before the end.
     pub(super) resume: Option<(u64, Stopped)>,
     pub(super) unsearched: u64,
     pub(super) first_unsearched: Option<u64>,
 }
 
-/// How much is read at once, and how long a line may be to be searched.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
-    pub(super) window: usize,
-    pub(super) line: usize,
-}
-
-impl GrepScan {
-    pub(super) fn new(
-        pattern: Pattern,
-        index: Arc<LineIndex>,
-        options: GrepOptions,
-        budget: Budget,
-        sizes: Sizes,
-    ) -> Self {
-        let found = index.locate(options.start_line);
-        let nowhere = (index.byte_length(), 0);
-        let (position, skip) = found.map_or(nowhere, |found| (found.offset, found.newlines));
-        let window = whole_blocks(sizes.window, &index);
-        Self {
-            pattern,
-            index,
-            options,
-            sizes,
-            cap: budget.line_cap(),
-            position,
-            carried: 0,
-            window,
-            skip,
-            inside_long_line: false,
-            mark: 0,
-            scanned: 0,
-            found: Shown::new(budget),
-            resume: None,
-            unsearched: 0,
-            first_unsearched: None,
-        }
+impl Found {
+    fn new(query: &Query) -> Self {
+        let (shown, limit) = (Shown::new(query.budget), query.limit);
+        Self { shown, limit, resume: None, unsearched: 0, first_unsearched: None }
     }
 
-    /// The number of the line that what is fed begins with or in.
-    fn first_line(&self) -> u64 {
-        let block = self.position / u64::from(self.index.block_size().get());
-        self.index.newlines_before_block(block)
-    }
-
-    /// Searches whole lines: up to an LF, or to the end of the content.
-    fn search(&mut self, lines: &[u8], first: u64, last: bool) {
-        let end = if last { lines.len() } else { lines.len().saturating_sub(1) };
-        let (mut at, mut counted, mut number) = (0, 0, first);
-        while at <= end {
-            let Some(hit) = self.pattern.find_end(lines, at, end) else { return };
-            let before = lines.get(at..hit).unwrap_or_default();
-            let start = memrchr(b'\n', before).map_or(at, |newline| at + newline + 1);
-            let after = lines.get(hit..).unwrap_or_default();
-            let stop = memchr(b'\n', after).map_or(lines.len(), |newline| hit + newline);
-            let line = lines.get(start..stop).unwrap_or_default();
-            if self.pattern.holds(line) {
-                number += count_newlines(lines.get(counted..start).unwrap_or_default());
-                counted = start;
-                self.take(number, line);
-                if self.resume.is_some() {
-                    return;
-                }
+    /// Adds what was found in the lines that come next, and says whether there may be more.
+    fn add(&mut self, part: GrepScan) -> bool {
+        let mut unsearched = part.unsearched;
+        for hit in part.hits {
+            let number = hit.line.number;
+            if !self.shown.push(hit.line) {
+                self.resume = self.shown.stopped.map(|stopped| (number, stopped));
+            } else if self.limit.is_some_and(|limit| self.shown.lines.len() >= limit.get()) {
+                self.resume = Some((number + 1, Stopped::Limit));
             }
-            at = stop + 1;
-        }
-    }
-
-    /// Adds a match, and stops the search if it is the last one.
-    fn take(&mut self, number: u64, line: &[u8]) {
-        let start = line.get(..kept(self.cap)).unwrap_or(line);
-        let complete = start.len() == line.len();
-        let mark = if number == 0 { self.mark } else { 0 };
-        let bytes = line.len() as u64 + mark;
-        let shown = RawLine { number, start, complete, bytes }.show(self.cap);
-        if !self.found.push(shown) {
-            self.resume = self.found.stopped.map(|stopped| (number, stopped));
-        } else if self.options.limit.is_some_and(|it| self.found.lines.len() >= it.get()) {
-            self.resume = Some((number + 1, Stopped::Limit));
-        }
-    }
-
-    /// Passes over what does not belong to a line that is to be searched, and says which line the rest
-    /// begins with. Nothing if all of it has to be passed over.
-    fn enter<'d>(&mut self, data: &'d [u8], offset: u64) -> Option<(u64, &'d [u8])> {
-        if self.skip > 0 {
-            // All of them are in the first block, and a window has whole blocks.
-            let mut rest = data;
-            for _ in 0..std::mem::take(&mut self.skip) {
-                rest = after_newline(rest)?;
+            if self.resume.is_some() {
+                unsearched = hit.unsearched;
+                break;
             }
-            return Some((self.options.start_line, rest));
         }
-        let line = self.first_line();
-        if std::mem::take(&mut self.inside_long_line) {
-            let rest = after_newline(data);
-            self.inside_long_line = rest.is_none();
-            return rest.map(|rest| (line + 1, rest));
+        self.unsearched += unsearched;
+        if unsearched > 0 {
+            self.first_unsearched = self.first_unsearched.or(part.first_unsearched);
         }
-        if offset == 0 {
-            let rest = without_mark(data);
-            self.mark = (data.len() - rest.len()) as u64;
-            return Some((0, rest));
-        }
-        Some((line, data))
+        self.resume.is_none()
     }
-
-    /// Keeps an unfinished line, or gives it up if it is too long.
-    fn carry(&mut self, unfinished: &[u8], line: u64) -> usize {
-        if unfinished.len() < self.sizes.line {
-            self.carried = unfinished.len();
-            // As much again as there is, so that long lines are not gone through over and over.
-            self.window = whole_blocks(self.sizes.window.max(self.carried), &self.index);
-            return self.carried;
-        }
-        self.unsearched += 1;
-        self.first_unsearched.get_or_insert(line);
-        self.inside_long_line = true;
-        if let Some(next) = self.index.locate(line + 1) {
-            self.position = self.position.max(next.offset);
-        } else {
-            self.position = self.index.byte_length();
-        }
-        self.carried = 0;
-        self.window = whole_blocks(self.sizes.window, &self.index);
-        0
-    }
-}
-
-impl Scan for GrepScan {
-    fn want(&self) -> Option<Want> {
-        let left = self.index.byte_length().saturating_sub(self.position);
-        if self.resume.is_some() || left == 0 {
-            return None;
-        }
-        let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.window);
-        Some(Want { offset: self.position, len })
-    }
-
-    fn feed(&mut self, data: &[u8]) -> usize {
-        let offset = self.position - self.carried as u64;
-        let read = data.len() - self.carried;
-        let last = self.position + read as u64 == self.index.byte_length();
-        if offset == 0 && data.len() < MARK.len() && !last {
-            // It may be the start of a mark.
-            (self.position, self.carried) = (read as u64 + self.position, data.len());
-            return data.len();
-        }
-        let entered = self.enter(data, offset);
-        self.position += read as u64;
-        self.scanned += read as u64;
-        let Some((first, rest)) = entered else {
-            self.carried = 0;
-            return 0;
-        };
-        let whole = if last { rest.len() } else { memrchr(b'\n', rest).map_or(0, |at| at + 1) };
-        let (lines, unfinished) = rest.split_at_checked(whole).unwrap_or((rest, &[]));
-        if last || !lines.is_empty() {
-            self.search(lines, first, last);
-        }
-        if last || self.resume.is_some() {
-            return 0;
-        }
-        let next = self.first_line();
-        if self.options.scan_bytes.is_some_and(|limit| self.scanned >= limit) && next > first {
-            self.resume = Some((next, Stopped::Work));
-            return 0;
-        }
-        self.carry(unfinished, next)
-    }
-}
-
-/// What stands behind the first LF.
-fn after_newline(bytes: &[u8]) -> Option<&[u8]> {
-    bytes.get(memchr(b'\n', bytes)? + 1..)
-}
-
-fn whole_blocks(bytes: usize, index: &LineIndex) -> usize {
-    let block = usize::try_from(index.block_size().get()).unwrap_or(usize::MAX);
-    bytes.max(1).checked_next_multiple_of(block).unwrap_or(block)
 }

@@ -45,7 +45,8 @@ pub struct Line {
     pub number: u64,
     /// Its text, without LF, final CR or byte order mark.
     pub text: String,
-    /// Whether the text was cut because the line is too long.
+    /// Whether the text was cut because the line is too long. The rest of it is read by
+    /// [`TextView::line_part`](super::TextView::line_part).
     pub truncated: bool,
     /// How many bytes the whole line has in the content, without its LF.
     pub bytes: u64,

@@ -53,7 +53,7 @@ impl Coded for QueryError {
 /// `across` runs over many lines at once. No match of it contains an LF, and wherever `within` matches in
 /// a line, it matches in that line too. It may also match before a CR in the middle of a line, so a
 /// line with a CR is judged by `within`, which sees the text of that line alone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pattern {
     across: Regex,
     within: Regex,
@@ -164,3 +164,12 @@ fn within_lines(hir: &Hir) -> Hir {
 const LONGEST: usize = 4 * 1024;
 const NESTED: u32 = 100;
 const COMPILED: usize = 4 * 1024 * 1024;
+
+/// Whether a pattern can be searched for.
+///
+/// # Errors
+///
+/// It cannot; the error says why.
+pub(crate) fn check_pattern(pattern: &str, options: &GrepOptions) -> Result<(), QueryError> {
+    Pattern::new(pattern, options).map(|_| ())
+}

@@ -1,6 +1,7 @@
 //! Queries of text.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
@@ -9,8 +10,9 @@ use haft_core::cancel::Cancellation;
 use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
 
 use super::drive::drive;
-use super::grep::{GrepOptions, GrepScan, Sizes};
+use super::grep::{GrepOptions, Query, Sizes};
 use super::page::{Continuation, LineScan, Page, Shown, Stopped};
+use super::part::{LinePart, PartScan};
 use super::pattern::{Pattern, QueryError};
 
 /// The lines of stored content.
@@ -30,8 +32,8 @@ impl TextView {
     /// The lines of what a reader reads.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        let sizes = Sizes { window: 256 * 1024, line: 16 * 1024 * 1024 };
-        Self { reader, budget: Budget::new(), cancellation: Cancellation::new(), sizes }
+        let (budget, cancellation) = (Budget::new(), Cancellation::new());
+        Self { reader, budget, cancellation, sizes: Sizes::DEFAULT }
     }
 
     /// Bounds the answers.
@@ -55,11 +57,19 @@ impl TextView {
         self
     }
 
-    /// Searches lines of up to so many bytes instead of 16 MiB. This is what a search holds in memory at
-    /// most, a few times over; longer lines are passed over, and counted in the answer.
+    /// Searches lines of up to so many bytes instead of 16 MiB. This is what a thread of a search holds in
+    /// memory at most, a few times over; longer lines are passed over, and counted in the answer.
     #[must_use]
     pub fn longest_searched_line(mut self, bytes: usize) -> Self {
         self.sizes.line = bytes;
+        self
+    }
+
+    /// Searches by so many threads instead of two. That goes for 64 MiB and more on this machine; less,
+    /// and content that is elsewhere, is searched by one. The answers are the same.
+    #[must_use]
+    pub fn search_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.sizes.threads = threads;
         self
     }
 
@@ -130,6 +140,44 @@ impl TextView {
         Ok(Page { lines: scan.shown.lines, more, ..facts(&index) })
     }
 
+    /// A part of one line, for lines that are too long for an answer; nothing if there is no such line.
+    ///
+    /// The range is in bytes of the line as it is stored, up to [`Line::bytes`](super::Line::bytes). An
+    /// answer has at most [`Budget::bytes`] of text and at least one character, whole characters only:
+    /// one that the range begins in is shown, one that it ends in is left for the next part. Parts that
+    /// follow each other make the text of the line.
+    ///
+    /// ```
+    /// # use haft::spool::{Budget, SpoolStore, TextView};
+    /// # use haft::stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft::spool::SpoolError> {
+    /// let reader = MemorySpoolStore::new().write("k".into(), "one long line".into()).await?;
+    /// let view = TextView::new(reader).budget(Budget::new().bytes(8));
+    /// let part = view.line_part(0, ..).await?.expect("there is a first line");
+    /// assert_eq!(part.text, "one long");
+    /// assert_eq!(part.more.map(|more| (more.start, more.end)), Some((8, 13)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the content cannot be read, or the query was cancelled.
+    pub async fn line_part(
+        &self,
+        number: u64,
+        bytes: impl RangeBounds<u64> + Send,
+    ) -> Result<Option<LinePart>, SpoolError> {
+        let (start, end) = bounds(&bytes);
+        let index = self.reader.index().await?;
+        if number >= index.line_count() {
+            return Ok(None);
+        }
+        let scan = PartScan::new(index, number, start..end, self.budget.bytes);
+        Ok(drive(&self.reader, &self.cancellation, scan).await?.part)
+    }
+
     /// The lines that match a pattern, each once, in order. The pattern is matched against the text of
     /// one line at a time, without its line end.
     ///
@@ -141,14 +189,23 @@ impl TextView {
         let pattern = Pattern::new(pattern, &options)?;
         let index = self.reader.index().await?;
         let around = (options.context_before, options.context_after);
-        let scan = GrepScan::new(pattern, Arc::clone(&index), options, self.budget, self.sizes);
-        let scan = drive(&self.reader, &self.cancellation, scan).await?;
-        let go_on = scan.resume.filter(|(start, _)| *start < index.line_count());
-        let mut page = Page { lines: scan.found.lines, ..facts(&index) };
-        page.unsearched_lines = scan.unsearched;
-        page.first_unsearched = scan.first_unsearched;
-        page.more =
-            go_on.map(|(start, reason)| Continuation { start, end: None, left_out: None, reason });
+        let query = Query {
+            pattern,
+            index: Arc::clone(&index),
+            budget: self.budget,
+            limit: options.limit,
+            sizes: self.sizes,
+        };
+        let from = (options.start_line, options.scan_bytes);
+        let found = query.search(&self.reader, &self.cancellation, from).await?;
+        let go_on = |(start, reason)| Continuation { start, end: None, left_out: None, reason };
+        let mut page = Page {
+            lines: found.shown.lines,
+            more: found.resume.map(go_on),
+            unsearched_lines: found.unsearched,
+            first_unsearched: found.first_unsearched,
+            ..facts(&index)
+        };
         if around != (0, 0) {
             self.add_context(&mut page, &index, around).await?;
         }

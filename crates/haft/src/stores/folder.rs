@@ -48,6 +48,9 @@ struct Shared {
 }
 
 impl FolderSpoolStore {
+    /// The tag of its readers' descriptors.
+    pub const TAG: &'static str = "spool:folder";
+
     /// The store in a folder, which is created if it does not exist.
     ///
     /// # Errors

@@ -2,31 +2,43 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use haft_core::spool::{
-    LineIndex, LineIndexBuilder, LocalRead, Payload, SpoolError, SpoolFuture, SpoolKey,
-    SpoolReader, SpoolStore,
+    LineIndex, LineIndexBuilder, LocalRead, Payload, ReaderDescriptor, SpoolError, SpoolFuture,
+    SpoolKey, SpoolReader, SpoolStore,
 };
+use serde_json::json;
 
 use super::pump::Pump;
 
 /// Keeps results in memory, until it is dropped. A streamed result is in memory as a whole.
-#[derive(Default)]
 pub struct MemorySpoolStore {
+    /// Tells it from every other store in memory, here and in other processes.
+    name: Arc<str>,
     entries: Mutex<BTreeMap<SpoolKey, Arc<MemoryReader>>>,
     max_bytes: Option<u64>,
     block_size: Option<NonZeroU32>,
 }
 
 impl MemorySpoolStore {
+    /// The tag of its readers' descriptors.
+    pub const TAG: &'static str = "spool:memory";
+
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        // The standard library seeds every hasher at random.
+        let name = format!("{:016x}", RandomState::new().hash_one(0)).into();
+        Self { name, entries: Mutex::default(), max_bytes: None, block_size: None }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Refuses results of more than this many bytes.
@@ -103,6 +115,8 @@ impl SpoolStore for MemorySpoolStore {
             let mut index = LineIndexBuilder::new(self.block_size.unwrap_or(LineIndex::BLOCK_SIZE));
             index.push(&bytes);
             let reader = Arc::new(MemoryReader {
+                key: key.clone(),
+                store: Arc::clone(&self.name),
                 content: Arc::new(Content(bytes)),
                 index: Arc::new(index.finish()),
             });
@@ -127,6 +141,12 @@ impl SpoolStore for MemorySpoolStore {
     }
 }
 
+impl Default for MemorySpoolStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl fmt::Debug for MemorySpoolStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MemorySpoolStore({} results)", self.len())
@@ -134,6 +154,8 @@ impl fmt::Debug for MemorySpoolStore {
 }
 
 struct MemoryReader {
+    key: SpoolKey,
+    store: Arc<str>,
     content: Arc<Content>,
     index: Arc<LineIndex>,
 }
@@ -152,6 +174,11 @@ impl SpoolReader for MemoryReader {
 
     fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
         Box::pin(std::future::ready(Ok(Arc::clone(&self.index))))
+    }
+
+    fn describe(&self) -> Option<ReaderDescriptor> {
+        let locator = json!({"key": self.key, "store": &*self.store});
+        Some(ReaderDescriptor::new(MemorySpoolStore::TAG, locator))
     }
 
     fn local(&self) -> Option<Arc<dyn LocalRead>> {

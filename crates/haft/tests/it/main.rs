@@ -4,14 +4,29 @@
 mod agreement;
 #[cfg(test)]
 #[cfg(feature = "formats")]
+mod artifacts;
+#[cfg(test)]
+#[cfg(feature = "formats")]
 mod data;
 #[cfg(test)]
 mod derive;
 #[cfg(test)]
+mod events;
+#[cfg(test)]
 mod examples;
+#[cfg(test)]
+mod json;
+#[cfg(test)]
+mod media;
 #[cfg(test)]
 mod mistakes;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod spool;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod tool;
+#[cfg(test)]
+mod turn;

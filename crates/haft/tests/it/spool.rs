@@ -1,7 +1,12 @@
 //! Large results, kept and queried.
 
+#[cfg(feature = "conformance")]
+mod conformance;
 mod differential;
+#[cfg(unix)]
+mod faults;
 mod model;
+mod parts;
 mod queries;
 mod stores;
 

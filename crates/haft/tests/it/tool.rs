@@ -172,7 +172,7 @@ async fn every_option_reaches_the_tool() {
     assert_eq!(tool.description(), WORDS);
     assert_eq!(tool.effect(), Effect::Idempotent);
     assert_eq!(tool.concurrency(), &Concurrency::Keyed("/city".into()));
-    assert_eq!(tool.role(), Role::Standard(ArtifactKind::Json));
+    assert_eq!(*tool.role(), Role::Standard(ArtifactKind::JSON));
     assert_eq!(tool.on_collision(), OnCollision::Replace);
     assert!(tool.is_trusted() && tool.is_ephemeral());
     let refused = call(&tool, r#"{"city":"Paris","units":"CELSIUS"}"#).await;
@@ -184,7 +184,7 @@ fn nothing_is_set_that_was_not_asked_for() {
     let tool = nothing().unwrap();
     assert_eq!(tool.effect(), Effect::Once);
     assert_eq!(tool.concurrency(), &Concurrency::Parallel);
-    assert_eq!(tool.role(), Role::Standard(ArtifactKind::Text));
+    assert_eq!(*tool.role(), Role::Standard(ArtifactKind::TEXT));
     assert_eq!(tool.on_collision(), OnCollision::Throw);
     assert!(!tool.is_trusted() && !tool.is_ephemeral());
 }

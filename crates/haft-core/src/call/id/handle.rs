@@ -92,6 +92,11 @@ impl HandleTable {
         self.records.get(handle).copied()
     }
 
+    /// Whether a record was given a handle.
+    pub(crate) fn knows(&self, record: RecordId) -> bool {
+        self.records.values().any(|known| *known == record)
+    }
+
     /// How many digits tell a new id from all known ones. In sorted order the ids that share most
     /// digits with it are its neighbours.
     fn unique_digits(&self, id: CallId) -> usize {

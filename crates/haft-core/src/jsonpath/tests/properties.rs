@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::naive;
 use super::strict;
 use crate::json::{Document, View};
-use crate::jsonpath::{JsonPath, Limits, PathError, Step};
+use crate::jsonpath::{JsonPath, Limits, PathError, SelectorRef, Step};
 
 /// Follows plain steps the way a reader of text would.
 fn follow<'d>(steps: &[&Step], view: View<'d>) -> Vec<View<'d>> {
@@ -133,4 +133,66 @@ proptest! {
             prop_assert!(lenient == same || lenient == Err("a regular expression"), "{}", text);
         }
     }
+
+    /// Evaluated segment by segment, a path selects what it selects at once.
+    #[test]
+    fn parts_are_the_whole(value in naive::document(), path in naive::path()) {
+        let document = Document::from_value(&value).unwrap();
+        let path = strict(&path.text());
+        if path.looks_at_root() {
+            return Ok(());
+        }
+        let found = in_parts(&path, document.root());
+        prop_assert_eq!(indexes(&found), indexes(path.select(document.root()).views()));
+    }
+
+    #[test]
+    fn a_slice_has_the_positions_that_it_selects(
+        len in 0..12_usize,
+        (start, end, step) in (-14..14_i64, -14..14_i64, -5..5_i64),
+    ) {
+        let list: Vec<usize> = (0..len).collect();
+        let document = Document::from_value(&serde_json::json!(list)).unwrap();
+        for path in [format!("$[{start}:{end}:{step}]"), format!("$[{start}::{step}]"), format!("$[:{end}:{step}]")] {
+            let path = strict(&path);
+            let selected = path.select(document.root());
+            let selected: Vec<_> = selected.iter().filter_map(View::as_u64).collect();
+            let segment = path.segment(0).unwrap();
+            let Some(SelectorRef::Slice(slice)) = segment.selectors().next() else {
+                panic!("no slice: {path}");
+            };
+            prop_assert_eq!(slice.positions(len as u64).collect::<Vec<_>>(), selected);
+        }
+    }
+}
+
+/// Applies the first segment, and the rest of the path to what it selects.
+fn in_parts<'d>(path: &JsonPath, view: View<'d>) -> Vec<View<'d>> {
+    let Some(segment) = path.segment(0) else { return vec![view] };
+    let rest = path.without_first(1);
+    let children: Vec<View<'d>> = strict("$[*]").select(view).into_iter().collect();
+    let element = |at: u64| view.item(usize::try_from(at).unwrap_or(usize::MAX));
+    let mut found = Vec::new();
+    for selector in segment.selectors() {
+        let selected: Vec<View<'d>> = match selector {
+            SelectorRef::Name(name) => view.get(name).into_iter().collect(),
+            SelectorRef::Index(at) => element(at).into_iter().collect(),
+            SelectorRef::FromEnd(back) => {
+                let at = (view.elements().len() as u64).checked_sub(back);
+                at.and_then(element).into_iter().collect()
+            }
+            SelectorRef::Wildcard => children.clone(),
+            SelectorRef::Slice(slice) => {
+                slice.positions(view.elements().len() as u64).filter_map(element).collect()
+            }
+            SelectorRef::Filter(filter) => {
+                children.iter().copied().filter(|it| filter.holds(*it)).collect()
+            }
+        };
+        found.extend(selected.into_iter().flat_map(|it| in_parts(&rest, it)));
+    }
+    if segment.is_descendant() {
+        found.extend(children.into_iter().flat_map(|it| in_parts(path, it)));
+    }
+    found
 }

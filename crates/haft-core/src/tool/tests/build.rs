@@ -82,10 +82,10 @@ fn names_are_checked() {
 fn a_query_on_artifacts_is_never_wrapped() {
     let query = || search().handler(|_: Args| "answer").artifact_query();
     refused(
-        query().artifact(ArtifactKind::Json),
+        query().artifact(ArtifactKind::JSON),
         &["`artifact`: a query on artifacts is never wrapped as an artifact"],
     );
-    assert_eq!(query().build().unwrap().role(), Role::ArtifactQuery);
+    assert_eq!(*query().build().unwrap().role(), Role::ArtifactQuery);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn the_defaults_are_the_safe_ones() {
     assert_eq!(tool.effect(), Effect::Once);
     assert_eq!(tool.concurrency(), &Concurrency::Parallel);
     assert_eq!(tool.on_collision(), OnCollision::Throw);
-    assert_eq!(tool.role(), Role::Standard(ArtifactKind::Text));
+    assert_eq!(*tool.role(), Role::Standard(ArtifactKind::TEXT));
     assert_eq!(tool.strictness(), Strictness::Coerce);
     assert!(tool.meta().is_empty());
 }
@@ -134,7 +134,7 @@ fn what_was_said_is_kept() {
         .effect(Effect::ReadOnly)
         .concurrency(Concurrency::Exclusive)
         .on_collision(OnCollision::Keep)
-        .artifact(ArtifactKind::Markdown)
+        .artifact(ArtifactKind::MARKDOWN)
         .meta("rbac.scope", "admin")
         .meta("rbac.level", 3)
         .build()
@@ -144,7 +144,7 @@ fn what_was_said_is_kept() {
     assert_eq!(tool.effect(), Effect::ReadOnly);
     assert_eq!(tool.concurrency(), &Concurrency::Exclusive);
     assert_eq!(tool.on_collision(), OnCollision::Keep);
-    assert_eq!(tool.role(), Role::Standard(ArtifactKind::Markdown));
+    assert_eq!(*tool.role(), Role::Standard(ArtifactKind::MARKDOWN));
     assert_eq!(tool.meta().get("rbac"), Some(json!({ "scope": "admin", "level": 3 })));
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::super::nonce::{EnvelopeKey, Hmac, Slot};
+use super::super::nonce::{EnvelopeKey, Slot};
+use crate::hmac::Hmac;
 
 /// The vectors of RFC 4231, except the truncated one: key, data, digest.
 #[track_caller]

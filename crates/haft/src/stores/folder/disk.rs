@@ -10,7 +10,6 @@ pub(super) enum Step {
     Create,
     Write,
     Sync,
-    NoteKey,
     Replace,
     NoteIndex,
     SyncFolder,
@@ -48,9 +47,9 @@ impl Disk {
         fs::rename(from, to)
     }
 
-    /// Writes a small file. If it cannot be written whole, it is removed.
-    pub(super) fn note(&self, step: Step, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let written = self.before(step).and_then(|()| fs::write(path, bytes));
+    /// Writes the file of an index. If it cannot be written whole, it is removed.
+    pub(super) fn note_index(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let written = self.before(Step::NoteIndex).and_then(|()| fs::write(path, bytes));
         if written.is_err() {
             remove(path)?;
         }

@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 use haft_core::spool::SpoolKey;
 use sha2::{Digest, Sha256};
 
-use super::disk::Disk;
-
 /// The files of one key.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
@@ -35,14 +33,6 @@ impl Paths {
             key: folder.join(format!("{stem}.{KEY}")),
             needs_key: stem.starts_with(HASHED),
         }
-    }
-
-    /// Writes the file with the key, if this key needs one.
-    pub(super) fn note_key(&self, key: &SpoolKey, disk: &Disk) -> io::Result<()> {
-        if !self.needs_key {
-            return Ok(());
-        }
-        disk.note(super::disk::Step::NoteKey, &self.key, key.as_str().as_bytes())
     }
 }
 

@@ -14,9 +14,9 @@ use haft_core::spool::{
 };
 use serde_json::json;
 
-use super::Shared;
-use super::disk::{Disk, Step};
+use super::disk::Disk;
 use super::name::Paths;
+use super::{FolderSpoolStore, Shared};
 use crate::spool::window::Window;
 use crate::stores::blocking;
 
@@ -104,7 +104,7 @@ impl SpoolReader for FolderReader {
     }
 
     fn describe(&self) -> Option<ReaderDescriptor> {
-        Some(ReaderDescriptor::new("spool:folder", json!({"key": self.content.key})))
+        Some(ReaderDescriptor::new(FolderSpoolStore::TAG, json!({"key": self.content.key})))
     }
 
     fn local(&self) -> Option<Arc<dyn LocalRead>> {
@@ -120,7 +120,11 @@ impl fmt::Debug for FolderReader {
 
 impl LocalRead for Content {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = read_file_at(&self.file, buffer, offset)?;
+        // A system may refuse an offset far past the end.
+        let read = match offset < self.stamp.len {
+            true => read_file_at(&self.file, buffer, offset)?,
+            false => 0,
+        };
         // Afterwards: what was read before this moment is what the stamp stands for.
         let stamp = Stamp::of(&self.file)?;
         if stamp == self.stamp { Ok(read) } else { Err(self.changed(stamp).into()) }
@@ -192,7 +196,7 @@ impl Content {
         if index.byte_length() > u64::from(self.block_size.get()) {
             let bytes = encode_index(&index, self.stamp);
             // It saves time, no more.
-            let _ = Disk::default().note(Step::NoteIndex, &self.paths.index, &bytes);
+            let _ = Disk::default().note_index(&self.paths.index, &bytes);
         }
         Ok(index)
     }

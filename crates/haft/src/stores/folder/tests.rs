@@ -10,12 +10,12 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft_core::spool::{LineIndex, Payload, SpoolError, SpoolKey, SpoolStore};
+use haft_core::spool::{LineIndex, Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 
 use super::FolderSpoolStore;
 use super::disk::Step;
-use crate::spool::TextView;
+use crate::spool::{GrepOptions, QueryError, TextView};
 
 const LONG: &str = "a key that is far too long for a file name ";
 
@@ -128,27 +128,34 @@ fn index_of(text: &str) -> LineIndex {
 #[test]
 fn a_damaged_index_is_built_again() {
     let text = "a line\n".repeat(10);
-    let damage: [fn(&mut Vec<u8>); 6] = [
-        |bytes| bytes.truncate(30),
-        Vec::clear,
-        |bytes| bytes[20] ^= 1,
-        |bytes| bytes[0] ^= 1,
-        |bytes| bytes[45] ^= 1,
-        |bytes| bytes.extend([0; 5000]),
-    ];
-    for damage in damage {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open(folder.path());
-        run(store.write("k".into(), text.as_str().into())).unwrap();
-        let path = folder.path().join("k-k.idx");
-        let whole = fs::read(&path).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    run(store.write("k".into(), text.as_str().into())).unwrap();
+    let path = folder.path().join("k-k.idx");
+    let whole = fs::read(&path).unwrap();
+    let truncated = (0..whole.len()).map(|len| whole[..len].to_vec());
+    let flipped = (0..whole.len() * 8).map(|bit| {
         let mut bytes = whole.clone();
-        damage(&mut bytes);
-        fs::write(&path, bytes).unwrap();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    });
+    let longer = [1, 5000].map(|len| [&whole[..], &vec![0; len]].concat());
+    let other = {
+        // A sound index of other content.
+        let bytes = index_of("other\n").encode();
+        [&whole[..16], &bytes[..]].concat()
+    };
+    for damaged in truncated.chain(flipped).chain(longer).chain([other]) {
+        fs::write(&path, &damaged).unwrap();
         let reader = run(store.read("k".into())).unwrap().unwrap();
         assert_eq!(*run(reader.index()).unwrap(), index_of(&text));
         assert_eq!(fs::read(&path).unwrap(), whole);
     }
+    // And if something else lies in its place, it is built every time.
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let reader = run(store.read("k".into())).unwrap().unwrap();
+    assert_eq!(*run(reader.index()).unwrap(), index_of(&text));
 }
 
 #[test]
@@ -171,6 +178,8 @@ fn content_that_was_changed_is_an_error_and_no_answer() {
         let reader = run(store.write("k".into(), "a\nb\nc\n".repeat(9).into())).unwrap();
         let path = folder.path().join("k-k.spool");
         let old = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::remove_file(folder.path().join("k-k.idx")).unwrap();
+        let unread = run(store.read("k".into())).unwrap().unwrap();
         change(&path);
         // A file system may be too coarse to see a change right after the last one.
         let later = old + std::time::Duration::from_secs(7);
@@ -180,14 +189,30 @@ fn content_that_was_changed_is_an_error_and_no_answer() {
             run(reader.read_at(0, 1)).unwrap_err(),
             run(view.head(1)).unwrap_err(),
             run(view.tail(1)).unwrap_err(),
+            run(view.cat(..)).unwrap_err(),
+            run(view.line_part(0, ..)).unwrap_err(),
+            search_error(&view),
+            index_error(&unread),
         ] {
             assert!(matches!(error, SpoolError::Changed { .. }), "{error}");
             assert!(error.to_string().ends_with(expect), "{error}");
         }
     }
+    check(|path| fs::write(path, "").unwrap(), "it had 54 bytes and has 0 now");
     check(|path| fs::write(path, "a\n").unwrap(), "it had 54 bytes and has 2 now");
     check(|path| fs::write(path, "x\ny\nz\n".repeat(9)).unwrap(), "its time of change differs");
     check(|path| fs::write(path, "b\n".repeat(99)).unwrap(), "it had 54 bytes and has 198 now");
+}
+
+fn search_error(view: &TextView) -> SpoolError {
+    match run(view.grep("a", GrepOptions::new())) {
+        Err(QueryError::Spool(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn index_error(reader: &Arc<dyn SpoolReader>) -> SpoolError {
+    run(reader.index()).unwrap_err()
 }
 
 #[test]

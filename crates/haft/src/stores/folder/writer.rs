@@ -11,7 +11,7 @@ use fs4::FileExt;
 use haft_core::spool::{LineIndexBuilder, SpoolError, SpoolKey};
 
 use super::Shared;
-use super::disk::{Disk, Step, remove};
+use super::disk::{Disk, remove};
 use super::name::{Paths, TEMPORARY};
 use super::reader::{FolderReader, Stamp, encode_index};
 
@@ -86,7 +86,7 @@ impl Writer {
             let how = "its file changed while it was written".to_owned();
             return Err(SpoolError::Changed { key: self.key, how }.into());
         }
-        let replaced = paths.note_key(&self.key, disk).and_then(|()| {
+        let replaced = note_key(&self.key, &paths, &self.shared).and_then(|()| {
             remove(&paths.index)?;
             if self.abandoned.load(Ordering::Acquire) {
                 return Err(abandoned());
@@ -96,7 +96,7 @@ impl Writer {
         let file = replaced.inspect_err(|_| forget_key(&paths))?;
         if index.byte_length() > u64::from(block_size.get()) {
             // Without it the index is built again when it is needed.
-            let _ = disk.note(Step::NoteIndex, &paths.index, &encode_index(&index, stamp));
+            let _ = disk.note_index(&paths.index, &encode_index(&index, stamp));
         }
         if let Err(error) = disk.sync_folder(folder) {
             remove(&paths.data)?;
@@ -153,6 +153,19 @@ impl Drop for Temporary {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Writes the file with the key, if this key needs one and has none.
+fn note_key(key: &SpoolKey, paths: &Paths, shared: &Shared) -> io::Result<()> {
+    let (Shared { folder, disk, .. }, key) = (shared, key.as_str().as_bytes());
+    if !paths.needs_key || fs::read(&paths.key).is_ok_and(|noted| noted == key) {
+        return Ok(());
+    }
+    // In one step as well: half a key would hide the content that is there.
+    let mut temporary = Temporary::create(folder, disk)?;
+    disk.write(&mut temporary.file, key)?;
+    disk.sync(&temporary.file)?;
+    temporary.replace(&paths.key, disk).map(drop)
 }
 
 /// Removes the file with the key of content that did not come to be.

@@ -8,19 +8,6 @@ use proptest::prelude::*;
 
 use super::{Pieces, blocks, model, read_all, run, stream};
 
-#[cfg(feature = "conformance")]
-#[test]
-fn both_stores_keep_the_contract() {
-    use haft::conformance;
-    run(async {
-        conformance::spool_store(&MemorySpoolStore::new()).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let store = FolderSpoolStore::open(folder.path()).unwrap();
-        conformance::spool_store(&store).await.unwrap();
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    });
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

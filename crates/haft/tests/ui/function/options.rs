@@ -9,7 +9,7 @@ fn unknown() {}
     name = 5,
     effect = "readonly",
     concurrency = "keyed:city",
-    artifact = "yaml",
+    artifact = "toml",
     on_collision = "merge",
     trusted = true,
     strict,

@@ -1,0 +1,215 @@
+//! Forging: artifacts become tools that query them.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use super::format::{AnswerFuture, CALL_ID};
+use super::{ArtifactFormat, ArtifactSet, Asked, Budget, Query, SpooledArtifact};
+use crate::args::Args;
+use crate::context::DispatchContext;
+use crate::error::{Code, Coded};
+use crate::json::View;
+use crate::registry::ToolRegistry;
+use crate::schema::Fault;
+use crate::tool::{Effect, InvalidTool, OnCollision, Tool, ToolFailure, ToolOutput};
+
+/// The formats that an application knows, and the one forge for all of them.
+///
+/// ```
+/// use haft_core::artifact::{ArtifactSet, Formats};
+///
+/// let formats = Formats::new();
+/// // Without artifacts there is nothing to ask.
+/// assert!(formats.forge(&ArtifactSet::new())?.is_empty());
+/// # Ok::<(), haft_core::tool::InvalidTool>(())
+/// ```
+#[derive(Clone)]
+pub struct Formats {
+    formats: Arc<[Known]>,
+    budget: Budget,
+    /// Tells what was forged by other formats apart.
+    stamp: u64,
+}
+
+#[derive(Clone)]
+struct Known {
+    format: Arc<dyn ArtifactFormat>,
+    queries: Vec<Query>,
+}
+
+/// The tools of one state of a set.
+#[derive(Debug)]
+pub(super) struct Forged {
+    stamp: u64,
+    revision: u64,
+    tools: Vec<Tool>,
+}
+
+/// A format that cannot be used, with every reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the format {format} was refused: {}", .faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+#[non_exhaustive]
+pub struct InvalidFormat {
+    /// The format.
+    pub format: String,
+    /// Everything that is wrong with its queries.
+    pub faults: Vec<Fault>,
+}
+
+impl Coded for InvalidFormat {
+    fn error_code(&self) -> Code {
+        Code::InvalidInitialToolValue
+    }
+}
+
+impl Formats {
+    /// No formats yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { formats: Arc::new([]), budget: Budget::new(), stamp: stamp() }
+    }
+
+    /// Bounds every answer.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        (self.budget, self.stamp) = (budget, stamp());
+        self
+    }
+
+    /// Adds a format. The model sees the queries of formats in the order in which they were added.
+    ///
+    /// # Errors
+    ///
+    /// A query is not a sound tool, or its name is taken by a query of another format.
+    pub fn with(mut self, format: impl ArtifactFormat) -> Result<Self, InvalidFormat> {
+        let queries = format.queries();
+        let mut faults = Vec::new();
+        for (at, query) in queries.iter().enumerate() {
+            if let Err(invalid) = forged(query, &["00000000".to_owned()], self.budget) {
+                faults.extend(invalid.faults);
+            }
+            let known = self.queries().chain(queries.iter().take(at));
+            if known.into_iter().any(|known| known.name() == query.name()) {
+                faults.push(Fault::new(query.name(), "there is a query of this name already"));
+            }
+        }
+        if !faults.is_empty() {
+            return Err(InvalidFormat { format: format!("{format:?}"), faults });
+        }
+        let added = Known { format: Arc::new(format), queries };
+        self.formats = self.formats.iter().cloned().chain([added]).collect();
+        self.stamp = stamp();
+        Ok(self)
+    }
+
+    /// The queries that can be asked of an artifact.
+    pub fn queries_of(&self, artifact: &SpooledArtifact) -> impl Iterator<Item = &Query> {
+        let formats = self.formats.iter().filter(|known| known.format.reads(artifact.kind()));
+        formats.flat_map(|known| &known.queries)
+    }
+
+    /// Forges the tools that query the artifacts of a turn: one per query that some artifact can be
+    /// asked, whose argument `callId` takes the handles of exactly those artifacts. They are ephemeral,
+    /// replace what has their name, and are forged anew only when the set has changed.
+    ///
+    /// # Errors
+    ///
+    /// A tool cannot be built. With queries that [`Formats::with`] has taken this does not happen.
+    pub fn forge(&self, artifacts: &ArtifactSet) -> Result<ToolRegistry, InvalidTool> {
+        let registry = ToolRegistry::new();
+        for tool in self.tools(artifacts)? {
+            registry.overwrite(tool);
+        }
+        Ok(registry)
+    }
+
+    fn tools(&self, artifacts: &ArtifactSet) -> Result<Vec<Tool>, InvalidTool> {
+        let mut kept = artifacts.forged.lock().unwrap_or_else(PoisonError::into_inner);
+        let revision = artifacts.revision();
+        if let Some(kept) = kept.as_ref()
+            && (kept.stamp, kept.revision) == (self.stamp, revision)
+        {
+            return Ok(kept.tools.clone());
+        }
+        let live = artifacts.all();
+        let mut tools = Vec::new();
+        for Known { format, queries } in self.formats.iter() {
+            let read = live.iter().filter(|(_, artifact)| format.reads(artifact.kind()));
+            let handles: Vec<String> = read.map(|(handle, _)| handle.clone()).collect();
+            if handles.is_empty() {
+                continue;
+            }
+            for query in queries {
+                tools.push(forged(query, &handles, self.budget)?);
+            }
+        }
+        *kept = Some(Forged { stamp: self.stamp, revision, tools: tools.clone() });
+        Ok(tools)
+    }
+
+    fn queries(&self) -> impl Iterator<Item = &Query> {
+        self.formats.iter().flat_map(|known| &known.queries)
+    }
+}
+
+/// The tool of a query.
+fn forged(query: &Query, handles: &[String], budget: Budget) -> Result<Tool, InvalidTool> {
+    let input = query
+        .schema_for(handles)
+        .map_err(|faults| InvalidTool { tool: query.name().to_owned(), faults })?;
+    let asked = query.clone();
+    let mut tool = Tool::builder(query.name())
+        .description(query.description())
+        .input_schema(input)
+        .artifact_query()
+        .ephemeral()
+        .on_collision(OnCollision::Replace)
+        .effect(Effect::ReadOnly)
+        .handler(move |args: Args, ctx: DispatchContext| {
+            let query = asked.clone();
+            async move { answer(&query, &args, &ctx, budget).await }
+        });
+    if let Some(check) = query.checker() {
+        tool = tool.validator(move |args: Args| std::future::ready(check(&args)));
+    }
+    tool.build()
+}
+
+/// Asks the artifact that the handle names now, not the one it named when the tool was forged.
+async fn answer(
+    query: &Query,
+    args: &Args,
+    ctx: &DispatchContext,
+    budget: Budget,
+) -> Result<ToolOutput, ToolFailure> {
+    let handle = args.root().get(CALL_ID).and_then(View::as_str).unwrap_or_default();
+    let Some(artifact) = ctx.artifacts().get(handle) else {
+        let text = format!(
+            "Error: there is no artifact with id `{handle}` in this turn any more; \
+             call the tool that made it again"
+        );
+        return Ok(ToolOutput::Text(text));
+    };
+    let label = artifact.label();
+    let cancellation = ctx.cancellation().clone();
+    let asking: AnswerFuture = query.ask(args, Asked { artifact, budget, cancellation });
+    Ok(ToolOutput::Answer { text: asking.await?.into_string(), label })
+}
+
+fn stamp() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Formats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.formats.iter().map(|known| &known.format)).finish()
+    }
+}

@@ -1,0 +1,148 @@
+//! Formats: what can be asked of content of a kind.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::{Answer, ArtifactKind, Budget, SpooledArtifact};
+use crate::args::{Args, FromArgs};
+use crate::cancel::Cancellation;
+use crate::schema::{Fault, InputSchema, Problems, Schema, object};
+use crate::tool::ToolFailure;
+
+/// What can be asked of content of some kinds.
+///
+/// A format is a list of queries. Each becomes a tool that the model sees while there is an artifact
+/// that the format reads.
+pub trait ArtifactFormat: fmt::Debug + Send + Sync + 'static {
+    /// Whether it reads content of this kind.
+    fn reads(&self, kind: &ArtifactKind) -> bool;
+
+    /// Its queries, in the order in which the model sees them. Asked once.
+    fn queries(&self) -> Vec<Query>;
+}
+
+/// One thing that can be asked. See [`Query::new`].
+#[derive(Clone)]
+pub struct Query {
+    name: String,
+    description: String,
+    input: Option<Result<InputSchema, Vec<Fault>>>,
+    check: Option<Arc<Check>>,
+    run: Arc<Run>,
+}
+
+type Run = dyn Fn(&Args, Asked) -> AnswerFuture + Send + Sync;
+pub(super) type Check = dyn Fn(&Args) -> Result<(), Problems> + Send + Sync;
+pub(super) type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, ToolFailure>> + Send>>;
+
+/// What a query is asked about, and within which bounds it answers.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Asked {
+    /// The artifact.
+    pub artifact: SpooledArtifact,
+    /// What the answer may hold.
+    pub budget: Budget,
+    /// Tells when the answer is not wanted any more.
+    pub cancellation: Cancellation,
+}
+
+impl Query {
+    /// A query: the name of its tool, what the model reads when it chooses, and what runs.
+    ///
+    /// The first parameter is what the model gives beside the artifact: a type that derives `ToolArgs`,
+    /// or [`Args`] together with [`Query::input`]. The field `callId` is added when the tool is forged.
+    /// A failure is words for the model: what was wrong, where, and what to do instead.
+    pub fn new<A, F, Fut>(name: impl Into<String>, description: impl Into<String>, run: F) -> Self
+    where
+        A: FromArgs,
+        F: Fn(A, Asked) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answer, ToolFailure>> + Send + 'static,
+    {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            input: A::input_schema(),
+            check: None,
+            run: Arc::new(move |args, asked| match A::from_args(args) {
+                Ok(args) => Box::pin(run(args, asked)),
+                Err(error) => Box::pin(async move { Err(error.into()) }),
+            }),
+        }
+    }
+
+    /// The schema of the arguments, for a query that takes [`Args`].
+    #[must_use]
+    pub fn input(mut self, schema: impl Into<Schema>) -> Self {
+        self.input = Some(InputSchema::new(schema));
+        self
+    }
+
+    /// Checks arguments beyond their schema before anything is read: a pattern or a path that cannot be
+    /// understood is refused as an argument.
+    #[must_use]
+    pub fn check(
+        mut self,
+        check: impl Fn(&Args) -> Result<(), Problems> + Send + Sync + 'static,
+    ) -> Self {
+        self.check = Some(Arc::new(check));
+        self
+    }
+
+    /// The name of its tool.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the model reads when it chooses.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Asks.
+    #[must_use]
+    pub fn ask(&self, args: &Args, asked: Asked) -> AnswerFuture {
+        (self.run)(args, asked)
+    }
+
+    pub(super) fn checker(&self) -> Option<Arc<Check>> {
+        self.check.clone()
+    }
+
+    /// The arguments with `callId` as the last of them, restricted to these handles.
+    pub(super) fn schema_for(&self, handles: &[String]) -> Result<InputSchema, Vec<Fault>> {
+        let call_id = crate::schema::one_of(handles.iter().cloned())
+            .description("Which artifact: its callId")
+            .required();
+        let own = match &self.input {
+            Some(input) => input.as_ref().map_err(Vec::clone)?.tree(),
+            None => None,
+        };
+        let Some((root, definitions)) = own else {
+            return InputSchema::new(object().field(CALL_ID, call_id));
+        };
+        let root = object().fields_of(root.clone()).field(CALL_ID, call_id);
+        InputSchema::with_definitions(root, definitions.clone())
+    }
+}
+
+/// The argument that names the artifact.
+pub(super) const CALL_ID: &str = "callId";
+
+impl Asked {
+    /// About an artifact, with the default budget.
+    #[must_use]
+    pub fn new(artifact: SpooledArtifact) -> Self {
+        Self { artifact, budget: Budget::new(), cancellation: Cancellation::new() }
+    }
+}
+
+impl fmt::Debug for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Query({})", self.name)
+    }
+}

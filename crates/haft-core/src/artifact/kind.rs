@@ -1,0 +1,111 @@
+//! What sort of content an artifact has.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The sort of an artifact's content, by name. It decides which queries the model gets for it.
+///
+/// The names are open: a format of your own brings its own. A kind that no format knows is read as
+/// text, because the queries of text work on everything.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ArtifactKind(Cow<'static, str>);
+
+/// A text that cannot be the name of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name of an artifact kind is 1 to 32 lower-case letters, digits and `-`")]
+#[non_exhaustive]
+pub struct InvalidKind;
+
+impl ArtifactKind {
+    /// Plain lines of text.
+    pub const TEXT: Self = Self::named("text");
+    /// JSON, whose shape is inferred: one value, a value a line, or JSON5.
+    pub const JSON: Self = Self::named("json");
+    /// A JSON value a line.
+    pub const JSONL: Self = Self::named("jsonl");
+    /// Another name for a JSON value a line.
+    pub const NDJSON: Self = Self::named("ndjson");
+    /// JSON5.
+    pub const JSON5: Self = Self::named("json5");
+    /// Markdown.
+    pub const MARKDOWN: Self = Self::named("markdown");
+    /// YAML.
+    pub const YAML: Self = Self::named("yaml");
+    /// XML.
+    pub const XML: Self = Self::named("xml");
+    /// Rows of fields, parted by commas, semicolons, tabs or bars.
+    pub const CSV: Self = Self::named("csv");
+
+    /// A kind by a name that is known when the program is compiled.
+    ///
+    /// # Panics
+    ///
+    /// The name is not 1 to 32 lower-case letters, digits and `-`. In a `const`, where this belongs,
+    /// that is an error of the compiler.
+    #[must_use]
+    #[expect(clippy::panic, reason = "meant for constants, where it stops the compiler")]
+    pub const fn named(name: &'static str) -> Self {
+        if !is_name(name.as_bytes()) {
+            panic!("the name of an artifact kind is 1 to 32 lower-case letters, digits and `-`");
+        }
+        Self(Cow::Borrowed(name))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Plain text.
+impl Default for ArtifactKind {
+    fn default() -> Self {
+        Self::TEXT
+    }
+}
+
+impl FromStr for ArtifactKind {
+    type Err = InvalidKind;
+
+    fn from_str(name: &str) -> Result<Self, InvalidKind> {
+        name.to_owned().try_into()
+    }
+}
+
+impl TryFrom<String> for ArtifactKind {
+    type Error = InvalidKind;
+
+    fn try_from(name: String) -> Result<Self, InvalidKind> {
+        if is_name(name.as_bytes()) { Ok(Self(Cow::Owned(name))) } else { Err(InvalidKind) }
+    }
+}
+
+impl From<ArtifactKind> for String {
+    fn from(kind: ArtifactKind) -> Self {
+        kind.0.into_owned()
+    }
+}
+
+impl fmt::Display for ArtifactKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+const fn is_name(mut name: &[u8]) -> bool {
+    if name.is_empty() || name.len() > 32 {
+        return false;
+    }
+    while let [first, rest @ ..] = name {
+        if !matches!(first, b'a'..=b'z' | b'0'..=b'9' | b'-') {
+            return false;
+        }
+        name = rest;
+    }
+    true
+}

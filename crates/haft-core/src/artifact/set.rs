@@ -1,0 +1,226 @@
+//! The artifacts of a turn.
+
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use indexmap::IndexMap;
+
+use super::SpooledArtifact;
+use super::forge::Forged;
+use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
+use crate::error::{Code, Coded};
+
+/// The artifacts that the model can query in a turn, by handle.
+///
+/// A call contributes the artifacts among its results, and a retrieved record the one that is its
+/// content. Results of queries are never artifacts themselves.
+#[derive(Debug, Default)]
+pub struct ArtifactSet {
+    live: RwLock<Live>,
+    /// What was forged last, as long as the set stays as it is.
+    pub(super) forged: Mutex<Option<Forged>>,
+}
+
+#[derive(Debug, Default)]
+struct Live {
+    handles: HandleTable,
+    calls: IndexMap<RecordId, Vec<Entry>>,
+    /// By handle.
+    retrieved: IndexMap<String, Retrieved>,
+    revision: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    handle: String,
+    artifact: SpooledArtifact,
+}
+
+#[derive(Clone, Debug)]
+struct Retrieved {
+    id: String,
+    artifact: SpooledArtifact,
+}
+
+/// A call and a retrieved record would be named alike, so that a query could read the wrong one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{id}` names both a tool call and a retrieved record of this turn; give the record another id"
+)]
+#[non_exhaustive]
+pub struct ArtifactIdCollision {
+    /// The id.
+    pub id: String,
+}
+
+impl Coded for ArtifactIdCollision {
+    fn error_code(&self) -> Code {
+        Code::ArtifactIdCollision
+    }
+}
+
+impl ArtifactSet {
+    /// An empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes up the artifacts of a call, in place of those it had before. A query, a call whose results
+    /// are shown in full and one without artifacts contribute none.
+    ///
+    /// A call with several artifacts has a handle for each: that of the call, and `.0`, `.1`, …
+    ///
+    /// # Errors
+    ///
+    /// A retrieved record has the id or the handle of the call. The set is unchanged then.
+    pub fn put_call(&self, call: &ToolCall) -> Result<(), ArtifactIdCollision> {
+        let artifacts = match &call.results {
+            Some(ToolResults::Artifacts(all)) if !call.from_artifact_tool && !call.inline => {
+                all.as_slice()
+            }
+            _ => &[],
+        };
+        self.check_call(call.id())?;
+        let mut live = self.write();
+        let handle = live.handles.insert(call.id());
+        live.revision += 1;
+        let single = artifacts.len() == 1;
+        let entries = artifacts.iter().enumerate().map(|(part, artifact)| Entry {
+            handle: if single { handle.to_string() } else { format!("{handle}.{part}") },
+            artifact: artifact.clone(),
+        });
+        let entries: Vec<Entry> = entries.collect();
+        if entries.is_empty() {
+            live.calls.shift_remove(&call.id());
+        } else {
+            live.calls.insert(call.id(), entries);
+        }
+        Ok(())
+    }
+
+    /// Whether a call can be taken up.
+    ///
+    /// # Errors
+    ///
+    /// A retrieved record has its id or its handle.
+    pub fn check_call(&self, call: RecordId) -> Result<(), ArtifactIdCollision> {
+        let mut live = self.write();
+        let id = call.to_string();
+        let handle = live.handles.insert(call);
+        let clash = |it: &Retrieved| it.id == id || is_of(&it.id, handle.as_str());
+        if live.retrieved.values().any(clash) { Err(ArtifactIdCollision { id }) } else { Ok(()) }
+    }
+
+    /// Forgets the artifacts of a call.
+    pub fn remove_call(&self, id: RecordId) {
+        let mut live = self.write();
+        if live.calls.shift_remove(&id).is_some() {
+            live.revision += 1;
+        }
+    }
+
+    /// Takes up the content of a retrieved record, in place of what it had before. Its handle is its id,
+    /// or a hash of it if the id is not a plain word: a handle stands in a schema, where no text from
+    /// elsewhere may speak.
+    ///
+    /// # Errors
+    ///
+    /// A call of the turn has the id as its own or as its handle. The set is unchanged then.
+    pub fn put_retrieved(
+        &self,
+        id: &str,
+        artifact: SpooledArtifact,
+    ) -> Result<(), ArtifactIdCollision> {
+        self.check_retrieved(id)?;
+        let mut live = self.write();
+        live.revision += 1;
+        live.retrieved.insert(handle_of(id), Retrieved { id: id.to_owned(), artifact });
+        Ok(())
+    }
+
+    /// Whether a retrieved record can be taken up.
+    ///
+    /// # Errors
+    ///
+    /// A call of the turn has the id as its own or as its handle.
+    pub fn check_retrieved(&self, id: &str) -> Result<(), ArtifactIdCollision> {
+        let live = self.read();
+        let base = id.split('.').next().unwrap_or(id);
+        let is_call = live.handles.resolve(id).or_else(|| live.handles.resolve(base)).is_some()
+            || id.parse::<RecordId>().is_ok_and(|id| live.handles.knows(id));
+        if is_call { Err(ArtifactIdCollision { id: id.to_owned() }) } else { Ok(()) }
+    }
+
+    /// Forgets the content of a retrieved record.
+    pub fn remove_retrieved(&self, id: &str) {
+        let mut live = self.write();
+        if live.retrieved.shift_remove(&handle_of(id)).is_some() {
+            live.revision += 1;
+        }
+    }
+
+    /// The artifact that a handle names now.
+    #[must_use]
+    pub fn get(&self, handle: &str) -> Option<SpooledArtifact> {
+        let live = self.read();
+        let base = handle.split_once('.').map_or(handle, |(base, _)| base);
+        let call = live.handles.resolve(base).and_then(|id| live.calls.get(&id));
+        let of_call = call.into_iter().flatten().find(|entry| entry.handle == handle);
+        let of_record = || live.retrieved.get(handle).map(|it| &it.artifact);
+        of_call.map(|entry| &entry.artifact).or_else(of_record).cloned()
+    }
+
+    /// The handles of the artifacts of a call, in their order.
+    #[must_use]
+    pub fn handles_of(&self, call: RecordId) -> Vec<String> {
+        let live = self.read();
+        live.calls.get(&call).into_iter().flatten().map(|entry| entry.handle.clone()).collect()
+    }
+
+    /// Every handle and its artifact: those of calls in the order of the calls, then those of retrieved
+    /// records.
+    #[must_use]
+    pub fn all(&self) -> Vec<(String, SpooledArtifact)> {
+        let live = self.read();
+        let calls =
+            live.calls.values().flatten().map(|it| (it.handle.clone(), it.artifact.clone()));
+        let retrieved =
+            live.retrieved.iter().map(|(handle, it)| (handle.clone(), it.artifact.clone()));
+        calls.chain(retrieved).collect()
+    }
+
+    /// The handle of a call, which it keeps for the whole turn.
+    #[must_use]
+    pub fn handle(&self, call: RecordId) -> Handle {
+        self.write().handles.insert(call)
+    }
+
+    /// Grows whenever the set changes.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.read().revision
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Live> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Live> {
+        self.live.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a text is the handle of a call or of one of its parts.
+fn is_of(text: &str, handle: &str) -> bool {
+    text.strip_prefix(handle).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// How the model names a retrieved record.
+fn handle_of(id: &str) -> String {
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"_-.:#/".contains(&it);
+    if (1..=64).contains(&id.len()) && id.bytes().all(is_plain) {
+        return id.to_owned();
+    }
+    let hash = CallId::of_text("retrieved", id).to_string();
+    format!("r-{}", hash.get(..16).unwrap_or(&hash))
+}

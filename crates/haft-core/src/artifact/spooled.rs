@@ -1,0 +1,205 @@
+//! A stored result and what is known of it.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::ArtifactKind;
+use crate::error::{Code, Coded};
+use crate::spool::{Payload, ReaderDescriptor, SpoolReader};
+use crate::trust::TrustLabel;
+
+/// A result that is stored outside the prompt, and that the model queries by a handle.
+///
+/// It never changes; cloning copies a pointer. Its label was fixed when it was produced, and every
+/// answer to a query has it too.
+#[derive(Clone)]
+pub struct SpooledArtifact {
+    shared: Arc<Shared>,
+    label: TrustLabel,
+}
+
+struct Shared {
+    kind: ArtifactKind,
+    reader: Arc<dyn SpoolReader>,
+    /// What a format has found out about the content: one value, of the type the format likes.
+    memo: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+}
+
+impl SpooledArtifact {
+    /// Stored content of a kind, with the trust of where it comes from.
+    #[must_use]
+    pub fn new(kind: ArtifactKind, reader: Arc<dyn SpoolReader>, label: TrustLabel) -> Self {
+        Self { shared: Arc::new(Shared { kind, reader, memo: Mutex::default() }), label }
+    }
+
+    /// How it is queried.
+    #[must_use]
+    pub fn kind(&self) -> &ArtifactKind {
+        &self.shared.kind
+    }
+
+    /// Its bytes, exactly as they were given.
+    #[must_use]
+    pub fn reader(&self) -> &Arc<dyn SpoolReader> {
+        &self.shared.reader
+    }
+
+    /// How far it may be trusted.
+    #[must_use]
+    pub const fn label(&self) -> TrustLabel {
+        self.label
+    }
+
+    /// The same content, trusted no more than `ceiling` allows.
+    #[must_use]
+    pub fn floor(&self, ceiling: TrustLabel) -> Self {
+        Self { shared: Arc::clone(&self.shared), label: self.label.floor(ceiling) }
+    }
+
+    /// What a format knows about the content: made by the first query that needs it and kept for those
+    /// that follow. There is one such value for an artifact; it should say where things are, not what
+    /// they are, so that it stays small.
+    ///
+    /// Two queries at the same time may both make it; both get a value that holds.
+    ///
+    /// # Errors
+    ///
+    /// What `make` failed with. Nothing is kept then.
+    pub async fn memo<T, E, F>(&self, make: F) -> Result<Arc<T>, E>
+    where
+        T: Any + Send + Sync,
+        F: Future<Output = Result<T, E>> + Send,
+    {
+        let kept = self.slot(|slot| slot.clone());
+        if let Some(known) = kept.and_then(|kept| kept.downcast::<T>().ok()) {
+            return Ok(known);
+        }
+        let made = Arc::new(make.await?);
+        let keep: Arc<dyn Any + Send + Sync> = Arc::<T>::clone(&made);
+        self.slot(|slot| *slot = Some(keep));
+        Ok(made)
+    }
+
+    fn slot<T>(&self, run: impl FnOnce(&mut Option<Arc<dyn Any + Send + Sync>>) -> T) -> T {
+        run(&mut self.shared.memo.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The form in which it is kept with a record.
+    ///
+    /// # Errors
+    ///
+    /// The reader cannot be found again by another process.
+    pub fn to_record(&self) -> Result<ArtifactRecord, NotDescribable> {
+        let reader = self.shared.reader.describe().ok_or(NotDescribable)?;
+        Ok(ArtifactRecord { kind: self.kind().clone(), label: self.label, reader })
+    }
+}
+
+/// Two are equal if they are the same content: the same reader, or readers with equal descriptors.
+impl PartialEq for SpooledArtifact {
+    fn eq(&self, other: &Self) -> bool {
+        let (one, two) = (self.reader(), other.reader());
+        let same =
+            Arc::ptr_eq(one, two) || one.describe().is_some_and(|it| two.describe() == Some(it));
+        same && self.kind() == other.kind() && self.label == other.label
+    }
+}
+
+impl fmt::Debug for SpooledArtifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SpooledArtifact({}, {} bytes)", self.kind(), self.reader().byte_length())
+    }
+}
+
+/// An artifact as it is stored in a record: its kind, its trust, and where its bytes are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArtifactRecord {
+    kind: ArtifactKind,
+    label: TrustLabel,
+    reader: ReaderDescriptor,
+}
+
+impl ArtifactRecord {
+    /// Where its bytes are.
+    #[must_use]
+    pub fn reader(&self) -> &ReaderDescriptor {
+        &self.reader
+    }
+
+    /// The artifact, on a reader that was made from [`reader`](Self::reader).
+    #[must_use]
+    pub fn load(self, reader: Arc<dyn SpoolReader>) -> SpooledArtifact {
+        SpooledArtifact::new(self.kind, reader, self.label)
+    }
+}
+
+/// The reader of an artifact has no descriptor, so that it cannot be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the reader of this artifact cannot be described; write its content to a spool store")]
+#[non_exhaustive]
+pub struct NotDescribable;
+
+impl Coded for NotDescribable {
+    fn error_code(&self) -> Code {
+        Code::ReaderNotDescribable
+    }
+}
+
+/// A result of a kind that the tool chooses itself, on its way to the spool.
+///
+/// ```
+/// use haft_core::artifact::{ArtifactDraft, ArtifactKind};
+///
+/// fn export(as_lines: bool) -> ArtifactDraft {
+///     let kind = if as_lines { ArtifactKind::JSONL } else { ArtifactKind::JSON };
+///     ArtifactDraft::new(kind, "{\"id\": 1}\n")
+/// }
+/// ```
+#[derive(Debug)]
+pub struct ArtifactDraft {
+    pub(super) kind: ArtifactKind,
+    pub(super) content: Content,
+    /// How far the content may be trusted at most; the tool's own label if nothing.
+    pub(super) label: Option<TrustLabel>,
+}
+
+#[derive(Debug)]
+pub(super) enum Content {
+    New(Payload),
+    Stored(SpooledArtifact),
+}
+
+impl ArtifactDraft {
+    /// Content of a kind.
+    #[must_use]
+    pub fn new(kind: ArtifactKind, content: impl Into<Payload>) -> Self {
+        Self { kind, content: Content::New(content.into()), label: None }
+    }
+
+    /// Says that the content comes from elsewhere. It will never be trusted more than this, nor more
+    /// than the tool is.
+    #[must_use]
+    pub fn labelled(mut self, label: TrustLabel) -> Self {
+        self.label = Some(self.label.map_or(label, |known| known.floor(label)));
+        self
+    }
+
+    /// Says that the content was made from an artifact, whose trust it inherits.
+    #[must_use]
+    pub fn derived_from(self, source: &SpooledArtifact) -> Self {
+        self.labelled(source.label())
+    }
+}
+
+/// An artifact that is stored already, as it is.
+impl From<SpooledArtifact> for ArtifactDraft {
+    fn from(artifact: SpooledArtifact) -> Self {
+        let (kind, label) = (artifact.kind().clone(), Some(artifact.label()));
+        Self { kind, content: Content::Stored(artifact), label }
+    }
+}

@@ -1,0 +1,288 @@
+//! From the end of a call to its record: what is large goes to the spool.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::num::NonZeroU32;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream as _;
+
+use super::spooled::Content;
+use super::{ArtifactDraft, ArtifactKind, SpooledArtifact};
+use crate::call::{CallError, RecordId, ToolCall, ToolResults};
+use crate::error::{Code, Coded as _};
+use crate::spool::{Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
+use crate::tool::{ByteStream, Invocation, Role, ToolOutput};
+use crate::trust::TrustLabel;
+
+/// Makes records of finished calls: small text stays in the record, everything else goes to the spool.
+#[derive(Clone)]
+pub struct Spooler {
+    store: Arc<dyn SpoolStore>,
+    inline_below: usize,
+}
+
+impl Spooler {
+    /// Keeps large results in a store.
+    #[must_use]
+    pub fn new(store: Arc<dyn SpoolStore>) -> Self {
+        Self { store, inline_below: 4 * 1024 }
+    }
+
+    /// Keeps text of fewer than so many bytes in the record, where the model reads it without a query;
+    /// 4096 if not said.
+    #[must_use]
+    pub fn inline_below(mut self, bytes: usize) -> Self {
+        self.inline_below = bytes;
+        self
+    }
+
+    /// Stores the text of a retrieved record, unless it is small.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn retrieved(
+        &self,
+        turn: &str,
+        id: &str,
+        text: &str,
+    ) -> Result<Option<Arc<dyn SpoolReader>>, SpoolError> {
+        if text.len() < self.inline_below {
+            return Ok(None);
+        }
+        let key = SpoolKey::from(format!("{turn}/retrieved/{id}"));
+        self.store.write(key, text.into()).await.map(Some)
+    }
+
+    /// The record of a call that is over. `occurrence` tells equal calls of one turn apart.
+    ///
+    /// A result that cannot be stored ends the call as failed, with the reason: it is not lost silently,
+    /// and the turn goes on.
+    pub async fn record(
+        &self,
+        turn: &str,
+        mut done: Invocation,
+        occurrence: NonZeroU32,
+    ) -> ToolCall {
+        let mut call = ToolCall::of(&done, occurrence);
+        let kind = match done.tool.role() {
+            Role::Standard(kind) => Some(kind.clone()),
+            Role::ArtifactQuery => None,
+        };
+        let Ok(output) = &mut done.outcome else { return call };
+        let output = std::mem::replace(output, ToolOutput::Text(String::new()));
+        if kind.is_none() && matches!(output, ToolOutput::Artifacts(_) | ToolOutput::Media(_)) {
+            let tool = done.tool.name();
+            let message = format!("`{tool}` is a query on artifacts and can only answer with text");
+            call.fail(CallError { code: Code::ToolDownstreamError, message, retryable: false });
+            return call;
+        }
+        let place = Place { spooler: self, turn, id: call.id(), label: call.label() };
+        match place.results(output, kind).await {
+            Ok(results) => call.results = Some(results),
+            Err(error) => call.fail(CallError {
+                code: error.error_code(),
+                message: said(done.tool.name().as_str(), &error),
+                retryable: error.retryable(),
+            }),
+        }
+        call
+    }
+}
+
+impl fmt::Debug for Spooler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spooler")
+            .field("store", &self.store)
+            .field("inline_below", &self.inline_below)
+            .finish()
+    }
+}
+
+/// Where the results of one call go.
+#[derive(Clone, Copy)]
+struct Place<'c> {
+    spooler: &'c Spooler,
+    turn: &'c str,
+    id: RecordId,
+    label: TrustLabel,
+}
+
+impl Place<'_> {
+    /// `kind` is how text and bytes are wrapped; nothing if they never are.
+    async fn results(
+        self,
+        output: ToolOutput,
+        kind: Option<ArtifactKind>,
+    ) -> Result<ToolResults, SpoolError> {
+        let payload = match output {
+            ToolOutput::Media(media) => return Ok(ToolResults::Media(media)),
+            ToolOutput::Answer { text, .. } => return Ok(ToolResults::Text(text)),
+            ToolOutput::Artifacts(drafts) => return self.drafts(drafts).await,
+            ToolOutput::Text(text) => match small_text(text.into(), self.spooler.inline_below) {
+                Ok(text) => return Ok(ToolResults::Text(text)),
+                Err(bytes) => Payload::Bytes(bytes),
+            },
+            ToolOutput::Bytes(bytes) => match small_text(bytes, self.spooler.inline_below) {
+                Ok(text) => return Ok(ToolResults::Text(text)),
+                Err(bytes) => Payload::Bytes(bytes),
+            },
+            ToolOutput::Stream(stream) => {
+                match start_of(stream, self.spooler.inline_below, &self.key(None)).await? {
+                    Start::Whole(text) => return Ok(ToolResults::Text(text)),
+                    Start::Stream(stream) => Payload::Stream(stream),
+                }
+            }
+        };
+        let Some(kind) = kind else {
+            return self.final_text(payload).await.map(ToolResults::Text);
+        };
+        let artifact = self.store(None, kind, payload, self.label).await?;
+        Ok(ToolResults::Artifacts(vec![artifact]))
+    }
+
+    async fn drafts(self, drafts: Vec<ArtifactDraft>) -> Result<ToolResults, SpoolError> {
+        let single = drafts.len() == 1;
+        let mut artifacts = Vec::with_capacity(drafts.len());
+        for (part, draft) in drafts.into_iter().enumerate() {
+            // Content from elsewhere is trusted no more than its label and no more than the tool.
+            let label = draft.label.map_or(self.label, |label| label.floor(self.label));
+            artifacts.push(match draft.content {
+                Content::Stored(artifact) => artifact.floor(label),
+                Content::New(payload) => {
+                    let part = (!single).then_some(part);
+                    self.store(part, draft.kind, payload, label).await?
+                }
+            });
+        }
+        Ok(ToolResults::Artifacts(artifacts))
+    }
+
+    async fn store(
+        self,
+        part: Option<usize>,
+        kind: ArtifactKind,
+        payload: Payload,
+        label: TrustLabel,
+    ) -> Result<SpooledArtifact, SpoolError> {
+        let reader = self.spooler.store.write(self.key(part), payload).await?;
+        Ok(SpooledArtifact::new(kind, reader, label))
+    }
+
+    /// The answer of a query that a program wrote itself: text, however long it is.
+    async fn final_text(self, payload: Payload) -> Result<String, SpoolError> {
+        let bytes = match payload {
+            Payload::Text(text) => return Ok(text),
+            Payload::Bytes(bytes) => bytes,
+            Payload::Stream(stream) => collected(stream, &self.key(None)).await?,
+        };
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// One key per record and part: a call that is run again after a crash writes to the same place.
+    fn key(self, part: Option<usize>) -> SpoolKey {
+        let Self { turn, id, .. } = self;
+        match part {
+            Some(part) => format!("{turn}/{id}/{part}").into(),
+            None => format!("{turn}/{id}").into(),
+        }
+    }
+}
+
+fn small_text(bytes: Bytes, below: usize) -> Result<String, Bytes> {
+    if bytes.len() >= below && !bytes.is_empty() {
+        return Err(bytes);
+    }
+    match str::from_utf8(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(bytes),
+    }
+}
+
+enum Start {
+    Whole(String),
+    Stream(ByteStream),
+}
+
+/// Reads a stream until it is known whether it is small.
+async fn start_of(
+    mut stream: ByteStream,
+    below: usize,
+    key: &SpoolKey,
+) -> Result<Start, SpoolError> {
+    let mut start = BytesMut::new();
+    while start.len() < below {
+        match next(&mut stream, start.len(), key).await? {
+            Some(chunk) => start.extend_from_slice(&chunk),
+            None => {
+                return Ok(match small_text(start.freeze(), usize::MAX) {
+                    Ok(text) => Start::Whole(text),
+                    Err(bytes) => {
+                        Start::Stream(ByteStream::new(Then { start: Some(bytes), stream }))
+                    }
+                });
+            }
+        }
+    }
+    Ok(Start::Stream(ByteStream::new(Then { start: Some(start.freeze()), stream })))
+}
+
+async fn collected(mut stream: ByteStream, key: &SpoolKey) -> Result<Bytes, SpoolError> {
+    let mut all = BytesMut::new();
+    while let Some(chunk) = next(&mut stream, all.len(), key).await? {
+        all.extend_from_slice(&chunk);
+        if all.len() > LONGEST_ANSWER {
+            return Err(SpoolError::TooLarge { key: key.clone(), limit: LONGEST_ANSWER as u64 });
+        }
+    }
+    Ok(all.freeze())
+}
+
+const LONGEST_ANSWER: usize = 1024 * 1024;
+
+async fn next(
+    stream: &mut ByteStream,
+    received: usize,
+    key: &SpoolKey,
+) -> Result<Option<Bytes>, SpoolError> {
+    let polled = poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await;
+    let broken =
+        |failure| SpoolError::Source { key: key.clone(), received: received as u64, failure };
+    polled.transpose().map_err(broken)
+}
+
+/// A stream of which something was read already.
+struct Then {
+    start: Option<Bytes>,
+    stream: ByteStream,
+}
+
+impl futures_core::Stream for Then {
+    type Item = <ByteStream as futures_core::Stream>::Item;
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        match self.start.take().filter(|start| !start.is_empty()) {
+            Some(start) => std::task::Poll::Ready(Some(Ok(start))),
+            None => Pin::new(&mut self.stream).poll_next(cx),
+        }
+    }
+}
+
+/// What the model is told when a result could not be stored.
+fn said(tool: &str, error: &SpoolError) -> String {
+    match error {
+        SpoolError::Source { received, failure, .. } => {
+            format!("`{tool}` failed after {received} bytes: {failure}")
+        }
+        SpoolError::TooLarge { limit, .. } => format!(
+            "the result of `{tool}` is larger than the limit of {limit} bytes; ask for less at once"
+        ),
+        _ => format!("the result of `{tool}` could not be stored; the operator was told why"),
+    }
+}

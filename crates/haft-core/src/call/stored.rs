@@ -1,0 +1,187 @@
+//! The stored form of a call.
+//!
+//! Arguments are kept as text, because a JSON value would lose digits of long integers, and because text
+//! that is no JSON has to survive too. On the way back the call id is computed again and compared.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::RecordId;
+use super::record::{CallError, CallState, ToolCall, ToolResults};
+use crate::args::{Args, RawArgs};
+use crate::artifact::{ArtifactRecord, SpooledArtifact};
+use crate::clock::Timestamp;
+use crate::json::{Document, OWN_DEPTH, OWN_TEXT};
+use crate::media::{Media, MediaRecord};
+use crate::record::{Faults, LoadError, Loader, NotStorable, Record, Replay, depth, read, write};
+use crate::schema::Change;
+use crate::store::RowKind;
+use crate::trust::TrustLabel;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Stored<'a> {
+    id: RecordId,
+    tool: Cow<'a, str>,
+    /// JSON text, or text that was meant to be.
+    raw: Cow<'a, str>,
+    /// JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    accepted: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "<[Change]>::is_empty")]
+    changes: Cow<'a, [Change]>,
+    state: CallState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    results: Option<StoredResults<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<Cow<'a, CallError>>,
+    label: TrustLabel,
+    from_artifact_tool: bool,
+    inline: bool,
+    iteration: u32,
+    ordinal: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payload: Option<Cow<'a, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replay_compatibility: Option<Cow<'a, str>>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    completed_at: Option<Timestamp>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum StoredResults<'a> {
+    Text(Cow<'a, str>),
+    Artifacts(Vec<ArtifactRecord>),
+    Media(Vec<MediaRecord>),
+}
+
+impl Record for ToolCall {
+    type Id = RecordId;
+
+    const KIND: RowKind = RowKind::ToolCall;
+
+    fn key(&self) -> RecordId {
+        self.id
+    }
+
+    fn to_stored(&self) -> Result<String, NotStorable> {
+        self.check()?;
+        let accepted = self.accepted.as_ref().map(Args::to_string);
+        let stored = Stored {
+            id: self.id,
+            tool: self.tool.as_str().into(),
+            raw: self.raw.to_text(),
+            accepted: accepted.map(Cow::Owned),
+            changes: self.changes.as_slice().into(),
+            state: self.state,
+            results: self.results.as_ref().map(StoredResults::of).transpose()?,
+            error: self.error.as_ref().map(Cow::Borrowed),
+            label: self.label,
+            from_artifact_tool: self.from_artifact_tool,
+            inline: self.inline,
+            iteration: self.iteration,
+            ordinal: self.ordinal,
+            provider_id: self.provider_id.as_deref().map(Cow::Borrowed),
+            payload: self.payload().map(Cow::Borrowed),
+            replay_compatibility: self.replay_compatibility().map(Cow::Borrowed),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            completed_at: self.completed_at,
+        };
+        readable(&stored.raw, self.raw.parsed().is_ok())?;
+        readable(stored.accepted.as_deref().unwrap_or_default(), true)?;
+        write(Self::KIND, &stored)
+    }
+
+    async fn from_stored(json: &str, loader: &Loader) -> Result<Self, LoadError> {
+        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let damaged = |reason| LoadError::damaged(Self::KIND, reason);
+        let raw = RawArgs::from_text_of(&stored.raw, &stored.tool, stored.id.call_id())
+            .ok_or_else(|| {
+                damaged("its id is not that of its tool and its raw arguments".into())
+            })?;
+        let accepted = stored.accepted.map(|text| Document::parse_own(&text).map(Args::new));
+        let accepted = accepted.transpose();
+        let accepted = accepted.map_err(|error| damaged(format!("`accepted`: {error}")))?;
+        let mut faults = Faults::default();
+        let payload = stored.payload.map(Cow::into_owned);
+        let replay = Replay::new(payload, stored.replay_compatibility.map(Arc::from), &mut faults);
+        if !faults.is_empty() {
+            return Err(Self::refused(faults).into());
+        }
+        let results = match stored.results {
+            Some(results) => Some(results.load(loader).await?),
+            None => None,
+        };
+        let call = Self {
+            id: stored.id,
+            tool: stored.tool.into_owned(),
+            raw,
+            accepted,
+            changes: stored.changes.into_owned(),
+            state: stored.state,
+            results,
+            error: stored.error.map(Cow::into_owned),
+            label: stored.label,
+            from_artifact_tool: stored.from_artifact_tool,
+            inline: stored.inline,
+            iteration: stored.iteration,
+            ordinal: stored.ordinal,
+            provider_id: stored.provider_id.map(Cow::into_owned),
+            replay,
+            created_at: stored.created_at,
+            updated_at: stored.updated_at,
+            completed_at: stored.completed_at,
+        };
+        call.check()?;
+        Ok(call)
+    }
+}
+
+impl<'a> StoredResults<'a> {
+    fn of(results: &'a ToolResults) -> Result<Self, NotStorable> {
+        Ok(match results {
+            ToolResults::Text(text) => Self::Text(text.as_str().into()),
+            ToolResults::Artifacts(all) => Self::Artifacts(
+                all.iter().map(SpooledArtifact::to_record).collect::<Result<_, _>>()?,
+            ),
+            ToolResults::Media(all) => {
+                Self::Media(all.iter().map(Media::to_record).collect::<Result<_, _>>()?)
+            }
+        })
+    }
+
+    async fn load(self, loader: &Loader) -> Result<ToolResults, LoadError> {
+        Ok(match self {
+            Self::Text(text) => ToolResults::Text(text.into_owned()),
+            Self::Media(all) => ToolResults::Media(
+                all.into_iter().map(|it| loader.medium(it)).collect::<Result<_, _>>()?,
+            ),
+            Self::Artifacts(all) => {
+                let mut artifacts = Vec::with_capacity(all.len());
+                for artifact in all {
+                    artifacts.push(loader.artifact(artifact).await?);
+                }
+                ToolResults::Artifacts(artifacts)
+            }
+        })
+    }
+}
+
+/// Refuses JSON text that could not be parsed again.
+fn readable(text: &str, is_json: bool) -> Result<(), NotStorable> {
+    let why = match is_json {
+        true if text.len() > OWN_TEXT => "they are too long",
+        true if depth(text) > OWN_DEPTH => "they are nested too deeply",
+        _ => return Ok(()),
+    };
+    Err(NotStorable::Extent { what: "the arguments of a call", why })
+}

@@ -1,0 +1,295 @@
+//! What a turn remembers: seen at once, kept first.
+
+use std::sync::Arc;
+
+use super::turn::{RecordError, TurnContext, text};
+use crate::call::{CallId, RecordId, ToolCall};
+use crate::record::{
+    Instruction, Memory, Message, RecordName, Retrievable, RetrievableContent, Sequence, Shelf,
+    Thought,
+};
+use crate::store::{RowKind, Write};
+
+/// The shelves of a turn.
+#[derive(Debug)]
+pub(super) struct Records {
+    messages: Shelf<Message>,
+    memories: Shelf<Memory>,
+    retrievables: Shelf<Retrievable>,
+    thoughts: Shelf<Thought>,
+    tool_calls: Shelf<ToolCall>,
+    instructions: Shelf<Instruction>,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        let sequence = Sequence::new();
+        Self {
+            messages: Shelf::new(sequence.clone()),
+            memories: Shelf::new(sequence.clone()),
+            retrievables: Shelf::new(sequence.clone()),
+            thoughts: Shelf::new(sequence.clone()),
+            tool_calls: Shelf::new(sequence.clone()),
+            instructions: Shelf::new(sequence),
+        }
+    }
+}
+
+macro_rules! shelves {
+    ($($what:literal, $record:ident, $kind:ident, $shelf:ident, $all:ident, $store:ident, $mutate:ident, $delete:ident;)*) => {
+        impl TurnContext {$(
+            #[doc = concat!("The ", $what, " that the turn works with, in order.")]
+            #[must_use]
+            pub fn $all(&self) -> Vec<Arc<$record>> {
+                self.records().$shelf.all()
+            }
+
+            #[doc = concat!("The shelf of the ", $what, ", which numbers them among records of other kinds.")]
+            #[must_use]
+            pub fn $shelf(&self) -> &Shelf<$record> {
+                &self.records().$shelf
+            }
+
+            /// Keeps a record, in the place of the one with its id or behind all others.
+            ///
+            /// # Errors
+            ///
+            /// It could not be kept; then nobody sees it.
+            pub async fn $store(&self, record: impl Into<Arc<$record>> + Send) -> Result<(), RecordError> {
+                let record = record.into();
+                self.commit(self.put(&*record)?.into_iter().collect()).await?;
+                self.records().$shelf.put(record);
+                Ok(())
+            }
+
+            /// Keeps another version of a record, in its place.
+            ///
+            /// # Errors
+            ///
+            /// It could not be kept; then nothing has changed.
+            pub async fn $mutate(&self, record: impl Into<Arc<$record>> + Send) -> Result<(), RecordError> {
+                self.$store(record).await
+            }
+
+            /// Removes a record, and says whether there was one.
+            ///
+            /// # Errors
+            ///
+            /// The store failed; then it is still there.
+            pub async fn $delete(&self, id: &RecordName) -> Result<bool, RecordError> {
+                self.remove_row(RowKind::$kind, text(id)).await?;
+                Ok(self.records().$shelf.remove(id).is_some())
+            }
+        )*}
+    };
+}
+
+shelves! {
+    "messages", Message, Message, messages, turn_messages, store_message, mutate_message, delete_message;
+    "memories", Memory, Memory, memories, turn_memories, store_memory, mutate_memory, delete_memory;
+    "thoughts", Thought, Thought, thoughts, turn_thoughts, store_thought, mutate_thought, delete_thought;
+    "standing instructions", Instruction, Instruction, instructions, standing_instructions, store_standing_instruction, mutate_standing_instruction, delete_standing_instruction;
+}
+
+impl TurnContext {
+    /// The retrieved records that the turn works with, in order.
+    #[must_use]
+    pub fn turn_retrievables(&self) -> Vec<Arc<Retrievable>> {
+        self.records().retrievables.all()
+    }
+
+    /// The shelf of the retrieved records.
+    #[must_use]
+    pub fn retrievables(&self) -> &Shelf<Retrievable> {
+        &self.records().retrievables
+    }
+
+    /// Keeps a retrieved record, in the place of the one with its id or behind all others. Long text goes
+    /// to the spool, and the model queries it by a handle. Gives the record as it was kept.
+    ///
+    /// # Errors
+    ///
+    /// It could not be kept, or a call has its id; then nobody sees it.
+    pub async fn store_retrievable(
+        &self,
+        record: impl Into<Arc<Retrievable>> + Send,
+    ) -> Result<Arc<Retrievable>, RecordError> {
+        let record = self.spooled(record.into()).await?;
+        let artifacts = self.artifacts();
+        artifacts.check_retrieved(record.id().as_str())?;
+        self.commit(self.put(&*record)?.into_iter().collect()).await?;
+        match record.content() {
+            RetrievableContent::Artifact(artifact) if !record.inline() => {
+                artifacts.put_retrieved(record.id().as_str(), artifact.clone())?;
+            }
+            _ => artifacts.remove_retrieved(record.id().as_str()),
+        }
+        self.records().retrievables.put(Arc::clone(&record));
+        Ok(record)
+    }
+
+    /// Keeps another version of a retrieved record, in its place.
+    ///
+    /// # Errors
+    ///
+    /// As [`store_retrievable`](Self::store_retrievable).
+    pub async fn mutate_retrievable(
+        &self,
+        record: impl Into<Arc<Retrievable>> + Send,
+    ) -> Result<Arc<Retrievable>, RecordError> {
+        self.store_retrievable(record).await
+    }
+
+    /// Puts a record back that is kept already, as when a turn is resumed.
+    ///
+    /// # Errors
+    ///
+    /// A call has its id.
+    pub fn restore_retrievable(&self, record: Retrievable) -> Result<(), RecordError> {
+        if let RetrievableContent::Artifact(artifact) = record.content()
+            && !record.inline()
+        {
+            self.artifacts().put_retrieved(record.id().as_str(), artifact.clone())?;
+        }
+        self.records().retrievables.put(record);
+        Ok(())
+    }
+
+    /// Removes a retrieved record, and says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// The store failed; then it is still there.
+    pub async fn delete_retrievable(&self, id: &RecordName) -> Result<bool, RecordError> {
+        self.remove_row(RowKind::Retrievable, text(id)).await?;
+        self.artifacts().remove_retrieved(id.as_str());
+        Ok(self.records().retrievables.remove(id).is_some())
+    }
+
+    /// The record with its text in the spool, if that is where it belongs.
+    async fn spooled(&self, record: Arc<Retrievable>) -> Result<Arc<Retrievable>, RecordError> {
+        let Some((spooler, text)) = self.spooler().zip(record.to_spool()) else {
+            return Ok(record);
+        };
+        match spooler.retrieved(self.turn_id(), record.id().as_str(), text).await? {
+            Some(reader) => Ok(Arc::new(record.spooled(reader))),
+            None => Ok(record),
+        }
+    }
+
+    /// The calls that the turn works with, in order.
+    #[must_use]
+    pub fn turn_tool_calls(&self) -> Vec<Arc<ToolCall>> {
+        self.records().tool_calls.all()
+    }
+
+    /// The shelf of the calls.
+    #[must_use]
+    pub fn tool_calls(&self) -> &Shelf<ToolCall> {
+        &self.records().tool_calls
+    }
+
+    /// How often a call was made in the turn: the guard against repetition.
+    #[must_use]
+    pub fn tool_call_count(&self, id: CallId) -> usize {
+        self.records().tool_calls.call_count(id)
+    }
+
+    /// Keeps a call, in the place of the one with its id or behind all others. Its artifacts can be
+    /// queried from now on.
+    ///
+    /// # Errors
+    ///
+    /// It could not be kept, or a retrieved record has its id; then nobody sees it.
+    pub async fn store_tool_call(
+        &self,
+        call: impl Into<Arc<ToolCall>> + Send,
+    ) -> Result<(), RecordError> {
+        self.store_tool_calls(vec![call.into()], Vec::new()).await
+    }
+
+    /// Keeps several calls, and writes more beside them, in one step.
+    ///
+    /// # Errors
+    ///
+    /// As [`store_tool_call`](Self::store_tool_call).
+    pub async fn store_tool_calls(
+        &self,
+        calls: Vec<Arc<ToolCall>>,
+        mut writes: Vec<Write>,
+    ) -> Result<(), RecordError> {
+        for call in &calls {
+            self.artifacts().check_call(call.id())?;
+            writes.extend(self.put(&**call)?);
+        }
+        self.commit(writes).await?;
+        for call in calls {
+            self.artifacts().put_call(&call)?;
+            self.records().tool_calls.put(call);
+        }
+        Ok(())
+    }
+
+    /// Puts a call back that is kept already, as when a turn is resumed.
+    ///
+    /// # Errors
+    ///
+    /// A retrieved record has its id.
+    pub fn restore_tool_call(&self, call: ToolCall) -> Result<(), RecordError> {
+        self.artifacts().put_call(&call)?;
+        self.records().tool_calls.put(call);
+        Ok(())
+    }
+
+    /// Keeps another version of a call, in its place.
+    ///
+    /// # Errors
+    ///
+    /// As [`store_tool_call`](Self::store_tool_call).
+    pub async fn mutate_tool_call(
+        &self,
+        call: impl Into<Arc<ToolCall>> + Send,
+    ) -> Result<(), RecordError> {
+        self.store_tool_call(call).await
+    }
+
+    /// Removes a call and its artifacts, and says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// The store failed; then it is still there.
+    pub async fn delete_tool_call(&self, id: RecordId) -> Result<bool, RecordError> {
+        self.remove_row(RowKind::ToolCall, id.to_string()).await?;
+        self.artifacts().remove_call(id);
+        Ok(self.records().tool_calls.remove(&id).is_some())
+    }
+
+    /// Keeps what the model said in one step: thoughts, then messages, then the calls it asks for, and
+    /// beside them whatever else belongs to the step.
+    ///
+    /// # Errors
+    ///
+    /// It could not be kept; then nobody sees any of it.
+    pub async fn store_step(
+        &self,
+        thoughts: Vec<Arc<Thought>>,
+        messages: Vec<Arc<Message>>,
+        calls: Vec<Arc<ToolCall>>,
+        mut writes: Vec<Write>,
+    ) -> Result<(), RecordError> {
+        for thought in &thoughts {
+            writes.extend(self.put(&**thought)?);
+        }
+        for message in &messages {
+            writes.extend(self.put(&**message)?);
+        }
+        self.store_tool_calls(calls, writes).await?;
+        for thought in thoughts {
+            self.records().thoughts.put(thought);
+        }
+        for message in messages {
+            self.records().messages.put(message);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! The turn that a dispatch belongs to.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+
+use super::records::Records;
+use crate::artifact::{ArtifactIdCollision, ArtifactSet, Spooler};
+use crate::cancel::Cancellation;
+use crate::clock::Clock;
+use crate::error::{Code, Coded};
+use crate::event::{Event, EventKind, Level, Observer};
+use crate::gate::{GateError, GateRequest};
+use crate::pipeline::{BoxError, Context};
+use crate::record::{NotStorable, Record, RecordName};
+use crate::registry::ToolRegistry;
+use crate::spool::SpoolError;
+use crate::stash::Registry;
+use crate::store::{RowKind, StoreError, StoreFuture, Write};
+use crate::tokens::Tokenizable;
+use crate::tool::Tool;
+
+/// A turn, as middleware and handlers see it. Cheap to clone: a handle.
+///
+/// Records are kept before they are seen: what `store_…` returns from is stored, and what fails to be
+/// stored is not seen by anybody.
+#[derive(Clone)]
+pub struct TurnContext {
+    pub(super) turn: Arc<Turn>,
+}
+
+pub(super) struct Turn {
+    pub(super) id: Arc<str>,
+    pub(super) resumed: bool,
+    pub(super) system_prompt: Tokenizable,
+    pub(super) stash: Registry,
+    pub(super) tools: Arc<ToolRegistry>,
+    pub(super) artifacts: Arc<ArtifactSet>,
+    pub(super) records: Records,
+    pub(super) observers: Vec<Arc<dyn Observer>>,
+    pub(super) sequence: Arc<AtomicU64>,
+    pub(super) cancellation: Cancellation,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) recorder: Option<Arc<dyn Recorder>>,
+    pub(super) gates: Option<Arc<dyn Gates>>,
+    pub(super) spooler: Option<Spooler>,
+    pub(super) tool_source: Option<Arc<dyn ToolSource>>,
+}
+
+/// Keeps what a turn writes. The loop gives one that writes under the turn's lease.
+pub trait Recorder: Send + Sync {
+    /// Writes all of this or nothing.
+    fn commit(&self, writes: Vec<Write>) -> StoreFuture<'_, ()>;
+}
+
+/// Opens gates and waits at them.
+pub trait Gates: Send + Sync {
+    /// Opens a gate, for the call that is being handled if there is one, and waits for the answer.
+    fn wait_for<'a>(
+        &'a self,
+        ctx: &'a super::DispatchContext,
+        request: GateRequest,
+    ) -> GateFuture<'a>;
+}
+
+/// What waiting at a gate returns.
+pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Value, GateError>> + Send + 'a>>;
+
+/// Finds tools, from a database or a server, say. Nothing calls it but [`TurnContext::fetch_tools`].
+pub trait ToolSource: Send + Sync {
+    /// The tools for a turn.
+    fn fetch(&self, ctx: TurnContext) -> ToolsFuture;
+}
+
+/// What a source of tools returns.
+pub type ToolsFuture = Pin<Box<dyn Future<Output = Result<Vec<Tool>, BoxError>> + Send>>;
+
+impl<F, Fut> ToolSource for F
+where
+    F: Fn(TurnContext) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<Vec<Tool>, BoxError>> + Send + 'static,
+{
+    fn fetch(&self, ctx: TurnContext) -> ToolsFuture {
+        Box::pin(self(ctx))
+    }
+}
+
+/// A record could not be kept; nothing has changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// It cannot be written down.
+    #[error(transparent)]
+    NotStorable(#[from] NotStorable),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its content could not be stored.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// A call and a retrieved record would be named alike.
+    #[error(transparent)]
+    Collision(#[from] ArtifactIdCollision),
+}
+
+impl Coded for RecordError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::NotStorable(error) => error.error_code(),
+            Self::Store(error) => error.error_code(),
+            Self::Spool(error) => error.error_code(),
+            Self::Collision(error) => error.error_code(),
+        }
+    }
+}
+
+impl TurnContext {
+    /// The turn.
+    #[must_use]
+    pub fn turn_id(&self) -> &str {
+        &self.turn.id
+    }
+
+    /// Whether another process began the turn and this one goes on with it.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.turn.resumed
+    }
+
+    /// The system prompt.
+    #[must_use]
+    pub fn system_prompt(&self) -> &Tokenizable {
+        &self.turn.system_prompt
+    }
+
+    /// Scratchpad of the turn, shared by handlers and middleware.
+    #[must_use]
+    pub fn stash(&self) -> &Registry {
+        &self.turn.stash
+    }
+
+    /// The tools of the turn.
+    #[must_use]
+    pub fn tools(&self) -> &Arc<ToolRegistry> {
+        &self.turn.tools
+    }
+
+    /// The artifacts that can be queried in the turn.
+    #[must_use]
+    pub fn artifacts(&self) -> &Arc<ArtifactSet> {
+        &self.turn.artifacts
+    }
+
+    /// Tells when the turn is cancelled. Long-running handlers listen to it.
+    #[must_use]
+    pub fn cancellation(&self) -> &Cancellation {
+        &self.turn.cancellation
+    }
+
+    /// The clock of the run; replays have one of their own.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        self.turn.clock.as_ref()
+    }
+
+    /// Asks the source of tools that the application gave. The tools are not registered: that is for
+    /// the caller to decide. Without a source there are none.
+    ///
+    /// # Errors
+    ///
+    /// What the source failed with.
+    pub async fn fetch_tools(&self) -> Result<Vec<Tool>, BoxError> {
+        match &self.turn.tool_source {
+            Some(source) => source.fetch(self.clone()).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    pub(super) fn records(&self) -> &Records {
+        &self.turn.records
+    }
+
+    /// Writes all of this or nothing. A turn without a store remembers only while it runs.
+    ///
+    /// # Errors
+    ///
+    /// The store failed, or the turn was taken over by another process.
+    pub async fn commit(&self, writes: Vec<Write>) -> Result<(), StoreError> {
+        match &self.turn.recorder {
+            Some(recorder) => recorder.commit(writes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether what the turn writes is kept.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        self.turn.recorder.is_some()
+    }
+
+    /// What stores large content, if something does.
+    #[must_use]
+    pub fn spooler(&self) -> Option<&Spooler> {
+        self.turn.spooler.as_ref()
+    }
+
+    pub(super) fn gates(&self) -> Option<&Arc<dyn Gates>> {
+        self.turn.gates.as_ref()
+    }
+
+    /// The write that keeps a record; nothing for a turn without a store.
+    pub(super) fn put<T: Record>(&self, record: &T) -> Result<Option<Write>, NotStorable> {
+        if self.turn.recorder.is_none() {
+            return Ok(None);
+        }
+        record.to_row().map(Write::Put).map(Some)
+    }
+
+    pub(super) async fn remove_row(&self, kind: RowKind, id: String) -> Result<(), StoreError> {
+        self.commit(vec![Write::Delete { kind, id }]).await
+    }
+
+    /// Tells observers something about the turn as a whole. Costs nothing when there are none.
+    pub fn log(&self, level: Level, topic: &str, message: &str, payload: Option<Value>) {
+        self.emit_with(|| EventKind::Log {
+            level,
+            topic: topic.into(),
+            message: message.into(),
+            payload: payload.map(Into::into),
+        });
+    }
+
+    /// Emits an event about the turn as a whole, which is only made when somebody listens.
+    pub fn emit_with(&self, kind: impl FnOnce() -> EventKind) {
+        self.emit_in(&self.turn.id, 0, kind);
+    }
+
+    pub(super) fn emit_in(
+        &self,
+        dispatch: &Arc<str>,
+        iteration: u32,
+        kind: impl FnOnce() -> EventKind,
+    ) {
+        if self.turn.observers.iter().all(|observer| observer.is_idle()) {
+            return;
+        }
+        let event = Event {
+            turn: Arc::clone(&self.turn.id),
+            dispatch: Arc::clone(dispatch),
+            iteration,
+            sequence: self.turn.sequence.fetch_add(1, Ordering::Relaxed),
+            at: self.turn.clock.now(),
+            kind: kind(),
+        };
+        for observer in &self.turn.observers {
+            // An observer that panics loses this event and breaks nothing.
+            let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
+        }
+    }
+}
+
+impl Context for TurnContext {
+    fn is_cancelled(&self) -> bool {
+        self.cancellation().is_cancelled()
+    }
+}
+
+impl fmt::Debug for TurnContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TurnContext").field("turn", &self.turn.id).finish_non_exhaustive()
+    }
+}
+
+/// The id of a record that has a name.
+pub(super) fn text(name: &RecordName) -> String {
+    name.as_str().to_owned()
+}

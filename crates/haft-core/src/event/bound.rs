@@ -1,0 +1,294 @@
+//! Texts, data and arguments that cannot outgrow an event.
+
+use std::fmt::{self, Write as _};
+use std::io;
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::args::{Args, RawArgs};
+use crate::json::Writer;
+use crate::schema::{Change, Problem, Problems};
+
+/// Most bytes of a [`Brief`], without the note that says what is missing.
+const MAX_TEXT: usize = 4 * 1024;
+
+/// Most bytes of data or arguments that are shown whole.
+const MAX_DATA: usize = 16 * 1024;
+
+/// Most changes that are listed.
+const MAX_CHANGES: usize = 64;
+
+/// A text of at most 4 KiB. A longer one is cut when it is made, and says so.
+///
+/// ```
+/// use haft_core::event::Brief;
+///
+/// assert_eq!(&*Brief::from("short"), "short");
+/// let long = Brief::from("x".repeat(1_000_000));
+/// assert!(long.len() < 5_000 && long.ends_with("… (1000000 bytes in all)"));
+/// ```
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Brief(Box<str>);
+
+/// Data of at most 16 KiB of JSON. Larger data is replaced, when it is made, by a string with its
+/// beginning and a note.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Payload(Value);
+
+/// Arguments of at most 16 KiB of JSON. Larger ones, and text that is not JSON, are shown as a string
+/// with their beginning and a note; the record of the call has them whole.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct ShownArgs(Args);
+
+impl Brief {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text of a value, of which no more is written than is kept.
+    #[must_use]
+    pub fn display(value: impl fmt::Display) -> Self {
+        let mut head = Head::new(MAX_TEXT);
+        // Fails exactly when there is more than is kept, which the note says.
+        let whole = write!(head, "{value}").is_ok();
+        if whole { Self(head.text.into()) } else { Self(noted(head.text, None).into()) }
+    }
+}
+
+impl From<&str> for Brief {
+    fn from(text: &str) -> Self {
+        Self(cut(text, MAX_TEXT).map_or_else(|| text.into(), Into::into))
+    }
+}
+
+impl From<String> for Brief {
+    fn from(text: String) -> Self {
+        Self(cut(&text, MAX_TEXT).unwrap_or(text).into())
+    }
+}
+
+impl Deref for Brief {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Brief {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Brief {
+    fn eq(&self, other: &str) -> bool {
+        &*self.0 == other
+    }
+}
+
+impl PartialEq<&str> for Brief {
+    fn eq(&self, other: &&str) -> bool {
+        &*self.0 == *other
+    }
+}
+
+impl fmt::Display for Brief {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Brief {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl Serialize for Brief {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// Takes what it is given: what was written was cut already.
+impl<'de> Deserialize<'de> for Brief {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(text.into()))
+    }
+}
+
+impl Payload {
+    /// The data.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl From<Value> for Payload {
+    fn from(value: Value) -> Self {
+        let mut room = Room(MAX_DATA);
+        if serde_json::to_writer(&mut room, &value).is_ok() {
+            return Self(value);
+        }
+        let mut head = Head::new(MAX_TEXT);
+        let _ = write!(head, "{value}");
+        Self(Value::String(noted(head.text, None)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self)
+    }
+}
+
+impl ShownArgs {
+    /// The arguments, or a string with their beginning.
+    #[must_use]
+    pub fn args(&self) -> &Args {
+        &self.0
+    }
+
+    fn text(text: &str) -> Self {
+        let mut out = Writer::new();
+        out.string(text);
+        Self(Args::new(out.finish()))
+    }
+}
+
+impl From<&Args> for ShownArgs {
+    fn from(args: &Args) -> Self {
+        let source = args.document().source();
+        let fits = match source {
+            Some(text) => text.len() <= MAX_DATA,
+            None => write!(Room(MAX_DATA), "{args}").is_ok(),
+        };
+        if fits {
+            return Self(args.clone());
+        }
+        if let Some(text) = source.and_then(|text| cut(text, MAX_TEXT)) {
+            return Self::text(&text);
+        }
+        let mut head = Head::new(MAX_TEXT);
+        let _ = write!(head, "{args}");
+        Self::text(&noted(head.text, None))
+    }
+}
+
+impl From<&RawArgs> for ShownArgs {
+    fn from(raw: &RawArgs) -> Self {
+        match raw.parsed() {
+            Ok(args) => args.into(),
+            Err((text, _)) => Self::text(&Brief::from(text.as_str())),
+        }
+    }
+}
+
+impl fmt::Display for ShownArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl<'de> Deserialize<'de> for ShownArgs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Args::deserialize(deserializer).map(Self)
+    }
+}
+
+/// The first changes, and how many more there are.
+pub(crate) fn listed_changes(changes: &[Change]) -> (Vec<Change>, usize) {
+    let listed = changes.iter().take(MAX_CHANGES).map(|it| {
+        let mut change = it.clone();
+        change.pointer = Brief::from(change.pointer).0.into();
+        change
+    });
+    (listed.collect(), changes.len().saturating_sub(MAX_CHANGES))
+}
+
+/// The problems, with every text and example bounded. There are never more than two dozen.
+pub(crate) fn listed_problems(problems: &Problems) -> Problems {
+    let bound = |text: &str| String::from(Brief::from(text).0);
+    let list = problems.list.iter().map(|it| {
+        let mut problem = Problem::new(bound(&it.pointer), bound(&it.expected));
+        problem.rule = it.rule;
+        problem.found = bound(&it.found);
+        problem.example = it.example.clone().map(|value| Payload::from(value).0);
+        problem
+    });
+    Problems { list: list.collect(), left_out: problems.left_out }
+}
+
+/// The beginning of a text that is too long, with a note.
+fn cut(text: &str, limit: usize) -> Option<String> {
+    (text.len() > limit).then(|| noted(prefix(text, limit).to_owned(), Some(text.len())))
+}
+
+/// As many whole characters as fit.
+fn prefix(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
+fn noted(mut text: String, bytes: Option<usize>) -> String {
+    match bytes {
+        Some(bytes) => text.push_str(&format!("… ({bytes} bytes in all)")),
+        None => text.push_str("… (cut)"),
+    }
+    text
+}
+
+/// Keeps the beginning of what is written, and stops the writer when that is full.
+struct Head {
+    text: String,
+    limit: usize,
+}
+
+impl Head {
+    fn new(limit: usize) -> Self {
+        Self { text: String::new(), limit }
+    }
+}
+
+impl fmt::Write for Head {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.limit - self.text.len();
+        self.text.push_str(prefix(text, room));
+        if text.len() > room { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Counts down what is written, keeps nothing, and stops the writer at zero.
+struct Room(usize);
+
+impl Room {
+    fn take(&mut self, bytes: usize) -> Option<()> {
+        self.0 = self.0.checked_sub(bytes)?;
+        Some(())
+    }
+}
+
+impl fmt::Write for Room {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.take(text.len()).ok_or(fmt::Error)
+    }
+}
+
+impl io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.take(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! The things that can happen.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::bound::{Brief, Payload, ShownArgs};
+use super::report::{
+    DispatchStatus, ErrorReport, GateResult, GenerationStats, Level, StreamDelta, ToolCallReport,
+    TurnStatus,
+};
+use super::wire::{milliseconds, whole_milliseconds};
+use crate::call::CallId;
+use crate::clock::Timestamp;
+use crate::error::Code;
+use crate::schema::{Change, Problems};
+use crate::tool::ToolName;
+use crate::usage::Usage;
+
+/// The things that can happen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A piece of a message.
+    Message(StreamDelta),
+    /// A piece of a thought.
+    Thought(StreamDelta),
+    /// A call was announced, or completed.
+    ToolCall(ToolCallReport),
+    /// A turn began.
+    TurnStart {},
+    /// A turn ended, whichever way.
+    TurnEnd {
+        /// How it ended.
+        status: TurnStatus,
+        /// What went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorReport>,
+        /// How many iterations it had.
+        iterations: u32,
+        /// What it cost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// When it began.
+        started_at: Timestamp,
+        /// How long it took.
+        #[serde(rename = "durationMs", with = "milliseconds")]
+        duration: Duration,
+    },
+    /// A dispatch began.
+    DispatchStart {},
+    /// A dispatch ended, whichever way.
+    DispatchEnd {
+        /// How it ended.
+        status: DispatchStatus,
+        /// What went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorReport>,
+        /// How many iterations it had.
+        iterations: u32,
+        /// What it cost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// When it began.
+        started_at: Timestamp,
+        /// How long it took.
+        #[serde(rename = "durationMs", with = "milliseconds")]
+        duration: Duration,
+    },
+    /// An iteration began.
+    IterationStart {},
+    /// An iteration ended, whichever way.
+    IterationEnd {
+        /// What it cost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// When it began.
+        started_at: Timestamp,
+        /// How long it took.
+        #[serde(rename = "durationMs", with = "milliseconds")]
+        duration: Duration,
+    },
+    /// The arguments of a call were accepted and its handler is about to run.
+    ToolExecutionStart {
+        /// The tool.
+        tool_name: ToolName,
+        /// Content key of the call.
+        call_id: CallId,
+        /// The accepted arguments.
+        args: ShownArgs,
+        /// What coercion changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<Change>,
+        /// How many changes are not listed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        changes_left_out: usize,
+        /// When the call began.
+        started_at: Timestamp,
+    },
+    /// A handler has ended.
+    ToolExecutionEnd {
+        /// The tool.
+        tool_name: ToolName,
+        /// Content key of the call, the same as at the start.
+        call_id: CallId,
+        /// When the call began.
+        started_at: Timestamp,
+        /// How long it took.
+        #[serde(rename = "durationMs", with = "milliseconds")]
+        duration: Duration,
+        /// Whether it failed.
+        is_error: bool,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Code>,
+    },
+    /// The arguments of a call were refused; the handler was not called.
+    ToolExecutionRejected {
+        /// The tool.
+        tool_name: ToolName,
+        /// Content key of the call.
+        call_id: CallId,
+        /// Every problem.
+        problems: Problems,
+    },
+    /// A gate waits for an answer.
+    TurnGateOpen {
+        /// The gate.
+        gate_id: Arc<str>,
+        /// Why somebody is asked.
+        reason: Brief,
+        /// What the answer is about.
+        payload: Payload,
+        /// JSON Schema of the answer; the gate's record has it whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schema: Option<Payload>,
+        /// How long it waits.
+        #[serde(rename = "timeoutMs", with = "whole_milliseconds")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout: Option<Duration>,
+    },
+    /// A gate waits no longer.
+    TurnGateClosed {
+        /// The gate.
+        gate_id: Arc<str>,
+        /// How it closed.
+        result: GateResult,
+    },
+    /// What a provider says about one generation.
+    GenerationStats(GenerationStats),
+    /// Something that a handler or middleware wants to be seen.
+    Log {
+        /// How much it matters.
+        level: Level,
+        /// What sort of message it is, for filters.
+        #[serde(rename = "kind")]
+        topic: Brief,
+        /// The message.
+        message: Brief,
+        /// Data that goes with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payload: Option<Payload>,
+    },
+    /// The runner did something with less than it should have had.
+    Warning {
+        /// The part that noticed.
+        source: Brief,
+        /// What sort of warning it is, for filters.
+        #[serde(rename = "kind")]
+        topic: Brief,
+        /// The message.
+        message: Brief,
+        /// Data that goes with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payload: Option<Payload>,
+    },
+    /// Something failed that is not the failure of a tool.
+    Error(ErrorReport),
+}
+
+/// The two sorts of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::exhaustive_enums, reason = "an event is the product or about it")]
+pub enum Bus {
+    /// The product: what the model says and does.
+    Functional,
+    /// What happens around it.
+    Observability,
+}
+
+macro_rules! names {
+    ($($name:ident = $text:literal, $bus:ident;)*) => {
+        /// The names of events.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
+        pub enum EventName {
+            $(#[doc = concat!("`", $text, "`")] $name,)*
+        }
+
+        impl EventName {
+            /// All names.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The name as it is written in events.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The sort of events that have it.
+            #[must_use]
+            pub const fn bus(self) -> Bus {
+                match self { $(Self::$name => Bus::$bus,)* }
+            }
+        }
+
+        impl EventKind {
+            /// Its name.
+            #[must_use]
+            pub const fn name(&self) -> EventName {
+                match self { $(Self::$name { .. } => EventName::$name,)* }
+            }
+        }
+    };
+}
+
+names! {
+    Message = "message", Functional;
+    Thought = "thought", Functional;
+    ToolCall = "toolCall", Functional;
+    TurnStart = "turnStart", Observability;
+    TurnEnd = "turnEnd", Observability;
+    DispatchStart = "dispatchStart", Observability;
+    DispatchEnd = "dispatchEnd", Observability;
+    IterationStart = "iterationStart", Observability;
+    IterationEnd = "iterationEnd", Observability;
+    ToolExecutionStart = "toolExecutionStart", Observability;
+    ToolExecutionEnd = "toolExecutionEnd", Observability;
+    ToolExecutionRejected = "toolExecutionRejected", Observability;
+    TurnGateOpen = "turnGateOpen", Observability;
+    TurnGateClosed = "turnGateClosed", Observability;
+    GenerationStats = "generationStats", Observability;
+    Log = "log", Observability;
+    Warning = "warning", Observability;
+    Error = "error", Observability;
+}
+
+impl fmt::Display for EventName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl EventKind {
+    /// Whether it is the product or about it.
+    #[must_use]
+    pub const fn bus(&self) -> Bus {
+        self.name().bus()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}

@@ -1,0 +1,372 @@
+//! What the larger events carry.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::bound::{Brief, Payload, ShownArgs};
+use super::wire::nanoseconds;
+use crate::artifact::ArtifactKind;
+use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
+use crate::clock::Timestamp;
+use crate::error::{Code, Coded};
+use crate::usage::Usage;
+
+/// A piece of a message or a thought.
+///
+/// Pieces of one stream, in order, are its text: each says where it begins. The whole text comes once,
+/// with the last piece. [`Streams`](crate::stream::Streams) makes these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct StreamDelta {
+    /// The stream.
+    pub id: Arc<str>,
+    /// When its first piece came.
+    pub created_at: Timestamp,
+    /// When this piece came.
+    pub updated_at: Timestamp,
+    /// This piece; often empty in the last one.
+    #[serde(rename = "aDelta")]
+    pub delta: Arc<str>,
+    /// How many bytes of the text come before this piece.
+    pub offset: u64,
+    /// The whole text, only in the last piece of a stream that was not withdrawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<Arc<str>>,
+    /// How the stream stands.
+    pub state: StreamState,
+    /// Whether this is the last piece, whichever way the stream ended.
+    pub is_complete: bool,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// How a stream stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum StreamState {
+    /// More may come.
+    Open,
+    /// It ended as it should.
+    Sealed,
+    /// It was withdrawn, because the model was asked again: forget its text.
+    Superseded,
+    /// It broke off; its text is what came before that.
+    Aborted,
+}
+
+/// A call as it becomes known: announced, perhaps in parts, and then completed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolCallReport {
+    /// The call's record, where it is known when the call is announced; else a name that stays the
+    /// same for all reports of the call.
+    pub id: Arc<str>,
+    /// The tool; empty until known.
+    pub tool: Brief,
+    /// The arguments as they came; nothing until known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<ShownArgs>,
+    /// Content key of the call; nothing until tool and arguments are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<CallId>,
+    /// When it was announced.
+    pub created_at: Timestamp,
+    /// When this report was made.
+    pub updated_at: Timestamp,
+    /// What came of it, without its content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<ResultSummary>,
+    /// Whether the call is over.
+    pub is_complete: bool,
+    /// Whether it failed.
+    pub is_error: bool,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+}
+
+impl ToolCallReport {
+    /// How a call stands, with the handle that the model knows it by.
+    #[must_use]
+    pub fn of(call: &ToolCall, handle: Option<&Handle>) -> Self {
+        let is_complete = call.state().is_final();
+        Self {
+            id: call.id().to_string().into(),
+            tool: call.tool().into(),
+            args: call.raw().parsed().ok().map(Into::into),
+            checksum: Some(call.call_id()),
+            created_at: call.created_at,
+            updated_at: call.updated_at,
+            results: is_complete.then(|| ResultSummary::of(call, handle)),
+            is_complete,
+            is_error: call.error.is_some(),
+            completed_at: call.completed_at,
+        }
+    }
+}
+
+/// What came of a call, without its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResultSummary {
+    /// How far the call got.
+    pub state: CallState,
+    /// What sort of result it is.
+    pub kind: ResultKind,
+    /// How the first artifact is queried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<ArtifactKind>,
+    /// How many artifacts or media there are; one for text.
+    pub count: usize,
+    /// Their bytes together, where all are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The name by which the model asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<Brief>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Code>,
+}
+
+/// The sorts of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ResultKind {
+    /// Nothing.
+    None,
+    /// Text that the model sees.
+    Text,
+    /// Artifacts that the model queries.
+    Artifacts,
+    /// Media that the model sees.
+    Media,
+    /// A message about what went wrong.
+    Error,
+}
+
+impl ResultSummary {
+    /// The summary of a record, with the handle that the model knows it by.
+    #[must_use]
+    pub fn of(call: &ToolCall, handle: Option<&Handle>) -> Self {
+        let mut summary = Self {
+            state: call.state(),
+            kind: ResultKind::None,
+            artifact: None,
+            count: 0,
+            bytes: None,
+            handle: handle.map(|it| it.as_str().into()),
+            error: call.error.as_ref().map(|it| it.code),
+        };
+        match (&call.results, &call.error) {
+            (Some(ToolResults::Text(text)), _) => {
+                summary.kind = ResultKind::Text;
+                summary.count = 1;
+                summary.bytes = Some(text.len() as u64);
+            }
+            (Some(ToolResults::Artifacts(list)), _) => {
+                summary.kind = ResultKind::Artifacts;
+                summary.artifact = list.first().map(|it| it.kind().clone());
+                summary.count = list.len();
+                summary.bytes = Some(list.iter().map(|it| it.reader().byte_length()).sum());
+            }
+            (Some(ToolResults::Media(list)), _) => {
+                summary.kind = ResultKind::Media;
+                summary.count = list.len();
+                summary.bytes = list.iter().map(crate::media::Media::byte_length).sum();
+            }
+            (None, Some(error)) => {
+                summary.kind = ResultKind::Error;
+                summary.count = 1;
+                summary.bytes = Some(error.message.len() as u64);
+            }
+            (None, None) => {}
+        }
+        summary
+    }
+}
+
+/// What a provider says about one generation. Everything is optional: providers differ.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct GenerationStats {
+    /// Tokens; zero where nothing was said.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// How long all of it took.
+    #[serde(rename = "totalDurationNs", with = "nanoseconds")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_duration: Option<Duration>,
+    /// How long loading the model took.
+    #[serde(rename = "loadDurationNs", with = "nanoseconds")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_duration: Option<Duration>,
+    /// How long reading the prompt took.
+    #[serde(rename = "promptEvalDurationNs", with = "nanoseconds")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_eval_duration: Option<Duration>,
+    /// How long writing took.
+    #[serde(rename = "evalDurationNs", with = "nanoseconds")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eval_duration: Option<Duration>,
+    /// Why the model stopped, in the provider's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<Brief>,
+    /// The model that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Brief>,
+    /// The provider that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Brief>,
+    /// What else the provider said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<Payload>,
+}
+
+impl GenerationStats {
+    /// Statistics that say what it cost. The rest is set by field or by the methods below.
+    #[must_use]
+    pub fn new(usage: Usage) -> Self {
+        Self { usage, ..Self::default() }
+    }
+
+    /// The model that answered.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<Brief>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
+    /// The provider that answered.
+    #[must_use]
+    pub fn provider(mut self, name: impl Into<Brief>) -> Self {
+        self.provider = Some(name.into());
+        self
+    }
+
+    /// Why the model stopped, in the provider's words.
+    #[must_use]
+    pub fn finish_reason(mut self, reason: impl Into<Brief>) -> Self {
+        self.finish_reason = Some(reason.into());
+        self
+    }
+
+    /// What else the provider said.
+    #[must_use]
+    pub fn raw(mut self, data: impl Into<Payload>) -> Self {
+        self.raw = Some(data.into());
+        self
+    }
+}
+
+/// An error as observers see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ErrorReport {
+    /// The stable code; nothing for a reason that somebody gave in words, as with a nack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// What went wrong.
+    pub message: Brief,
+    /// Where in the turn: the name of a pipeline or a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<Brief>,
+}
+
+impl ErrorReport {
+    /// The report of an error that has a code.
+    #[must_use]
+    pub fn of(error: &(impl Coded + std::fmt::Display + ?Sized)) -> Self {
+        Self { code: Some(error.error_code()), message: Brief::display(error), stage: None }
+    }
+
+    /// The report of an error that has a code and a message.
+    #[must_use]
+    pub fn coded(code: Code, message: impl Into<Brief>) -> Self {
+        Self { code: Some(code), message: message.into(), stage: None }
+    }
+
+    /// The report of a reason in words.
+    #[must_use]
+    pub fn reason(message: impl Into<Brief>) -> Self {
+        Self { code: None, message: message.into(), stage: None }
+    }
+
+    /// Says where it happened.
+    #[must_use]
+    pub fn at(mut self, stage: impl Into<Brief>) -> Self {
+        self.stage = Some(stage.into());
+        self
+    }
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TurnStatus {
+    /// It did what it was to do.
+    Completed,
+    /// Something failed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+    /// A limit stopped it.
+    LimitReached,
+}
+
+/// How a dispatch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DispatchStatus {
+    /// It was acknowledged.
+    Ack,
+    /// It failed.
+    Nack,
+    /// It was cancelled.
+    Aborted,
+    /// A limit stopped it.
+    LimitReached,
+}
+
+/// How a gate closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum GateResult {
+    /// Somebody answered.
+    Resolved,
+    /// Somebody refused.
+    Rejected,
+    /// The turn was cancelled first.
+    Aborted,
+    /// Nobody answered in time.
+    Timeout,
+}
+
+/// How much a log message matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Level {
+    /// Every step.
+    Trace,
+    /// For whoever debugs.
+    Debug,
+    /// Worth knowing.
+    Info,
+    /// Something is not as it should be.
+    Warn,
+    /// Something failed.
+    Error,
+}

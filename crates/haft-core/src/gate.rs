@@ -1,0 +1,317 @@
+//! Gates: places where a turn waits for an answer from outside.
+//!
+//! A [`Gate`] is a record, not a promise: it says why the turn waits, what the answer must look like and
+//! until when, and it is kept in the store, so that another process can list it and answer. An answer is a
+//! [`Settlement`], signed with the [`GateKey`] that the application keeps from tools and models. The
+//! signature covers the gate as the runner opened it (turn, call, accepted arguments, question) and the
+//! answer, so that an answer cannot be forged, edited, reused, moved to another call, or given by the
+//! model to itself.
+
+mod key;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::args::Args;
+use crate::call::{CallId, RecordId};
+use crate::clock::Timestamp;
+use crate::error::{Code, Coded};
+use crate::json::canonical_text;
+use crate::schema::{ForeignSchemaError, Problems, ValueSchema};
+use crate::store::{GateId, StoreError, TurnId};
+
+pub use self::key::{GateKey, NotSigned, Signature};
+
+/// What a turn asks the outside.
+///
+/// ```
+/// use std::time::Duration;
+/// use haft_core::gate::GateRequest;
+///
+/// let ask = GateRequest::new("May I delete the branch?")
+///     .payload(serde_json::json!({"branch": "old"}))
+///     .schema(serde_json::json!({"type": "boolean"}))
+///     .timeout(Duration::from_secs(3600));
+/// # let _ = ask;
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a request asks nothing until it is waited for"]
+pub struct GateRequest {
+    pub(crate) reason: String,
+    pub(crate) payload: Value,
+    pub(crate) schema: Option<Value>,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl GateRequest {
+    /// Asks for an answer of any shape, for as long as the turn lives.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), payload: Value::Null, schema: None, timeout: None }
+    }
+
+    /// What whoever answers needs to know.
+    pub fn payload(mut self, payload: Value) -> Self {
+        self.payload = payload;
+        self
+    }
+
+    /// A JSON Schema that the answer must meet.
+    pub fn schema(mut self, schema: Value) -> Self {
+        self.schema = Some(schema);
+        self
+    }
+
+    /// How long to wait.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+}
+
+/// A gate as it is stored and shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Gate {
+    /// Its name.
+    pub id: GateId,
+    /// The turn that waits.
+    pub turn: TurnId,
+    /// Why it waits, in words for whoever answers.
+    pub reason: String,
+    /// What whoever answers needs to know.
+    pub payload: Value,
+    /// A JSON Schema that the answer must meet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// The call that waits; nothing for a gate that middleware opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<BoundCall>,
+    /// Whether it asks for leave to make the call at all, before its handler has begun.
+    #[serde(default)]
+    pub approval: bool,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+    /// When it closes by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// The call that a gate belongs to, with the arguments that its handler gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct BoundCall {
+    /// The record of the call.
+    pub record: RecordId,
+    /// The tool.
+    pub tool: String,
+    /// The accepted arguments, as canonical JSON text: every digit counts.
+    pub accepted: String,
+}
+
+impl BoundCall {
+    /// A call with the arguments that were accepted for it.
+    #[must_use]
+    pub fn new(record: RecordId, tool: impl Into<String>, accepted: &Args) -> Self {
+        Self { record, tool: tool.into(), accepted: canonical_text(accepted.root()) }
+    }
+
+    /// Content key of the call.
+    #[must_use]
+    pub fn call_id(&self) -> CallId {
+        self.record.call_id()
+    }
+}
+
+impl Gate {
+    /// Opens what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// The question is empty, the schema is not one, or the timeout is zero.
+    pub fn open(
+        id: GateId,
+        turn: TurnId,
+        request: GateRequest,
+        at: Timestamp,
+    ) -> Result<Self, InvalidGate> {
+        let GateRequest { reason, payload, schema, timeout } = request;
+        if reason.trim().is_empty() {
+            return Err(InvalidGate::NoReason);
+        }
+        if timeout.is_some_and(|it| it.is_zero()) {
+            return Err(InvalidGate::NoTime);
+        }
+        if let Some(schema) = &schema {
+            ValueSchema::from_json_schema(schema.clone())?;
+        }
+        let expires_at = timeout.map(|timeout| at.saturating_add(timeout));
+        let (call, approval) = (None, false);
+        Ok(Self { id, turn, reason, payload, schema, call, approval, opened_at: at, expires_at })
+    }
+
+    /// Binds it to a call.
+    #[must_use]
+    pub fn bound_to(mut self, call: BoundCall) -> Self {
+        self.call = Some(call);
+        self
+    }
+
+    /// Makes it ask for leave to make the call.
+    #[must_use]
+    pub fn asking_leave(mut self) -> Self {
+        self.approval = true;
+        self
+    }
+
+    /// The gate as if it had been opened when another was.
+    #[must_use]
+    pub fn opened_with(mut self, other: &Self) -> Self {
+        (self.opened_at, self.expires_at) = (other.opened_at, other.expires_at);
+        self
+    }
+
+    /// Judges an answer.
+    ///
+    /// # Errors
+    ///
+    /// The answer breaks the schema; every problem.
+    pub fn check(&self, answer: &Value) -> Result<(), Problems> {
+        // A schema that does not compile was refused when the gate was opened.
+        match self.schema.clone().map(ValueSchema::from_json_schema) {
+            Some(Ok(schema)) => schema.check(answer),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What was answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Decision {
+    /// Yes, with a value that meets the schema.
+    Resolved {
+        /// The value.
+        value: Value,
+    },
+    /// No.
+    Rejected {
+        /// Why, in words for the model.
+        reason: String,
+    },
+    /// The turn stopped waiting.
+    Aborted,
+    /// Nobody answered in time.
+    Timeout,
+}
+
+impl Decision {
+    /// The word for it in events.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Resolved { .. } => "resolved",
+            Self::Rejected { .. } => "rejected",
+            Self::Aborted => "aborted",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+/// An answer, who gave it, and the proof that they may.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Settlement {
+    /// What was answered.
+    pub decision: Decision,
+    /// Who answered.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// The proof; nothing where the turn itself closed the gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Signature>,
+}
+
+impl Settlement {
+    /// How a turn closes a gate that nobody answered. It says no, whoever wrote it.
+    #[must_use]
+    pub fn closed(decision: Decision, at: Timestamp) -> Self {
+        Self { decision, by: "runner".to_owned(), at, signature: None }
+    }
+}
+
+/// A gate that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidGate {
+    /// It does not say why the turn waits.
+    #[error("a gate needs a reason: words for whoever answers")]
+    NoReason,
+    /// It would close at once.
+    #[error("a gate needs a timeout above zero, or none")]
+    NoTime,
+    /// The schema of the answer is not one.
+    #[error("the schema of the answer cannot be used: {0}")]
+    Schema(#[from] ForeignSchemaError),
+}
+
+impl Coded for InvalidGate {
+    fn error_code(&self) -> Code {
+        Code::InvalidInitialTurnGateValue
+    }
+}
+
+/// Why a gate gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GateError {
+    /// It could not be opened.
+    #[error(transparent)]
+    Invalid(#[from] InvalidGate),
+    /// The answer was no.
+    #[error("refused by {by}: {reason}")]
+    Rejected {
+        /// Who said it.
+        by: String,
+        /// Why.
+        reason: String,
+    },
+    /// Nobody answered in time.
+    #[error("nobody answered in time")]
+    Timeout,
+    /// The turn stopped waiting.
+    #[error("the turn stopped waiting")]
+    Aborted,
+    /// The answer was not given by somebody who may, or not for this.
+    #[error("the answer is not valid for this question: {0}")]
+    Forged(#[from] NotSigned),
+    /// The context has no gates.
+    #[error("gates are not supported here")]
+    NotSupported,
+    /// The gate could not be kept or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Coded for GateError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Invalid(_) => Code::InvalidInitialTurnGateValue,
+            Self::Rejected { .. } => Code::TurnGateRejected,
+            Self::Timeout => Code::TurnGateTimeout,
+            Self::Aborted => Code::TurnGateAborted,
+            Self::Forged(_) => Code::TurnGateForged,
+            Self::NotSupported => Code::LlmExecutionGateNotSupported,
+            Self::Store(error) => error.error_code(),
+        }
+    }
+}

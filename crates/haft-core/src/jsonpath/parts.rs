@@ -1,0 +1,141 @@
+//! The parts of a path, for whoever evaluates one on a text that is too large for a tree.
+
+use super::JsonPath;
+use super::ast::{Expr, Reach, Segment, Selector, Slice};
+use super::walk::{Evaluation, Work};
+use super::{Limits, Step};
+use crate::json::View;
+
+impl JsonPath {
+    /// How many segments the path has; none if it is `$`.
+    #[must_use]
+    pub fn segment_count(&self) -> usize {
+        self.segments().len()
+    }
+
+    /// A segment.
+    #[must_use]
+    pub fn segment(&self, at: usize) -> Option<SegmentRef<'_>> {
+        self.segments().get(at).map(SegmentRef)
+    }
+
+    /// The path without its first `count` segments; `$` if there are no more.
+    ///
+    /// Evaluated on the values that those segments lead to, it selects what the whole path selects,
+    /// unless the path [looks at the root](JsonPath::looks_at_root).
+    ///
+    /// ```
+    /// use haft_core::jsonpath::JsonPath;
+    ///
+    /// let path = JsonPath::parse("$.items[-1].tags[*]")?;
+    /// assert_eq!(path.without_first(2).to_string(), "$.tags[*]");
+    /// # Ok::<(), haft_core::jsonpath::PathError>(())
+    /// ```
+    #[must_use]
+    pub fn without_first(&self, count: usize) -> Self {
+        let start = self.start.saturating_add(count).min(self.segments.len());
+        Self::starting_at(std::sync::Arc::clone(&self.segments), start)
+    }
+
+    /// Whether a filter refers to `$`.
+    #[must_use]
+    pub fn looks_at_root(&self) -> bool {
+        self.segments().iter().any(Segment::looks_at_root)
+    }
+}
+
+/// A segment of a path: selectors of children.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentRef<'p>(&'p Segment);
+
+impl<'p> SegmentRef<'p> {
+    /// Whether the selectors are applied to the value and to everything below it (`..`): first to the
+    /// value's own children, then to each child that has children, in document order.
+    #[must_use]
+    pub fn is_descendant(self) -> bool {
+        self.0.reach == Reach::Descendants
+    }
+
+    /// What is selected, in this order; at least one.
+    #[must_use]
+    pub fn selectors(self) -> impl ExactSizeIterator<Item = SelectorRef<'p>> {
+        self.0.selectors.iter().map(|selector| match selector {
+            Selector::Step(Step::Name(name)) => SelectorRef::Name(name),
+            Selector::Step(Step::Index(at)) => SelectorRef::Index(*at),
+            Selector::Step(Step::Wildcard) => SelectorRef::Wildcard,
+            Selector::FromEnd(back) => SelectorRef::FromEnd(*back),
+            Selector::Slice(slice) => SelectorRef::Slice(SliceRef(slice)),
+            Selector::Filter(expr) => SelectorRef::Filter(FilterRef(expr)),
+        })
+    }
+}
+
+/// Which children are selected.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "whoever evaluates a path must know every selector")]
+pub enum SelectorRef<'p> {
+    /// The member of this name. Of members with the same name the last one counts.
+    Name(&'p str),
+    /// The element at this position.
+    Index(u64),
+    /// The element this far from the end; `1` is the last.
+    FromEnd(u64),
+    /// All children. Of members with the same name the last one counts.
+    Wildcard,
+    /// Elements at regular distances.
+    Slice(SliceRef<'p>),
+    /// The children for which something holds. Of members with the same name the last one counts.
+    Filter(FilterRef<'p>),
+}
+
+/// A slice selector.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceRef<'p>(&'p Slice);
+
+impl SliceRef<'_> {
+    /// The positions that it selects in a list of so many elements, in order.
+    #[must_use]
+    pub fn positions(self, len: u64) -> impl ExactSizeIterator<Item = u64> {
+        let (first, step, count) = self.0.range(i64::try_from(len).unwrap_or(i64::MAX));
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        (0..count).map(move |at| {
+            let at = i64::try_from(at).unwrap_or(i64::MAX);
+            u64::try_from(first.saturating_add(at.saturating_mul(step))).unwrap_or_default()
+        })
+    }
+}
+
+impl Slice {
+    /// The first position, the distance to the next, and how many there are.
+    pub(super) fn range(&self, len: i64) -> (i64, i64, i64) {
+        let absolute = |it: i64| if it < 0 { len.saturating_add(it) } else { it };
+        let (start, end) = (self.start.map(absolute), self.end.map(absolute));
+        let distance = i64::try_from(self.step.unsigned_abs()).unwrap_or(i64::MAX);
+        let count = |span: i64| if span <= 0 { 0 } else { (span - 1) / distance + 1 };
+        if self.step > 0 {
+            let start = start.unwrap_or(0).clamp(0, len);
+            let end = end.unwrap_or(len).clamp(0, len);
+            (start, distance, count(end - start))
+        } else if self.step < 0 {
+            let start = start.unwrap_or(len - 1).clamp(-1, len - 1);
+            let end = end.unwrap_or(-1).clamp(-1, len - 1);
+            (start, -distance, count(start - end))
+        } else {
+            (0, 1, 0)
+        }
+    }
+}
+
+/// A filter selector.
+#[derive(Clone, Copy, Debug)]
+pub struct FilterRef<'p>(&'p Expr);
+
+impl FilterRef<'_> {
+    /// Whether it holds for a value, which is both `@` and `$`. False if that was not found out within
+    /// the default [`Limits`].
+    #[must_use]
+    pub fn holds(self, view: View<'_>) -> bool {
+        let work = Work::new(Limits::default().max_nodes_visited);
+        self.0.holds(view, &mut Evaluation::new(view, work)).unwrap_or(false)
+    }
+}

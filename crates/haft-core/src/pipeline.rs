@@ -1,0 +1,248 @@
+//! Middleware: steps around the work of a turn or a dispatch.
+//!
+//! A [`Pipeline`] is a list of [`Middleware`]. Each gets the context and [`Next`], which stands for the
+//! rest of the list. What a middleware does before `next.run()` happens on the way in, what it does after
+//! on the way out, where it sees how the rest went:
+//!
+//! ```
+//! use haft_core::pipeline::{Next, Pipeline};
+//! # #[derive(Clone)] struct Ctx;
+//! # impl haft_core::pipeline::Context for Ctx { fn is_cancelled(&self) -> bool { false } }
+//!
+//! let pipeline = Pipeline::new("turn-input").with("timing", async |ctx: Ctx, next: Next<Ctx>| {
+//!     // on the way in
+//!     let passed = next.run().await;
+//!     // on the way out, also when the rest failed
+//!     passed
+//! });
+//! # let _ = pipeline;
+//! ```
+//!
+//! `next` is consumed by running it, so that it cannot run twice. A middleware that returns without
+//! having run it breaks the chain, which is an error with the name of the stage, unless the work is over
+//! anyhow.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::{Code, Coded};
+
+/// Any error that a middleware fails with.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a middleware returns.
+pub type Passing = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
+
+/// What a pipeline runs on: a handle that is cheap to clone.
+pub trait Context: Clone + Send + Sync + 'static {
+    /// Whether the work is cancelled. Members that have not begun are passed over then.
+    fn is_cancelled(&self) -> bool;
+
+    /// Whether the work is over, cancelled or signalled: then a chain that breaks is no error.
+    fn is_over(&self) -> bool {
+        self.is_cancelled()
+    }
+}
+
+/// One step of a pipeline.
+pub trait Middleware<C>: Send + Sync {
+    /// Does its part and runs the rest.
+    fn handle(&self, ctx: C, next: Next<C>) -> Passing;
+}
+
+impl<C, F, Fut> Middleware<C> for F
+where
+    F: Fn(C, Next<C>) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
+{
+    fn handle(&self, ctx: C, next: Next<C>) -> Passing {
+        Box::pin(self(ctx, next))
+    }
+}
+
+/// The rest of a pipeline. Running it consumes it.
+#[must_use = "a middleware that does not run the rest breaks the chain"]
+pub struct Next<C> {
+    members: Arc<[Member<C>]>,
+    at: usize,
+    ctx: C,
+    /// Set when it is run.
+    ran: Arc<AtomicBool>,
+}
+
+struct Member<C> {
+    name: String,
+    middleware: Arc<dyn Middleware<C>>,
+}
+
+impl<C> Clone for Member<C> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), middleware: Arc::clone(&self.middleware) }
+    }
+}
+
+impl<C: Context> Next<C> {
+    /// Runs the rest and says how it went.
+    ///
+    /// # Errors
+    ///
+    /// What the rest failed with. Returning it hands it on; returning `Ok` instead mends it.
+    pub async fn run(self) -> Result<(), BoxError> {
+        let Self { members, mut at, ctx, ran } = self;
+        ran.store(true, Ordering::Release);
+        while ctx.is_cancelled() && at < members.len() {
+            at += 1;
+        }
+        let Some(member) = members.get(at) else { return Ok(()) };
+        let ran = Arc::new(AtomicBool::new(false));
+        let next = Self {
+            members: Arc::clone(&members),
+            at: at + 1,
+            ctx: ctx.clone(),
+            ran: Arc::clone(&ran),
+        };
+        match member.middleware.handle(ctx.clone(), next).await {
+            Ok(()) if ran.load(Ordering::Acquire) || ctx.is_over() => Ok(()),
+            Ok(()) => Err(Box::new(Broken { middleware: member.name.clone() })),
+            // The innermost name is the one that failed.
+            Err(error) if error.is::<Failed>() || error.is::<Broken>() => Err(error),
+            Err(source) => Err(Box::new(Failed { middleware: member.name.clone(), source })),
+        }
+    }
+}
+
+impl<C> fmt::Debug for Next<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Next({} of {})", self.at, self.members.len())
+    }
+}
+
+/// A middleware failed. This is what members before it see of the error.
+#[derive(Debug, thiserror::Error)]
+#[error("the middleware `{middleware}` failed: {source}")]
+#[non_exhaustive]
+pub struct Failed {
+    /// Its name.
+    pub middleware: String,
+    /// What it failed with.
+    pub source: BoxError,
+}
+
+/// A middleware returned without having run the rest.
+#[derive(Debug, thiserror::Error)]
+#[error("the middleware `{middleware}` returned without running `next`")]
+#[non_exhaustive]
+pub struct Broken {
+    /// Its name.
+    pub middleware: String,
+}
+
+/// Middleware in the order in which it runs.
+pub struct Pipeline<C> {
+    stage: &'static str,
+    members: Arc<[Member<C>]>,
+}
+
+impl<C: Context> Pipeline<C> {
+    /// A pipeline without members. The stage is its name in errors: `turn-input`, `turn-output`,
+    /// `dispatch-input`, `dispatch-output`.
+    #[must_use]
+    pub fn new(stage: &'static str) -> Self {
+        Self { stage, members: Arc::new([]) }
+    }
+
+    /// Adds a member behind the others. The name stands in errors and logs.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: impl Into<String>,
+        middleware: impl Middleware<C> + 'static,
+    ) -> Self {
+        let member = Member { name: name.into(), middleware: Arc::new(middleware) };
+        self.members = self.members.iter().cloned().chain([member]).collect();
+        self
+    }
+
+    /// The name of the stage.
+    #[must_use]
+    pub fn stage(&self) -> &'static str {
+        self.stage
+    }
+
+    /// Whether there is nothing to run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Runs every member. A fresh run begins at the first.
+    ///
+    /// # Errors
+    ///
+    /// A member failed and none before it mended that, or one returned without running the rest.
+    pub async fn run(&self, ctx: &C) -> Result<(), PipelineError> {
+        let members = Arc::clone(&self.members);
+        let next = Next { members, at: 0, ctx: ctx.clone(), ran: Arc::default() };
+        next.run().await.map_err(|source| match source.downcast::<Broken>() {
+            Ok(broken) => {
+                PipelineError::ShortCircuited { stage: self.stage, middleware: broken.middleware }
+            }
+            Err(source) => PipelineError::Failed { stage: self.stage, source },
+        })
+    }
+}
+
+impl<C> Clone for Pipeline<C> {
+    fn clone(&self) -> Self {
+        Self { stage: self.stage, members: Arc::clone(&self.members) }
+    }
+}
+
+impl<C> fmt::Debug for Pipeline<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.members.iter().map(|member| &member.name);
+        write!(f, "{}: ", self.stage)?;
+        f.debug_list().entries(names).finish()
+    }
+}
+
+/// Why a pipeline did not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// A middleware failed.
+    #[error("the {stage} pipeline failed: {source}")]
+    Failed {
+        /// The stage.
+        stage: &'static str,
+        /// What it failed with.
+        source: BoxError,
+    },
+    /// A middleware returned without having run the rest.
+    #[error(
+        "the middleware `{middleware}` of the {stage} pipeline returned without running `next`"
+    )]
+    ShortCircuited {
+        /// The stage.
+        stage: &'static str,
+        /// Which one.
+        middleware: String,
+    },
+}
+
+impl Coded for PipelineError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::ShortCircuited { .. } => Code::PipelineShortCircuited,
+            Self::Failed { stage: "turn-input", .. } => Code::InputPipelineError,
+            Self::Failed { stage: "turn-output", .. } => Code::OutputPipelineError,
+            Self::Failed { .. } => Code::DispatchPipelineError,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a turn remembers: messages, memories, thoughts, retrieved records and standing instructions.
+//!
+//! Every record is valid from the moment it exists: a builder collects what is known, and `build` gives
+//! the record or an [`InvalidRecord`] with everything that is wrong. Afterwards it never changes;
+//! `revised` gives a builder of the next version. [`ToolCall`](crate::call::ToolCall) is a record too.
+//!
+//! Every [`Record`] has one stored form, JSON text. Loading it checks everything again. What is kept
+//! outside the text (bytes of media, content of artifacts) is found through a [`Loader`], which the
+//! application fills and which so decides what a stored record can make it open.
+//!
+//! A [`Shelf`] holds the records of one kind that a turn works with, in order and by id.
+//!
+//! ```
+//! use haft_core::clock::Timestamp;
+//! use haft_core::record::{Loader, Message, Record as _};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let hello = Message::user("m-1", "hello", Timestamp::EPOCH)?;
+//! let stored = hello.to_stored()?;
+//! assert_eq!(Message::from_stored(&stored, &Loader::new()).await?, hello);
+//!
+//! let refused = Message::user("", "", Timestamp::EPOCH).unwrap_err();
+//! assert_eq!(refused.faults.len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod identity;
+mod instruction;
+mod loader;
+mod memory;
+mod message;
+mod name;
+mod replay;
+mod retrievable;
+mod shelf;
+mod stored;
+mod text;
+mod thought;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+
+use crate::store::{Row, RowKind};
+
+pub(crate) use self::error::Faults;
+pub use self::error::{InvalidRecord, LoadError, NotStorable, RecordFault};
+pub use self::identity::{Identifier, Identity};
+pub use self::instruction::Instruction;
+pub use self::loader::{Loader, SpoolResolver};
+pub use self::memory::{Memory, MemoryBuilder};
+pub use self::message::{Message, MessageBuilder, MessageRole};
+pub use self::name::{InvalidName, RecordName};
+pub(crate) use self::replay::Replay;
+pub use self::retrievable::{Retrievable, RetrievableBuilder, RetrievableContent};
+pub use self::shelf::{Sequence, Shelf};
+pub(crate) use self::stored::{depth, nests_within, read, write};
+pub use self::text::Text;
+pub use self::thought::{Thought, ThoughtBuilder};
+
+/// Something that a turn remembers, with an id and a stored form.
+pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
+    /// What names it among records of its kind in its turn.
+    type Id: Clone + Eq + Hash + fmt::Debug + fmt::Display + Send + Sync + 'static;
+
+    /// What it is where it is stored.
+    const KIND: RowKind;
+
+    /// Its id.
+    fn key(&self) -> Self::Id;
+
+    /// Its stored form, JSON text. Whatever has one is equal to what is loaded from it.
+    ///
+    /// # Errors
+    ///
+    /// Something in it cannot be found or made again: the bytes of a medium, a text that a function
+    /// makes.
+    fn to_stored(&self) -> Result<String, NotStorable>;
+
+    /// The record of a stored form. Everything is checked again.
+    ///
+    /// # Errors
+    ///
+    /// The text is no such record, or what it refers to is not there.
+    fn from_stored(
+        json: &str,
+        loader: &Loader,
+    ) -> impl Future<Output = Result<Self, LoadError>> + Send;
+
+    /// The row that keeps it.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_stored`](Self::to_stored).
+    fn to_row(&self) -> Result<Row, NotStorable> {
+        Ok(Row::new(Self::KIND, self.key().to_string(), self.to_stored()?))
+    }
+
+    /// The record of a row.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_stored`](Self::from_stored); also a row of another kind, or one that keeps a record
+    /// under an id that is not its own.
+    #[must_use]
+    fn from_row(
+        row: &Row,
+        loader: &Loader,
+    ) -> impl Future<Output = Result<Self, LoadError>> + Send {
+        async move {
+            if row.kind != Self::KIND {
+                let reason = format!("the row keeps a {}", row.kind.as_str());
+                return Err(LoadError::damaged(Self::KIND, reason));
+            }
+            let record = Self::from_stored(&row.json, loader).await?;
+            let id = record.key().to_string();
+            if id != row.id {
+                let reason = format!("the row `{}` keeps the record `{id}`", row.id);
+                return Err(LoadError::damaged(Self::KIND, reason));
+            }
+            Ok(record)
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What can be wrong with records.
+
+use std::fmt;
+
+use super::{InvalidName, RecordName};
+use crate::artifact::NotDescribable;
+use crate::error::{Code, Coded};
+use crate::media::{InvalidMedia, MediaError};
+use crate::spool::SpoolError;
+use crate::store::{RowKind, StoreError};
+
+/// A record that was refused, with everything that is wrong with it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct InvalidRecord {
+    /// What it was to be: `message`, `identity`, `tool call`, …
+    pub what: &'static str,
+    /// What is wrong. Never empty.
+    pub faults: Vec<RecordFault>,
+    code: Code,
+}
+
+impl std::error::Error for InvalidRecord {}
+
+impl fmt::Display for InvalidRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the {} was refused: ", self.what)?;
+        for (n, fault) in self.faults.iter().enumerate() {
+            let between = if n == 0 { "" } else { "; " };
+            write!(f, "{between}{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Coded for InvalidRecord {
+    fn error_code(&self) -> Code {
+        self.code
+    }
+}
+
+/// One thing that is wrong with a record.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordFault {
+    /// A name cannot be one.
+    #[error("`{field}` {why}")]
+    Name {
+        /// Which field.
+        field: &'static str,
+        /// What is wrong with it.
+        why: InvalidName,
+    },
+    /// A text is empty that has to say something.
+    #[error("`{field}` is empty")]
+    Empty {
+        /// Which field.
+        field: &'static str,
+    },
+    /// Something that has no default was not said.
+    #[error("`{field}` is missing")]
+    Missing {
+        /// Which field.
+        field: &'static str,
+    },
+    /// A number is not between 0 and 1.
+    #[error("`{field}` is {found}, and has to be from 0 to 1")]
+    OutOfRange {
+        /// Which field.
+        field: &'static str,
+        /// The number.
+        found: f64,
+    },
+    /// A message has neither text nor attachments.
+    #[error("there is neither `content` nor an attachment")]
+    NothingSaid,
+    /// A provider's payload does not say who can read it.
+    #[error("`payload` needs `replayCompatibility`")]
+    Unpaired,
+    /// A value nests so deeply that it could not be read again.
+    #[error("`{field}` is nested too deeply")]
+    TooDeep {
+        /// Which field.
+        field: &'static str,
+    },
+    /// A medium was refused.
+    #[error("`{field}` {index}: {why}")]
+    Media {
+        /// Which field.
+        field: &'static str,
+        /// Which of them, from zero.
+        index: usize,
+        /// What is wrong with it.
+        why: InvalidMedia,
+    },
+    /// Two fields do not belong together.
+    #[error("{0}")]
+    Mismatch(&'static str),
+}
+
+/// Gathers what is wrong with a record that is being made.
+#[derive(Debug, Default)]
+pub(crate) struct Faults(Vec<RecordFault>);
+
+impl Faults {
+    pub(crate) fn add(&mut self, fault: RecordFault) {
+        self.0.push(fault);
+    }
+
+    pub(crate) fn add_if(&mut self, bad: bool, fault: RecordFault) {
+        if bad {
+            self.add(fault);
+        }
+    }
+
+    pub(super) fn name(&mut self, field: &'static str, text: &str) -> Option<RecordName> {
+        text.parse().map_err(|why| self.add(RecordFault::Name { field, why })).ok()
+    }
+
+    pub(crate) fn not_empty(&mut self, field: &'static str, text: &str) {
+        self.add_if(text.is_empty(), RecordFault::Empty { field });
+    }
+
+    /// A number from 0 to 1.
+    pub(super) fn unit(&mut self, field: &'static str, found: f64) {
+        let fault = RecordFault::OutOfRange { field, found };
+        self.add_if(!(0.0..=1.0).contains(&found), fault);
+    }
+
+    pub(crate) fn media<'m>(
+        &mut self,
+        field: &'static str,
+        media: impl IntoIterator<Item = &'m crate::media::Media>,
+    ) {
+        for (index, medium) in media.into_iter().enumerate() {
+            if let Err(why) = medium.check() {
+                self.add(RecordFault::Media { field, index, why });
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn of(self, what: &'static str, code: Code) -> InvalidRecord {
+        InvalidRecord { what, faults: self.0, code }
+    }
+}
+
+/// A record has no stored form from which it could be made again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotStorable {
+    /// The content of an artifact could not be found again.
+    #[error(transparent)]
+    Artifact(#[from] NotDescribable),
+    /// The bytes of a medium could not be found again.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+    /// A function makes the text.
+    #[error("the text of `{id}` is made by a function, which cannot be stored")]
+    Dynamic {
+        /// The record.
+        id: String,
+    },
+    /// A part of it nests so deeply, or is so long, that it could not be read again.
+    #[error("{what} cannot be stored: {why}")]
+    Extent {
+        /// What it is.
+        what: &'static str,
+        /// What is too much.
+        why: &'static str,
+    },
+    /// The record is not a valid one.
+    #[error(transparent)]
+    Invalid(#[from] InvalidRecord),
+}
+
+impl Coded for NotStorable {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Artifact(error) => error.error_code(),
+            Self::Media(error) => error.error_code(),
+            Self::Dynamic { .. } => Code::ReaderNotDescribable,
+            Self::Extent { .. } => Code::Store,
+            Self::Invalid(error) => error.error_code(),
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        false
+    }
+}
+
+/// A stored record could not be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The text is not the stored form of such a record.
+    #[error("what is stored of a {} is damaged: {reason}", kind.as_str())]
+    Damaged {
+        /// What it was to be.
+        kind: RowKind,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The stored record breaks a rule.
+    #[error(transparent)]
+    Invalid(#[from] InvalidRecord),
+    /// A medium of it could not be made again.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+    /// Nobody knows how to open the content of an artifact.
+    #[error("nothing is registered that opens the reader `{tag}`")]
+    NoResolver {
+        /// The tag of its descriptor.
+        tag: String,
+    },
+    /// The content of an artifact is not there any more.
+    #[error("the content of an artifact is gone: `{tag}` {locator}")]
+    Gone {
+        /// The tag of its descriptor.
+        tag: String,
+        /// Where it was, shortened.
+        locator: String,
+    },
+    /// The content of an artifact could not be opened.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
+
+impl LoadError {
+    /// What is stored is not such a record.
+    #[must_use]
+    pub fn damaged(kind: RowKind, reason: impl Into<String>) -> Self {
+        Self::Damaged { kind, reason: reason.into() }
+    }
+}
+
+impl Coded for LoadError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Damaged { .. } | Self::Gone { .. } => Code::Store,
+            Self::Invalid(error) => error.error_code(),
+            Self::Media(error) => error.error_code(),
+            Self::NoResolver { .. } => Code::NoReaderResolver,
+            Self::Spool(error) => error.error_code(),
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Media(error) => error.retryable(),
+            Self::Spool(error) => error.retryable(),
+            _ => false,
+        }
+    }
+}
+
+/// What is stored is damaged, or what it refers to failed.
+impl From<LoadError> for StoreError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Damaged { kind, reason } => {
+                Self::Damaged { what: format!("a {}", kind.as_str()), reason }
+            }
+            error => Self::Backend {
+                doing: "load a record".to_owned(),
+                retryable: error.retryable(),
+                source: Box::new(error),
+            },
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Who speaks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Faults, InvalidRecord};
+use crate::error::Code;
+
+/// Who says something: the name that the application knows, and the one that the model sees.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "StoredIdentity")]
+pub struct Identity {
+    identifier: Identifier,
+    representation: Arc<str>,
+}
+
+/// Whom an application means: a text, or a number. Never shown to the model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Identifier {
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(Arc<str>),
+}
+
+impl Identity {
+    /// Somebody whom the application knows by `identifier` and the model by `representation`.
+    ///
+    /// # Errors
+    ///
+    /// A text is empty.
+    pub fn new(
+        identifier: impl Into<Identifier>,
+        representation: impl Into<Arc<str>>,
+    ) -> Result<Self, InvalidRecord> {
+        let identity =
+            Self { identifier: identifier.into(), representation: representation.into() };
+        let mut faults = Faults::default();
+        if let Identifier::Text(text) = &identity.identifier {
+            faults.not_empty("identifier", text);
+        }
+        faults.not_empty("representation", &identity.representation);
+        if faults.is_empty() {
+            return Ok(identity);
+        }
+        Err(faults.of("identity", Code::InvalidInitialIdentityValue))
+    }
+
+    /// Somebody whom both know by the same name.
+    ///
+    /// # Errors
+    ///
+    /// The name is empty.
+    pub fn named(name: impl Into<Arc<str>>) -> Result<Self, InvalidRecord> {
+        let name = name.into();
+        Self::new(Identifier::Text(Arc::clone(&name)), name)
+    }
+
+    /// A word of this crate, which is not empty.
+    pub(super) fn of_word(word: &'static str) -> Self {
+        Self { identifier: word.into(), representation: word.into() }
+    }
+
+    /// Whom the application means.
+    #[must_use]
+    pub const fn identifier(&self) -> &Identifier {
+        &self.identifier
+    }
+
+    /// The name that the model sees.
+    #[must_use]
+    pub fn representation(&self) -> &str {
+        &self.representation
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct StoredIdentity {
+    identifier: Identifier,
+    representation: Arc<str>,
+}
+
+impl TryFrom<StoredIdentity> for Identity {
+    type Error = InvalidRecord;
+
+    fn try_from(stored: StoredIdentity) -> Result<Self, InvalidRecord> {
+        Self::new(stored.identifier, stored.representation)
+    }
+}
+
+impl From<&str> for Identifier {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Identifier {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<i64> for Identifier {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl fmt::Display for Identifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => fmt::Display::fmt(number, f),
+            Self::Text(text) => f.pad(text),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! How stored records find again what is kept outside them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::LoadError;
+use crate::artifact::{ArtifactRecord, SpooledArtifact};
+use crate::media::{Media, MediaRecord, ReaderResolvers};
+use crate::spool::{ReaderDescriptor, SpoolFuture, SpoolReader};
+
+/// Opens stored content by the descriptor of its reader.
+pub trait SpoolResolver: fmt::Debug + Send + Sync {
+    /// Whether descriptors with this tag are its own.
+    fn knows(&self, tag: &str) -> bool;
+
+    /// A reader of the content that a descriptor describes; nothing if it is not here.
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>>;
+}
+
+/// Makes media and artifacts of what stored records say of them. The application fills it, and so
+/// decides what a stored record can make it open.
+#[derive(Clone, Debug, Default)]
+pub struct Loader {
+    media: ReaderResolvers,
+    spools: Vec<Arc<dyn SpoolResolver>>,
+}
+
+impl Loader {
+    /// Knows media whose bytes stand in the record, and no spools.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Finds media with these resolvers, and with no others.
+    #[must_use]
+    pub fn media(mut self, resolvers: ReaderResolvers) -> Self {
+        self.media = resolvers;
+        self
+    }
+
+    /// Finds artifacts in one more spool. The first that has the content wins.
+    #[must_use]
+    pub fn spool(mut self, resolver: Arc<dyn SpoolResolver>) -> Self {
+        self.spools.push(resolver);
+        self
+    }
+
+    /// A medium of its stored form.
+    ///
+    /// # Errors
+    ///
+    /// It breaks a rule, or nothing can open its reader.
+    pub fn medium(&self, record: MediaRecord) -> Result<Media, LoadError> {
+        Ok(record.load(&self.media)?)
+    }
+
+    /// An artifact of its stored form.
+    ///
+    /// # Errors
+    ///
+    /// No spool knows the tag, none has the content, or one failed.
+    pub async fn artifact(&self, record: ArtifactRecord) -> Result<SpooledArtifact, LoadError> {
+        let wanted = record.reader();
+        let mut known = false;
+        for spool in self.spools.iter().filter(|it| it.knows(&wanted.tag)) {
+            known = true;
+            if let Some(reader) = spool.open(wanted).await? {
+                return Ok(record.load(reader));
+            }
+        }
+        let tag = wanted.tag.clone();
+        if !known {
+            return Err(LoadError::NoResolver { tag });
+        }
+        let locator = wanted.locator.to_string().chars().take(SHOWN).collect();
+        Err(LoadError::Gone { tag, locator })
+    }
+}
+
+/// How much of a locator an error shows, in characters.
+const SHOWN: usize = 200;

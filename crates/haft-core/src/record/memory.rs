@@ -1,0 +1,263 @@
+//! What is remembered from before.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Faults, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordFault, RecordName, Text,
+    read, write,
+};
+use crate::clock::Timestamp;
+use crate::error::Code;
+use crate::store::RowKind;
+use crate::trust::TrustLabel;
+
+/// Something remembered from before, with how sure it is and how much it matters.
+///
+/// Memories can be poisoned, so that one has a label as all content has: nobody vouches for it unless
+/// somebody says so.
+///
+/// ```
+/// use haft_core::clock::Timestamp;
+/// use haft_core::record::Memory;
+///
+/// let likes = Memory::builder("likes-tea", "the user likes tea", Timestamp::EPOCH);
+/// let likes = likes.confidence(0.9).importance(0.2).build()?;
+/// assert!(!likes.trust().is_trusted());
+/// # Ok::<(), haft_core::record::InvalidRecord>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    id: RecordName,
+    content: Text,
+    confidence: f64,
+    importance: f64,
+    trust: TrustLabel,
+    source: Option<Arc<str>>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl Memory {
+    /// A memory that is still being put together. Confidence and importance have to be said.
+    pub fn builder(
+        id: impl Into<String>,
+        content: impl Into<Text>,
+        at: Timestamp,
+    ) -> MemoryBuilder {
+        MemoryBuilder {
+            id: id.into(),
+            content: content.into(),
+            confidence: None,
+            importance: None,
+            trust: None,
+            ceiling: None,
+            source: None,
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    /// A builder of the next version of it, changed at this time. It will never be trusted more than
+    /// this one.
+    pub fn revised(&self, at: Timestamp) -> MemoryBuilder {
+        MemoryBuilder {
+            id: self.id.as_str().to_owned(),
+            content: self.content.clone(),
+            confidence: Some(self.confidence),
+            importance: Some(self.importance),
+            trust: Some(self.trust),
+            ceiling: Some(self.trust),
+            source: self.source.clone(),
+            created_at: self.created_at,
+            updated_at: at,
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> &RecordName {
+        &self.id
+    }
+
+    /// What is remembered; never empty.
+    #[must_use]
+    pub const fn content(&self) -> &Text {
+        &self.content
+    }
+
+    /// How sure it is, from 0 to 1.
+    #[must_use]
+    pub const fn confidence(&self) -> f64 {
+        self.confidence
+    }
+
+    /// How much it matters, from 0 to 1.
+    #[must_use]
+    pub const fn importance(&self) -> f64 {
+        self.importance
+    }
+
+    /// How far it may be trusted: that of what it was made of.
+    #[must_use]
+    pub const fn trust(&self) -> TrustLabel {
+        self.trust
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
+    /// When it was made.
+    #[must_use]
+    pub const fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    /// When it was changed last.
+    #[must_use]
+    pub const fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+}
+
+/// A memory that is still being put together.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct MemoryBuilder {
+    id: String,
+    content: Text,
+    confidence: Option<f64>,
+    importance: Option<f64>,
+    trust: Option<TrustLabel>,
+    /// What an earlier version was trusted.
+    ceiling: Option<TrustLabel>,
+    source: Option<Arc<str>>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl MemoryBuilder {
+    /// What is remembered, in place of what there was.
+    pub fn content(mut self, text: impl Into<Text>) -> Self {
+        self.content = text.into();
+        self
+    }
+
+    /// How sure it is, from 0 to 1.
+    pub fn confidence(mut self, confidence: f64) -> Self {
+        self.confidence = Some(confidence);
+        self
+    }
+
+    /// How much it matters, from 0 to 1.
+    pub fn importance(mut self, importance: f64) -> Self {
+        self.importance = Some(importance);
+        self
+    }
+
+    /// How far it may be trusted: the label of what it was made of. Untrusted if not said.
+    pub fn trust(mut self, label: TrustLabel) -> Self {
+        self.trust = Some(label);
+        self
+    }
+
+    /// Where it comes from.
+    pub fn source(mut self, source: impl Into<Arc<str>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// When it was changed last.
+    pub fn updated_at(mut self, at: Timestamp) -> Self {
+        self.updated_at = at;
+        self
+    }
+
+    /// The memory.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn build(self) -> Result<Memory, InvalidRecord> {
+        let mut faults = Faults::default();
+        let id = faults.name("id", &self.id);
+        faults.not_empty("content", self.content.as_str());
+        for (field, score) in [("confidence", self.confidence), ("importance", self.importance)] {
+            match score {
+                Some(score) => faults.unit(field, score),
+                None => faults.add(RecordFault::Missing { field }),
+            }
+        }
+        if let Some(source) = &self.source {
+            faults.not_empty("source", source);
+        }
+        let trust = self.trust.unwrap_or(TrustLabel::UNTRUSTED);
+        match (id, self.confidence, self.importance) {
+            (Some(id), Some(confidence), Some(importance)) if faults.is_empty() => Ok(Memory {
+                id,
+                content: self.content,
+                confidence,
+                importance,
+                trust: self.ceiling.map_or(trust, |ceiling| trust.floor(ceiling)),
+                source: self.source,
+                created_at: self.created_at,
+                updated_at: self.updated_at,
+            }),
+            _ => Err(faults.of("memory", Code::InvalidInitialMemoryValue)),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Stored<'a> {
+    id: Cow<'a, str>,
+    content: Cow<'a, str>,
+    confidence: f64,
+    importance: f64,
+    trust: TrustLabel,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<Arc<str>>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl Record for Memory {
+    type Id = RecordName;
+
+    const KIND: RowKind = RowKind::Memory;
+
+    fn key(&self) -> RecordName {
+        self.id.clone()
+    }
+
+    fn to_stored(&self) -> Result<String, NotStorable> {
+        let stored = Stored {
+            id: self.id.as_str().into(),
+            content: self.content.as_str().into(),
+            confidence: self.confidence,
+            importance: self.importance,
+            trust: self.trust,
+            source: self.source.clone(),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        };
+        write(Self::KIND, &stored)
+    }
+
+    async fn from_stored(json: &str, _: &Loader) -> Result<Self, LoadError> {
+        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let mut memory = Self::builder(stored.id, stored.content.into_owned(), stored.created_at)
+            .confidence(stored.confidence)
+            .importance(stored.importance)
+            .trust(stored.trust)
+            .updated_at(stored.updated_at);
+        memory.source = stored.source;
+        Ok(memory.build()?)
+    }
+}

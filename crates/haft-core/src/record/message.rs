@@ -1,0 +1,270 @@
+//! What users and the agent say to each other.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Faults, Identity, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordFault,
+    RecordName, Text, read, write,
+};
+use crate::clock::Timestamp;
+use crate::error::Code;
+use crate::media::{Media, MediaRecord};
+use crate::store::RowKind;
+
+/// One message of a user or of the agent: text, attachments, or both.
+///
+/// ```
+/// use haft_core::clock::Timestamp;
+/// use haft_core::record::{Identity, Message, MessageRole};
+///
+/// let ada = Identity::new(17, "Ada")?;
+/// let message = Message::builder("m-1", MessageRole::User, Timestamp::EPOCH)
+///     .content("hello")
+///     .identity(ada)
+///     .build()?;
+/// assert_eq!(message.identity().representation(), "Ada");
+/// # Ok::<(), haft_core::record::InvalidRecord>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    id: RecordName,
+    role: MessageRole,
+    content: Option<Text>,
+    attachments: Vec<Media>,
+    identity: Identity,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+/// Whose side a message is of. Text of the system and of tools is never a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the two roles are part of the contract")]
+pub enum MessageRole {
+    /// A user.
+    User,
+    /// The agent.
+    Assistant,
+}
+
+impl MessageRole {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+impl Message {
+    /// A message that is still being put together. Its identity is its role unless another is given.
+    pub fn builder(id: impl Into<String>, role: MessageRole, at: Timestamp) -> MessageBuilder {
+        let (content, attachments, identity) = (None, Vec::new(), None);
+        let id = id.into();
+        MessageBuilder { id, role, content, attachments, identity, created_at: at, updated_at: at }
+    }
+
+    /// Text of a user.
+    ///
+    /// # Errors
+    ///
+    /// The id or the text is refused.
+    pub fn user(
+        id: impl Into<String>,
+        text: impl Into<Text>,
+        at: Timestamp,
+    ) -> Result<Self, InvalidRecord> {
+        Self::builder(id, MessageRole::User, at).content(text).build()
+    }
+
+    /// Text of the agent.
+    ///
+    /// # Errors
+    ///
+    /// The id or the text is refused.
+    pub fn assistant(
+        id: impl Into<String>,
+        text: impl Into<Text>,
+        at: Timestamp,
+    ) -> Result<Self, InvalidRecord> {
+        Self::builder(id, MessageRole::Assistant, at).content(text).build()
+    }
+
+    /// A builder of the next version of it, changed at this time.
+    pub fn revised(&self, at: Timestamp) -> MessageBuilder {
+        MessageBuilder {
+            id: self.id.as_str().to_owned(),
+            role: self.role,
+            content: self.content.clone(),
+            attachments: self.attachments.clone(),
+            identity: Some(self.identity.clone()),
+            created_at: self.created_at,
+            updated_at: at,
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> &RecordName {
+        &self.id
+    }
+
+    /// Whose side it is of.
+    #[must_use]
+    pub const fn role(&self) -> MessageRole {
+        self.role
+    }
+
+    /// Its text, if it has one; never empty.
+    #[must_use]
+    pub const fn content(&self) -> Option<&Text> {
+        self.content.as_ref()
+    }
+
+    /// What was attached.
+    #[must_use]
+    pub fn attachments(&self) -> &[Media] {
+        &self.attachments
+    }
+
+    /// Who says it.
+    #[must_use]
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// When it was written.
+    #[must_use]
+    pub const fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    /// When it was changed last.
+    #[must_use]
+    pub const fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+}
+
+/// A message that is still being put together.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct MessageBuilder {
+    id: String,
+    role: MessageRole,
+    content: Option<Text>,
+    attachments: Vec<Media>,
+    identity: Option<Identity>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl MessageBuilder {
+    /// Its text.
+    pub fn content(mut self, text: impl Into<Text>) -> Self {
+        self.content = Some(text.into());
+        self
+    }
+
+    /// One more attachment.
+    pub fn attachment(mut self, media: Media) -> Self {
+        self.attachments.push(media);
+        self
+    }
+
+    /// All attachments, in place of those there were.
+    pub fn attachments(mut self, media: impl IntoIterator<Item = Media>) -> Self {
+        self.attachments = media.into_iter().collect();
+        self
+    }
+
+    /// Who says it.
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// When it was changed last.
+    pub fn updated_at(mut self, at: Timestamp) -> Self {
+        self.updated_at = at;
+        self
+    }
+
+    /// The message.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn build(self) -> Result<Message, InvalidRecord> {
+        let mut faults = Faults::default();
+        let id = faults.name("id", &self.id);
+        match &self.content {
+            Some(text) => faults.not_empty("content", text.as_str()),
+            None => faults.add_if(self.attachments.is_empty(), RecordFault::NothingSaid),
+        }
+        faults.media("attachments", &self.attachments);
+        let (Some(id), true) = (id, faults.is_empty()) else {
+            return Err(faults.of("message", Code::InvalidInitialMessageValue));
+        };
+        let Self { role, content, attachments, identity, created_at, updated_at, .. } = self;
+        let identity = identity.unwrap_or_else(|| Identity::of_word(role.as_str()));
+        Ok(Message { id, role, content, attachments, identity, created_at, updated_at })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Stored<'a> {
+    id: Cow<'a, str>,
+    role: MessageRole,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<MediaRecord>,
+    identity: Cow<'a, Identity>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl Record for Message {
+    type Id = RecordName;
+
+    const KIND: RowKind = RowKind::Message;
+
+    fn key(&self) -> RecordName {
+        self.id.clone()
+    }
+
+    fn to_stored(&self) -> Result<String, NotStorable> {
+        let attachments = self.attachments.iter().map(Media::to_record);
+        let stored = Stored {
+            id: self.id.as_str().into(),
+            role: self.role,
+            content: self.content.as_ref().map(|it| it.as_str().into()),
+            attachments: attachments.collect::<Result<_, _>>()?,
+            identity: Cow::Borrowed(&self.identity),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        };
+        write(Self::KIND, &stored)
+    }
+
+    async fn from_stored(json: &str, loader: &Loader) -> Result<Self, LoadError> {
+        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let attachments = stored.attachments.into_iter().map(|it| loader.medium(it));
+        let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
+        let message = Self::builder(stored.id, stored.role, stored.created_at)
+            .attachments(attachments)
+            .identity(stored.identity.into_owned())
+            .updated_at(stored.updated_at);
+        let message = match stored.content {
+            Some(text) => message.content(text.into_owned()),
+            None => message,
+        };
+        Ok(message.build()?)
+    }
+}

@@ -1,0 +1,106 @@
+//! The names of records.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest name, in characters.
+const MAX_LENGTH: usize = 200;
+
+/// The id of a message, memory, thought, retrieved record or instruction: 1 to 200 characters, none of
+/// them a control character. The application gives it.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RecordName(Arc<str>);
+
+/// Why a text cannot name a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidName {
+    /// It has no characters.
+    #[error("is empty")]
+    Empty,
+    /// It is longer than 200 characters.
+    #[error("has {characters} characters, and at most {MAX_LENGTH} are allowed")]
+    TooLong {
+        /// How long it is.
+        characters: usize,
+    },
+    /// It has a control character.
+    #[error("has the control character {found:?}")]
+    Control {
+        /// The character.
+        found: char,
+    },
+}
+
+impl RecordName {
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn check(text: &str) -> Result<(), InvalidName> {
+        if text.is_empty() {
+            return Err(InvalidName::Empty);
+        }
+        let characters = text.chars().count();
+        if characters > MAX_LENGTH {
+            return Err(InvalidName::TooLong { characters });
+        }
+        match text.chars().find(|it| it.is_control()) {
+            Some(found) => Err(InvalidName::Control { found }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FromStr for RecordName {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        Self::check(text).map(|()| Self(text.into()))
+    }
+}
+
+impl TryFrom<String> for RecordName {
+    type Error = InvalidName;
+
+    fn try_from(text: String) -> Result<Self, InvalidName> {
+        text.parse()
+    }
+}
+
+impl From<RecordName> for String {
+    fn from(name: RecordName) -> Self {
+        name.0.as_ref().to_owned()
+    }
+}
+
+impl Borrow<str> for RecordName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for RecordName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RecordName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for RecordName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordName({:?})", self.as_str())
+    }
+}

@@ -1,0 +1,156 @@
+//! The records of a turn.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use indexmap::IndexMap;
+
+use super::Record;
+use crate::call::{CallId, ToolCall};
+
+/// Numbers the records of a turn, of all kinds, in the order in which they were first put on a shelf.
+/// Cheap to clone; clones count on together.
+#[derive(Clone, Debug, Default)]
+pub struct Sequence(Arc<AtomicU64>);
+
+impl Sequence {
+    /// Counts from zero.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// The records of one kind that a turn works with: in order, and one for each id.
+///
+/// The order is that of the first [`put`](Self::put); times are for display. Shelves of one turn share a
+/// [`Sequence`], so that records of different kinds have an order too.
+///
+/// ```
+/// use haft_core::clock::Timestamp;
+/// use haft_core::record::{Message, Sequence, Shelf};
+///
+/// let shelf = Shelf::new(Sequence::new());
+/// let draft = Message::assistant("m-1", "helo", Timestamp::EPOCH)?;
+/// shelf.put(draft.clone());
+/// shelf.put(Message::user("m-2", "thanks", Timestamp::EPOCH)?);
+/// shelf.put(draft.revised(Timestamp::EPOCH).content("hello").build()?);
+///
+/// let texts: Vec<_> = shelf.all().iter().filter_map(|it| it.content().cloned()).collect();
+/// assert_eq!(texts, ["hello".into(), "thanks".into()]);
+/// # Ok::<(), haft_core::record::InvalidRecord>(())
+/// ```
+pub struct Shelf<T: Record> {
+    records: RwLock<IndexMap<T::Id, Placed<T>>>,
+    sequence: Sequence,
+}
+
+struct Placed<T> {
+    number: u64,
+    record: Arc<T>,
+}
+
+impl<T: Record> Shelf<T> {
+    /// An empty shelf.
+    #[must_use]
+    pub fn new(sequence: Sequence) -> Self {
+        Self { records: RwLock::default(), sequence }
+    }
+
+    /// Puts a record in the place of the one with its id, or behind all others. Gives back the record
+    /// that was replaced.
+    pub fn put(&self, record: impl Into<Arc<T>>) -> Option<Arc<T>> {
+        let record = record.into();
+        let mut records = self.write();
+        match records.get_mut(&record.key()) {
+            Some(placed) => Some(std::mem::replace(&mut placed.record, record)),
+            None => {
+                let number = self.sequence.next();
+                records.insert(record.key(), Placed { number, record });
+                None
+            }
+        }
+    }
+
+    /// Takes a record away and gives it back, if there is one of this id.
+    pub fn remove<Q>(&self, id: &Q) -> Option<Arc<T>>
+    where
+        T::Id: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.write().shift_remove(id).map(|placed| placed.record)
+    }
+
+    /// The record of this id.
+    #[must_use]
+    pub fn get<Q>(&self, id: &Q) -> Option<Arc<T>>
+    where
+        T::Id: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.read().get(id).map(|placed| Arc::clone(&placed.record))
+    }
+
+    /// All records as they are now, in order.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<T>> {
+        self.read().values().map(|placed| Arc::clone(&placed.record)).collect()
+    }
+
+    /// All records as they are now, in order, with the numbers that order them among records of other
+    /// kinds.
+    #[must_use]
+    pub fn numbered(&self) -> Vec<(u64, Arc<T>)> {
+        let records = self.read();
+        records.values().map(|placed| (placed.number, Arc::clone(&placed.record))).collect()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.read().len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.read().is_empty()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, IndexMap<T::Id, Placed<T>>> {
+        self.records.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, IndexMap<T::Id, Placed<T>>> {
+        self.records.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelf<ToolCall> {
+    /// How often a call is on the shelf: what the seeds call the count of a checksum. It follows from
+    /// what is there, so that it is right after every change.
+    #[must_use]
+    pub fn call_count(&self, id: CallId) -> usize {
+        self.read().keys().filter(|it| it.call_id() == id).count()
+    }
+}
+
+/// A shelf with a sequence of its own.
+impl<T: Record> Default for Shelf<T> {
+    fn default() -> Self {
+        Self::new(Sequence::new())
+    }
+}
+
+impl<T: Record> fmt::Debug for Shelf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.read().keys()).finish()
+    }
+}

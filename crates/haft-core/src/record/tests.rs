@@ -1,0 +1,95 @@
+mod arbitrary;
+mod hostile;
+mod rules;
+mod shelf;
+mod stored;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::{Loader, SpoolResolver};
+use crate::clock::Timestamp;
+use crate::spool::{LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolFuture, SpoolReader};
+
+pub(crate) const AT: Timestamp = Timestamp::EPOCH;
+
+/// Runs a future that never waits, as all futures of these tests.
+#[track_caller]
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the future waits"),
+    }
+}
+
+/// Content in a shelf of its own, found again by key.
+#[derive(Debug)]
+pub(crate) struct Held {
+    key: Option<&'static str>,
+    content: Bytes,
+}
+
+impl Held {
+    pub(crate) fn reader(key: &'static str) -> Arc<dyn SpoolReader> {
+        Arc::new(Self { key: Some(key), content: Bytes::from_static(key.as_bytes()) })
+    }
+
+    /// A reader that cannot be found again.
+    pub(crate) fn lost() -> Arc<dyn SpoolReader> {
+        Arc::new(Self { key: None, content: Bytes::new() })
+    }
+}
+
+impl SpoolReader for Held {
+    fn byte_length(&self) -> u64 {
+        self.content.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+        let start = usize::try_from(offset).unwrap().min(self.content.len());
+        let end = start.saturating_add(len).min(self.content.len());
+        Box::pin(std::future::ready(Ok(self.content.slice(start..end))))
+    }
+
+    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+        let mut index = LineIndexBuilder::new(LineIndex::BLOCK_SIZE);
+        index.push(&self.content);
+        Box::pin(std::future::ready(Ok(Arc::new(index.finish()))))
+    }
+
+    fn describe(&self) -> Option<ReaderDescriptor> {
+        Some(ReaderDescriptor::new("spool:held", json!({ "key": self.key? })))
+    }
+}
+
+/// Finds readers that were made with these keys.
+#[derive(Debug)]
+struct Keys(BTreeMap<&'static str, Arc<dyn SpoolReader>>);
+
+impl SpoolResolver for Keys {
+    fn knows(&self, tag: &str) -> bool {
+        tag == "spool:held"
+    }
+
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+        let key = reader.locator.get("key").and_then(|it| it.as_str()).unwrap_or_default();
+        Box::pin(std::future::ready(Ok(self.0.get(key).cloned())))
+    }
+}
+
+pub(crate) const KEYS: [&str; 3] = ["one", "two", "three"];
+
+/// Knows [`KEYS`] and media in memory.
+pub(crate) fn loader() -> Loader {
+    let readers = KEYS.map(|key| (key, Held::reader(key)));
+    Loader::new().spool(Arc::new(Keys(readers.into())))
+}

@@ -1,0 +1,330 @@
+//! What a record has to be.
+
+use std::slice::from_ref;
+
+use serde_json::{Value, json};
+
+use super::{AT, Held};
+use crate::artifact::{ArtifactKind, SpooledArtifact};
+use crate::clock::Timestamp;
+use crate::error::Coded as _;
+use crate::media::{Media, MediaFile, MediaKind};
+use crate::record::RecordFault as F;
+use crate::record::{
+    Identifier, Identity, Instruction, InvalidName, InvalidRecord, Memory, Message, MessageRole,
+    RecordName, Retrievable, RetrievableContent, Text, Thought,
+};
+use crate::tokens::{Estimators, Tokenizable};
+use crate::trust::{TrustLabel, TrustTier};
+
+const ID_EMPTY: F = F::Name { field: "id", why: InvalidName::Empty };
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(made: Result<T, InvalidRecord>, code: &str, faults: &[F]) {
+    let error = made.unwrap_err();
+    assert_eq!(error.faults, faults);
+    assert_eq!(error.code(), code);
+    assert!(error.fatal());
+}
+
+#[test]
+fn names() {
+    let check = |text: &str, expected: Result<(), InvalidName>| {
+        assert_eq!(
+            text.parse::<RecordName>().map(|name| assert_eq!(name.as_str(), text)),
+            expected
+        );
+        let json = serde_json::to_string(text).unwrap();
+        assert_eq!(serde_json::from_str::<RecordName>(&json).is_ok(), expected.is_ok(), "{text}");
+    };
+    check("a", Ok(()));
+    check("any text, whatever: 日本語 / ..", Ok(()));
+    check(&"é".repeat(200), Ok(()));
+    check("", Err(InvalidName::Empty));
+    check(&"é".repeat(201), Err(InvalidName::TooLong { characters: 201 }));
+    check("a\nb", Err(InvalidName::Control { found: '\n' }));
+    check("\u{7f}", Err(InvalidName::Control { found: '\u{7f}' }));
+}
+
+#[test]
+fn identities() {
+    let ada = Identity::new(17, "Ada").unwrap();
+    assert_eq!((ada.identifier(), ada.representation()), (&Identifier::Number(17), "Ada"));
+    let named = Identity::named("Ada").unwrap();
+    assert_eq!(named, Identity::new("Ada", "Ada").unwrap());
+    assert_eq!(named.identifier().to_string(), "Ada");
+    let code = "E_INVALID_INITIAL_IDENTITY_VALUE";
+    let (no_id, no_name) = (F::Empty { field: "identifier" }, F::Empty { field: "representation" });
+    refused(Identity::new("", ""), code, &[no_id, no_name.clone()]);
+    refused(Identity::new(0, ""), code, &[no_name]);
+    let forged = r#"{"identifier":"","representation":"x"}"#;
+    assert!(serde_json::from_str::<Identity>(forged).is_err());
+    assert!(
+        serde_json::from_str::<Identity>(r#"{"identifier":1.5,"representation":"x"}"#).is_err()
+    );
+}
+
+fn image(name: &str) -> Media {
+    Media::user_attachment(MediaKind::Image, MediaFile::new(name, "image/png", "x"))
+}
+
+#[test]
+fn a_message_says_something() {
+    let code = "E_INVALID_INITIAL_MESSAGE_VALUE";
+    let builder = || Message::builder("m", MessageRole::User, AT);
+    refused(builder().build(), code, &[F::NothingSaid]);
+    refused(builder().attachments([]).build(), code, &[F::NothingSaid]);
+    refused(builder().content("").build(), code, &[F::Empty { field: "content" }]);
+    // Also beside an attachment.
+    let silent = builder().content("").attachment(image("a"));
+    refused(silent.build(), code, &[F::Empty { field: "content" }]);
+    let bad = image("").check().unwrap_err();
+    let bad = F::Media { field: "attachments", index: 1, why: bad };
+    let all = Message::builder("", MessageRole::User, AT).content("");
+    let all = all.attachment(image("a")).attachment(image(""));
+    refused(all.build(), code, &[ID_EMPTY, F::Empty { field: "content" }, bad]);
+
+    assert_eq!(builder().content("x").attachments([]).build().unwrap().attachments(), []);
+    let only = builder().attachment(image("a")).build().unwrap();
+    assert_eq!((only.content(), only.attachments()), (None, &[image("a")][..]));
+}
+
+#[test]
+fn the_refusal_says_everything() {
+    let error = Memory::builder("", "", AT).confidence(2.0).build().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the memory was refused: `id` is empty; `content` is empty; `confidence` is 2, and has to be \
+         from 0 to 1; `importance` is missing"
+    );
+}
+
+#[test]
+fn the_author_follows_from_the_role() {
+    for (role, word) in [(MessageRole::User, "user"), (MessageRole::Assistant, "assistant")] {
+        let message = Message::builder("m", role, AT).content("x").build().unwrap();
+        assert_eq!(message.identity(), &Identity::named(word).unwrap());
+        assert_eq!(role.as_str(), word);
+    }
+    let thought = Thought::builder("t", AT).content("x").build().unwrap();
+    assert_eq!(thought.identity(), &Identity::named("assistant").unwrap());
+}
+
+#[test]
+fn scores_are_from_zero_to_one() {
+    let bad = [-0.1, 1.000_000_1, f64::INFINITY, f64::NEG_INFINITY, -f64::MIN_POSITIVE];
+    let good = [0.0, 0.5, 1.0];
+    let at = |c, i| Memory::builder("m", "x", AT).confidence(c).importance(i).build();
+    let scored = |s| Retrievable::builder("r", "x", TrustTier::FirstParty, AT).score(s).build();
+    for found in bad {
+        let fault = |field| F::OutOfRange { field, found };
+        let faults = [fault("confidence"), fault("importance")];
+        refused(at(found, found), "E_INVALID_INITIAL_MEMORY_VALUE", &faults);
+        refused(at(0.5, found), "E_INVALID_INITIAL_MEMORY_VALUE", &[fault("importance")]);
+        refused(scored(found), "E_INVALID_INITIAL_RETRIEVABLE_VALUE", &[fault("score")]);
+    }
+    assert!(at(f64::NAN, 1.0).is_err() && scored(f64::NAN).is_err());
+    for score in good {
+        let memory = at(score, score).unwrap();
+        assert_eq!((memory.confidence(), memory.importance()), (score, score));
+        assert_eq!(scored(score).unwrap().score(), Some(score));
+    }
+}
+
+#[test]
+fn a_memory_is_untrusted_unless_somebody_vouches() {
+    let builder = || Memory::builder("m", "x", AT).confidence(1.0).importance(1.0);
+    assert_eq!(builder().build().unwrap().trust(), TrustLabel::UNTRUSTED);
+    let ours = TrustLabel::declared(TrustTier::FirstParty);
+    assert_eq!(builder().trust(ours).build().unwrap().trust(), ours);
+    let faults = [F::Empty { field: "source" }];
+    refused(builder().source("").build(), "E_INVALID_INITIAL_MEMORY_VALUE", &faults);
+}
+
+/// Content, payload and tag of a thought, and what is wrong with them.
+#[track_caller]
+fn thought(content: Option<&str>, payload: Option<Value>, tag: Option<&str>, faults: &[F]) {
+    let mut builder = Thought::builder("t", AT);
+    if let Some(content) = content {
+        builder = builder.content(content);
+    }
+    if let Some(payload) = payload.clone() {
+        builder = builder.payload(payload);
+    }
+    if let Some(tag) = tag {
+        builder = builder.replay_compatibility(tag);
+    }
+    if !faults.is_empty() {
+        return refused(builder.build(), "E_INVALID_INITIAL_THOUGHT_VALUE", faults);
+    }
+    let thought = builder.build().unwrap();
+    assert_eq!(thought.content().as_str(), content.unwrap_or_default());
+    assert_eq!(thought.payload(), payload.filter(|it| !it.is_null()).as_ref());
+    assert_eq!(thought.replay_compatibility(), tag);
+}
+
+#[test]
+fn a_payload_and_its_tag() {
+    let empty = F::Empty { field: "content" };
+    let no_tag = F::Empty { field: "replayCompatibility" };
+    let payload = || Some(json!({ "signature": "s" }));
+    thought(Some("x"), None, None, &[]);
+    thought(None, None, None, from_ref(&empty));
+    thought(Some(""), None, None, from_ref(&empty));
+    // Null is no payload.
+    thought(None, Some(Value::Null), Some("v"), from_ref(&empty));
+    thought(Some("x"), Some(Value::Null), None, &[]);
+    // A payload makes up for text, and needs a tag.
+    thought(None, payload(), Some("v"), &[]);
+    thought(Some(""), payload(), Some("v"), &[]);
+    thought(Some("x"), payload(), Some("v"), &[]);
+    thought(None, payload(), None, &[F::Unpaired]);
+    thought(Some("x"), Some(json!(false)), None, &[F::Unpaired]);
+    thought(None, payload(), Some(""), from_ref(&no_tag));
+    // A tag can stand alone, beside text.
+    thought(Some("x"), None, Some("v"), &[]);
+    thought(None, None, Some("v"), from_ref(&empty));
+    thought(None, None, Some(""), &[no_tag, empty]);
+    let deep = |levels| (0..levels).fold(Value::Null, |inner, _| json!({ "a": inner }));
+    thought(None, Some(deep(100)), Some("v"), &[]);
+    thought(None, Some(deep(101)), Some("v"), &[F::TooDeep { field: "payload" }]);
+}
+
+#[test]
+fn who_can_have_a_thought_back() {
+    let check = |tag: Option<&str>, understood: &[&str], expected| {
+        let thought = Thought::builder("t", AT).content("x");
+        let thought = match tag {
+            Some(tag) => thought.replay_compatibility(tag),
+            None => thought,
+        };
+        assert_eq!(thought.build().unwrap().replays_with(understood), expected, "{tag:?}");
+    };
+    check(None, &[], true);
+    check(Some("plain-text"), &[], true);
+    check(Some("vendor/1"), &["vendor/1"], true);
+    check(Some("vendor/1"), &["vendor/2", "plain-text"], false);
+    check(Some("vendor/1"), &[], false);
+}
+
+#[test]
+fn a_retrieved_record_has_content() {
+    let code = "E_INVALID_INITIAL_RETRIEVABLE_VALUE";
+    let tier = TrustTier::FirstParty;
+    let all = Retrievable::builder("", "", tier, AT).source("").kind("").score(-1.0);
+    let empty = |field| F::Empty { field };
+    let score = F::OutOfRange { field: "score", found: -1.0 };
+    let faults = [ID_EMPTY, empty("content"), empty("source"), empty("kind"), score];
+    refused(all.build(), code, &faults);
+}
+
+fn artifact(tier: TrustTier) -> SpooledArtifact {
+    SpooledArtifact::new(ArtifactKind::TEXT, Held::reader("one"), TrustLabel::declared(tier))
+}
+
+#[test]
+fn what_goes_to_a_spool() {
+    let tier = TrustTier::ThirdPartyPrivate;
+    let check = |record: Retrievable, expected: Option<&str>| {
+        assert_eq!(record.to_spool(), expected);
+        assert_eq!(record.inline(), expected.is_none() && record.artifact_kind().is_none());
+    };
+    let text = || Retrievable::builder("r", "text", tier, AT);
+    check(text().build().unwrap(), Some("text"));
+    check(text().inline().build().unwrap(), None);
+    check(text().inline().as_handle().build().unwrap(), Some("text"));
+    let stored = text().artifact_kind(ArtifactKind::JSON).build().unwrap();
+    check(stored.spooled(Held::reader("one")), None);
+
+    let spooled = stored.spooled(Held::reader("one"));
+    let expected = SpooledArtifact::new(ArtifactKind::JSON, Held::reader("one"), stored.label());
+    assert_eq!(spooled.content(), &RetrievableContent::Artifact(expected));
+    assert_eq!(spooled.trust_tier(), tier);
+    let plain = text().build().unwrap().spooled(Held::reader("two"));
+    let RetrievableContent::Artifact(plain) = plain.content() else { panic!("an artifact") };
+    assert_eq!(plain.kind(), &ArtifactKind::TEXT);
+}
+
+#[test]
+fn an_artifact_never_gains_trust_by_being_retrieved() {
+    use TrustTier::{FirstParty, ThirdPartyPrivate, ThirdPartyPublic};
+    for (declared, of_artifact, expected) in [
+        (FirstParty, FirstParty, FirstParty),
+        (FirstParty, ThirdPartyPublic, ThirdPartyPublic),
+        (ThirdPartyPrivate, FirstParty, ThirdPartyPrivate),
+        (ThirdPartyPublic, ThirdPartyPrivate, ThirdPartyPublic),
+    ] {
+        let record = Retrievable::builder("r", artifact(of_artifact), declared, AT);
+        let record = record.build().unwrap();
+        assert_eq!(record.trust_tier(), expected);
+        assert_eq!(record.content(), &RetrievableContent::Artifact(artifact(expected)));
+    }
+}
+
+#[test]
+fn an_instruction_has_an_id_and_a_text() {
+    let code = "E_INVALID_TURN_CONTEXT";
+    refused(Instruction::from_developer("", ""), code, &[ID_EMPTY, F::Empty { field: "text" }]);
+    // Nobody asks a function before it is needed.
+    let broken = Tokenizable::dynamic(|_| Err("no context".into()));
+    let broken = Instruction::from_developer("i", broken).unwrap();
+    assert!(broken.is_dynamic());
+    assert_eq!(broken.render(None).unwrap_err().code(), "E_TOKENIZABLE_EVALUATOR_INVALID");
+    assert_ne!(broken, broken.clone());
+    let fixed = Instruction::from_developer("i", "text").unwrap();
+    assert_eq!(fixed, fixed.clone());
+    assert_ne!(fixed, Instruction::from_developer("i", "other").unwrap());
+    assert_ne!(fixed, Instruction::from_developer("j", "text").unwrap());
+}
+
+#[test]
+fn a_revision_keeps_what_is_not_said_and_never_gains_trust() {
+    let later = Timestamp::MAX;
+    let message = Message::user("m", "one", AT).unwrap();
+    let revised = message.revised(later).content("two").build().unwrap();
+    assert_eq!((revised.id(), revised.created_at()), (message.id(), AT));
+    assert_eq!((revised.updated_at(), revised.identity()), (later, message.identity()));
+    assert_eq!(revised.content().map(Text::as_str), Some("two"));
+    assert_eq!(message.revised(AT).build().unwrap(), message);
+
+    let ours = TrustLabel::declared(TrustTier::FirstParty);
+    let private = TrustLabel::declared(TrustTier::ThirdPartyPrivate);
+    let memory = Memory::builder("m", "x", AT).confidence(0.1).importance(0.2).trust(private);
+    let memory = memory.source("chat").build().unwrap();
+    assert_eq!(memory.revised(AT).build().unwrap(), memory);
+    assert_eq!(memory.revised(later).trust(ours).build().unwrap().trust(), private);
+    let lowered = memory.revised(later).trust(TrustLabel::UNTRUSTED).build().unwrap();
+    assert_eq!(lowered.trust(), TrustLabel::UNTRUSTED);
+
+    let thought = Thought::builder("t", AT).payload(json!(1)).replay_compatibility("v");
+    let thought = thought.trust(private).build().unwrap();
+    assert_eq!(thought.revised(AT).build().unwrap(), thought);
+    assert_eq!(thought.revised(later).trust(ours).build().unwrap().trust(), private);
+
+    let record = Retrievable::builder("r", "x", TrustTier::ThirdPartyPrivate, AT);
+    let record = record.inline().score(0.5).build().unwrap();
+    assert_eq!(record.revised(AT).build().unwrap(), record);
+    let raised = record.revised(later).content(artifact(TrustTier::FirstParty));
+    let raised = raised.lowered_to(TrustTier::FirstParty).build().unwrap();
+    assert_eq!(raised.trust_tier(), TrustTier::ThirdPartyPrivate);
+}
+
+#[test]
+fn text_is_counted_once() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let asked = Arc::new(AtomicUsize::new(0));
+    let mut estimators = Estimators::default();
+    let counter = Arc::clone(&asked);
+    let count = move |text: &str| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok(crate::tokens::Count::exact(text.len() as u64))
+    };
+    estimators.register("bytes", count).unwrap();
+    let message = Message::user("m", "hello", AT).unwrap();
+    for _ in 0..3 {
+        let tokens = message.content().unwrap().count(&estimators, "bytes").unwrap().tokens;
+        assert_eq!(tokens, 5);
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}

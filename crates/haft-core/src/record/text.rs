@@ -1,0 +1,96 @@
+//! The text of a record.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::tokens::{Count, Estimators, TokenError, Tokenizable};
+
+/// The text of a record, which never changes and remembers how many tokens it is.
+///
+/// ```
+/// use haft_core::record::Text;
+/// use haft_core::tokens::{Count, Estimators};
+///
+/// let text = Text::from("hello");
+/// assert_eq!(text.as_str(), "hello");
+/// assert_eq!(text.count(&Estimators::default(), "claude")?.tokens, 2);
+/// # Ok::<(), haft_core::tokens::TokenError>(())
+/// ```
+#[derive(Clone)]
+pub struct Text {
+    text: Arc<str>,
+    counted: Tokenizable,
+}
+
+impl Text {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The text, shared.
+    #[must_use]
+    pub fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.text)
+    }
+
+    /// How many tokens it is; counted once per encoding.
+    ///
+    /// # Errors
+    ///
+    /// Nothing counts under that name, or the counter failed.
+    pub fn count(&self, estimators: &Estimators, encoding: &str) -> Result<Count, TokenError> {
+        self.counted.count(estimators, encoding)
+    }
+
+    /// Whether it has no characters.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::from("")
+    }
+}
+
+impl From<Arc<str>> for Text {
+    fn from(text: Arc<str>) -> Self {
+        Self { counted: Tokenizable::new(Arc::clone(&text)), text }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::from(Arc::<str>::from(text))
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::from(Arc::<str>::from(text))
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Text {}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}

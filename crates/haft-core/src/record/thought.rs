@@ -1,0 +1,263 @@
+//! Reasoning.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    Faults, Identity, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordName, Replay,
+    Text, read, write,
+};
+use crate::clock::Timestamp;
+use crate::error::Code;
+use crate::store::RowKind;
+use crate::trust::TrustLabel;
+
+/// Reasoning of the agent: text, a payload that only its vendor understands, or both.
+///
+/// A payload needs a tag that says who can have it back; a tag can stand alone. Text can be empty only
+/// beside a payload.
+///
+/// ```
+/// use haft_core::clock::Timestamp;
+/// use haft_core::record::Thought;
+///
+/// let sealed = Thought::builder("t-1", Timestamp::EPOCH)
+///     .payload(serde_json::json!({ "signature": "…" }))
+///     .replay_compatibility("vendor/1")
+///     .build()?;
+/// assert!(sealed.replays_with(&["vendor/1"]) && !sealed.replays_with(&["other"]));
+/// # Ok::<(), haft_core::record::InvalidRecord>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thought {
+    id: RecordName,
+    content: Text,
+    identity: Identity,
+    replay: Replay,
+    trust: TrustLabel,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl Thought {
+    /// A thought that is still being put together. It is the assistant's unless somebody else is named.
+    pub fn builder(id: impl Into<String>, at: Timestamp) -> ThoughtBuilder {
+        ThoughtBuilder {
+            id: id.into(),
+            content: Text::default(),
+            identity: None,
+            payload: None,
+            replay_compatibility: None,
+            trust: None,
+            ceiling: None,
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    /// A builder of the next version of it, changed at this time. It will never be trusted more than
+    /// this one.
+    pub fn revised(&self, at: Timestamp) -> ThoughtBuilder {
+        ThoughtBuilder {
+            id: self.id.as_str().to_owned(),
+            content: self.content.clone(),
+            identity: Some(self.identity.clone()),
+            payload: self.payload().cloned(),
+            replay_compatibility: self.replay_compatibility().map(Arc::from),
+            trust: Some(self.trust),
+            ceiling: Some(self.trust),
+            created_at: self.created_at,
+            updated_at: at,
+        }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub const fn id(&self) -> &RecordName {
+        &self.id
+    }
+
+    /// What was thought; empty only beside a payload.
+    #[must_use]
+    pub const fn content(&self) -> &Text {
+        &self.content
+    }
+
+    /// Who thought it.
+    #[must_use]
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// What its vendor wants back as it came; never `null`.
+    #[must_use]
+    pub fn payload(&self) -> Option<&Value> {
+        self.replay.payload()
+    }
+
+    /// The tag of those who understand the payload.
+    #[must_use]
+    pub fn replay_compatibility(&self) -> Option<&str> {
+        self.replay.compatibility()
+    }
+
+    /// Whether a provider that understands these tags can send it back. One without a tag, or with the
+    /// tag `plain-text`, goes everywhere.
+    #[must_use]
+    pub fn replays_with(&self, understood: &[&str]) -> bool {
+        self.replay.fits(understood)
+    }
+
+    /// How far it may be trusted: that of what was thought about.
+    #[must_use]
+    pub const fn trust(&self) -> TrustLabel {
+        self.trust
+    }
+
+    /// When it was thought.
+    #[must_use]
+    pub const fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    /// When it was changed last.
+    #[must_use]
+    pub const fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+}
+
+/// A thought that is still being put together.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ThoughtBuilder {
+    id: String,
+    content: Text,
+    identity: Option<Identity>,
+    payload: Option<Value>,
+    replay_compatibility: Option<Arc<str>>,
+    trust: Option<TrustLabel>,
+    /// What an earlier version was trusted.
+    ceiling: Option<TrustLabel>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl ThoughtBuilder {
+    /// What was thought.
+    pub fn content(mut self, text: impl Into<Text>) -> Self {
+        self.content = text.into();
+        self
+    }
+
+    /// Who thought it.
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// What its vendor wants back as it came. `null` is nothing.
+    pub fn payload(mut self, payload: Value) -> Self {
+        self.payload = Some(payload);
+        self
+    }
+
+    /// The tag of those who understand the payload.
+    pub fn replay_compatibility(mut self, tag: impl Into<Arc<str>>) -> Self {
+        self.replay_compatibility = Some(tag.into());
+        self
+    }
+
+    /// How far it may be trusted: the label of what was thought about. Untrusted if not said.
+    pub fn trust(mut self, label: TrustLabel) -> Self {
+        self.trust = Some(label);
+        self
+    }
+
+    /// When it was changed last.
+    pub fn updated_at(mut self, at: Timestamp) -> Self {
+        self.updated_at = at;
+        self
+    }
+
+    /// The thought.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn build(self) -> Result<Thought, InvalidRecord> {
+        let mut faults = Faults::default();
+        let id = faults.name("id", &self.id);
+        let replay = Replay::new(self.payload, self.replay_compatibility, &mut faults);
+        if replay.payload().is_none() {
+            faults.not_empty("content", self.content.as_str());
+        }
+        let (Some(id), true) = (id, faults.is_empty()) else {
+            return Err(faults.of("thought", Code::InvalidInitialThoughtValue));
+        };
+        let trust = self.trust.unwrap_or(TrustLabel::UNTRUSTED);
+        Ok(Thought {
+            id,
+            content: self.content,
+            identity: self.identity.unwrap_or_else(|| Identity::of_word("assistant")),
+            replay,
+            trust: self.ceiling.map_or(trust, |ceiling| trust.floor(ceiling)),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Stored<'a> {
+    id: Cow<'a, str>,
+    content: Cow<'a, str>,
+    identity: Cow<'a, Identity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payload: Option<Cow<'a, Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replay_compatibility: Option<Cow<'a, str>>,
+    trust: TrustLabel,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl Record for Thought {
+    type Id = RecordName;
+
+    const KIND: RowKind = RowKind::Thought;
+
+    fn key(&self) -> RecordName {
+        self.id.clone()
+    }
+
+    fn to_stored(&self) -> Result<String, NotStorable> {
+        let stored = Stored {
+            id: self.id.as_str().into(),
+            content: self.content.as_str().into(),
+            identity: Cow::Borrowed(&self.identity),
+            payload: self.payload().map(Cow::Borrowed),
+            replay_compatibility: self.replay_compatibility().map(Cow::Borrowed),
+            trust: self.trust,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        };
+        write(Self::KIND, &stored)
+    }
+
+    async fn from_stored(json: &str, _: &Loader) -> Result<Self, LoadError> {
+        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let mut thought = Self::builder(stored.id, stored.created_at)
+            .content(stored.content.into_owned())
+            .identity(stored.identity.into_owned())
+            .trust(stored.trust)
+            .updated_at(stored.updated_at);
+        thought.payload = stored.payload.map(Cow::into_owned);
+        thought.replay_compatibility = stored.replay_compatibility.map(Arc::from);
+        Ok(thought.build()?)
+    }
+}

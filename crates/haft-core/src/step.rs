@@ -1,0 +1,289 @@
+//! One step of the model, and what takes it.
+//!
+//! An [`Executor`] looks at the turn and says what the model says next: a [`Step`]. The loop does the rest:
+//! it keeps the step, runs the calls it asks for, shows their results in the next iteration, and ends the
+//! dispatch when the step says so. Anything can be an executor: a provider, a script, a person.
+//!
+//! ```
+//! use haft_core::step::{Step, StepContext, StepError};
+//!
+//! /// Repeats what the user said.
+//! async fn echo(cx: StepContext) -> Result<Step, StepError> {
+//!     let said = cx.turn_messages();
+//!     let text = said.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
+//!     Ok(Step::done().say(cx.message(format!("You said: {text}"))?))
+//! }
+//! ```
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::args::RawArgs;
+use crate::context::DispatchContext;
+use crate::error::{Code, Coded};
+use crate::pipeline::BoxError;
+use crate::record::{InvalidRecord, Message, Text, Thought};
+use crate::usage::Usage;
+
+/// Takes steps.
+pub trait Executor: Send + Sync {
+    /// Says what the model says next.
+    fn step(&self, cx: StepContext) -> StepFuture<'_>;
+}
+
+/// What an executor returns.
+pub type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Step, StepError>> + Send + 'a>>;
+
+impl<F, Fut> Executor for F
+where
+    F: Fn(StepContext) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<Step, StepError>> + Send + 'static,
+{
+    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+        Box::pin(self(cx))
+    }
+}
+
+/// What an executor sees: the dispatch in this iteration, with the tools it can offer.
+#[derive(Clone, Debug)]
+pub struct StepContext {
+    ctx: DispatchContext,
+    ids: Arc<AtomicU32>,
+}
+
+impl StepContext {
+    /// The step of an iteration.
+    #[must_use]
+    pub fn new(ctx: DispatchContext) -> Self {
+        Self { ctx, ids: Arc::default() }
+    }
+
+    /// The dispatch.
+    #[must_use]
+    pub fn dispatch(&self) -> &DispatchContext {
+        &self.ctx
+    }
+
+    /// An id for the next record of this step. It is the same when the step is taken again.
+    #[must_use]
+    pub fn next_id(&self, what: &str) -> String {
+        let n = self.ids.fetch_add(1, Ordering::Relaxed);
+        format!("{}/{}/{what}-{n}", self.ctx.turn_id(), self.ctx.iteration())
+    }
+
+    /// A message of the assistant, with an id of its own.
+    ///
+    /// # Errors
+    ///
+    /// The text is empty.
+    pub fn message(&self, text: impl Into<Text>) -> Result<Message, InvalidRecord> {
+        Message::assistant(self.next_id("message"), text, self.ctx.clock().now())
+    }
+
+    /// A thought of the assistant, with an id of its own.
+    ///
+    /// # Errors
+    ///
+    /// The text is empty.
+    pub fn thought(&self, text: impl Into<Text>) -> Result<Thought, InvalidRecord> {
+        Thought::builder(self.next_id("thought"), self.ctx.clock().now()).content(text).build()
+    }
+}
+
+impl Deref for StepContext {
+    type Target = DispatchContext;
+
+    fn deref(&self) -> &DispatchContext {
+        &self.ctx
+    }
+}
+
+/// What the model says in one step.
+#[derive(Clone, Debug)]
+#[must_use = "a step does nothing until the loop has it"]
+#[non_exhaustive]
+pub struct Step {
+    /// What it thinks.
+    pub thoughts: Vec<Thought>,
+    /// What it says.
+    pub messages: Vec<Message>,
+    /// What it wants to be called, in its order.
+    pub calls: Vec<ProposedCall>,
+    /// What comes next.
+    pub then: Then,
+    /// What the step cost.
+    pub usage: Usage,
+}
+
+/// What comes after a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Then {
+    /// Another iteration.
+    Continue,
+    /// The dispatch is done, once output middleware agrees.
+    Done,
+    /// The dispatch has failed.
+    Fail(String),
+}
+
+/// A call that the model asks for.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ProposedCall {
+    /// The tool. It need not exist.
+    pub tool: String,
+    /// The arguments as they came.
+    pub args: RawArgs,
+    /// The id that the provider gave the call.
+    pub provider_id: Option<String>,
+    /// What the provider wants back as it came, and the tag of those who understand it.
+    pub payload: Option<(Value, Arc<str>)>,
+}
+
+impl Step {
+    /// A step after which there is another iteration.
+    pub fn new() -> Self {
+        Self {
+            thoughts: Vec::new(),
+            messages: Vec::new(),
+            calls: Vec::new(),
+            then: Then::Continue,
+            usage: Usage::default(),
+        }
+    }
+
+    /// A step with which the dispatch is done.
+    pub fn done() -> Self {
+        Self { then: Then::Done, ..Self::new() }
+    }
+
+    /// A step with which the dispatch has failed.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self { then: Then::Fail(reason.into()), ..Self::new() }
+    }
+
+    /// Thinks.
+    pub fn think(mut self, thought: Thought) -> Self {
+        self.thoughts.push(thought);
+        self
+    }
+
+    /// Says.
+    pub fn say(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+
+    /// Asks for a call.
+    pub fn call(mut self, call: ProposedCall) -> Self {
+        self.calls.push(call);
+        self
+    }
+
+    /// Says what the step cost.
+    pub fn usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+}
+
+impl Default for Step {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ProposedCall {
+    /// A call of a tool.
+    #[must_use]
+    pub fn new(tool: impl Into<String>, args: impl Into<RawArgs>) -> Self {
+        Self { tool: tool.into(), args: args.into(), provider_id: None, payload: None }
+    }
+}
+
+/// A step could not be taken.
+pub struct StepError {
+    message: String,
+    retryable: bool,
+    source: Option<BoxError>,
+}
+
+impl StepError {
+    /// A failure in words for the operator.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), retryable: false, source: None }
+    }
+
+    /// Keeps the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Says that the same step may succeed later.
+    #[must_use]
+    pub fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether the same step may succeed later.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        self.retryable
+    }
+
+    /// The cause.
+    #[must_use]
+    pub fn source(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        self.source.as_deref()
+    }
+}
+
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for StepError {
+    fn from(error: E) -> Self {
+        Self::new(error.to_string()).with_source(error)
+    }
+}
+
+impl Coded for StepError {
+    fn error_code(&self) -> Code {
+        Code::LlmExecutionExecutorError
+    }
+
+    fn retryable(&self) -> bool {
+        self.retryable
+    }
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the executor failed: {}", self.message)
+    }
+}
+
+impl fmt::Debug for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StepError")
+            .field("message", &self.message)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}

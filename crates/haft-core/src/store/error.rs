@@ -1,0 +1,125 @@
+//! How stores fail.
+
+use super::{GateId, TurnId};
+use crate::clock::Timestamp;
+use crate::error::{Code, Coded};
+
+/// A store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is one of this name already.
+    #[error("there is {what} already")]
+    Exists {
+        /// What there is.
+        what: String,
+    },
+    /// There is none of this name.
+    #[error("there is no {what}")]
+    Unknown {
+        /// What there is not.
+        what: String,
+    },
+    /// Somebody else runs the turn.
+    #[error("the turn `{turn}` is run by `{holder}` until {until}")]
+    Held {
+        /// The turn.
+        turn: TurnId,
+        /// Who runs it.
+        holder: String,
+        /// Until when, unless the lease is renewed.
+        until: Timestamp,
+    },
+    /// Somebody else has taken the turn over, or the lease was given back, so that nothing more may be
+    /// written here.
+    #[error("the lease on the turn `{turn}` was taken over or given back; nothing was written")]
+    LeaseLost {
+        /// The turn.
+        turn: TurnId,
+    },
+    /// What was given cannot be kept.
+    #[error("{what} cannot be kept: {reason}")]
+    Invalid {
+        /// What it is.
+        what: &'static str,
+        /// Why it cannot be kept.
+        reason: &'static str,
+    },
+    /// The store was written by a newer version of Haft.
+    #[error(
+        "the store has version {found}, and this program knows versions up to {known}; use a newer program"
+    )]
+    NewerVersion {
+        /// The version of the store.
+        found: u32,
+        /// The newest version that is known here.
+        known: u32,
+    },
+    /// What is stored cannot be read.
+    #[error("what is stored of {what} is damaged: {reason}")]
+    Damaged {
+        /// What was read.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The store as a system failed.
+    #[error("could not {doing}")]
+    Backend {
+        /// What was being done: `open the store`, `commit`, …
+        doing: String,
+        /// Whether the same may succeed later.
+        retryable: bool,
+        /// Why it failed.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl StoreError {
+    /// There is such a turn already.
+    #[must_use]
+    pub fn turn_exists(turn: &TurnId) -> Self {
+        Self::Exists { what: format!("a turn `{turn}`") }
+    }
+
+    /// There is no such turn.
+    #[must_use]
+    pub fn unknown_turn(turn: &TurnId) -> Self {
+        Self::Unknown { what: format!("turn `{turn}`") }
+    }
+
+    /// There is such a gate already.
+    #[must_use]
+    pub fn gate_exists(gate: &GateId) -> Self {
+        Self::Exists { what: format!("a gate `{gate}`") }
+    }
+
+    /// There is no such gate.
+    #[must_use]
+    pub fn unknown_gate(gate: &GateId) -> Self {
+        Self::Unknown { what: format!("gate `{gate}`") }
+    }
+
+    /// The store as a system failed.
+    pub fn backend(
+        doing: impl Into<String>,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Backend { doing: doing.into(), retryable: false, source: source.into() }
+    }
+}
+
+impl Coded for StoreError {
+    fn error_code(&self) -> Code {
+        Code::Store
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Backend { retryable, .. } => *retryable,
+            Self::Held { .. } => true,
+            _ => false,
+        }
+    }
+}

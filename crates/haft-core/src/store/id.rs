@@ -1,0 +1,88 @@
+//! Names of turns and gates.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::call::CallId;
+use serde::{Deserialize, Serialize};
+
+macro_rules! text_ids {
+    ($($(#[$doc:meta])* $name:ident, $what:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// 1 to 200 characters, none of them a control character.
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Its text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                if text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control) {
+                    return Err(InvalidId { what: $what });
+                }
+                Ok(Self(text.into()))
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0.as_ref().to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.0)
+            }
+        }
+    )*};
+}
+
+text_ids! {
+    /// Names a turn.
+    TurnId, "turn";
+    /// Names a gate.
+    GateId, "gate";
+}
+
+/// A text that cannot be an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the id of a {what} is 1 to 200 characters without control characters")]
+#[non_exhaustive]
+pub struct InvalidId {
+    /// What it was to name.
+    pub what: &'static str,
+}
+
+impl GateId {
+    /// The name of a gate, or a hash of it if it is too long.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        name.parse().unwrap_or_else(|_| Self(CallId::of_text("gate", name).to_string().into()))
+    }
+}

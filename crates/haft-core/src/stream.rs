@@ -1,0 +1,208 @@
+//! Text and calls as they are written.
+//!
+//! A model writes a message in pieces. [`Streams`] remembers, for one dispatch, what came of each
+//! message, thought and call so far, and makes the events: each piece with the place where it begins,
+//! the whole text once, at the end. So a text of any length costs its length, not its square.
+//!
+//! ```
+//! use haft_core::clock::Timestamp;
+//! use haft_core::event::EventKind;
+//! use haft_core::stream::{Part, Streams};
+//!
+//! let now = Timestamp::EPOCH;
+//! let mut streams = Streams::default();
+//! streams.report_message("m1", "Hel", Part::More, now)?;
+//! let last = streams.report_message("m1", "lo", Part::Last, now)?;
+//! assert_eq!(last.full(), Some("Hello"));
+//! let EventKind::Message(delta) = last.into() else { unreachable!() };
+//! assert_eq!((&*delta.delta, delta.offset, delta.is_complete), ("lo", 3, true));
+//! assert!(streams.report_message("m1", "!", Part::More, now).is_err());
+//! # Ok::<(), haft_core::stream::StreamError>(())
+//! ```
+
+mod calls;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::calls::ToolCallUpdate;
+pub use self::text::StreamReport;
+
+use self::calls::Calls;
+use self::text::{Channel, Texts};
+use crate::clock::Timestamp;
+use crate::error::{Code, Coded};
+use crate::event::{EventKind, StreamState, ToolCallReport};
+
+/// Longest text of one stream, in bytes.
+pub const MAX_STREAM_BYTES: usize = 8 * 1024 * 1024;
+
+/// Longest id of a stream, in bytes.
+const MAX_ID: usize = 512;
+
+/// The streams of one dispatch. They live through all its iterations; messages, thoughts and calls have
+/// ids of their own.
+#[derive(Debug, Default)]
+pub struct Streams {
+    messages: Texts,
+    thoughts: Texts,
+    calls: Calls,
+}
+
+/// Whether more follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "more follows or not")]
+pub enum Part {
+    /// More may follow.
+    #[default]
+    More,
+    /// This ends it.
+    Last,
+}
+
+/// A report that cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The stream or call has ended.
+    #[error("`{id}` has ended and takes no more")]
+    Ended {
+        /// Which.
+        id: String,
+    },
+    /// There is no such open stream.
+    #[error("no open stream `{id}`")]
+    NotOpen {
+        /// Which.
+        id: String,
+    },
+    /// The text would be longer than [`MAX_STREAM_BYTES`]. The stream stays as it was, and can be ended.
+    #[error("the text of `{id}` would be longer than {MAX_STREAM_BYTES} bytes")]
+    TooLong {
+        /// Which.
+        id: String,
+    },
+    /// The id is empty or longer than 512 bytes.
+    #[error("the id of a stream has 1 to {MAX_ID} bytes, not {length}")]
+    InvalidId {
+        /// How many it has.
+        length: usize,
+    },
+}
+
+impl Coded for StreamError {
+    fn error_code(&self) -> Code {
+        Code::LlmExecutionExecutorError
+    }
+}
+
+impl Streams {
+    /// Takes a piece of a message. The first one begins it. An empty piece is legal, and the usual
+    /// way to end a message.
+    ///
+    /// # Errors
+    ///
+    /// The message has ended, or would be too long, or the id is no id.
+    pub fn report_message<'d>(
+        &mut self,
+        id: &str,
+        delta: &'d str,
+        part: Part,
+        at: Timestamp,
+    ) -> Result<StreamReport<'d>, StreamError> {
+        self.messages.report(Channel::Message, id, delta, (part, at))
+    }
+
+    /// Takes a piece of a thought, as [`report_message`](Self::report_message) does.
+    ///
+    /// # Errors
+    ///
+    /// The thought has ended, or would be too long, or the id is no id.
+    pub fn report_thought<'d>(
+        &mut self,
+        id: &str,
+        delta: &'d str,
+        part: Part,
+        at: Timestamp,
+    ) -> Result<StreamReport<'d>, StreamError> {
+        self.thoughts.report(Channel::Thought, id, delta, (part, at))
+    }
+
+    /// Takes what is known of a call. Fields that the update does not have stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// The call is complete, or the id is no id.
+    pub fn report_tool_call(
+        &mut self,
+        id: &str,
+        update: ToolCallUpdate,
+        at: Timestamp,
+    ) -> Result<ToolCallReport, StreamError> {
+        self.calls.report(id, update, at)
+    }
+
+    /// Withdraws a message, because the model is asked again. The id can be used anew.
+    ///
+    /// # Errors
+    ///
+    /// No such message is open.
+    pub fn supersede_message(&mut self, id: &str, at: Timestamp) -> Result<EventKind, StreamError> {
+        self.messages.close(Channel::Message, id, StreamState::Superseded, at)
+    }
+
+    /// Withdraws a thought, because the model is asked again. The id can be used anew.
+    ///
+    /// # Errors
+    ///
+    /// No such thought is open.
+    pub fn supersede_thought(&mut self, id: &str, at: Timestamp) -> Result<EventKind, StreamError> {
+        self.thoughts.close(Channel::Thought, id, StreamState::Superseded, at)
+    }
+
+    /// Ends every message and thought that nobody ended, each in the order in which they began. Calls
+    /// are ended by their records.
+    #[must_use = "observers wait for these events"]
+    pub fn seal_leftovers(&mut self, at: Timestamp) -> Vec<EventKind> {
+        self.close_all(StreamState::Sealed, at)
+    }
+
+    /// Ends every open message and thought as broken off.
+    #[must_use = "observers wait for these events"]
+    pub fn abort_leftovers(&mut self, at: Timestamp) -> Vec<EventKind> {
+        self.close_all(StreamState::Aborted, at)
+    }
+
+    /// Withdraws every open message and thought, because the model is asked again.
+    #[must_use = "observers wait for these events"]
+    pub fn supersede_leftovers(&mut self, at: Timestamp) -> Vec<EventKind> {
+        self.close_all(StreamState::Superseded, at)
+    }
+
+    /// How a message stands; nothing if there is none.
+    #[must_use]
+    pub fn message_state(&self, id: &str) -> Option<StreamState> {
+        self.messages.state(id)
+    }
+
+    /// How a thought stands; nothing if there is none.
+    #[must_use]
+    pub fn thought_state(&self, id: &str) -> Option<StreamState> {
+        self.thoughts.state(id)
+    }
+
+    fn close_all(&mut self, state: StreamState, at: Timestamp) -> Vec<EventKind> {
+        let mut events = Vec::new();
+        self.thoughts.close_all(Channel::Thought, (state, at), &mut events);
+        self.messages.close_all(Channel::Message, (state, at), &mut events);
+        events
+    }
+}
+
+fn checked(id: &str) -> Result<&str, StreamError> {
+    match id.len() {
+        1..=MAX_ID => Ok(id),
+        length => Err(StreamError::InvalidId { length }),
+    }
+}

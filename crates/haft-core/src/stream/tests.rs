@@ -1,0 +1,208 @@
+use std::num::NonZeroU32;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{MAX_STREAM_BYTES, Part, StreamError, Streams, ToolCallUpdate};
+use crate::args::RawArgs;
+use crate::call::{CallState, ToolCall, ToolResults};
+use crate::clock::Timestamp;
+use crate::error::Coded as _;
+use crate::event::{EventKind, ResultKind, StreamDelta, StreamState};
+
+fn at(micros: i64) -> Timestamp {
+    Timestamp::from_micros(micros).unwrap()
+}
+
+#[track_caller]
+fn message(kind: impl Into<EventKind>) -> StreamDelta {
+    match kind.into() {
+        EventKind::Message(delta) => delta,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn thought(kind: impl Into<EventKind>) -> StreamDelta {
+    match kind.into() {
+        EventKind::Thought(delta) => delta,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn pieces_say_where_they_begin_and_the_last_one_has_all() {
+    let mut streams = Streams::default();
+    let first = message(streams.report_message("m", "Grüße", Part::More, at(1)).unwrap());
+    assert_eq!((&*first.id, &*first.delta, first.offset), ("m", "Grüße", 0));
+    assert_eq!((first.full, first.is_complete, first.completed_at), (None, false, None));
+    assert_eq!((first.created_at, first.updated_at), (at(1), at(1)));
+
+    let last = message(streams.report_message("m", ", Welt", Part::Last, at(5)).unwrap());
+    assert_eq!((&*last.delta, last.offset, last.state), (", Welt", 7, StreamState::Sealed));
+    assert_eq!(last.full.as_deref(), Some("Grüße, Welt"));
+    assert_eq!((last.created_at, last.updated_at, last.completed_at), (at(1), at(5), Some(at(5))));
+
+    let text = serde_json::to_value(EventKind::Message(last)).unwrap();
+    assert_eq!(
+        text,
+        json!({
+            "event": "message", "id": "m", "createdAt": at(1), "updatedAt": at(5),
+            "aDelta": ", Welt", "offset": 7, "full": "Grüße, Welt", "state": "sealed",
+            "isComplete": true, "completedAt": at(5),
+        })
+    );
+}
+
+#[test]
+fn an_ended_stream_takes_no_more_and_other_channels_do_not_care() {
+    let mut streams = Streams::default();
+    message(streams.report_message("x", "", Part::Last, at(0)).unwrap());
+    let late = streams.report_message("x", "late", Part::More, at(1)).unwrap_err();
+    assert_eq!(late, StreamError::Ended { id: "x".into() });
+    assert_eq!(late.code(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
+    thought(streams.report_thought("x", "fine", Part::More, at(1)).unwrap());
+    streams.report_tool_call("x", ToolCallUpdate::new(), at(1)).unwrap();
+    assert_eq!(streams.message_state("x"), Some(StreamState::Sealed));
+    assert_eq!(streams.thought_state("x"), Some(StreamState::Open));
+    assert_eq!(streams.thought_state("y"), None);
+}
+
+#[test]
+fn what_nobody_ended_is_ended_once_in_the_order_it_began() {
+    let mut streams = Streams::default();
+    for id in ["b", "a", "c"] {
+        message(streams.report_message(id, id, Part::More, at(0)).unwrap());
+    }
+    message(streams.report_message("a", "", Part::Last, at(0)).unwrap());
+    thought(streams.report_thought("t", "hm", Part::More, at(0)).unwrap());
+
+    let mut ended = streams.abort_leftovers(at(9)).into_iter();
+    let first = thought(ended.next().unwrap());
+    assert_eq!((first.full.as_deref(), first.state), (Some("hm"), StreamState::Aborted));
+    assert_eq!((first.is_complete, first.completed_at), (true, Some(at(9))));
+    let ids: Vec<_> = ended.map(|it| message(it).id.to_string()).collect();
+    assert_eq!(ids, ["b", "c"]);
+    assert_eq!(streams.seal_leftovers(at(9)), []);
+    assert!(streams.report_thought("t", "", Part::More, at(9)).is_err());
+}
+
+#[test]
+fn a_withdrawn_stream_gives_no_text_and_its_id_begins_anew() {
+    let mut streams = Streams::default();
+    message(streams.report_message("m", "half an ans", Part::More, at(1)).unwrap());
+    let gone = message(streams.supersede_message("m", at(2)).unwrap());
+    assert_eq!((gone.state, gone.full, gone.is_complete), (StreamState::Superseded, None, true));
+    assert_eq!(
+        streams.supersede_message("m", at(2)).unwrap_err(),
+        StreamError::NotOpen { id: "m".into() }
+    );
+    assert!(streams.supersede_thought("m", at(2)).is_err());
+    let anew = message(streams.report_message("m", "an answer", Part::Last, at(3)).unwrap());
+    assert_eq!((anew.offset, anew.created_at), (0, at(3)));
+    assert_eq!(anew.full.as_deref(), Some("an answer"));
+}
+
+#[test]
+fn streams_and_ids_have_a_longest_length() {
+    let mut streams = Streams::default();
+    let most = "x".repeat(MAX_STREAM_BYTES);
+    message(streams.report_message("m", &most, Part::More, at(0)).unwrap());
+    let more = streams.report_message("m", "y", Part::More, at(0)).unwrap_err();
+    assert_eq!(more, StreamError::TooLong { id: "m".into() });
+    let last = message(streams.report_message("m", "", Part::Last, at(0)).unwrap());
+    assert_eq!(last.full.as_deref().map(str::len), Some(MAX_STREAM_BYTES));
+
+    for id in [String::new(), "i".repeat(513)] {
+        let expect = StreamError::InvalidId { length: id.len() };
+        assert_eq!(streams.report_message(&id, "", Part::More, at(0)).unwrap_err(), expect);
+        let call = streams.report_tool_call(&id, ToolCallUpdate::new(), at(0));
+        assert_eq!(call.unwrap_err(), expect);
+    }
+}
+
+#[test]
+fn a_call_becomes_known_in_parts() {
+    let mut streams = Streams::default();
+    let mut report = |update, micros| streams.report_tool_call("c", update, at(micros));
+
+    let nothing = report(ToolCallUpdate::new(), 1).unwrap();
+    assert_eq!((&*nothing.tool, &nothing.args, nothing.checksum), ("", &None, None));
+    let tool = report(ToolCallUpdate::new().tool("search"), 2).unwrap();
+    assert_eq!((&*tool.tool, tool.checksum), ("search", None));
+    let args = json!({ "b": 1, "a": 2 });
+    let whole = report(ToolCallUpdate::new().args(&args), 3).unwrap();
+    let expect = RawArgs::text(r#"{"a": 2, "b": 1}"#).call_id("search");
+    assert_eq!((&*whole.tool, whole.checksum), ("search", Some(expect)));
+    let other = report(ToolCallUpdate::new().args("{}"), 4).unwrap();
+    assert_eq!(other.checksum, Some(RawArgs::none().call_id("search")));
+
+    let done = report(ToolCallUpdate::new().failed().complete(), 5).unwrap();
+    assert_eq!((done.is_complete, done.is_error, done.completed_at), (true, true, Some(at(5))));
+    assert_eq!((done.created_at, done.checksum), (at(1), other.checksum));
+    assert_eq!(
+        report(ToolCallUpdate::new(), 6).unwrap_err(),
+        StreamError::Ended { id: "c".into() }
+    );
+}
+
+#[test]
+fn a_record_says_everything_but_the_content() {
+    let raw = RawArgs::text(r#"{"city": "Paris"}"#);
+    let mut call = ToolCall::requested("weather", raw, NonZeroU32::MIN, at(1));
+    let id = call.id().to_string();
+    let mut streams = Streams::default();
+    let announced = streams.report_tool_call(&id, ToolCallUpdate::of(&call, None), at(1)).unwrap();
+    assert_eq!((announced.is_complete, &announced.results), (false, &None));
+    assert_eq!(announced.checksum, Some(call.call_id()));
+
+    for state in [CallState::Approved, CallState::Running, CallState::Succeeded] {
+        call.advance(state, at(2)).unwrap();
+    }
+    call.results = Some(ToolResults::Text("the secret is 21".into()));
+    let done = streams.report_tool_call(&id, ToolCallUpdate::of(&call, None), at(3)).unwrap();
+    let summary = done.results.as_ref().unwrap();
+    assert_eq!((summary.kind, summary.bytes, summary.count), (ResultKind::Text, Some(16), 1));
+    assert_eq!((done.is_complete, done.is_error), (true, false));
+    assert!(!serde_json::to_string(&done).unwrap().contains("secret"));
+}
+
+proptest! {
+    /// However text is cut into pieces and whichever streams take turns, the pieces of a stream are
+    /// its text, each beginning where the one before it ended.
+    #[test]
+    fn pieces_together_are_the_text(
+        reports in prop::collection::vec((0..3u8, any::<bool>(), ".{0,8}", prop::bool::weighted(0.2)), 0..60)
+    ) {
+        let mut streams = Streams::default();
+        let mut events = Vec::new();
+        for (id, thinks, delta, last) in &reports {
+            let (id, part) = (id.to_string(), if *last { Part::Last } else { Part::More });
+            let taken = if *thinks {
+                streams.report_thought(&id, delta, part, at(0))
+            } else {
+                streams.report_message(&id, delta, part, at(0))
+            };
+            events.extend(taken.ok().map(EventKind::from));
+        }
+        events.extend(streams.seal_leftovers(at(0)));
+
+        let mut texts = std::collections::HashMap::<_, String>::new();
+        let mut ended = 0;
+        for event in events {
+            let channel = event.name();
+            let (EventKind::Message(delta) | EventKind::Thought(delta)) = event else {
+                panic!("{event:?}")
+            };
+            let text = texts.entry((channel, delta.id)).or_default();
+            prop_assert_eq!(delta.offset, text.len() as u64);
+            text.push_str(&delta.delta);
+            prop_assert_eq!(delta.full.is_some(), delta.is_complete);
+            if let Some(full) = delta.full {
+                prop_assert_eq!(&*full, text.as_str());
+                ended += 1;
+            }
+        }
+        prop_assert_eq!(ended, texts.len());
+    }
+}

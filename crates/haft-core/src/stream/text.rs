@@ -1,0 +1,177 @@
+//! Messages and thoughts.
+
+use std::mem;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{MAX_STREAM_BYTES, Part, StreamError, checked};
+use crate::clock::Timestamp;
+use crate::event::{EventKind, StreamDelta, StreamState};
+
+/// The streams of one channel, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Texts(IndexMap<Arc<str>, Text>);
+
+#[derive(Debug)]
+struct Text {
+    /// What came so far; empty once the stream has ended.
+    text: String,
+    created_at: Timestamp,
+    state: StreamState,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Channel {
+    Message,
+    Thought,
+}
+
+/// A piece that was taken. It becomes an event by `into`, which is worth doing only if somebody looks:
+/// `ctx.emit_with(|| report.into())`.
+#[derive(Debug)]
+#[must_use = "observers wait for this event"]
+pub struct StreamReport<'d> {
+    channel: Channel,
+    id: Arc<str>,
+    delta: &'d str,
+    offset: usize,
+    full: Option<String>,
+    state: StreamState,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl StreamReport<'_> {
+    /// The whole text, if this was the last piece.
+    #[must_use]
+    pub fn full(&self) -> Option<&str> {
+        self.full.as_deref()
+    }
+}
+
+impl From<StreamReport<'_>> for EventKind {
+    fn from(report: StreamReport<'_>) -> Self {
+        let is_complete = report.state != StreamState::Open;
+        let delta = StreamDelta {
+            id: report.id,
+            created_at: report.created_at,
+            updated_at: report.updated_at,
+            delta: report.delta.into(),
+            offset: report.offset as u64,
+            full: report.full.map(Into::into),
+            state: report.state,
+            is_complete,
+            completed_at: is_complete.then_some(report.updated_at),
+        };
+        match report.channel {
+            Channel::Message => Self::Message(delta),
+            Channel::Thought => Self::Thought(delta),
+        }
+    }
+}
+
+impl Texts {
+    pub(super) fn report<'d>(
+        &mut self,
+        channel: Channel,
+        id: &str,
+        delta: &'d str,
+        (part, at): (Part, Timestamp),
+    ) -> Result<StreamReport<'d>, StreamError> {
+        let (id, text) = self.open(id, at)?;
+        if text.text.len().saturating_add(delta.len()) > MAX_STREAM_BYTES {
+            return Err(StreamError::TooLong { id: id.as_ref().to_owned() });
+        }
+        let offset = text.text.len();
+        text.text.push_str(delta);
+        let state = match part {
+            Part::More => StreamState::Open,
+            Part::Last => StreamState::Sealed,
+        };
+        Ok(StreamReport { delta, offset, ..text.become_(state, channel, id, at) })
+    }
+
+    pub(super) fn close(
+        &mut self,
+        channel: Channel,
+        id: &str,
+        state: StreamState,
+        at: Timestamp,
+    ) -> Result<EventKind, StreamError> {
+        let found = self.0.get_full_mut(id).filter(|(_, _, text)| text.is_open());
+        let Some((_, id, text)) = found else {
+            return Err(StreamError::NotOpen { id: id.to_owned() });
+        };
+        Ok(text.become_(state, channel, Arc::clone(id), at).into())
+    }
+
+    pub(super) fn close_all(
+        &mut self,
+        channel: Channel,
+        (state, at): (StreamState, Timestamp),
+        events: &mut Vec<EventKind>,
+    ) {
+        for (id, text) in self.0.iter_mut().filter(|(_, text)| text.is_open()) {
+            events.push(text.become_(state, channel, Arc::clone(id), at).into());
+        }
+    }
+
+    pub(super) fn state(&self, id: &str) -> Option<StreamState> {
+        self.0.get(id).map(|it| it.state)
+    }
+
+    /// The open stream of that id: the one there is, or a new one.
+    fn open(&mut self, id: &str, at: Timestamp) -> Result<(Arc<str>, &mut Text), StreamError> {
+        let at = match self.0.get_full_mut(id) {
+            Some((index, _, text)) => {
+                match text.state {
+                    StreamState::Open => {}
+                    StreamState::Superseded => *text = Text::new(at),
+                    StreamState::Sealed | StreamState::Aborted => {
+                        return Err(StreamError::Ended { id: id.to_owned() });
+                    }
+                }
+                index
+            }
+            None => self.0.insert_full(checked(id)?.into(), Text::new(at)).0,
+        };
+        match self.0.get_index_mut(at) {
+            Some((id, text)) => Ok((Arc::clone(id), text)),
+            None => Err(StreamError::NotOpen { id: id.to_owned() }),
+        }
+    }
+}
+
+impl Text {
+    fn new(created_at: Timestamp) -> Self {
+        Self { text: String::new(), created_at, state: StreamState::Open }
+    }
+
+    fn is_open(&self) -> bool {
+        self.state == StreamState::Open
+    }
+
+    /// Goes to a state, and reports that without a piece of text. The text leaves with the last report,
+    /// so that an ended stream keeps nothing but its name.
+    fn become_<'d>(
+        &mut self,
+        state: StreamState,
+        channel: Channel,
+        id: Arc<str>,
+        at: Timestamp,
+    ) -> StreamReport<'d> {
+        self.state = state;
+        let offset = self.text.len();
+        let full = match state {
+            StreamState::Open => None,
+            StreamState::Sealed | StreamState::Aborted => Some(mem::take(&mut self.text)),
+            StreamState::Superseded => {
+                self.text = String::new();
+                None
+            }
+        };
+        let (created_at, updated_at) = (self.created_at, at);
+        StreamReport { channel, id, delta: "", offset, full, state, created_at, updated_at }
+    }
+}

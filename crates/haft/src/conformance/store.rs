@@ -1,0 +1,193 @@
+//! What every store of turns does.
+
+mod gates;
+mod leases;
+mod lists;
+mod races;
+mod rows;
+mod texts;
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use haft_core::clock::Timestamp;
+use haft_core::store::{
+    GateId, Holder, Lease, NewTurn, Store, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary,
+    Write,
+};
+
+use super::Violation;
+
+/// Checks a store of turns. It must be empty, and is empty again afterwards if it passes.
+///
+/// Whether commits survive the end of the process is for a test of your own, which ends one.
+///
+/// # Errors
+///
+/// The first promise of [`Store`] that is not kept.
+pub async fn store(store: &dyn Store) -> Result<(), Violation> {
+    is_empty("a fresh store is empty", store).await?;
+    nothing_is_there(store).await?;
+    rows::check(store).await?;
+    texts::check(store).await?;
+    leases::check(store).await?;
+    gates::check(store).await?;
+    lists::check(store).await?;
+    races::check(store).await?;
+    is_empty("removed turns are gone", store).await
+}
+
+async fn is_empty(promise: &'static str, store: &dyn Store) -> Result<(), Violation> {
+    let turns = done("turns can be listed", store.turns(TurnQuery::default()).await)?;
+    Violation::unless(promise, &turns, &Vec::new())?;
+    let gates = done("open gates can be listed", store.open_gates(None).await)?;
+    Violation::unless(promise, &gates, &Vec::new())
+}
+
+async fn nothing_is_there(store: &dyn Store) -> Result<(), Violation> {
+    let (turn, gate) = (turn_id("nothing")?, gate_id("nothing")?);
+    let lease = Lease::new(turn.clone(), &holder("a", 0), 1);
+    let loaded = done("any turn can be asked for", store.load(turn.clone()).await)?;
+    Violation::unless("a turn that was not begun is not there", &loaded, &None)?;
+    let found = done("any gate can be asked for", store.gate(gate.clone()).await)?;
+    Violation::unless("a gate that was not opened is not there", &found, &None)?;
+    let open = store.open_gates(Some(turn.clone())).await;
+    let open = done("the gates of any turn can be asked for", open)?;
+    Violation::unless("a turn that was not begun has no gates", &open, &Vec::new())?;
+    remove(store, &turn, 0, false).await?;
+    done("a lease on nothing can be given back", store.release(lease.clone()).await)?;
+
+    let promise = "a turn that is not there is unknown";
+    unknown(promise, store.claim(turn.clone(), holder("a", 0)).await)?;
+    unknown(promise, store.renew(lease.clone(), at(1)).await)?;
+    unknown(promise, store.commit(lease, Vec::new()).await)?;
+    unknown(promise, store.turns(TurnQuery::default().before(turn)).await)?;
+    let promise = "a gate that is not there is unknown";
+    unknown(promise, store.settle(gate, "{}".to_owned()).await)
+}
+
+/// Begins a turn with a lease of a hundred seconds from second 0 on.
+async fn begin(store: &dyn Store, id: &str, writes: Vec<Write>) -> Result<Lease, Violation> {
+    let new = NewTurn::new(turn_id(id)?, holder("a", 0)).writes(writes);
+    done("a turn can begin", store.create(new).await)
+}
+
+async fn commit(store: &dyn Store, lease: &Lease, writes: Vec<Write>) -> Result<(), Violation> {
+    done("the holder can commit", store.commit(lease.clone(), writes).await)
+}
+
+async fn load(store: &dyn Store, turn: &TurnId) -> Result<StoredTurn, Violation> {
+    let loaded = done("a turn can be loaded", store.load(turn.clone()).await)?;
+    loaded.ok_or_else(|| Violation::new("a turn that began is there", format_args!("no {turn:?}")))
+}
+
+/// Gives the lease back and removes the turn.
+async fn end(store: &dyn Store, lease: Lease) -> Result<(), Violation> {
+    let turn = lease.turn.clone();
+    done("a lease can be given back", store.release(lease).await)?;
+    remove(store, &turn, 0, true).await
+}
+
+async fn remove(
+    store: &dyn Store,
+    turn: &TurnId,
+    second: u64,
+    existed: bool,
+) -> Result<(), Violation> {
+    let removed = store.remove(turn.clone(), at(second)).await;
+    let removed = done("a turn that nobody has can be removed", removed)?;
+    Violation::unless("remove says whether there was a turn", &removed, &existed)
+}
+
+/// What is kept of a turn that `begin` began, while its lease holds.
+fn stored(lease: &Lease) -> StoredTurn {
+    let mut summary = TurnSummary::new(lease.turn.clone(), at(0));
+    summary.holder = Some(lease.holder.clone());
+    summary.held_until = Some(lease.until);
+    StoredTurn::new(summary)
+}
+
+fn done<T>(promise: &'static str, result: Result<T, StoreError>) -> Result<T, Violation> {
+    result.map_err(|error| Violation::new(promise, error))
+}
+
+/// Expects a refusal that `is_right` knows.
+fn refused<T: fmt::Debug>(
+    promise: &'static str,
+    result: Result<T, StoreError>,
+    is_right: impl FnOnce(&StoreError) -> bool,
+) -> Result<(), Violation> {
+    match result {
+        Err(error) if is_right(&error) => Ok(()),
+        other => Err(Violation::new(promise, format_args!("{other:?}"))),
+    }
+}
+
+fn unknown<T: fmt::Debug>(
+    promise: &'static str,
+    result: Result<T, StoreError>,
+) -> Result<(), Violation> {
+    refused(promise, result, |error| matches!(error, StoreError::Unknown { .. }))
+}
+
+fn exists<T: fmt::Debug>(
+    promise: &'static str,
+    result: Result<T, StoreError>,
+) -> Result<(), Violation> {
+    refused(promise, result, |error| matches!(error, StoreError::Exists { .. }))
+}
+
+fn lost<T: fmt::Debug>(
+    promise: &'static str,
+    result: Result<T, StoreError>,
+) -> Result<(), Violation> {
+    refused(promise, result, |error| matches!(error, StoreError::LeaseLost { .. }))
+}
+
+fn turn_id(name: &str) -> Result<TurnId, Violation> {
+    name.parse().map_err(|error| Violation::new("the id of a turn is valid", error))
+}
+
+fn gate_id(name: &str) -> Result<GateId, Violation> {
+    name.parse().map_err(|error| Violation::new("the id of a gate is valid", error))
+}
+
+fn holder(name: &str, second: u64) -> Holder {
+    Holder::new(name, at(second), Duration::from_secs(100))
+}
+
+fn at(second: u64) -> Timestamp {
+    Timestamp::EPOCH.saturating_add(Duration::from_secs(second))
+}
+
+/// Runs all of them at once, and gives what they gave in their order.
+async fn all<'a, T>(
+    futures: impl IntoIterator<Item = impl Future<Output = T> + Send + 'a>,
+) -> Vec<T> {
+    enum Slot<'a, T> {
+        Running(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
+        Done(T),
+    }
+    let mut slots: Vec<_> = futures.into_iter().map(|it| Slot::Running(Box::pin(it))).collect();
+    poll_fn(|cx| {
+        let mut waiting = false;
+        for slot in &mut slots {
+            if let Slot::Running(future) = slot {
+                match future.as_mut().poll(cx) {
+                    Poll::Ready(output) => *slot = Slot::Done(output),
+                    Poll::Pending => waiting = true,
+                }
+            }
+        }
+        if waiting { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    let outputs = slots.into_iter().filter_map(|slot| match slot {
+        Slot::Done(output) => Some(output),
+        Slot::Running(_) => None,
+    });
+    outputs.collect()
+}

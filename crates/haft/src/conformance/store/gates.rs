@@ -1,0 +1,152 @@
+//! Gates, and that a commit is whole.
+
+use haft_core::store::{GateRow, Lease, NewTurn, Row, RowKind, Settled, Store, TurnStatus, Write};
+
+use super::{
+    Violation, begin, commit, done, end, exists, gate_id, holder, load, stored, turn_id, unknown,
+};
+
+pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+    a_commit_is_whole(store).await?;
+    gates_open_once(store).await?;
+    the_first_settlement_holds(store).await?;
+    gates_are_listed(store).await
+}
+
+async fn gates_open_once(store: &dyn Store) -> Result<(), Violation> {
+    let lease = begin(store, "gates", vec![open("g", "1")?]).await?;
+    let other = begin(store, "other", Vec::new()).await?;
+    for settled in [false, true] {
+        let mut expected = stored(&lease);
+        expected.gates.push(gate(&lease, "g", "1")?);
+        if settled {
+            let settlement = store.settle(gate_id("g")?, "yes".to_owned()).await;
+            done("a gate can be settled", settlement)?;
+            expected.gates.iter_mut().for_each(|it| it.settlement = Some("yes".to_owned()));
+        }
+        // The last one opens it twice at once.
+        for writes in [vec![open("g", "1")?], vec![open("g", "1")?, open("g", "1")?]] {
+            commit(store, &lease, writes).await?;
+        }
+        let promise = "a gate has one text";
+        exists(promise, store.commit(lease.clone(), vec![open("g", "2")?]).await)?;
+        let both = vec![open("new", "1")?, open("new", "2")?];
+        exists(promise, store.commit(lease.clone(), both).await)?;
+        let promise = "a gate has one turn";
+        exists(promise, store.commit(other.clone(), vec![open("g", "1")?]).await)?;
+        let new = NewTurn::new(turn_id("third")?, holder("a", 0)).writes(vec![open("g", "1")?]);
+        exists(promise, store.create(new).await)?;
+        let third = done("any turn can be asked for", store.load(turn_id("third")?).await)?;
+        Violation::unless("a turn whose gate exists does not begin", &third, &None)?;
+        let promise = "a gate that is opened again stays as it is";
+        Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+        Violation::unless(promise, &load(store, &other.turn).await?, &stored(&other))?;
+    }
+    end(store, lease).await?;
+    unknown("the gates of a removed turn are gone", store.settle(gate_id("g")?, "1".into()).await)?;
+    commit(store, &other, vec![open("g", "3")?]).await?;
+    let found = done("any gate can be asked for", store.gate(gate_id("g")?).await)?;
+    let promise = "a gate whose turn was removed can be opened anew";
+    Violation::unless(promise, &found, &Some(gate(&other, "g", "3")?))?;
+    end(store, other).await
+}
+
+async fn the_first_settlement_holds(store: &dyn Store) -> Result<(), Violation> {
+    let gates = vec![open("settled", "1")?, open("closed", "2")?];
+    let lease = begin(store, "settle", gates).await?;
+    let other = begin(store, "other", Vec::new()).await?;
+    let close = |id: &str, text: &str| {
+        gate_id(id).map(|id| Write::CloseGate { id, settlement: text.to_owned() })
+    };
+    let settle = async |id: &str, text: &str| {
+        done("a gate can be settled", store.settle(gate_id(id)?, text.to_owned()).await)
+    };
+    commit(store, &other, vec![close("settled", "no")?, close("never", "no")?]).await?;
+    let promise = "the first settlement holds, and only the first call has made it";
+    for (id, text, settled) in [
+        ("settled", "yes", Settled::new("yes", true)),
+        ("settled", "no", Settled::new("yes", false)),
+        ("settled", "yes", Settled::new("yes", false)),
+    ] {
+        Violation::unless(promise, &settle(id, text).await?, &settled)?;
+    }
+    commit(store, &lease, vec![close("settled", "late")?, close("closed", "over")?]).await?;
+    commit(store, &lease, vec![close("closed", "over again")?]).await?;
+    let found = settle("closed", "yes").await?;
+    Violation::unless("a gate that was closed stays so", &found, &Settled::new("over", false))?;
+    let mut expected = stored(&lease);
+    for (id, json, settlement) in [("settled", "1", "yes"), ("closed", "2", "over")] {
+        let mut gate = gate(&lease, id, json)?;
+        gate.settlement = Some(settlement.to_owned());
+        let found = done("a gate can be asked for", store.gate(gate.id.clone()).await)?;
+        Violation::unless(promise, &found.as_ref(), &Some(&gate))?;
+        expected.gates.push(gate);
+    }
+    Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    // Who answers needs no lease, so a gate can be settled while nobody runs its turn.
+    commit(store, &lease, vec![open("late", "3")?]).await?;
+    done("a lease can be given back", store.release(lease.clone()).await)?;
+    Violation::unless(promise, &settle("late", "yes").await?, &Settled::new("yes", true))?;
+    end(store, lease).await?;
+    end(store, other).await
+}
+
+async fn gates_are_listed(store: &dyn Store) -> Result<(), Violation> {
+    // Neither their names nor their turns are in the order in which they are opened.
+    let first = begin(store, "z", vec![open("3", "a")?]).await?;
+    let second = begin(store, "a", vec![open("1", "b")?, open("4", "c")?]).await?;
+    commit(store, &first, vec![open("2", "d")?, open("0", "e")?]).await?;
+    done("a gate can be settled", store.settle(gate_id("4")?, "{}".to_owned()).await)?;
+    let all = [
+        gate(&first, "3", "a")?,
+        gate(&second, "1", "b")?,
+        gate(&first, "2", "d")?,
+        gate(&first, "0", "e")?,
+    ];
+    for turn in [None, Some(&first.turn), Some(&second.turn)] {
+        let listed = done("open gates can be listed", store.open_gates(turn.cloned()).await)?;
+        let expected = all.iter().filter(|it| turn.is_none_or(|turn| it.turn == *turn));
+        let expected: Vec<_> = expected.cloned().collect();
+        Violation::unless("open gates are listed, oldest first", &listed, &expected)?;
+    }
+    end(store, first).await?;
+    end(store, second).await
+}
+
+async fn a_commit_is_whole(store: &dyn Store) -> Result<(), Violation> {
+    let row = |id: &str, json: &str| Write::Put(Row::new(RowKind::Message, id, json));
+    let kept =
+        vec![row("a", "1"), row("b", "2"), Write::Journal("1".to_owned()), open("mine", "1")?];
+    let lease = begin(store, "whole", kept).await?;
+    let other = begin(store, "other", vec![open("taken", "1")?]).await?;
+    let before = load(store, &lease.turn).await?;
+    let changes = [
+        row("a", "changed"),
+        row("c", "new"),
+        Write::Delete { kind: RowKind::Message, id: "b".to_owned() },
+        Write::Journal("new".to_owned()),
+        Write::Status(TurnStatus::Failed),
+        open("new", "1")?,
+        Write::CloseGate { id: gate_id("mine")?, settlement: "over".to_owned() },
+    ];
+    // Wherever in the batch the write stands that cannot be.
+    for place in 0..=changes.len() {
+        let mut writes = changes.to_vec();
+        writes.insert(place, open("taken", "1")?);
+        exists("a gate has one turn", store.commit(lease.clone(), writes).await)?;
+        let promise = "a commit that fails writes nothing";
+        Violation::unless(promise, &load(store, &lease.turn).await?, &before)?;
+        let new = done("any gate can be asked for", store.gate(gate_id("new")?).await)?;
+        Violation::unless(promise, &new, &None)?;
+    }
+    end(store, lease).await?;
+    end(store, other).await
+}
+
+fn open(id: &str, json: &str) -> Result<Write, Violation> {
+    Ok(Write::OpenGate { id: gate_id(id)?, json: json.to_owned() })
+}
+
+fn gate(lease: &Lease, id: &str, json: &str) -> Result<GateRow, Violation> {
+    Ok(GateRow::open(gate_id(id)?, lease.turn.clone(), json))
+}

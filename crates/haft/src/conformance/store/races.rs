@@ -1,0 +1,122 @@
+//! Many at once.
+
+use haft_core::store::{NewTurn, Row, RowKind, Store, StoreError, TurnId, Write};
+
+use super::{Violation, all, begin, commit, done, end, gate_id, holder, load, stored, turn_id};
+
+pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+    one_begins(store).await?;
+    one_takes_over(store).await?;
+    one_settles(store).await?;
+    turns_do_not_disturb_each_other(store).await
+}
+
+async fn one_begins(store: &dyn Store) -> Result<(), Violation> {
+    let id = turn_id("race")?;
+    let begun = all((0..MANY).map(|number| {
+        let holder = holder(&format!("holder {number}"), 0);
+        store.create(NewTurn::new(id.clone(), holder))
+    }));
+    let mut leases = Vec::new();
+    for begun in begun.await {
+        match begun {
+            Ok(lease) => leases.push(lease),
+            Err(StoreError::Exists { .. }) => {}
+            Err(error) => return Err(Violation::new("a turn begins once", error)),
+        }
+    }
+    let (Some(lease), 1) = (leases.pop(), leases.len() + 1) else {
+        return Err(Violation::new("a turn begins once", format_args!("{} more", leases.len())));
+    };
+    Violation::unless("who begins has the turn", &load(store, &id).await?, &stored(&lease))?;
+    end(store, lease).await
+}
+
+async fn one_takes_over(store: &dyn Store) -> Result<(), Violation> {
+    let mut lease = begin(store, "take over", Vec::new()).await?;
+    for round in 1..5 {
+        let taken = all((0..MANY).map(|number| {
+            let holder = holder(&format!("holder {number}"), 100 * round);
+            store.claim(lease.turn.clone(), holder)
+        }));
+        let mut leases = Vec::new();
+        for taken in taken.await {
+            match taken {
+                Ok(lease) => leases.push(lease),
+                Err(StoreError::Held { .. }) => {}
+                Err(error) => return Err(Violation::new("one takes over", error)),
+            }
+        }
+        Violation::unless("exactly one takes over", &leases.len(), &1)?;
+        let before = lease.epoch;
+        lease = leases.pop().unwrap_or(lease);
+        Violation::unless("who takes over gets the next epoch", &lease.epoch, &(before + 1))?;
+        commit(store, &lease, Vec::new()).await?;
+    }
+    end(store, lease).await
+}
+
+async fn one_settles(store: &dyn Store) -> Result<(), Violation> {
+    let gate = gate_id("race")?;
+    let open = Write::OpenGate { id: gate.clone(), json: "{}".to_owned() };
+    let lease = begin(store, "settle", vec![open]).await?;
+    let texts: Vec<_> = (0..MANY).map(|number| format!("settlement {}", number / 2)).collect();
+    let settled = all(texts.iter().map(|text| store.settle(gate.clone(), text.clone()))).await;
+    let (mut holds, mut firsts) = (None, 0);
+    for (text, settled) in texts.iter().zip(settled) {
+        let settled = done("everybody can settle", settled)?;
+        if settled.first {
+            firsts += 1;
+            let promise = "who settles first has settled";
+            Violation::unless(promise, &&settled.settlement, &text)?;
+        }
+        let holds = holds.get_or_insert_with(|| settled.settlement.clone());
+        Violation::unless("everybody gets the same settlement", &settled.settlement, holds)?;
+    }
+    Violation::unless("exactly one settles first", &firsts, &1)?;
+    let found = done("a gate can be asked for", store.gate(gate).await)?;
+    let found = found.and_then(|gate| gate.settlement);
+    Violation::unless("the settlement that was told is kept", &found, &holds)?;
+    end(store, lease).await
+}
+
+async fn turns_do_not_disturb_each_other(store: &dyn Store) -> Result<(), Violation> {
+    let ids: Vec<TurnId> =
+        (0..MANY).map(|number| turn_id(&format!("turn {number}"))).collect::<Result<_, _>>()?;
+    let runs = all(ids.iter().map(|id| run(store, id))).await;
+    runs.into_iter().collect()
+}
+
+/// A turn that loses its lease on the way, from begin to end.
+async fn run(store: &dyn Store, id: &TurnId) -> Result<(), Violation> {
+    let first =
+        done("a turn can begin", store.create(NewTurn::new(id.clone(), holder("a", 0))).await)?;
+    let lease = done("a lease can be taken", store.claim(id.clone(), holder("b", 100)).await)?;
+    let mut expected = stored(&lease);
+    for number in 0..10 {
+        let row = Row::new(RowKind::ToolCall, (number % 4).to_string(), format!("{id} {number}"));
+        let entry = format!("entry {number} of {id}");
+        match expected.rows.iter_mut().find(|it| it.id == row.id) {
+            Some(place) => place.clone_from(&row),
+            None => expected.rows.push(row.clone()),
+        }
+        expected.journal.push(entry.clone());
+        let writes = vec![Write::Put(row), Write::Journal(entry)];
+        // One of the two fails, and that does not concern the other, nor other turns.
+        let late = all([(&first, false), (&lease, true)].map(|(lease, good)| {
+            let writes = writes.clone();
+            async move { (store.commit(lease.clone(), writes).await, good) }
+        }));
+        for (result, good) in late.await {
+            let promise = "the holder can commit, and nobody else";
+            Violation::unless(promise, &result.is_ok(), &good)?;
+        }
+    }
+    expected.summary.holder = Some("b".to_owned());
+    let promise = "turns that run at the same time keep what is theirs";
+    Violation::unless(promise, &load(store, id).await?, &expected)?;
+    end(store, lease).await
+}
+
+/// How many try at once.
+const MANY: usize = 50;

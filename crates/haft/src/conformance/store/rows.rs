@@ -1,0 +1,94 @@
+//! Rows, journals and the status of a turn.
+
+use haft_core::store::{NewTurn, Row, RowKind, Store, TurnStatus, Write};
+
+use super::{Violation, begin, commit, end, exists, holder, load, stored};
+
+pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+    rows_keep_their_places(store).await?;
+    entries_keep_their_order(store).await?;
+    every_kind_and_status_is_kept(store).await?;
+    a_turn_begins_once(store).await
+}
+
+async fn rows_keep_their_places(store: &dyn Store) -> Result<(), Violation> {
+    let steps: [(Vec<Write>, &[Row]); 8] = [
+        (vec![put("a", "1"), put("b", "2"), put("c", "3")], &[row("b", "2"), row("c", "3")]),
+        (vec![put("a", "4")], &[row("b", "2"), row("c", "3")]),
+        (vec![delete("b")], &[row("c", "3")]),
+        (vec![delete("b"), delete("never")], &[row("c", "3")]),
+        (vec![put("b", "5"), put("c", "6")], &[row("c", "6"), row("b", "5")]),
+        (vec![delete("c"), put("c", "7")], &[row("b", "5"), row("c", "7")]),
+        (vec![put("d", "8"), delete("d")], &[row("b", "5"), row("c", "7")]),
+        (Vec::new(), &[row("b", "5"), row("c", "7")]),
+    ];
+    let lease = begin(store, "rows", Vec::new()).await?;
+    for (number, (writes, rest)) in (0..).zip(steps) {
+        commit(store, &lease, writes).await?;
+        let mut expected = stored(&lease);
+        expected.rows.push(row("a", if number == 0 { "1" } else { "4" }));
+        expected.rows.extend_from_slice(rest);
+        let promise = "rows stand where they were first put, with the text that was put last";
+        Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    }
+    end(store, lease).await
+}
+
+async fn entries_keep_their_order(store: &dyn Store) -> Result<(), Violation> {
+    let lease = begin(store, "journal", vec![Write::Journal("0".to_owned())]).await?;
+    let mut expected = stored(&lease);
+    expected.journal.push("0".to_owned());
+    for batch in 0..10 {
+        // Entries that repeat are entries all the same.
+        let entries = (0..batch).map(|it| (it % 3).to_string());
+        expected.journal.extend(entries.clone());
+        commit(store, &lease, entries.map(Write::Journal).collect()).await?;
+    }
+    let promise = "the journal has every entry, in order";
+    Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    end(store, lease).await
+}
+
+async fn every_kind_and_status_is_kept(store: &dyn Store) -> Result<(), Violation> {
+    let rows = RowKind::ALL.iter().map(|kind| Row::new(*kind, "same", kind.as_str()));
+    let lease = begin(store, "kinds", rows.clone().map(Write::Put).collect()).await?;
+    let mut expected = stored(&lease);
+    expected.rows = rows.collect();
+    let promise = "rows of different kinds are different rows";
+    Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    for status in TurnStatus::ALL {
+        commit(store, &lease, vec![Write::Status(*status)]).await?;
+        expected.summary.status = *status;
+        let promise = "the status is the last that was written";
+        Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    }
+    end(store, lease).await
+}
+
+async fn a_turn_begins_once(store: &dyn Store) -> Result<(), Violation> {
+    let lease = begin(store, "once", vec![put("a", "1")]).await?;
+    let again = NewTurn::new(lease.turn.clone(), holder("b", 500)).writes(vec![put("b", "2")]);
+    exists("a turn begins once", store.create(again).await)?;
+    let mut expected = stored(&lease);
+    expected.rows.push(row("a", "1"));
+    let promise = "a turn that exists is not changed by another that would begin";
+    Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    end(store, lease).await?;
+
+    let lease = begin(store, "once", Vec::new()).await?;
+    let promise = "a turn that was removed and begins anew has nothing of the old one";
+    Violation::unless(promise, &load(store, &lease.turn).await?, &stored(&lease))?;
+    end(store, lease).await
+}
+
+fn row(id: &str, json: &str) -> Row {
+    Row::new(RowKind::Message, id, json)
+}
+
+fn put(id: &str, json: &str) -> Write {
+    Write::Put(row(id, json))
+}
+
+fn delete(id: &str) -> Write {
+    Write::Delete { kind: RowKind::Message, id: id.to_owned() }
+}

@@ -1,0 +1,147 @@
+//! Texts come out as they went in.
+
+use std::time::Duration;
+
+use haft_core::store::{
+    GateRow, Holder, NewTurn, Row, RowKind, Store, StoreError, TurnQuery, Write,
+};
+
+use super::{
+    Violation, at, begin, commit, done, end, gate_id, holder, load, refused, stored, turn_id,
+};
+
+pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+    let long = "0123456789abcde\u{20ac}".repeat(80_000);
+    let mut texts = vec![long.as_str()];
+    texts.extend_from_slice(TEXTS);
+    texts_are_kept(store, &texts).await?;
+    names_are_kept(store, &texts).await?;
+    nul_is_refused(store).await
+}
+
+async fn texts_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violation> {
+    let lease = begin(store, "texts", Vec::new()).await?;
+    let mut expected = stored(&lease);
+    for (number, text) in (0..).zip(texts) {
+        // What databases take for equal are different ids here.
+        let row = Row::new(RowKind::Memory, *text, *text);
+        let gate = gate_id(&format!("gate {number}"))?;
+        let writes = vec![
+            Write::Put(row.clone()),
+            Write::Journal((*text).to_owned()),
+            Write::OpenGate { id: gate.clone(), json: (*text).to_owned() },
+        ];
+        commit(store, &lease, writes).await?;
+        let settled = store.settle(gate.clone(), (*text).to_owned()).await;
+        let settled = done("a gate can be settled", settled)?;
+        Violation::unless("a settlement is kept byte by byte", &&*settled.settlement, text)?;
+        let mut gate = GateRow::open(gate, lease.turn.clone(), *text);
+        gate.settlement = Some((*text).to_owned());
+        expected.rows.push(row);
+        expected.journal.push((*text).to_owned());
+        expected.gates.push(gate);
+    }
+    if load(store, &lease.turn).await? != expected {
+        let promise = "texts are kept byte by byte";
+        return Err(Violation::new(promise, "a turn with other texts than those that were put"));
+    }
+    end(store, lease).await
+}
+
+async fn names_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violation> {
+    for text in texts {
+        let holder = Holder::new(*text, at(0), Duration::from_secs(100));
+        let new = NewTurn::new(turn_id("names")?, holder).conversation(*text);
+        let lease = done("conversations and holders have any names", store.create(new).await)?;
+        let mut expected = stored(&lease);
+        expected.summary.conversation = Some((*text).to_owned());
+        let promise = "the names of conversations and holders are kept byte by byte";
+        Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+        for other in texts {
+            let listed = store.turns(TurnQuery::default().conversation(*other)).await;
+            let listed = done("turns of a conversation can be listed", listed)?.len();
+            let promise = "conversations are told apart byte by byte";
+            Violation::unless(promise, &listed, &usize::from(text == other))?;
+        }
+        end(store, lease).await?;
+    }
+    let ids =
+        ["e\u{301}", "é", "É", "a", "A", " a", "%", "_", "\u{1f980}", &"\u{10ffff}".repeat(200)];
+    let mut leases = Vec::new();
+    for id in ids {
+        leases.push(begin(store, id, Vec::new()).await?);
+    }
+    for (id, lease) in ids.iter().zip(leases) {
+        let promise = "turns are told apart byte by byte";
+        Violation::unless(promise, &load(store, &turn_id(id)?).await?, &stored(&lease))?;
+        end(store, lease).await?;
+    }
+    Ok(())
+}
+
+async fn nul_is_refused(store: &dyn Store) -> Result<(), Violation> {
+    let (bad, good) = (|| "a\0b".to_owned(), || "ab".to_owned());
+    let gate = gate_id("nul")?;
+    let open = Write::OpenGate { id: gate.clone(), json: good() };
+    let lease = begin(store, "nul", vec![open]).await?;
+    let before = load(store, &lease.turn).await?;
+    let promise = "texts with U+0000 are refused";
+    let writes = [
+        Write::Put(Row::new(RowKind::Thought, bad(), good())),
+        Write::Put(Row::new(RowKind::Thought, good(), bad())),
+        Write::Delete { kind: RowKind::Thought, id: bad() },
+        Write::Journal(bad()),
+        Write::OpenGate { id: gate_id("other")?, json: bad() },
+        Write::CloseGate { id: gate.clone(), settlement: bad() },
+    ];
+    for write in writes {
+        let writes = vec![Write::Journal(good()), write];
+        refused(promise, store.commit(lease.clone(), writes.clone()).await, is_invalid)?;
+        let new = NewTurn::new(turn_id("new")?, holder("a", 0)).writes(writes);
+        refused(promise, store.create(new).await, is_invalid)?;
+    }
+    refused(promise, store.settle(gate, bad()).await, is_invalid)?;
+    let bad_holder = || Holder::new(bad(), at(500), Duration::from_secs(100));
+    refused(promise, store.claim(lease.turn.clone(), bad_holder()).await, is_invalid)?;
+    refused(promise, store.create(NewTurn::new(turn_id("new")?, bad_holder())).await, is_invalid)?;
+    let new = NewTurn::new(turn_id("new")?, holder("a", 0)).conversation(bad());
+    refused(promise, store.create(new).await, is_invalid)?;
+    let promise = "what is refused changes nothing";
+    Violation::unless(promise, &load(store, &lease.turn).await?, &before)?;
+    end(store, lease).await
+}
+
+fn is_invalid(error: &StoreError) -> bool {
+    matches!(error, StoreError::Invalid { .. })
+}
+
+/// Texts that stores have been known to change or to take for one another.
+const TEXTS: &[&str] = &[
+    "",
+    " ",
+    "  ",
+    "null",
+    "0",
+    "0.0",
+    "1e3",
+    "{\"b\": 1,\"a\":1,  \"a\":2}",
+    "a",
+    "A",
+    "a ",
+    "é",
+    "e\u{301}",
+    "\u{feff}a",
+    "\r\n",
+    "\n",
+    "\u{1}\u{7f}\u{85}\u{2028}",
+    "'; DROP TABLE turns; --",
+    "\"",
+    "\\",
+    "%",
+    "_",
+    "$1 ?1 :a",
+    "\u{202e}\u{200b}",
+    "\u{1f980}",
+    "\u{fffd}",
+    "\u{ffff}\u{10ffff}",
+];

@@ -1,0 +1,179 @@
+//! Events as spans of the `tracing` crate.
+
+use std::fmt;
+
+use ::tracing::field::Empty;
+use ::tracing::{Span, debug, error, info, info_span, trace, warn};
+use haft_core::clock::Timestamp;
+use haft_core::event::{Event, Level, Observer};
+
+use super::spans::{Backend, Begin, Field, Note, Operation, SpanTracker};
+
+/// Turns events into `tracing` spans, named as OpenTelemetry's conventions for generative AI have it.
+///
+/// | span | from | to |
+/// |---|---|---|
+/// | `invoke_agent` | `turnStart` | `turnEnd` |
+/// | `chat` | `iterationStart` | `generationStats`, else the first tool or `iterationEnd` |
+/// | `execute_tool` | `toolExecutionStart` | `toolExecutionEnd` |
+///
+/// `invoke_agent` stands in the span that is current when the turn begins; the others stand in it. Logs,
+/// warnings, errors and gates are events in it. The field `otel.name` has the full name, such as
+/// `execute_tool get_weather`, and `error.type` the code of an error. Arguments are left out unless
+/// asked for with [`Content::Shown`].
+pub struct TracingObserver {
+    tracker: SpanTracker<TracingBackend>,
+}
+
+/// Whether telemetry has what was said, beside that something was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Content {
+    /// Names, counts and times only.
+    #[default]
+    Hidden,
+    /// Arguments of calls too, cut to the size that events have, and why they were refused.
+    Shown,
+}
+
+impl TracingObserver {
+    /// An observer for agents without a name.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { tracker: SpanTracker::new(TracingBackend) }
+    }
+
+    /// Names the agent.
+    #[must_use]
+    pub fn agent(mut self, name: impl Into<Box<str>>) -> Self {
+        self.tracker.agent = Some(name.into());
+        self
+    }
+
+    /// Says whether spans have content.
+    #[must_use]
+    pub fn content(mut self, content: Content) -> Self {
+        self.tracker.content = content == Content::Shown;
+        self
+    }
+}
+
+impl Observer for TracingObserver {
+    fn observe(&self, event: &Event) {
+        self.tracker.observe(event);
+    }
+}
+
+impl Default for TracingObserver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for TracingObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TracingObserver")
+            .field("agent", &self.tracker.agent)
+            .finish_non_exhaustive()
+    }
+}
+
+struct TracingBackend;
+
+/// Fields that are not known when a span begins have to be named then.
+macro_rules! operation_span {
+    ($parent:expr, $name:literal, $kind:literal, $begin:expr, { $($fields:tt)* }) => {
+        info_span!(
+            parent: $parent,
+            $name,
+            otel.name = $begin.title(),
+            otel.kind = $kind,
+            otel.status_code = Empty,
+            gen_ai.operation.name = $name,
+            error.type = Empty,
+            error.message = Empty,
+            haft.turn.id = &*$begin.event.turn,
+            $($fields)*
+        )
+    };
+}
+
+impl Backend for TracingBackend {
+    type Span = Span;
+
+    fn begin(&self, parent: Option<&Span>, begin: &Begin<'_>) -> Span {
+        let parent = parent.map_or_else(|| Span::current().id(), Span::id);
+        let call_id = begin.call_id.map(|it| it.to_string());
+        match begin.operation {
+            Operation::InvokeAgent => operation_span!(parent, "invoke_agent", "internal", begin, {
+                gen_ai.agent.name = begin.name,
+                gen_ai.usage.input_tokens = Empty,
+                gen_ai.usage.output_tokens = Empty,
+                gen_ai.usage.cache_read.input_tokens = Empty,
+                gen_ai.usage.reasoning.output_tokens = Empty,
+            }),
+            Operation::Chat => operation_span!(parent, "chat", "client", begin, {
+                haft.iteration = begin.event.iteration,
+                gen_ai.provider.name = Empty,
+                gen_ai.response.model = Empty,
+                gen_ai.response.finish_reasons = Empty,
+                gen_ai.usage.input_tokens = Empty,
+                gen_ai.usage.output_tokens = Empty,
+                gen_ai.usage.cache_read.input_tokens = Empty,
+                gen_ai.usage.reasoning.output_tokens = Empty,
+            }),
+            Operation::ExecuteTool => operation_span!(parent, "execute_tool", "internal", begin, {
+                haft.iteration = begin.event.iteration,
+                gen_ai.tool.name = begin.name,
+                gen_ai.tool.type = "function",
+                gen_ai.tool.call.id = call_id,
+                gen_ai.tool.call.arguments = begin.args.map(ToString::to_string),
+            }),
+        }
+    }
+
+    fn set(&self, span: &mut Span, key: &'static str, value: Field<'_>) {
+        match value {
+            Field::Count(count) => span.record(key, count),
+            Field::Text(text) | Field::Listed(text) => span.record(key, text),
+        };
+    }
+
+    fn fail(&self, span: &mut Span, kind: &str, message: &str) {
+        span.record("otel.status_code", "ERROR");
+        span.record("error.type", kind);
+        if !message.is_empty() {
+            span.record("error.message", message);
+        }
+    }
+
+    fn note(&self, span: Option<&mut Span>, note: &Note<'_>) {
+        let parent = span.map_or_else(|| Span::current().id(), |it| it.id());
+        let Note { name, kind, message, event, .. } = note;
+        let (turn, sequence) = (&*event.turn, event.sequence);
+        macro_rules! emit {
+            ($level:ident) => {
+                $level!(
+                    parent: parent,
+                    haft.turn.id = turn,
+                    haft.event = name,
+                    haft.kind = kind,
+                    haft.sequence = sequence,
+                    "{message}"
+                )
+            };
+        }
+        match note.level {
+            Level::Trace => emit!(trace),
+            Level::Debug => emit!(debug),
+            Level::Info => emit!(info),
+            Level::Warn => emit!(warn),
+            _ => emit!(error),
+        }
+    }
+
+    /// `tracing` tells the time itself.
+    fn end(&self, span: Span, _at: Timestamp) {
+        drop(span);
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be asked of artifacts, format by format.
+//!
+//! [`standard`] has them all. A format of your own is a type with [`ArtifactFormat`]:
+//!
+//! ```
+//! use haft::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+//! use haft::spool::TextView;
+//! use haft::{Args, formats};
+//!
+//! #[derive(Debug)]
+//! struct Diff;
+//!
+//! impl Diff {
+//!     const KIND: ArtifactKind = ArtifactKind::named("diff");
+//! }
+//!
+//! impl ArtifactFormat for Diff {
+//!     fn reads(&self, kind: &ArtifactKind) -> bool {
+//!         *kind == Self::KIND
+//!     }
+//!
+//!     fn queries(&self) -> Vec<Query> {
+//!         let files = async |_: Args, asked: Asked| {
+//!             let view = TextView::new(asked.artifact.reader().clone()).budget(asked.budget);
+//!             let page = view.grep("^\\+\\+\\+ ", Default::default()).await?;
+//!             Ok(Answer::text(page.text(), asked.budget))
+//!         };
+//!         vec![Query::new("artifact_diff_files", "Lists the files that a diff changes.", files)]
+//!     }
+//! }
+//!
+//! let formats = formats::standard()?.with(Diff)?;
+//! # Ok::<(), haft::artifact::InvalidFormat>(())
+//! ```
+
+mod args;
+mod json;
+#[cfg(feature = "formats")]
+mod markdown;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use haft_core::artifact::{Formats, InvalidFormat};
+
+pub use self::json::JsonFormat;
+#[cfg(feature = "formats")]
+pub use self::markdown::MarkdownFormat;
+pub use self::text::TextFormat;
+
+#[doc(inline)]
+pub use haft_core::artifact::ArtifactFormat;
+
+/// Every format there is: text, which reads everything, JSON, and with the feature `formats` Markdown.
+///
+/// # Errors
+///
+/// None that a test of ours has ever seen; adding a format can fail, so this can.
+pub fn standard() -> Result<Formats, InvalidFormat> {
+    let formats = Formats::new().with(TextFormat::new())?.with(JsonFormat::new())?;
+    #[cfg(feature = "formats")]
+    let formats = formats.with(MarkdownFormat::new())?;
+    Ok(formats)
+}

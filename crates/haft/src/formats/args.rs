@@ -1,0 +1,60 @@
+//! Arguments that several queries have in common.
+
+use haft_core::Args;
+use haft_core::json::View;
+use haft_core::jsonpath::JsonPath;
+use haft_core::schema::{Field, IntegerSchema, Problem, Problems, integer, string};
+
+/// A whole number from zero on that may be left out.
+pub(super) fn count(description: &str) -> IntegerSchema {
+    integer().min(0).description(description).optional()
+}
+
+/// How many values of the answer to pass over.
+pub(super) fn skip() -> IntegerSchema {
+    count("How many values to pass over, to go on where an answer stopped")
+}
+
+/// Arguments by name.
+pub(super) trait Named {
+    fn count(&self, name: &str) -> Option<u64>;
+    fn place(&self, name: &str) -> Option<i64>;
+    fn text(&self, name: &str) -> Option<&str>;
+
+    fn skip(&self) -> u64 {
+        self.count("skip").unwrap_or(0)
+    }
+}
+
+impl Named for Args {
+    fn count(&self, name: &str) -> Option<u64> {
+        self.root().get(name).and_then(View::as_u64)
+    }
+
+    fn place(&self, name: &str) -> Option<i64> {
+        self.root().get(name).and_then(View::as_i64)
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.root().get(name).and_then(View::as_str)
+    }
+}
+
+/// The refusal of one argument.
+pub(super) fn refused(name: &str, expected: impl Into<String>, found: &str) -> Problems {
+    Problem::new(format!("/{name}"), expected).found(found).into()
+}
+
+/// Where to look.
+pub(super) fn path() -> Field {
+    string().non_empty().description("JSONPath, such as `$.items[0].name`").required().into()
+}
+
+/// Refuses a path that is not one.
+pub(super) fn check_path(args: &Args) -> Result<(), Problems> {
+    let path = args.text("path").unwrap_or_default();
+    match JsonPath::parse_lenient(path) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(refused("path", format!("a JSONPath ({error})"), path)),
+    }
+}

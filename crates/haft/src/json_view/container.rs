@@ -1,0 +1,319 @@
+//! Where the children of a large container begin.
+
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
+
+use haft_core::json::Document;
+
+use super::check;
+use super::cursor::Cursor;
+use super::error::Trouble;
+
+/// A list, an object or a sequence of lines, with the places of some of its children.
+#[derive(Debug)]
+pub(super) struct Container {
+    pub(super) kind: ContainerKind,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// How many lists and objects are around its children, itself included.
+    pub(super) depth: usize,
+    /// How many children there are; of objects, members that do not count included.
+    pub(super) count: u64,
+    marks: Marks,
+    /// The members of an object ordered by the hashes of their names, unless they are too many.
+    members: Vec<Member>,
+    /// The last ones of the members whose names occur twice; nothing if that is not known.
+    repeated: Option<Vec<Member>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContainerKind {
+    Array,
+    Object,
+    /// One value per line that is not blank.
+    Lines,
+}
+
+/// A member of an object: the hash of its name, and where its name begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Member {
+    pub(super) hash: u64,
+    pub(super) offset: u64,
+}
+
+impl Container {
+    /// The place of a child at or before this one, and how many to pass from there.
+    pub(super) fn locate(&self, child: u64) -> Option<(u64, u64)> {
+        if child >= self.count {
+            return None;
+        }
+        let mark = usize::try_from(child / self.marks.stride).ok()?;
+        Some((*self.marks.offsets.get(mark)?, child % self.marks.stride))
+    }
+
+    /// The places of members that may have this name, the last first; nothing if all have to be
+    /// looked at.
+    pub(super) fn candidates(&self, name: &str) -> Option<Vec<u64>> {
+        if self.members.len() as u64 != self.count {
+            return None;
+        }
+        let hash = hash(name);
+        let from = self.members.partition_point(|it| it.hash < hash);
+        let equal = self.members.get(from..)?.iter().take_while(|it| it.hash == hash);
+        let mut places: Vec<u64> = equal.map(|it| it.offset).collect();
+        places.reverse();
+        Some(places)
+    }
+
+    /// The places of all members, in order; nothing if they are not all known.
+    pub(super) fn member_places(&self) -> Option<Vec<u64>> {
+        if self.kind != ContainerKind::Object || self.members.len() as u64 != self.count {
+            return None;
+        }
+        let mut places: Vec<u64> = self.members.iter().map(|it| it.offset).collect();
+        places.sort_unstable();
+        Some(places)
+    }
+
+    /// Whether a later member has the same name; nothing if that is not known.
+    pub(super) fn is_replaced(&self, member: Member) -> Option<bool> {
+        let repeated = self.repeated.as_deref()?;
+        let found = repeated.binary_search_by_key(&member.hash, |it| it.hash).ok();
+        Some(found.and_then(|at| repeated.get(at)).is_some_and(|it| it.offset != member.offset))
+    }
+}
+
+/// The places of every so-many-th child.
+#[derive(Debug)]
+struct Marks {
+    stride: u64,
+    offsets: Vec<u64>,
+}
+
+impl Marks {
+    fn push(&mut self, child: u64, offset: u64) {
+        if !child.is_multiple_of(self.stride) {
+            return;
+        }
+        self.offsets.push(offset);
+        if self.offsets.len() > MOST_MARKS {
+            let mut odd = true;
+            self.offsets.retain(|_| {
+                odd = !odd;
+                !odd
+            });
+            self.stride *= 2;
+        }
+    }
+}
+
+/// Gathers what is known of a container while its children pass by.
+pub(super) struct Builder {
+    kind: ContainerKind,
+    start: u64,
+    depth: usize,
+    count: u64,
+    marks: Marks,
+    members: Vec<Member>,
+}
+
+impl Builder {
+    pub(super) fn new(kind: ContainerKind, start: u64, depth: usize) -> Self {
+        let marks = Marks { stride: STRIDE, offsets: Vec::new() };
+        Self { kind, start, depth, count: 0, marks, members: Vec::new() }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn child(&mut self, offset: u64) {
+        self.marks.push(self.count, offset);
+        self.count += 1;
+    }
+
+    pub(super) fn member(&mut self, member: Member) {
+        if self.members.len() < MOST_NAMES {
+            self.members.push(member);
+        }
+        self.child(member.offset);
+    }
+
+    pub(super) fn finish(mut self, end: u64) -> Container {
+        self.members.sort_unstable();
+        let complete = self.members.len() as u64 == self.count;
+        let repeated = (complete || self.kind != ContainerKind::Object)
+            .then(|| self.members.chunk_by(|a, b| a.hash == b.hash))
+            .map(|groups| groups.filter(|it| it.len() > 1).filter_map(<[Member]>::last).copied())
+            .map(Iterator::collect);
+        if !complete || self.members.len() > MOST_MEMBERS {
+            self.members = Vec::new();
+        }
+        self.members.shrink_to_fit();
+        let Self { kind, start, depth, count, marks, members } = self;
+        Container { kind, start, end, depth, count, marks, members, repeated }
+    }
+}
+
+/// The containers that were met on a pass and are large enough to be remembered.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    pub(super) containers: Vec<Arc<Container>>,
+    /// Only these are.
+    pub(super) least_bytes: u64,
+}
+
+impl Remembered {
+    /// Nothing is large enough.
+    pub(super) fn nothing() -> Self {
+        Self { containers: Vec::new(), least_bytes: u64::MAX }
+    }
+
+    fn add(&mut self, container: Container) {
+        if container.end - container.start >= self.least_bytes {
+            self.containers.push(Arc::new(container));
+        }
+    }
+}
+
+/// Passes over the value at the cursor, which is nested in `depth` others, and remembers what large
+/// containers it is made of: itself and, as long as objects stand in objects, what is in them.
+pub(super) fn survey(
+    cursor: &mut Cursor,
+    depth: usize,
+    remembered: &mut Remembered,
+) -> Result<(), Trouble> {
+    let start = cursor.offset();
+    let object = match cursor.peek()? {
+        Some(b'{') if depth < haft_core::json::MAX_DEPTH => true,
+        Some(b'[') if depth < haft_core::json::MAX_DEPTH => false,
+        _ => return cursor.skip_value(depth, u64::MAX).map(|_| ()),
+    };
+    let kind = if object { ContainerKind::Object } else { ContainerKind::Array };
+    let mut builder = Builder::new(kind, start, depth + 1);
+    cursor.advance(1);
+    let close = if object { b'}' } else { b']' };
+    if cursor.skip_space()? == Some(close) {
+        cursor.advance(1);
+        remembered.add(builder.finish(cursor.offset()));
+        return Ok(());
+    }
+    loop {
+        if object {
+            let offset = cursor.offset();
+            let hash = name(cursor)?.hash();
+            builder.member(Member { hash, offset });
+            if builder.count <= SURVEYED {
+                survey(cursor, depth + 1, remembered)?;
+            } else {
+                cursor.skip_value(depth + 1, u64::MAX)?;
+            }
+        } else {
+            builder.child(cursor.offset());
+            cursor.skip_value(depth + 1, u64::MAX)?;
+        }
+        if check::is_last(cursor, object)? {
+            remembered.add(builder.finish(cursor.offset()));
+            return Ok(());
+        }
+    }
+}
+
+/// The name of a member.
+#[derive(Debug)]
+pub(super) enum Name {
+    Short(String),
+    /// Longer than any name in a path: its first bytes as JSON text, the hash and length of all.
+    Long {
+        start: String,
+        hash: u64,
+        bytes: u64,
+    },
+}
+
+impl Name {
+    pub(super) fn hash(&self) -> u64 {
+        match self {
+            Self::Short(name) => hash(name),
+            Self::Long { hash, .. } => *hash,
+        }
+    }
+}
+
+/// Reads a name and stops at the value.
+pub(super) fn name(cursor: &mut Cursor) -> Result<Name, Trouble> {
+    if cursor.peek()? != Some(b'"') {
+        return Err(cursor.expected("a key in double quotes"));
+    }
+    let start = cursor.offset();
+    cursor.mark();
+    let short = cursor.skip_string(start + LONGEST_NAME);
+    let short = match short {
+        Ok(Some(())) if cursor.offset() - start <= LONGEST_NAME => Some(text_of(cursor.marked())),
+        _ => None,
+    };
+    cursor.unmark();
+    let name = match short {
+        Some(Some(text)) => Name::Short(text),
+        Some(None) => {
+            cursor.seek(start);
+            check::string(cursor)?;
+            Name::Short(String::new())
+        }
+        None => long_name(cursor, start)?,
+    };
+    check::colon(cursor)?;
+    Ok(name)
+}
+
+#[cold]
+fn long_name(cursor: &mut Cursor, start: u64) -> Result<Name, Trouble> {
+    cursor.seek(start);
+    cursor.ensure(LONGEST_NAME as usize)?;
+    let shown = cursor.rest().get(..LONGEST_NAME as usize).unwrap_or(cursor.rest());
+    let shown = String::from_utf8_lossy(shown).into_owned();
+    cursor.skip_string(u64::MAX)?;
+    let bytes = cursor.offset() - start;
+    // Long names are told apart by all of their bytes as they are spelled.
+    let mut hasher = DefaultHasher::new();
+    let end = cursor.offset();
+    cursor.seek(start);
+    while cursor.offset() < end {
+        cursor.ensure(1)?;
+        let left = usize::try_from(end - cursor.offset()).unwrap_or(usize::MAX);
+        let piece = cursor.rest().get(..left).unwrap_or(cursor.rest());
+        let len = piece.len();
+        hasher.write(piece);
+        cursor.advance(len);
+    }
+    Ok(Name::Long { start: shown, hash: hasher.finish(), bytes })
+}
+
+/// The text of a string, from its quotes; nothing if it is not one.
+fn text_of(quoted: &[u8]) -> Option<String> {
+    let inner = quoted.get(1..quoted.len().checked_sub(1)?)?;
+    if inner.iter().any(|byte| *byte == b'\\' || *byte < b' ') {
+        let doc = Document::parse(&String::from_utf8_lossy(quoted)).ok()?;
+        return doc.root().as_str().map(str::to_owned);
+    }
+    Some(String::from_utf8_lossy(inner).into_owned())
+}
+
+/// Two names have the same hash only if they are the same: 64 bits of a hash that nobody can steer.
+pub(super) fn hash(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(name.as_bytes());
+    hasher.finish()
+}
+
+/// Every so-many-th child has its place remembered, until there are too many.
+const STRIDE: u64 = 64;
+const MOST_MARKS: usize = 32 * 1024;
+/// Objects of more members are looked through for every name.
+const MOST_MEMBERS: usize = 32 * 1024;
+/// Objects of more members cannot be looked through member by member.
+const MOST_NAMES: usize = 1024 * 1024;
+/// What stands in the first members of an object is remembered too.
+const SURVEYED: u64 = 64;
+/// Six times the longest path, for its escapes.
+const LONGEST_NAME: u64 = 32 * 1024;

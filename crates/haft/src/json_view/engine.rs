@@ -1,0 +1,525 @@
+//! Walks content that is too large for a tree, and makes trees of the parts that are not.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use haft_core::json::{Document, View};
+
+use super::cache::JsonCache;
+use super::check;
+use super::container::{self, Container, ContainerKind, Member, Remembered};
+use super::cursor::Cursor;
+use super::error::{ContentError, Fault, JsonQueryError, Reason, Trouble};
+use super::lines::{self, Record};
+use super::shape::{self, JsonShape, Opened, Root};
+use super::source::Source;
+
+/// What is held at once, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// What is read at once.
+    pub(super) window: usize,
+    /// The largest value of which a tree is made.
+    pub(super) value: usize,
+    /// The largest content that is checked to the letter before the first answer.
+    pub(super) strict: u64,
+    /// The largest content that is read as JSON5.
+    pub(super) json5: u64,
+    /// How much of a list becomes one tree.
+    pub(super) batch: usize,
+}
+
+impl Sizes {
+    pub(super) const fn new() -> Self {
+        Self {
+            window: 256 * 1024,
+            value: 2 * 1024 * 1024,
+            strict: 16 * 1024 * 1024,
+            json5: 4 * 1024 * 1024,
+            batch: 64 * 1024,
+        }
+    }
+}
+
+/// Whether to go on.
+pub(super) type Flow = Result<ControlFlow<()>, Trouble>;
+
+/// Goes on.
+pub(super) const NEXT: Flow = Ok(ControlFlow::Continue(()));
+
+/// A child of a container.
+#[derive(Clone, Copy)]
+pub(super) enum Child<'d> {
+    Tree(View<'d>),
+    /// Too large for a tree: the place where it begins, and how many containers are around it.
+    Large(u64, usize),
+}
+
+/// A query at work.
+pub(super) struct Engine {
+    pub(super) cursor: Cursor,
+    cache: Arc<JsonCache>,
+    sizes: Sizes,
+    pub(super) opened: Opened,
+    /// The child that was looked for last: its container's start, its number, where it begins.
+    last_place: Option<(u64, u64, u64)>,
+}
+
+impl Engine {
+    /// Looks at the content, unless that was done before.
+    pub(super) fn open(
+        source: Source,
+        hint: Option<JsonShape>,
+        sizes: Sizes,
+        cache: Arc<JsonCache>,
+    ) -> Result<Self, JsonQueryError> {
+        let mut cursor = Cursor::new(source, sizes.window);
+        let opened = match cache.opened(hint) {
+            Some(known) => known?,
+            None => open_first(&mut cursor, hint, &sizes, &cache)?,
+        };
+        let mut cache = cache;
+        if let Root::Text(text) = &opened.root {
+            // Places in this text are not places in the content.
+            cache = Arc::new(JsonCache::new());
+            let token = cursor.source().cancellation().clone();
+            cursor = Cursor::new(Source::of_bytes(Bytes::clone(text), token), sizes.window);
+        }
+        Ok(Self { cursor, cache, sizes, opened, last_place: None })
+    }
+
+    /// Where the root begins; nothing if there are records instead.
+    pub(super) fn root(&self) -> Result<u64, Arc<Container>> {
+        match &self.opened.root {
+            Root::Value(start) => Ok(*start),
+            Root::Text(_) => Ok(0),
+            Root::Lines(records) => Err(Arc::clone(records)),
+        }
+    }
+
+    /// The tree of a value, which is nested in `depth` others; nothing if it is too large.
+    pub(super) fn tree(&mut self, start: u64, depth: usize) -> Result<Option<Document>, Trouble> {
+        let limit = start.saturating_add(self.sizes.value as u64);
+        if self.cache.container(start).is_some_and(|it| it.end > limit) {
+            return Ok(None);
+        }
+        self.cursor.seek(start);
+        self.cursor.mark();
+        let skipped = self.cursor.skip_value(depth, limit);
+        let bytes = self.cursor.marked();
+        let doc = match &skipped {
+            Ok(Some(())) if bytes.len() <= self.sizes.value => Some(parse(bytes.to_vec())),
+            _ => None,
+        };
+        self.cursor.unmark();
+        skipped?;
+        match doc {
+            None => Ok(None),
+            Some(Some(doc)) => Ok(Some(doc)),
+            Some(None) => {
+                self.cursor.seek(start);
+                check::value(&mut self.cursor, depth)?;
+                Err(unreadable(start))
+            }
+        }
+    }
+
+    /// What is known of a large list or object; nothing if it is a string or a number.
+    pub(super) fn container(
+        &mut self,
+        start: u64,
+        depth: usize,
+    ) -> Result<Option<Arc<Container>>, Trouble> {
+        if let Some(known) = self.cache.container(start) {
+            return Ok(Some(known));
+        }
+        self.cursor.seek(start);
+        if !matches!(self.cursor.peek()?, Some(b'{' | b'[')) {
+            return Ok(None);
+        }
+        let mut remembered = remembered(&self.sizes);
+        container::survey(&mut self.cursor, depth, &mut remembered)?;
+        let own = remembered.containers.last().map(Arc::clone);
+        self.cache.remember(remembered.containers);
+        Ok(own.filter(|it| it.start == start))
+    }
+
+    /// What is known already of a list or an object.
+    pub(super) fn known_container(&self, start: u64) -> Option<Arc<Container>> {
+        self.cache.container(start)
+    }
+
+    /// Behind the last byte of a value.
+    pub(super) fn end_of(&mut self, start: u64, depth: usize) -> Result<u64, Trouble> {
+        if let Some(container) = self.container(start, depth)? {
+            return Ok(container.end);
+        }
+        self.cursor.seek(start);
+        self.cursor.skip_value(depth, u64::MAX)?;
+        Ok(self.cursor.offset())
+    }
+
+    /// Where a child begins.
+    pub(super) fn place(&mut self, container: &Container, child: u64) -> Result<u64, Trouble> {
+        let Some((mut offset, mut pass)) = container.locate(child) else {
+            return Ok(container.end);
+        };
+        if let Some((start, last, place)) = self.last_place
+            && start == container.start
+            && child.checked_sub(last).is_some_and(|it| it < pass)
+        {
+            (offset, pass) = (place, child - last);
+        }
+        self.cursor.seek(offset);
+        for _ in 0..pass {
+            match container.kind {
+                ContainerKind::Lines => {
+                    if let Some(record) = lines::next_record(&mut self.cursor)? {
+                        lines::pass(&mut self.cursor, record);
+                    }
+                }
+                kind => {
+                    let object = kind == ContainerKind::Object;
+                    if object {
+                        container::name(&mut self.cursor)?;
+                    }
+                    self.cursor.skip_value(container.depth, u64::MAX)?;
+                    check::is_last(&mut self.cursor, object)?;
+                }
+            }
+        }
+        let place = self.cursor.offset();
+        self.last_place = Some((container.start, child, place));
+        Ok(place)
+    }
+
+    /// Where the value of a member begins.
+    pub(super) fn member(
+        &mut self,
+        object: &Container,
+        wanted: &str,
+    ) -> Result<Option<u64>, Trouble> {
+        if let Some(candidates) = object.candidates(wanted) {
+            for offset in candidates {
+                self.cursor.seek(offset);
+                let name = container::name(&mut self.cursor)?;
+                if matches!(name, container::Name::Short(name) if name == wanted) {
+                    return Ok(Some(self.cursor.offset()));
+                }
+            }
+            return Ok(None);
+        }
+        let mut found = None;
+        let hash = container::hash(wanted);
+        self.cursor.seek(object.start + 1);
+        self.cursor.skip_space()?;
+        loop {
+            let name = container::name(&mut self.cursor)?;
+            if name.hash() == hash {
+                found = Some(self.cursor.offset());
+            }
+            self.cursor.skip_value(object.depth, u64::MAX)?;
+            if check::is_last(&mut self.cursor, true)? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Gives the children from one on, until told to stop.
+    pub(super) fn each(
+        &mut self,
+        container: &Container,
+        from: u64,
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
+    ) -> Flow {
+        if from >= container.count {
+            return NEXT;
+        }
+        let start = self.place(container, from)?;
+        match container.kind {
+            ContainerKind::Array => self.each_element(container, start, take),
+            ContainerKind::Object => self.each_member(container, start, take),
+            ContainerKind::Lines => self.each_record(start, take),
+        }
+    }
+
+    fn each_record(
+        &mut self,
+        start: u64,
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
+    ) -> Flow {
+        let mut next = start;
+        loop {
+            self.cursor.clear_end();
+            self.cursor.seek(next);
+            let Some(Record { start, end }) = lines::next_record(&mut self.cursor)? else {
+                return NEXT;
+            };
+            next = end;
+            let flow = match self.tree(start, 0)? {
+                Some(doc) => {
+                    lines::expect_end(&mut self.cursor)?;
+                    take(self, Child::Tree(doc.root()))?
+                }
+                None => take(self, Child::Large(start, 0))?,
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+    }
+
+    fn each_member(
+        &mut self,
+        object: &Container,
+        start: u64,
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
+    ) -> Flow {
+        let mut offset = start;
+        loop {
+            self.cursor.seek(offset);
+            let hash = container::name(&mut self.cursor)?.hash();
+            let value = self.cursor.offset();
+            let Some(replaced) = object.is_replaced(Member { hash, offset }) else {
+                return Err(too_many_members(object).into());
+            };
+            let doc = self.tree(value, object.depth)?;
+            let end = match doc {
+                Some(_) => self.cursor.offset(),
+                None => self.end_of(value, object.depth)?,
+            };
+            if !replaced {
+                let child = match &doc {
+                    Some(doc) => Child::Tree(doc.root()),
+                    None => Child::Large(value, object.depth),
+                };
+                let flow = take(self, child)?;
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+            self.cursor.seek(end);
+            if check::is_last(&mut self.cursor, true)? {
+                return NEXT;
+            }
+            offset = self.cursor.offset();
+        }
+    }
+
+    fn each_element(
+        &mut self,
+        array: &Container,
+        start: u64,
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
+    ) -> Flow {
+        let mut next = Some(start);
+        while let Some(start) = next {
+            let batch = self.batch(array, start)?;
+            next = batch.next;
+            match batch.doc {
+                Some(doc) => {
+                    for element in doc.root().elements() {
+                        let flow = take(self, Child::Tree(element))?;
+                        if flow.is_break() {
+                            return Ok(flow);
+                        }
+                    }
+                }
+                None => {
+                    let flow = take(self, Child::Large(start, array.depth))?;
+                    if flow.is_break() {
+                        return Ok(flow);
+                    }
+                    let end = self.end_of(start, array.depth)?;
+                    self.cursor.seek(end);
+                    let last = check::is_last(&mut self.cursor, false)?;
+                    next = (!last).then(|| self.cursor.offset());
+                }
+            }
+        }
+        NEXT
+    }
+
+    /// Some elements of a list as a list of their own.
+    fn batch(&mut self, array: &Container, start: u64) -> Result<Batch, Trouble> {
+        self.cursor.seek(start);
+        self.cursor.mark();
+        let gathered = self.gather(array, start);
+        let batch = match &gathered {
+            Ok(gathered) if gathered.end > start => {
+                let elements = self.cursor.bytes(start, gathered.end);
+                let mut text = Vec::with_capacity(elements.len() + 2);
+                text.push(b'[');
+                text.extend_from_slice(elements);
+                text.push(b']');
+                Some(parse(text))
+            }
+            _ => None,
+        };
+        self.cursor.unmark();
+        let gathered = gathered?;
+        match batch {
+            None => Ok(Batch { doc: None, next: None }),
+            Some(Some(doc)) => Ok(Batch { doc: Some(doc), next: gathered.next }),
+            Some(None) => {
+                self.cursor.seek(start);
+                while self.cursor.offset() < gathered.end {
+                    check::value(&mut self.cursor, array.depth)?;
+                    check::is_last(&mut self.cursor, false)?;
+                }
+                Err(unreadable(start))
+            }
+        }
+    }
+
+    /// Finds elements that fit into one tree. None of them if the first is too large for that.
+    fn gather(&mut self, array: &Container, start: u64) -> Result<Gathered, Trouble> {
+        let mut gathered = Gathered { end: start, next: None };
+        loop {
+            let element = self.cursor.offset();
+            let limit = element.saturating_add(self.sizes.value as u64);
+            let skipped = self.cursor.skip_value(array.depth, limit)?;
+            let end = self.cursor.offset();
+            if skipped.is_none() || end > limit {
+                gathered.next = Some(element);
+                return Ok(gathered);
+            }
+            gathered.end = end;
+            let last = check::is_last(&mut self.cursor, false)?;
+            gathered.next = (!last).then(|| self.cursor.offset());
+            if last || end - start >= self.sizes.batch as u64 {
+                return Ok(gathered);
+            }
+        }
+    }
+
+    /// The first bytes of a value as text.
+    pub(super) fn start_of(&mut self, start: u64, bytes: usize) -> Result<String, Trouble> {
+        self.cursor.seek(start);
+        self.cursor.ensure(bytes)?;
+        let rest = self.cursor.rest();
+        let shown = rest.get(..bytes).unwrap_or(rest);
+        // A character that is cut in half is left out.
+        let whole = match str::from_utf8(shown) {
+            Err(error) if error.error_len().is_none() => shown.get(..error.valid_up_to()),
+            _ => Some(shown),
+        };
+        Ok(String::from_utf8_lossy(whole.unwrap_or_default()).into_owned())
+    }
+
+    /// Ends a query that reads the content over and over.
+    pub(super) fn check_work(&self) -> Result<(), Trouble> {
+        let most = self.cursor.length().saturating_mul(MOST_PASSES).max(MOST_READ);
+        if self.cursor.bytes_read() > most {
+            return Err(JsonQueryError::TooMuchWork.into());
+        }
+        Ok(())
+    }
+
+    /// How many bytes of a value are held at most.
+    pub(super) fn value_bytes(&self) -> usize {
+        self.sizes.value
+    }
+
+    /// Says where something is wrong.
+    pub(super) fn explain(&mut self, trouble: Trouble) -> JsonQueryError {
+        explain(&mut self.cursor, self.opened.shape, trouble)
+    }
+}
+
+struct Gathered {
+    /// Behind the last element that fits.
+    end: u64,
+    next: Option<u64>,
+}
+
+struct Batch {
+    doc: Option<Document>,
+    next: Option<u64>,
+}
+
+fn open_first(
+    cursor: &mut Cursor,
+    hint: Option<JsonShape>,
+    sizes: &Sizes,
+    cache: &JsonCache,
+) -> Result<Opened, JsonQueryError> {
+    let mut remembered = remembered(sizes);
+    match shape::open(cursor, hint, sizes, &mut remembered) {
+        Ok(opened) => {
+            cache.remember(remembered.containers);
+            cache.open(hint, Ok(opened.clone()));
+            Ok(opened)
+        }
+        Err(unfit) => {
+            let error = explain(cursor, unfit.shape, unfit.trouble);
+            if let JsonQueryError::Content(error) = &error {
+                cache.open(hint, Err(error.clone()));
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Puts a fault into words, with its line and column.
+fn explain(cursor: &mut Cursor, shape: JsonShape, trouble: Trouble) -> JsonQueryError {
+    let Fault { reason, offset } = match trouble {
+        Trouble::Query(error) => return error,
+        Trouble::Fault(fault) => fault,
+    };
+    let (mut line, mut column) = (1, 1);
+    cursor.clear_end();
+    cursor.seek(0);
+    while cursor.offset() < offset {
+        match cursor.ensure(1) {
+            Err(error) => return error.into(),
+            Ok(()) if cursor.rest().is_empty() => break,
+            Ok(()) => {}
+        }
+        let left = usize::try_from(offset - cursor.offset()).unwrap_or(usize::MAX);
+        let mut piece = cursor.rest();
+        piece = piece.get(..left).unwrap_or(piece);
+        let len = piece.len();
+        let lines = haft_core::spool::count_newlines(piece);
+        if lines > 0 {
+            (line, column) = (line + lines, 1);
+            let last = piece.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+            piece = piece.get(last + 1..).unwrap_or_default();
+        }
+        // Every byte that does not continue a character.
+        column += piece.iter().filter(|byte| **byte & 0xC0 != 0x80).count() as u64;
+        cursor.advance(len);
+    }
+    let truncated = reason.is_truncation() && offset >= cursor.length();
+    let reason = reason.to_string();
+    ContentError { shape, line, column, offset, reason, truncated }.into()
+}
+
+/// A tree of bytes that should be JSON.
+fn parse(bytes: Vec<u8>) -> Option<Document> {
+    let text = String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    Document::parse_owned(text).ok()
+}
+
+fn remembered(sizes: &Sizes) -> Remembered {
+    let least_bytes = (64 * 1024).min(sizes.value as u64);
+    Remembered { containers: Vec::new(), least_bytes }
+}
+
+/// For values that are well-formed and still have no tree; their text would have to be out of bounds.
+fn unreadable(offset: u64) -> Trouble {
+    Fault { reason: Reason::Other("the value cannot be read"), offset }.into()
+}
+
+fn too_many_members(object: &Container) -> JsonQueryError {
+    JsonQueryError::TooLarge {
+        what: format!("an object of {} members is too large for this path", object.count),
+        hint: "name the member that you look for",
+    }
+}
+
+/// How often a query may read the content.
+const MOST_PASSES: u64 = 256;
+const MOST_READ: u64 = 64 * 1024 * 1024;

@@ -1,0 +1,151 @@
+//! Why a query of JSON has no answer.
+
+use std::fmt;
+
+use haft_core::error::{Code, Coded};
+use haft_core::json::ParseErrorKind;
+use haft_core::jsonpath::PathError;
+use haft_core::spool::SpoolError;
+
+use super::JsonShape;
+
+/// A query of JSON could not be answered. The text of every variant tells a model what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JsonQueryError {
+    /// The path is not one.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The content is not what it should be.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// An answer would need more of the content in memory than is allowed.
+    #[error("{what}; {hint}")]
+    TooLarge {
+        /// What is too large for what.
+        what: String,
+        /// What to ask instead.
+        hint: &'static str,
+    },
+    /// The path looks at more values than a query may.
+    #[error("the path looks at too many values; name more of the way to what you look for")]
+    TooMuchWork,
+    /// The content could not be read.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
+
+impl Coded for JsonQueryError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Path(_) | Self::TooLarge { .. } | Self::TooMuchWork => Code::InvalidToolArgs,
+            Self::Content(_) => Code::ToolDownstreamError,
+            Self::Spool(error) => error.error_code(),
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Spool(error) => error.retryable(),
+            _ => false,
+        }
+    }
+}
+
+/// Content that is not JSON, and where.
+///
+/// ```text
+/// not JSON: expected `,` or `}` but found 'x' at line 3, column 5 (both counted from 1; byte 17)
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContentError {
+    /// What it should be: what was said, or else the format that fits furthest.
+    pub shape: JsonShape,
+    /// The line, counted from one.
+    pub line: u64,
+    /// The column in characters, counted from one.
+    pub column: u64,
+    /// The offset in bytes, counted from zero.
+    pub offset: u64,
+    /// What is wrong there, in words.
+    pub reason: String,
+    /// Whether the content ends there, as when it was cut off.
+    pub truncated: bool,
+}
+
+impl fmt::Display for ContentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column, offset) = (self.line, self.column, self.offset);
+        match self.shape {
+            JsonShape::Json => write!(f, "the content is not JSON")?,
+            JsonShape::Json5 => write!(f, "the content is not JSON5")?,
+            JsonShape::Jsonl | JsonShape::Ndjson => write!(f, "line {line} is not a JSON value")?,
+        }
+        write!(
+            f,
+            ": {} at line {line}, column {column} (counted from 1; byte {offset})",
+            self.reason
+        )?;
+        f.write_str(if self.truncated {
+            "; it seems to be cut off: query it as lines of text"
+        } else {
+            "; look at that line, and query the content as lines of text"
+        })
+    }
+}
+
+impl std::error::Error for ContentError {}
+
+/// Something wrong at a place in the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) reason: Reason,
+    pub(super) offset: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    Syntax(ParseErrorKind),
+    Other(&'static str),
+}
+
+impl Reason {
+    pub(super) fn is_truncation(self) -> bool {
+        self == Self::Syntax(ParseErrorKind::Truncated)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(kind) => kind.fmt(f),
+            Self::Other(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// How work on the content ends early.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Fault(Fault),
+    Query(JsonQueryError),
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<SpoolError> for Trouble {
+    fn from(error: SpoolError) -> Self {
+        Self::Query(error.into())
+    }
+}
+
+impl From<JsonQueryError> for Trouble {
+    fn from(error: JsonQueryError) -> Self {
+        Self::Query(error)
+    }
+}

@@ -1,0 +1,107 @@
+//! Records: one value per line that is not blank.
+
+use haft_core::json::ParseErrorKind;
+use memchr::memchr;
+
+use super::check;
+use super::container::{self, Builder, Container, ContainerKind, Remembered};
+use super::cursor::Cursor;
+use super::error::Trouble;
+
+/// A line that is not blank, without the white space around it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub(super) start: u64,
+    /// Behind its last byte.
+    pub(super) end: u64,
+}
+
+/// The next line that is not blank, from a cursor at the start of a line. The cursor stands at its start
+/// then, and the content ends with the line.
+pub(super) fn next_record(cursor: &mut Cursor) -> Result<Option<Record>, Trouble> {
+    cursor.clear_end();
+    if cursor.skip_space()?.is_none() {
+        return Ok(None);
+    }
+    let start = cursor.offset();
+    let end = line_end(cursor)?;
+    cursor.seek(start);
+    cursor.set_end(end);
+    Ok(Some(Record { start, end }))
+}
+
+/// Moves behind a record.
+pub(super) fn pass(cursor: &mut Cursor, record: Record) {
+    cursor.clear_end();
+    cursor.seek(record.end);
+}
+
+/// The offset of the LF that ends the line, or of the end.
+fn line_end(cursor: &mut Cursor) -> Result<u64, Trouble> {
+    let start = cursor.offset();
+    let mut seen = 0;
+    loop {
+        let rest = cursor.rest();
+        let fresh = rest.get(seen..).unwrap_or_default();
+        if let Some(at) = memchr(b'\n', fresh) {
+            return Ok(start + (seen + at) as u64);
+        }
+        seen = rest.len();
+        if seen > LONG {
+            return long_line_end(cursor);
+        }
+        if !cursor.more()? {
+            return Ok(start + seen as u64);
+        }
+    }
+}
+
+#[cold]
+fn long_line_end(cursor: &mut Cursor) -> Result<u64, Trouble> {
+    loop {
+        let rest = cursor.rest();
+        if let Some(at) = memchr(b'\n', rest) {
+            return Ok(cursor.offset() + at as u64);
+        }
+        cursor.advance(rest.len());
+        if !cursor.more()? {
+            return Ok(cursor.offset());
+        }
+    }
+}
+
+/// Refuses what stands behind the value of a record.
+pub(super) fn expect_end(cursor: &mut Cursor) -> Result<(), Trouble> {
+    match cursor.skip_space()? {
+        None => Ok(()),
+        Some(_) => Err(cursor.fault(ParseErrorKind::TrailingText)),
+    }
+}
+
+/// Checks all records and remembers where they begin. If not all are to be checked to the letter, the first
+/// ones are, and of long ones the outermost values.
+pub(super) fn survey(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Container, Trouble> {
+    cursor.clear_end();
+    cursor.seek(start);
+    let mut builder = Builder::new(ContainerKind::Lines, start, 0);
+    while let Some(record) = next_record(cursor)? {
+        if strict || builder.count() < CHECKED && record.end - record.start <= SHORT {
+            check::value(cursor, 0)?;
+        } else if record.end - record.start > SHORT {
+            container::survey(cursor, 0, &mut Remembered::nothing())?;
+        } else {
+            cursor.skip_value(0, u64::MAX)?;
+        }
+        expect_end(cursor)?;
+        builder.child(record.start);
+        pass(cursor, record);
+    }
+    let end = cursor.length();
+    Ok(builder.finish(end))
+}
+
+/// A longer line is read twice instead of being held.
+const LONG: usize = 1024 * 1024;
+/// How many records are checked to the letter in any case, if they are short.
+const CHECKED: u64 = 1024;
+const SHORT: u64 = 64 * 1024;

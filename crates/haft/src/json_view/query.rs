@@ -1,0 +1,321 @@
+//! The queries.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, Budget, Listing};
+use haft_core::json::{Document, Kind, View, Writer};
+use haft_core::jsonpath::{FilterRef, JsonPath, SegmentRef, SelectorRef};
+
+use super::check;
+use super::container::{self, Container, ContainerKind, Name};
+use super::engine::{Child, Engine, Flow, NEXT};
+use super::error::Trouble;
+use super::eval::{self, Sink};
+use super::lines;
+use super::view::JsonLength;
+
+/// What the content is made of, for queries of records.
+enum Sequence {
+    /// Lines, or the elements of a large list.
+    Children(Arc<Container>),
+    /// One value, or a list that fits into a tree.
+    Tree(Document),
+    /// One value that does not: no list, and beginning here.
+    Large(u64),
+}
+
+fn sequence(engine: &mut Engine) -> Result<Sequence, Trouble> {
+    let start = match engine.root() {
+        Err(records) => return Ok(Sequence::Children(records)),
+        Ok(start) => start,
+    };
+    if let Some(doc) = engine.tree(start, 0)? {
+        return Ok(Sequence::Tree(doc));
+    }
+    let list = engine.container(start, 0)?.filter(|it| it.kind == ContainerKind::Array);
+    Ok(list.map_or(Sequence::Large(start), Sequence::Children))
+}
+
+pub(super) fn length(engine: &mut Engine) -> Result<JsonLength, Trouble> {
+    let (records, root_array) = match sequence(engine)? {
+        Sequence::Children(it) if it.kind == ContainerKind::Lines => (it.count, None),
+        Sequence::Children(list) => (1, Some(list.count)),
+        Sequence::Tree(doc) if doc.root().kind() == Kind::Array => {
+            (1, Some(doc.root().len() as u64))
+        }
+        Sequence::Tree(_) | Sequence::Large(_) => (1, None),
+    };
+    Ok(JsonLength { records, root_array })
+}
+
+pub(super) fn get(
+    engine: &mut Engine,
+    path: &JsonPath,
+    (budget, skip): (Budget, u64),
+) -> Result<Answer, Trouble> {
+    let mut listing = Listing::new(budget, skip);
+    let mut sink = Sink::Listing(&mut listing, budget.bytes.saturating_add(8));
+    let _ = match engine.root() {
+        Ok(start) => eval::select(engine, path, (start, 0), &mut sink)?,
+        Err(records) => engine.each(&records, 0, &mut |engine, record| match record {
+            Child::Tree(view) => sink.select(path, view),
+            Child::Large(start, depth) => eval::select(engine, path, (start, depth), &mut sink),
+        })?,
+    };
+    Ok(listing.finish())
+}
+
+pub(super) fn filter(
+    engine: &mut Engine,
+    path: &JsonPath,
+    (budget, skip): (Budget, u64),
+) -> Result<Answer, Trouble> {
+    let mut listing = Listing::new(budget, skip);
+    let condition = Condition::new(path);
+    let shown = budget.bytes.saturating_add(8);
+    let mut keep = |engine: &mut Engine, record: Child<'_>| match record {
+        Child::Tree(view) if condition.holds(view) => Ok(listing.push(view)),
+        Child::Tree(_) => NEXT,
+        Child::Large(start, depth) if condition.holds_for_large(engine, start, depth)? => {
+            Sink::Listing(&mut listing, shown).large(engine, start, depth)
+        }
+        Child::Large(..) => NEXT,
+    };
+    let _ = match sequence(engine)? {
+        Sequence::Children(container) => engine.each(&container, 0, &mut keep)?,
+        Sequence::Tree(doc) => {
+            each_record(doc.root(), &mut |view| keep(engine, Child::Tree(view)))?
+        }
+        Sequence::Large(start) => keep(engine, Child::Large(start, 0))?,
+    };
+    Ok(listing.finish())
+}
+
+/// The elements of a list, or else the value itself.
+fn each_record(root: View<'_>, take: &mut dyn FnMut(View<'_>) -> Flow) -> Flow {
+    if root.kind() != Kind::Array {
+        return take(root);
+    }
+    for element in root.elements() {
+        let flow = take(element)?;
+        if flow.is_break() {
+            return Ok(flow);
+        }
+    }
+    NEXT
+}
+
+/// When a record is kept.
+struct Condition<'p> {
+    path: &'p JsonPath,
+    /// The filters that the path begins with, for the record itself; one of them must hold.
+    filters: Vec<FilterRef<'p>>,
+    rest: JsonPath,
+}
+
+impl<'p> Condition<'p> {
+    fn new(path: &'p JsonPath) -> Self {
+        let first = path.segment(0).filter(|it| !it.is_descendant());
+        let filters = first.into_iter().flat_map(SegmentRef::selectors).map(|it| match it {
+            SelectorRef::Filter(filter) => Some(filter),
+            _ => None,
+        });
+        let filters: Option<Vec<FilterRef<'p>>> = filters.collect();
+        Self { path, filters: filters.unwrap_or_default(), rest: path.without_first(1) }
+    }
+
+    fn holds(&self, record: View<'_>) -> bool {
+        if self.filters.is_empty() {
+            return self.path.matches(record);
+        }
+        self.filters.iter().any(|it| it.holds(record)) && self.rest.matches(record)
+    }
+
+    fn holds_for_large(
+        &self,
+        engine: &mut Engine,
+        start: u64,
+        depth: usize,
+    ) -> Result<bool, Trouble> {
+        if !self.filters.is_empty() {
+            return Err(eval::too_large_to_judge(engine, start));
+        }
+        let mut found = false;
+        let _ = eval::select(engine, self.path, (start, depth), &mut Sink::Any(&mut found))?;
+        Ok(found)
+    }
+}
+
+pub(super) fn slice(
+    engine: &mut Engine,
+    (start, end): (Option<i64>, Option<i64>),
+    (budget, skip): (Budget, u64),
+) -> Result<Answer, Trouble> {
+    let mut listing = Listing::new(budget, skip);
+    let shown = budget.bytes.saturating_add(8);
+    let container = match sequence(engine)? {
+        Sequence::Children(container) => container,
+        Sequence::Tree(doc) => return Ok(slice_tree(doc.root(), (start, end), listing)),
+        Sequence::Large(place) => {
+            let _ = Sink::Listing(&mut listing, shown).large(engine, place, 0)?;
+            return Ok(listing.finish());
+        }
+    };
+    let (from, until) = range(start, end, container.count);
+    let mut at = from;
+    while at < until && listing.skips_next() {
+        let _ = listing.push_start_of("", 0);
+        at += 1;
+    }
+    if at < until {
+        let _ = engine.each(&container, at, &mut |engine, child| {
+            let flow = match child {
+                Child::Tree(view) => listing.push(view),
+                Child::Large(start, depth) => {
+                    Sink::Listing(&mut listing, shown).large(engine, start, depth)?
+                }
+            };
+            at += 1;
+            Ok(if at >= until { ControlFlow::Break(()) } else { flow })
+        })?;
+    }
+    Ok(listing.finish_of(until - from))
+}
+
+/// The slice of a list that fits into a tree, or the root if it is no list.
+fn slice_tree(
+    root: View<'_>,
+    (start, end): (Option<i64>, Option<i64>),
+    mut listing: Listing,
+) -> Answer {
+    if root.kind() != Kind::Array {
+        let _ = listing.push(root);
+        return listing.finish();
+    }
+    let (from, until) = range(start, end, root.len() as u64);
+    let size = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
+    let mut elements = root.elements().skip(size(from)).take(size(until - from));
+    let _ = elements.try_for_each(|it| listing.push(it));
+    listing.finish_of(until - from)
+}
+
+/// Positions as ECMAScript's `slice` has them: negative ones count from the end.
+fn range(start: Option<i64>, end: Option<i64>, count: u64) -> (u64, u64) {
+    let absolute = |it: i64| match u64::try_from(it) {
+        Ok(at) => at.min(count),
+        Err(_) => count.saturating_sub(it.unsigned_abs()),
+    };
+    let from = start.map_or(0, absolute);
+    (from, end.map_or(count, absolute).max(from))
+}
+
+pub(super) fn keys(engine: &mut Engine, (budget, skip): (Budget, u64)) -> Result<Answer, Trouble> {
+    let mut keys = Keys::new(Listing::new(budget, skip));
+    match engine.root() {
+        Ok(start) => {
+            let known = engine.known_container(start).and_then(|it| it.member_places());
+            engine.cursor.seek(start);
+            let _ = match known {
+                Some(places) => keys.at(engine, &places)?,
+                None => keys.of_value(engine)?,
+            };
+        }
+        Err(records) => keys.of_records(engine, &records)?,
+    }
+    Ok(keys.finish())
+}
+
+/// Names of members, each once, in the order in which they are met.
+struct Keys {
+    listing: Listing,
+    seen: HashSet<u64>,
+    /// Whether there was an object.
+    any: bool,
+}
+
+impl Keys {
+    fn new(listing: Listing) -> Self {
+        Self { listing, seen: HashSet::new(), any: false }
+    }
+
+    /// The names in the value at the cursor, if it is an object.
+    fn of_value(&mut self, engine: &mut Engine) -> Flow {
+        let cursor = &mut engine.cursor;
+        if cursor.peek()? != Some(b'{') {
+            return NEXT;
+        }
+        self.any = true;
+        cursor.advance(1);
+        if cursor.skip_space()? == Some(b'}') {
+            return NEXT;
+        }
+        loop {
+            let name = container::name(cursor)?;
+            let flow = self.offer(&name);
+            if flow.is_break() {
+                return Ok(flow);
+            }
+            cursor.skip_value(1, u64::MAX)?;
+            if check::is_last(cursor, true)? {
+                return NEXT;
+            }
+        }
+    }
+
+    /// The names that begin at these places.
+    fn at(&mut self, engine: &mut Engine, places: &[u64]) -> Flow {
+        self.any = true;
+        for place in places {
+            engine.cursor.seek(*place);
+            let name = container::name(&mut engine.cursor)?;
+            let flow = self.offer(&name);
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        NEXT
+    }
+
+    fn offer(&mut self, name: &Name) -> ControlFlow<()> {
+        if self.seen.len() >= MOST_KEYS || !self.seen.insert(name.hash()) {
+            return ControlFlow::Continue(());
+        }
+        match name {
+            Name::Long { start, bytes, .. } => self.listing.push_start_of(start, *bytes),
+            Name::Short(name) => {
+                let mut text = Writer::new();
+                text.string(name);
+                self.listing.push(text.finish().root())
+            }
+        }
+    }
+
+    fn of_records(&mut self, engine: &mut Engine, records: &Container) -> Result<(), Trouble> {
+        debug_assert_eq!(records.kind, ContainerKind::Lines);
+        engine.cursor.clear_end();
+        engine.cursor.seek(records.start);
+        while let Some(record) = lines::next_record(&mut engine.cursor)? {
+            if self.of_value(engine)?.is_break() {
+                break;
+            }
+            lines::pass(&mut engine.cursor, record);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Answer {
+        if !self.any {
+            return Answer::undefined();
+        }
+        let answer = self.listing.finish();
+        if self.seen.len() < MOST_KEYS {
+            return answer;
+        }
+        answer.noted(format_args!("only the first {MOST_KEYS} different keys are listed"))
+    }
+}
+
+/// More keys are not told apart.
+const MOST_KEYS: usize = 100_000;

@@ -1,0 +1,181 @@
+//! Passing over a value without looking into it.
+//!
+//! Brackets are matched, strings are ended, and the depth is bounded; scalars are read strictly. What
+//! stands between the brackets of a container is not checked.
+
+use haft_core::json::{MAX_DEPTH, ParseErrorKind};
+use memchr::memchr2;
+
+use super::bits::{Masks, Strings};
+use super::check;
+use super::cursor::{Cursor, is_space};
+use super::error::Trouble;
+
+impl Cursor {
+    /// Passes over the value at the cursor, which is nested in `depth` others. Nothing if it turns out to
+    /// reach past `limit`; the cursor is somewhere in it then.
+    pub(super) fn skip_value(&mut self, depth: usize, limit: u64) -> Result<Option<()>, Trouble> {
+        match self.peek()? {
+            Some(b'"') => self.skip_string(limit),
+            Some(b'{' | b'[') => self.skip_container(depth, limit),
+            _ => check::scalar(self).map(Some),
+        }
+    }
+
+    /// Passes over a string from its opening quote on.
+    pub(super) fn skip_string(&mut self, limit: u64) -> Result<Option<()>, Trouble> {
+        self.advance(1);
+        loop {
+            let rest = self.rest();
+            let Some(at) = memchr2(b'"', b'\\', rest) else {
+                self.advance(rest.len());
+                if self.offset() > limit {
+                    return Ok(None);
+                }
+                if !self.more()? {
+                    return Err(self.fault(ParseErrorKind::Truncated));
+                }
+                continue;
+            };
+            if rest.get(at) == Some(&b'"') {
+                self.advance(at + 1);
+                return Ok(Some(()));
+            }
+            self.advance(at);
+            self.ensure(2)?;
+            if self.rest().len() < 2 {
+                self.advance(1);
+                return Err(self.fault(ParseErrorKind::Truncated));
+            }
+            self.advance(2);
+        }
+    }
+
+    fn skip_container(&mut self, depth: usize, limit: u64) -> Result<Option<()>, Trouble> {
+        let mut strings = Strings::default();
+        let mut open = Open { depth, ..Open::default() };
+        loop {
+            let mut rest = self.rest();
+            let all = rest.len();
+            while let Some((block, tail)) = rest.split_first_chunk::<64>() {
+                match open.pass(block, &mut strings) {
+                    Passed::All => rest = tail,
+                    Passed::Until(at) => {
+                        self.advance(all - rest.len() + at + 1);
+                        return Ok(Some(()));
+                    }
+                    Passed::Wrong(at, wrong) => {
+                        self.advance(all - rest.len() + at);
+                        return Err(self.wrong(wrong));
+                    }
+                }
+            }
+            let done = all - rest.len();
+            self.advance(done);
+            if self.offset() > limit {
+                return Ok(None);
+            }
+            // What is left is shorter than a block: more is put behind it, or nothing at the end.
+            if !self.more()? {
+                return self.skip_end(open, strings);
+            }
+        }
+    }
+
+    /// The last bytes of the content, filled up to a block.
+    fn skip_end(&mut self, mut open: Open, mut strings: Strings) -> Result<Option<()>, Trouble> {
+        let mut block = [b' '; 64];
+        for (to, from) in block.iter_mut().zip(self.rest()) {
+            *to = *from;
+        }
+        match open.pass(&block, &mut strings) {
+            Passed::All => {
+                self.advance(self.rest().len());
+                Err(self.fault(ParseErrorKind::Truncated))
+            }
+            Passed::Until(at) => {
+                self.advance(at + 1);
+                Ok(Some(()))
+            }
+            Passed::Wrong(at, wrong) => {
+                self.advance(at);
+                Err(self.wrong(wrong))
+            }
+        }
+    }
+
+    #[cold]
+    fn wrong(&mut self, wrong: Wrong) -> Trouble {
+        match wrong {
+            Wrong::TooDeep => self.fault(ParseErrorKind::TooDeep),
+            Wrong::Expected(what) => self.expected(what),
+        }
+    }
+}
+
+/// The containers that are open.
+#[derive(Default)]
+struct Open {
+    /// A bit per container, the innermost lowest; set for objects.
+    objects: u128,
+    /// How many were opened here.
+    own: usize,
+    /// How many are around them.
+    depth: usize,
+}
+
+enum Passed {
+    All,
+    /// The last container ends with this byte.
+    Until(usize),
+    Wrong(usize, Wrong),
+}
+
+#[derive(Clone, Copy)]
+enum Wrong {
+    TooDeep,
+    Expected(&'static str),
+}
+
+impl Open {
+    #[inline]
+    fn pass(&mut self, block: &[u8; 64], strings: &mut Strings) -> Passed {
+        if strings.contain(block) {
+            return Passed::All;
+        }
+        let masks = Masks::of(block);
+        let mut brackets = masks.brackets & !strings.inside(&masks);
+        while brackets != 0 {
+            let at = brackets.trailing_zeros() as usize;
+            brackets &= brackets - 1;
+            match block.get(at) {
+                Some(byte @ (b'{' | b'[')) => {
+                    if self.own + self.depth >= MAX_DEPTH {
+                        return Passed::Wrong(at, Wrong::TooDeep);
+                    }
+                    self.objects = self.objects << 1 | u128::from(*byte == b'{');
+                    self.own += 1;
+                }
+                Some(byte @ (b'}' | b']')) => {
+                    let object = self.objects & 1 == 1;
+                    if object != (*byte == b'}') {
+                        let what = if object { "`,` or `}`" } else { "`,` or `]`" };
+                        return Passed::Wrong(at, Wrong::Expected(what));
+                    }
+                    self.objects >>= 1;
+                    self.own -= 1;
+                    if self.own == 0 {
+                        return Passed::Until(at);
+                    }
+                }
+                _ => return Passed::Wrong(at, Wrong::Expected("a value")),
+            }
+        }
+        Passed::All
+    }
+}
+
+/// Where a scalar that is no string ends.
+pub(super) fn ends_scalar(byte: u8) -> bool {
+    is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'[' | b'{')
+}

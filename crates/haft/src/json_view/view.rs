@@ -1,0 +1,215 @@
+//! Queries of JSON.
+
+use std::fmt;
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, Budget};
+use haft_core::cancel::Cancellation;
+use haft_core::jsonpath::JsonPath;
+use haft_core::spool::SpoolReader;
+
+use super::cache::JsonCache;
+use super::engine::{Engine, Sizes};
+use super::error::{JsonQueryError, Trouble};
+use super::query;
+use super::shape::JsonShape;
+use super::source;
+
+/// The values of stored JSON.
+///
+/// Every answer is within the [`Budget`] and says how to get what was left out. Nothing is held whole:
+/// content of any size is walked in windows, and only the parts that a path looks at become trees.
+/// The work is done on a thread for work that blocks, and stops when the future is dropped.
+///
+/// Paths are read by [`JsonPath::parse_lenient`].
+#[derive(Clone)]
+pub struct JsonView {
+    reader: Arc<dyn SpoolReader>,
+    hint: Option<JsonShape>,
+    cache: Arc<JsonCache>,
+    budget: Budget,
+    cancellation: Cancellation,
+    sizes: Sizes,
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JsonLength {
+    /// How many records there are: lines that are not blank, or one if there is one value.
+    pub records: u64,
+    /// How many elements the root has, if there is one value and it is a list.
+    pub root_array: Option<u64>,
+}
+
+impl JsonLength {
+    /// The number of records, and a word on the elements of a list.
+    pub fn answer(self) -> Answer {
+        let answer = Answer::number(self.records);
+        match self.root_array {
+            None => answer,
+            Some(1) => answer.noted("the root is a list of 1 element"),
+            Some(count) => answer.noted(format_args!("the root is a list of {count} elements")),
+        }
+    }
+}
+
+impl JsonView {
+    /// The values of what a reader reads. A hint is trusted; without one the shape is found out.
+    #[must_use]
+    pub fn new(reader: Arc<dyn SpoolReader>, hint: Option<JsonShape>) -> Self {
+        Self::with_cache(reader, hint, Arc::new(JsonCache::new()))
+    }
+
+    /// [`JsonView::new`] with what earlier views of the same content found out.
+    #[must_use]
+    pub fn with_cache(
+        reader: Arc<dyn SpoolReader>,
+        hint: Option<JsonShape>,
+        cache: Arc<JsonCache>,
+    ) -> Self {
+        let (budget, cancellation) = (Budget::new(), Cancellation::new());
+        Self { reader, hint, cache, budget, cancellation, sizes: Sizes::new() }
+    }
+
+    /// Bounds the answers.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Stops queries when this is cancelled, before the next read.
+    #[must_use]
+    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// Reads so many bytes at once instead of 256 KiB.
+    #[must_use]
+    pub fn window_bytes(mut self, bytes: usize) -> Self {
+        self.sizes.window = bytes;
+        self
+    }
+
+    /// Makes trees of values of up to so many bytes instead of 2 MiB. A tree takes up to sixteen times the
+    /// bytes of its text. Larger values are walked; what is selected of them is shown by its start, and
+    /// no filter can look at them.
+    #[must_use]
+    pub fn value_bytes(mut self, bytes: usize) -> Self {
+        self.sizes.value = bytes;
+        self
+    }
+
+    /// Checks content of up to so many bytes to the letter before the first answer, instead of 16 MiB. Of
+    /// larger content all brackets and strings are checked, and to the letter the values that a query
+    /// looks at.
+    #[must_use]
+    pub fn strict_bytes(mut self, bytes: u64) -> Self {
+        self.sizes.strict = bytes;
+        self
+    }
+
+    /// What queries find out, for the next view of the same content.
+    #[must_use]
+    pub fn cache(&self) -> Arc<JsonCache> {
+        Arc::clone(&self.cache)
+    }
+
+    /// The shape of the content: the hint, or else what was inferred.
+    ///
+    /// # Errors
+    ///
+    /// When the content is not JSON, cannot be read, or the query was cancelled.
+    pub async fn shape(&self) -> Result<JsonShape, JsonQueryError> {
+        self.run(|engine| Ok(engine.opened.shape)).await
+    }
+
+    /// The keys of the root, or of all records, each once and in the order in which they are met, from the
+    /// one after the first `skip` on; undefined if there is no object.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonView::shape`].
+    pub async fn keys(&self, skip: u64) -> Result<Answer, JsonQueryError> {
+        let budget = self.budget;
+        self.run(move |engine| query::keys(engine, (budget, skip))).await
+    }
+
+    /// How many records there are, and how many elements a list has.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonView::shape`].
+    pub async fn length(&self) -> Result<JsonLength, JsonQueryError> {
+        self.run(query::length).await
+    }
+
+    /// The values that a path selects in the root, or in each record, from the one after the first `skip`
+    /// on.
+    ///
+    /// # Errors
+    ///
+    /// When the path is not one or cannot be evaluated on content of this size, and as
+    /// [`JsonView::shape`].
+    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, JsonQueryError> {
+        let (path, budget) = (JsonPath::parse_lenient(path)?, self.budget);
+        self.run(move |engine| query::get(engine, &path, (budget, skip))).await
+    }
+
+    /// The records for which a path holds, from the one after the first `skip` on. Records are lines, the
+    /// elements of a list, or else the root.
+    ///
+    /// A filter that the path begins with is about the record itself: `$[?@.role == "admin"]` keeps the
+    /// records with that role, and `$[?@ > 3]` the numbers above three. Any other path is evaluated inside
+    /// the record, and holds if it selects something: `$.role` keeps the records that have one. In both
+    /// cases `$` in a filter is the record.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonView::get`].
+    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, JsonQueryError> {
+        let (path, budget) = (JsonPath::parse_lenient(path)?, self.budget);
+        self.run(move |engine| query::filter(engine, &path, (budget, skip))).await
+    }
+
+    /// The records from `start` until before `end`; negative positions count from the end. Records are
+    /// lines or the elements of a list. Anything else is one record and always there. The first `skip` of
+    /// them are left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonView::shape`].
+    pub async fn slice(
+        &self,
+        start: Option<i64>,
+        end: Option<i64>,
+        skip: u64,
+    ) -> Result<Answer, JsonQueryError> {
+        let budget = self.budget;
+        self.run(move |engine| query::slice(engine, (start, end), (budget, skip))).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Engine) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, JsonQueryError> {
+        let (hint, sizes, cache) = (self.hint, self.sizes, Arc::clone(&self.cache));
+        source::run(&self.reader, &self.cancellation, move |source| {
+            let mut engine = Engine::open(source, hint, sizes, cache)?;
+            work(&mut engine).map_err(|trouble| engine.explain(trouble))
+        })
+        .await?
+    }
+}
+
+impl fmt::Debug for JsonView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonView")
+            .field("reader", &self.reader)
+            .field("hint", &self.hint)
+            .field("budget", &self.budget)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,250 @@
+//! What a store in memory holds, and how it changes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use haft_core::clock::Timestamp;
+use haft_core::store::{
+    GateId, GateRow, Holder, Lease, NewTurn, Row, Settled, StoreError, StoredTurn, TurnId,
+    TurnQuery, TurnSummary, Write,
+};
+
+/// Every method either fails and changes nothing, or changes everything that it says.
+#[derive(Default)]
+pub(super) struct State {
+    /// The turns by number, which is the order in which they were created.
+    turns: BTreeMap<u64, Turn>,
+    numbers: HashMap<TurnId, u64>,
+    /// The gates by number, which is the order in which they were opened.
+    gates: BTreeMap<u64, GateRow>,
+    gate_numbers: HashMap<GateId, u64>,
+    last_turn: u64,
+    last_gate: u64,
+}
+
+struct Turn {
+    summary: TurnSummary,
+    epoch: u64,
+    rows: Vec<Row>,
+    journal: Vec<String>,
+    /// Their numbers.
+    gates: Vec<u64>,
+}
+
+impl State {
+    pub(super) fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    pub(super) fn create(&mut self, new: NewTurn) -> Result<Lease, StoreError> {
+        let NewTurn { id, conversation, holder, writes, .. } = new;
+        if self.numbers.contains_key(&id) {
+            return Err(StoreError::turn_exists(&id));
+        }
+        self.check_writes(&id, &writes)?;
+        let lease = Lease::new(id.clone(), &holder, 1);
+        let mut summary = TurnSummary::new(id.clone(), holder.now);
+        summary.conversation = conversation;
+        let mut turn =
+            Turn { summary, epoch: 0, rows: Vec::new(), journal: Vec::new(), gates: Vec::new() };
+        turn.give(&lease);
+        self.last_turn += 1;
+        self.turns.insert(self.last_turn, turn);
+        self.numbers.insert(id, self.last_turn);
+        self.apply(self.last_turn, writes);
+        Ok(lease)
+    }
+
+    pub(super) fn claim(&mut self, id: TurnId, holder: &Holder) -> Result<Lease, StoreError> {
+        let turn = self.turn_mut(&id).ok_or_else(|| StoreError::unknown_turn(&id))?;
+        turn.check_free(holder.now)?;
+        let lease = Lease::new(id, holder, turn.epoch + 1);
+        turn.give(&lease);
+        Ok(lease)
+    }
+
+    pub(super) fn renew(&mut self, lease: Lease, now: Timestamp) -> Result<Lease, StoreError> {
+        self.check_lease(&lease)?;
+        let lease = lease.renewed(now);
+        if let Some(turn) = self.turn_mut(&lease.turn) {
+            turn.give(&lease);
+        }
+        Ok(lease)
+    }
+
+    pub(super) fn release(&mut self, lease: &Lease) {
+        if let Some(turn) = self.turn_mut(&lease.turn).filter(|turn| turn.is_held_with(lease)) {
+            turn.summary.holder = None;
+            turn.summary.held_until = None;
+        }
+    }
+
+    pub(super) fn commit(&mut self, lease: &Lease, writes: Vec<Write>) -> Result<(), StoreError> {
+        let number = self.check_lease(lease)?;
+        self.check_writes(&lease.turn, &writes)?;
+        self.apply(number, writes);
+        Ok(())
+    }
+
+    pub(super) fn load(&self, id: &TurnId) -> Option<StoredTurn> {
+        let turn = self.turns.get(self.numbers.get(id)?)?;
+        let mut stored = StoredTurn::new(turn.summary.clone());
+        stored.rows.clone_from(&turn.rows);
+        stored.journal.clone_from(&turn.journal);
+        stored.gates = turn.gates.iter().filter_map(|it| self.gates.get(it)).cloned().collect();
+        Some(stored)
+    }
+
+    pub(super) fn turns(&self, query: &TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
+        let end = match &query.before {
+            Some(id) => *self.numbers.get(id).ok_or_else(|| StoreError::unknown_turn(id))?,
+            None => u64::MAX,
+        };
+        let summaries = self.turns.range(..end).rev().map(|(_, turn)| &turn.summary);
+        let wanted = summaries.filter(|it| {
+            (query.conversation.is_none() || query.conversation == it.conversation)
+                && !(query.unfinished && it.status.is_final())
+        });
+        Ok(wanted.take(query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT)).cloned().collect())
+    }
+
+    pub(super) fn remove(&mut self, id: &TurnId, now: Timestamp) -> Result<bool, StoreError> {
+        let Some(number) = self.numbers.get(id).copied() else { return Ok(false) };
+        self.turns.get(&number).map_or(Ok(()), |turn| turn.check_free(now))?;
+        self.numbers.remove(id);
+        for gate in self.turns.remove(&number).map(|turn| turn.gates).unwrap_or_default() {
+            if let Some(gate) = self.gates.remove(&gate) {
+                self.gate_numbers.remove(&gate.id);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn gate(&self, id: &GateId) -> Option<GateRow> {
+        self.gates.get(self.gate_numbers.get(id)?).cloned()
+    }
+
+    pub(super) fn open_gates(&self, turn: Option<&TurnId>) -> Vec<GateRow> {
+        let is_open = |gate: &&GateRow| gate.settlement.is_none();
+        let Some(id) = turn else { return self.gates.values().filter(is_open).cloned().collect() };
+        let turn = self.numbers.get(id).and_then(|number| self.turns.get(number));
+        let gates = turn.into_iter().flat_map(|turn| &turn.gates);
+        gates.filter_map(|number| self.gates.get(number)).filter(is_open).cloned().collect()
+    }
+
+    pub(super) fn settle(&mut self, id: &GateId, given: String) -> Result<Settled, StoreError> {
+        let gate = self.gate_mut(id).ok_or_else(|| StoreError::unknown_gate(id))?;
+        let first = gate.settlement.is_none();
+        Ok(Settled::new(gate.settlement.get_or_insert(given).clone(), first))
+    }
+
+    fn turn_mut(&mut self, id: &TurnId) -> Option<&mut Turn> {
+        self.turns.get_mut(self.numbers.get(id)?)
+    }
+
+    fn gate_mut(&mut self, id: &GateId) -> Option<&mut GateRow> {
+        self.gates.get_mut(self.gate_numbers.get(id)?)
+    }
+
+    /// The number of the lease's turn, if the lease is good.
+    fn check_lease(&self, lease: &Lease) -> Result<u64, StoreError> {
+        let unknown = || StoreError::unknown_turn(&lease.turn);
+        let number = self.numbers.get(&lease.turn).ok_or_else(unknown)?;
+        let turn = self.turns.get(number).ok_or_else(unknown)?;
+        if !turn.is_held_with(lease) {
+            return Err(StoreError::LeaseLost { turn: lease.turn.clone() });
+        }
+        Ok(*number)
+    }
+
+    /// Fails if one of the writes cannot be done: it opens a gate that is there and is another one.
+    fn check_writes(&self, turn: &TurnId, writes: &[Write]) -> Result<(), StoreError> {
+        let mut opened: Vec<(&GateId, &str)> = Vec::new();
+        for write in writes {
+            let (id, json) = match write {
+                Write::OpenGate { id, json } => (id, json),
+                Write::Put(_)
+                | Write::Delete { .. }
+                | Write::Journal(_)
+                | Write::Status(_)
+                | Write::CloseGate { .. } => continue,
+                _ => return Err(unknown_write()),
+            };
+            let stored = self.gate_numbers.get(id).and_then(|number| self.gates.get(number));
+            let same = match (stored, opened.iter().find(|(it, _)| *it == id)) {
+                (Some(gate), _) => gate.turn == *turn && gate.json == *json,
+                (None, Some((_, text))) => text == json,
+                (None, None) => true,
+            };
+            if !same {
+                return Err(StoreError::gate_exists(id));
+            }
+            opened.push((id, json));
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, number: u64, writes: Vec<Write>) {
+        let Some(turn) = self.turns.get_mut(&number) else { return };
+        for write in writes {
+            match write {
+                Write::Put(row) => turn.put(row),
+                Write::Delete { kind, id } => {
+                    turn.rows.retain(|row| row.kind != kind || row.id != id);
+                }
+                Write::Journal(entry) => turn.journal.push(entry),
+                Write::Status(status) => turn.summary.status = status,
+                Write::OpenGate { id, json } if !self.gate_numbers.contains_key(&id) => {
+                    self.last_gate += 1;
+                    let gate = GateRow::open(id.clone(), turn.summary.id.clone(), json);
+                    self.gates.insert(self.last_gate, gate);
+                    self.gate_numbers.insert(id, self.last_gate);
+                    turn.gates.push(self.last_gate);
+                }
+                Write::CloseGate { id, settlement } => {
+                    let gate = self.gate_numbers.get(&id).and_then(|it| self.gates.get_mut(it));
+                    if let Some(gate) = gate.filter(|gate| gate.turn == turn.summary.id) {
+                        gate.settlement.get_or_insert(settlement);
+                    }
+                }
+                // A gate that is open stays so, and `check_writes` has refused all others.
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Turn {
+    fn give(&mut self, lease: &Lease) {
+        self.epoch = lease.epoch;
+        self.summary.holder = Some(lease.holder.clone());
+        self.summary.held_until = Some(lease.until);
+    }
+
+    fn is_held_with(&self, lease: &Lease) -> bool {
+        self.epoch == lease.epoch && self.summary.holder.as_ref() == Some(&lease.holder)
+    }
+
+    /// Fails while somebody has the turn.
+    fn check_free(&self, now: Timestamp) -> Result<(), StoreError> {
+        match (&self.summary.holder, self.summary.held_until) {
+            (Some(holder), Some(until)) if now < until => {
+                let (turn, holder) = (self.summary.id.clone(), holder.clone());
+                Err(StoreError::Held { turn, holder, until })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The rows of a turn are few, and those that change are the last ones.
+    fn put(&mut self, row: Row) {
+        let same = self.rows.iter_mut().rfind(|it| it.kind == row.kind && it.id == row.id);
+        match same {
+            Some(place) => *place = row,
+            None => self.rows.push(row),
+        }
+    }
+}
+
+fn unknown_write() -> StoreError {
+    StoreError::Invalid { what: "a write", reason: "this store does not know its sort" }
+}

@@ -1,0 +1,117 @@
+mod faults;
+mod groups;
+mod versions;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haft_core::clock::Timestamp;
+use haft_core::store::{
+    Holder, Lease, NewTurn, Row, RowKind, Store, StoreError, StoredTurn, TurnId, TurnQuery,
+    TurnStatus, Write,
+};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::file::File;
+use super::{SqliteOptions, SqliteStore, reads};
+
+/// Runs a future on a runtime of its own.
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// Does not wait for others.
+fn at_once() -> SqliteOptions {
+    SqliteOptions::default().busy_timeout(Duration::ZERO)
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("turns.sqlite");
+    (folder, file)
+}
+
+fn turn(name: &str) -> TurnId {
+    name.parse().unwrap()
+}
+
+async fn begin(store: &SqliteStore, name: &str) -> Lease {
+    let holder = Holder::new("a", Timestamp::EPOCH, Duration::from_secs(100));
+    let writes = vec![Write::Put(Row::new(RowKind::Message, "first", "{}"))];
+    store.create(NewTurn::new(turn(name), holder).writes(writes)).await.unwrap()
+}
+
+async fn load(store: &SqliteStore, name: &str) -> StoredTurn {
+    store.load(turn(name)).await.unwrap().unwrap()
+}
+
+/// The message of an error with all its causes.
+fn message(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+#[test]
+fn a_folder_holds_a_file_and_missing_folders_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let store = SqliteStore::open(path).unwrap();
+    assert_eq!(store.file(), path.join("haft.sqlite"));
+    let store = SqliteStore::open(path.join("new/deep/turns.db")).unwrap();
+    assert_eq!(store.file(), path.join("new/deep/turns.db"));
+    assert!(path.join("new/deep/turns.db").is_file());
+}
+
+#[test]
+fn the_file_is_used_as_it_should_be() {
+    let (_folder, path) = folder();
+    let file = File::at(&path, SqliteOptions::default()).unwrap();
+    let connection = file.open(super::schema::MIGRATIONS).unwrap();
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    assert_eq!(number("synchronous").unwrap(), 2, "FULL");
+    assert_eq!(number("foreign_keys").unwrap(), 1);
+    assert_eq!(number("temp_store").unwrap(), 2, "MEMORY");
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |it| it.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[test]
+fn lists_walk_through_what_they_list() {
+    let (_folder, path) = folder();
+    let file = File::at(&path, SqliteOptions::default()).unwrap();
+    let connection = file.open(super::schema::MIGRATIONS).unwrap();
+    let plan = |query: TurnQuery| {
+        let sql = format!("EXPLAIN QUERY PLAN {}", reads::turns_sql(&query));
+        let parameters = (1, &query.conversation, 1);
+        let mut statement = connection.prepare(&sql).unwrap();
+        let lines = statement.query_map(parameters, |row| row.get::<_, String>(3)).unwrap();
+        lines.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
+    };
+    let all = TurnQuery::default();
+    assert_eq!(plan(all.clone()), "SEARCH turns USING INTEGER PRIMARY KEY (rowid<?)");
+    let open = plan(all.clone().unfinished());
+    assert_eq!(open, "SEARCH turns USING INDEX turns_unfinished (number<?)");
+    let found = "SEARCH turns USING INDEX turns_by_conversation (conversation=? AND rowid<?)";
+    assert_eq!(plan(all.clone().conversation("a")), found);
+    assert_eq!(plan(all.conversation("a").unfinished()), found);
+}
+
+#[test]
+fn the_tables_know_which_turns_are_over() {
+    let open: Vec<_> =
+        TurnStatus::ALL.iter().filter(|it| !it.is_final()).map(|it| it.as_str()).collect();
+    let words = format!("status IN ('{}')", open.join("', '"));
+    assert!(super::schema::MIGRATIONS.concat().contains(&words), "{words}");
+    assert!(reads::turns_sql(&TurnQuery::default().unfinished()).contains(&words), "{words}");
+}
+
+fn sql(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}

@@ -1,0 +1,156 @@
+//! What can happen to a file.
+
+use haft_core::error::Coded;
+
+use super::*;
+
+#[test]
+fn a_locked_file_is_told_and_nothing_is_lost() {
+    let (_folder, path) = folder();
+    run(async {
+        let store = SqliteStore::open_with(&path, at_once()).unwrap();
+        let lease = begin(&store, "a").await;
+        let before = load(&store, "a").await;
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let entry = || vec![Write::Journal("1".to_owned())];
+        let error = store.commit(lease.clone(), entry()).await.unwrap_err();
+        assert_eq!(message(&error), "could not commit: database is locked");
+        assert!(error.retryable());
+        assert_eq!(load(&store, "a").await, before, "reads do not wait for who writes");
+        other.execute_batch("ROLLBACK").unwrap();
+        store.commit(lease, entry()).await.unwrap();
+        assert_eq!(load(&store, "a").await.journal, ["1"]);
+    });
+}
+
+#[test]
+fn a_file_that_somebody_has_for_themselves_is_not_opened() {
+    let (_folder, path) = folder();
+    drop(File::at(&path, at_once()).unwrap().open(super::super::schema::MIGRATIONS).unwrap());
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+    let error = SqliteStore::open_with(&path, at_once()).unwrap_err();
+    let expected = format!("could not open the store `{}`: database is locked", path.display());
+    assert_eq!(message(&error), expected);
+    assert!(error.retryable());
+    drop(other);
+    SqliteStore::open_with(&path, at_once()).unwrap();
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_lost() {
+    let (_folder, path) = folder();
+    let large = || vec![Write::Journal("x".repeat(1 << 20)), Write::Status(TurnStatus::Failed)];
+    run(async {
+        let store = SqliteStore::open_with(&path, at_once().max_bytes(500_000)).unwrap();
+        let (a, b) = (begin(&store, "a").await, begin(&store, "b").await);
+        let before = load(&store, "a").await;
+        for _ in 0..3 {
+            let error = store.commit(a.clone(), large()).await.unwrap_err();
+            assert_eq!(message(&error), "could not commit: database or disk is full");
+            assert!(!error.retryable());
+        }
+        assert_eq!(load(&store, "a").await, before);
+        store.commit(b, vec![Write::Journal("small".to_owned())]).await.unwrap();
+        assert_eq!(load(&store, "b").await.journal, ["small"]);
+        store.close().await;
+
+        let store = SqliteStore::open(&path).unwrap();
+        assert_eq!(load(&store, "a").await, before);
+        store.commit(a, large()).await.unwrap();
+        assert_eq!(load(&store, "a").await.journal, ["x".repeat(1 << 20)]);
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_or_a_file_that_cannot_be_written_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, path) = folder();
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(folder.path(), 0o500);
+    if std::fs::write(folder.path().join("probe"), "").is_ok() {
+        println!("left out: permissions do not bind this user");
+        return;
+    }
+    let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
+    assert!(error.contains("unable to open database file"), "{error}");
+    assert!(!path.exists());
+    set(folder.path(), 0o700);
+    drop(SqliteStore::open_with(&path, at_once()).unwrap());
+    set(&path, 0o400);
+    let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
+    assert!(error.ends_with("the file cannot be written"), "{error}");
+}
+
+#[test]
+fn a_path_that_cannot_be_is_told() {
+    let (_folder, path) = folder();
+    std::fs::write(&path, "").unwrap();
+    let error = SqliteStore::open_with(path.join("below/a.sqlite"), at_once()).unwrap_err();
+    let text = message(&error);
+    let expected =
+        format!("could not open the store `{}`: ", path.join("below/a.sqlite").display());
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+#[test]
+fn what_does_not_mean_anything_is_told() {
+    let damages = [
+        ("UPDATE turns SET status = 'odd'", "turn `a` is damaged: its status is unknown"),
+        (
+            "UPDATE turns SET created_at = 9223372036854775807",
+            "turn `a` is damaged: its begin is no valid time",
+        ),
+        (
+            "UPDATE turns SET held_until = 9223372036854775807",
+            "turn `a` is damaged: its lease has no valid end",
+        ),
+        ("UPDATE turns SET id = ''", "turn `` is damaged: its id is none"),
+        ("UPDATE records SET kind = 'odd'", "row `first` is damaged: its kind `odd` is unknown"),
+        ("UPDATE gates SET id = ''", "gate `` is damaged: an id is none"),
+    ];
+    for (damage, expected) in damages {
+        let (_folder, path) = folder();
+        run(async {
+            let store = SqliteStore::open(&path).unwrap();
+            let lease = begin(&store, "a").await;
+            let gate = Write::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() };
+            store.commit(lease, vec![gate]).await.unwrap();
+            sql(&path, damage);
+            let id = if damage.ends_with("id = ''") && damage.contains("turns") {
+                None
+            } else {
+                Some(turn("a"))
+            };
+            let error = match id {
+                Some(id) => store.load(id).await.unwrap_err(),
+                None => store.turns(TurnQuery::default()).await.unwrap_err(),
+            };
+            assert_eq!(error.to_string(), format!("what is stored of {expected}"));
+            assert!(matches!(error, StoreError::Damaged { .. }));
+        });
+    }
+}
+
+#[test]
+fn pages_that_are_damaged_are_told() {
+    let (_folder, path) = folder();
+    run(async {
+        let store = SqliteStore::open(&path).unwrap();
+        let lease = begin(&store, "a").await;
+        let entries = (0..200).map(|it| Write::Journal(format!("{it} ").repeat(300)));
+        store.commit(lease, entries.collect()).await.unwrap();
+        store.close().await;
+        let mut bytes = std::fs::read(&path).unwrap();
+        let half = bytes.len() / 2;
+        bytes[half..].fill(0xa5);
+        std::fs::write(&path, bytes).unwrap();
+        let store = SqliteStore::open(&path).unwrap();
+        let error = store.load(turn("a")).await.unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    });
+}

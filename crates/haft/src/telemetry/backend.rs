@@ -1,0 +1,89 @@
+//! Spans of the OpenTelemetry SDK.
+
+use std::time::{Duration, SystemTime};
+
+use haft_core::clock::Timestamp;
+use opentelemetry::trace::{
+    Span as _, SpanBuilder, SpanKind, Status, TraceContextExt as _, Tracer as _,
+};
+use opentelemetry::{Array, Context, KeyValue, Value};
+use opentelemetry_sdk::trace::{SdkTracer, Span};
+
+use crate::events::{Backend, Begin, Field, Note, Operation};
+
+pub(super) struct OtlpBackend(pub(super) SdkTracer);
+
+impl Backend for OtlpBackend {
+    type Span = Span;
+
+    fn begin(&self, parent: Option<&Span>, begin: &Begin<'_>) -> Span {
+        let (operation, event) = (begin.operation, begin.event);
+        let mut attributes = vec![
+            KeyValue::new("gen_ai.operation.name", operation.as_str()),
+            KeyValue::new("haft.turn.id", event.turn.to_string()),
+        ];
+        let name = begin.name.map(ToOwned::to_owned);
+        match operation {
+            Operation::InvokeAgent => {
+                attributes.extend(name.map(|it| KeyValue::new("gen_ai.agent.name", it)));
+            }
+            Operation::Chat => {}
+            Operation::ExecuteTool => {
+                attributes.extend(name.map(|it| KeyValue::new("gen_ai.tool.name", it)));
+                attributes.push(KeyValue::new("gen_ai.tool.type", "function"));
+            }
+        }
+        if operation != Operation::InvokeAgent {
+            attributes.push(KeyValue::new("haft.iteration", i64::from(event.iteration)));
+        }
+        let call_id = begin.call_id.map(|it| KeyValue::new("gen_ai.tool.call.id", it.to_string()));
+        attributes.extend(call_id);
+        let args = begin.args.map(ToString::to_string);
+        attributes.extend(args.map(|it| KeyValue::new("gen_ai.tool.call.arguments", it)));
+
+        let kind = if operation == Operation::Chat { SpanKind::Client } else { SpanKind::Internal };
+        let builder = SpanBuilder::from_name(begin.title())
+            .with_kind(kind)
+            .with_start_time(system_time(begin.at))
+            .with_attributes(attributes);
+        // The program's own span, if there is one, is the parent of a turn.
+        let context = match parent {
+            Some(parent) => Context::new().with_remote_span_context(parent.span_context().clone()),
+            None => Context::current(),
+        };
+        self.0.build_with_context(builder, &context)
+    }
+
+    fn set(&self, span: &mut Span, key: &'static str, value: Field<'_>) {
+        let value = match value {
+            Field::Count(count) => Value::I64(i64::try_from(count).unwrap_or(i64::MAX)),
+            Field::Text(text) => text.to_owned().into(),
+            Field::Listed(text) => Value::Array(Array::String(vec![text.to_owned().into()])),
+        };
+        span.set_attribute(KeyValue::new(key, value));
+    }
+
+    fn fail(&self, span: &mut Span, kind: &str, message: &str) {
+        span.set_attribute(KeyValue::new("error.type", kind.to_owned()));
+        span.set_status(Status::error(message.to_owned()));
+    }
+
+    fn note(&self, span: Option<&mut Span>, note: &Note<'_>) {
+        let Some(span) = span else { return };
+        let attributes = vec![
+            KeyValue::new("haft.kind", note.kind.to_owned()),
+            KeyValue::new("message", note.message.to_owned()),
+        ];
+        span.add_event_with_timestamp(note.name, system_time(note.event.at), attributes);
+    }
+
+    fn end(&self, mut span: Span, at: Timestamp) {
+        span.end_with_timestamp(system_time(at));
+    }
+}
+
+/// Before 1970 there was no telemetry.
+fn system_time(at: Timestamp) -> SystemTime {
+    let micros = u64::try_from(at.as_micros()).unwrap_or(0);
+    SystemTime::UNIX_EPOCH + Duration::from_micros(micros)
+}

@@ -1,0 +1,124 @@
+//! What a turn begins with.
+
+use haft_core::record::{Instruction, Memory, Message, Retrievable, Thought};
+use haft_core::stash::Registry;
+use haft_core::store::TurnId;
+use haft_core::tokens::Tokenizable;
+use serde_json::Value;
+
+use super::TurnError;
+
+/// What a turn begins with. The system prompt is all it needs.
+///
+/// ```
+/// use haft::turn::TurnInput;
+/// # use haft::{record::Message, clock::Timestamp};
+///
+/// let input = TurnInput::new("You are a helpful assistant.")
+///     .message(Message::user("m-1", "What is the weather in Paris?", Timestamp::EPOCH)?);
+/// # let _ = input;
+/// # Ok::<(), haft::record::InvalidRecord>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "an input does nothing until it is run"]
+pub struct TurnInput {
+    pub(super) id: Option<String>,
+    pub(super) conversation: Option<String>,
+    pub(super) system_prompt: Tokenizable,
+    pub(super) instructions: Vec<Instruction>,
+    pub(super) messages: Vec<Message>,
+    pub(super) memories: Vec<Memory>,
+    pub(super) retrievables: Vec<Retrievable>,
+    pub(super) thoughts: Vec<Thought>,
+    pub(super) stash: Value,
+}
+
+impl TurnInput {
+    /// A turn with a system prompt, which the developer or the operator wrote.
+    pub fn new(system_prompt: impl Into<Tokenizable>) -> Self {
+        Self {
+            id: None,
+            conversation: None,
+            system_prompt: system_prompt.into(),
+            instructions: Vec::new(),
+            messages: Vec::new(),
+            memories: Vec::new(),
+            retrievables: Vec::new(),
+            thoughts: Vec::new(),
+            stash: Value::Object(serde_json::Map::new()),
+        }
+    }
+
+    /// Names the turn; a new name is made if not said. Two turns never have the same name, so that a
+    /// name of the caller's own makes sure that a request which comes twice runs once.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// The conversation it belongs to.
+    pub fn conversation(mut self, id: impl Into<String>) -> Self {
+        self.conversation = Some(id.into());
+        self
+    }
+
+    /// Adds a standing instruction.
+    pub fn instruction(mut self, instruction: Instruction) -> Self {
+        self.instructions.push(instruction);
+        self
+    }
+
+    /// Adds a message: the history first, then what the user says now.
+    pub fn message(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+
+    /// Adds a memory.
+    pub fn memory(mut self, memory: Memory) -> Self {
+        self.memories.push(memory);
+        self
+    }
+
+    /// Adds a retrieved record.
+    pub fn retrievable(mut self, record: Retrievable) -> Self {
+        self.retrievables.push(record);
+        self
+    }
+
+    /// Adds a thought of an earlier turn.
+    pub fn thought(mut self, thought: Thought) -> Self {
+        self.thoughts.push(thought);
+        self
+    }
+
+    /// The scratchpad at the beginning; an object.
+    pub fn stash(mut self, stash: Value) -> Self {
+        self.stash = stash;
+        self
+    }
+
+    pub(super) fn turn_id(&self) -> Result<TurnId, TurnError> {
+        match &self.id {
+            Some(id) => id.parse().map_err(|error| TurnError::invalid("id", error)),
+            None => uuid::Uuid::now_v7()
+                .to_string()
+                .parse()
+                .map_err(|error| TurnError::invalid("id", error)),
+        }
+    }
+
+    pub(super) fn registry(&self) -> Result<Registry, TurnError> {
+        Registry::from_value(self.stash.clone()).map_err(|error| TurnError::invalid("stash", error))
+    }
+
+    /// The system prompt as it is kept.
+    pub(super) fn prompt_text(&self) -> Result<String, TurnError> {
+        let text = self.system_prompt.render(None);
+        let text = text.map_err(|error| TurnError::invalid("system prompt", error))?;
+        if text.trim().is_empty() {
+            return Err(TurnError::invalid("system prompt", "it is empty"));
+        }
+        Ok(text.as_ref().to_owned())
+    }
+}

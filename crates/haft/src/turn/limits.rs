@@ -1,0 +1,125 @@
+//! How far a turn may go, and how long things may take.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// What one turn may spend. Every limit has a safe default; a turn that comes to one ends, with its
+/// records kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// How many iterations: 50.
+    pub iterations: u32,
+    /// How often the same call may be made, arguments included: 5.
+    pub identical_calls: u32,
+    /// How many calls: 500.
+    pub tool_calls: u32,
+    /// How many tokens, as executors count them: no limit.
+    pub tokens: Option<u64>,
+    /// How long it may work: an hour. Time that it waits at gates does not count.
+    pub wall_time: Duration,
+    /// How many calls of one step run at the same time: 8.
+    pub fan_out: NonZeroUsize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            iterations: 50,
+            identical_calls: 5,
+            tool_calls: 500,
+            tokens: None,
+            wall_time: Duration::from_secs(3600),
+            fan_out: NonZeroUsize::MIN.saturating_add(7),
+        }
+    }
+}
+
+/// How long one thing may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Deadlines {
+    /// A step of the executor: ten minutes.
+    pub step: Duration,
+    /// A call, unless its tool says otherwise: two minutes. Time that it waits at gates does not count.
+    pub call: Duration,
+    /// A pipeline: two minutes, not counting gates.
+    pub pipeline: Duration,
+    /// A write to the store: thirty seconds.
+    pub store: Duration,
+    /// What is cancelled gets this long to come to an end by itself: one second.
+    pub grace: Duration,
+    /// How long a lease on a turn holds unless it is renewed: thirty seconds. After a crash, another
+    /// process can go on once it has run out.
+    pub lease: Duration,
+    /// How often the store is asked whether a gate was settled by another process: half a second.
+    pub gate_poll: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            step: Duration::from_secs(600),
+            call: Duration::from_secs(120),
+            pipeline: Duration::from_secs(120),
+            store: Duration::from_secs(30),
+            grace: Duration::from_secs(1),
+            lease: Duration::from_secs(30),
+            gate_poll: Duration::from_millis(500),
+        }
+    }
+}
+
+macro_rules! settings {
+    ($($type:ident { $($(#[$doc:meta])* $name:ident: $of:ty;)* })*) => {$(
+        impl $type {
+            /// The defaults.
+            #[must_use]
+            pub fn new() -> Self {
+                Self::default()
+            }
+
+            $(
+                $(#[$doc])*
+                #[must_use]
+                pub fn $name(mut self, value: $of) -> Self {
+                    self.$name = value;
+                    self
+                }
+            )*
+        }
+    )*};
+}
+
+settings! {
+    Limits {
+        /// How many iterations.
+        iterations: u32;
+        /// How often the same call may be made.
+        identical_calls: u32;
+        /// How many calls.
+        tool_calls: u32;
+        /// How many tokens.
+        tokens: Option<u64>;
+        /// How long it may work.
+        wall_time: Duration;
+        /// How many calls of one step run at the same time.
+        fan_out: NonZeroUsize;
+    }
+    Deadlines {
+        /// A step of the executor.
+        step: Duration;
+        /// A call.
+        call: Duration;
+        /// A pipeline.
+        pipeline: Duration;
+        /// A write to the store.
+        store: Duration;
+        /// What is cancelled gets this long.
+        grace: Duration;
+        /// How long a lease holds.
+        lease: Duration;
+        /// How often the store is asked for settled gates.
+        gate_poll: Duration;
+    }
+}

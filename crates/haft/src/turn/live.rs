@@ -1,0 +1,686 @@
+//! A turn while it runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haft_core::call::{CallError, CallState, Occurrences, ToolCall};
+use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::context::{DispatchContext, RecordError, Recorder as _, Signal, TurnContext};
+use haft_core::error::Code;
+use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
+use haft_core::pipeline::{Context, Pipeline, PipelineError};
+use haft_core::record::{Instruction, LoadError, Memory, Message, Record, Retrievable, Thought};
+use haft_core::registry::ToolRegistry;
+use haft_core::stash::Registry;
+use haft_core::step::{ProposedCall, Step, StepContext, Then};
+use haft_core::store::{
+    GateRow, Holder, Lease, NewTurn, Row, RowKind, StoreError, StoredTurn, TurnId, Write,
+};
+use haft_core::tool::{Effect, OnCollision};
+use haft_core::usage::Usage;
+
+use super::calls::Calls;
+use super::gates::TurnGates;
+use super::journal::{Entry, Journal, StepEntry, VERSION};
+use super::lease::LeasedRecorder;
+use super::limits::Deadlines;
+use super::report::Ended;
+use super::runner::Shared;
+use super::watch::{Interrupted, Stopwatch, bounded};
+use super::{Outcome, TurnError, TurnInput, TurnReport};
+
+/// Begins a turn and runs it to its end.
+pub(super) async fn begin(
+    runner: &Arc<Shared>,
+    input: TurnInput,
+    cancellation: Cancellation,
+) -> Result<TurnReport, TurnError> {
+    let id = input.turn_id()?;
+    let stash = input.registry()?;
+    let started = Entry::Started {
+        version: VERSION,
+        system_prompt: input.prompt_text()?,
+        stash: input.stash.clone(),
+        at: runner.clock.now(),
+    };
+    let mut new = NewTurn::new(id.clone(), holder(runner));
+    new.conversation.clone_from(&input.conversation);
+    new.writes.push(started.write()?);
+    new.writes.extend(rows(&input.instructions)?);
+    new.writes.extend(rows(&input.messages)?);
+    new.writes.extend(rows(&input.memories)?);
+    new.writes.extend(rows(&input.thoughts)?);
+    let lease = runner.store.create(new).await?;
+    let past = Past { stash, ..Past::default() };
+    let live = Live::new(runner, lease, &input, past, &cancellation);
+    let ctx = live.ctx.turn();
+    for instruction in input.instructions {
+        ctx.instructions().put(instruction);
+    }
+    for message in input.messages {
+        ctx.messages().put(message);
+    }
+    for memory in input.memories {
+        ctx.memories().put(memory);
+    }
+    for thought in input.thoughts {
+        ctx.thoughts().put(thought);
+    }
+    for record in input.retrievables {
+        ctx.store_retrievable(record).await?;
+    }
+    Ok(live.run().await)
+}
+
+/// Goes on with a turn.
+pub(super) async fn resume(
+    runner: &Arc<Shared>,
+    id: &TurnId,
+    cancellation: Cancellation,
+) -> Result<TurnReport, TurnError> {
+    let stored = runner.store.load(id.clone()).await?;
+    let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
+    let journal = Journal::read(id, &stored.journal)?;
+    if journal.ended.is_some() {
+        return ended(runner, stored, journal).await;
+    }
+    let lease = runner.store.claim(id.clone(), holder(runner)).await?;
+    // Whoever had it may have gone on until now.
+    let stored = runner.store.load(id.clone()).await?;
+    let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
+    let journal = Journal::read(id, &stored.journal)?;
+    if journal.ended.is_some() {
+        runner.store.release(lease).await?;
+        return ended(runner, stored, journal).await;
+    }
+    let stash = Registry::from_value(journal.stash.clone());
+    let stash = stash.map_err(|error| StoreError::Damaged {
+        what: format!("turn `{id}`"),
+        reason: error.to_string(),
+    })?;
+    let mut input = TurnInput::new(journal.system_prompt.clone());
+    input.conversation.clone_from(&stored.summary.conversation);
+    let past = Past {
+        stash,
+        resumed: true,
+        usage: journal.usage(),
+        said: journal.steps.iter().flat_map(|step| step.messages.iter().cloned()).collect(),
+        steps: journal.steps,
+        iterated: journal.iterated,
+        gates: stored.gates,
+    };
+    let live = Live::new(runner, lease, &input, past, &cancellation);
+    live.load(&stored.rows).await?;
+    let entry = Entry::Resumed { by: runner.name.clone(), at: runner.clock.now() };
+    live.recorder.defer(entry.write()?);
+    Ok(live.run().await)
+}
+
+/// The report of a turn that is over.
+async fn ended(
+    runner: &Arc<Shared>,
+    stored: StoredTurn,
+    journal: Journal,
+) -> Result<TurnReport, TurnError> {
+    let said: Vec<&String> = journal.steps.iter().flat_map(|step| &step.messages).collect();
+    let (mut messages, mut calls) = (Vec::new(), Vec::new());
+    for row in &stored.rows {
+        match row.kind {
+            RowKind::Message if said.contains(&&row.id) => {
+                messages.push(Arc::new(Message::from_row(row, &runner.loader).await?));
+            }
+            RowKind::ToolCall => {
+                calls.push(Arc::new(ToolCall::from_row(row, &runner.loader).await?))
+            }
+            _ => {}
+        }
+    }
+    let usage = journal.usage();
+    let end = journal.ended;
+    Ok(TurnReport {
+        turn: stored.summary.id,
+        outcome: end.as_ref().map_or(Outcome::Failed, |end| end.outcome.clone()),
+        messages,
+        usage: end.as_ref().map_or(usage, |end| end.usage),
+        iterations: end.as_ref().map_or(0, |end| end.iterations),
+        calls,
+        error: end.and_then(|end| end.error),
+        duration: std::time::Duration::ZERO,
+    })
+}
+
+fn holder(runner: &Shared) -> Holder {
+    Holder::new(runner.name.clone(), runner.clock.now(), runner.deadlines.lease)
+}
+
+fn rows<T: Record>(records: &[T]) -> Result<Vec<Write>, TurnError> {
+    let rows = records.iter().map(|record| record.to_row().map(Write::Put));
+    rows.collect::<Result<_, _>>().map_err(|error| RecordError::from(error).into())
+}
+
+/// What a turn has behind it when it is resumed.
+#[derive(Default)]
+struct Past {
+    stash: Registry,
+    resumed: bool,
+    usage: Usage,
+    /// The ids of what the assistant said.
+    said: Vec<String>,
+    steps: Vec<StepEntry>,
+    iterated: u32,
+    gates: Vec<GateRow>,
+}
+
+struct Live {
+    runner: Arc<Shared>,
+    id: TurnId,
+    recorder: Arc<LeasedRecorder>,
+    gates: Arc<TurnGates>,
+    ctx: DispatchContext,
+    watch: Stopwatch,
+    occurrences: Mutex<Occurrences>,
+    past: Vec<StepEntry>,
+    iterated: u32,
+    progress: Mutex<Progress>,
+}
+
+/// How far the turn has got.
+#[derive(Clone, Default)]
+struct Progress {
+    iterations: u32,
+    usage: Usage,
+    said: Vec<String>,
+}
+
+impl Live {
+    fn new(
+        runner: &Arc<Shared>,
+        lease: Lease,
+        input: &TurnInput,
+        past: Past,
+        cancellation: &Cancellation,
+    ) -> Self {
+        let id = lease.turn.clone();
+        // A child, so that a limit or a lost lease does not cancel what else the caller runs under it.
+        let cancellation = cancellation.child();
+        let held = runner.leases.hold(lease, cancellation.clone());
+        let store = Arc::clone(&runner.store);
+        let recorder = LeasedRecorder::new(store, held, runner.deadlines.store);
+        let recorder = Arc::new(recorder);
+        let watch = Stopwatch::start();
+        let gates = Arc::new(TurnGates {
+            turn: id.clone(),
+            store: Arc::clone(&runner.store),
+            key: runner.key.clone(),
+            clock: Arc::clone(&runner.clock),
+            recorder: Arc::clone(&recorder),
+            bells: Arc::clone(&runner.bells),
+            watch: watch.clone(),
+            calls: Mutex::default(),
+            opened: Mutex::default(),
+            known: past.gates,
+        });
+        let tools = ToolRegistry::new();
+        for tool in &runner.tools {
+            tools.overwrite(tool.clone());
+        }
+        let builder = DispatchContext::builder(id.as_str())
+            .dispatch(format!("{id}/dispatch"))
+            .resumed(past.resumed)
+            .system_prompt(input.system_prompt.clone())
+            .stash(past.stash)
+            .tools(Arc::new(tools))
+            .observers(runner.observers.iter().cloned())
+            .cancellation(cancellation)
+            .clock(Arc::clone(&runner.clock))
+            .recorder(Arc::clone(&recorder) as _)
+            .gates(Arc::clone(&gates) as _)
+            .spooler(runner.spooler.clone());
+        let builder = match &runner.tool_source {
+            Some(source) => builder.tool_source(Arc::clone(source)),
+            None => builder,
+        };
+        let progress = Progress { iterations: past.iterated, usage: past.usage, said: past.said };
+        Self {
+            runner: Arc::clone(runner),
+            id,
+            recorder,
+            gates,
+            ctx: builder.build(),
+            watch,
+            occurrences: Mutex::default(),
+            past: past.steps,
+            iterated: past.iterated,
+            progress: Mutex::new(progress),
+        }
+    }
+
+    /// Puts what was stored back on the shelves.
+    async fn load(&self, rows: &[Row]) -> Result<(), TurnError> {
+        let (ctx, loader) = (self.ctx.turn(), &self.runner.loader);
+        for row in rows {
+            match row.kind {
+                RowKind::Message => {
+                    ctx.messages().put(Message::from_row(row, loader).await?);
+                }
+                RowKind::Memory => {
+                    ctx.memories().put(Memory::from_row(row, loader).await?);
+                }
+                RowKind::Thought => {
+                    ctx.thoughts().put(Thought::from_row(row, loader).await?);
+                }
+                RowKind::Instruction => {
+                    ctx.instructions().put(Instruction::from_row(row, loader).await?);
+                }
+                RowKind::Retrievable => {
+                    ctx.restore_retrievable(Retrievable::from_row(row, loader).await?)?;
+                }
+                RowKind::ToolCall => {
+                    let call = ToolCall::from_row(row, loader).await?;
+                    self.occurrences().restore(call.id());
+                    ctx.restore_tool_call(call)?;
+                }
+                _ => {
+                    let kind = row.kind.as_str();
+                    return Err(
+                        LoadError::damaged(row.kind, format!("no {kind} is known here")).into()
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the stages of the turn. Whatever happens, it ends with a report.
+    async fn run(self) -> TurnReport {
+        let started_at = self.runner.clock.now();
+        let turn = self.ctx.turn().clone();
+        turn.emit_with(|| EventKind::TurnStart {});
+        let mut ended = self.within_wall_time(&turn).await;
+        let Progress { iterations, usage, said } = self.progress().clone();
+        let entry = Entry::Ended {
+            outcome: ended.outcome.clone(),
+            error: ended.error.clone(),
+            iterations,
+            usage,
+            at: self.runner.clock.now(),
+        };
+        let last = match entry.write() {
+            Ok(entry) => vec![entry, Write::Status(ended.outcome.stored())],
+            Err(_) => vec![Write::Status(ended.outcome.stored())],
+        };
+        if let Err(error) = self.recorder.commit(last).await {
+            // What cannot be written down did not happen: the turn can be resumed.
+            let report = ErrorReport::of(&error).at("store");
+            turn.emit_with(|| EventKind::Error(report.clone()));
+            ended = Ended { outcome: ended.outcome, error: ended.error.or(Some(report)) };
+            if ended.outcome == Outcome::Completed {
+                ended.outcome = Outcome::Failed;
+            }
+        }
+        // A lease that cannot be given back runs out by itself.
+        let _ = self.recorder.release().await;
+        let duration = self.watch.elapsed();
+        turn.emit_with(|| EventKind::TurnEnd {
+            status: ended.outcome.observed(),
+            error: ended.error.clone(),
+            iterations,
+            usage: Some(usage),
+            started_at,
+            duration,
+        });
+        let messages = turn.turn_messages();
+        let is_said = |message: &Arc<Message>| said.iter().any(|id| id == message.id().as_str());
+        TurnReport {
+            turn: self.id,
+            outcome: ended.outcome,
+            messages: messages.into_iter().filter(is_said).collect(),
+            usage,
+            iterations,
+            calls: turn.turn_tool_calls(),
+            error: ended.error,
+            duration,
+        }
+    }
+
+    /// Runs the stages, and cancels what runs when the turn has worked for too long.
+    async fn within_wall_time(&self, turn: &TurnContext) -> Ended {
+        let mut stages = std::pin::pin!(self.stages(turn));
+        tokio::select! {
+            biased;
+            ended = &mut stages => return ended,
+            () = self.watch.reaches(self.runner.limits.wall_time) => {}
+        }
+        turn.cancellation().cancel(CancelReason::Deadline);
+        match stages.await {
+            Ended { outcome: Outcome::Cancelled { .. }, .. } => Ended::limit("wall-time"),
+            ended => ended,
+        }
+    }
+
+    async fn stages(&self, turn: &TurnContext) -> Ended {
+        if let Some(ended) = self.pipeline(&self.runner.turn_input, turn).await {
+            return ended;
+        }
+        let started_at = self.runner.clock.now();
+        let begun = self.watch.elapsed();
+        self.ctx.emit_with(|| EventKind::DispatchStart {});
+        let mut ended = self.dispatch().await;
+        if let Some(Signal::Nack { reason }) = self.ctx.signal()
+            && ended.outcome == Outcome::Completed
+        {
+            ended = Ended::failed(ErrorReport::reason(reason));
+        }
+        self.ctx.settled(ended.status());
+        let Progress { iterations, usage, .. } = self.progress().clone();
+        self.ctx.emit_with(|| EventKind::DispatchEnd {
+            status: ended.status(),
+            error: ended.error.clone(),
+            iterations,
+            usage: Some(usage),
+            started_at,
+            duration: self.watch.elapsed().saturating_sub(begun),
+        });
+        if let Some(error) = &ended.error {
+            turn.emit_with(|| EventKind::Error(error.clone()));
+        }
+        if ended.outcome != Outcome::Completed {
+            return ended;
+        }
+        self.pipeline(&self.runner.turn_output, turn).await.unwrap_or(ended)
+    }
+
+    /// Runs a pipeline of the turn; says how the turn ended if it has.
+    async fn pipeline<C: Context>(&self, pipeline: &Pipeline<C>, ctx: &C) -> Option<Ended> {
+        let cancellation = self.ctx.turn().cancellation();
+        let result = if pipeline.is_empty() {
+            Ok(Ok(()))
+        } else {
+            let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
+            bounded(pipeline.run(ctx), &Stopwatch::start(), limit, cancellation, grace).await
+        };
+        let stage = pipeline.stage();
+        let failed = match result {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(ErrorReport::of(&error).at(stage)),
+            Err(Interrupted::Deadline) => {
+                let message = format!("the {stage} pipeline did not end in time");
+                Some(ErrorReport::coded(Code::DeadlineExceeded, message).at(stage))
+            }
+            Err(Interrupted::Cancelled(_)) => None,
+            Err(Interrupted::Panicked(panic)) => {
+                let source = format!("a middleware panicked: {panic}").into();
+                Some(ErrorReport::of(&PipelineError::Failed { stage, source }).at(stage))
+            }
+        };
+        if let Some(reason) = cancellation.reason() {
+            return Some(Ended::cancelled(reason));
+        }
+        let failed = failed?;
+        if stage.starts_with("turn-") {
+            self.ctx.turn().emit_with(|| EventKind::Error(failed.clone()));
+        }
+        Some(Ended::failed(failed))
+    }
+
+    /// The iterations, until one of them ends the dispatch.
+    async fn dispatch(&self) -> Ended {
+        let mut iteration = self.iterated;
+        loop {
+            if let Some(reason) = self.ctx.cancellation().reason() {
+                return Ended::cancelled(reason);
+            }
+            if let Some(limit) = self.limit_reached(iteration) {
+                return Ended::limit(limit);
+            }
+            if let Some(ended) = self.iteration(iteration).await {
+                return ended;
+            }
+            iteration += 1;
+        }
+    }
+
+    fn limit_reached(&self, iteration: u32) -> Option<&'static str> {
+        let limits = &self.runner.limits;
+        let progress = self.progress();
+        if iteration >= limits.iterations {
+            Some("iterations")
+        } else if limits.tokens.is_some_and(|limit| progress.usage.total >= limit) {
+            Some("tokens")
+        } else if self.watch.has_reached(limits.wall_time) {
+            Some("wall-time")
+        } else {
+            None
+        }
+    }
+
+    /// One iteration; says how the dispatch ended if it has.
+    async fn iteration(&self, n: u32) -> Option<Ended> {
+        let forged = match self.runner.formats.forge(self.ctx.artifacts()) {
+            Ok(forged) => forged,
+            Err(error) => return Some(Ended::failed(ErrorReport::of(&error).at("forge"))),
+        };
+        let tools = ToolRegistry::merge([&**self.ctx.turn().tools(), &forged], OnCollision::Keep);
+        let tools = match tools {
+            Ok(tools) => Arc::new(tools),
+            Err(error) => return Some(Ended::failed(ErrorReport::of(&error).at("forge"))),
+        };
+        let ctx = self.ctx.at_iteration(n, Arc::clone(&tools));
+        // Tools that live for one dispatch go when it succeeds.
+        let _turn = self.ctx.turn().tools().bind_context(&ctx);
+        let started_at = self.runner.clock.now();
+        let begun = self.watch.elapsed();
+        ctx.emit_with(|| EventKind::IterationStart {});
+        let before = self.progress().usage;
+        let ended = self.iterate(&ctx).await;
+        let mut progress = self.progress();
+        progress.iterations = n + 1;
+        let spent = Usage::new(
+            progress.usage.prompt.saturating_sub(before.prompt),
+            progress.usage.completion.saturating_sub(before.completion),
+        );
+        drop(progress);
+        if let Ok(entry) = (Entry::Iterated { iteration: n, stash: ctx.stash().all() }).write() {
+            self.recorder.defer(entry);
+        }
+        ctx.emit_with(|| EventKind::IterationEnd {
+            usage: Some(spent),
+            started_at,
+            duration: self.watch.elapsed().saturating_sub(begun),
+        });
+        ended
+    }
+
+    async fn iterate(&self, ctx: &DispatchContext) -> Option<Ended> {
+        let n = ctx.iteration();
+        let known = self.past.iter().find(|step| step.iteration == n);
+        let then = match known {
+            // The model has spoken already: only its calls may be left.
+            Some(step) => {
+                if let Some(ended) = self.unfinished(ctx).await {
+                    return Some(ended);
+                }
+                step.then.clone()
+            }
+            None => {
+                if let Some(ended) = self.pipeline(&self.runner.dispatch_input, ctx).await {
+                    return Some(ended);
+                }
+                if let Some(ended) = signalled(ctx) {
+                    return Some(ended);
+                }
+                match self.step(ctx).await {
+                    Ok(then) => then,
+                    Err(ended) => return Some(ended),
+                }
+            }
+        };
+        ctx.set_pending(match then {
+            Then::Done => Some(Signal::Ack),
+            Then::Fail(reason) => Some(Signal::Nack { reason }),
+            _ => None,
+        });
+        if let Some(reason) = ctx.cancellation().reason() {
+            return Some(Ended::cancelled(reason));
+        }
+        if let Some(ended) = self.pipeline(&self.runner.dispatch_output, ctx).await {
+            return Some(ended);
+        }
+        match ctx.pending() {
+            Some(Signal::Ack) if ctx.signal().is_none() => {
+                let _ = ctx.ack();
+            }
+            Some(Signal::Nack { reason }) if ctx.signal().is_none() => {
+                let _ = ctx.nack(reason);
+            }
+            _ => {}
+        }
+        signalled(ctx)
+    }
+
+    /// Takes a step of the model, keeps it, and runs its calls.
+    async fn step(&self, ctx: &DispatchContext) -> Result<Then, Ended> {
+        let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
+        let cx = StepContext::new(ctx.clone());
+        let work = self.runner.executor.step(cx);
+        let stepped = bounded(work, &Stopwatch::start(), limit, ctx.cancellation(), grace).await;
+        let step = match stepped {
+            Ok(Ok(step)) => step,
+            _ if ctx.cancellation().is_cancelled() => {
+                let reason = ctx.cancellation().reason();
+                return Err(Ended::cancelled(reason.map_or_else(String::new, |it| it.to_string())));
+            }
+            Ok(Err(error)) => return Err(Ended::failed(ErrorReport::of(&error).at("executor"))),
+            Err(interrupted) => {
+                let (code, message) = match interrupted {
+                    Interrupted::Panicked(panic) => {
+                        (Code::LlmExecutionExecutorError, format!("the executor panicked: {panic}"))
+                    }
+                    _ => (Code::DeadlineExceeded, format!("the executor took more than {limit:?}")),
+                };
+                return Err(Ended::failed(ErrorReport::coded(code, message).at("executor")));
+            }
+        };
+        // A signal that the executor gave itself counts as what it wants.
+        let then = match ctx.signal() {
+            Some(Signal::Ack) => Then::Done,
+            Some(Signal::Nack { reason }) => Then::Fail(reason),
+            _ => step.then.clone(),
+        };
+        let calls = self.keep(ctx, step, &then).await?;
+        self.run_calls(ctx, calls).await?;
+        Ok(then)
+    }
+
+    /// Writes down what the model said, before anything is done about it.
+    async fn keep(
+        &self,
+        ctx: &DispatchContext,
+        step: Step,
+        then: &Then,
+    ) -> Result<Vec<Arc<ToolCall>>, Ended> {
+        let Step { thoughts, messages, calls, usage, .. } = step;
+        let limits = &self.runner.limits;
+        let made = ctx.tool_calls().len() + calls.len();
+        if made > usize::try_from(limits.tool_calls).unwrap_or(usize::MAX) {
+            return Err(Ended::limit("tool-calls"));
+        }
+        let calls = (0..).zip(calls).map(|(ordinal, call)| self.requested(ctx, call, ordinal));
+        let calls: Vec<Arc<ToolCall>> = calls.collect();
+        let too_often =
+            |call: &&Arc<ToolCall>| call.id().occurrence().get() > limits.identical_calls;
+        if calls.iter().any(|call| too_often(&call)) {
+            return Err(Ended::limit("identical-calls"));
+        }
+        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
+        let said: Vec<String> =
+            messages.iter().map(|message| message.id().as_str().to_owned()).collect();
+        let entry = Entry::Step {
+            iteration: ctx.iteration(),
+            messages: said.clone(),
+            calls: calls.iter().map(|call| call.id()).collect(),
+            then: then.clone(),
+            usage,
+        };
+        let unkept = |error: RecordError| Ended::failed(ErrorReport::of(&error).at("store"));
+        let entry = entry.write().map_err(|error| unkept(error.into()))?;
+        let thoughts = thoughts.into_iter().map(Arc::new).collect();
+        ctx.store_step(thoughts, messages, calls.clone(), vec![entry]).await.map_err(unkept)?;
+        let mut progress = self.progress();
+        progress.usage += usage;
+        progress.said.extend(said);
+        Ok(calls)
+    }
+
+    /// The record of a call that the model asks for.
+    fn requested(&self, ctx: &DispatchContext, call: ProposedCall, ordinal: u32) -> Arc<ToolCall> {
+        let ProposedCall { tool, args, provider_id, payload, .. } = call;
+        let id = self.occurrences().next(args.call_id(&tool));
+        let record = ToolCall::requested(tool, args, id.occurrence(), self.runner.clock.now());
+        let mut record = record.at_place(ctx.iteration(), ordinal);
+        record.provider_id = provider_id;
+        let record = match payload {
+            // A payload that cannot be kept is not worth the call.
+            Some((payload, tag)) => record.clone().with_payload(payload, tag).unwrap_or(record),
+            None => record,
+        };
+        Arc::new(record)
+    }
+
+    async fn run_calls(
+        &self,
+        ctx: &DispatchContext,
+        calls: Vec<Arc<ToolCall>>,
+    ) -> Result<(), Ended> {
+        if calls.is_empty() {
+            return Ok(());
+        }
+        for call in &calls {
+            ctx.emit_with(|| EventKind::ToolCall(ToolCallReport::of(call, None)));
+        }
+        let (runner, gates) = (Arc::clone(&self.runner), Arc::clone(&self.gates));
+        let calls = Calls { runner, gates, ctx: ctx.clone() }.run(calls).await;
+        calls.map_err(|error| Ended::failed(ErrorReport::of(&error).at("store")))
+    }
+
+    /// Brings calls to their end that a process before this one did not.
+    async fn unfinished(&self, ctx: &DispatchContext) -> Option<Ended> {
+        let mut again = Vec::new();
+        for call in ctx.turn_tool_calls() {
+            if call.iteration != ctx.iteration() || call.state().is_final() {
+                continue;
+            }
+            let effect = ctx.tools().find(call.tool()).map_or(Effect::Once, |tool| tool.effect());
+            if call.state() == CallState::Running && effect == Effect::Once {
+                let message = format!(
+                    "the process died while `{}` ran; what it did is not known, do not repeat it blindly",
+                    call.tool()
+                );
+                let error = CallError::new(Code::ToolOutcomeUnknown, message, false);
+                let unknown = ToolCall::clone(&call);
+                let unknown = unknown.ended(CallState::Unknown, error, self.runner.clock.now());
+                if let Err(error) = ctx.store_tool_call(unknown).await {
+                    return Some(Ended::failed(ErrorReport::of(&error).at("store")));
+                }
+            } else {
+                again.push(call);
+            }
+        }
+        self.run_calls(ctx, again).await.err()
+    }
+
+    fn occurrences(&self) -> std::sync::MutexGuard<'_, Occurrences> {
+        self.occurrences.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How the dispatch ended, if somebody has said so.
+fn signalled(ctx: &DispatchContext) -> Option<Ended> {
+    Some(match ctx.signal()? {
+        Signal::Nack { reason } => Ended::failed(ErrorReport::reason(reason)),
+        _ => Ended::completed(),
+    })
+}

@@ -1,0 +1,62 @@
+use haft::artifact::ArtifactKind;
+
+use super::Turn;
+
+const GUIDE: &str = "---\ntitle: Guide\n---\n# Title\r\n\ntext with [a link][l] and ![alt](i.png)\n\n\
+## Part\n\n```rust\nfn a() {}\n```\n\n```\nplain\n```\n\n[l]: https://example.org \"T\"\n";
+
+async fn ask(turn: &mut Turn, tool: &str, args: &str) -> String {
+    let id = turn.hold(ArtifactKind::MARKDOWN, GUIDE).await;
+    turn.ask(tool, &args.replace("ID", &format!("\"callId\":\"{id}\""))).await
+}
+
+#[tokio::test]
+async fn a_guide_answers_every_question() {
+    let mut turn = Turn::new();
+    for (tool, args, expected) in [
+        ("artifact_md_frontmatter", "{ID}", "{\n  \"title\": \"Guide\"\n}"),
+        (
+            "artifact_md_headings",
+            r#"{"depth":2,ID}"#,
+            "[\n  {\n    \"depth\": 2,\n    \"text\": \"Part\",\n    \"startLine\": 7,\n    \"endLine\": 17\n  }\n]",
+        ),
+        (
+            "artifact_md_sections",
+            r#"{"depth":2,ID}"#,
+            "[\n  {\n    \"depth\": 2,\n    \"heading\": \"Part\",\n    \"headingLine\": 7,\n    \"bodyStartLine\": 8,\n    \"bodyEndLine\": 17\n  }\n]",
+        ),
+        (
+            "artifact_md_code_blocks",
+            r#"{"lang":"rust",ID}"#,
+            "[\n  {\n    \"lang\": \"rust\",\n    \"startLine\": 9,\n    \"endLine\": 11\n  }\n]",
+        ),
+        (
+            "artifact_md_code_blocks",
+            r#"{"lang":"",ID}"#,
+            "[\n  {\n    \"lang\": null,\n    \"startLine\": 13,\n    \"endLine\": 15\n  }\n]",
+        ),
+        (
+            "artifact_md_links",
+            "{ID}",
+            "[\n  {\n    \"text\": \"a link\",\n    \"url\": \"https://example.org\",\n    \"title\": \"T\",\n    \"line\": 5\n  }\n]",
+        ),
+        (
+            "artifact_md_images",
+            r#"{"startLine":4,"endLine":6,ID}"#,
+            "[\n  {\n    \"alt\": \"alt\",\n    \"url\": \"i.png\",\n    \"line\": 5\n  }\n]",
+        ),
+        ("artifact_md_images", r#"{"startLine":6,ID}"#, "(empty list)"),
+        (
+            "artifact_md_text",
+            r#"{"startLine":3,"endLine":6,ID}"#,
+            "Title\n\ntext with a link and alt",
+        ),
+    ] {
+        assert_eq!(ask(&mut turn, tool, args).await, expected, "{tool} {args}");
+    }
+    assert!(
+        ask(&mut turn, "artifact_md_ast", r#"{"startLine":7,"endLine":8,ID}"#)
+            .await
+            .contains("heading")
+    );
+}

@@ -1,0 +1,106 @@
+use std::sync::Arc;
+
+use haft::artifact::{ArtifactKind, Spooler};
+use haft::call::{CallState, ToolResults};
+use haft::spool::{SpoolStore as _, TextView};
+use haft::stores::{FolderSpoolStore, MemorySpoolStore};
+use haft::tool::ByteStream;
+use haft::{Json, ToolFailure};
+
+use super::{Turn, returns};
+
+/// A stream of these chunks.
+fn stream(chunks: Vec<Result<&'static str, &'static str>>) -> ByteStream {
+    let mut chunks = chunks.into_iter();
+    ByteStream::new(Chunks(Box::new(move || {
+        chunks.next().map(|it| it.map(Into::into).map_err(ToolFailure::new))
+    })))
+}
+
+struct Chunks(Box<dyn FnMut() -> Option<Result<bytes::Bytes, ToolFailure>> + Send>);
+
+impl futures_core::Stream for Chunks {
+    type Item = Result<bytes::Bytes, ToolFailure>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        std::task::Poll::Ready((self.0)())
+    }
+}
+
+#[tokio::test]
+async fn small_text_stays_in_the_record() {
+    let mut turn = Turn::new();
+    let call = turn.call(&returns("a", || "small"), "{}").await;
+    assert_eq!(call.results, Some(ToolResults::Text("small".to_owned())));
+    let call = turn.call(&returns("b", || stream(vec![Ok("so is "), Ok("this")])), "{}").await;
+    assert_eq!(call.results, Some(ToolResults::Text("so is this".to_owned())));
+    let call = turn.call(&returns("c", || Json([1, 2])), "{}").await;
+    assert_eq!(call.results, Some(ToolResults::Text("[1,2]".to_owned())));
+    assert!(turn.forged().is_empty());
+}
+
+#[tokio::test]
+async fn large_text_bytes_and_streams_become_artifacts() {
+    let mut turn = Turn::new();
+    turn.spooler = turn.spooler.clone().inline_below(4);
+    let kinds = [
+        returns("a", || "line\n".repeat(2)),
+        returns("b", || b"\xff\xfe".to_vec()),
+        returns("c", || stream(vec![Ok("li"), Ok("ne\nline"), Ok("\n")])),
+    ];
+    let lengths = [10, 2, 10];
+    for (tool, length) in kinds.iter().zip(lengths) {
+        let call = turn.call(tool, "{}").await;
+        let Some(ToolResults::Artifacts(all)) = call.results else { panic!("{call:?}") };
+        assert_eq!(all.len(), 1);
+        assert_eq!((all[0].reader().byte_length(), all[0].kind()), (length, &ArtifactKind::TEXT));
+    }
+    assert_eq!(turn.ctx.artifacts().all().len(), 3);
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_a_failed_call_and_leaves_nothing() {
+    let store = Arc::new(MemorySpoolStore::new());
+    let mut turn = Turn::new();
+    turn.spooler = Spooler::new(Arc::clone(&store) as _).inline_below(2);
+    let broken = || stream(vec![Ok("some text"), Err("the server hung up")]);
+    let call = turn.call(&returns("fetch", broken), "{}").await;
+    assert_eq!(call.state(), CallState::Failed);
+    let error = call.error.unwrap();
+    assert_eq!(error.message, "`fetch` failed after 9 bytes: the server hung up");
+    assert!(store.list().await.unwrap().is_empty() && turn.forged().is_empty());
+}
+
+#[tokio::test]
+async fn a_result_that_the_store_refuses_is_not_lost_silently() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut turn = Turn::new();
+    let store = FolderSpoolStore::open(folder.path()).unwrap().max_bytes(8);
+    turn.spooler = Spooler::new(Arc::new(store)).inline_below(4);
+    let call = turn.call(&returns("fetch", || "much too long"), "{}").await;
+    assert_eq!(call.state(), CallState::Failed);
+    assert!(call.error.unwrap().message.contains("larger than the limit of 8 bytes"));
+}
+
+#[tokio::test]
+async fn an_artifact_is_found_again_by_its_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(FolderSpoolStore::open(folder.path()).unwrap());
+    let mut turn = Turn::new();
+    turn.spooler = Spooler::new(Arc::clone(&store) as _).inline_below(4);
+    let call = turn.call(&returns("fetch", || "one\ntwo\n"), "{}").await;
+    let Some(ToolResults::Artifacts(all)) = call.results else { panic!("no artifacts") };
+    let text = serde_json::to_string(&all[0].to_record().unwrap()).unwrap();
+    // As another process would.
+    let record: haft::artifact::ArtifactRecord = serde_json::from_str(&text).unwrap();
+    let key = store.list().await.unwrap().remove(0);
+    let again = record.load(store.read(key).await.unwrap().unwrap());
+    assert_eq!(again, all[0]);
+    assert_eq!(
+        TextView::new(Arc::clone(again.reader())).head(9).await.unwrap().text(),
+        "one\ntwo\n"
+    );
+}

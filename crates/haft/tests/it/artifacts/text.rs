@@ -1,0 +1,135 @@
+use haft::artifact::ArtifactKind;
+
+use super::Turn;
+
+const SAMPLE: &str = "alpha\nbeta\ngamma\ndelta\nepsilon";
+
+#[track_caller]
+fn check(rows: &[(&str, &str, &str)], content: &'static str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut turn = Turn::new();
+        let id = turn.hold(ArtifactKind::TEXT, content).await;
+        for (tool, args, expected) in rows {
+            let args = args.replace("ID", &format!("\"callId\":\"{id}\""));
+            assert_eq!(turn.ask(tool, &args).await, *expected, "{tool} {args}");
+        }
+    });
+}
+
+#[test]
+fn the_five_lines_of_the_reference() {
+    check(
+        &[
+            ("artifact_head", r#"{"n":1,ID}"#, "alpha"),
+            ("artifact_head", r"{ID}", "alpha\nbeta\ngamma\ndelta\nepsilon"),
+            ("artifact_tail", r#"{"n":2,ID}"#, "delta\nepsilon"),
+            ("artifact_cat", r#"{"start":1,"end":4,ID}"#, "beta\ngamma\ndelta"),
+            ("artifact_cat", r#"{"start":3,"end":100,ID}"#, "delta\nepsilon"),
+            ("artifact_cat", r#"{"start":3,"end":3,ID}"#, "(empty list)"),
+            ("artifact_cat", r#"{"start":9,ID}"#, "(empty list)"),
+            ("artifact_byte_length", r"{ID}", "30"),
+            ("artifact_line_count", r"{ID}", "5"),
+            (
+                "artifact_estimate_tokens",
+                r#"{"encoding":"claude",ID}"#,
+                "9\n[an estimate, not an exact count]",
+            ),
+            // Line numbers are ours, on purpose.
+            ("artifact_grep", r#"{"pattern":"a$",ID}"#, "0:alpha\n1:beta\n2:gamma\n3:delta"),
+            ("artifact_grep", r#"{"pattern":"ALPHA","flags":"i",ID}"#, "0:alpha"),
+            ("artifact_grep", r#"{"pattern":"ALPHA","flags":"",ID}"#, "(empty list)"),
+            ("artifact_grep", r#"{"pattern":"^zzzzz$",ID}"#, "(empty list)"),
+            ("artifact_grep", r#"{"pattern":"gam","context":1,ID}"#, "1-beta\n2:gamma\n3-delta"),
+            (
+                "artifact_grep",
+                r#"{"pattern":"a","limit":2,ID}"#,
+                "0:alpha\n1:beta\n[there may be more (as many matches as were asked for); go on with start 2]",
+            ),
+            ("artifact_grep", r#"{"pattern":"a","start":2,ID}"#, "2:gamma\n3:delta"),
+        ],
+        SAMPLE,
+    );
+}
+
+#[test]
+fn empty_lines_are_not_mistaken_for_nothing() {
+    check(
+        &[
+            ("artifact_head", r#"{"n":1,ID}"#, "(1 empty line)"),
+            ("artifact_head", r"{ID}", "(3 empty lines)"),
+            ("artifact_grep", r#"{"pattern":"x",ID}"#, "(empty list)"),
+        ],
+        "\n\n",
+    );
+}
+
+#[test]
+fn arguments_that_cannot_be_right_are_refused_in_words() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut turn = Turn::new();
+        let id = turn.hold(ArtifactKind::TEXT, SAMPLE).await;
+        let rows = [
+            ("artifact_grep", r#"{"pattern":"(a",ID}"#, "/pattern"),
+            ("artifact_grep", r#"{"pattern":"a(?=b)",ID}"#, "look-around"),
+            ("artifact_grep", r#"{"pattern":"",ID}"#, "/pattern"),
+            ("artifact_grep", r#"{"pattern":"a","flags":"g",ID}"#, "/flags"),
+            ("artifact_head", r#"{"n":0,ID}"#, "/n"),
+            ("artifact_head", r#"{"callId":"deadbeef"}"#, "/callId"),
+            ("artifact_estimate_tokens", r#"{"encoding":"gpt9",ID}"#, "/encoding"),
+            ("artifact_cat", r#"{"start":-1,ID}"#, "/start"),
+        ];
+        for (tool, args, says) in rows {
+            let args = args.replace("ID", &format!("\"callId\":\"{id}\""));
+            let text = turn.ask(tool, &args).await;
+            assert!(text.contains(says) && text.contains("refused"), "{tool} {args}: {text}");
+        }
+    });
+}
+
+#[tokio::test]
+async fn an_answer_has_a_bound_and_says_how_to_go_on() {
+    let mut turn = Turn::new();
+    let lines: String = (0..1000).map(|n| format!("line {n}\n")).collect::<String>() + "end";
+    let id = turn.hold(ArtifactKind::TEXT, lines.leak()).await;
+    let mut start = 0;
+    let mut seen = Vec::new();
+    loop {
+        let args = format!(r#"{{"callId":"{id}","start":{start}}}"#);
+        let text = turn.ask("artifact_cat", &args).await;
+        assert!(text.len() < 17 * 1024 && text.lines().count() <= 202);
+        let (body, note) = match text.split_once("\n[") {
+            Some((body, note)) => (body, Some(note)),
+            None => (text.as_str(), None),
+        };
+        seen.extend(body.lines().map(str::to_owned));
+        let Some(note) = note else { break };
+        let after = note.split("start ").nth(1).unwrap();
+        start = after.split([' ', ']']).next().unwrap().parse().unwrap();
+    }
+    let expected = (0..1000).map(|n| format!("line {n}")).chain(["end".to_owned()]);
+    assert!(seen.into_iter().eq(expected));
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_read_in_parts() {
+    let mut turn = Turn::new();
+    let line: String = (0..20_000).map(|n| char::from(b'a' + (n % 26) as u8)).collect();
+    let content: &'static str = format!("short\n{line}\nend").leak();
+    let id = turn.hold(ArtifactKind::TEXT, content).await;
+    let head = turn.ask("artifact_head", &format!(r#"{{"callId":"{id}"}}"#)).await;
+    assert!(head.contains("line 1 has 20000 bytes and was cut"), "{}", head.len());
+    let (mut read, mut offset) = (String::new(), 0);
+    loop {
+        let args = format!(r#"{{"callId":"{id}","start":1,"offset":{offset}}}"#);
+        let text = turn.ask("artifact_cat", &args).await;
+        let Some((part, note)) = text.split_once("\n[") else {
+            read.push_str(&text);
+            break;
+        };
+        read.push_str(part);
+        offset = note.trim_end_matches(']').rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+    }
+    assert!(read == line, "{} of {}", read.len(), line.len());
+}

@@ -1,0 +1,32 @@
+//! JSON of any size, queried without being loaded.
+
+mod hostile;
+mod jq;
+mod model;
+mod queries;
+mod streams;
+
+use std::sync::Arc;
+
+use haft::json_view::{JsonShape, JsonView};
+use haft::spool::{SpoolReader, SpoolStore};
+use haft::stores::MemorySpoolStore;
+
+/// Runs a future on a runtime of its own.
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+async fn reader_of(content: &[u8]) -> Arc<dyn SpoolReader> {
+    MemorySpoolStore::new().write("k".into(), content.to_vec().into()).await.unwrap()
+}
+
+/// A view of content in memory.
+async fn view_of(content: &[u8], hint: Option<JsonShape>) -> JsonView {
+    JsonView::new(reader_of(content).await, hint)
+}
+
+/// A view that makes no trees but of small values and reads little at once.
+async fn tiny_view_of(content: &[u8], window: usize, value: usize) -> JsonView {
+    view_of(content, None).await.window_bytes(window).value_bytes(value)
+}

@@ -1,0 +1,195 @@
+//! The worked examples, and what a model is told when there is no answer.
+
+use haft::json_view::JsonShape;
+
+use super::{run, tiny_view_of, view_of};
+
+const PERSON: &str = r#"{"name":"alice","age":30,"tags":["dev","admin"]}"#;
+const RECORDS: &str =
+    "{\"id\":1,\"role\":\"user\"}\n{\"id\":2,\"role\":\"admin\"}\n{\"id\":3,\"role\":\"user\"}\n";
+
+#[derive(Clone, Copy)]
+enum Query {
+    Shape,
+    Keys,
+    Length,
+    Get(&'static str),
+    Filter(&'static str),
+    Slice(Option<i64>, Option<i64>),
+}
+
+/// Asks in one tree and, where the content has lists or objects, by walking it.
+#[track_caller]
+fn check(content: &str, query: Query, expected: &str) {
+    let answer = |value: usize| {
+        run(async {
+            let view = tiny_view_of(content.as_bytes(), 3, value).await;
+            let answer = match query {
+                Query::Shape => return view.shape().await.map(|it| it.to_string()),
+                Query::Keys => view.keys(0).await,
+                Query::Length => view.length().await.map(haft::json_view::JsonLength::answer),
+                Query::Get(path) => view.get(path, 0).await,
+                Query::Filter(path) => view.filter(path, 0).await,
+                Query::Slice(start, end) => view.slice(start, end, 0).await,
+            };
+            answer.map(haft::artifact::Answer::into_string)
+        })
+    };
+    assert_eq!(answer(1000).unwrap_or_else(|error| error.to_string()), expected, "{content}");
+}
+
+#[test]
+fn a_document_answers_as_the_examples_say() {
+    check(PERSON, Query::Shape, "json");
+    check(PERSON, Query::Keys, "name\nage\ntags");
+    check(PERSON, Query::Length, "1");
+    check(PERSON, Query::Get("$.name"), "alice");
+    check(PERSON, Query::Get("$.age"), "[\n  30\n]");
+    check(PERSON, Query::Get("$.tags"), "[\n  [\n    \"dev\",\n    \"admin\"\n  ]\n]");
+    check(PERSON, Query::Get("$.tags[*]"), "dev\nadmin");
+    check(PERSON, Query::Get("$.missing"), "(empty list)");
+    let root = "[\n  {\n    \"name\": \"alice\",\n    \"age\": 30,\n    \"tags\": [\n      \"dev\",\n      \"admin\"\n    ]\n  }\n]";
+    check(PERSON, Query::Slice(Some(0), Some(0)), root);
+    check(PERSON, Query::Filter("$.name"), root);
+    check(PERSON, Query::Filter("$[?@.age > 18]"), root);
+    check(PERSON, Query::Filter("$[?@.age > 40]"), "(empty list)");
+    check("{}", Query::Keys, "(empty list)");
+}
+
+#[test]
+fn records_answer_as_the_examples_say() {
+    check(RECORDS, Query::Shape, "jsonl");
+    check(RECORDS, Query::Length, "3");
+    check(RECORDS, Query::Keys, "id\nrole");
+    check(RECORDS, Query::Get("$.id"), "[\n  1,\n  2,\n  3\n]");
+    check(RECORDS, Query::Get("$.role"), "user\nadmin\nuser");
+    let second = "[\n  {\n    \"id\": 2,\n    \"role\": \"admin\"\n  }";
+    let third = ",\n  {\n    \"id\": 3,\n    \"role\": \"user\"\n  }\n]";
+    check(RECORDS, Query::Slice(Some(1), Some(3)), &format!("{second}{third}"));
+    check(RECORDS, Query::Slice(Some(-2), None), &format!("{second}{third}"));
+    // A filter can look at the record itself, in either spelling.
+    check(RECORDS, Query::Filter(r#"$[?(@.role=="admin")]"#), &format!("{second}\n]"));
+    check(RECORDS, Query::Filter(r#"$[?@.role=="admin"]"#), &format!("{second}\n]"));
+    check(RECORDS, Query::Filter("$[?@.id == 2].role"), &format!("{second}\n]"));
+    check(RECORDS, Query::Filter("$[?@.id == 2].nothing"), "(empty list)");
+    check(RECORDS, Query::Filter("$.nothing"), "(empty list)");
+    check("{\"a\":1}\n[{\"a\":2}]\n3\n", Query::Filter("$.a"), "[\n  {\n    \"a\": 1\n  }\n]");
+}
+
+#[test]
+fn the_elements_of_a_list_are_its_records() {
+    let list = "[1,2,3,4,5]";
+    check(list, Query::Shape, "json");
+    check(list, Query::Keys, "(undefined)");
+    check(list, Query::Length, "1\n[the root is a list of 5 elements]");
+    check(list, Query::Get("$[*]"), "[\n  1,\n  2,\n  3,\n  4,\n  5\n]");
+    check(list, Query::Get("$[?(@ > 3)]"), "[\n  4,\n  5\n]");
+    check(list, Query::Filter("$[?(@ > 3)]"), "[\n  4,\n  5\n]");
+    check(list, Query::Filter("$[?@>3]"), "[\n  4,\n  5\n]");
+    check(list, Query::Slice(Some(1), Some(3)), "[\n  2,\n  3\n]");
+    check(list, Query::Slice(Some(9), Some(3)), "(empty list)");
+    check("\"text\"", Query::Keys, "(undefined)");
+    check("null", Query::Get("$"), "[\n  null\n]");
+}
+
+#[test]
+fn the_shape_is_found_out() {
+    check("1\n2\n\n3", Query::Shape, "jsonl");
+    check("{\"a\":1}\n", Query::Shape, "json");
+    check("{\"a\":1}\r\n\r\n{\"a\":2}\r\n", Query::Shape, "jsonl");
+    check("\u{feff}{\"a\":1}", Query::Get("$.a"), "[\n  1\n]");
+    check("\u{feff}{\"a\":1}\r\n{\"a\":2}", Query::Get("$.a"), "[\n  1,\n  2\n]");
+    check("{\n  \"a\": 1\n}\n", Query::Shape, "json");
+    check("{a: 1, /* two */ 'b': [0x10, .5, +1,],}", Query::Shape, "json5");
+    check(
+        "{a: 1, b: [0x10, .5, +1, NaN],}",
+        Query::Get("$.b[*]"),
+        "[\n  16,\n  0.5,\n  1,\n  null\n]",
+    );
+    check("{a: 'it\\'s \\\nfine'}", Query::Get("a"), "it's fine");
+    check("\u{feff}// c\n[1]", Query::Length, "1\n[the root is a list of 1 element]");
+}
+
+#[test]
+fn numbers_keep_their_digits() {
+    let content = "{\"n\": 123456789012345678901234567890}";
+    check(content, Query::Get("$.n"), "[\n  123456789012345678901234567890\n]");
+}
+
+#[test]
+fn a_hint_is_trusted() {
+    run(async {
+        let view = view_of(b"{\"a\":1}", Some(JsonShape::Ndjson)).await;
+        assert_eq!(view.shape().await.unwrap().name(), "ndjson");
+        let view = view_of(b"1\n2", Some(JsonShape::Json)).await;
+        let error = view.shape().await.unwrap_err().to_string();
+        assert!(error.contains("not JSON: more text follows"), "{error}");
+        let view = view_of(b"{a:1}", Some(JsonShape::Json5)).await;
+        assert_eq!(view.get("$.a", 0).await.unwrap().as_str(), "[\n  1\n]");
+    });
+}
+
+#[track_caller]
+fn check_error(content: &str, expected: &str) {
+    check(content, Query::Length, expected);
+}
+
+#[test]
+fn what_is_wrong_is_said_in_words() {
+    check_error(
+        "",
+        "the content is not JSON: the text is empty at line 1, column 1 (counted from 1; byte 0); \
+         look at that line, and query the content as lines of text",
+    );
+    check_error(
+        "{\"ä\": [1, 2}",
+        "the content is not JSON: expected `,` or `]` but found '}' at line 1, column 12 (counted \
+         from 1; byte 12); look at that line, and query the content as lines of text",
+    );
+    check_error(
+        "{\"a\": 1}\n{\"a\": 2}\n{\"a\" 3}\n{\"a\": 4}\n",
+        "line 3 is not a JSON value: expected `:` but found '3' at line 3, column 6 (counted from 1; \
+         byte 23); look at that line, and query the content as lines of text",
+    );
+    check_error(
+        "{\n  \"a\": [1,\n",
+        "the content is not JSON: the text ends before the JSON value is complete at line 3, column 1 \
+         (counted from 1; byte 13); it seems to be cut off: query it as lines of text",
+    );
+    check_error(
+        "{a: 1,\n b: }",
+        "the content is not JSON5: expected a value but found '}' at line 2, column 5 (counted from \
+         1; byte 11); look at that line, and query the content as lines of text",
+    );
+    check(
+        "[1]",
+        Query::Get("$[?price > 10]"),
+        "path is wrong at byte 3: expected `@`, `$`, a literal or a function but found `p`; \
+         filters need `@`: try `[?@.price > 10]`",
+    );
+}
+
+#[test]
+fn pages_go_on_where_they_stopped() {
+    use std::num::NonZeroUsize;
+    run(async {
+        let content =
+            format!("[{}]", (0..100).map(|it| it.to_string()).collect::<Vec<_>>().join(", "));
+        let lines = NonZeroUsize::new(3).unwrap();
+        for value in [10, 1000] {
+            let view = tiny_view_of(content.as_bytes(), 7, value).await;
+            let view = view.budget(haft::artifact::Budget::new().lines(lines));
+            let answer = view.get("$[*]", 50).await.unwrap();
+            assert_eq!(
+                answer.as_str(),
+                "[\n  50,\n  51,\n  52\n]\n[there is more; go on with skip 53]"
+            );
+            let answer = view.slice(Some(10), Some(20), 5).await.unwrap();
+            assert_eq!(answer.as_str(), "[\n  15,\n  16,\n  17\n]\n[2 more; go on with skip 8]");
+            let answer = view.filter("$[?@ >= 98]", 0).await.unwrap();
+            assert_eq!(answer.as_str(), "[\n  98,\n  99\n]");
+            let answer = view.get("$[*]", 100).await.unwrap();
+            assert_eq!(answer.as_str(), "(empty list)\n[there are only 100]");
+        }
+    });
+}

@@ -1,0 +1,148 @@
+//! What is read, from where, and when it stops.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use haft::cancel::Cancellation;
+use haft::json_view::{JsonCache, JsonQueryError, JsonView};
+use haft::spool::{LineIndex, SpoolError, SpoolFuture, SpoolReader};
+
+use super::{reader_of, run};
+
+/// A reader that is not on this machine, and counts what is read.
+#[derive(Debug)]
+struct Remote {
+    inner: Arc<dyn SpoolReader>,
+    read: AtomicU64,
+}
+
+impl SpoolReader for Remote {
+    fn byte_length(&self) -> u64 {
+        self.inner.byte_length()
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+        self.read.fetch_add(len as u64, Ordering::Relaxed);
+        self.inner.read_at(offset, len)
+    }
+
+    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+        self.inner.index()
+    }
+}
+
+fn items(count: usize) -> String {
+    let item = |at: usize| {
+        format!("{{\"id\": {at}, \"name\": \"item {at}\", \"text\": \"{}\"}}", "x".repeat(400))
+    };
+    let items: Vec<String> = (0..count).map(item).collect();
+    format!(
+        "{{\"version\": 1, \"items\": [{}], \"meta\": {{\"total\": {count}}}}}",
+        items.join(",\n")
+    )
+}
+
+#[test]
+fn later_queries_read_next_to_nothing() {
+    run(async {
+        let content = items(40_000);
+        let inner = reader_of(content.as_bytes()).await;
+        let remote = Arc::new(Remote { inner, read: 0.into() });
+        let cache = Arc::new(JsonCache::new());
+        let view = || {
+            let reader = Arc::clone(&remote) as Arc<dyn SpoolReader>;
+            JsonView::with_cache(reader, None, Arc::clone(&cache))
+        };
+        let read = || remote.read.swap(0, Ordering::Relaxed);
+        let get = async |path: &str| view().get(path, 0).await.unwrap().into_string();
+
+        assert_eq!(get("$.items[39999].name").await, "item 39999");
+        let first = read();
+        let length = content.len() as u64;
+        assert!(first >= length && first < length + (1 << 20), "{first} of {length}");
+        assert_eq!(get("$.items[20000].name").await, "item 20000");
+        assert_eq!(get("$.items[-1].id").await, "[\n  39999\n]");
+        assert_eq!(get("$.meta.total").await, "[\n  40000\n]");
+        assert_eq!(view().keys(0).await.unwrap().as_str(), "version\nitems\nmeta");
+        let later = read();
+        assert!(later < length / 2 + (4 << 20), "{later} of {length}");
+        assert_eq!(get("$.items[100].name").await, "item 100");
+        assert!(read() <= 512 * 1024);
+    });
+}
+
+#[test]
+fn a_query_stops_when_it_is_cancelled_or_dropped() {
+    run(async {
+        let content = items(10_000);
+        let inner = reader_of(content.as_bytes()).await;
+        let remote: Arc<dyn SpoolReader> =
+            Arc::new(Remote { inner: Arc::clone(&inner), read: 0.into() });
+        for reader in [inner, remote] {
+            let token = Cancellation::new();
+            let view = JsonView::new(reader, None).cancellation(token.clone());
+            token.cancel("enough");
+            let error = view.length().await.unwrap_err();
+            assert!(
+                matches!(error, JsonQueryError::Spool(SpoolError::Cancelled { .. })),
+                "{error}"
+            );
+        }
+    });
+}
+
+/// Never answers.
+#[derive(Debug)]
+struct Silent;
+
+impl SpoolReader for Silent {
+    fn byte_length(&self) -> u64 {
+        10
+    }
+
+    fn read_at(&self, _: u64, _: usize) -> SpoolFuture<'_, Bytes> {
+        Box::pin(std::future::pending())
+    }
+
+    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_dropped_query_leaves_no_thread_behind() {
+    // The runtime waits for its threads when it goes, so this test ends only if the thread does.
+    run(async {
+        let view = JsonView::new(Arc::new(Silent), None);
+        let mut query = Box::pin(view.length());
+        let waker = std::task::Waker::noop();
+        for _ in 0..3 {
+            assert!(query.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
+            tokio::task::yield_now().await;
+        }
+        drop(query);
+    });
+}
+
+#[test]
+fn a_failing_read_is_an_error() {
+    #[derive(Debug)]
+    struct Short(Arc<dyn SpoolReader>);
+    impl SpoolReader for Short {
+        fn byte_length(&self) -> u64 {
+            self.0.byte_length() + 5
+        }
+        fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+            self.0.read_at(offset, len)
+        }
+        fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+            self.0.index()
+        }
+    }
+    run(async {
+        let view = JsonView::new(Arc::new(Short(reader_of(b"[1]").await)), None);
+        let error = view.length().await.unwrap_err();
+        assert!(matches!(error, JsonQueryError::Spool(_)), "{error}");
+    });
+}

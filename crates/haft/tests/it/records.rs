@@ -1,0 +1,106 @@
+//! Records whose content is in a store.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use haft::artifact::{ArtifactKind, SpooledArtifact, Spooler};
+use haft::call::{ToolCall, ToolResults};
+use haft::clock::Timestamp;
+use haft::record::{LoadError, Loader, Record as _, Retrievable, SpoolResolver};
+use haft::schema::object;
+use haft::spool::{ReaderDescriptor, SpoolStore};
+use haft::stores::{FolderSpoolStore, MemorySpoolStore};
+use haft::trust::TrustTier;
+use haft::{DispatchContext, Tool};
+use serde_json::json;
+
+/// A call whose result is in the store.
+async fn call(store: Arc<dyn SpoolStore>) -> ToolCall {
+    let tool = Tool::builder("fetch").description("Fetches.").input(object());
+    let tool = tool.handler(|_: haft::Args, _: &DispatchContext| async { "line\n".repeat(2000) });
+    let ctx = DispatchContext::builder("turn-1").build();
+    let done = tool.build().unwrap().executor(&ctx).call("{}").await;
+    Spooler::new(store).record("turn-1", done, NonZeroU32::MIN).await
+}
+
+async fn text(artifact: &SpooledArtifact) -> String {
+    let reader = artifact.reader();
+    let bytes = reader.read_at(0, usize::try_from(reader.byte_length()).unwrap()).await.unwrap();
+    String::from_utf8(bytes.into()).unwrap()
+}
+
+/// Calls and retrieved records find their content again.
+async fn check<S: SpoolStore + SpoolResolver + 'static>(store: &Arc<S>, reopened: Arc<S>) {
+    let loader = Loader::new().spool(reopened);
+    let call = call(Arc::clone(store) as _).await;
+    let loaded = ToolCall::from_stored(&call.to_stored().unwrap(), &loader).await.unwrap();
+    assert_eq!(loaded, call);
+    let Some(ToolResults::Artifacts(artifacts)) = &loaded.results else { panic!("{loaded:?}") };
+    assert_eq!(text(&artifacts[0]).await, "line\n".repeat(2000));
+
+    let page = Retrievable::builder("p", "# page", TrustTier::FirstParty, Timestamp::EPOCH)
+        .artifact_kind(ArtifactKind::MARKDOWN)
+        .build()
+        .unwrap();
+    let content = page.to_spool().unwrap();
+    let page = page.spooled(store.write("p".into(), content.into()).await.unwrap());
+    let stored = page.to_stored().unwrap();
+    assert_eq!(Retrievable::from_stored(&stored, &loader).await.unwrap(), page);
+
+    store.delete("p".into()).await.unwrap();
+    let error = Retrievable::from_stored(&stored, &loader).await.unwrap_err();
+    assert!(matches!(error, LoadError::Gone { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn in_a_folder_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Arc::new(FolderSpoolStore::open(folder.path()).unwrap());
+    check(&open(), open()).await;
+}
+
+#[tokio::test]
+async fn in_memory_as_long_as_the_store_lives() {
+    let store = Arc::new(MemorySpoolStore::new());
+    check(&store, Arc::clone(&store)).await;
+}
+
+#[tokio::test]
+async fn another_store_in_memory_is_not_asked() {
+    let (store, other) = (Arc::new(MemorySpoolStore::new()), Arc::new(MemorySpoolStore::default()));
+    let stored = call(Arc::clone(&store) as _).await.to_stored().unwrap();
+    call(Arc::clone(&other) as _).await;
+    let loader = Loader::new().spool(Arc::clone(&other) as _);
+    let error = ToolCall::from_stored(&stored, &loader).await.unwrap_err();
+    assert!(matches!(error, LoadError::Gone { .. }), "{error}");
+    // One that is asked after it has the content.
+    let both = Loader::new().spool(other).spool(store);
+    ToolCall::from_stored(&stored, &both).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_locator_that_is_none_opens_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = FolderSpoolStore::open(folder.path()).unwrap();
+    let memory = MemorySpoolStore::new();
+    folder.write("k".into(), "x".into()).await.unwrap();
+    let written = memory.write("k".into(), "x".into()).await.unwrap().describe().unwrap();
+    assert!(memory.open(&written).await.unwrap().is_some());
+    assert!(folder.knows("spool:folder") && !folder.knows("spool:memory"));
+    assert!(memory.knows("spool:memory") && !memory.knows("spool:folder"));
+    let locators = [
+        json!(null),
+        json!("k"),
+        json!({}),
+        json!({ "key": 1 }),
+        json!({ "key": "k", "store": "0" }),
+        json!({ "key": "k", "store": written.locator["store"], "more": 1 }),
+    ];
+    for locator in locators {
+        let of = |tag| ReaderDescriptor::new(tag, locator.clone());
+        assert!(folder.open(&of("spool:folder")).await.unwrap().is_none(), "{locator}");
+        assert!(memory.open(&of("spool:memory")).await.unwrap().is_none(), "{locator}");
+    }
+    let key_only = ReaderDescriptor::new("spool:memory", json!({ "key": "k" }));
+    assert!(memory.open(&key_only).await.unwrap().is_none());
+}

@@ -1,0 +1,219 @@
+//! The checks find stores that do not keep the contract.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use haft::clock::Timestamp;
+use haft::conformance;
+use haft::store::{
+    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreFuture, StoredTurn, TurnId,
+    TurnQuery, TurnSummary, Write,
+};
+use haft::stores::MemoryStore;
+
+use super::run;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Flaw {
+    TrimsEntries,
+    FoldsIds,
+    DropsNul,
+    MovesRows,
+    CommitsByHalves,
+    ForgetsGates,
+    IgnoresEpochs,
+    ForgetsToRelease,
+    GivesHeldTurns,
+    LetsLeasesRunOutLater,
+    RemovesHeldTurns,
+    SettlesTwice,
+    ListsOldestFirst,
+    IgnoresTheLimit,
+    IgnoresTheConversation,
+    IncludesFinishedTurns,
+    OverwritesTurns,
+    HidesHolders,
+}
+
+/// A store in memory with a flaw.
+#[derive(Debug)]
+struct Flawed {
+    store: MemoryStore,
+    flaw: Flaw,
+    leases: Mutex<HashMap<TurnId, Lease>>,
+}
+
+impl Flawed {
+    fn note(&self, lease: &Lease) {
+        self.leases.lock().unwrap().insert(lease.turn.clone(), lease.clone());
+    }
+
+    fn distort(&self, write: Write) -> Vec<Write> {
+        let without_nul = |text: String| text.replace('\0', "");
+        match (self.flaw, write) {
+            (Flaw::TrimsEntries, Write::Journal(text)) => {
+                vec![Write::Journal(text.trim().to_owned())]
+            }
+            (Flaw::FoldsIds, Write::Put(mut row)) => {
+                row.id = row.id.to_lowercase();
+                vec![Write::Put(row)]
+            }
+            (Flaw::DropsNul, Write::Journal(text)) => vec![Write::Journal(without_nul(text))],
+            (Flaw::MovesRows, Write::Put(row)) => {
+                vec![Write::Delete { kind: row.kind, id: row.id.clone() }, Write::Put(row)]
+            }
+            (Flaw::ForgetsGates, write @ Write::CloseGate { .. }) if write.check().is_ok() => {
+                Vec::new()
+            }
+            (_, write) => vec![write],
+        }
+    }
+}
+
+impl Store for Flawed {
+    fn create(&self, mut turn: NewTurn) -> StoreFuture<'_, Lease> {
+        Box::pin(async move {
+            turn.writes = turn.writes.into_iter().flat_map(|it| self.distort(it)).collect();
+            if self.flaw == Flaw::OverwritesTurns {
+                self.store.remove(turn.id.clone(), Timestamp::MAX).await?;
+            }
+            let lease = self.store.create(turn).await?;
+            self.note(&lease);
+            Ok(lease)
+        })
+    }
+
+    fn claim(&self, turn: TurnId, mut holder: Holder) -> StoreFuture<'_, Lease> {
+        Box::pin(async move {
+            holder.check()?;
+            match self.flaw {
+                Flaw::GivesHeldTurns => {
+                    let held = self.leases.lock().unwrap().get(&turn).cloned();
+                    if let Some(lease) = held {
+                        self.store.release(lease).await?;
+                    }
+                }
+                Flaw::LetsLeasesRunOutLater => {
+                    holder.now = holder.now.saturating_sub(std::time::Duration::from_micros(1));
+                }
+                _ => {}
+            }
+            let lease = self.store.claim(turn, holder).await?;
+            self.note(&lease);
+            Ok(lease)
+        })
+    }
+
+    fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease> {
+        self.store.renew(lease, now)
+    }
+
+    fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            if self.flaw == Flaw::ForgetsToRelease {
+                return Ok(());
+            }
+            self.store.release(lease).await
+        })
+    }
+
+    fn commit(&self, mut lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            if self.flaw == Flaw::IgnoresEpochs {
+                let last = self.leases.lock().unwrap().get(&lease.turn).cloned();
+                lease = last.unwrap_or(lease);
+            }
+            let writes: Vec<_> = writes.into_iter().flat_map(|it| self.distort(it)).collect();
+            if self.flaw == Flaw::CommitsByHalves {
+                writes.iter().try_for_each(Write::check)?;
+                self.store.commit(lease.clone(), Vec::new()).await?;
+                for write in writes {
+                    self.store.commit(lease.clone(), vec![write]).await?;
+                }
+                return Ok(());
+            }
+            self.store.commit(lease, writes).await
+        })
+    }
+
+    fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>> {
+        Box::pin(async move {
+            let mut turn = self.store.load(turn).await?;
+            if let Some(turn) = turn.as_mut().filter(|_| self.flaw == Flaw::HidesHolders) {
+                turn.summary.holder = None;
+            }
+            Ok(turn)
+        })
+    }
+
+    fn turns(&self, mut query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+        Box::pin(async move {
+            match self.flaw {
+                Flaw::IgnoresTheLimit => query.limit = Some(usize::MAX),
+                Flaw::IgnoresTheConversation => query.conversation = None,
+                Flaw::IncludesFinishedTurns => query.unfinished = false,
+                _ => {}
+            }
+            let mut turns = self.store.turns(query).await?;
+            if self.flaw == Flaw::ListsOldestFirst {
+                turns.reverse();
+            }
+            Ok(turns)
+        })
+    }
+
+    fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool> {
+        let always = self.flaw == Flaw::RemovesHeldTurns;
+        self.store.remove(turn, if always { Timestamp::MAX } else { now })
+    }
+
+    fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
+        self.store.gate(gate)
+    }
+
+    fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
+        self.store.open_gates(turn)
+    }
+
+    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, Settled> {
+        Box::pin(async move {
+            let mut settled = self.store.settle(gate, settlement).await?;
+            settled.first |= self.flaw == Flaw::SettlesTwice;
+            Ok(settled)
+        })
+    }
+}
+
+#[track_caller]
+fn check(flaw: Flaw, promise: &str) {
+    let store = Flawed { store: MemoryStore::new(), flaw, leases: Mutex::default() };
+    let violation = run(conformance::store(&store)).unwrap_err();
+    assert_eq!(violation.promise, promise, "{flaw:?}: {violation}");
+}
+
+#[test]
+fn flaws_are_found() {
+    let listed = "the turns that were asked for are listed, newest first";
+    let held = "a turn that somebody has is held";
+    check(Flaw::TrimsEntries, "texts are kept byte by byte");
+    check(Flaw::FoldsIds, "texts are kept byte by byte");
+    check(Flaw::DropsNul, "texts with U+0000 are refused");
+    check(Flaw::MovesRows, "rows stand where they were first put, with the text that was put last");
+    check(Flaw::CommitsByHalves, "a commit that fails writes nothing");
+    check(Flaw::ForgetsGates, "a gate that was closed stays so");
+    check(Flaw::IgnoresEpochs, "a lease that was taken over is lost");
+    check(Flaw::ForgetsToRelease, "a turn that nobody has can be removed");
+    check(Flaw::GivesHeldTurns, held);
+    check(Flaw::LetsLeasesRunOutLater, "a lease that has run out or was given back can be taken");
+    check(Flaw::RemovesHeldTurns, held);
+    check(Flaw::SettlesTwice, "the first settlement holds, and only the first call has made it");
+    check(Flaw::ListsOldestFirst, listed);
+    check(Flaw::IgnoresTheLimit, listed);
+    check(Flaw::IgnoresTheConversation, "conversations are told apart byte by byte");
+    check(Flaw::IncludesFinishedTurns, listed);
+    check(Flaw::OverwritesTurns, "a turn begins once");
+    check(
+        Flaw::HidesHolders,
+        "rows stand where they were first put, with the text that was put last",
+    );
+}

@@ -1,0 +1,87 @@
+//! Turns as an application runs them.
+
+mod calls;
+mod gates;
+mod loops;
+mod resume;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haft::clock::Timestamp;
+use haft::event::{Event, EventKind};
+use haft::record::Message;
+use haft::step::{Executor, ProposedCall, Step, StepContext, StepError};
+use haft::turn::{TurnInput, TurnRunner, TurnRunnerBuilder};
+
+/// One step.
+pub(crate) type StepFn = fn(&StepContext) -> Result<Step, StepError>;
+
+/// Steps that are taken one after the other, by iteration.
+pub(crate) fn steps<const N: usize>(all: [StepFn; N]) -> impl Executor {
+    move |cx: StepContext| {
+        let step = all.get(cx.iteration() as usize).copied();
+        async move {
+            match step {
+                Some(step) => step(&cx),
+                None => Err(StepError::new("the script is over")),
+            }
+        }
+    }
+}
+
+pub(crate) fn say(text: &'static str) -> impl Executor {
+    move |cx: StepContext| async move { Ok(Step::done().say(cx.message(text)?)) }
+}
+
+pub(crate) fn call(tool: &str, args: &str) -> ProposedCall {
+    ProposedCall::new(tool, args)
+}
+
+pub(crate) fn input() -> TurnInput {
+    let hello = Message::user("m-1", "hello", Timestamp::EPOCH).unwrap();
+    TurnInput::new("You help.").message(hello)
+}
+
+/// The names of events in order, with the iteration where there is one.
+#[derive(Clone, Default)]
+pub(crate) struct Seen(Arc<Mutex<Vec<Event>>>);
+
+impl Seen {
+    pub(crate) fn observer(&self) -> impl Fn(&Event) + Send + Sync + 'static {
+        let seen = Arc::clone(&self.0);
+        move |event: &Event| seen.lock().unwrap().push(event.clone())
+    }
+
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap().clone()
+    }
+
+    pub(crate) fn names(&self) -> String {
+        let events = self.events();
+        let names: Vec<_> = events.iter().map(|event| event.kind.name().to_string()).collect();
+        names.join(" ")
+    }
+
+    pub(crate) fn errors(&self) -> Vec<String> {
+        let events = self.events().into_iter();
+        events
+            .filter_map(|event| match event.kind {
+                EventKind::Error(error) => {
+                    Some(error.code.map_or_else(|| "-".to_owned(), |it| it.to_string()))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Lets time pass, which is paused and costs nothing.
+#[expect(clippy::disallowed_methods, reason = "time is paused in these tests")]
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+pub(crate) fn runner(executor: impl Executor + 'static) -> TurnRunnerBuilder {
+    TurnRunner::builder(executor)
+}

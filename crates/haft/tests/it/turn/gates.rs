@@ -1,0 +1,297 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use haft::call::CallState;
+use haft::clock::{Clock, SystemClock};
+use haft::error::Coded as _;
+use haft::gate::{Decision, Gate, GateKey, GateRequest, Settlement};
+use haft::step::{Step, StepContext, StepError};
+use haft::store::{GateId, Store, TurnId, TurnQuery};
+use haft::stores::MemoryStore;
+use haft::turn::{Gatekeeper, Outcome, TurnReport, TurnRunner};
+use haft::{Args, DispatchContext, Tool};
+use serde_json::json;
+
+use super::{Seen, call, input, pass, runner, steps};
+
+const SECRET: [u8; 32] = [9; 32];
+
+fn done(cx: &StepContext) -> Result<Step, StepError> {
+    Ok(Step::done().say(cx.message("done")?))
+}
+
+/// A tool that needs leave, and how often it ran.
+fn delete() -> (Tool, Arc<AtomicU32>) {
+    let ran = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&ran);
+    let schema = haft::schema::object().field("id", haft::schema::integer().required());
+    let tool = Tool::builder("delete")
+        .description("Deletes.")
+        .input(schema)
+        .requires_approval("May I delete this?")
+        .handler(move |_: Args| {
+            count.fetch_add(1, Ordering::SeqCst);
+            "deleted"
+        })
+        .build()
+        .unwrap();
+    (tool, ran)
+}
+
+struct Setting {
+    store: Arc<MemoryStore>,
+    runner: TurnRunner,
+    ran: Arc<AtomicU32>,
+    seen: Seen,
+}
+
+fn setting() -> Setting {
+    let store = Arc::new(MemoryStore::new());
+    let (tool, ran) = delete();
+    let seen = Seen::default();
+    let built = runner(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":\"7\"}"))), done]));
+    let built = built.tool(tool).store(Arc::clone(&store) as _).secret(SECRET);
+    let runner = built.observer(seen.observer()).build().unwrap();
+    Setting { store, runner, ran, seen }
+}
+
+impl Setting {
+    /// Runs a turn and something beside it that answers the gate.
+    async fn answer<F: Future<Output = ()>>(&self, answer: impl FnOnce(Gate) -> F) -> TurnReport {
+        let (report, ()) = tokio::join!(self.runner.run(input()), async {
+            answer(self.open().await).await;
+        });
+        report.unwrap()
+    }
+
+    /// The gate, as soon as there is one.
+    async fn open(&self) -> Gate {
+        loop {
+            if let Some(gate) = self.keeper(SECRET).open(None).await.unwrap().pop() {
+                return gate;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// As another process has it.
+    fn keeper(&self, secret: [u8; 32]) -> Gatekeeper {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        Gatekeeper::new(Arc::clone(&self.store) as _, GateKey::from_bytes(secret), clock)
+    }
+
+    async fn write(&self, gate: &GateId, settlement: &Settlement) {
+        let text = serde_json::to_string(settlement).unwrap();
+        assert!(self.store.settle(gate.clone(), text).await.unwrap().first);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_waits_for_leave_with_the_accepted_arguments() {
+    let setting = setting();
+    let report = setting
+        .answer(async |gate| {
+            assert_eq!(setting.ran.load(Ordering::SeqCst), 0);
+            // The model said "7"; the handler gets 7, and that is what is shown.
+            assert_eq!(gate.payload, json!({"tool": "delete", "arguments": {"id": 7}}));
+            assert!(gate.approval && gate.call.is_some());
+            let wrong = setting.keeper(SECRET).resolve(&gate.id, json!("yes"), "ada").await;
+            assert_eq!(wrong.unwrap_err().code(), "E_INVALID_TURN_GATE_RESOLUTION");
+            setting.keeper(SECRET).resolve(&gate.id, json!(true), "ada").await.unwrap();
+            let again = setting.keeper(SECRET).resolve(&gate.id, json!(true), "ada").await;
+            assert!(again.is_err(), "an answer is given once");
+        })
+        .await;
+    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.calls[0].state(), CallState::Succeeded);
+    assert_eq!(setting.ran.load(Ordering::SeqCst), 1);
+    let names = setting.seen.names();
+    let open = names.find("turnGateOpen").unwrap();
+    let closed = names.find("turnGateClosed").unwrap();
+    assert!(open < closed && closed < names.find("toolExecutionStart").unwrap(), "{names}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_no_is_told_to_the_model() {
+    let setting = setting();
+    let report = setting
+        .answer(async |gate| {
+            setting.keeper(SECRET).reject(&gate.id, "it is in use", "ada").await.unwrap();
+        })
+        .await;
+    assert_eq!(setting.ran.load(Ordering::SeqCst), 0);
+    let error = report.calls[0].error.as_ref().unwrap();
+    assert_eq!(error.code.as_str(), "E_TURN_GATE_REJECTED");
+    assert!(error.message.contains("it is in use"));
+    let setting = self::setting();
+    let report = setting
+        .answer(async |gate| {
+            setting.keeper(SECRET).resolve(&gate.id, json!(false), "ada").await.unwrap();
+        })
+        .await;
+    assert_eq!(report.calls[0].state(), CallState::Failed);
+    assert_eq!(setting.ran.load(Ordering::SeqCst), 0);
+}
+
+/// Every way to allow a call without the right to.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_not_given_for_this_call_does_not_count() {
+    let yes = || Decision::Resolved { value: json!(true) };
+    let key = || GateKey::from_bytes(SECRET);
+    let now = SystemClock::new().now();
+    type Forge = Box<dyn Fn(&Gate) -> Settlement>;
+    let edited = move |gate: &Gate| {
+        let mut no = key().sign(gate, Decision::Rejected { reason: "no".into() }, "ada", now);
+        no.decision = yes();
+        no
+    };
+    let moved = move |change: fn(&mut Gate)| -> Forge {
+        Box::new(move |gate: &Gate| {
+            let mut other = gate.clone();
+            change(&mut other);
+            key().sign(&other, yes(), "ada", now)
+        })
+    };
+    let forgeries: Vec<(&str, Forge)> = vec![
+        (
+            "forged",
+            Box::new(move |_| {
+                let mut forged = Settlement::closed(yes(), now);
+                forged.by = "ada".into();
+                forged
+            }),
+        ),
+        (
+            "with a guessed key",
+            Box::new(move |gate| GateKey::from_bytes([0; 32]).sign(gate, yes(), "ada", now)),
+        ),
+        ("edited", Box::new(edited)),
+        ("replayed from another gate", moved(|gate| gate.id = "other".parse().unwrap())),
+        ("from another turn", moved(|gate| gate.turn = "other".parse().unwrap())),
+        (
+            "for other arguments",
+            moved(|gate| {
+                gate.call.as_mut().unwrap().accepted = "{\"id\":8}".to_owned();
+            }),
+        ),
+        (
+            "for another call",
+            moved(|gate| {
+                gate.call.as_mut().unwrap().tool = "read".to_owned();
+            }),
+        ),
+    ];
+    for (what, forge) in forgeries {
+        let setting = setting();
+        let report =
+            setting.answer(async |gate| setting.write(&gate.id, &forge(&gate)).await).await;
+        assert_eq!(setting.ran.load(Ordering::SeqCst), 0, "{what}");
+        assert_eq!(
+            report.calls[0].error.as_ref().unwrap().code.as_str(),
+            "E_TURN_GATE_FORGED",
+            "{what}"
+        );
+        assert_eq!(setting.seen.errors(), ["E_TURN_GATE_FORGED"], "{what}");
+    }
+}
+
+/// A tool of the same turn finds the gate in the store and settles it, as far as it can.
+#[tokio::test(start_paused = true)]
+async fn a_turn_cannot_allow_itself() {
+    let store = Arc::new(MemoryStore::new());
+    let (tool, ran) = delete();
+    let own = Arc::clone(&store);
+    let grant = Tool::builder("grant")
+        .description("Settles every gate it finds.")
+        .handler(move || {
+            let store = Arc::clone(&own);
+            async move {
+                let gate = loop {
+                    if let Some(gate) = store.open_gates(None).await?.pop() {
+                        break gate;
+                    }
+                    tokio::task::yield_now().await;
+                };
+                let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+                let keeper = Gatekeeper::new(store, GateKey::from_bytes([0; 32]), clock);
+                keeper.resolve(&gate.id, json!(true), "ada").await?;
+                Ok::<_, haft::ToolFailure>("granted")
+            }
+        })
+        .build()
+        .unwrap();
+    let step = |_: &StepContext| {
+        Ok(Step::new().call(call("delete", "{\"id\":1}")).call(call("grant", "{}")))
+    };
+    let built = runner(steps([step, done])).tools([tool, grant]);
+    let report = built.store(store).build().unwrap().run(input()).await.unwrap();
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    assert_eq!(report.calls[0].error.as_ref().unwrap().code.as_str(), "E_TURN_GATE_FORGED");
+}
+
+/// A handler that asks by itself.
+fn asks(timeout: Option<Duration>) -> Tool {
+    Tool::builder("ask")
+        .description("Asks.")
+        .input(haft::schema::object())
+        .timeout(Duration::from_secs(10))
+        .handler(move |_: Args, ctx: DispatchContext| async move {
+            let request =
+                GateRequest::new("Which colour?").schema(json!({"enum": ["red", "blue"]}));
+            let request = match timeout {
+                Some(timeout) => request.timeout(timeout),
+                None => request,
+            };
+            let colour = ctx.wait_for(request).await?;
+            Ok::<_, haft::ToolFailure>(format!("{colour}"))
+        })
+        .build()
+        .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_can_ask_and_waiting_does_not_count_as_work() {
+    let built = runner(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
+    let runner = built.tool(asks(None)).build().unwrap();
+    let (report, ()) = tokio::join!(runner.run(input()), async {
+        // Far beyond the deadline of the call.
+        pass(Duration::from_secs(600)).await;
+        let gate = runner.gates().open(None).await.unwrap().remove(0);
+        runner.gates().resolve(&gate.id, json!("blue"), "ada").await.unwrap();
+    });
+    let report = report.unwrap();
+    assert_eq!(report.calls[0].state(), CallState::Succeeded, "{:?}", report.calls[0].error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_answering_in_time_is_an_answer() {
+    let seen = Seen::default();
+    let built = runner(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
+    let built = built.tool(asks(Some(Duration::from_secs(60)))).observer(seen.observer());
+    let runner = built.build().unwrap();
+    let report = runner.run(input()).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    assert!(report.calls[0].error.as_ref().unwrap().message.contains("in time"));
+    assert!(seen.names().contains("turnGateOpen turnGateClosed"));
+    assert!(runner.gates().open(None).await.unwrap().is_empty());
+    let turns = runner.turns(TurnQuery::default()).await.unwrap();
+    assert_eq!(turns[0].status, haft::store::TurnStatus::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_closes_the_gate() {
+    let built = runner(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
+    let runner = built.tool(asks(None)).build().unwrap();
+    let token = haft::cancel::Cancellation::new();
+    let cancel = token.clone();
+    let (report, ()) = tokio::join!(runner.run_until(input().id("t"), token), async move {
+        pass(Duration::from_secs(5)).await;
+        cancel.cancel("stop");
+    });
+    assert_eq!(report.unwrap().outcome, Outcome::Cancelled { reason: "stop".to_owned() });
+    assert!(runner.gates().open(None).await.unwrap().is_empty());
+    let turn: TurnId = "t".parse().unwrap();
+    let stored = runner.inspect(&turn).await.unwrap().unwrap();
+    assert!(stored.gates[0].settlement.as_ref().unwrap().contains("aborted"));
+}
