@@ -71,13 +71,15 @@
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 //! | `conformance` | no | checks that stores and readers of your own keep what the contracts say |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
-//! | `formats` | yes | the structure of a Markdown text of any size, and queries on parts of it |
+//! | `formats` | yes | queries of Markdown, YAML, XML and CSV texts |
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `readers::HttpReader`: media from the network, within a policy |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+#[cfg(feature = "formats")]
+pub mod csv;
 pub mod events;
 pub mod formats;
 pub mod json_view;
@@ -93,6 +95,10 @@ pub mod telemetry;
 #[cfg(feature = "tokens")]
 pub mod tokens;
 pub mod turn;
+#[cfg(feature = "formats")]
+pub mod xml;
+#[cfg(feature = "formats")]
+pub mod yaml;
 
 #[doc(inline)]
 pub use haft_core::*;

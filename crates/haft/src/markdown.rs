@@ -21,7 +21,6 @@ mod outline;
 mod plain;
 mod scanner;
 mod syntax;
-mod yaml;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,11 @@
 //! The block of settings at the top of a document.
 
+use haft_core::json::{Document, Kind, View};
+use serde_json::Value;
+
+use super::FrontMatterError;
 use super::cursor::is_blank;
-use super::{FrontMatterError, yaml};
+use crate::yaml::read;
 
 /// Front matter as it stands in the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,14 +50,23 @@ impl FrontMatter {
         &self.text
     }
 
-    /// The settings as JSON. An empty block is `null`.
+    /// The settings as JSON, by the rules of [`crate::yaml`]. An empty block is `null`, and integers
+    /// beyond 64 bits are text.
     ///
     /// # Errors
     ///
     /// The text is not YAML, is too deep or too large once its aliases are followed.
-    pub fn parse(&self) -> Result<serde_json::Value, FrontMatterError> {
+    pub fn parse(&self) -> Result<Value, FrontMatterError> {
         match self.kind {
-            FrontMatterKind::Yaml => yaml::parse(&self.text, 1),
+            FrontMatterKind::Yaml => match read::document(&self.text, LIMITS) {
+                Ok(document) => Ok(value(document.root())),
+                // The block begins on the line after its mark.
+                Err(fault) => Err(FrontMatterError::Invalid {
+                    line: 1 + fault.line,
+                    column: fault.column,
+                    reason: fault.reason.into(),
+                }),
+            },
             FrontMatterKind::Toml => Err(FrontMatterError::Toml { end_line: self.end_line }),
         }
     }
@@ -75,3 +88,19 @@ impl FrontMatterKind {
         marks.iter().any(|mark| line.strip_prefix(*mark).is_some_and(is_blank))
     }
 }
+
+/// As deep as the values are nested, which is bounded.
+fn value(view: View<'_>) -> Value {
+    match view.kind() {
+        Kind::Array => view.elements().map(value).collect(),
+        Kind::Object => view.members().map(|(key, it)| (key.to_owned(), value(it))).collect(),
+        _ => {
+            let copy = view.to_value();
+            // Whole numbers that do not fit would lose digits.
+            let exact = Document::from_value(&copy).is_ok_and(|it| it.root() == view);
+            if exact { copy } else { view.to_string().into() }
+        }
+    }
+}
+
+const LIMITS: read::Limits = read::Limits { depth: 64, size: 1024 * 1024 };

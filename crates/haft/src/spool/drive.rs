@@ -11,7 +11,7 @@ use crate::stores::blocking;
 
 /// Work on content that asks for one read after the other. It does no I/O itself, so it is the same for
 /// files and for content that is far away.
-pub(super) trait Scan: Send + 'static {
+pub(crate) trait Scan: Send + 'static {
     /// The next read; nothing when the work is done.
     fn want(&self) -> Option<Want>;
 
@@ -21,13 +21,13 @@ pub(super) trait Scan: Send + 'static {
 
 /// A read: all of these bytes exist.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Want {
-    pub(super) offset: u64,
-    pub(super) len: usize,
+pub(crate) struct Want {
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
 }
 
 /// Runs a scan to its end.
-pub(super) async fn drive<S: Scan>(
+pub(crate) async fn drive<S: Scan>(
     reader: &Arc<dyn SpoolReader>,
     cancellation: &Cancellation,
     mut scan: S,

@@ -6,6 +6,9 @@ mod agreement;
 #[cfg(feature = "formats")]
 mod artifacts;
 #[cfg(test)]
+#[cfg(feature = "formats")]
+mod data;
+#[cfg(test)]
 mod derive;
 #[cfg(test)]
 mod events;

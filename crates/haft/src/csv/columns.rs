@@ -1,0 +1,102 @@
+//! The names of columns.
+
+use std::collections::{HashMap, HashSet};
+
+use haft_core::json::{Document, Writer};
+
+use super::error::CsvError;
+use super::scan::Record;
+
+/// The columns of a table, each with a name of its own.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    names: Vec<Box<str>>,
+}
+
+impl Columns {
+    /// The columns that a first row names.
+    pub(super) fn named(header: Record<'_>) -> Self {
+        let given: Vec<String> =
+            header.fields().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
+        let mut taken: HashSet<String> = given.iter().cloned().collect();
+        let (mut used, mut numbers) = (HashSet::new(), HashMap::new());
+        let mut names = Vec::new();
+        for (name, place) in given.into_iter().zip(1..) {
+            let mut name = if name.is_empty() { numbered(place) } else { name };
+            if !used.insert(name.clone()) {
+                let number = numbers.entry(name.clone()).or_insert(2);
+                name = free(&name, number, &taken);
+                used.insert(name.clone());
+            }
+            taken.insert(name.clone());
+            names.push(name.into_boxed_str());
+        }
+        Self { names }
+    }
+
+    /// So many columns without names.
+    pub(super) fn unnamed(count: usize) -> Self {
+        Self { names: (1..=count).map(|place| numbered(place).into_boxed_str()).collect() }
+    }
+
+    pub(super) fn names(&self) -> &[Box<str>] {
+        &self.names
+    }
+
+    /// Where a column stands.
+    pub(super) fn find(&self, name: &str) -> Result<usize, CsvError> {
+        self.names.iter().position(|it| **it == *name).ok_or_else(|| CsvError::NoColumn {
+            name: name.chars().take(80).collect::<String>().into(),
+            columns: self.names.iter().take(LISTED).cloned().collect(),
+            more: self.names.len().saturating_sub(LISTED),
+        })
+    }
+
+    /// A row as a JSON object, with only the columns at these places if any are given.
+    pub(super) fn object(&self, record: Record<'_>, only: &[usize]) -> Document {
+        let mut out = Writer::new();
+        out.object(|out| {
+            let mut member = |place: usize| {
+                let Some(field) = record.field(place) else { return };
+                match self.names.get(place) {
+                    Some(name) => out.key(name),
+                    None => out.key(&self.beyond(place)),
+                };
+                out.string(&String::from_utf8_lossy(field));
+            };
+            if only.is_empty() {
+                (0..record.len()).for_each(&mut member);
+            } else {
+                only.iter().copied().for_each(&mut member);
+            }
+        });
+        out.finish()
+    }
+
+    /// The name for a field beyond the columns.
+    fn beyond(&self, place: usize) -> String {
+        let name = numbered(place + 1);
+        if !self.names.iter().any(|it| **it == *name) {
+            return name;
+        }
+        free(&name, &mut 2, &self.names.iter().map(ToString::to_string).collect())
+    }
+}
+
+fn numbered(place: usize) -> String {
+    format!("column_{place}")
+}
+
+/// A name with a number behind it that nobody has, from this number on.
+fn free(name: &str, number: &mut u64, taken: &HashSet<String>) -> String {
+    loop {
+        let found = format!("{name}_{number}");
+        *number += 1;
+        if !taken.contains(&found) {
+            return found;
+        }
+    }
+}
+
+/// How many columns an error names.
+const LISTED: usize = 40;

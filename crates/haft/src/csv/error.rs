@@ -1,0 +1,76 @@
+//! Why a query of CSV has no answer.
+
+use haft_core::error::{Code, Coded};
+use haft_core::spool::SpoolError;
+
+/// A query of CSV could not be answered. Lines are counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CsvError {
+    /// There is no column of that name.
+    #[error("there is no column `{name}`; {}", known(.columns, *.more))]
+    NoColumn {
+        /// The name that was asked for.
+        name: Box<str>,
+        /// The first columns there are.
+        columns: Vec<Box<str>>,
+        /// How many more there are.
+        more: usize,
+    },
+    /// A filter was asked for that keeps everything.
+    #[error(
+        "the filter says nothing about the column `{column}`; give `equals`, `contains`, `above` or `below`"
+    )]
+    NoCondition {
+        /// The column.
+        column: Box<str>,
+    },
+    /// One row is larger than is held at once.
+    #[error(
+        "the row that begins at line {line}, column 1 has more than {limit} {what}, the most that is \
+         read; a quote before it may be never closed, or the columns may be parted by something else"
+    )]
+    RowTooLarge {
+        /// The line that the row begins with.
+        line: u64,
+        /// How much one row may have.
+        limit: usize,
+        /// Of what: `bytes` or `fields`.
+        what: &'static str,
+    },
+    /// The content is UTF-16 or UTF-32.
+    #[error(
+        "the content is not UTF-8 at line 1, column 1: it begins with the mark of UTF-16 or UTF-32; \
+         convert it to UTF-8 first"
+    )]
+    Encoding,
+    /// The content could not be read.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
+
+fn known(columns: &[Box<str>], more: usize) -> String {
+    if columns.is_empty() {
+        return "the table is empty and has no columns".to_owned();
+    }
+    let names: Vec<String> = columns.iter().map(|it| format!("`{it}`")).collect();
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("the columns are {}{rest}", names.join(", "))
+}
+
+impl Coded for CsvError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::NoColumn { .. } | Self::NoCondition { .. } => Code::InvalidToolArgs,
+            Self::RowTooLarge { .. } | Self::Encoding => Code::ToolDownstreamError,
+            Self::Spool(error) => error.error_code(),
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Spool(error) => error.retryable(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Who looks at rows: one type per query.
+
+use std::ops::ControlFlow;
+
+use haft_core::artifact::Listing;
+use haft_core::json::Writer;
+
+use super::columns::Columns;
+use super::error::CsvError;
+use super::scan::{Record, Visit};
+
+/// The names of the columns.
+#[derive(Debug, Default)]
+pub(super) struct Names(pub(super) Vec<Box<str>>);
+
+impl Visit for Names {
+    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+        self.0 = columns.names().to_vec();
+        Ok(ControlFlow::Break(()))
+    }
+
+    fn row(&mut self, _: &Columns, _: Record<'_>) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+}
+
+/// How many rows there are.
+#[derive(Debug, Default)]
+pub(super) struct Count(pub(super) u64);
+
+impl Visit for Count {
+    fn columns(&mut self, _: &Columns) -> Result<ControlFlow<()>, CsvError> {
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn row(&mut self, _: &Columns, _: Record<'_>) -> ControlFlow<()> {
+        self.0 += 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// The rows of a range.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) at: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) only: Vec<String>,
+    pub(super) places: Vec<usize>,
+    pub(super) listing: Listing,
+}
+
+impl Visit for Rows {
+    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+        self.places = self.only.iter().map(|it| columns.find(it)).collect::<Result<_, _>>()?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn row(&mut self, columns: &Columns, row: Record<'_>) -> ControlFlow<()> {
+        let at = self.at;
+        self.at += 1;
+        if at >= self.end {
+            return ControlFlow::Break(());
+        }
+        if at < self.start {
+            return ControlFlow::Continue(());
+        }
+        self.listing.push(columns.object(row, &self.places).root())
+    }
+}
+
+/// The fields of one column.
+#[derive(Debug)]
+pub(super) struct Pluck {
+    pub(super) column: String,
+    pub(super) place: usize,
+    pub(super) listing: Listing,
+}
+
+impl Visit for Pluck {
+    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
+        self.place = columns.find(&self.column)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn row(&mut self, _: &Columns, row: Record<'_>) -> ControlFlow<()> {
+        let mut out = Writer::new();
+        match row.field(self.place) {
+            Some(field) => out.string(&String::from_utf8_lossy(field)),
+            // So that values and rows go together.
+            None => out.null(),
+        };
+        self.listing.push(out.finish().root())
+    }
+}

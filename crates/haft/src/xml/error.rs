@@ -1,0 +1,133 @@
+//! Why a query of XML has no answer.
+
+use haft_core::error::{Code, Coded};
+use haft_core::jsonpath::PathError;
+use haft_core::spool::SpoolError;
+
+/// A query of XML could not be answered. Lines and columns are counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum XmlError {
+    /// The text is not XML, or nests more than is read.
+    #[error("the content is not valid XML at line {line}, column {column}: {reason}; {hint}")]
+    Syntax {
+        /// The line.
+        line: u64,
+        /// The character in that line.
+        column: u64,
+        /// What is wrong.
+        reason: Box<str>,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// The projection is larger than is held at once.
+    #[error(
+        "the XML is too large for paths: at line {line}, column {column} it reaches {limit} bytes as \
+         JSON, the most that is held; its root, keys, tags and length can be asked for at any size, and \
+         parts of it can be searched and read as text"
+    )]
+    TooLarge {
+        /// The line where the limit was reached.
+        line: u64,
+        /// The character in that line.
+        column: u64,
+        /// How many bytes the projection may have.
+        limit: usize,
+    },
+    /// The projection is nested deeper than JSON may be.
+    #[error(
+        "the XML is nested too deeply for paths: as JSON it has more than {limit} levels; its root, \
+         keys, tags and length can be asked for, and it can be searched and read as text"
+    )]
+    TooDeep {
+        /// How many levels the projection may have.
+        limit: usize,
+    },
+    /// There is no element.
+    #[error(
+        "the document has no element: it is empty up to its end at line {line}, column {column}; there is nothing to ask it for"
+    )]
+    Empty {
+        /// The last line.
+        line: u64,
+        /// The character behind the end.
+        column: u64,
+    },
+    /// The content is UTF-16 or UTF-32.
+    #[error(
+        "the content is not UTF-8 at line 1, column 1: it begins with the mark of UTF-16 or UTF-32; \
+         convert it to UTF-8 first"
+    )]
+    Encoding,
+    /// The path is not one.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The content could not be read.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
+
+impl Coded for XmlError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Path(_) => Code::InvalidToolArgs,
+            Self::Spool(error) => error.error_code(),
+            Self::Syntax { .. }
+            | Self::TooLarge { .. }
+            | Self::TooDeep { .. }
+            | Self::Empty { .. }
+            | Self::Encoding => Code::ToolDownstreamError,
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Spool(error) => error.retryable(),
+            _ => false,
+        }
+    }
+}
+
+/// A fault before its line and column are known.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) reason: Box<str>,
+    pub(super) hint: &'static str,
+}
+
+impl Fault {
+    pub(super) fn new(reason: impl Into<Box<str>>, hint: &'static str) -> Self {
+        Self { reason: reason.into(), hint }
+    }
+}
+
+/// Where something stands, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) line: u64,
+    pub(super) column: u64,
+}
+
+impl Place {
+    pub(super) const START: Self = Self { line: 1, column: 1 };
+
+    /// The place behind some text.
+    pub(super) fn after(self, text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let last = memchr::memrchr(b'\n', bytes);
+        let tail = last.and_then(|at| text.get(at + 1..)).unwrap_or(text);
+        let column = tail.chars().count() as u64;
+        match last {
+            Some(_) => Self {
+                line: self.line + haft_core::spool::count_newlines(bytes),
+                column: column + 1,
+            },
+            None => Self { column: self.column + column, ..self },
+        }
+    }
+
+    pub(super) fn syntax(self, fault: Fault) -> XmlError {
+        let Fault { reason, hint } = fault;
+        XmlError::Syntax { line: self.line, column: self.column, reason, hint }
+    }
+}

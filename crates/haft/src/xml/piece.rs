@@ -1,0 +1,58 @@
+//! Text between two tags, without the white space around it.
+
+use super::token::is_space;
+
+/// Gathers text up to the next tag. White space that was written as such at either end is left out;
+/// what came from CDATA or a reference stays.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    text: String,
+    /// Whether there was white space before the text.
+    before: bool,
+    /// How many of the last bytes are white space.
+    trailing: usize,
+}
+
+impl Piece {
+    pub(super) fn push(&mut self, text: &str) {
+        let text = if self.text.is_empty() {
+            let trimmed = text.trim_start_matches(is_space);
+            self.before |= trimmed.len() < text.len();
+            trimmed
+        } else {
+            text
+        };
+        let trailing = text.len() - text.trim_end_matches(is_space).len();
+        self.trailing = if trailing == text.len() { self.trailing + trailing } else { trailing };
+        self.text.push_str(text);
+    }
+
+    /// Adds text whose white space is meant.
+    pub(super) fn push_exact(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.text.push_str(text);
+            self.trailing = 0;
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Appends what was gathered to the text of an element, and begins anew. `gap` says whether there
+    /// was white space behind the text so far, and then whether there is behind all of it.
+    pub(super) fn flush(&mut self, whole: &mut String, gap: &mut bool, has_text: &mut bool) {
+        let text = self.text.get(..self.text.len() - self.trailing).unwrap_or_default();
+        if text.is_empty() {
+            *gap |= self.before || self.trailing > 0;
+        } else {
+            if *has_text && (*gap || self.before) {
+                whole.push(' ');
+            }
+            whole.push_str(text);
+            (*gap, *has_text) = (self.trailing > 0, true);
+        }
+        self.text.clear();
+        (self.before, self.trailing) = (false, 0);
+    }
+}

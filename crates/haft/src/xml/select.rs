@@ -1,0 +1,164 @@
+//! What a path finds in the projection.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use haft_core::artifact::{Answer, Listing};
+use haft_core::json::{Document, Kind, View};
+use haft_core::jsonpath::{JsonPath, Limits, Selection, Step};
+
+use super::tree::{Numbers, TooDeep, Tree};
+
+/// The values that a path selects.
+pub(super) fn get(tree: &Tree, path: &JsonPath, mut listing: Listing) -> Result<Answer, TooDeep> {
+    evaluate(tree, path, |selection, shown| {
+        let _ = match shown {
+            Shown::Itself(_) => selection.iter().try_for_each(|value| listing.push(value)),
+            Shown::Twin(twin) => selection.located().try_for_each(|(at, value)| {
+                // What is passed over need not be found.
+                let found = || steps(&at).and_then(|steps| walk(twin.root(), &steps));
+                let original = if listing.skips_next() { None } else { found() };
+                listing.push(original.unwrap_or(value))
+            }),
+        };
+        listing.finish_of(selection.len() as u64)
+    })
+}
+
+/// The elements that a path leads to, each once: what it selects if that is an element with attributes
+/// or children, and the element around it if it is text or an attribute.
+pub(super) fn filter(
+    tree: &Tree,
+    path: &JsonPath,
+    mut listing: Listing,
+) -> Result<Answer, TooDeep> {
+    evaluate(tree, path, |selection, shown| {
+        let (Shown::Itself(document) | Shown::Twin(document)) = shown;
+        let root = document.root();
+        let mut seen = HashSet::new();
+        let mut offer = |steps: Vec<Step>| {
+            if !seen.insert(format!("{steps:?}")) {
+                return ControlFlow::Continue(());
+            }
+            // What is passed over need not be found.
+            let element = if listing.skips_next() { None } else { walk(root, &steps) };
+            listing.push(element.unwrap_or(root))
+        };
+        let _ = selection.located().try_for_each(|(at, value)| {
+            // Only a path of more than 4 KiB cannot be read again.
+            let Some(steps) = steps(&at) else { return offer(Vec::new()) };
+            if value.kind() != Kind::Array {
+                return offer(element(steps, value));
+            }
+            value.elements().zip(0..).try_for_each(|(value, index)| {
+                let mut steps = steps.clone();
+                steps.push(Step::Index(index));
+                offer(element(steps, value))
+            })
+        });
+        listing.finish()
+    })
+}
+
+/// The projection to show values from: the one that was searched, or its twin with texts.
+#[derive(Clone, Copy)]
+enum Shown<'d> {
+    Itself(&'d Document),
+    Twin(&'d Document),
+}
+
+/// Evaluates a path and makes an answer of what it selects and of the projection to show it from.
+///
+/// Text is text, so a path that compares with a number would find nothing. It is evaluated with every
+/// text that is a number as one, and the text is shown.
+fn evaluate(
+    tree: &Tree,
+    path: &JsonPath,
+    answer: impl FnOnce(&Selection<'_>, Shown<'_>) -> Answer,
+) -> Result<Answer, TooDeep> {
+    let shown = tree.document(Numbers::AsText)?;
+    if compares_with_number(path) {
+        let numbers = tree.document(Numbers::AsNumbers)?;
+        let selection = path.select_with(numbers.root(), &Limits::default());
+        if !selection.is_empty() {
+            return Ok(noted(answer(&selection, Shown::Twin(&shown)), &selection, path));
+        }
+    }
+    let selection = path.select_with(shown.root(), &Limits::default());
+    Ok(noted(answer(&selection, Shown::Itself(&shown)), &selection, path))
+}
+
+fn noted(answer: Answer, selection: &Selection<'_>, path: &JsonPath) -> Answer {
+    if selection.truncated().is_some() {
+        return answer.noted(
+            "the path finds more than is looked at in one query; ask for less, such as a part of the \
+             document",
+        );
+    }
+    if selection.is_empty() && path.to_string().contains("[?") {
+        return answer.noted(
+            "an element that stands once is an object and no list, so that `[?...]` behind its name \
+             judges what is in it; `$..[?...]` finds it in any case",
+        );
+    }
+    answer
+}
+
+/// The steps of a normalised path; nothing if it is too long.
+fn steps(path: &str) -> Option<Vec<Step>> {
+    Some(JsonPath::parse(path).ok()?.prefix().cloned().collect())
+}
+
+/// The steps to the element that a value is or belongs to.
+fn element(mut steps: Vec<Step>, value: View<'_>) -> Vec<Step> {
+    if value.kind() != Kind::Object {
+        // Past its place among its namesakes, and its name.
+        if let Some(Step::Index(_)) = steps.last() {
+            steps.pop();
+        }
+        steps.pop();
+    }
+    steps
+}
+
+fn walk<'d>(root: View<'d>, steps: &[Step]) -> Option<View<'d>> {
+    steps.iter().try_fold(root, |view, step| match step {
+        Step::Name(name) => view.get(name),
+        Step::Index(index) => view.item(usize::try_from(*index).ok()?),
+        Step::Wildcard => None,
+    })
+}
+
+/// Whether a filter in the path compares something with a number.
+fn compares_with_number(path: &JsonPath) -> bool {
+    let text = without_quoted(&path.to_string());
+    let words: Vec<&str> = text.split(' ').collect();
+    words.windows(3).any(|words| match words {
+        [left, "==" | "!=" | "<" | "<=" | ">" | ">=", right] => {
+            let left = left.rsplit(['?', '(', '!']).next().unwrap_or_default();
+            left.parse::<f64>().is_ok()
+                || right.starts_with(|it: char| it.is_ascii_digit() || it == '-')
+        }
+        _ => false,
+    })
+}
+
+/// The text of a path with nothing between quotes.
+fn without_quoted(path: &str) -> String {
+    let mut out = String::new();
+    let (mut quote, mut escaped) = (None, false);
+    for character in path.chars() {
+        match quote {
+            None if matches!(character, '\'' | '"') => quote = Some(character),
+            None => out.push(character),
+            Some(_) if escaped => escaped = false,
+            Some(_) if character == '\\' => escaped = true,
+            Some(open) if open == character => {
+                quote = None;
+                out.push('\'');
+            }
+            Some(_) => {}
+        }
+    }
+    out
+}

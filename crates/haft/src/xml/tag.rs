@@ -1,0 +1,130 @@
+//! Tags: their attributes, and which of them are open.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use quick_xml::events::BytesStart;
+use quick_xml::events::attributes::AttrError;
+
+use super::error::Fault;
+use super::token::attribute_value;
+
+/// The elements that are open.
+#[derive(Debug, Default)]
+pub(super) struct Nesting {
+    /// Their names, one behind the other, and where each begins.
+    names: String,
+    starts: Vec<usize>,
+    /// Whether the root was opened.
+    root_seen: bool,
+}
+
+impl Nesting {
+    /// How many elements are open.
+    pub(super) fn depth(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Whether there is an element at all.
+    pub(super) fn any(&self) -> bool {
+        self.root_seen
+    }
+
+    pub(super) fn open(&mut self, name: &str) -> Result<(), Fault> {
+        if name.is_empty() {
+            return Err(Fault::new("a tag without a name", "write `&lt;` for a `<` in text"));
+        }
+        if self.starts.is_empty() && self.root_seen {
+            let reason = format!("a second root element, `{}`", shortened(name));
+            return Err(Fault::new(reason, "XML has one; put them into one element"));
+        }
+        if self.starts.len() == NESTED {
+            let reason = format!("elements are nested deeper than {NESTED} levels");
+            return Err(Fault::new(reason, "it can still be searched and read as text"));
+        }
+        self.root_seen = true;
+        self.starts.push(self.names.len());
+        self.names.push_str(name);
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, name: &str) -> Result<(), Fault> {
+        let Some(open) = self.innermost() else {
+            let reason = format!("`</{}>` closes nothing", shortened(name));
+            return Err(Fault::new(reason, CORRECT));
+        };
+        if open != name {
+            let (open, name) = (shortened(open), shortened(name));
+            let reason = format!("`</{name}>` stands where `</{open}>` must come first");
+            return Err(Fault::new(reason, "close the elements in the order they were opened"));
+        }
+        let start = self.starts.pop().unwrap_or_default();
+        self.names.truncate(start);
+        Ok(())
+    }
+
+    pub(super) fn innermost(&self) -> Option<&str> {
+        self.starts.last().and_then(|start| self.names.get(*start..))
+    }
+}
+
+/// Names and values.
+pub(super) type Attributes<'t> = Vec<(&'t str, Cow<'t, str>)>;
+
+/// The attributes of a tag with their values, or what is wrong and where in the tag.
+pub(super) fn attributes<'t>(tag: &'t BytesStart<'_>) -> Result<Attributes<'t>, (Fault, usize)> {
+    let mut found = Attributes::new();
+    let mut seen = HashSet::new();
+    // The reader's own check compares each with each, however many there are.
+    for attribute in tag.attributes().with_checks(false) {
+        let attribute = attribute.map_err(|error| not_an_attribute(tag, &error))?;
+        let name = attribute.key.0;
+        let twice = if found.len() < FEW {
+            found.iter().any(|(other, _)| *other == name)
+        } else {
+            if seen.is_empty() {
+                seen.extend(found.iter().map(|(name, _)| *name));
+            }
+            !seen.insert(name)
+        };
+        if twice {
+            let reason = format!("the attribute `{}` stands twice", shortened(name));
+            return Err((Fault::new(reason, "an element has each attribute once"), 0));
+        }
+        let value = match attribute.value {
+            Cow::Borrowed(raw) => attribute_value(raw),
+            Cow::Owned(raw) => attribute_value(&raw).into_owned().into(),
+        };
+        found.push((name, value));
+    }
+    Ok(found)
+}
+
+fn not_an_attribute(tag: &BytesStart<'_>, error: &AttrError) -> (Fault, usize) {
+    let element = shortened(tag.name().as_ref());
+    let (reason, at) = match error {
+        AttrError::ExpectedEq(at) | AttrError::ExpectedValue(at) => {
+            (format!("an attribute of `{element}` has no value"), *at)
+        }
+        AttrError::UnquotedValue(at) => {
+            (format!("the value of an attribute of `{element}` is not in quotes"), *at)
+        }
+        AttrError::ExpectedQuote(at, _) => {
+            (format!("the value of an attribute of `{element}` is not closed"), *at)
+        }
+        AttrError::Duplicated(at, _) => (format!("an attribute of `{element}` stands twice"), *at),
+    };
+    // Places are counted behind the `<`.
+    (Fault::new(reason, "write attributes as `name=\"value\"`"), at + 1)
+}
+
+/// A name for a message.
+pub(super) fn shortened(name: &str) -> String {
+    name.chars().take(80).collect()
+}
+
+/// So many attributes are compared each with each.
+const FEW: usize = 8;
+/// Elements inside elements.
+const NESTED: usize = 256;
+pub(super) const CORRECT: &str = "the lines around it can still be read as text";

@@ -1,0 +1,291 @@
+//! XML as JSON.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use haft_core::json::{self, Document, Kind, Writer};
+
+use super::piece::Piece;
+use super::scan::{Flow, Stop, Visit};
+use super::view::Attributes;
+
+/// A document as a flat list of what is in it, in order.
+#[derive(Debug)]
+pub(super) struct Tree {
+    attributes: Attributes,
+    names: Names,
+    /// All texts and values, one behind the other.
+    text: String,
+    items: Vec<Item>,
+    open: Vec<Open>,
+    piece: Piece,
+    /// About how many bytes the JSON text has.
+    size: usize,
+}
+
+/// What an element has. The items of an element follow it.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    /// `end` is the place behind its last item.
+    Element {
+        name: u32,
+        end: u32,
+    },
+    Attribute {
+        name: u32,
+        start: u32,
+        len: u32,
+    },
+    Text {
+        start: u32,
+        len: u32,
+    },
+}
+
+/// An element whose end has not come.
+#[derive(Debug)]
+struct Open {
+    at: usize,
+    gap: bool,
+    has_text: bool,
+}
+
+/// The different names, by number.
+#[derive(Debug, Default)]
+struct Names {
+    numbers: HashMap<Box<str>, u32>,
+    names: Vec<Box<str>>,
+}
+
+/// The projection is nested deeper than JSON documents may be.
+#[derive(Debug)]
+pub(super) struct TooDeep;
+
+/// How text is written that is a number as JSON has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbers {
+    AsText,
+    AsNumbers,
+}
+
+impl Tree {
+    pub(super) fn new(attributes: Attributes) -> Self {
+        Self {
+            attributes,
+            names: Names::default(),
+            text: String::new(),
+            items: Vec::new(),
+            open: Vec::new(),
+            piece: Piece::default(),
+            size: 0,
+        }
+    }
+
+    /// The JSON, or an error if it is nested too deeply.
+    pub(super) fn document(&self, numbers: Numbers) -> Result<Document, TooDeep> {
+        let mut out = Writer::new();
+        out.try_object(|out| {
+            let Some(Item::Element { name, .. }) = self.items.first().copied() else {
+                return Ok(());
+            };
+            out.key(self.names.name(name));
+            self.element(0, (numbers, 1), out)
+        })?;
+        Ok(out.finish())
+    }
+
+    /// Recurses as deep as elements are nested, which is bounded.
+    fn element(
+        &self,
+        at: usize,
+        (numbers, depth): (Numbers, usize),
+        out: &mut Writer,
+    ) -> Result<(), TooDeep> {
+        let groups = self.groups(at);
+        let text = self.text_of(at);
+        if groups.is_empty() {
+            write_text(&text, numbers, out);
+            return Ok(());
+        }
+        check_depth(depth + 1)?;
+        out.try_object(|out| {
+            let mut rest = Some(text).filter(|it| !it.is_empty());
+            for (name, items) in &groups {
+                let key = self.names.name(*name);
+                let also = if key == TEXT { rest.take() } else { None };
+                out.key(key);
+                if items.len() == 1 && also.is_none() {
+                    items.iter().try_for_each(|it| self.item(*it, (numbers, depth + 1), out))?;
+                    continue;
+                }
+                check_depth(depth + 2)?;
+                out.try_array(|out| {
+                    items.iter().try_for_each(|it| self.item(*it, (numbers, depth + 2), out))?;
+                    also.iter().for_each(|it| write_text(it, numbers, out));
+                    Ok(())
+                })?;
+            }
+            if let Some(text) = rest {
+                write_text(&text, numbers, out.key(TEXT));
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn item(&self, at: usize, level: (Numbers, usize), out: &mut Writer) -> Result<(), TooDeep> {
+        if let Some(Item::Attribute { start, len, .. }) = self.items.get(at).copied() {
+            write_text(self.slice(start, len), level.0, out);
+            return Ok(());
+        }
+        self.element(at, level, out)
+    }
+
+    /// The attributes and elements of an element by name, in the order in which the names first come.
+    fn groups(&self, at: usize) -> Vec<(u32, Vec<usize>)> {
+        let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
+        let mut places = HashMap::new();
+        for (at, item) in self.children(at) {
+            let (Item::Element { name, .. } | Item::Attribute { name, .. }) = item else {
+                continue;
+            };
+            let place = *places.entry(name).or_insert(groups.len());
+            match groups.get_mut(place) {
+                Some((_, items)) => items.push(at),
+                None => groups.push((name, vec![at])),
+            }
+        }
+        groups
+    }
+
+    fn text_of(&self, at: usize) -> String {
+        let texts = self.children(at).filter_map(|(_, item)| match item {
+            Item::Text { start, len } => Some(self.slice(start, len)),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    fn children(&self, at: usize) -> impl Iterator<Item = (usize, Item)> {
+        let end = self.after(at);
+        let mut next = at + 1;
+        std::iter::from_fn(move || {
+            let at = (next < end).then_some(next)?;
+            next = self.after(at);
+            Some((at, *self.items.get(at)?))
+        })
+    }
+
+    fn after(&self, at: usize) -> usize {
+        match self.items.get(at) {
+            Some(Item::Element { end, .. }) => *end as usize,
+            _ => at + 1,
+        }
+    }
+
+    fn slice(&self, start: u32, len: u32) -> &str {
+        self.text.get(start as usize..start as usize + len as usize).unwrap_or_default()
+    }
+
+    /// Ends the text before a tag.
+    fn end_piece(&mut self) {
+        let Some(open) = self.open.last_mut() else { return };
+        let start = self.text.len();
+        self.piece.flush(&mut self.text, &mut open.gap, &mut open.has_text);
+        let len = self.text.len() - start;
+        if len > 0 {
+            self.items.push(Item::Text { start: offset(start), len: offset(len) });
+        }
+    }
+
+    fn grow(&mut self, bytes: usize) -> Flow {
+        self.size += bytes;
+        if self.size > PROJECTED_BYTES {
+            return ControlFlow::Break(Stop::Full { limit: PROJECTED_BYTES });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Visit for Tree {
+    fn open(&mut self, name: &str, attributes: &[(&str, &str)], _: usize) -> Flow {
+        self.end_piece();
+        // With its quotes and what parts it from the next.
+        self.grow(name.len() + 4)?;
+        let at = self.items.len();
+        self.open.push(Open { at, gap: false, has_text: false });
+        let name = self.names.number(name);
+        self.items.push(Item::Element { name, end: 0 });
+        for (name, value) in attributes {
+            let Some(key) = self.attributes.key(name) else { continue };
+            self.grow(key.len() + value.len() + 6)?;
+            let name = self.names.number(&key);
+            let (start, len) = (offset(self.text.len()), offset(value.len()));
+            self.text.push_str(value);
+            self.items.push(Item::Attribute { name, start, len });
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn close(&mut self) -> Flow {
+        self.end_piece();
+        let behind = offset(self.items.len());
+        let open = self.open.pop();
+        if let Some(Item::Element { end, .. }) = open.and_then(|it| self.items.get_mut(it.at)) {
+            *end = behind;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn text(&mut self, text: &str, exact: bool) -> Flow {
+        let before = self.piece.len();
+        if exact {
+            self.piece.push_exact(text)
+        } else {
+            self.piece.push(text)
+        }
+        self.grow(self.piece.len() - before)
+    }
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = offset(self.names.len());
+        self.names.push(name.into());
+        self.numbers.insert(name.into(), number);
+        number
+    }
+
+    fn name(&self, number: u32) -> &str {
+        self.names.get(number as usize).map_or("", |it| it)
+    }
+}
+
+fn write_text(text: &str, numbers: Numbers, out: &mut Writer) {
+    let begins_so = text.starts_with(|it: char| it.is_ascii_digit() || it == '-');
+    if numbers == Numbers::AsNumbers
+        && begins_so
+        && let Ok(number) = Document::parse(text)
+        && number.root().kind() == Kind::Number
+    {
+        out.view(number.root());
+        return;
+    }
+    out.string(text);
+}
+
+fn check_depth(depth: usize) -> Result<(), TooDeep> {
+    if depth > json::MAX_DEPTH { Err(TooDeep) } else { Ok(()) }
+}
+
+/// The projection stays far below 4 GiB.
+fn offset(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+pub(super) const TEXT: &str = "#text";
+/// What the projection may have as JSON text.
+const PROJECTED_BYTES: usize = 16 * 1024 * 1024;

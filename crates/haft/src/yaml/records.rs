@@ -1,0 +1,226 @@
+//! Who looks at documents: one type per query.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use haft_core::artifact::{Answer, Listing};
+use haft_core::json::{Document, Kind, View, Writer};
+use haft_core::jsonpath::{JsonPath, Limits};
+
+use super::scan::Visit;
+
+/// Counts documents, up to a number.
+#[derive(Debug)]
+pub(super) struct Count {
+    pub(super) documents: u64,
+    pub(super) at_most: u64,
+    /// How many elements the root of the last document has, if it is a list.
+    pub(super) elements: Option<usize>,
+}
+
+impl Visit for Count {
+    fn document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
+        self.documents += 1;
+        let root = document.root();
+        self.elements = (root.kind() == Kind::Array).then(|| root.len());
+        go_on(self.documents < self.at_most)
+    }
+}
+
+/// The keys of all mappings, each once.
+#[derive(Debug)]
+pub(super) struct Keys {
+    pub(super) listing: Listing,
+    pub(super) any_mapping: bool,
+    seen: HashSet<String>,
+    room: usize,
+    full: bool,
+}
+
+impl Keys {
+    pub(super) fn new(listing: Listing) -> Self {
+        Self { listing, any_mapping: false, seen: HashSet::new(), room: KEY_BYTES, full: false }
+    }
+
+    pub(super) fn answer(self) -> Answer {
+        if !self.any_mapping {
+            return Answer::undefined();
+        }
+        let shown = self.seen.len();
+        let answer = self.listing.finish();
+        if self.full {
+            return answer.noted(format_args!(
+                "there are too many different keys; only the first {shown} were looked at"
+            ));
+        }
+        answer
+    }
+}
+
+impl Visit for Keys {
+    fn document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
+        let root = document.root();
+        self.any_mapping |= root.kind() == Kind::Object;
+        root.members().try_for_each(|(key, _)| {
+            if self.seen.contains(key) {
+                return ControlFlow::Continue(());
+            }
+            let Some(room) = self.room.checked_sub(key.len() + 1) else {
+                self.full = true;
+                return ControlFlow::Break(());
+            };
+            self.room = room;
+            self.seen.insert(key.to_owned());
+            let mut text = Writer::new();
+            text.string(key);
+            self.listing.push(text.finish().root())
+        })
+    }
+}
+
+/// What a path selects in every document.
+#[derive(Debug)]
+pub(super) struct Get {
+    pub(super) path: JsonPath,
+    pub(super) listing: Listing,
+    /// How many values there are, once that is known though not all are shown.
+    pub(super) total: Option<u64>,
+    pub(super) cut_short: bool,
+}
+
+impl Get {
+    pub(super) fn answer(self) -> Answer {
+        let answer = match self.total {
+            Some(total) => self.listing.finish_of(total),
+            None => self.listing.finish(),
+        };
+        if self.cut_short { answer.noted(CUT_SHORT) } else { answer }
+    }
+}
+
+impl Visit for Get {
+    fn document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
+        let selection = self.path.select_with(document.root(), &Limits::default());
+        self.cut_short |= selection.truncated().is_some();
+        let before = self.listing.seen();
+        let shown = selection.iter().try_for_each(|value| self.listing.push(value));
+        if shown.is_break() && last {
+            self.total = Some(before + selection.len() as u64);
+        }
+        shown
+    }
+}
+
+/// The records: documents, or the elements of the list that is the only document.
+pub(super) struct Records<E> {
+    /// The first document, until it is known whether it is the only one.
+    first: Option<Document>,
+    documents: u64,
+    lists: bool,
+    pub(super) each: E,
+}
+
+/// Whoever wants to see records.
+pub(super) trait Each: Send + 'static {
+    fn record(&mut self, record: View<'_>) -> ControlFlow<()>;
+}
+
+impl<E> Records<E> {
+    /// `lists` says whether the elements of a list that stands alone are records.
+    pub(super) fn new(lists: bool, each: E) -> Self {
+        Self { first: None, documents: 0, lists, each }
+    }
+}
+
+impl<E: Each> Records<E> {
+    fn only(&mut self, document: &Document) -> ControlFlow<()> {
+        let root = document.root();
+        if self.lists && root.kind() == Kind::Array {
+            return root.elements().try_for_each(|element| self.each.record(element));
+        }
+        self.each.record(root)
+    }
+}
+
+impl<E: Each> Visit for Records<E> {
+    fn document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
+        self.documents += 1;
+        if self.documents == 1 {
+            if last {
+                return self.only(&document);
+            }
+            self.first = Some(document);
+            return ControlFlow::Continue(());
+        }
+        if let Some(first) = self.first.take() {
+            self.each.record(first.root())?;
+        }
+        self.each.record(document.root())
+    }
+
+    fn end(&mut self) {
+        if let Some(first) = self.first.take() {
+            let _ = self.only(&first);
+        }
+    }
+}
+
+/// The records that a path matches.
+#[derive(Debug)]
+pub(super) struct Filter {
+    pub(super) path: JsonPath,
+    /// Whether the path begins with a filter, which then judges the record itself.
+    judges_record: bool,
+    pub(super) listing: Listing,
+}
+
+impl Filter {
+    pub(super) fn new(path: JsonPath, listing: Listing) -> Self {
+        let judges_record = path.to_string().starts_with("$[?");
+        Self { path, judges_record, listing }
+    }
+}
+
+impl Each for Filter {
+    fn record(&mut self, record: View<'_>) -> ControlFlow<()> {
+        let keeps = if self.judges_record {
+            let mut list = Writer::new();
+            list.array(|out| {
+                out.view(record);
+            });
+            self.path.matches(list.finish().root())
+        } else {
+            self.path.matches(record)
+        };
+        if keeps { self.listing.push(record) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// The records of a range.
+#[derive(Debug)]
+pub(super) struct Slice {
+    pub(super) at: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) listing: Listing,
+}
+
+impl Each for Slice {
+    fn record(&mut self, record: View<'_>) -> ControlFlow<()> {
+        let at = self.at;
+        self.at += 1;
+        if at >= self.end {
+            return ControlFlow::Break(());
+        }
+        if at < self.start { ControlFlow::Continue(()) } else { self.listing.push(record) }
+    }
+}
+
+fn go_on(go_on: bool) -> ControlFlow<()> {
+    if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+/// What the different keys of all documents may have together.
+const KEY_BYTES: usize = 4 * 1024 * 1024;
+
+pub(super) const CUT_SHORT: &str = "the path finds more than is looked at in one query; ask for less, such as a part of the document";

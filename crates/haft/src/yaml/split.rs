@@ -1,0 +1,155 @@
+//! Finds where the documents of a stream begin and end.
+//!
+//! A line that begins with `---` or `...` and a blank is a marker wherever it stands, also inside
+//! quoted and block scalars, so lines are all that has to be looked at.
+
+use std::ops::Range;
+
+use memchr::memchr2;
+
+/// Cuts content into documents while it comes in.
+#[derive(Debug, Default)]
+pub(super) struct Splitter {
+    data: Vec<u8>,
+    /// Where the document begins that is being gathered.
+    start: usize,
+    /// Where the line begins that is not complete yet.
+    line: usize,
+    /// How far that line was searched for its end.
+    searched: usize,
+    /// How many lines lie before `start`, and before `line`.
+    start_number: u64,
+    line_number: u64,
+    /// Whether there is a document since `start`, and not just what may stand before one.
+    started: bool,
+    /// Whether there is a directive since `start`.
+    directed: bool,
+}
+
+/// A document as it was cut out.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) bytes: Range<usize>,
+    /// How many lines lie before it.
+    pub(super) line: u64,
+}
+
+impl Splitter {
+    /// Takes more content.
+    pub(super) fn push(&mut self, data: &[u8]) {
+        self.data.drain(..self.start);
+        self.line -= self.start;
+        self.searched -= self.start;
+        self.start = 0;
+        self.data.extend_from_slice(data);
+    }
+
+    /// The next document that is complete. `last` says that no more content comes.
+    pub(super) fn next(&mut self, last: bool) -> Option<Piece> {
+        while let Some((end, next)) = self.line_end(last) {
+            let line = Line::of(self.data.get(self.line..end).unwrap_or_default());
+            let piece = match line {
+                Line::Start if self.started => Some(self.cut(self.line, self.line_number)),
+                Line::End if self.started => Some(self.cut(next, self.line_number + 1)),
+                Line::End => {
+                    let _ = self.cut(next, self.line_number + 1);
+                    None
+                }
+                _ => None,
+            };
+            match line {
+                Line::Start | Line::Content => self.started = true,
+                Line::Directive => self.directed = true,
+                Line::End | Line::Nothing => {}
+            }
+            (self.line, self.searched) = (next, next);
+            self.line_number += 1;
+            if !self.started && !self.directed {
+                (self.start, self.start_number) = (self.line, self.line_number);
+            }
+            if piece.is_some() {
+                return piece;
+            }
+        }
+        (last && (self.started || self.directed))
+            .then(|| self.cut(self.data.len(), self.line_number))
+    }
+
+    /// The bytes of a document.
+    pub(super) fn bytes(&self, piece: &Piece) -> &[u8] {
+        self.data.get(piece.bytes.clone()).unwrap_or_default()
+    }
+
+    /// How many bytes the document has that is being gathered.
+    pub(super) fn gathered(&self) -> usize {
+        self.data.len() - self.start
+    }
+
+    /// How many lines lie before the document that is being gathered.
+    pub(super) fn gathered_line(&self) -> u64 {
+        self.start_number
+    }
+
+    fn cut(&mut self, end: usize, end_line: u64) -> Piece {
+        let piece = Piece { bytes: self.start..end, line: self.start_number };
+        (self.start, self.start_number) = (end, end_line);
+        (self.started, self.directed) = (false, false);
+        piece
+    }
+
+    /// Where the current line ends, without and with its line end; nothing if it may go on.
+    fn line_end(&mut self, last: bool) -> Option<(usize, usize)> {
+        let rest = self.data.get(self.searched..).unwrap_or_default();
+        let Some(found) = memchr2(b'\n', b'\r', rest) else {
+            self.searched = self.data.len();
+            return (last && self.line < self.data.len())
+                .then_some((self.data.len(), self.data.len()));
+        };
+        let end = self.searched + found;
+        if self.data.get(end) == Some(&b'\n') {
+            return Some((end, end + 1));
+        }
+        match self.data.get(end + 1) {
+            Some(b'\n') => Some((end, end + 2)),
+            Some(_) => Some((end, end + 1)),
+            None if last => Some((end, end + 1)),
+            None => None,
+        }
+    }
+}
+
+/// What a line says about documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// `---`
+    Start,
+    /// `...`
+    End,
+    /// `%YAML 1.2`, if no document has begun.
+    Directive,
+    /// White space or a comment.
+    Nothing,
+    Content,
+}
+
+impl Line {
+    fn of(line: &[u8]) -> Self {
+        let marker =
+            |mark: &[u8]| line.strip_prefix(mark).is_some_and(|it| it.first().is_none_or(is_blank));
+        if marker(b"---") {
+            return Self::Start;
+        }
+        if marker(b"...") {
+            return Self::End;
+        }
+        match line.iter().find(|byte| !is_blank(byte)) {
+            None | Some(b'#') => Self::Nothing,
+            Some(b'%') if line.first() == Some(&b'%') => Self::Directive,
+            Some(_) => Self::Content,
+        }
+    }
+}
+
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}

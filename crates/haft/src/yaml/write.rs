@@ -1,0 +1,107 @@
+//! Entries as a JSON document: aliases followed, merge keys expanded.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use haft_core::json::{Document, Writer};
+
+use super::read::{Entry, Flat, Form};
+use super::scalar;
+
+impl Flat {
+    pub(super) fn document(&self) -> Document {
+        let mut out = Writer::new();
+        if !self.entries.is_empty() {
+            self.write(0, &mut out);
+        }
+        out.finish()
+    }
+
+    /// Recurses as deep as the values are nested, which is bounded.
+    fn write(&self, at: usize, out: &mut Writer) {
+        let at = self.resolved(at);
+        match self.entry(at) {
+            None => {
+                out.null();
+            }
+            Some(Entry::Scalar { form: Form::Text, start, len, .. }) => {
+                out.string(self.text(start, len));
+            }
+            Some(Entry::Scalar { start, len, .. }) => {
+                scalar::write(self.text(start, len), out);
+            }
+            Some(Entry::Sequence { .. }) => {
+                out.array(|out| self.children(at).for_each(|child| self.write(child, out)));
+            }
+            Some(Entry::Mapping { .. } | Entry::Alias { .. }) => {
+                out.object(|out| {
+                    let mut member = |key: &str, value| self.write(value, out.key(key));
+                    if self.members(at).any(|(key, value)| self.is_merge(key, value)) {
+                        self.merged(at).iter().for_each(|(key, value)| member(key, *value));
+                    } else {
+                        self.members(at).for_each(|(key, value)| member(&self.key(key), value));
+                    }
+                });
+            }
+        }
+    }
+
+    /// The place that an alias leads to. No alias leads to another.
+    fn resolved(&self, at: usize) -> usize {
+        match self.entry(at) {
+            Some(Entry::Alias { target }) => target as usize,
+            _ => at,
+        }
+    }
+
+    /// The text of a key.
+    pub(super) fn key(&self, at: usize) -> Cow<'_, str> {
+        let at = self.resolved(at);
+        if let Some(Entry::Scalar { start, len, .. }) = self.entry(at) {
+            return self.text(start, len).into();
+        }
+        let mut out = Writer::new();
+        self.write(at, &mut out);
+        out.finish().root().to_string().into()
+    }
+
+    /// Whether a member is `<<` with something to merge.
+    fn is_merge(&self, key: usize, value: usize) -> bool {
+        let Some(Entry::Scalar { form: Form::Plain, start, len, .. }) = self.entry(key) else {
+            return false;
+        };
+        let is_mapping =
+            |at: usize| matches!(self.entry(self.resolved(at)), Some(Entry::Mapping { .. }));
+        let value = self.resolved(value);
+        self.text(start, len) == "<<"
+            && match self.entry(value) {
+                Some(Entry::Mapping { .. }) => true,
+                Some(Entry::Sequence { .. }) => self.children(value).all(is_mapping),
+                _ => false,
+            }
+    }
+
+    /// The members of a mapping and of those that it merges, where `<<` stands. What the mapping has
+    /// itself counts, then what comes first.
+    fn merged(&self, at: usize) -> Vec<(Cow<'_, str>, usize)> {
+        let own = self.members(at).filter(|(key, value)| !self.is_merge(*key, *value));
+        let mut seen: HashSet<Cow<'_, str>> = own.map(|(key, _)| self.key(key)).collect();
+        let mut members = Vec::new();
+        for (key, value) in self.members(at) {
+            if !self.is_merge(key, value) {
+                members.push((self.key(key), value));
+                continue;
+            }
+            let value = self.resolved(value);
+            let sources: Vec<usize> = match self.entry(value) {
+                Some(Entry::Sequence { .. }) => self.children(value).collect(),
+                _ => vec![value],
+            };
+            for source in sources {
+                let others = self.merged(self.resolved(source));
+                members.extend(others.into_iter().filter(|(key, _)| seen.insert(key.clone())));
+            }
+        }
+        members
+    }
+}
