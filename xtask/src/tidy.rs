@@ -58,7 +58,8 @@ fn collect(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() {
-            let left_out = ["target", "corpus", "artifacts", "node_modules"].contains(&name);
+            let left_out = ["target", "corpus", "node_modules"].contains(&name)
+                || path.ends_with("fuzz/artifacts");
             if !left_out && !name.starts_with('.') {
                 collect(&path, extensions, found);
             }

@@ -34,25 +34,38 @@
 //! ```
 
 mod args;
+#[cfg(feature = "formats")]
+mod csv;
 mod json;
 #[cfg(feature = "formats")]
 mod markdown;
 mod text;
+#[cfg(feature = "formats")]
+mod xml;
+#[cfg(feature = "formats")]
+mod yaml;
 
 #[cfg(test)]
 mod tests;
 
 use haft_core::artifact::{Formats, InvalidFormat};
 
+#[cfg(feature = "formats")]
+pub use self::csv::CsvFormat;
 pub use self::json::JsonFormat;
 #[cfg(feature = "formats")]
 pub use self::markdown::MarkdownFormat;
 pub use self::text::TextFormat;
+#[cfg(feature = "formats")]
+pub use self::xml::XmlFormat;
+#[cfg(feature = "formats")]
+pub use self::yaml::YamlFormat;
 
 #[doc(inline)]
 pub use haft_core::artifact::ArtifactFormat;
 
-/// Every format there is: text, which reads everything, JSON, and with the feature `formats` Markdown.
+/// Every format there is: text, which reads everything, JSON, and with the feature `formats`
+/// Markdown, YAML, XML and CSV.
 ///
 /// # Errors
 ///
@@ -60,6 +73,10 @@ pub use haft_core::artifact::ArtifactFormat;
 pub fn standard() -> Result<Formats, InvalidFormat> {
     let formats = Formats::new().with(TextFormat::new())?.with(JsonFormat::new())?;
     #[cfg(feature = "formats")]
-    let formats = formats.with(MarkdownFormat::new())?;
+    let formats = formats
+        .with(MarkdownFormat::new())?
+        .with(YamlFormat::new())?
+        .with(XmlFormat::new())?
+        .with(CsvFormat::new())?;
     Ok(formats)
 }

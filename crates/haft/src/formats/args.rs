@@ -58,3 +58,12 @@ pub(super) fn check_path(args: &Args) -> Result<(), Problems> {
         Err(error) => Err(refused("path", format!("a JSONPath ({error})"), path)),
     }
 }
+
+/// A range of records.
+#[cfg(feature = "formats")]
+pub(super) fn records() -> haft_core::schema::ObjectSchema {
+    haft_core::schema::object()
+        .field("start", count("The first one, from 0"))
+        .field("end", count("The one before which to stop"))
+        .field("skip", skip())
+}

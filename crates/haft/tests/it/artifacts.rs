@@ -1,5 +1,6 @@
 //! Artifacts as an agent meets them: a tool returns something large, the model queries it.
 
+mod data;
 mod forge;
 mod json;
 mod markdown;
