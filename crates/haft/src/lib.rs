@@ -62,6 +62,7 @@
 //! - [`DispatchContext`]: what a handler gets beside its arguments.
 //! - [`ToolCall`]: the record of a call. A failed call is one too.
 //! - [`ToolArgs`]: types that can be the arguments of a tool.
+//! - [`TurnRunner`](turn::TurnRunner): runs turns, and goes on with those that a crash cut short.
 //!
 //! # Features
 //!
@@ -71,7 +72,8 @@
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 //! | `conformance` | no | checks that stores and readers of your own keep what the contracts say |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
-//! | `formats` | yes | queries of Markdown, YAML, XML and CSV texts |
+//! | `formats` | yes | artifacts in Markdown, YAML, XML and CSV |
+//! | `sqlite` | yes | `stores::SqliteStore`: turns in a file |
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `readers::HttpReader`: media from the network, within a policy |
