@@ -16,21 +16,26 @@ pub(crate) struct Data {
     folder: tempfile::TempDir,
     /// How many newlines the log has.
     pub(crate) lines: u64,
+    /// How many items the JSON list has.
+    pub(crate) items: u64,
 }
 
 impl Data {
     pub(crate) fn make(bytes: u64) -> Result<Self, String> {
         let folder = tempfile::Builder::new().prefix("haft-bench-").tempdir();
-        let data = Self { folder: folder.map_err(text)?, lines: 0 };
+        let data = Self { folder: folder.map_err(text)?, lines: 0, items: 0 };
         let source = data.folder().join("source");
         let lines = write(&source, |out| log(out, bytes))?;
         let store = FolderSpoolStore::open(data.folder().join("spool")).map_err(text)?;
         let stream = Payload::Stream(FileStream::open(&source)?);
         wait(store.write("log".into(), stream))?.map_err(text)?;
+        let items = write(&source, |out| items(out, (bytes / 2).min(500_000_000)))?;
+        let stream = Payload::Stream(FileStream::open(&source)?);
+        wait(store.write("items".into(), stream))?.map_err(text)?;
         std::fs::remove_file(source).map_err(text)?;
         write(&data.markdown(), |out| markdown(out, (bytes / 5).min(50_000_000)))?;
         write(&data.prose(), |out| markdown(out, (bytes / 25).min(10_000_000)))?;
-        Ok(Self { lines, ..data })
+        Ok(Self { lines, items, ..data })
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -45,6 +50,11 @@ impl Data {
     /// The bytes of the log: a spool keeps them as they are, so that others can read them as well.
     pub(crate) fn log(&self) -> PathBuf {
         self.spool().join("k-log.spool")
+    }
+
+    /// The bytes of the JSON document, key `items` of the spool.
+    pub(crate) fn json(&self) -> PathBuf {
+        self.spool().join("k-items.spool")
     }
 
     pub(crate) fn markdown(&self) -> PathBuf {
@@ -107,6 +117,31 @@ fn log(out: &mut impl Write, bytes: u64) -> std::io::Result<u64> {
         lines += 1;
     }
     Ok(lines)
+}
+
+/// An object with a list of about so many bytes. Gives the number of its elements.
+fn items(out: &mut impl Write, bytes: u64) -> std::io::Result<u64> {
+    let (mut random, mut item) = (Random(3), String::new());
+    let (mut written, mut count) = (0, 0);
+    out.write_all(b"{\"items\": [\n")?;
+    while written < bytes {
+        item.clear();
+        let comma = if count == 0 { "" } else { ",\n" };
+        let _ = write!(
+            item,
+            "{comma}  {{\"id\": {count}, \"name\": \"item {count}\", \"price\": {}.{:02}, \"tags\": [\"a{}\", \"b\\\"{}\"], \"note\": \"{}\"}}",
+            random.below(1000),
+            random.below(100),
+            random.below(10),
+            random.below(10),
+            "x".repeat(200 + random.below(200) as usize),
+        );
+        out.write_all(item.as_bytes())?;
+        written += item.len() as u64;
+        count += 1;
+    }
+    out.write_all(b"\n]}\n")?;
+    Ok(count)
 }
 
 /// A document of about so many bytes: headings of both kinds, prose, lists, code in fences.

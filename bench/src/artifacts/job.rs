@@ -13,12 +13,14 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::ToolFailure;
+use haft::artifact::Spooler;
+use haft::json_view::JsonView;
 use haft::markdown::MarkdownIndex;
 use haft::spool::{Budget, GrepOptions, Payload, SpoolReader, SpoolStore, TextView};
 use haft::stores::FolderSpoolStore;
 use haft::tokens::{Encoding, StreamCounter};
 use haft::tool::ByteStream;
+use haft::{DispatchContext, Tool, ToolFailure};
 use serde::{Deserialize, Serialize};
 
 use super::process::now;
@@ -87,6 +89,22 @@ pub(crate) enum Job {
     },
     Tokens {
         path: PathBuf,
+    },
+    /// Lets a tool return a file as a stream, keeps its record, and asks the forged tools ten questions.
+    Handler {
+        source: PathBuf,
+        folder: PathBuf,
+    },
+    /// Asks a JSON artifact for what a path finds, so many times; the time is that of the last.
+    JsonGet {
+        spool: PathBuf,
+        path: String,
+        times: u32,
+    },
+    /// Asks a JSON artifact for the elements of its list that meet a condition.
+    JsonCount {
+        spool: PathBuf,
+        path: String,
     },
 }
 
@@ -194,17 +212,79 @@ async fn work(job: Job) -> Result<(f64, String), String> {
             each_piece(&path, |piece| counter.push(piece)).map_err(text)?;
             counter.finish().tokens.to_string()
         }
+        Job::Handler { source, folder } => return handler(&source, &folder).await,
+        Job::JsonGet { spool, path, times } => {
+            let view = JsonView::new(stored(&spool, "items").await?, None);
+            for _ in 1..times {
+                let _ = view.get(&path, 0).await.map_err(text)?;
+            }
+            let last = now();
+            let answer = view.get(&path, 0).await.map_err(text)?;
+            return Ok((last.elapsed().as_secs_f64(), digest(answer.as_str())));
+        }
+        Job::JsonCount { spool, path } => {
+            let view = JsonView::new(stored(&spool, "items").await?, None);
+            digest(view.get(&path, 0).await.map_err(text)?.as_str())
+        }
     };
     Ok((start.elapsed().as_secs_f64(), answer))
 }
+
+/// A result of any size from a handler to ten answers.
+async fn handler(source: &Path, folder: &Path) -> Result<(f64, String), String> {
+    let start = now();
+    let path = source.to_owned();
+    let tool = Tool::builder("read_log")
+        .description("Reads the log.")
+        .handler(move || FileStream::open(&path).map_err(ToolFailure::new))
+        .build()
+        .map_err(text)?;
+    let ctx = DispatchContext::builder("turn").build();
+    let spooler = Spooler::new(Arc::new(FolderSpoolStore::open(folder).map_err(text)?));
+    let formats = haft::formats::standard().map_err(text)?;
+    let done = tool.executor(&ctx).call("{}").await;
+    let call = spooler.record("turn", done, std::num::NonZeroU32::MIN).await;
+    ctx.artifacts().put_call(&call).map_err(text)?;
+    let handle = ctx.artifacts().handles_of(call.id()).pop().ok_or("there is no artifact")?;
+    let tools = formats.forge(ctx.artifacts()).map_err(text)?;
+    let mut answers = String::new();
+    for (name, more) in QUESTIONS {
+        let args = format!(r#"{{"callId":"{handle}"{more}}}"#);
+        let done = tools.find(name).map_err(text)?.executor(&ctx).call(args.as_str()).await;
+        match done.outcome.map_err(text)? {
+            haft::ToolOutput::Answer { text, .. } => answers.push_str(&text),
+            other => return Err(format!("`{name}` gave {other:?}")),
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    fs::remove_dir_all(folder).map_err(text)?;
+    Ok((seconds, digest(answers)))
+}
+
+const QUESTIONS: [(&str, &str); 10] = [
+    ("artifact_line_count", ""),
+    ("artifact_byte_length", ""),
+    ("artifact_head", r#","n":10"#),
+    ("artifact_tail", r#","n":10"#),
+    ("artifact_cat", r#","start":1000000,"end":1000100"#),
+    ("artifact_grep", r#","pattern":"needle""#),
+    ("artifact_grep", r#","pattern":"retry=[0-8]of9$","context":1"#),
+    ("artifact_grep", r#","pattern":"NEEDLE","flags":"i","limit":5"#),
+    ("artifact_grep", r#","pattern":"status=5[0-9]{2} user","start":500000"#),
+    ("artifact_cat", r#","start":5,"end":6,"offset":10"#),
+];
 
 async fn view(spool: &Path) -> Result<TextView, String> {
     Ok(TextView::new(reader(spool).await?))
 }
 
 async fn reader(spool: &Path) -> Result<Arc<dyn SpoolReader>, String> {
+    stored(spool, "log").await
+}
+
+async fn stored(spool: &Path, key: &str) -> Result<Arc<dyn SpoolReader>, String> {
     let store = FolderSpoolStore::open(spool).map_err(text)?;
-    store.read("log".into()).await.map_err(text)?.ok_or_else(|| "there is no log".to_owned())
+    store.read(key.into()).await.map_err(text)?.ok_or_else(|| format!("there is no `{key}`"))
 }
 
 /// Removes the index, as if none had been written.

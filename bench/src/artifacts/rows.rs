@@ -19,8 +19,9 @@ pub(crate) struct Spec {
 
 /// All rows, in the order in which they are printed.
 pub(crate) fn all(data: &Data) -> Vec<Spec> {
-    let lists = [spool(data), ranges(data), searches(data), markdown(data), tokens(data)];
-    lists.into_iter().flatten().collect()
+    let text = [spool(data), ranges(data), searches(data)];
+    let formats = [json(data), markdown(data), tokens(data), handler(data)];
+    text.into_iter().chain(formats).flatten().collect()
 }
 
 fn spool(data: &Data) -> Vec<Spec> {
@@ -149,6 +150,59 @@ fn searches(data: &Data) -> Vec<Spec> {
             ],
         ),
     ]
+}
+
+fn json(data: &Data) -> Vec<Spec> {
+    let file = data.json().into_os_string();
+    let last = data.items.saturating_sub(1);
+    let path = format!("$.items[{last}].name");
+    let get = |times| Job::JsonGet { spool: data.spool(), path: path.clone(), times };
+    let jq = |program: String| [OsString::from("-r"), program.into(), file.clone()];
+    let node = format!(
+        "console.log(JSON.parse(require('fs').readFileSync(process.argv[1],'utf8')).items[{last}].name)"
+    );
+    let node = [OsString::from("-e"), node.into(), file.clone()];
+    let dear =
+        Job::JsonCount { spool: data.spool(), path: "$.items[?@.price > 999.98].name".to_owned() };
+    let select = ".items[] | select(.price > 999.98) | .name".to_owned();
+    vec![
+        row(
+            "JSON, name of the last element",
+            "<= 2 x reading, <= 64 MiB",
+            Clock::Process,
+            vec![
+                Variant::program("cat", "cat", [file.clone()], |_| String::new()).unanswered(),
+                Variant::ours(OURS, get(1)),
+                Variant::program("jq", "jq", jq(format!(".items[{last}].name")), |it| digest(it)),
+                Variant::program("node JSON.parse", "node", node, |it| digest(it)),
+            ],
+        ),
+        row(
+            "JSON, the same asked again",
+            "<= 1 ms",
+            Clock::Inside,
+            vec![Variant::ours(OURS, get(2))],
+        ),
+        row(
+            "JSON, elements by value",
+            "<= 64 MiB",
+            Clock::Process,
+            vec![
+                Variant::program("jq", "jq", jq(select), |it| digest(it)),
+                Variant::ours(OURS, dear),
+            ],
+        ),
+    ]
+}
+
+fn handler(data: &Data) -> Vec<Spec> {
+    let job = Job::Handler { source: data.log(), folder: data.folder().join("handler") };
+    vec![row(
+        "a handler's stream, spooled, ten queries",
+        "<= 64 MiB",
+        Clock::Inside,
+        vec![Variant::ours(OURS, job)],
+    )]
 }
 
 fn markdown(data: &Data) -> Vec<Spec> {
