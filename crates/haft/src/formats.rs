@@ -32,6 +32,7 @@
 //! let formats = formats::standard()?.with(Diff)?;
 //! # Ok::<(), haft::artifact::InvalidFormat>(())
 //! ```
+#![doc = include_str!("../docs/formats.md")]
 
 mod args;
 #[cfg(feature = "formats")]

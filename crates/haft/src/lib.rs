@@ -83,10 +83,12 @@ pub mod conformance;
 #[cfg(feature = "formats")]
 pub mod csv;
 pub mod events;
+pub mod executors;
 pub mod formats;
 pub mod json_view;
 #[cfg(feature = "formats")]
 pub mod markdown;
+pub mod middleware;
 pub mod readers;
 #[cfg(feature = "schemars")]
 mod serde_args;

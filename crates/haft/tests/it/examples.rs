@@ -48,3 +48,34 @@ fn foreign_schema() {
     mend them and call `transfer` again
     "##);
 }
+
+#[test]
+fn custom_executor() {
+    insta::assert_snapshot!(run("04_custom_executor"), @r##"
+    Completed after 2 iterations: The tool says Some(Text("42"))
+    Failed after 1 iterations: the executor failed: no rule for "hello"
+    "##);
+}
+
+#[cfg(feature = "formats")]
+#[test]
+fn scripted_turn() {
+    insta::assert_snapshot!(run("05_scripted_turn"), @r##"
+    May this file be deleted? {"arguments":{"path":"/tmp/old"},"tool":"delete_file"}
+    get_log {} Succeeded
+    artifact_grep {"callId":"7ea1e3e3","pattern":"ERROR"} Succeeded
+    delete_file {"path":"/tmp/old"} Succeeded
+    The log says 4711:ERROR disk full. I made room: deleted /tmp/old.
+    "##);
+}
+
+#[cfg(feature = "formats")]
+#[test]
+fn own_format() {
+    insta::assert_snapshot!(run("06_own_format"), @r##"
+    artifact_ini_sections: Some(Text("[server]\n[log]")) None
+    artifact_ini_get: None Some("`artifact_ini_get` failed: no such section; there are [server] [log]")
+    artifact_ini_get: Some(Text("8080")) None
+    The port is 8080.
+    "##);
+}

@@ -19,9 +19,18 @@ mod json;
 #[cfg(test)]
 mod media;
 #[cfg(test)]
+#[cfg(feature = "formats")]
+mod middleware;
+#[cfg(test)]
 mod mistakes;
 #[cfg(test)]
 mod records;
+#[cfg(test)]
+#[cfg(feature = "formats")]
+mod replay;
+#[cfg(test)]
+#[cfg(feature = "formats")]
+mod script;
 #[cfg(test)]
 mod spool;
 #[cfg(test)]

@@ -1,0 +1,63 @@
+//! An executor of your own: anything that can say what comes next. Here it is a few rules.
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use haft::clock::Timestamp;
+use haft::json::View;
+use haft::record::Message;
+use haft::step::{Executor, ProposedCall, Step, StepContext, StepError, StepFuture};
+use haft::turn::{TurnInput, TurnRunner};
+use haft::{Args, Tool};
+use serde_json::json;
+
+/// Calls `add` for every message of the form `1 + 2`, and then says what came of it.
+struct Rules;
+
+impl Executor for Rules {
+    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+        Box::pin(async move {
+            // The second time: the result is there, as part of the turn.
+            if let Some(call) = cx.turn_tool_calls().last() {
+                let text = format!("{:?}", call.results);
+                return Ok(Step::done().say(cx.message(format!("The tool says {text}"))?));
+            }
+            let messages = cx.turn_messages();
+            let said = messages.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
+            let numbers: Option<Vec<i64>> =
+                said.split('+').map(|it| it.trim().parse().ok()).collect();
+            match numbers.as_deref() {
+                Some([a, b]) => {
+                    let call = ProposedCall::new("add", json!({"a": a, "b": b}));
+                    Ok(Step::new().think(cx.thought("I can add.")?).call(call))
+                }
+                _ => Err(StepError::new(format!("no rule for {said:?}"))),
+            }
+        })
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let number = || haft::schema::integer().required();
+    let add = Tool::builder("add")
+        .description("Adds two numbers.")
+        .input(haft::schema::object().field("a", number()).field("b", number()))
+        .handler(|args: Args| {
+            let number = |name| args.root().get(name).and_then(View::as_i64).unwrap_or_default();
+            (number("a") + number("b")).to_string()
+        })
+        .build()?;
+    let runner = TurnRunner::builder(Rules).tool(add).build()?;
+
+    for said in ["19 + 23", "hello"] {
+        let message = Message::user("m-1", said, Timestamp::EPOCH)?;
+        let report = runner.run(TurnInput::new("You add.").message(message)).await?;
+        let error = report.error.as_ref().map_or("", |error| error.message.as_str());
+        println!(
+            "{:?} after {} iterations: {}{error}",
+            report.outcome,
+            report.iterations,
+            report.text()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! A whole turn without a model: a script calls tools, queries an artifact, and somebody allows a call.
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use haft::event::{Event, EventKind};
+use haft::executors::Scripted;
+use haft::turn::{TurnInput, TurnRunner};
+use haft::{Tool, ToolArgs, tool};
+use tokio::sync::mpsc;
+
+const SCRIPT: &str = r#"
+steps:
+  - say: I look at the log.
+    call:
+      get_log: {}
+  - think: It is long, so I search it.
+    call:
+      artifact_grep: {callId: "{{ handle.get_log }}", pattern: "ERROR"}
+  - expect:
+      artifact_grep: {contains: disk full}
+    call:
+      delete_file: {path: /tmp/old}
+  - expect:
+      delete_file: {contains: deleted}
+    say: "The log says {{ last.artifact_grep }}. I made room: {{ last.delete_file }}."
+"#;
+
+/// Returns the log of today.
+#[tool(effect = "read-only")]
+async fn get_log() -> String {
+    let line =
+        |n| if n == 4711 { "ERROR disk full\n".into() } else { format!("INFO request {n}\n") };
+    (0..10_000).map(line).collect()
+}
+
+#[derive(ToolArgs)]
+struct File {
+    /// Where it is
+    path: String,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let delete_file = Tool::builder("delete_file")
+        .description("Deletes a file.")
+        .requires_approval("May this file be deleted?")
+        .handler(|file: File| format!("deleted {}", file.path))
+        .build()?;
+    let (gates, mut opened) = mpsc::unbounded_channel();
+    let runner = TurnRunner::builder(Scripted::parse(SCRIPT)?)
+        .tools([get_log()?, delete_file])
+        .observer(move |event: &Event| {
+            if matches!(event.kind, EventKind::TurnGateOpen { .. }) {
+                let _ = gates.send(());
+            }
+        })
+        .build()?;
+
+    // Whoever answers can be anywhere; here it is the same program.
+    let answering = async {
+        opened.recv().await;
+        for gate in runner.gates().open(None).await? {
+            println!("{} {}", gate.reason, gate.payload);
+            runner.gates().resolve(&gate.id, true.into(), "ada").await?;
+        }
+        Ok::<_, Box<dyn std::error::Error>>(())
+    };
+    let (report, answered) = tokio::join!(runner.run(TurnInput::new("You help.")), answering);
+    answered?;
+    let report = report?;
+    for call in &report.calls {
+        println!("{} {} {:?}", call.tool(), call.raw().to_text(), call.state());
+    }
+    println!("{}", report.text());
+    Ok(())
+}

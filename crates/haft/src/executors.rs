@@ -1,0 +1,16 @@
+//! Executors that need no model: a script, and what was recorded before.
+//!
+//! - [`Scripted`] takes its steps from a text that a person wrote. It is what runs when no model is
+//!   configured, and the double of a model in tests.
+//! - [`Recorder`] writes down what another executor does, and [`Recording::replay`] gives it back, with
+//!   tools whose handlers never run.
+
+mod difference;
+mod recording;
+mod results;
+mod script;
+
+pub use self::recording::{
+    InvalidRecording, NotReplayable, Recorder, Recording, RecordingError, Replay, ReplayDifference,
+};
+pub use self::script::{InvalidScript, Script, ScriptFault, Scripted};

@@ -1,0 +1,95 @@
+//! What is different between two JSON values, in words.
+
+use haft_core::json::{Kind, View};
+
+/// How two values of different origin are named in a difference.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Names {
+    pub(super) left: &'static str,
+    pub(super) right: &'static str,
+}
+
+/// One line for every place where the values differ, with its JSON pointer; the first few of them.
+pub(super) fn differences(left: View<'_>, right: View<'_>, names: Names) -> Vec<String> {
+    let mut found = Found { lines: Vec::new(), more: 0, names };
+    found.compare(left, right, &mut String::new());
+    if found.more > 0 {
+        found.lines.push(format!("and {} more", found.more));
+    }
+    found.lines
+}
+
+struct Found {
+    lines: Vec<String>,
+    more: usize,
+    names: Names,
+}
+
+impl Found {
+    fn compare(&mut self, left: View<'_>, right: View<'_>, at: &mut String) {
+        match (left.kind(), right.kind()) {
+            (Kind::Object, Kind::Object) => self.objects(left, right, at),
+            (Kind::Array, Kind::Array) => self.lists(left, right, at),
+            _ if left == right => {}
+            _ => self.note(at, Some(left), Some(right)),
+        }
+    }
+
+    fn objects(&mut self, left: View<'_>, right: View<'_>, at: &mut String) {
+        for (key, one) in left.members() {
+            self.below(at, key, |found, at| match right.get(key) {
+                Some(two) => found.compare(one, two, at),
+                None => found.note(at, Some(one), None),
+            });
+        }
+        for (key, two) in right.members().filter(|(key, _)| left.get(key).is_none()) {
+            self.below(at, key, |found, at| found.note(at, None, Some(two)));
+        }
+    }
+
+    fn lists(&mut self, left: View<'_>, right: View<'_>, at: &mut String) {
+        let (mut one, mut two) = (left.elements(), right.elements());
+        for index in 0..left.len().max(right.len()) {
+            let (one, two) = (one.next(), two.next());
+            self.below(at, &index.to_string(), |found, at| match (one, two) {
+                (Some(one), Some(two)) => found.compare(one, two, at),
+                (one, two) => found.note(at, one, two),
+            });
+        }
+    }
+
+    fn below(&mut self, at: &mut String, key: &str, run: impl FnOnce(&mut Self, &mut String)) {
+        let length = at.len();
+        at.push('/');
+        at.push_str(&key.replace('~', "~0").replace('/', "~1"));
+        run(self, at);
+        at.truncate(length);
+    }
+
+    fn note(&mut self, at: &str, left: Option<View<'_>>, right: Option<View<'_>>) {
+        if self.lines.len() >= MOST_LINES {
+            self.more += 1;
+            return;
+        }
+        let Names { left: one, right: two } = self.names;
+        let shown = |view: Option<View<'_>>| match view {
+            Some(view) => excerpt(&view.to_string()),
+            None => "nothing".to_owned(),
+        };
+        let (left, right) = (shown(left), shown(right));
+        self.lines.push(format!("`{at}`: {one} {left}, {two} {right}"));
+    }
+}
+
+/// The beginning of a text, saying how much is left out.
+pub(super) fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_EXCERPT) {
+        None => text.to_owned(),
+        Some((cut, _)) => {
+            format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len())
+        }
+    }
+}
+
+const MOST_LINES: usize = 8;
+const LONGEST_EXCERPT: usize = 200;

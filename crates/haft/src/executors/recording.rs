@@ -1,0 +1,219 @@
+//! Recordings of turns: what the model did and what calls gave, to be given back.
+
+mod form;
+mod recorder;
+mod replay;
+
+use std::fmt;
+
+use haft_core::error::{Code, Coded};
+use haft_core::json::Document;
+use haft_core::media::MediaError;
+use haft_core::spool::SpoolError;
+use serde::Serialize;
+
+use self::form::{CallForm, StepForm, ToolForm, Versioned};
+
+pub use self::recorder::Recorder;
+pub use self::replay::Replay;
+
+/// What a turn did: the steps of its executor, and what its calls gave, by call id and occurrence.
+///
+/// A [`Recorder`] makes one. [`Recording::replay`] gives the steps back; calls are answered from the
+/// recording, and no handler runs. Arguments stand in it as the text that came, digit by digit.
+///
+/// ```
+/// use haft::executors::{Recorder, Recording, Scripted};
+/// use haft::turn::{TurnInput, TurnRunner};
+/// use haft::Tool;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = Scripted::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "{{ last.roll }}!"}]}"#)?;
+/// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
+///
+/// let recorder = Recorder::new(model);
+/// let runner = TurnRunner::builder(recorder.clone()).tool(roll).build()?;
+/// let report = runner.run(TurnInput::new("You play.")).await?;
+/// let text = recorder.finish(&report).await?.to_json();
+///
+/// // Later, or elsewhere: the same turn, without the model and without the handler.
+/// let roll = Tool::builder("roll").description("Rolls.").handler(|| "6").build()?;
+/// let replay = Recording::from_json(&text)?.replay([roll])?;
+/// let runner = TurnRunner::builder(replay.clone()).tools(replay.tools()).build()?;
+/// assert_eq!(runner.run(TurnInput::new("You play.")).await?.text(), "4!");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Recording {
+    #[serde(flatten)]
+    version: Versioned,
+    tools: Vec<ToolForm>,
+    steps: Vec<StepForm>,
+    calls: Vec<CallForm>,
+}
+
+impl Recording {
+    /// Reads the text that [`to_json`](Self::to_json) wrote.
+    ///
+    /// # Errors
+    ///
+    /// It is not a recording, is newer than what is known here, or is damaged.
+    pub fn from_json(text: &str) -> Result<Self, InvalidRecording> {
+        let versioned: Versioned =
+            serde_json::from_str(text).map_err(InvalidRecording::unreadable)?;
+        versioned.check()?;
+        let form: form::RecordingForm =
+            serde_json::from_str(text).map_err(InvalidRecording::unreadable)?;
+        for call in &form.calls {
+            call.raw()?;
+        }
+        for call in form.steps.iter().flat_map(|step| &step.calls) {
+            call.raw()?;
+        }
+        Ok(Self { version: versioned, tools: form.tools, steps: form.steps, calls: form.calls })
+    }
+
+    /// The recording as JSON text.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // It is made of text, numbers and values that were JSON before.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// How many steps it has.
+    #[must_use]
+    pub fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// How many calls it has.
+    #[must_use]
+    pub fn n_calls(&self) -> usize {
+        self.calls.len()
+    }
+}
+
+/// A text that is no recording.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRecording {
+    /// It has another form.
+    #[error("this is not a recording: {reason}")]
+    Unreadable {
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// A newer program wrote it.
+    #[error("the recording has version {found}, and {known} is the newest that is known here")]
+    NewerVersion {
+        /// Its version.
+        found: u32,
+        /// The newest that is known.
+        known: u32,
+    },
+    /// Somebody changed it: the arguments of a call are not those of its id.
+    #[error("the recording is damaged: the call `{id}` of `{tool}` does not have these arguments")]
+    Damaged {
+        /// The call.
+        id: String,
+        /// Its tool.
+        tool: String,
+    },
+}
+
+impl InvalidRecording {
+    fn unreadable(error: impl fmt::Display) -> Self {
+        Self::Unreadable { reason: error.to_string() }
+    }
+}
+
+impl Coded for InvalidRecording {
+    fn error_code(&self) -> Code {
+        Code::InvalidTurnRunnerConfig
+    }
+}
+
+/// A turn that cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// Steps were taken where this recorder did not see them: before the turn was resumed, say.
+    #[error("step {iteration} of the turn `{turn}` was not taken through this recorder")]
+    Incomplete {
+        /// The turn.
+        turn: String,
+        /// The first iteration that is missing.
+        iteration: u32,
+    },
+    /// The results are larger than a recording may be.
+    #[error("the results up to the call `{call}` have more than {limit} bytes")]
+    TooLarge {
+        /// The call.
+        call: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// The content of a result could not be read.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// A medium could not be read.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+}
+
+impl Coded for RecordingError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Incomplete { .. } => Code::InvalidLlmExecutionContext,
+            Self::TooLarge { .. } => Code::LimitReached,
+            Self::Spool(error) => error.error_code(),
+            Self::Media(error) => error.error_code(),
+        }
+    }
+}
+
+/// Tools that are not those of the recording, with every difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotReplayable {
+    /// Every difference.
+    pub differences: Vec<ReplayDifference>,
+}
+
+/// What is different about one tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplayDifference {
+    /// The tool.
+    pub tool: String,
+    /// What is different, in words, with JSON pointers into its input schema.
+    pub what: String,
+}
+
+impl fmt::Display for NotReplayable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("these are not the tools of the recording")?;
+        let mut all = self.differences.iter();
+        all.try_for_each(|it| write!(f, "\n- `{}`: {}", it.tool, it.what))
+    }
+}
+
+impl std::error::Error for NotReplayable {}
+
+impl Coded for NotReplayable {
+    fn error_code(&self) -> Code {
+        Code::InvalidTurnRunnerConfig
+    }
+}
+
+/// A text as a document; text that is no JSON as a string.
+fn document(text: &str) -> Document {
+    Document::parse(text).unwrap_or_else(|_| {
+        let mut out = haft_core::json::Writer::new();
+        out.string(text);
+        out.finish()
+    })
+}

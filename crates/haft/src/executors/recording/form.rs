@@ -1,0 +1,254 @@
+//! The written form of a recording.
+
+use haft_core::args::RawArgs;
+use haft_core::artifact::{ArtifactDraft, ArtifactKind};
+use haft_core::call::{CallError, CallId, RecordId};
+use haft_core::media::{
+    Media, MediaError, MediaReader as _, MediaRecord, MemoryReader, ReaderResolvers,
+};
+use haft_core::spool::Payload;
+use haft_core::step::{ProposedCall, Then};
+use haft_core::tool::{ToolFailure, ToolOutput};
+use haft_core::trust::TrustLabel;
+use haft_core::usage::Usage;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::InvalidRecording;
+
+/// What every recording begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Versioned {
+    format: String,
+    version: u32,
+}
+
+impl Versioned {
+    const FORMAT: &'static str = "haft-recording";
+    /// The newest version that is known here.
+    const VERSION: u32 = 1;
+
+    pub(super) fn newest() -> Self {
+        Self { format: Self::FORMAT.to_owned(), version: Self::VERSION }
+    }
+
+    pub(super) fn check(&self) -> Result<(), InvalidRecording> {
+        if self.format != Self::FORMAT {
+            let reason = format!("its format is `{}`, not `{}`", self.format, Self::FORMAT);
+            return Err(InvalidRecording::Unreadable { reason });
+        }
+        match self.version {
+            0 => Err(InvalidRecording::unreadable("there is no version 0")),
+            found if found > Self::VERSION => {
+                Err(InvalidRecording::NewerVersion { found, known: Self::VERSION })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct RecordingForm {
+    #[serde(rename = "format")]
+    _format: String,
+    #[serde(rename = "version")]
+    _version: u32,
+    pub(super) tools: Vec<ToolForm>,
+    pub(super) steps: Vec<StepForm>,
+    pub(super) calls: Vec<CallForm>,
+}
+
+/// A tool as the model saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ToolForm {
+    pub(super) name: String,
+    pub(super) description: String,
+    /// JSON Schema text.
+    pub(super) input_schema: String,
+}
+
+/// What an executor did in one iteration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct StepForm {
+    pub(super) iteration: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) thoughts: Vec<ThoughtForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) messages: Vec<MessageForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) calls: Vec<ProposalForm>,
+    pub(super) then: Then,
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub(super) usage: Usage,
+    /// Why the step was not taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) failure: Option<FailureForm>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct FailureForm {
+    pub(super) message: String,
+    pub(super) retryable: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ThoughtForm {
+    pub(super) text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) payload: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replay_compatibility: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct MessageForm {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) text: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) attachments: Vec<MediaRecord>,
+}
+
+/// A call that the model asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ProposalForm {
+    pub(super) id: CallId,
+    pub(super) tool: String,
+    /// The text that came.
+    pub(super) args: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) provider_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) payload: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replay_compatibility: Option<String>,
+}
+
+impl ProposalForm {
+    pub(super) fn of(call: &ProposedCall) -> Self {
+        let payload = call.payload.as_ref();
+        Self {
+            id: call.args.call_id(&call.tool),
+            tool: call.tool.clone(),
+            args: call.args.to_text().into_owned(),
+            provider_id: call.provider_id.clone(),
+            payload: payload.map(|(payload, _)| payload.clone()),
+            replay_compatibility: payload.map(|(_, tag)| tag.to_string()),
+        }
+    }
+
+    pub(super) fn raw(&self) -> Result<RawArgs, InvalidRecording> {
+        raw(&self.args, &self.tool, RecordId::first(self.id))
+    }
+
+    pub(super) fn proposed(&self) -> Result<ProposedCall, InvalidRecording> {
+        let mut call = ProposedCall::new(self.tool.clone(), self.raw()?);
+        call.provider_id.clone_from(&self.provider_id);
+        let tag = self.replay_compatibility.as_deref().map(Into::into);
+        call.payload = self.payload.clone().zip(tag);
+        Ok(call)
+    }
+}
+
+/// A call and what it gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CallForm {
+    pub(super) id: RecordId,
+    pub(super) tool: String,
+    /// The text that came.
+    pub(super) args: String,
+    pub(super) outcome: OutcomeForm,
+}
+
+impl CallForm {
+    pub(super) fn raw(&self) -> Result<RawArgs, InvalidRecording> {
+        raw(&self.args, &self.tool, self.id)
+    }
+}
+
+fn raw(text: &str, tool: &str, id: RecordId) -> Result<RawArgs, InvalidRecording> {
+    RawArgs::from_text_of(text, tool, id.call_id())
+        .ok_or_else(|| InvalidRecording::Damaged { id: id.to_string(), tool: tool.to_owned() })
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) enum OutcomeForm {
+    Text(String),
+    Artifacts(Vec<PartForm>),
+    Media(Vec<MediaRecord>),
+    Error(CallError),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct PartForm {
+    pub(super) kind: ArtifactKind,
+    pub(super) label: TrustLabel,
+    pub(super) content: ContentForm,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum ContentForm {
+    Text(String),
+    /// What [`MemoryReader`] says of itself: base64.
+    Bytes(Value),
+}
+
+impl ContentForm {
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            Err(error) => {
+                let reader = MemoryReader::new(error.into_bytes());
+                Self::Bytes(reader.describe().map(|it| it.locator).unwrap_or_default())
+            }
+        }
+    }
+
+    fn payload(&self) -> Result<Payload, ToolFailure> {
+        Ok(match self {
+            Self::Text(text) => Payload::Text(text.clone()),
+            Self::Bytes(locator) => Payload::Stream(MemoryReader::from_locator(locator)?.open()),
+        })
+    }
+}
+
+impl OutcomeForm {
+    /// What the handler of the call gives in a replay.
+    pub(super) fn output(&self, tool: &str) -> Result<ToolOutput, ToolFailure> {
+        match self {
+            Self::Text(text) => Ok(ToolOutput::Text(text.clone())),
+            Self::Artifacts(parts) => {
+                let drafts = parts.iter().map(|part| {
+                    let draft = ArtifactDraft::new(part.kind.clone(), part.content.payload()?);
+                    Ok(draft.labelled(part.label))
+                });
+                drafts.collect::<Result<_, ToolFailure>>().map(ToolOutput::Artifacts)
+            }
+            Self::Media(all) => {
+                let media = all.iter().cloned().map(loaded);
+                Ok(ToolOutput::Media(media.collect::<Result<_, _>>()?))
+            }
+            Self::Error(error) => {
+                // The executor says again who failed.
+                let prefix = format!("`{tool}` failed: ");
+                let words = error.message.strip_prefix(&prefix).unwrap_or(&error.message);
+                let failure = ToolFailure::new(words);
+                Err(if error.retryable { failure.retryable() } else { failure })
+            }
+        }
+    }
+}
+
+pub(super) fn loaded(record: MediaRecord) -> Result<Media, MediaError> {
+    record.load(&ReaderResolvers::default())
+}

@@ -1,0 +1,248 @@
+//! Writing down what an executor does.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_core::artifact::SpooledArtifact;
+use haft_core::call::{ToolCall, ToolResults};
+use haft_core::media::{Media, MediaRecord, MemoryReader};
+use haft_core::record::{Message, Thought};
+use haft_core::step::{Executor, Step, StepContext, StepError, StepFuture, Then};
+use haft_core::usage::Usage;
+
+use super::form::{
+    CallForm, ContentForm, FailureForm, MessageForm, OutcomeForm, PartForm, ProposalForm, StepForm,
+    ThoughtForm, ToolForm, Versioned,
+};
+use super::{Recording, RecordingError};
+use crate::turn::TurnReport;
+
+/// Takes the steps of another executor and writes them down. Cheap to clone: a runner gets one clone,
+/// and another one makes the [`Recording`] when the turn is over.
+#[derive(Clone)]
+pub struct Recorder {
+    executor: Arc<dyn Executor>,
+    turns: Arc<Mutex<HashMap<String, Turn>>>,
+    limit: u64,
+}
+
+/// What is known of a turn.
+#[derive(Default)]
+struct Turn {
+    tools: BTreeMap<String, ToolForm>,
+    steps: BTreeMap<u32, StepForm>,
+}
+
+impl Recorder {
+    /// Records an executor.
+    #[must_use]
+    pub fn new(executor: impl Executor + 'static) -> Self {
+        Self { executor: Arc::new(executor), turns: Arc::default(), limit: 64 * 1024 * 1024 }
+    }
+
+    /// How many bytes of results a recording may have; 64 MiB if not said.
+    #[must_use]
+    pub fn limit(mut self, bytes: u64) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// The recording of a turn that is over. The recorder forgets the turn then.
+    ///
+    /// # Errors
+    ///
+    /// Steps of the turn were taken elsewhere, or its results are too large or cannot be read.
+    pub async fn finish(&self, report: &TurnReport) -> Result<Recording, RecordingError> {
+        let turn = report.turn.as_str();
+        let Turn { tools, steps } = self.turns().remove(turn).unwrap_or_default();
+        // The last iteration has no step if it ended before the executor was asked.
+        let needed = report.iterations.saturating_sub(1).max(1);
+        if let Some(iteration) = (0..needed).find(|n| !steps.contains_key(n)) {
+            return Err(RecordingError::Incomplete { turn: turn.to_owned(), iteration });
+        }
+        let mut left = self.limit;
+        let mut calls = Vec::with_capacity(report.calls.len());
+        for call in &report.calls {
+            calls.extend(self.call(call, &mut left).await?);
+        }
+        let (tools, steps) = (tools.into_values().collect(), steps.into_values().collect());
+        Ok(Recording { version: Versioned::newest(), tools, steps, calls })
+    }
+
+    /// Forgets a turn without a recording of it.
+    pub fn forget(&self, turn: &str) {
+        self.turns().remove(turn);
+    }
+
+    async fn call(
+        &self,
+        call: &ToolCall,
+        left: &mut u64,
+    ) -> Result<Option<CallForm>, RecordingError> {
+        let mut room = Room { left, limit: self.limit, call };
+        let outcome = match (&call.results, &call.error) {
+            (Some(ToolResults::Text(text)), _) => {
+                room.take(text.len() as u64)?;
+                OutcomeForm::Text(text.clone())
+            }
+            (Some(ToolResults::Artifacts(all)), _) => {
+                let mut parts = Vec::with_capacity(all.len());
+                for artifact in all {
+                    room.take(artifact.reader().byte_length())?;
+                    parts.push(part(artifact).await?);
+                }
+                OutcomeForm::Artifacts(parts)
+            }
+            (Some(ToolResults::Media(all)), _) => {
+                let mut media = Vec::with_capacity(all.len());
+                for medium in all {
+                    let (record, bytes) = whole(medium, *room.left).await?;
+                    room.take(bytes)?;
+                    media.push(record);
+                }
+                OutcomeForm::Media(media)
+            }
+            (_, Some(error)) => OutcomeForm::Error(error.clone()),
+            _ => return Ok(None),
+        };
+        let (id, tool) = (call.id(), call.tool().to_owned());
+        Ok(Some(CallForm { id, tool, args: call.raw().to_text().into_owned(), outcome }))
+    }
+
+    async fn keep(
+        &self,
+        cx: &StepContext,
+        step: &Result<Step, StepError>,
+    ) -> Result<(), StepError> {
+        let step = match step {
+            Ok(step) => self.written(cx.iteration(), step).await?,
+            Err(error) => StepForm {
+                iteration: cx.iteration(),
+                thoughts: Vec::new(),
+                messages: Vec::new(),
+                calls: Vec::new(),
+                then: Then::Continue,
+                usage: Usage::default(),
+                failure: Some(FailureForm {
+                    message: error.message().to_owned(),
+                    retryable: error.is_retryable(),
+                }),
+            },
+        };
+        let mut turns = self.turns();
+        let turn = turns.entry(cx.turn_id().to_owned()).or_default();
+        for tool in cx.turn().tools().all() {
+            let name = tool.name().to_string();
+            turn.tools.entry(name.clone()).or_insert_with(|| ToolForm {
+                name,
+                description: tool.description().to_owned(),
+                input_schema: tool.input_schema().json_schema_text().to_owned(),
+            });
+        }
+        turn.steps.insert(step.iteration, step);
+        Ok(())
+    }
+
+    async fn written(&self, iteration: u32, step: &Step) -> Result<StepForm, StepError> {
+        let mut messages = Vec::with_capacity(step.messages.len());
+        for message in &step.messages {
+            messages.push(self.message(message).await?);
+        }
+        Ok(StepForm {
+            iteration,
+            thoughts: step.thoughts.iter().map(thought).collect(),
+            messages,
+            calls: step.calls.iter().map(ProposalForm::of).collect(),
+            then: step.then.clone(),
+            usage: step.usage,
+            failure: None,
+        })
+    }
+
+    async fn message(&self, message: &Message) -> Result<MessageForm, StepError> {
+        let mut attachments = Vec::with_capacity(message.attachments().len());
+        for medium in message.attachments() {
+            attachments.push(whole(medium, self.limit).await?.0);
+        }
+        let text = message.content().map(|text| text.as_str().to_owned());
+        Ok(MessageForm { text, attachments })
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<String, Turn>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Executor for Recorder {
+    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+        Box::pin(async move {
+            let step = self.executor.step(cx.clone()).await;
+            self.keep(&cx, &step).await?;
+            step
+        })
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("turns", &self.turns().len()).finish_non_exhaustive()
+    }
+}
+
+/// How much more a recording can take.
+struct Room<'r> {
+    left: &'r mut u64,
+    limit: u64,
+    call: &'r ToolCall,
+}
+
+impl Room<'_> {
+    fn take(&mut self, bytes: u64) -> Result<(), RecordingError> {
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                *self.left = left;
+                Ok(())
+            }
+            None => {
+                let call = self.call.id().to_string();
+                Err(RecordingError::TooLarge { call, limit: self.limit })
+            }
+        }
+    }
+}
+
+fn thought(thought: &Thought) -> ThoughtForm {
+    ThoughtForm {
+        text: thought.content().as_str().to_owned(),
+        payload: thought.payload().cloned(),
+        replay_compatibility: thought.replay_compatibility().map(str::to_owned),
+    }
+}
+
+async fn part(artifact: &SpooledArtifact) -> Result<PartForm, RecordingError> {
+    let reader = artifact.reader();
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < reader.byte_length() {
+        let more = reader.read_at(bytes.len() as u64, CHUNK).await?;
+        if more.is_empty() {
+            break;
+        }
+        bytes.extend_from_slice(&more);
+    }
+    let (kind, label) = (artifact.kind().clone(), artifact.label());
+    Ok(PartForm { kind, label, content: ContentForm::of(bytes) })
+}
+
+/// A medium with its bytes in its record, and how many they are.
+async fn whole(
+    medium: &Media,
+    limit: u64,
+) -> Result<(MediaRecord, u64), haft_core::media::MediaError> {
+    let bytes = medium.bytes(limit).await?;
+    let length = bytes.len() as u64;
+    let medium = medium.clone().with_reader(Arc::new(MemoryReader::new(bytes)));
+    Ok((medium.to_record()?, length))
+}
+
+const CHUNK: usize = 256 * 1024;

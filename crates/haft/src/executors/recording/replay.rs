@@ -1,0 +1,266 @@
+//! Giving back what was recorded.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use haft_core::Args;
+use haft_core::call::{RecordId, ToolCall};
+use haft_core::context::DispatchContext;
+use haft_core::record::{Message, MessageRole, Thought};
+use haft_core::step::{Executor, Step, StepContext, StepError, StepFuture};
+use haft_core::tool::{Effect, InvalidTool, Role, Tool, ToolFailure, ToolOutput};
+
+use super::super::difference::{Names, differences, excerpt};
+use super::super::results::said;
+use super::form::{CallForm, OutcomeForm, StepForm, loaded};
+use super::{NotReplayable, Recording, ReplayDifference, document};
+
+/// Gives back the steps of a [`Recording`], and what its calls gave. Cheap to clone.
+///
+/// Its [`tools`](Self::tools) are those of the application with other handlers, which look up what was
+/// recorded by call id and occurrence. The executor puts them in the place of whatever the turn has, so
+/// that no handler of a recorded tool runs, however the runner was built. Queries on artifacts run: they
+/// only read what was recorded, and their answers are compared with those of the recording.
+///
+/// A call that is not in the recording ends the dispatch, with the nearest recorded call and what is
+/// different. A failure comes back with its words, under the code `E_TOOL_DOWNSTREAM_ERROR`.
+#[derive(Clone)]
+pub struct Replay {
+    recorded: Arc<Recorded>,
+    tools: Vec<Tool>,
+}
+
+struct Recorded {
+    steps: HashMap<u32, StepForm>,
+    calls: HashMap<RecordId, CallForm>,
+}
+
+impl Recording {
+    /// Makes the recording an executor, and these tools those of the recording. Tools that the
+    /// recording does not know stay away.
+    ///
+    /// # Errors
+    ///
+    /// A tool that was called is missing, or the input schema of one has changed since.
+    pub fn replay(&self, tools: impl IntoIterator<Item = Tool>) -> Result<Replay, NotReplayable> {
+        let tools: HashMap<String, Tool> =
+            tools.into_iter().map(|tool| (tool.name().to_string(), tool)).collect();
+        let recorded = Arc::new(Recorded {
+            steps: self.steps.iter().map(|step| (step.iteration, step.clone())).collect(),
+            calls: self.calls.iter().map(|call| (call.id, call.clone())).collect(),
+        });
+        let (mut replayed, mut differences) = (Vec::new(), Vec::new());
+        for known in &self.tools {
+            let made = match tools.get(&known.name) {
+                Some(tool) => schema_changes(&known.input_schema, tool)
+                    .map_or_else(|| recorded.tool(tool).map_err(|error| error.to_string()), Err),
+                None if self.calls.iter().any(|call| call.tool == known.name) => {
+                    Err("it was called, and there is no such tool now".to_owned())
+                }
+                None => continue,
+            };
+            match made {
+                Ok(tool) => replayed.push(tool),
+                Err(what) => differences.push(ReplayDifference { tool: known.name.clone(), what }),
+            }
+        }
+        if differences.is_empty() {
+            Ok(Replay { recorded, tools: replayed })
+        } else {
+            Err(NotReplayable { differences })
+        }
+    }
+}
+
+fn schema_changes(recorded: &str, tool: &Tool) -> Option<String> {
+    let now = tool.input_schema().json_schema_text();
+    if recorded == now {
+        return None;
+    }
+    let (recorded, now) = (document(recorded), document(now));
+    let changes = differences(recorded.root(), now.root(), NAMES);
+    // The order of keys is no change.
+    let lines = (!changes.is_empty()).then(|| changes.join("\n  "))?;
+    Some(format!("its input schema has changed\n  {lines}"))
+}
+
+const NAMES: Names = Names { left: "recorded", right: "now" };
+
+impl Replay {
+    /// The tools, with handlers that look up what was recorded.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Tool> {
+        self.tools.clone()
+    }
+}
+
+impl Executor for Replay {
+    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+        Box::pin(async move {
+            for tool in &self.tools {
+                cx.turn().tools().overwrite(tool.clone());
+                cx.tools().overwrite(tool.clone());
+            }
+            for call in cx.turn_tool_calls() {
+                if call.state().is_final() {
+                    self.recorded.compare(&call).await?;
+                }
+            }
+            let Some(step) = self.recorded.steps.get(&cx.iteration()) else {
+                let (steps, number) = (self.recorded.steps.len(), cx.iteration().saturating_add(1));
+                return Err(StepError::new(format!(
+                    "the recording is over: it has {steps} steps, and a step {number} was asked for"
+                )));
+            };
+            step.again(&cx)
+        })
+    }
+}
+
+impl fmt::Debug for Replay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replay")
+            .field("steps", &self.recorded.steps.len())
+            .field("calls", &self.recorded.calls.len())
+            .field("tools", &self.tools.len())
+            .finish()
+    }
+}
+
+impl StepForm {
+    /// The step, with records of this turn.
+    fn again(&self, cx: &StepContext) -> Result<Step, StepError> {
+        if let Some(failure) = &self.failure {
+            let error = StepError::new(failure.message.clone());
+            return Err(if failure.retryable { error.retryable() } else { error });
+        }
+        let mut step = Step::new().usage(self.usage);
+        step.then = self.then.clone();
+        let now = cx.clock().now();
+        for known in &self.thoughts {
+            let mut thought =
+                Thought::builder(cx.next_id("thought"), now).content(known.text.as_str());
+            if let Some(payload) = &known.payload {
+                thought = thought.payload(payload.clone());
+            }
+            if let Some(tag) = &known.replay_compatibility {
+                thought = thought.replay_compatibility(tag.as_str());
+            }
+            step = step.think(thought.build()?);
+        }
+        for known in &self.messages {
+            let mut message = Message::builder(cx.next_id("message"), MessageRole::Assistant, now);
+            if let Some(text) = &known.text {
+                message = message.content(text.as_str());
+            }
+            for medium in &known.attachments {
+                message = message.attachment(loaded(medium.clone())?);
+            }
+            step = step.say(message.build()?);
+        }
+        for known in &self.calls {
+            step = step.call(known.proposed()?);
+        }
+        Ok(step)
+    }
+}
+
+impl Recorded {
+    /// The tool with a handler that looks up what was recorded. It needs no leave and does nothing.
+    fn tool(self: &Arc<Self>, tool: &Tool) -> Result<Tool, InvalidTool> {
+        let recorded = Arc::clone(self);
+        let mut same = Tool::builder(tool.name().as_str())
+            .description(tool.description())
+            .input_schema(tool.input_schema().clone())
+            .on_collision(tool.on_collision())
+            .effect(Effect::ReadOnly)
+            .concurrency(tool.concurrency().clone())
+            .handler(move |args: Args, ctx: &DispatchContext| recorded.answer(&args, ctx));
+        same = match tool.role() {
+            Role::Standard(kind) => same.artifact(kind.clone()),
+            _ => same.artifact_query(),
+        };
+        if let serde_json::Value::Object(meta) = tool.meta().all() {
+            for (key, value) in meta {
+                same = same.meta(&key, value);
+            }
+        }
+        if tool.is_trusted() {
+            same = same.trusted();
+        }
+        if tool.is_ephemeral() {
+            same = same.ephemeral();
+        }
+        if tool.strictness() == haft_core::args::Strictness::Strict {
+            same = same.strict();
+        }
+        same.build()
+    }
+
+    /// What a call gave when it was recorded.
+    fn answer(&self, args: &Args, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
+        let id = ctx.record_id().or_else(|| ctx.call_id().map(RecordId::first));
+        if let Some(call) = id.and_then(|id| self.calls.get(&id)) {
+            return call.outcome.output(&call.tool);
+        }
+        let tool = ctx.tool().map_or_else(String::new, |tool| tool.name().to_string());
+        let asked = id.and_then(|id| ctx.tool_calls().get(&id));
+        let text = asked.map_or_else(|| args.to_string(), |call| call.raw().to_text().into_owned());
+        let words = self.missing(id, &tool, &text);
+        // Whatever comes next would be about something that did not happen.
+        let _ = ctx.nack(words.clone());
+        Err(ToolFailure::new(words))
+    }
+
+    /// Says that a call is not in the recording, and what is.
+    fn missing(&self, id: Option<RecordId>, tool: &str, args: &str) -> String {
+        let same = self.calls.keys().filter(|it| Some(it.call_id()) == id.map(RecordId::call_id));
+        let (same, id) = (same.count(), id.map(|id| id.occurrence().get()));
+        if let (1.., Some(time)) = (same, id) {
+            return format!(
+                "`{tool}` was called {same} times with these arguments when it was recorded, and this is \
+                 time {time}"
+            );
+        }
+        let now = document(args);
+        let near = self.calls.values().filter(|call| call.tool == tool).map(|call| {
+            let lines = differences(document(&call.args).root(), now.root(), NAMES);
+            (lines.len(), call.id, lines)
+        });
+        match near.min() {
+            Some((_, _, lines)) => format!(
+                "this call of `{tool}` is not in the recording; what is different from the nearest one:\n{}",
+                lines.join("\n")
+            ),
+            None => format!("the recording has no call of `{tool}`"),
+        }
+    }
+
+    /// Whether a call ended as it did when it was recorded.
+    async fn compare(&self, call: &ToolCall) -> Result<(), StepError> {
+        let tool = call.tool();
+        let Some(known) = self.calls.get(&call.id()) else {
+            let words = self.missing(Some(call.id()), tool, &call.raw().to_text());
+            return Err(StepError::new(words));
+        };
+        let (expected, found) = match (&known.outcome, &call.error) {
+            (OutcomeForm::Error(_), Some(_)) => return Ok(()),
+            (OutcomeForm::Error(error), None) => (error.message.clone(), "a result".to_owned()),
+            (_, Some(error)) => ("a result".to_owned(), error.message.clone()),
+            (OutcomeForm::Text(text), None) if call.from_artifact_tool => {
+                let found = said(call, text.len() + 1).await?.map(|said| said.text);
+                (text.clone(), found.unwrap_or_default())
+            }
+            _ => return Ok(()),
+        };
+        if expected == found {
+            return Ok(());
+        }
+        Err(StepError::new(format!(
+            "`{tool}` gave something else than when it was recorded\nrecorded: {}\n     now: {}",
+            excerpt(&expected),
+            excerpt(&found)
+        )))
+    }
+}

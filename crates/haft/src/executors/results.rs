@@ -1,0 +1,48 @@
+//! The text of what a call gave.
+
+use haft_core::artifact::SpooledArtifact;
+use haft_core::call::{ToolCall, ToolResults};
+use haft_core::media::Media;
+use haft_core::spool::SpoolError;
+
+/// What came of a call, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) text: String,
+    /// How many bytes there are beyond the text.
+    pub(super) left_out: u64,
+}
+
+/// Reads what came of a call: its text, the beginning of its artifacts, or why it failed. Nothing for a
+/// call that is not over.
+pub(super) async fn said(call: &ToolCall, limit: usize) -> Result<Option<Said>, SpoolError> {
+    let text = match (&call.results, &call.error) {
+        (Some(ToolResults::Text(text)), _) => text.clone(),
+        (Some(ToolResults::Artifacts(all)), _) => return beginning(all, limit).await.map(Some),
+        (Some(ToolResults::Media(all)), _) => {
+            let names: Vec<&str> = all.iter().map(Media::filename).collect();
+            format!("(media: {})", names.join(", "))
+        }
+        (_, Some(error)) => error.message.clone(),
+        _ => return Ok(None),
+    };
+    Ok(Some(Said { text, left_out: 0 }))
+}
+
+async fn beginning(artifacts: &[SpooledArtifact], limit: usize) -> Result<Said, SpoolError> {
+    let mut said = Said { text: String::new(), left_out: 0 };
+    for artifact in artifacts {
+        let reader = artifact.reader();
+        let mut at = 0;
+        while at < reader.byte_length() && said.text.len() < limit {
+            let bytes = reader.read_at(at, limit - said.text.len()).await?;
+            if bytes.is_empty() {
+                break;
+            }
+            at += bytes.len() as u64;
+            said.text.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        said.left_out += reader.byte_length().saturating_sub(at);
+    }
+    Ok(said)
+}

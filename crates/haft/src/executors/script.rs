@@ -1,0 +1,167 @@
+//! Scripts: what to say and to call, step by step, and what to expect.
+
+mod expect;
+mod parse;
+mod run;
+mod source;
+mod template;
+#[cfg(feature = "formats")]
+mod yaml;
+
+use std::fmt;
+use std::time::Duration;
+
+use haft_core::error::{Code, Coded};
+use haft_core::usage::Usage;
+use serde_json::Value;
+
+use self::expect::Expectation;
+use self::parse::Parser;
+use self::template::{ArgsTemplate, Template};
+
+pub use self::run::Scripted;
+
+#[doc = include_str!("../../docs/script.md")]
+#[derive(Clone, Debug)]
+pub struct Script {
+    name: Option<String>,
+    steps: Vec<ScriptStep>,
+}
+
+/// One step, in the order in which its parts happen.
+#[derive(Clone, Debug)]
+struct ScriptStep {
+    expect: Vec<Expectation>,
+    stall: Option<Stall>,
+    think: Vec<Template>,
+    say: Vec<Template>,
+    /// In how many pieces it is said.
+    pieces: usize,
+    call: Vec<ScriptCall>,
+    usage: Usage,
+    end: End,
+}
+
+#[derive(Clone, Debug)]
+struct ScriptCall {
+    tool: String,
+    args: ArgsTemplate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stall {
+    For(Duration),
+    Forever,
+}
+
+/// How a step ends.
+#[derive(Clone, Debug)]
+enum End {
+    Continue,
+    Done,
+    Nack(Template),
+    Fail { reason: Template, retryable: bool },
+}
+
+impl Script {
+    /// Reads a script: JSON, or with the feature `formats` YAML.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it, each with its place.
+    pub fn parse(text: &str) -> Result<Self, InvalidScript> {
+        let source = source::read(text)?;
+        Parser::read(source.document).map_err(|faults| InvalidScript {
+            faults: faults.into_iter().map(|fault| source.places.locate(fault)).collect(),
+        })
+    }
+
+    /// Reads a script that is a JSON value already.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it, each with its JSON pointer.
+    pub fn from_value(value: &Value) -> Result<Self, InvalidScript> {
+        let document = source::of_value(value)?;
+        Parser::read(document).map_err(|faults| InvalidScript { faults })
+    }
+
+    /// Its name, if it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// How many steps it has. Never zero.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a script has at least one step")]
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+}
+
+/// A script that was refused, with every reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InvalidScript {
+    /// Everything that is wrong with it.
+    pub faults: Vec<ScriptFault>,
+}
+
+/// One thing that is wrong with a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScriptFault {
+    /// JSON pointer to the place; empty for the script as a whole.
+    pub pointer: String,
+    /// Line and column of the place, counted from one; nothing where no text is known.
+    pub place: Option<(usize, usize)>,
+    /// What is wrong, and what to write instead.
+    pub what: String,
+}
+
+impl ScriptFault {
+    fn new(pointer: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), place: None, what: what.into() }
+    }
+}
+
+/// ``line 3, column 5, `/steps/0/sayy`: this field does not exist; did you mean `say`?``
+impl fmt::Display for ScriptFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pointer = self.pointer.as_str();
+        match self.place {
+            Some((line, column)) if pointer.is_empty() => {
+                write!(f, "line {line}, column {column}: ")?;
+            }
+            Some((line, column)) => write!(f, "line {line}, column {column}, `{pointer}`: ")?,
+            None if pointer.is_empty() => {}
+            None => write!(f, "`{pointer}`: ")?,
+        }
+        f.write_str(&self.what)
+    }
+}
+
+impl fmt::Display for InvalidScript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the script was refused")?;
+        match self.faults.as_slice() {
+            [only] => write!(f, ": {only}"),
+            all => all.iter().try_for_each(|fault| write!(f, "\n- {fault}")),
+        }
+    }
+}
+
+impl std::error::Error for InvalidScript {}
+
+impl From<ScriptFault> for InvalidScript {
+    fn from(fault: ScriptFault) -> Self {
+        Self { faults: vec![fault] }
+    }
+}
+
+impl Coded for InvalidScript {
+    fn error_code(&self) -> Code {
+        Code::InvalidTurnRunnerConfig
+    }
+}

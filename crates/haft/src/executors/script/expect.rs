@@ -1,0 +1,156 @@
+//! What a script expects of results.
+
+use std::fmt;
+
+use haft_core::call::ToolCall;
+use haft_core::json::Document;
+use haft_core::step::{StepContext, StepError};
+use regex_automata::meta::Regex;
+
+use super::super::difference::{Names, differences, excerpt};
+use super::super::results::{Said, said};
+
+/// What is expected of one call.
+#[derive(Clone, Debug)]
+pub(super) struct Expectation {
+    pub(super) tool: String,
+    /// How many calls of the tool came after it.
+    pub(super) back: usize,
+    pub(super) ends: Ends,
+    pub(super) checks: Vec<Check>,
+}
+
+/// How the call is expected to end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    Well,
+    Failing,
+    FailingWith(String),
+}
+
+/// What is expected of its text.
+#[derive(Clone, Debug)]
+pub(super) enum Check {
+    Equals(String),
+    EqualsJson(Document),
+    Contains(String),
+    Matches { pattern: String, regex: Regex },
+}
+
+impl Expectation {
+    /// Looks at the call.
+    pub(super) async fn meet(&self, cx: &StepContext) -> Result<(), StepError> {
+        let calls = cx.turn_tool_calls();
+        let tool = self.tool.as_str();
+        let mut calls = calls.iter().rev().filter(|call| call.tool() == tool);
+        let Some(call) = calls.nth(self.back) else {
+            let back = self.back + 1;
+            let made = cx.turn_tool_calls().iter().filter(|call| call.tool() == tool).count();
+            return Err(StepError::new(format!(
+                "expected {back} results of `{tool}`, and it was called {made} times"
+            )));
+        };
+        self.ending(call)?;
+        let said = said(call, LONGEST_TEXT)
+            .await?
+            .unwrap_or_else(|| Said { text: String::new(), left_out: 0 });
+        self.checks.iter().try_for_each(|check| check.meet(tool, &said))
+    }
+
+    fn ending(&self, call: &ToolCall) -> Result<(), StepError> {
+        let tool = &self.tool;
+        match (&self.ends, &call.error) {
+            (Ends::Well, None) | (Ends::Failing, Some(_)) => Ok(()),
+            (Ends::FailingWith(code), Some(error)) if error.code.as_str() == code => Ok(()),
+            (Ends::Well, Some(error)) => Err(StepError::new(format!(
+                "expected a result of `{tool}`, and the call failed with {}: {}",
+                error.code.as_str(),
+                excerpt(&error.message)
+            ))),
+            (Ends::Failing, None) => {
+                Err(StepError::new(format!("expected `{tool}` to fail, and it did not")))
+            }
+            (Ends::FailingWith(code), error) => {
+                let came = error.as_ref().map_or("it did not fail", |error| error.code.as_str());
+                Err(StepError::new(format!("expected `{tool}` to fail with {code}; got: {came}")))
+            }
+        }
+    }
+}
+
+impl Check {
+    fn meet(&self, tool: &str, said: &Said) -> Result<(), StepError> {
+        let text = said.text.as_str();
+        let met = match self {
+            Self::Equals(expected) => text == expected && said.left_out == 0,
+            Self::EqualsJson(expected) => return self.meet_json(tool, expected, text),
+            Self::Contains(part) => text.contains(part.as_str()),
+            Self::Matches { regex, .. } => regex.is_match(text),
+        };
+        if met {
+            return Ok(());
+        }
+        let mut words = format!(
+            "`{tool}` gave something else than expected\nexpected: {self}\n     got: {:?}",
+            excerpt(text)
+        );
+        if said.left_out > 0 {
+            words.push_str(&format!(", and {} bytes that were not looked at", said.left_out));
+        }
+        if let Self::Equals(expected) = self
+            && let Some(line) = first_difference(expected, text)
+        {
+            words.push_str(&line);
+        }
+        Err(StepError::new(words))
+    }
+
+    fn meet_json(&self, tool: &str, expected: &Document, text: &str) -> Result<(), StepError> {
+        let lines = match Document::parse(text) {
+            Ok(found) => {
+                let names = Names { left: "expected", right: "got" };
+                differences(expected.root(), found.root(), names)
+            }
+            Err(error) => vec![format!("expected: {self}"), format!("got: no JSON ({error})")],
+        };
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let lines = lines.join("\n");
+        Err(StepError::new(format!("`{tool}` gave something else than expected\n{lines}")))
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Equals(text) => write!(f, "{:?}", excerpt(text)),
+            Self::EqualsJson(value) => f.write_str(&excerpt(&value.root().to_string())),
+            Self::Contains(part) => write!(f, "text that contains {:?}", excerpt(part)),
+            Self::Matches { pattern, .. } => write!(f, "text that matches `{}`", excerpt(pattern)),
+        }
+    }
+}
+
+/// The first line that differs, for texts of several lines.
+fn first_difference(expected: &str, got: &str) -> Option<String> {
+    if !expected.contains('\n') && !got.contains('\n') {
+        return None;
+    }
+    let (mut one, mut two) = (expected.split('\n'), got.split('\n'));
+    let shown = |line: Option<&str>| {
+        line.map_or_else(|| "the end".to_owned(), |line| format!("{:?}", excerpt(line)))
+    };
+    (1..).find_map(|line: usize| match (one.next(), two.next()) {
+        (None, None) => Some(String::new()),
+        (one, two) if one == two => None,
+        (one, two) => Some(format!(
+            "\nthey differ at line {line}: expected {}, got {}",
+            shown(one),
+            shown(two)
+        )),
+    })
+}
+
+/// Most bytes of a result that are looked at.
+const LONGEST_TEXT: usize = 1024 * 1024;

@@ -1,0 +1,405 @@
+//! From a document to typed steps, with everything that is wrong at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use haft_core::Args;
+use haft_core::args::{RawArgs, Strictness};
+use haft_core::error::Code;
+use haft_core::json::{Document, Kind, View};
+use haft_core::schema::{Field, InputSchema, Schema, any, array, integer, object, one_of, string};
+use haft_core::usage::Usage;
+use regex_automata::meta::Regex;
+
+use super::expect::{Check, Ends, Expectation};
+use super::template::{ArgsTemplate, Hole, Template};
+use super::{End, Script, ScriptCall, ScriptFault, ScriptStep, Stall};
+
+/// Reads scripts. The schema of the format finds what has the wrong name or type; what is left is
+/// found here.
+#[derive(Default)]
+pub(super) struct Parser {
+    faults: Vec<ScriptFault>,
+    /// The tools that were called so far.
+    called: BTreeSet<String>,
+}
+
+impl Parser {
+    pub(super) fn read(document: Document) -> Result<Script, Vec<ScriptFault>> {
+        let raw = RawArgs::from(Args::new(document));
+        let schema = format().map_err(|faults| {
+            let faults = faults.iter().map(|it| ScriptFault::new("", it.to_string()));
+            faults.collect::<Vec<_>>()
+        })?;
+        let accepted = schema.accept("script", &raw, Strictness::Strict).map_err(|problems| {
+            let problems = problems.list.iter().map(|problem| {
+                let text = problem.to_string();
+                let what = text.split_once(": ").map_or(text.as_str(), |(_, what)| what);
+                ScriptFault::new(problem.pointer.clone(), what)
+            });
+            problems.collect::<Vec<_>>()
+        })?;
+        Self::default().script(accepted.args.root())
+    }
+
+    fn script(mut self, root: View<'_>) -> Result<Script, Vec<ScriptFault>> {
+        let steps: Vec<View<'_>> =
+            root.get("steps").map(|it| it.elements().collect()).unwrap_or_default();
+        let last = steps.len().saturating_sub(1);
+        let steps = (0..).zip(&steps);
+        let steps: Vec<ScriptStep> =
+            steps.map(|(n, step)| self.step(*step, n, n == last)).collect();
+        let name = root.get("name").and_then(View::as_str).map(str::to_owned);
+        if self.faults.is_empty() { Ok(Script { name, steps }) } else { Err(self.faults) }
+    }
+
+    fn step(&mut self, step: View<'_>, n: usize, is_last: bool) -> ScriptStep {
+        let at = format!("/steps/{n}");
+        if step.is_empty() {
+            self.fault(
+                &at,
+                "a step does something: `say`, `think`, `call`, `expect`, `stall`, `fail`",
+            );
+        }
+        let expect = self.expectations(step.get("expect"), &format!("{at}/expect"));
+        let stall = step.get("stall").and_then(|it| self.stall(it, &format!("{at}/stall")));
+        let think = self.texts(step.get("think"), &format!("{at}/think"));
+        let say = self.texts(step.get("say"), &format!("{at}/say"));
+        let stream = step.get("stream").and_then(View::as_u64);
+        let pieces = stream.and_then(|it| usize::try_from(it).ok()).unwrap_or(1);
+        if stream.is_some() && think.is_empty() && say.is_empty() {
+            self.fault(
+                &format!("{at}/stream"),
+                "there is nothing to stream: no `say` and no `think`",
+            );
+        }
+        let call = self.calls(step.get("call"), &format!("{at}/call"));
+        let end = self.end(step, &at, call.is_empty(), is_last);
+        self.called.extend(call.iter().map(|call| call.tool.clone()));
+        let usage = step.get("usage").map(|usage| {
+            let count = |name| usage.get(name).and_then(View::as_u64).unwrap_or(0);
+            Usage::new(count("prompt"), count("completion"))
+        });
+        ScriptStep {
+            expect,
+            stall,
+            think,
+            say,
+            pieces,
+            call,
+            usage: usage.unwrap_or_default(),
+            end,
+        }
+    }
+
+    fn end(&mut self, step: View<'_>, at: &str, calls_nothing: bool, is_last: bool) -> End {
+        let ways: Vec<&str> =
+            ["then", "nack", "fail"].into_iter().filter(|it| step.get(it).is_some()).collect();
+        if ways.len() > 1 {
+            self.fault(at, format!("a step ends one way, not with `{}`", ways.join("` and `")));
+        }
+        if let Some(reason) = step.get("nack") {
+            return End::Nack(self.text(reason, &format!("{at}/nack")));
+        }
+        if let Some(fail) = step.get("fail") {
+            if !calls_nothing {
+                self.fault(at, "a step that fails is not kept, so that its `call` is never made");
+            }
+            return self.fail(fail, &format!("{at}/fail"));
+        }
+        match step.get("then").and_then(View::as_str) {
+            Some("done") => End::Done,
+            Some(_) => End::Continue,
+            None if !calls_nothing && is_last => {
+                self.fault(
+                    &format!("{at}/call"),
+                    "nothing follows these calls; add a step that reacts to them, or `then: done`",
+                );
+                End::Done
+            }
+            None if is_last => End::Done,
+            None => End::Continue,
+        }
+    }
+
+    fn fail(&mut self, fail: View<'_>, at: &str) -> End {
+        let (reason, retryable) = match fail.kind() {
+            Kind::Object => (fail.get("reason"), fail.get("retryable")),
+            _ => (Some(fail), None),
+        };
+        let known = ["reason", "retryable"];
+        for (key, _) in fail.members().filter(|(key, _)| !known.contains(key)) {
+            self.fault(&format!("{at}/{key}"), "there are `reason` and `retryable`");
+        }
+        let retryable = match retryable.map(|it| (it, it.as_bool())) {
+            None => false,
+            Some((_, Some(retryable))) => retryable,
+            Some((found, None)) => {
+                self.fault(
+                    &format!("{at}/retryable"),
+                    format!("expected true or false, got {found}"),
+                );
+                false
+            }
+        };
+        let reason = match reason {
+            Some(reason) => self.text(reason, at),
+            None => {
+                self.fault(at, "`reason` is missing");
+                Template::empty()
+            }
+        };
+        End::Fail { reason, retryable }
+    }
+
+    /// Calls: a mapping of tools to arguments, or a list of such mappings.
+    fn calls(&mut self, calls: Option<View<'_>>, at: &str) -> Vec<ScriptCall> {
+        let mut all = Vec::new();
+        for (tool, args, at) in self.by_tool(calls, at) {
+            let mut faults = Vec::new();
+            let args = ArgsTemplate::parse(args, &mut faults);
+            for (below, what) in faults {
+                self.fault(&format!("{at}{below}"), what);
+            }
+            let mut holes = BTreeSet::new();
+            args.holes(&mut holes);
+            self.holes(&holes, &at);
+            all.push(ScriptCall { tool, args });
+        }
+        all
+    }
+
+    fn expectations(&mut self, expect: Option<View<'_>>, at: &str) -> Vec<Expectation> {
+        let listed = self.by_tool(expect, at);
+        let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+        for (tool, ..) in &listed {
+            *left.entry(tool).or_default() += 1;
+        }
+        let mut all = Vec::new();
+        for (tool, wanted, at) in &listed {
+            if !self.called.contains(tool) {
+                self.not_called(tool, at);
+            }
+            let (ends, checks) = self.wanted(*wanted, at);
+            let back = left.get_mut(tool.as_str()).map_or(0, |left| {
+                *left = left.saturating_sub(1);
+                *left
+            });
+            all.push(Expectation { tool: tool.clone(), back, ends, checks });
+        }
+        all
+    }
+
+    fn wanted(&mut self, wanted: View<'_>, at: &str) -> (Ends, Vec<Check>) {
+        if let Some(text) = wanted.as_str() {
+            return (Ends::Well, vec![Check::Equals(text.to_owned())]);
+        }
+        let (mut ends, mut checks) = (Ends::Well, Vec::new());
+        if wanted.kind() != Kind::Object || wanted.is_empty() {
+            let what = "expected a text, or `equals`, `contains`, `matches` or `error`";
+            self.fault(at, format!("{what}, got {wanted}"));
+        }
+        for (key, value) in wanted.members() {
+            let at = format!("{at}/{key}");
+            match (key, value.as_str()) {
+                ("equals", Some(text)) => checks.push(Check::Equals(text.to_owned())),
+                ("equals", None) => checks.push(Check::EqualsJson(value.to_document())),
+                ("contains", Some(text)) => checks.push(Check::Contains(text.to_owned())),
+                ("contains", None) => {
+                    for part in self.list_of_text(value, &at) {
+                        checks.push(Check::Contains(part));
+                    }
+                }
+                ("matches", Some(pattern)) => checks.extend(self.pattern(pattern, &at)),
+                ("error", _) => ends = self.ends(value, &at),
+                ("matches", None) => self.fault(&at, "expected a regular expression"),
+                _ => self.fault(&at, "there are `equals`, `contains`, `matches` and `error`"),
+            }
+        }
+        (ends, checks)
+    }
+
+    fn ends(&mut self, value: View<'_>, at: &str) -> Ends {
+        match (value.as_bool(), value.as_str()) {
+            (Some(true), _) => Ends::Failing,
+            (Some(false), _) => Ends::Well,
+            (_, Some(code)) if Code::ALL.iter().any(|it| it.as_str() == code) => {
+                Ends::FailingWith(code.to_owned())
+            }
+            _ => {
+                self.fault(
+                    at,
+                    format!(
+                        "expected true, false or a code such as E_INVALID_TOOL_ARGS, got {value}"
+                    ),
+                );
+                Ends::Failing
+            }
+        }
+    }
+
+    fn pattern(&mut self, pattern: &str, at: &str) -> Option<Check> {
+        match Regex::new(pattern) {
+            Ok(regex) => Some(Check::Matches { pattern: pattern.to_owned(), regex }),
+            Err(error) => {
+                let why =
+                    error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
+                self.fault(at, format!("not a regular expression: {why}"));
+                None
+            }
+        }
+    }
+
+    /// The members of a mapping, or of a list of mappings with one member each, and their pointers.
+    fn by_tool<'v>(
+        &mut self,
+        value: Option<View<'v>>,
+        at: &str,
+    ) -> Vec<(String, View<'v>, String)> {
+        let mut all = Vec::new();
+        let Some(value) = value else { return all };
+        let member = |key: &str| key.replace('~', "~0").replace('/', "~1");
+        let form = "expected `TOOL: …`, or a list of those";
+        match value.kind() {
+            Kind::Object => {
+                for (tool, value) in value.members() {
+                    all.push((tool.to_owned(), value, format!("{at}/{}", member(tool))));
+                }
+            }
+            Kind::Array => {
+                for (n, item) in (0..).zip(value.elements()) {
+                    let n: usize = n;
+                    let at = format!("{at}/{n}");
+                    match (item.members().next(), item.len()) {
+                        (Some((tool, value)), 1) => {
+                            all.push((tool.to_owned(), value, format!("{at}/{}", member(tool))));
+                        }
+                        _ => self.fault(&at, format!("expected one `TOOL: …`, got {item}")),
+                    }
+                }
+            }
+            _ => self.fault(at, format!("{form}, got {value}")),
+        }
+        if all.is_empty() && self.faults.is_empty() {
+            self.fault(at, format!("{form}, got nothing"));
+        }
+        all
+    }
+
+    /// Text, or a list of texts.
+    fn texts(&mut self, value: Option<View<'_>>, at: &str) -> Vec<Template> {
+        match value {
+            None => Vec::new(),
+            Some(list) if list.kind() == Kind::Array => {
+                let items = (0..).zip(list.elements());
+                items.map(|(n, item): (usize, _)| self.text(item, &format!("{at}/{n}"))).collect()
+            }
+            Some(text) => vec![self.text(text, at)],
+        }
+    }
+
+    fn text(&mut self, value: View<'_>, at: &str) -> Template {
+        let Some(text) = value.as_str().filter(|text| !text.is_empty()) else {
+            self.fault(at, format!("expected a text, got {value}"));
+            return Template::empty();
+        };
+        match Template::parse(text) {
+            Ok(template) => {
+                let mut holes = BTreeSet::new();
+                template.holes(&mut holes);
+                self.holes(&holes, at);
+                template
+            }
+            Err(what) => {
+                self.fault(at, what);
+                Template::empty()
+            }
+        }
+    }
+
+    fn list_of_text(&mut self, value: View<'_>, at: &str) -> Vec<String> {
+        let texts: Option<Vec<String>> =
+            value.elements().map(|it| it.as_str().map(str::to_owned)).collect();
+        match texts.filter(|texts| !texts.is_empty()) {
+            Some(texts) => texts,
+            None => {
+                self.fault(at, format!("expected a text or a list of texts, got {value}"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn stall(&mut self, value: View<'_>, at: &str) -> Option<Stall> {
+        let stall = value.as_str().and_then(stall);
+        if stall.is_none() {
+            let what = "expected a time such as `500ms`, `5s` or `2m`, or `forever`";
+            self.fault(at, format!("{what}, got {value}"));
+        }
+        stall
+    }
+
+    fn holes(&mut self, holes: &BTreeSet<&Hole>, at: &str) {
+        for hole in holes {
+            if let Hole::Last(tool) = hole
+                && !self.called.contains(tool)
+            {
+                self.not_called(tool, at);
+            }
+        }
+    }
+
+    fn not_called(&mut self, tool: &str, at: &str) {
+        let called: Vec<String> = self.called.iter().map(|tool| format!("`{tool}`")).collect();
+        let called = match called.as_slice() {
+            [] => "nothing".to_owned(),
+            called => called.join(", "),
+        };
+        self.fault(at, format!("no step before this one calls `{tool}`; they call {called}"));
+    }
+
+    fn fault(&mut self, at: &str, what: impl Into<String>) {
+        self.faults.push(ScriptFault::new(at, what));
+    }
+}
+
+fn stall(text: &str) -> Option<Stall> {
+    if text == "forever" {
+        return Some(Stall::Forever);
+    }
+    let unit = text.find(|it: char| !it.is_ascii_digit())?;
+    let (count, unit) = text.split_at_checked(unit)?;
+    let count: u64 = count.parse().ok()?;
+    let milliseconds = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    Some(Stall::For(Duration::from_millis(count.checked_mul(milliseconds)?)))
+}
+
+/// The names and types of the format.
+fn format() -> Result<InputSchema, Vec<haft_core::schema::Fault>> {
+    let usage = object()
+        .field("prompt", integer().min(0).optional())
+        .field("completion", integer().min(0).optional());
+    let free = || Field::optional(Schema::from(any()));
+    let step = object()
+        .field("expect", free())
+        .field("stall", free())
+        .field("think", free())
+        .field("say", free())
+        .field("stream", integer().min(1).max(10_000).optional())
+        .field("call", free())
+        .field("usage", Field::optional(Schema::from(usage)))
+        .field("then", one_of(["continue", "done"]).optional())
+        .field("nack", free())
+        .field("fail", free());
+    let example = serde_json::json!([{"say": "Hello"}]);
+    InputSchema::new(
+        object()
+            .field("name", string().optional())
+            .field("steps", array(Schema::from(step)).min_items(1).example(example).required()),
+    )
+}

@@ -1,0 +1,244 @@
+//! The executor that follows a script.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use haft_core::cancel::Cancellation;
+use haft_core::clock::Timestamp;
+use haft_core::step::{Executor, ProposedCall, Step, StepContext, StepError, StepFuture, Then};
+use haft_core::stream::{Part, StreamError, StreamReport, Streams};
+
+use super::template::{Filling, Hole, Template};
+use super::{End, InvalidScript, Script, ScriptStep, Stall};
+
+/// Takes the steps of a [`Script`], one in every iteration.
+///
+/// The iteration picks the step, so that a turn that is resumed goes on with the right one, and one
+/// script can drive any number of turns.
+///
+/// ```
+/// use haft::executors::Scripted;
+/// use haft::turn::{TurnInput, TurnRunner};
+/// use haft::Tool;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = Scripted::parse(r#"{"steps": [
+///     {"call": {"roll_dice": {}}},
+///     {"expect": {"roll_dice": {"matches": "^[1-6]$"}}, "say": "You rolled {{ last.roll_dice }}."}
+/// ]}"#)?;
+/// let dice = Tool::builder("roll_dice").description("Rolls.").handler(|| "4").build()?;
+///
+/// let runner = TurnRunner::builder(script).tool(dice).build()?;
+/// let report = runner.run(TurnInput::new("You play.")).await?;
+/// assert_eq!(report.text(), "You rolled 4.");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scripted {
+    script: Arc<Script>,
+}
+
+impl Scripted {
+    /// Follows a script.
+    #[must_use]
+    pub fn new(script: Script) -> Self {
+        Self { script: Arc::new(script) }
+    }
+
+    /// Reads a script, as [`Script::parse`] does, and follows it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with the script.
+    pub fn parse(text: &str) -> Result<Self, InvalidScript> {
+        Script::parse(text).map(Self::new)
+    }
+
+    /// The script.
+    #[must_use]
+    pub fn script(&self) -> &Script {
+        &self.script
+    }
+}
+
+impl From<Script> for Scripted {
+    fn from(script: Script) -> Self {
+        Self::new(script)
+    }
+}
+
+impl Executor for Scripted {
+    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+        Box::pin(async move {
+            let number = cx.iteration().saturating_add(1);
+            let step = usize::try_from(cx.iteration()).ok().and_then(|n| self.script.steps.get(n));
+            let Some(step) = step else {
+                let steps = self.script.len();
+                return Err(StepError::new(format!(
+                    "the script is over: it has {steps} steps, and a step {number} was asked for"
+                )));
+            };
+            step.take(&cx).await.map_err(|error| error.at(number))
+        })
+    }
+}
+
+/// Why a step did not happen.
+enum Stopped {
+    /// The script says so.
+    Failed { reason: String, retryable: bool },
+    /// It is not as the script says.
+    Wrong(StepError),
+}
+
+impl Stopped {
+    fn at(self, step: u32) -> StepError {
+        match self {
+            Self::Failed { reason, retryable: true } => StepError::new(reason).retryable(),
+            Self::Failed { reason, .. } => StepError::new(reason),
+            Self::Wrong(error) => {
+                StepError::new(format!("step {step} of the script: {}", error.message()))
+            }
+        }
+    }
+}
+
+impl From<StepError> for Stopped {
+    fn from(error: StepError) -> Self {
+        Self::Wrong(error)
+    }
+}
+
+impl ScriptStep {
+    async fn take(&self, cx: &StepContext) -> Result<Step, Stopped> {
+        for expectation in &self.expect {
+            expectation.meet(cx).await?;
+        }
+        if let Some(stall) = self.stall {
+            stall.wait(cx.cancellation()).await?;
+        }
+        let filling = self.filling(cx).await?;
+        let mut step = Step::new().usage(self.usage);
+        let mut voice = Voice::new(cx, self);
+        for thought in &self.think {
+            let thought = cx.thought(thought.fill(&filling)).map_err(StepError::from)?;
+            voice.speak(
+                Streams::report_thought,
+                thought.id().as_str(),
+                thought.content().as_str(),
+            )?;
+            step = step.think(thought);
+        }
+        for text in &self.say {
+            let text = text.fill(&filling);
+            let message = cx.message(text.as_str()).map_err(StepError::from)?;
+            voice.speak(Streams::report_message, message.id().as_str(), &text)?;
+            step = step.say(message);
+        }
+        for call in &self.call {
+            step = step.call(ProposedCall::new(call.tool.clone(), call.args.fill(&filling)));
+        }
+        step.then = match &self.end {
+            End::Continue => Then::Continue,
+            End::Done => Then::Done,
+            End::Nack(reason) => Then::Fail(reason.fill(&filling)),
+            End::Fail { reason, retryable } => {
+                let (reason, retryable) = (reason.fill(&filling), *retryable);
+                return Err(Stopped::Failed { reason, retryable });
+            }
+        };
+        Ok(step)
+    }
+
+    /// What the placeholders of the step stand for.
+    async fn filling(&self, cx: &StepContext) -> Result<Filling, StepError> {
+        let mut holes: BTreeSet<&Hole> = BTreeSet::new();
+        let texts = self.think.iter().chain(&self.say);
+        texts.for_each(|text: &Template| text.holes(&mut holes));
+        self.call.iter().for_each(|call| call.args.holes(&mut holes));
+        if let End::Nack(reason) | End::Fail { reason, .. } = &self.end {
+            reason.holes(&mut holes);
+        }
+        let mut filling = Filling::new();
+        for hole in holes {
+            filling.insert(hole.clone(), hole.value(cx).await?);
+        }
+        Ok(filling)
+    }
+}
+
+/// Tells observers what is said, piece by piece.
+struct Voice<'s> {
+    cx: &'s StepContext,
+    streams: Streams,
+    pieces: usize,
+    /// Whether the step fails, so that what it says breaks off.
+    breaks: bool,
+}
+
+type Report = for<'d> fn(
+    &mut Streams,
+    &str,
+    &'d str,
+    Part,
+    Timestamp,
+) -> Result<StreamReport<'d>, StreamError>;
+
+impl<'s> Voice<'s> {
+    fn new(cx: &'s StepContext, step: &ScriptStep) -> Self {
+        let breaks = matches!(step.end, End::Fail { .. });
+        Self { cx, streams: Streams::default(), pieces: step.pieces, breaks }
+    }
+
+    fn speak(&mut self, report: Report, id: &str, text: &str) -> Result<(), StepError> {
+        let mut pieces = pieces(text, self.pieces).into_iter().peekable();
+        while let Some(piece) = pieces.next() {
+            let last = pieces.peek().is_none() && !self.breaks;
+            let part = if last { Part::Last } else { Part::More };
+            let said = report(&mut self.streams, id, piece, part, self.cx.clock().now())?;
+            self.cx.emit_with(|| said.into());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Voice<'_> {
+    fn drop(&mut self) {
+        for event in self.streams.abort_leftovers(self.cx.clock().now()) {
+            self.cx.emit_with(|| event);
+        }
+    }
+}
+
+/// Cuts a text into so many pieces of about the same length, or into its characters if it has fewer.
+fn pieces(text: &str, count: usize) -> Vec<&str> {
+    let characters = text.chars().count();
+    let count = count.clamp(1, characters.max(1));
+    let (mut rest, mut left, mut all) = (text, characters, Vec::with_capacity(count));
+    for pieces in (1..=count).rev() {
+        let length = left.div_ceil(pieces);
+        let cut = rest.char_indices().nth(length).map_or(rest.len(), |(at, _)| at);
+        let Some((piece, after)) = rest.split_at_checked(cut) else { break };
+        all.push(piece);
+        (rest, left) = (after, left - length);
+    }
+    all
+}
+
+impl Stall {
+    #[expect(clippy::disallowed_methods, reason = "a script says how long to wait, not until when")]
+    async fn wait(self, cancellation: &Cancellation) -> Result<(), StepError> {
+        let over = async {
+            match self {
+                Self::For(time) => tokio::time::sleep(time).await,
+                Self::Forever => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = over => Ok(()),
+            _ = cancellation.cancelled() => Err(StepError::new("cancelled while it stalled")),
+        }
+    }
+}

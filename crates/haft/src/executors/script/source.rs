@@ -1,0 +1,76 @@
+//! From text to a document and the places of its parts.
+
+use std::collections::HashMap;
+
+use haft_core::json::{Document, ParseError};
+use serde_json::Value;
+
+use super::{InvalidScript, ScriptFault};
+
+/// A script as a document.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) document: Document,
+    pub(super) places: Places,
+}
+
+/// Where the values of a text begin, by JSON pointer: line and column, from one.
+#[derive(Debug, Default)]
+pub(super) struct Places(pub(super) HashMap<String, (usize, usize)>);
+
+impl Places {
+    /// Says where a fault is: at its value, or at the nearest value around it.
+    pub(super) fn locate(&self, mut fault: ScriptFault) -> ScriptFault {
+        let mut pointer = fault.pointer.as_str();
+        fault.place = loop {
+            match (self.0.get(pointer), pointer.rsplit_once('/')) {
+                (Some(place), _) => break Some(*place),
+                (None, Some((above, _))) => pointer = above,
+                (None, None) => break None,
+            }
+        };
+        fault
+    }
+}
+
+/// Reads JSON or YAML. What begins with a brace is JSON.
+pub(super) fn read(text: &str) -> Result<Source, InvalidScript> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim_start().starts_with('{') {
+        let document = Document::parse(text).map_err(|error| refused(&error))?;
+        return Ok(Source { places: places(text), document });
+    }
+    yaml(text)
+}
+
+pub(super) fn of_value(value: &Value) -> Result<Document, InvalidScript> {
+    Document::from_value(value).map_err(|error| refused(&error))
+}
+
+fn refused(error: &ParseError) -> InvalidScript {
+    let place = error.line().zip(error.column());
+    let place = place.map(|(line, column)| (line as usize, column as usize));
+    ScriptFault { place, ..ScriptFault::new("", format!("not JSON: {}", error.kind)) }.into()
+}
+
+/// JSON is YAML too, and the reader of YAML knows the places.
+#[cfg(feature = "formats")]
+fn places(text: &str) -> Places {
+    super::yaml::read(text).map_or_else(|_| Places::default(), |source| source.places)
+}
+
+#[cfg(not(feature = "formats"))]
+fn places(_: &str) -> Places {
+    Places::default()
+}
+
+#[cfg(feature = "formats")]
+fn yaml(text: &str) -> Result<Source, InvalidScript> {
+    super::yaml::read(text).map_err(Into::into)
+}
+
+#[cfg(not(feature = "formats"))]
+fn yaml(_: &str) -> Result<Source, InvalidScript> {
+    let what = "not JSON; a script in YAML needs the feature `formats`";
+    Err(ScriptFault::new("", what).into())
+}

@@ -1,0 +1,257 @@
+//! Text and arguments with placeholders.
+
+use std::collections::BTreeSet;
+use std::collections::HashMap;
+
+use haft_core::Args;
+use haft_core::args::RawArgs;
+use haft_core::call::ToolCall;
+use haft_core::json::{Document, Kind, View, Writer};
+use haft_core::record::MessageRole;
+use haft_core::step::{StepContext, StepError};
+
+use super::super::results::said;
+
+/// Text with placeholders. What is put in is not looked at again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Template(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Hole(Hole),
+}
+
+/// What can be put in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Hole {
+    /// What the user said last.
+    User,
+    /// What came of the newest call of a tool.
+    Last(String),
+    /// The handle of the artifact of the newest call of a tool, or of a retrieved record.
+    Handle(String),
+}
+
+/// What the placeholders of a step stand for.
+pub(super) type Filling = HashMap<Hole, String>;
+
+impl Template {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (mut parts, mut rest) = (Vec::new(), text);
+        let mut plain = String::new();
+        while let Some((before, after)) = rest.split_once("{{") {
+            if let Some(before) = before.strip_suffix('\\') {
+                plain.push_str(before);
+                plain.push_str("{{");
+                rest = after;
+                continue;
+            }
+            plain.push_str(before);
+            let Some((name, after)) = after.split_once("}}") else {
+                return Err("a `{{` has no `}}`; write `\\{{` for the characters".to_owned());
+            };
+            if !plain.is_empty() {
+                parts.push(Part::Text(std::mem::take(&mut plain)));
+            }
+            parts.push(Part::Hole(Hole::parse(name.trim())?));
+            rest = after;
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            parts.push(Part::Text(plain));
+        }
+        Ok(Self(parts))
+    }
+
+    pub(super) const fn empty() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) fn holes<'t>(&'t self, all: &mut BTreeSet<&'t Hole>) {
+        all.extend(self.0.iter().filter_map(|part| match part {
+            Part::Hole(hole) => Some(hole),
+            Part::Text(_) => None,
+        }));
+    }
+
+    pub(super) fn fill(&self, filling: &Filling) -> String {
+        let texts = self.0.iter().map(|part| match part {
+            Part::Text(text) => text.as_str(),
+            Part::Hole(hole) => filling.get(hole).map_or("", String::as_str),
+        });
+        texts.collect()
+    }
+}
+
+impl Hole {
+    fn parse(name: &str) -> Result<Self, String> {
+        let named = |prefix| name.strip_prefix(prefix).filter(|it| !it.is_empty());
+        match (name, named("last."), named("handle.")) {
+            ("user", ..) => Ok(Self::User),
+            (_, Some(tool), _) => Ok(Self::Last(tool.to_owned())),
+            (_, _, Some(tool)) => Ok(Self::Handle(tool.to_owned())),
+            _ => Err(format!(
+                "there is no placeholder `{name}`; there are `last.TOOL` (what came of the newest call of \
+                 a tool), `handle.TOOL` (the handle of its artifact) and `user` (what the user said last)"
+            )),
+        }
+    }
+
+    /// What it stands for now.
+    pub(super) async fn value(&self, cx: &StepContext) -> Result<String, StepError> {
+        match self {
+            Self::User => {
+                let messages = cx.turn_messages();
+                let user = messages.iter().rfind(|it| it.role() == MessageRole::User);
+                let text = user.and_then(|message| message.content());
+                Ok(text.map_or_else(String::new, |text| text.as_str().to_owned()))
+            }
+            Self::Last(tool) => {
+                let call = newest(cx, tool)
+                    .ok_or_else(|| StepError::new(format!("`{tool}` was not called yet")))?;
+                let said = said(&call, LONGEST_FILLING).await?;
+                Ok(said.map_or_else(String::new, |said| said.text))
+            }
+            Self::Handle(name) => handle(cx, name),
+        }
+    }
+}
+
+/// The newest call of a tool.
+pub(super) fn newest(cx: &StepContext, tool: &str) -> Option<std::sync::Arc<ToolCall>> {
+    cx.turn_tool_calls().into_iter().rfind(|call| call.tool() == tool)
+}
+
+fn handle(cx: &StepContext, name: &str) -> Result<String, StepError> {
+    if cx.artifacts().get(name).is_some() {
+        return Ok(name.to_owned());
+    }
+    let Some(call) = newest(cx, name) else {
+        let what = format!("`{{{{ handle.{name} }}}}`: no call of `{name}` and no such record");
+        return Err(StepError::new(what));
+    };
+    cx.artifacts().handles_of(call.id()).into_iter().next().ok_or_else(|| {
+        StepError::new(format!(
+            "`{{{{ handle.{name} }}}}`: what `{name}` gave is no artifact; small results are shown in full"
+        ))
+    })
+}
+
+/// The arguments of a call.
+#[derive(Clone, Debug)]
+pub(super) enum ArgsTemplate {
+    /// Text as a model would write it, JSON or not.
+    Raw(Template),
+    /// JSON.
+    Json(Node),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Plain(Document),
+    Text(Template),
+    List(Vec<Self>),
+    Object(Vec<(String, Self)>),
+}
+
+impl ArgsTemplate {
+    /// The arguments that a script gives, and what is wrong with them: a pointer and words for each.
+    pub(super) fn parse(view: View<'_>, faults: &mut Vec<(String, String)>) -> Self {
+        match view.as_str() {
+            Some(text) => match Template::parse(text) {
+                Ok(template) => Self::Raw(template),
+                Err(what) => {
+                    faults.push((String::new(), what));
+                    Self::Raw(Template::empty())
+                }
+            },
+            None if view.is_null() => Self::Json(Node::Plain(Document::empty_object())),
+            None => Self::Json(Node::parse(view, &mut String::new(), faults)),
+        }
+    }
+
+    pub(super) fn holes<'t>(&'t self, all: &mut BTreeSet<&'t Hole>) {
+        match self {
+            Self::Raw(template) => template.holes(all),
+            Self::Json(node) => node.holes(all),
+        }
+    }
+
+    pub(super) fn fill(&self, filling: &Filling) -> RawArgs {
+        match self {
+            Self::Raw(template) => RawArgs::text(&template.fill(filling)),
+            Self::Json(node) => {
+                let mut out = Writer::new();
+                node.write(filling, &mut out);
+                Args::new(out.finish()).into()
+            }
+        }
+    }
+}
+
+impl Node {
+    fn parse(view: View<'_>, at: &mut String, faults: &mut Vec<(String, String)>) -> Self {
+        let length = at.len();
+        let mut below = |key: &str, value: View<'_>| {
+            at.push('/');
+            at.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            let node = Self::parse(value, at, faults);
+            at.truncate(length);
+            node
+        };
+        match view.kind() {
+            Kind::Array => {
+                let items = (0..).zip(view.elements());
+                Self::List(items.map(|(n, item): (usize, _)| below(&n.to_string(), item)).collect())
+            }
+            Kind::Object => {
+                let members =
+                    view.members().map(|(key, value)| (key.to_owned(), below(key, value)));
+                Self::Object(members.collect())
+            }
+            Kind::String => match Template::parse(view.as_str().unwrap_or_default()) {
+                Ok(template) => Self::Text(template),
+                Err(what) => {
+                    faults.push((at.clone(), what));
+                    Self::Plain(view.to_document())
+                }
+            },
+            _ => Self::Plain(view.to_document()),
+        }
+    }
+
+    fn holes<'t>(&'t self, all: &mut BTreeSet<&'t Hole>) {
+        match self {
+            Self::Plain(_) => {}
+            Self::Text(template) => template.holes(all),
+            Self::List(items) => items.iter().for_each(|item| item.holes(all)),
+            Self::Object(members) => members.iter().for_each(|(_, value)| value.holes(all)),
+        }
+    }
+
+    fn write(&self, filling: &Filling, out: &mut Writer) {
+        match self {
+            Self::Plain(document) => {
+                out.view(document.root());
+            }
+            Self::Text(template) => {
+                out.string(&template.fill(filling));
+            }
+            Self::List(items) => {
+                out.array(|out| items.iter().for_each(|item| item.write(filling, out)));
+            }
+            Self::Object(members) => {
+                out.object(|out| {
+                    for (key, value) in members {
+                        out.key(key);
+                        value.write(filling, out);
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Most bytes of a result that are put into a text.
+const LONGEST_FILLING: usize = 64 * 1024;

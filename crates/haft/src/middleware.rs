@@ -1,0 +1,60 @@
+//! Middleware that most applications want.
+//!
+//! ```
+//! use haft::executors::Scripted;
+//! use haft::middleware::{Verdict, audit_log, fetch_and_register_tools, repetition_guard, safety_veto};
+//! use haft::turn::TurnRunner;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let model = Scripted::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+//! let no_keys = async |call: std::sync::Arc<haft::ToolCall>| {
+//!     let text = format!("{:?}", call.results);
+//!     Ok(if text.contains("PRIVATE KEY") { Verdict::veto("it has a key in it") } else { Verdict::Pass })
+//! };
+//! let runner = TurnRunner::builder(model)
+//!     .turn_input("tools", fetch_and_register_tools())
+//!     .dispatch_output("veto", safety_veto(no_keys))
+//!     .dispatch_output("repetition", repetition_guard(3))
+//!     .dispatch_output("audit", audit_log(|line| { eprintln!("{line}"); Ok(()) }))
+//!     .build()?;
+//! # let _ = runner;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! All of it looks at calls that are over. None of it runs a handler.
+
+mod audit;
+mod fetch;
+mod repetition;
+mod veto;
+
+use std::sync::Arc;
+
+use haft_core::call::{ToolCall, ToolResults};
+use haft_core::clock::Timestamp;
+use haft_core::context::DispatchContext;
+
+pub use self::audit::{AuditLog, audit_log};
+pub use self::fetch::{FetchTools, fetch_and_register_tools};
+pub use self::repetition::{OnRepetition, RepetitionGuard, repetition_guard};
+pub use self::veto::{SafetyVeto, Verdict, safety_veto};
+
+/// The calls of this iteration that are over, in order.
+fn completed(ctx: &DispatchContext) -> impl Iterator<Item = Arc<ToolCall>> {
+    let iteration = ctx.iteration();
+    let calls = ctx.turn_tool_calls().into_iter();
+    calls.filter(move |call| call.iteration == iteration && call.state().is_final())
+}
+
+/// The call with a notice for the model in the place of what came of it. Its artifacts cannot be queried
+/// any more.
+fn noticed(call: &ToolCall, notice: String, at: Timestamp) -> ToolCall {
+    let mut call = call.clone();
+    match &mut call.error {
+        Some(error) => error.message = notice,
+        None => call.results = Some(ToolResults::Text(notice)),
+    }
+    call.updated_at = at;
+    call
+}

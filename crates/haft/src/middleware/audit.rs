@@ -1,0 +1,177 @@
+//! One line for every call.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_core::call::{RecordId, ToolCall};
+use haft_core::clock::Timestamp;
+use haft_core::context::{DispatchContext, TurnContext};
+use haft_core::event::{Brief, Level, ResultSummary, ShownArgs};
+use haft_core::pipeline::{BoxError, Middleware, Next, Passing};
+use serde::{Deserialize, Serialize};
+
+type Sink = dyn Fn(&str) -> Result<(), BoxError> + Send + Sync;
+
+/// See [`audit_log`].
+#[derive(Clone)]
+pub struct AuditLog {
+    sink: Arc<Sink>,
+    written: Arc<Mutex<Written>>,
+}
+
+/// What was written already, by turn.
+type Written = HashMap<Arc<str>, TurnLog>;
+
+#[derive(Default)]
+struct TurnLog {
+    ids: HashSet<RecordId>,
+    /// The iterations before this one were written by whoever ran them.
+    from: u32,
+}
+
+/// The logs that write what is left when the dispatch ends; kept in the scratchpad of a running turn.
+#[derive(Default)]
+struct Watching(Mutex<HashSet<usize>>);
+
+/// One line of the log.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'c> {
+    turn: &'c str,
+    id: RecordId,
+    iteration: u32,
+    ordinal: u32,
+    tool: Brief,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<ShownArgs>,
+    #[serde(skip_serializing_if = "is_zero")]
+    changes: usize,
+    result: ResultSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Brief>,
+    requested_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<Timestamp>,
+}
+
+/// For the output of a dispatch: writes one line of JSON for every call that is over, with its turn, its
+/// record id, tool, arguments and a summary of what came of it. A line has no content of results and a
+/// bounded length. A sink that fails ends the turn: what is not written down does not go on.
+///
+/// Each call is written once. A turn that is resumed by the same process, or beside a log that
+/// [`AuditLog::after`] has read, does not write a line again; without it, lines of the iteration in which
+/// a process died can come twice, under the same turn and record id.
+///
+/// Output middleware does not run in an iteration that is cancelled. To have its calls too, register a
+/// clone for the input of the dispatch as well: it writes what is left when the dispatch ends.
+#[must_use]
+pub fn audit_log<F>(sink: F) -> AuditLog
+where
+    F: Fn(&str) -> Result<(), BoxError> + Send + Sync + 'static,
+{
+    AuditLog { sink: Arc::new(sink), written: Arc::default() }
+}
+
+impl AuditLog {
+    /// Reads the lines of a log that exists, so that none of them is written again. Lines that are
+    /// none of this log are passed over.
+    #[must_use]
+    pub fn after<'l>(self, lines: impl IntoIterator<Item = &'l str>) -> Self {
+        #[derive(Deserialize)]
+        struct Known {
+            turn: Arc<str>,
+            id: RecordId,
+        }
+        let known = lines.into_iter().filter_map(|line| serde_json::from_str::<Known>(line).ok());
+        for Known { turn, id } in known {
+            self.written().entry(turn).or_default().ids.insert(id);
+        }
+        self
+    }
+
+    /// Writes what was not written yet.
+    fn write(&self, ctx: &TurnContext) -> Result<(), BoxError> {
+        for call in ctx.turn_tool_calls() {
+            if call.state().is_final() && self.is_new(ctx.turn_id(), &call) {
+                (self.sink)(&line(ctx, &call)?)?;
+                self.written().entry(ctx.turn_id().into()).or_default().ids.insert(call.id());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_new(&self, turn: &str, call: &ToolCall) -> bool {
+        let written = self.written();
+        let log = written.get(turn);
+        log.is_none_or(|log| call.iteration >= log.from && !log.ids.contains(&call.id()))
+    }
+
+    /// Notes where the turn is, and writes what is left when its dispatch ends. It is forgotten then.
+    fn watch(&self, ctx: &DispatchContext) {
+        self.written().entry(ctx.turn_id().into()).or_insert_with(|| TurnLog {
+            ids: HashSet::new(),
+            from: if ctx.is_resumed() { ctx.iteration() } else { 0 },
+        });
+        let stash = ctx.stash();
+        let watching = stash.typed::<Watching>().unwrap_or_else(|| {
+            stash.insert_typed(Watching::default());
+            stash.typed().unwrap_or_default()
+        });
+        let this = Arc::as_ptr(&self.written).addr();
+        if !watching.0.lock().unwrap_or_else(PoisonError::into_inner).insert(this) {
+            return;
+        }
+        // The turn and not the dispatch, which holds what waits for its end.
+        let (log, turn) = (self.clone(), ctx.turn().clone());
+        ctx.on_settled(move |_| {
+            if let Err(error) = log.write(&turn) {
+                turn.log(Level::Error, "audit-log", &error.to_string(), None);
+            }
+            log.written().remove(turn.turn_id());
+        });
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Middleware<DispatchContext> for AuditLog {
+    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> Passing {
+        let log = self.clone();
+        Box::pin(async move {
+            log.watch(&ctx);
+            log.write(ctx.turn())?;
+            next.run().await
+        })
+    }
+}
+
+impl fmt::Debug for AuditLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AuditLog({} turns)", self.written().len())
+    }
+}
+
+fn line(ctx: &TurnContext, call: &ToolCall) -> Result<String, serde_json::Error> {
+    let handle = ctx.artifacts().handle(call.id());
+    serde_json::to_string(&Line {
+        turn: ctx.turn_id(),
+        id: call.id(),
+        iteration: call.iteration,
+        ordinal: call.ordinal,
+        tool: call.tool().into(),
+        args: call.raw().parsed().ok().map(Into::into),
+        changes: call.changes.len(),
+        result: ResultSummary::of(call, Some(&handle)),
+        error: call.error.as_ref().map(|error| error.message.as_str().into()),
+        requested_at: call.created_at,
+        completed_at: call.completed_at,
+    })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}

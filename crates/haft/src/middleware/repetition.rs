@@ -1,0 +1,83 @@
+//! Calls that are made again and again.
+
+use std::num::NonZeroUsize;
+
+use haft_core::call::ToolCall;
+use haft_core::context::DispatchContext;
+use haft_core::event::Level;
+use haft_core::pipeline::{Middleware, Next, Passing};
+
+use super::{completed, noticed};
+
+/// See [`repetition_guard`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct RepetitionGuard {
+    max: NonZeroUsize,
+    then: OnRepetition,
+}
+
+/// What happens when a call was made too often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnRepetition {
+    /// The dispatch fails, with the call and how often it was made.
+    #[default]
+    Nack,
+    /// The model is told so instead of the result, and goes on.
+    Explain,
+}
+
+/// For the output of a dispatch: notices when the same call, arguments included, is made more than
+/// `max` times in a turn (at least once). The dispatch fails then; [`RepetitionGuard::then`] has the
+/// milder way.
+///
+/// Calls are the same if their call ids are, so that neither the order of keys nor the spelling of
+/// numbers hides a repetition. The runner's own
+/// [`identical_calls`](crate::turn::Limits::identical_calls) is the last resort behind this.
+pub fn repetition_guard(max: usize) -> RepetitionGuard {
+    let max = NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN);
+    RepetitionGuard { max, then: OnRepetition::default() }
+}
+
+impl RepetitionGuard {
+    /// What happens when a call was made too often.
+    pub fn then(mut self, then: OnRepetition) -> Self {
+        self.then = then;
+        self
+    }
+
+    fn explanation(self, call: &ToolCall) -> String {
+        let (tool, times) = (call.tool(), call.id().occurrence());
+        format!(
+            "`{tool}` was called {times} times with the same arguments, at most {} are of use",
+            self.max
+        )
+    }
+}
+
+impl Middleware<DispatchContext> for RepetitionGuard {
+    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> Passing {
+        let guard = *self;
+        Box::pin(async move {
+            let too_often = |call: &&std::sync::Arc<ToolCall>| {
+                let times = usize::try_from(call.id().occurrence().get()).unwrap_or(usize::MAX);
+                times > guard.max.get()
+            };
+            let calls: Vec<_> = completed(&ctx).collect();
+            for call in calls.iter().filter(too_often) {
+                let explanation = guard.explanation(call);
+                ctx.log(Level::Warn, "repetition-guard", &explanation, None);
+                if guard.then == OnRepetition::Explain {
+                    let notice = format!(
+                        "{explanation}; the result is the one you have already, do something else"
+                    );
+                    ctx.mutate_tool_call(noticed(call, notice, ctx.clock().now())).await?;
+                } else if ctx.signal().is_none() {
+                    ctx.nack(explanation)?;
+                }
+            }
+            next.run().await
+        })
+    }
+}
