@@ -10,6 +10,7 @@
 //! # }
 //! ```
 
+mod artifact_format;
 mod media_reader;
 mod spool_reader;
 mod spool_store;
@@ -17,6 +18,7 @@ mod store;
 
 use std::fmt;
 
+pub use self::artifact_format::{FormatSample, artifact_format};
 pub use self::media_reader::media_reader;
 pub use self::spool_reader::spool_reader;
 pub use self::spool_store::spool_store;
