@@ -114,10 +114,14 @@ impl File {
 
 /// The version of a file; 0 if it is new.
 fn version(connection: &Connection, known: usize) -> Result<usize, Fault> {
+    // One look at the file: somebody else may be making its tables right now.
+    let look =
+        connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let (owner, found) = (number("application_id")?, number("user_version")?);
     let objects: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    drop(look);
     match (owner, u32::try_from(found)) {
         (0, Ok(0)) if objects == 0 => Ok(0),
         (OWNER, Ok(found)) => match usize::try_from(found) {
