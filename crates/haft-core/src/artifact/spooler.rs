@@ -13,7 +13,8 @@ use super::spooled::Content;
 use super::{ArtifactDraft, ArtifactKind, SpooledArtifact};
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
 use crate::error::{Code, Coded as _};
-use crate::spool::{Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
+use crate::record::Retrievable;
+use crate::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
 use crate::tool::{ByteStream, Invocation, Role, ToolOutput};
 use crate::trust::TrustLabel;
 
@@ -31,6 +32,12 @@ impl Spooler {
         Self { store, inline_below: 4 * 1024 }
     }
 
+    /// Where large results are kept.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn SpoolStore> {
+        &self.store
+    }
+
     /// Keeps text of fewer than so many bytes in the record, where the model reads it without a query;
     /// 4096 if not said.
     #[must_use]
@@ -39,7 +46,8 @@ impl Spooler {
         self
     }
 
-    /// Stores the text of a retrieved record, unless it is small.
+    /// A retrieved record with its text in the store, if that is where it belongs: it is to be queried by
+    /// a handle, and it is not small.
     ///
     /// # Errors
     ///
@@ -47,14 +55,16 @@ impl Spooler {
     pub async fn retrieved(
         &self,
         turn: &str,
-        id: &str,
-        text: &str,
-    ) -> Result<Option<Arc<dyn SpoolReader>>, SpoolError> {
-        if text.len() < self.inline_below {
-            return Ok(None);
+        record: Arc<Retrievable>,
+    ) -> Result<Arc<Retrievable>, SpoolError> {
+        match record.to_spool().filter(|text| text.len() >= self.inline_below) {
+            None => Ok(record),
+            Some(text) => {
+                let key = SpoolKey::of_turn(turn, format_args!("retrieved/{}", record.id()));
+                let reader = self.store.write(key, text.into()).await?;
+                Ok(Arc::new(record.spooled(reader)))
+            }
         }
-        let key = SpoolKey::from(format!("{turn}/retrieved/{id}"));
-        self.store.write(key, text.into()).await.map(Some)
     }
 
     /// The record of a call that is over. `occurrence` tells equal calls of one turn apart.
@@ -186,8 +196,8 @@ impl Place<'_> {
     fn key(self, part: Option<usize>) -> SpoolKey {
         let Self { turn, id, .. } = self;
         match part {
-            Some(part) => format!("{turn}/{id}/{part}").into(),
-            None => format!("{turn}/{id}").into(),
+            Some(part) => SpoolKey::of_turn(turn, format_args!("{id}/{part}")),
+            None => SpoolKey::of_turn(turn, id),
         }
     }
 }

@@ -114,7 +114,10 @@ impl TurnContext {
         &self,
         record: impl Into<Arc<Retrievable>> + Send,
     ) -> Result<Arc<Retrievable>, RecordError> {
-        let record = self.spooled(record.into()).await?;
+        let record = match self.spooler() {
+            Some(spooler) => spooler.retrieved(self.turn_id(), record.into()).await?,
+            None => record.into(),
+        };
         let artifacts = self.artifacts();
         artifacts.check_retrieved(record.id().as_str())?;
         self.commit(self.put(&*record)?.into_iter().collect()).await?;
@@ -166,17 +169,6 @@ impl TurnContext {
         Ok(self.records().retrievables.remove(id).is_some())
     }
 
-    /// The record with its text in the spool, if that is where it belongs.
-    async fn spooled(&self, record: Arc<Retrievable>) -> Result<Arc<Retrievable>, RecordError> {
-        let Some((spooler, text)) = self.spooler().zip(record.to_spool()) else {
-            return Ok(record);
-        };
-        match spooler.retrieved(self.turn_id(), record.id().as_str(), text).await? {
-            Some(reader) => Ok(Arc::new(record.spooled(reader))),
-            None => Ok(record),
-        }
-    }
-
     /// The calls that the turn works with, in order.
     #[must_use]
     pub fn turn_tool_calls(&self) -> Vec<Arc<ToolCall>> {
@@ -205,29 +197,7 @@ impl TurnContext {
         &self,
         call: impl Into<Arc<ToolCall>> + Send,
     ) -> Result<(), RecordError> {
-        self.store_tool_calls(vec![call.into()], Vec::new()).await
-    }
-
-    /// Keeps several calls, and writes more beside them, in one step.
-    ///
-    /// # Errors
-    ///
-    /// As [`store_tool_call`](Self::store_tool_call).
-    pub async fn store_tool_calls(
-        &self,
-        calls: Vec<Arc<ToolCall>>,
-        mut writes: Vec<Write>,
-    ) -> Result<(), RecordError> {
-        for call in &calls {
-            self.artifacts().check_call(call.id())?;
-            writes.extend(self.put(&**call)?);
-        }
-        self.commit(writes).await?;
-        for call in calls {
-            self.artifacts().put_call(&call)?;
-            self.records().tool_calls.put(call);
-        }
-        Ok(())
+        self.store_step(Vec::new(), Vec::new(), vec![call.into()], Vec::new()).await
     }
 
     /// Puts a call back that is kept already, as when a turn is resumed.
@@ -283,12 +253,21 @@ impl TurnContext {
         for message in &messages {
             writes.extend(self.put(&**message)?);
         }
-        self.store_tool_calls(calls, writes).await?;
+        for call in &calls {
+            self.artifacts().check_call(call.id())?;
+            writes.extend(self.put(&**call)?);
+        }
+        self.commit(writes).await?;
+        // In the order in which they were kept: it is the order of the transcript.
         for thought in thoughts {
             self.records().thoughts.put(thought);
         }
         for message in messages {
             self.records().messages.put(message);
+        }
+        for call in calls {
+            self.artifacts().put_call(&call)?;
+            self.records().tool_calls.put(call);
         }
         Ok(())
     }

@@ -18,6 +18,21 @@ impl SpoolKey {
         Self(key.into())
     }
 
+    /// The key of something that belongs to a turn. [`SpoolKey::turn`] tells which, whatever the turn is
+    /// called.
+    #[must_use]
+    pub fn of_turn(turn: &str, rest: impl fmt::Display) -> Self {
+        let turn = turn.replace('%', "%25").replace('/', "%2F");
+        format!("{OF_TURN}{turn}/{rest}").into()
+    }
+
+    /// The turn that it belongs to; nothing for a key that was not made by [`SpoolKey::of_turn`].
+    #[must_use]
+    pub fn turn(&self) -> Option<String> {
+        let (turn, _) = self.0.strip_prefix(OF_TURN)?.split_once('/')?;
+        Some(turn.replace("%2F", "/").replace("%25", "%"))
+    }
+
     /// Its text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -61,3 +76,5 @@ impl fmt::Debug for SpoolKey {
 }
 
 const SHOWN: usize = 80;
+/// Before the name of a turn, so that keys of others in the same store are told apart.
+const OF_TURN: &str = "turn/";

@@ -127,3 +127,18 @@ fn a_key_is_shown_bounded_and_without_control_characters() {
     let long = SpoolKey::from("x".repeat(1000));
     assert_eq!(long.to_string().chars().count(), 81);
 }
+
+proptest! {
+    #[test]
+    fn a_key_tells_its_turn_whatever_it_is_called(turn in "(?s).{0,20}|[/%25F]{0,9}", rest in "(?s).{0,9}") {
+        let key = SpoolKey::of_turn(&turn, &rest);
+        prop_assert_eq!(key.turn(), Some(turn));
+    }
+}
+
+#[test]
+fn keys_of_others_belong_to_no_turn() {
+    for key in ["", "turn", "turn/", "turn/x", "media/1", "x/turn/y/z"] {
+        assert_eq!(SpoolKey::from(key).turn(), None, "{key}");
+    }
+}

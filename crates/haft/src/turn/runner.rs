@@ -156,13 +156,13 @@ impl TurnRunner {
 
     /// Removes stored content that no record names any more: what a crash left behind between storing a
     /// result and keeping its record, and what belonged to turns that were removed. Content of turns that
-    /// somebody runs is not touched. Says how many were removed.
+    /// are not over, and content that turns did not store, is not touched. Says how many were removed.
     ///
     /// # Errors
     ///
     /// The store or the spool failed.
-    pub async fn collect_garbage(&self, spools: &dyn SpoolStore) -> Result<usize, TurnError> {
-        super::garbage::collect(&self.shared, spools).await
+    pub async fn collect_garbage(&self) -> Result<usize, TurnError> {
+        super::garbage::collect(&self.shared).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use haft::call::CallState;
 use haft::clock::{Clock, ManualClock, Timestamp};
 use haft::error::Coded as _;
+use haft::spool::{SpoolKey, SpoolStore as _};
 use haft::step::{Step, StepContext, StepError};
 use haft::store::{Holder, Store, TurnId, TurnStatus, Write};
 use haft::stores::{MemorySpoolStore, MemoryStore};
@@ -12,7 +13,7 @@ use haft::tool::Effect;
 use haft::turn::{Outcome, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 
-use super::{call, input, pass, runner};
+use super::{call, input, pass, runner, steps};
 
 struct World {
     store: Arc<MemoryStore>,
@@ -181,15 +182,33 @@ async fn what_cannot_be_resumed_says_why() {
 
 #[tokio::test(start_paused = true)]
 async fn content_without_a_record_is_collected() {
-    use haft::spool::{SpoolKey, SpoolStore as _};
     let world = World::new(Effect::ReadOnly);
     world.hang.store(0, Ordering::SeqCst);
-    let built = world.runner();
-    built.run(input().id("t")).await.unwrap();
-    world.spools.write("t/left-behind".into(), "x".into()).await.unwrap();
-    world.spools.write("gone/0".into(), "x".into()).await.unwrap();
-    world.spools.write("not-ours".into(), "x".into()).await.unwrap();
-    assert_eq!(built.collect_garbage(&*world.spools).await.unwrap(), 2);
-    let left = world.spools.list().await.unwrap();
-    assert_eq!(left.iter().map(SpoolKey::as_str).collect::<Vec<_>>(), ["not-ours"]);
+    let large = || Tool::builder("large").description("L.").handler(|| "x".repeat(9000)).build();
+    let executor = steps([
+        |_| Ok(Step::new().call(call("large", "{}"))),
+        |cx| Ok(Step::done().say(cx.message("done")?)),
+    ]);
+    let built = runner(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
+    let built = built.spools(Arc::clone(&world.spools)).build().unwrap();
+    // A name with everything that keys are put together with.
+    let odd = "org/1%2F/x";
+    built.run(input().id(odd)).await.unwrap();
+    let mut kept = world.spools.list().await.unwrap();
+    assert_eq!(kept.len(), 1);
+    let write = async |key: SpoolKey| world.spools.write(key, "x".into()).await.unwrap();
+    write(SpoolKey::of_turn(odd, "left-behind")).await;
+    write(SpoolKey::of_turn("gone", "0")).await;
+    write("not-ours".into()).await;
+    write("media/7".into()).await;
+    // A turn that is not over may be about to keep its record.
+    world.hang.store(1, Ordering::SeqCst);
+    world.die().await;
+    write(SpoolKey::of_turn("t", "soon")).await;
+    assert_eq!(built.collect_garbage().await.unwrap(), 2);
+    kept.extend(["media/7".into(), "not-ours".into(), SpoolKey::of_turn("t", "soon")]);
+    kept.sort();
+    assert_eq!(world.spools.list().await.unwrap(), kept);
+    let turn = odd.parse().unwrap();
+    assert!(built.resume(&turn).await.is_ok(), "its content is still there");
 }
