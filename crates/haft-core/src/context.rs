@@ -245,8 +245,8 @@ impl DispatchContext {
         self.dispatch.signals.pending()
     }
 
-    /// Makes the dispatch end like this once output middleware has run; nothing takes it back. Another
-    /// iteration follows then. This is how output middleware withholds an answer that is not good enough.
+    /// Makes the dispatch end like this once output middleware has run. `None` lets another iteration
+    /// follow instead: this is how output middleware withholds an answer that is not good enough.
     pub fn set_pending(&self, signal: Option<Signal>) {
         self.dispatch.signals.set_pending(signal);
     }

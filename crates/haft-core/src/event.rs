@@ -24,7 +24,7 @@ pub(crate) use self::bound::{listed_changes, listed_problems};
 pub use self::kind::{Bus, EventKind, EventName};
 pub use self::report::{
     DispatchStatus, ErrorReport, GateResult, GenerationStats, Level, ResultKind, ResultSummary,
-    StreamDelta, StreamState, ToolCallReport, TurnStatus,
+    StreamDelta, StreamState, ToolCallReport,
 };
 use crate::clock::Timestamp;
 

@@ -302,6 +302,14 @@ pub enum GateError {
     Store(#[from] StoreError),
 }
 
+impl GateError {
+    /// The refusal of an answer, or of a question that is not the one that was asked.
+    #[must_use]
+    pub const fn forged() -> Self {
+        Self::Forged(NotSigned)
+    }
+}
+
 impl Coded for GateError {
     fn error_code(&self) -> Code {
         match self {

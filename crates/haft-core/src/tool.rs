@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use builder::{InvalidTool, ToolBuilder};
-pub use executor::{Invocation, ToolExecutor};
+pub use executor::{AcceptedCall, Invocation, ToolExecutor};
 pub use failure::{ToolError, ToolFailure};
 pub use handler::{Handler, IntoHandler, signature};
 pub use name::{InvalidToolName, ToolName};

@@ -46,9 +46,6 @@ mod xml;
 #[cfg(feature = "formats")]
 mod yaml;
 
-#[cfg(test)]
-mod tests;
-
 use haft_core::artifact::{Formats, InvalidFormat};
 
 #[cfg(feature = "formats")]

@@ -16,10 +16,8 @@ mod limits;
 mod live;
 mod report;
 mod runner;
+mod timed;
 mod watch;
-
-#[cfg(test)]
-mod tests;
 
 pub use self::gates::{AnswerError, Gatekeeper};
 pub use self::input::TurnInput;

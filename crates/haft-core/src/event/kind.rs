@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::bound::{Brief, Payload, ShownArgs};
 use super::report::{
     DispatchStatus, ErrorReport, GateResult, GenerationStats, Level, StreamDelta, ToolCallReport,
-    TurnStatus,
 };
 use super::wire::{milliseconds, whole_milliseconds};
 use crate::call::CallId;
 use crate::clock::Timestamp;
 use crate::error::Code;
 use crate::schema::{Change, Problems};
+use crate::store::TurnStatus;
 use crate::tool::ToolName;
 use crate::usage::Usage;
 

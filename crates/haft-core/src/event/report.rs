@@ -309,21 +309,6 @@ impl ErrorReport {
     }
 }
 
-/// How a turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum TurnStatus {
-    /// It did what it was to do.
-    Completed,
-    /// Something failed.
-    Failed,
-    /// It was cancelled.
-    Cancelled,
-    /// A limit stopped it.
-    LimitReached,
-}
-
 /// How a dispatch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

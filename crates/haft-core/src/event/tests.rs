@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Brief, Bus, DispatchStatus, ErrorReport, Event, EventKind, EventName, GateResult,
-    GenerationStats, Level, Observer, Payload, ShownArgs, TurnStatus,
+    GenerationStats, Level, Observer, Payload, ShownArgs,
 };
 use crate::args::{Args, RawArgs};
 use crate::call::CallId;
@@ -13,6 +13,7 @@ use crate::clock::Timestamp;
 use crate::context::DispatchContext;
 use crate::error::Code;
 use crate::schema::{Problem, Problems, array, integer, object};
+use crate::store::TurnStatus;
 use crate::stream::{Part, Streams, ToolCallUpdate};
 use crate::tool::{Tool, ToolName};
 use crate::usage::Usage;

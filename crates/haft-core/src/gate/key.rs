@@ -29,15 +29,6 @@ pub struct Signature(String);
 #[non_exhaustive]
 pub struct NotSigned;
 
-impl NotSigned {
-    /// The refusal of an answer, or of a question that is not the one that was asked.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "an error has no default")]
-    pub const fn new() -> Self {
-        Self
-    }
-}
-
 impl GateKey {
     /// The key of these 32 secret, random bytes.
     #[must_use]

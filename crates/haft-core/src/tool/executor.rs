@@ -53,6 +53,38 @@ pub struct Invocation {
     pub duration: Duration,
 }
 
+/// A call whose arguments were accepted and whose handler has not begun.
+#[derive(Debug)]
+#[must_use = "the handler has not run"]
+pub struct AcceptedCall {
+    executor: ToolExecutor,
+    judged: Judged,
+    accepted: Accepted,
+}
+
+/// A call before its handler.
+#[derive(Debug)]
+struct Judged {
+    raw: RawArgs,
+    call_id: CallId,
+    ordinal: u32,
+    began: Reading,
+}
+
+impl AcceptedCall {
+    /// The arguments that the handler will get.
+    #[must_use]
+    pub fn args(&self) -> &Args {
+        &self.accepted.args
+    }
+
+    /// Runs the handler with these very arguments; the call begins now.
+    pub async fn run(mut self) -> Invocation {
+        self.judged.began = self.executor.ctx.clock().read();
+        self.executor.finish(self.judged, Ok(self.accepted)).await
+    }
+}
+
 impl ToolExecutor {
     pub(super) fn new(tool: Tool, ctx: DispatchContext) -> Self {
         Self { tool, ctx, place: None }
@@ -83,23 +115,50 @@ impl ToolExecutor {
         self.call_raw(raw)
     }
 
+    /// The first half of a call: judges the arguments and stops before the handler, so that somebody can be
+    /// asked about exactly what will run. A refusal ends the call.
+    ///
+    /// # Errors
+    ///
+    /// The call that ended because its arguments were refused.
+    pub async fn accept(&self, args: impl Into<RawArgs>) -> Result<AcceptedCall, Box<Invocation>> {
+        let (judged, accepted) = self.judge(args.into()).await;
+        match accepted {
+            Ok(accepted) => Ok(AcceptedCall { executor: self.clone(), judged, accepted }),
+            Err(problems) => Err(Box::new(self.finish(judged, Err(problems)).await)),
+        }
+    }
+
     async fn call_raw(&self, raw: RawArgs) -> Invocation {
+        let (judged, accepted) = self.judge(raw).await;
+        self.finish(judged, accepted).await
+    }
+
+    async fn judge(&self, raw: RawArgs) -> (Judged, Result<Accepted, Problems>) {
         let Self { tool, ctx, .. } = self;
-        let Reading { wall: started_at, monotonic: began } = ctx.clock().read();
+        let began = ctx.clock().read();
         let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
         let ordinal = self.place.map_or_else(|| ctx.next_ordinal(), |(_, ordinal)| ordinal);
-        let record = self.place.map(|(record, _)| record);
-        let scope = Scope { ctx, tool, call_id, record, ordinal };
-        let mut judged = self.accept(&raw, duplicates);
+        let mut accepted = self.check(&raw, duplicates);
         if !tool.0.validators.is_empty()
-            && let Ok(accepted) = &judged
+            && let Ok(Accepted { args, .. }) = &accepted
         {
-            let checked = Guarded(Box::pin(tool.validators_accept(&accepted.args))).await;
-            if let Err(problems) = checked.unwrap_or_else(|panic| scope.unchecked(panic.as_ref())) {
-                judged = Err(problems);
+            let checked = Guarded(Box::pin(tool.validators_accept(args))).await;
+            let checked = checked.unwrap_or_else(|panic| unchecked(ctx, panic.as_ref()));
+            if let Err(problems) = checked {
+                accepted = Err(problems);
             }
         }
-        let outcome = match &judged {
+        (Judged { raw, call_id, ordinal, began }, accepted)
+    }
+
+    async fn finish(&self, judged: Judged, accepted: Result<Accepted, Problems>) -> Invocation {
+        let Self { tool, ctx, .. } = self;
+        let Judged { raw, call_id, ordinal, began } = judged;
+        let started_at = began.wall;
+        let record = self.place.map(|(record, _)| record);
+        let scope = Scope { ctx, tool, call_id, record, ordinal };
+        let outcome = match &accepted {
             Ok(accepted) => {
                 scope.started(accepted, started_at);
                 match scope.run(&accepted.args) {
@@ -110,17 +169,17 @@ impl ToolExecutor {
             }
             Err(problems) => Err(scope.refused(problems)),
         };
-        let duration = ctx.clock().monotonic().saturating_sub(began);
+        let duration = ctx.clock().monotonic().saturating_sub(began.monotonic);
         scope.ended(&outcome, started_at, duration);
-        let (accepted, changes) = match judged {
+        let (accepted, changes) = match accepted {
             Ok(Accepted { args, changes }) => (Some(args), changes),
             Err(_) => (None, Vec::new()),
         };
-        let (tool, ordinal) = (tool.clone(), scope.ordinal);
+        let tool = tool.clone();
         Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
     }
 
-    fn accept(&self, raw: &RawArgs, duplicates: bool) -> Result<Accepted, Problems> {
+    fn check(&self, raw: &RawArgs, duplicates: bool) -> Result<Accepted, Problems> {
         let duplicate =
             if duplicates { raw.document().and_then(Document::duplicate_key) } else { None };
         let (tool, name) = (&self.tool, self.tool.name().as_str());
@@ -165,13 +224,6 @@ impl Scope<'_> {
 
     fn panicked(self, panic: &(dyn Any + Send)) -> ToolError {
         ToolError::Panicked { tool: self.name(), panic: bounded(panic_text(panic)) }
-    }
-
-    /// A validator panicked: nobody knows whether the arguments are right, so they are refused.
-    fn unchecked(self, panic: &(dyn Any + Send)) -> Result<(), Problems> {
-        let panic = bounded(panic_text(panic));
-        self.ctx.log(Level::Error, "validator-panicked", &panic, None);
-        Err(Problem::new("", "arguments that the tool can check; its own check failed").into())
     }
 
     fn refused(self, problems: &Problems) -> ToolError {
@@ -238,6 +290,13 @@ impl<F: Future + ?Sized> Future for Guarded<F> {
             Err(panic) => Poll::Ready(Err(panic)),
         }
     }
+}
+
+/// A validator panicked: nobody knows whether the arguments are right, so they are refused.
+fn unchecked(ctx: &DispatchContext, panic: &(dyn Any + Send)) -> Result<(), Problems> {
+    let panic = bounded(panic_text(panic));
+    ctx.log(Level::Error, "validator-panicked", &panic, None);
+    Err(Problem::new("", "arguments that the tool can check; its own check failed").into())
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -1,14 +1,18 @@
 //! The calls of one step: side by side as far as their tools allow, each ending as one record.
 
+use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use haft_core::call::{CallError, CallState, RecordId, ToolCall};
-use haft_core::cancel::CancelReason;
+use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::{DispatchContext, RecordError};
 use haft_core::error::{Code, Coded as _};
-use haft_core::event::{EventKind, ToolCallReport};
+use haft_core::event::{EventKind, Level, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError};
-use haft_core::tool::{Concurrency, Effect, Invocation, Tool, ToolError};
+use haft_core::tool::{
+    AcceptedCall, Concurrency, Effect, Invocation, Tool, ToolError, ToolExecutor,
+};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -39,6 +43,7 @@ impl Calls {
     pub(super) async fn run(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
         let slots = Arc::new(Semaphore::new(self.runner.limits.fan_out.get()));
         let mut running = JoinSet::new();
+        let ids: Vec<RecordId> = calls.iter().map(|call| call.id()).collect();
         for queued in self.queue(calls) {
             let (calls, slots) = (self.clone(), Arc::clone(&slots));
             running.spawn(async move { calls.one(queued, &slots).await });
@@ -46,17 +51,25 @@ impl Calls {
         let mut result = Ok(());
         while let Some(ended) = running.join_next().await {
             let ended = ended.unwrap_or_else(|panic| {
-                self.ctx.log(
-                    haft_core::event::Level::Error,
-                    "call-task-failed",
-                    &panic.to_string(),
-                    None,
-                );
+                self.ctx.log(Level::Error, "call-task-failed", &panic.to_string(), None);
                 Ok(())
             });
             result = result.and(ended);
         }
-        result
+        result?;
+        self.end_leftovers(&ids).await
+    }
+
+    /// Ends calls whose task did not: every call has an end that the model sees.
+    async fn end_leftovers(&self, ids: &[RecordId]) -> Result<(), RecordError> {
+        for id in ids {
+            let Some(call) = self.ctx.tool_calls().get(id) else { continue };
+            if !call.state().is_final() {
+                let panic = "the task of the call ended without it".to_owned();
+                self.keep(Arc::new(self.panicked(&call, panic))).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Orders the calls: one that must not run beside an earlier one waits for it.
@@ -114,16 +127,21 @@ impl Calls {
             };
             return Ok(self.failed(call, CallError::of(&error)));
         };
+        let attempt = Attempt::new(self, call, tool);
         let mut current = Arc::clone(call);
-        if let Some(question) = tool.requires_approval()
+        let mut work = attempt.whole_call();
+        if let Some(question) = attempt.tool.requires_approval()
             && current.state() == CallState::Requested
-            && let Ok(accepted) = tool.validate(call.raw().clone()).await
         {
-            let bound = BoundCall::new(call.id(), call.tool(), &accepted.args);
-            match self.gates.approve(&self.ctx, question, bound).await {
-                Ok(()) => {}
-                Err(error) => return Ok(self.refused(call, &error)),
+            let accepted = match attempt.accepted().await {
+                Ok(accepted) => accepted,
+                Err(ended) => return Ok(*ended),
+            };
+            let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
+            if let Err(error) = self.gates.approve(&self.ctx, question, bound).await {
+                return Ok(self.refused(call, &error));
             }
+            work = attempt.rest_of(accepted);
             current = self.advanced(&current, CallState::Approved);
         }
         let cancelled = self.ctx.cancellation().cancelled();
@@ -132,65 +150,19 @@ impl Calls {
             _ = cancelled => None,
         };
         if let Some(reason) = self.ctx.cancellation().reason() {
-            return Ok(self.cancelled(call, &tool, &reason, false));
+            return Ok(self.cancelled(call, &attempt.tool, &reason, Ran::Nothing));
         }
         // A call that must not be repeated is known to have begun before it begins.
-        if tool.effect() == Effect::Once && current.state() != CallState::Running {
+        if attempt.tool.effect() == Effect::Once && current.state() != CallState::Running {
             if current.state() == CallState::Requested {
                 current = self.advanced(&current, CallState::Approved);
             }
             current = self.advanced(&current, CallState::Running);
             self.ctx.store_tool_call(Arc::clone(&current)).await?;
         }
-        let ended = self.attempt(&current, &tool).await;
+        let ended = attempt.timed(work, Ran::Handler).await.unwrap_or_else(|ended| *ended);
         drop(slot);
         Ok(ended)
-    }
-
-    /// Runs the handler and stores its result, within the call's time.
-    async fn attempt(&self, call: &Arc<ToolCall>, tool: &Tool) -> ToolCall {
-        let watch = Stopwatch::start();
-        let limit = tool.timeout().unwrap_or(self.runner.deadlines.call);
-        let token = self.ctx.cancellation().child();
-        let ctx = self.ctx.with_cancellation(token.clone());
-        let _timed = TimedCall::new(&self.gates, call.id(), &watch);
-        let executor = tool.executor(&ctx).at(call.id(), call.ordinal);
-        let raw = call.raw().clone();
-        let spooler = self.runner.spooler.clone();
-        let (turn, occurrence) = (self.ctx.turn_id().to_owned(), call.id().occurrence());
-        let work = async move {
-            let done: Invocation = executor.call(raw).await;
-            spooler.record(&turn, done, occurrence).await
-        };
-        // A handler on a task or thread of its own cannot keep the turn from noticing the time.
-        let mut task = JoinSet::new();
-        if tool.blocks() {
-            let runtime = Runtime::current();
-            task.spawn_blocking(move || runtime.block_on(work));
-        } else {
-            task.spawn(work);
-        }
-        let grace = self.runner.deadlines.grace;
-        let joined = bounded(task.join_next(), &watch, limit, self.ctx.cancellation(), grace).await;
-        match joined {
-            Ok(Some(Ok(record))) => record,
-            Ok(_) => {
-                let panicked = ToolError::Panicked {
-                    tool: tool.name().to_string(),
-                    panic: "the result could not be stored".to_owned(),
-                };
-                self.failed(call, CallError::of(&panicked))
-            }
-            Err(Interrupted::Deadline) => {
-                token.cancel(CancelReason::Deadline);
-                self.late(call, tool, limit)
-            }
-            Err(Interrupted::Cancelled(reason)) => self.cancelled(call, tool, &reason, true),
-            Err(Interrupted::Panicked(panic)) => {
-                let error = ToolError::Panicked { tool: tool.name().to_string(), panic };
-                self.failed(call, CallError::of(&error))
-            }
-        }
     }
 
     fn advanced(&self, call: &Arc<ToolCall>, to: CallState) -> Arc<ToolCall> {
@@ -202,6 +174,11 @@ impl Calls {
 
     fn failed(&self, call: &ToolCall, error: CallError) -> ToolCall {
         call.clone().ended(CallState::Failed, error, self.ctx.clock().now())
+    }
+
+    fn panicked(&self, call: &ToolCall, panic: String) -> ToolCall {
+        let error = ToolError::Panicked { tool: call.tool().to_owned(), panic };
+        self.failed(call, CallError::of(&error))
     }
 
     /// Somebody did not allow it, or nobody answered.
@@ -228,24 +205,18 @@ impl Calls {
         call.clone().ended(state, error, self.ctx.clock().now())
     }
 
-    fn cancelled(
-        &self,
-        call: &ToolCall,
-        tool: &Tool,
-        reason: &CancelReason,
-        ran: bool,
-    ) -> ToolCall {
+    fn cancelled(&self, call: &ToolCall, tool: &Tool, reason: &CancelReason, ran: Ran) -> ToolCall {
         let error = ToolError::Cancelled { tool: call.tool().to_owned(), reason: reason.clone() };
         let mut error = CallError::of(&error);
-        if ran && tool.effect() == Effect::Once {
+        if ran == Ran::Handler && tool.effect() == Effect::Once {
             error.message.push_str("; what it did until then is not known");
         }
         call.clone().ended(CallState::Cancelled, error, self.ctx.clock().now())
     }
 
-    fn late(&self, call: &ToolCall, tool: &Tool, limit: std::time::Duration) -> ToolCall {
+    fn late(&self, call: &ToolCall, tool: &Tool, limit: Duration, ran: Ran) -> ToolCall {
         let message = format!("`{}` did not finish within {limit:?}", call.tool());
-        if tool.effect() == Effect::Once {
+        if ran == Ran::Handler && tool.effect() == Effect::Once {
             let message = format!("{message}; what it did is not known, do not repeat it blindly");
             let error = CallError::new(Code::ToolOutcomeUnknown, message, false);
             return call.clone().ended(CallState::Unknown, error, self.ctx.clock().now());
@@ -253,6 +224,93 @@ impl Calls {
         self.failed(call, CallError::new(Code::DeadlineExceeded, message, true))
     }
 }
+
+/// One run of a tool for one call: whatever of the tool's author runs, runs within the call's time, on a task
+/// or thread of its own that cannot keep the turn from noticing the time.
+struct Attempt<'c> {
+    calls: &'c Calls,
+    call: &'c Arc<ToolCall>,
+    tool: Tool,
+    executor: ToolExecutor,
+    token: Cancellation,
+    limit: Duration,
+}
+
+impl<'c> Attempt<'c> {
+    fn new(calls: &'c Calls, call: &'c Arc<ToolCall>, tool: Tool) -> Self {
+        let token = calls.ctx.cancellation().child();
+        let ctx = calls.ctx.with_cancellation(token.clone());
+        let executor = tool.executor(&ctx).at(call.id(), call.ordinal);
+        let limit = tool.timeout().unwrap_or(calls.runner.deadlines.call);
+        Self { calls, call, tool, executor, token, limit }
+    }
+
+    /// The call from its arguments to its record.
+    fn whole_call(&self) -> Work<ToolCall> {
+        let (executor, raw, kept) = (self.executor.clone(), self.call.raw().clone(), self.kept());
+        Box::pin(async move { kept(executor.call(raw).await).await })
+    }
+
+    /// The call from its accepted arguments to its record.
+    fn rest_of(&self, accepted: AcceptedCall) -> Work<ToolCall> {
+        let kept = self.kept();
+        Box::pin(async move { kept(accepted.run().await).await })
+    }
+
+    /// The arguments that the handler will get, or the call that ended without them.
+    async fn accepted(&self) -> Result<AcceptedCall, Box<ToolCall>> {
+        let (executor, raw) = (self.executor.clone(), self.call.raw().clone());
+        let judging: Work<_> = Box::pin(async move { executor.accept(raw).await });
+        match self.timed(judging, Ran::Nothing).await? {
+            Ok(accepted) => Ok(accepted),
+            Err(refused) => Err(Box::new(self.kept()(*refused).await)),
+        }
+    }
+
+    /// Stores what came of the call.
+    fn kept(&self) -> impl FnOnce(Invocation) -> Work<ToolCall> + Send + 'static {
+        let spooler = self.calls.runner.spooler.clone();
+        let turn = self.calls.ctx.turn_id().to_owned();
+        let occurrence = self.call.id().occurrence();
+        move |done| Box::pin(async move { spooler.record(&turn, done, occurrence).await })
+    }
+
+    /// Runs work within the call's time. Waiting at gates does not count.
+    async fn timed<T: Send + 'static>(&self, work: Work<T>, ran: Ran) -> Result<T, Box<ToolCall>> {
+        let watch = Stopwatch::start();
+        let _timed = TimedCall::new(&self.calls.gates, self.call.id(), &watch);
+        let mut task = JoinSet::new();
+        if self.tool.blocks() {
+            let runtime = Runtime::current();
+            task.spawn_blocking(move || runtime.block_on(work));
+        } else {
+            task.spawn(work);
+        }
+        let Self { calls, call, tool, limit, .. } = self;
+        let (grace, token) = (calls.runner.deadlines.grace, calls.ctx.cancellation());
+        let joined = bounded(task.join_next(), &watch, *limit, token, grace).await;
+        let ended = match joined {
+            Ok(Some(Ok(done))) => return Ok(done),
+            Ok(_) => calls.panicked(call, "the result could not be stored".to_owned()),
+            Err(Interrupted::Panicked(panic)) => calls.panicked(call, panic),
+            Err(Interrupted::Deadline) => {
+                self.token.cancel(CancelReason::Deadline);
+                calls.late(call, tool, *limit, ran)
+            }
+            Err(Interrupted::Cancelled(reason)) => calls.cancelled(call, tool, &reason, ran),
+        };
+        Err(Box::new(ended))
+    }
+}
+
+/// Whether the handler may have done something.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ran {
+    Nothing,
+    Handler,
+}
+
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Lets gates stop the watch of a call while the call waits at them.
 struct TimedCall<'g> {

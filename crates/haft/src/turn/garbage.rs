@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use haft_core::context::RecordError;
+use haft_core::spool::SpoolKey;
 use haft_core::store::StoreError;
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use super::runner::Shared;
 pub(super) async fn collect(runner: &Shared) -> Result<usize, TurnError> {
     let spools = runner.spooler.store();
     let keys = spools.list().await.map_err(RecordError::from)?;
-    let turns: HashSet<String> = keys.iter().filter_map(|key| key.turn()).collect();
+    let turns: HashSet<String> = keys.iter().filter_map(SpoolKey::turn).collect();
     let mut removed = 0;
     for turn in turns {
         // A name that no turn can have is the name of none.

@@ -11,9 +11,7 @@ use haft_core::clock::Clock;
 use haft_core::context::{DispatchContext, GateFuture, Gates, Recorder as _};
 use haft_core::error::{Code, Coded};
 use haft_core::event::{EventKind, GateResult};
-use haft_core::gate::{
-    BoundCall, Decision, Gate, GateError, GateKey, GateRequest, NotSigned, Settlement,
-};
+use haft_core::gate::{BoundCall, Decision, Gate, GateError, GateKey, GateRequest, Settlement};
 use haft_core::schema::Problems;
 use haft_core::store::{GateId, GateRow, Settled, Store, StoreError, TurnId, TurnStatus, Write};
 use serde_json::Value;
@@ -290,9 +288,7 @@ impl TurnGates {
         verified?;
         match settlement.decision {
             // Whoever signed it may have answered past the schema.
-            Decision::Resolved { value } if gate.check(&value).is_err() => {
-                Err(GateError::Forged(NotSigned::new()))
-            }
+            Decision::Resolved { value } if gate.check(&value).is_err() => Err(GateError::forged()),
             Decision::Resolved { value } => Ok(value),
             Decision::Rejected { reason } => Err(GateError::Rejected { by: settlement.by, reason }),
             Decision::Timeout => Err(GateError::Timeout),
@@ -304,11 +300,7 @@ impl TurnGates {
     fn recall(&self, gate: Gate) -> Result<Gate, GateError> {
         let Some(row) = self.known.iter().find(|row| row.id == gate.id) else { return Ok(gate) };
         let known = read_gate(row)?;
-        if gate.opened_with(&known) == known {
-            Ok(known)
-        } else {
-            Err(GateError::Forged(NotSigned::new()))
-        }
+        if gate.opened_with(&known) == known { Ok(known) } else { Err(GateError::forged()) }
     }
 
     /// Waits until the gate is settled, by somebody or by its time.

@@ -24,8 +24,8 @@ pub(super) enum Entry {
     Resumed { by: String, at: Timestamp },
     /// The model has spoken. It is not asked again for this iteration.
     Step { iteration: u32, messages: Vec<String>, calls: Vec<RecordId>, then: Then, usage: Usage },
-    /// An iteration is over.
-    Iterated { iteration: u32, stash: Value },
+    /// An iteration is over, and with it the dispatch if that is done.
+    Iterated { iteration: u32, stash: Value, done: bool },
     /// The turn is over.
     Ended {
         outcome: Outcome,
@@ -52,6 +52,8 @@ pub(super) struct Journal {
     pub(super) steps: Vec<StepEntry>,
     /// How many iterations are over.
     pub(super) iterated: u32,
+    /// Whether the dispatch was acknowledged, so that only the turn's output is left.
+    pub(super) done: bool,
     pub(super) ended: Option<EndEntry>,
 }
 
@@ -98,7 +100,7 @@ impl Journal {
             return Err(damaged("its journal does not begin with its beginning".to_owned()));
         };
         let mut journal =
-            Self { system_prompt, stash, steps: Vec::new(), iterated: 0, ended: None };
+            Self { system_prompt, stash, steps: Vec::new(), iterated: 0, done: false, ended: None };
         for (at, text) in entries {
             match read(at, text)? {
                 Entry::Started { .. } => return Err(damaged("it begins twice".to_owned())),
@@ -106,9 +108,9 @@ impl Journal {
                 Entry::Step { iteration, messages, then, usage, .. } => {
                     journal.steps.push(StepEntry { iteration, messages, then, usage });
                 }
-                Entry::Iterated { iteration, stash } => {
+                Entry::Iterated { iteration, stash, done } => {
                     journal.iterated = iteration + 1;
-                    journal.stash = stash;
+                    (journal.stash, journal.done) = (stash, done);
                 }
                 Entry::Ended { outcome, error, iterations, usage, .. } => {
                     journal.ended = Some(EndEntry { outcome, error, iterations, usage });

@@ -9,7 +9,7 @@ use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
 use haft_core::context::Recorder;
 use haft_core::store::{Lease, Store, StoreError, StoreFuture, TurnId, Write};
-use tokio::time::timeout;
+use tokio::task::JoinSet;
 
 use super::watch::{beside, sleep};
 
@@ -54,21 +54,29 @@ impl Leases {
                 }
                 held.turns.values().cloned().collect()
             };
+            // Side by side, so that a store can write many in one step: one after the other, the last of
+            // thousands would come too late.
+            let mut renewals = JoinSet::new();
             for (lease, cancellation) in held {
-                let turn = lease.turn.clone();
-                match self.store.renew(lease, self.clock.now()).await {
-                    Ok(renewed) => {
-                        if let Some(entry) = self.held().turns.get_mut(&turn) {
-                            entry.0 = renewed;
-                        }
-                    }
-                    Err(StoreError::LeaseLost { .. }) => {
-                        cancellation.cancel("another process has taken the turn over");
-                    }
-                    // The next round tries again; until then the lease holds by itself.
-                    Err(_) => {}
+                renewals.spawn(Arc::clone(&self).renew_one(lease, cancellation));
+            }
+            while renewals.join_next().await.is_some() {}
+        }
+    }
+
+    async fn renew_one(self: Arc<Self>, lease: Lease, cancellation: Cancellation) {
+        let turn = lease.turn.clone();
+        match self.store.renew(lease, self.clock.now()).await {
+            Ok(renewed) => {
+                if let Some(entry) = self.held().turns.get_mut(&turn) {
+                    entry.0 = renewed;
                 }
             }
+            Err(StoreError::LeaseLost { .. } | StoreError::Unknown { .. }) => {
+                cancellation.cancel("another process has taken the turn over");
+            }
+            // The next round tries again; until then the lease holds by itself.
+            Err(_) => {}
         }
     }
 
@@ -107,14 +115,13 @@ impl Drop for HeldLease {
 pub(super) struct LeasedRecorder {
     store: Arc<dyn Store>,
     lease: HeldLease,
-    deadline: Duration,
     /// Writes that can wait for the next ones.
     deferred: Mutex<Vec<Write>>,
 }
 
 impl LeasedRecorder {
-    pub(super) fn new(store: Arc<dyn Store>, lease: HeldLease, deadline: Duration) -> Self {
-        Self { store, lease, deadline, deferred: Mutex::default() }
+    pub(super) fn new(store: Arc<dyn Store>, lease: HeldLease) -> Self {
+        Self { store, lease, deferred: Mutex::default() }
     }
 
     /// Writes this together with what is written next.
@@ -146,14 +153,7 @@ impl Recorder for LeasedRecorder {
             let Some(lease) = self.lease.lease() else {
                 return Err(StoreError::LeaseLost { turn: self.lease.turn.clone() });
             };
-            match timeout(self.deadline, self.store.commit(lease, all)).await {
-                Ok(done) => done,
-                Err(elapsed) => Err(StoreError::Backend {
-                    doing: "write to the store in time".to_owned(),
-                    retryable: true,
-                    source: elapsed.into(),
-                }),
-            }
+            self.store.commit(lease, all).await
         })
     }
 }

@@ -45,7 +45,7 @@ pub struct Deadlines {
     pub call: Duration,
     /// A pipeline: two minutes, not counting gates.
     pub pipeline: Duration,
-    /// A write to the store: thirty seconds.
+    /// Whatever is asked of the store: thirty seconds.
     pub store: Duration,
     /// What is cancelled gets this long to come to an end by itself: one second.
     pub grace: Duration,
@@ -113,7 +113,7 @@ settings! {
         call: Duration;
         /// A pipeline.
         pipeline: Duration;
-        /// A write to the store.
+        /// Whatever is asked of the store.
         store: Duration;
         /// What is cancelled gets this long.
         grace: Duration;

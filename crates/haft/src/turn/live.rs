@@ -1,5 +1,6 @@
 //! A turn while it runs.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::call::{CallError, CallState, Occurrences, ToolCall};
@@ -15,6 +16,7 @@ use haft_core::step::{ProposedCall, Step, StepContext, Then};
 use haft_core::store::{
     GateRow, Holder, Lease, NewTurn, Row, RowKind, StoreError, StoredTurn, TurnId, Write,
 };
+use haft_core::tokens::Tokenizable;
 use haft_core::tool::{Effect, OnCollision};
 use haft_core::usage::Usage;
 
@@ -45,13 +47,14 @@ pub(super) async fn begin(
     let mut new = NewTurn::new(id.clone(), holder(runner));
     new.conversation.clone_from(&input.conversation);
     new.writes.push(started.write()?);
-    new.writes.extend(rows(&input.instructions)?);
-    new.writes.extend(rows(&input.messages)?);
-    new.writes.extend(rows(&input.memories)?);
-    new.writes.extend(rows(&input.thoughts)?);
+    new.writes.extend(rows("instructions", &input.instructions)?);
+    new.writes.extend(rows("messages", &input.messages)?);
+    new.writes.extend(rows("memories", &input.memories)?);
+    new.writes.extend(rows("thoughts", &input.thoughts)?);
+    new.writes.extend(rows("retrievables", &input.retrievables)?);
     let lease = runner.store.create(new).await?;
     let past = Past { stash, ..Past::default() };
-    let live = Live::new(runner, lease, &input, past, &cancellation);
+    let live = Live::new(runner, lease, input.system_prompt, past, &cancellation);
     let ctx = live.ctx.turn();
     for instruction in input.instructions {
         ctx.instructions().put(instruction);
@@ -66,7 +69,8 @@ pub(super) async fn begin(
         ctx.thoughts().put(thought);
     }
     for record in input.retrievables {
-        ctx.store_retrievable(record).await?;
+        // There is no call yet whose id it could have.
+        ctx.restore_retrievable(record)?;
     }
     Ok(live.run().await)
 }
@@ -77,28 +81,49 @@ pub(super) async fn resume(
     id: &TurnId,
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
-    let stored = runner.store.load(id.clone()).await?;
-    let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
-    let journal = Journal::read(id, &stored.journal)?;
+    let (stored, journal) = load(runner, id).await?;
     if journal.ended.is_some() {
         return ended(runner, stored, journal).await;
     }
     let lease = runner.store.claim(id.clone(), holder(runner)).await?;
+    match loaded(runner, lease.clone(), &cancellation).await {
+        Ok(Loaded::Over(over)) => {
+            let (stored, journal) = *over;
+            runner.store.release(lease).await?;
+            ended(runner, stored, journal).await
+        }
+        Ok(Loaded::Live(live)) => Ok(live.run().await),
+        Err(error) => {
+            // Whoever can read it need not wait until the lease has run out.
+            let _ = runner.store.release(lease).await;
+            Err(error)
+        }
+    }
+}
+
+/// A turn that was taken over.
+enum Loaded {
+    Over(Box<(StoredTurn, Journal)>),
+    Live(Box<Live>),
+}
+
+async fn loaded(
+    runner: &Arc<Shared>,
+    lease: Lease,
+    cancellation: &Cancellation,
+) -> Result<Loaded, TurnError> {
+    let id = lease.turn.clone();
     // Whoever had it may have gone on until now.
-    let stored = runner.store.load(id.clone()).await?;
-    let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
-    let journal = Journal::read(id, &stored.journal)?;
+    let (stored, journal) = load(runner, &id).await?;
     if journal.ended.is_some() {
-        runner.store.release(lease).await?;
-        return ended(runner, stored, journal).await;
+        return Ok(Loaded::Over(Box::new((stored, journal))));
     }
     let stash = Registry::from_value(journal.stash.clone());
     let stash = stash.map_err(|error| StoreError::Damaged {
         what: format!("turn `{id}`"),
         reason: error.to_string(),
     })?;
-    let mut input = TurnInput::new(journal.system_prompt.clone());
-    input.conversation.clone_from(&stored.summary.conversation);
+    let prompt = Tokenizable::new(journal.system_prompt.clone());
     let past = Past {
         stash,
         resumed: true,
@@ -106,13 +131,21 @@ pub(super) async fn resume(
         said: journal.steps.iter().flat_map(|step| step.messages.iter().cloned()).collect(),
         steps: journal.steps,
         iterated: journal.iterated,
+        done: journal.done,
         gates: stored.gates,
     };
-    let live = Live::new(runner, lease, &input, past, &cancellation);
+    let live = Live::new(runner, lease, prompt, past, cancellation);
     live.load(&stored.rows).await?;
     let entry = Entry::Resumed { by: runner.name.clone(), at: runner.clock.now() };
     live.recorder.defer(entry.write()?);
-    Ok(live.run().await)
+    Ok(Loaded::Live(Box::new(live)))
+}
+
+async fn load(runner: &Shared, id: &TurnId) -> Result<(StoredTurn, Journal), TurnError> {
+    let stored = runner.store.load(id.clone()).await?;
+    let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
+    let journal = Journal::read(id, &stored.journal)?;
+    Ok((stored, journal))
 }
 
 /// The report of a turn that is over.
@@ -152,7 +185,12 @@ fn holder(runner: &Shared) -> Holder {
     Holder::new(runner.name.clone(), runner.clock.now(), runner.deadlines.lease)
 }
 
-fn rows<T: Record>(records: &[T]) -> Result<Vec<Write>, TurnError> {
+/// The writes that keep records of the input, of which no two have the same id.
+fn rows<T: Record>(field: &'static str, records: &[T]) -> Result<Vec<Write>, TurnError> {
+    let mut ids = HashSet::new();
+    if let Some(twice) = records.iter().find(|record| !ids.insert(record.key())) {
+        return Err(TurnError::invalid(field, format_args!("two have the id `{}`", twice.key())));
+    }
     let rows = records.iter().map(|record| record.to_row().map(Write::Put));
     rows.collect::<Result<_, _>>().map_err(|error| RecordError::from(error).into())
 }
@@ -167,6 +205,8 @@ struct Past {
     said: Vec<String>,
     steps: Vec<StepEntry>,
     iterated: u32,
+    /// Whether the dispatch was acknowledged.
+    done: bool,
     gates: Vec<GateRow>,
 }
 
@@ -180,6 +220,7 @@ struct Live {
     occurrences: Mutex<Occurrences>,
     past: Vec<StepEntry>,
     iterated: u32,
+    done: bool,
     progress: Mutex<Progress>,
 }
 
@@ -195,7 +236,7 @@ impl Live {
     fn new(
         runner: &Arc<Shared>,
         lease: Lease,
-        input: &TurnInput,
+        system_prompt: Tokenizable,
         past: Past,
         cancellation: &Cancellation,
     ) -> Self {
@@ -204,8 +245,7 @@ impl Live {
         let cancellation = cancellation.child();
         let held = runner.leases.hold(lease, cancellation.clone());
         let store = Arc::clone(&runner.store);
-        let recorder = LeasedRecorder::new(store, held, runner.deadlines.store);
-        let recorder = Arc::new(recorder);
+        let recorder = Arc::new(LeasedRecorder::new(store, held));
         let watch = Stopwatch::start();
         let gates = Arc::new(TurnGates {
             turn: id.clone(),
@@ -226,7 +266,7 @@ impl Live {
         let builder = DispatchContext::builder(id.as_str())
             .dispatch(format!("{id}/dispatch"))
             .resumed(past.resumed)
-            .system_prompt(input.system_prompt.clone())
+            .system_prompt(system_prompt)
             .stash(past.stash)
             .tools(Arc::new(tools))
             .observers(runner.observers.iter().cloned())
@@ -250,6 +290,7 @@ impl Live {
             occurrences: Mutex::default(),
             past: past.steps,
             iterated: past.iterated,
+            done: past.done,
             progress: Mutex::new(progress),
         }
     }
@@ -305,8 +346,8 @@ impl Live {
             at: self.runner.clock.now(),
         };
         let last = match entry.write() {
-            Ok(entry) => vec![entry, Write::Status(ended.outcome.stored())],
-            Err(_) => vec![Write::Status(ended.outcome.stored())],
+            Ok(entry) => vec![entry, Write::Status(ended.outcome.status())],
+            Err(_) => vec![Write::Status(ended.outcome.status())],
         };
         if let Err(error) = self.recorder.commit(last).await {
             // What cannot be written down did not happen: the turn can be resumed.
@@ -321,7 +362,7 @@ impl Live {
         let _ = self.recorder.release().await;
         let duration = self.watch.elapsed();
         turn.emit_with(|| EventKind::TurnEnd {
-            status: ended.outcome.observed(),
+            status: ended.outcome.status(),
             error: ended.error.clone(),
             iterations,
             usage: Some(usage),
@@ -358,6 +399,16 @@ impl Live {
     }
 
     async fn stages(&self, turn: &TurnContext) -> Ended {
+        // Long texts that the turn began with, unless a process before this one came so far.
+        for record in turn.turn_retrievables() {
+            if record.to_spool().is_some()
+                && let Err(error) = turn.store_retrievable(record).await
+            {
+                let report = ErrorReport::of(&error).at("store");
+                turn.emit_with(|| EventKind::Error(report.clone()));
+                return Ended::failed(report);
+            }
+        }
         if let Some(ended) = self.pipeline(&self.runner.turn_input, turn).await {
             return ended;
         }
@@ -396,7 +447,8 @@ impl Live {
             Ok(Ok(()))
         } else {
             let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
-            bounded(pipeline.run(ctx), &Stopwatch::start(), limit, cancellation, grace).await
+            let limit = self.watch.worked() + limit;
+            bounded(pipeline.run(ctx), &self.watch, limit, cancellation, grace).await
         };
         let stage = pipeline.stage();
         let failed = match result {
@@ -424,6 +476,10 @@ impl Live {
 
     /// The iterations, until one of them ends the dispatch.
     async fn dispatch(&self) -> Ended {
+        if self.done {
+            let _ = self.ctx.ack();
+            return Ended::completed();
+        }
         let mut iteration = self.iterated;
         loop {
             if let Some(reason) = self.ctx.cancellation().reason() {
@@ -479,7 +535,9 @@ impl Live {
             progress.usage.completion.saturating_sub(before.completion),
         );
         drop(progress);
-        if let Ok(entry) = (Entry::Iterated { iteration: n, stash: ctx.stash().all() }).write() {
+        let done = ended.as_ref().is_some_and(|ended| ended.outcome == Outcome::Completed);
+        let entry = Entry::Iterated { iteration: n, stash: ctx.stash().all(), done };
+        if let Ok(entry) = entry.write() {
             self.recorder.defer(entry);
         }
         ctx.emit_with(|| EventKind::IterationEnd {
@@ -542,7 +600,8 @@ impl Live {
         let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
         let cx = StepContext::new(ctx.clone());
         let work = self.runner.executor.step(cx);
-        let stepped = bounded(work, &Stopwatch::start(), limit, ctx.cancellation(), grace).await;
+        let until = self.watch.worked() + limit;
+        let stepped = bounded(work, &self.watch, until, ctx.cancellation(), grace).await;
         let step = match stepped {
             Ok(Ok(step)) => step,
             _ if ctx.cancellation().is_cancelled() => {
@@ -581,15 +640,29 @@ impl Live {
         let Step { thoughts, messages, calls, usage, .. } = step;
         let limits = &self.runner.limits;
         let made = ctx.tool_calls().len() + calls.len();
-        if made > usize::try_from(limits.tool_calls).unwrap_or(usize::MAX) {
-            return Err(Ended::limit("tool-calls"));
-        }
         let calls = (0..).zip(calls).map(|(ordinal, call)| self.requested(ctx, call, ordinal));
-        let calls: Vec<Arc<ToolCall>> = calls.collect();
-        let too_often =
-            |call: &&Arc<ToolCall>| call.id().occurrence().get() > limits.identical_calls;
-        if calls.iter().any(|call| too_often(&call)) {
-            return Err(Ended::limit("identical-calls"));
+        let mut calls: Vec<Arc<ToolCall>> = calls.collect();
+        let too_often = |call: &Arc<ToolCall>| {
+            let made = call.id().occurrence().get();
+            made > limits.identical_calls
+        };
+        let limit = if made > usize::try_from(limits.tool_calls).unwrap_or(usize::MAX) {
+            Some("tool-calls")
+        } else if calls.iter().any(too_often) {
+            Some("identical-calls")
+        } else {
+            None
+        };
+        if let Some(limit) = limit {
+            // What the model said is kept, and its calls end without having been made.
+            let now = self.runner.clock.now();
+            let message = format!("not made: the turn came to its limit of {limit}");
+            let error = CallError::new(Code::LimitReached, message, false);
+            let ended = |call: &Arc<ToolCall>| {
+                let call = ToolCall::clone(call);
+                Arc::new(call.ended(CallState::Cancelled, error.clone(), now))
+            };
+            calls = calls.iter().map(ended).collect();
         }
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
         let said: Vec<String> =
@@ -608,7 +681,11 @@ impl Live {
         let mut progress = self.progress();
         progress.usage += usage;
         progress.said.extend(said);
-        Ok(calls)
+        drop(progress);
+        match limit {
+            Some(limit) => Err(Ended::limit(limit)),
+            None => Ok(calls),
+        }
     }
 
     /// The record of a call that the model asks for.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft_core::call::{CallState, RecordId, ToolCall};
 use haft_core::error::{Code, Coded};
-use haft_core::event::{DispatchStatus, ErrorReport, TurnStatus as EventStatus};
+use haft_core::event::{DispatchStatus, ErrorReport};
 use haft_core::record::{LoadError, Message};
 use haft_core::store::{StoreError, TurnId, TurnStatus};
 use haft_core::usage::Usage;
@@ -72,21 +72,12 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub(super) fn stored(&self) -> TurnStatus {
+    pub(super) fn status(&self) -> TurnStatus {
         match self {
             Self::Completed => TurnStatus::Completed,
             Self::Failed => TurnStatus::Failed,
             Self::Cancelled { .. } => TurnStatus::Cancelled,
             Self::LimitReached { .. } => TurnStatus::LimitReached,
-        }
-    }
-
-    pub(super) fn observed(&self) -> EventStatus {
-        match self {
-            Self::Completed => EventStatus::Completed,
-            Self::Failed => EventStatus::Failed,
-            Self::Cancelled { .. } => EventStatus::Cancelled,
-            Self::LimitReached { .. } => EventStatus::LimitReached,
         }
     }
 }

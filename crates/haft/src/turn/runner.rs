@@ -21,6 +21,7 @@ use haft_core::store::{Store, StoreError, StoredTurn, TurnId, TurnQuery, TurnSum
 use super::gates::{Bells, Gatekeeper};
 use super::lease::Leases;
 use super::limits::{Deadlines, Limits};
+use super::timed::TimedStore;
 use super::{TurnError, TurnInput, TurnReport, live};
 use crate::stores::{MemorySpoolStore, MemoryStore};
 
@@ -396,6 +397,7 @@ impl TurnRunnerBuilder {
             return Err(InvalidRunner { faults });
         };
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        let store: Arc<dyn Store> = Arc::new(TimedStore::new(store, deadlines.store));
         let (spools, resolver) = self.spools.unwrap_or_else(|| {
             let spools = Arc::new(MemorySpoolStore::new());
             (Arc::clone(&spools) as _, spools)

@@ -50,6 +50,14 @@ impl Stopwatch {
         self.0.began.elapsed()
     }
 
+    /// How much has been worked until now.
+    pub(super) fn worked(&self) -> Duration {
+        self.pauses(|pauses| {
+            let waiting = pauses.since.map_or(Duration::ZERO, |since| since.elapsed());
+            self.0.began.elapsed().saturating_sub(pauses.total + waiting)
+        })
+    }
+
     /// Ready once this much has been worked.
     pub(super) async fn reaches(&self, limit: Duration) {
         loop {

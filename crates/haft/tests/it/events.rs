@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use haft::clock::Timestamp;
 use haft::event::{
-    DispatchStatus, ErrorReport, Event, EventKind, GenerationStats, Level, Observer, TurnStatus,
+    DispatchStatus, ErrorReport, Event, EventKind, GenerationStats, Level, Observer,
 };
+use haft::store::TurnStatus;
 use haft::stream::{Part, Streams};
 use haft::usage::Usage;
 use haft::{Args, CallId, Code, RawArgs};

@@ -2,9 +2,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use haft::call::CallState;
 use haft::cancel::Cancellation;
 use haft::context::{Signal, TurnContext};
-use haft::error::Coded as _;
+use haft::error::{Code, Coded as _};
 use haft::event::DispatchStatus;
 use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
@@ -248,11 +249,16 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
         runner(repeat).tool(tool.clone()).limits(limits.identical_calls(2)).build().unwrap();
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.outcome, Outcome::LimitReached { limit: "identical-calls".to_owned() });
-    assert_eq!(report.calls.len(), 2);
+    let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
+    assert_eq!(states, [CallState::Succeeded, CallState::Succeeded, CallState::Cancelled]);
+    let error = report.calls.last().unwrap().error.as_ref().unwrap();
+    assert_eq!(error.code, Code::LimitReached);
 
     let report = runner(repeat).tool(tool).limits(limits.tool_calls(1)).build().unwrap();
     let report = report.run(input()).await.unwrap();
     assert_eq!(report.outcome, Outcome::LimitReached { limit: "tool-calls".to_owned() });
+    let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
+    assert_eq!(states, [CallState::Succeeded, CallState::Cancelled]);
 }
 
 #[tokio::test(start_paused = true)]

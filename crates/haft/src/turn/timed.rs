@@ -1,0 +1,61 @@
+//! A store that answers in time or fails.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_core::clock::Timestamp;
+use haft_core::store::{
+    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreError, StoreFuture, StoredTurn,
+    TurnId, TurnQuery, TurnSummary, Write,
+};
+use tokio::time::timeout;
+
+/// Bounds everything that is asked of a store. What was asked may still happen after the time is up, as
+/// with every error of a backend.
+#[derive(Debug)]
+pub(super) struct TimedStore {
+    store: Arc<dyn Store>,
+    limit: Duration,
+}
+
+impl TimedStore {
+    pub(super) fn new(store: Arc<dyn Store>, limit: Duration) -> Self {
+        Self { store, limit }
+    }
+
+    async fn bounded<T>(
+        &self,
+        doing: &str,
+        work: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        timeout(self.limit, work).await.unwrap_or_else(|elapsed| {
+            let doing = format!("{doing} within {:?}", self.limit);
+            Err(StoreError::Backend { doing, retryable: true, source: elapsed.into() })
+        })
+    }
+}
+
+macro_rules! timed {
+    ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $doing:literal;)*) => {
+        impl Store for TimedStore {$(
+            fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+                Box::pin(self.bounded($doing, self.store.$method($($arg),*)))
+            }
+        )*}
+    };
+}
+
+timed! {
+    create(turn: NewTurn) -> Lease, "begin a turn";
+    claim(turn: TurnId, holder: Holder) -> Lease, "take over a turn";
+    renew(lease: Lease, now: Timestamp) -> Lease, "renew a lease";
+    release(lease: Lease) -> (), "give back a lease";
+    commit(lease: Lease, writes: Vec<Write>) -> (), "write to the store";
+    load(turn: TurnId) -> Option<StoredTurn>, "load a turn";
+    turns(query: TurnQuery) -> Vec<TurnSummary>, "list turns";
+    remove(turn: TurnId, now: Timestamp) -> bool, "remove a turn";
+    gate(gate: GateId) -> Option<GateRow>, "load a gate";
+    open_gates(turn: Option<TurnId>) -> Vec<GateRow>, "list gates";
+    settle(gate: GateId, settlement: String) -> Settled, "settle a gate";
+}
