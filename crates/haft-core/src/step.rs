@@ -19,8 +19,8 @@ use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,8 +28,10 @@ use serde_json::Value;
 use crate::args::RawArgs;
 use crate::context::DispatchContext;
 use crate::error::{Code, Coded};
+use crate::event::StreamState;
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
+use crate::stream::{Part, StreamError, Streams};
 use crate::usage::Usage;
 
 /// Takes steps.
@@ -56,13 +58,14 @@ where
 pub struct StepContext {
     ctx: DispatchContext,
     ids: Arc<AtomicU32>,
+    streams: Arc<Mutex<Streams>>,
 }
 
 impl StepContext {
     /// The step of an iteration.
     #[must_use]
     pub fn new(ctx: DispatchContext) -> Self {
-        Self { ctx, ids: Arc::default() }
+        Self { ctx, ids: Arc::default(), streams: Arc::default() }
     }
 
     /// The dispatch.
@@ -94,6 +97,77 @@ impl StepContext {
     /// The text is empty.
     pub fn thought(&self, text: impl Into<Text>) -> Result<Thought, InvalidRecord> {
         Thought::builder(self.next_id("thought"), self.ctx.clock().now()).content(text).build()
+    }
+
+    /// Shows observers a piece of a message while the model writes it. The id is that of the message that
+    /// the step will hold; one that the step does not hold is shown as broken off.
+    ///
+    /// # Errors
+    ///
+    /// The message has ended, or would be too long, or the id is no id.
+    pub fn report_message(&self, id: &str, delta: &str, part: Part) -> Result<(), StreamError> {
+        let report = self.streams().report_message(id, delta, part, self.ctx.clock().now())?;
+        self.ctx.emit_with(|| report.into());
+        Ok(())
+    }
+
+    /// Shows observers a piece of a thought, as [`report_message`](Self::report_message) does.
+    ///
+    /// # Errors
+    ///
+    /// The thought has ended, or would be too long, or the id is no id.
+    pub fn report_thought(&self, id: &str, delta: &str, part: Part) -> Result<(), StreamError> {
+        let report = self.streams().report_thought(id, delta, part, self.ctx.clock().now())?;
+        self.ctx.emit_with(|| report.into());
+        Ok(())
+    }
+
+    /// Ends what was reported, as the step holds it: a text that nobody streamed is shown whole, one that
+    /// the step does not hold is broken off. The loop calls it once, when the step is over.
+    pub fn end_reports(&self, step: Option<&Step>) {
+        if !self.ctx.is_observed() {
+            return;
+        }
+        let (thoughts, messages) = match step {
+            Some(step) => (step.thoughts.as_slice(), step.messages.as_slice()),
+            None => Default::default(),
+        };
+        for thought in thoughts {
+            let (id, state) =
+                (thought.id().as_str(), |it: &Streams, id: &str| it.thought_state(id));
+            if let Some(rest) = self.rest(id, thought.content().as_str(), state) {
+                let _ = self.report_thought(id, rest, Part::Last);
+            }
+        }
+        for message in messages {
+            let (id, state) =
+                (message.id().as_str(), |it: &Streams, id: &str| it.message_state(id));
+            let text = message.content().map_or("", |text| text.as_str());
+            if let Some(rest) = self.rest(id, text, state) {
+                let _ = self.report_message(id, rest, Part::Last);
+            }
+        }
+        for event in self.streams().abort_leftovers(self.ctx.clock().now()) {
+            self.ctx.emit_with(|| event);
+        }
+    }
+
+    /// The piece that ends a stream; nothing if it has ended.
+    fn rest<'t>(
+        &self,
+        id: &str,
+        text: &'t str,
+        state: impl FnOnce(&Streams, &str) -> Option<StreamState>,
+    ) -> Option<&'t str> {
+        match state(&self.streams(), id) {
+            None => Some(text),
+            Some(StreamState::Open) => Some(""),
+            Some(_) => None,
+        }
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -240,13 +240,19 @@ impl TurnContext {
         self.emit_in(&self.turn.id, 0, kind);
     }
 
+    /// Whether somebody listens.
+    #[must_use]
+    pub fn is_observed(&self) -> bool {
+        self.turn.observers.iter().any(|observer| !observer.is_idle())
+    }
+
     pub(super) fn emit_in(
         &self,
         dispatch: &Arc<str>,
         iteration: u32,
         kind: impl FnOnce() -> EventKind,
     ) {
-        if self.turn.observers.iter().all(|observer| observer.is_idle()) {
+        if !self.is_observed() {
             return;
         }
         let event = Event {

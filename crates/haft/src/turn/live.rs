@@ -599,9 +599,10 @@ impl Live {
     async fn step(&self, ctx: &DispatchContext) -> Result<Then, Ended> {
         let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
         let cx = StepContext::new(ctx.clone());
-        let work = self.runner.executor.step(cx);
+        let work = self.runner.executor.step(cx.clone());
         let until = self.watch.worked() + limit;
         let stepped = bounded(work, &self.watch, until, ctx.cancellation(), grace).await;
+        cx.end_reports(stepped.as_ref().ok().and_then(|step| step.as_ref().ok()));
         let step = match stepped {
             Ok(Ok(step)) => step,
             _ if ctx.cancellation().is_cancelled() => {

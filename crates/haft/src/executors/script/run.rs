@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_core::cancel::Cancellation;
-use haft_core::clock::Timestamp;
 use haft_core::step::{Executor, ProposedCall, Step, StepContext, StepError, StepFuture, Then};
-use haft_core::stream::{Part, StreamError, StreamReport, Streams};
+use haft_core::stream::{Part, StreamError};
 
 use super::template::{Filling, Hole, Template};
 use super::{End, InvalidScript, Script, ScriptStep, Stall};
@@ -121,11 +120,11 @@ impl ScriptStep {
         }
         let filling = self.filling(cx).await?;
         let mut step = Step::new().usage(self.usage);
-        let mut voice = Voice::new(cx, self);
+        let voice = Voice::new(cx, self);
         for thought in &self.think {
             let thought = cx.thought(thought.fill(&filling)).map_err(StepError::from)?;
             voice.speak(
-                Streams::report_thought,
+                StepContext::report_thought,
                 thought.id().as_str(),
                 thought.content().as_str(),
             )?;
@@ -134,7 +133,7 @@ impl ScriptStep {
         for text in &self.say {
             let text = text.fill(&filling);
             let message = cx.message(text.as_str()).map_err(StepError::from)?;
-            voice.speak(Streams::report_message, message.id().as_str(), &text)?;
+            voice.speak(StepContext::report_message, message.id().as_str(), &text)?;
             step = step.say(message);
         }
         for call in &self.call {
@@ -172,43 +171,26 @@ impl ScriptStep {
 /// Tells observers what is said, piece by piece.
 struct Voice<'s> {
     cx: &'s StepContext,
-    streams: Streams,
     pieces: usize,
     /// Whether the step fails, so that what it says breaks off.
     breaks: bool,
 }
 
-type Report = for<'d> fn(
-    &mut Streams,
-    &str,
-    &'d str,
-    Part,
-    Timestamp,
-) -> Result<StreamReport<'d>, StreamError>;
+type Report = fn(&StepContext, &str, &str, Part) -> Result<(), StreamError>;
 
 impl<'s> Voice<'s> {
     fn new(cx: &'s StepContext, step: &ScriptStep) -> Self {
         let breaks = matches!(step.end, End::Fail { .. });
-        Self { cx, streams: Streams::default(), pieces: step.pieces, breaks }
+        Self { cx, pieces: step.pieces, breaks }
     }
 
-    fn speak(&mut self, report: Report, id: &str, text: &str) -> Result<(), StepError> {
+    fn speak(&self, report: Report, id: &str, text: &str) -> Result<(), StepError> {
         let mut pieces = pieces(text, self.pieces).into_iter().peekable();
         while let Some(piece) = pieces.next() {
             let last = pieces.peek().is_none() && !self.breaks;
-            let part = if last { Part::Last } else { Part::More };
-            let said = report(&mut self.streams, id, piece, part, self.cx.clock().now())?;
-            self.cx.emit_with(|| said.into());
+            report(self.cx, id, piece, if last { Part::Last } else { Part::More })?;
         }
         Ok(())
-    }
-}
-
-impl Drop for Voice<'_> {
-    fn drop(&mut self) {
-        for event in self.streams.abort_leftovers(self.cx.clock().now()) {
-            self.cx.emit_with(|| event);
-        }
     }
 }
 

@@ -15,7 +15,8 @@ use haft::{DispatchContext, Tool};
 
 use super::{Seen, call, input, runner, say, steps};
 
-const PLAIN: &str = "turnStart dispatchStart iterationStart iterationEnd dispatchEnd turnEnd";
+const PLAIN: &str =
+    "turnStart dispatchStart iterationStart message iterationEnd dispatchEnd turnEnd";
 
 #[tokio::test]
 async fn a_plain_turn() {

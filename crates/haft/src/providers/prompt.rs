@@ -1,0 +1,190 @@
+//! What a request says, before a dialect writes it.
+//!
+//! A [`Prompt`] holds rendered text only ([`PromptText`]), so that no dialect can put a string of somebody into
+//! a request, and a medium only if the dialect can show it. Its order is the order of the request: the beginning
+//! is the same from one request to the next, which is what caches of providers live on.
+
+use std::sync::Arc;
+
+use haft_core::call::RecordId;
+use haft_core::media::MediaKind;
+use haft_core::tool::Tool;
+use haft_core::trust::{MediaFrame, PromptText};
+use serde_json::Value;
+
+/// Everything that a request says to the model.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Prompt {
+    /// What stands before the timeline: the system prompt, and the buckets before it.
+    pub system: Vec<SystemPart>,
+    /// What was said and done, oldest first.
+    pub timeline: Vec<Entry>,
+    /// The buckets behind the timeline.
+    pub trailing: Vec<SystemPart>,
+    /// The tools that the model may call, in the order of their registry.
+    pub tools: Vec<OfferedTool>,
+}
+
+/// A part of the system text.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SystemPart {
+    /// What it is.
+    pub bucket: Bucket,
+    /// The text. Never empty.
+    pub text: PromptText,
+}
+
+/// Where a part of the prompt comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Bucket {
+    /// The system prompt.
+    SystemPrompt,
+    /// Standing instructions.
+    StandingInstructions,
+    /// Memories.
+    Memories,
+    /// Retrieved records.
+    Retrievables,
+    /// Messages, thoughts and calls.
+    Timeline,
+    /// The schemas of tools.
+    Tools,
+}
+
+/// Something in the timeline.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Entry {
+    /// Somebody speaks to the model: a user, or another agent, whose words are never put into the model's own
+    /// mouth.
+    Heard(Heard),
+    /// The model itself: one generation, with its thoughts, its words and its calls.
+    Own(Own),
+    /// The results of the calls of the generation before, one for each, in the order of the calls.
+    Results(Vec<CallResult>),
+}
+
+/// What somebody said to the model.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Heard {
+    /// Who, where the wire has a place for a name: letters, digits, `_` and `-`, at most 64.
+    pub name: Option<String>,
+    /// What. Never empty.
+    pub content: Vec<Content>,
+}
+
+/// What the model said in one generation.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Own {
+    /// What it thought.
+    pub thoughts: Vec<OwnThought>,
+    /// What it said.
+    pub content: Vec<Content>,
+    /// What it wanted to be called, in its order.
+    pub calls: Vec<OwnCall>,
+}
+
+/// A thought of the model.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum OwnThought {
+    /// As text, in an envelope.
+    Text(PromptText),
+    /// As the provider gave it, for the provider that gave it. It is sent as it came or not at all.
+    Opaque(Arc<Value>),
+}
+
+/// A call of the model.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OwnCall {
+    /// The record. Its result names it.
+    pub id: RecordId,
+    /// The id for the wire, unique in the prompt: the provider's own where it gave one that is.
+    pub wire_id: String,
+    /// The tool's name on the wire.
+    pub wire_name: Arc<str>,
+    /// The arguments as the model wrote them: a JSON object, or the text that was not one.
+    pub args: CallArgs,
+    /// What the provider wants back with the call, for the provider that gave it.
+    pub opaque: Option<Arc<Value>>,
+}
+
+/// Arguments of a call that was made.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum CallArgs {
+    /// An object.
+    Object(serde_json::Map<String, Value>),
+    /// What came instead.
+    Broken(String),
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CallResult {
+    /// The record.
+    pub id: RecordId,
+    /// The same id as that of the call.
+    pub wire_id: String,
+    /// The tool's name on the wire.
+    pub wire_name: Arc<str>,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// What is shown. Never empty.
+    pub content: Vec<Content>,
+}
+
+/// A piece of what is shown.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Content {
+    /// Text.
+    Text(PromptText),
+    /// A medium that the dialect said it can show.
+    Media(NativeMedia),
+}
+
+/// A medium with its bytes, and the text that frames it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NativeMedia {
+    /// What it is.
+    pub kind: MediaKind,
+    /// Its type, fit for a header.
+    pub mime_type: String,
+    /// Its name, fit to be shown.
+    pub filename: String,
+    /// Its bytes.
+    pub base64: Arc<str>,
+    /// What stands before and behind it.
+    pub frame: MediaFrame,
+}
+
+/// A tool as it is offered.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OfferedTool {
+    /// Its name on the wire: letters, digits, `_` and `-`, at most 64.
+    pub wire_name: Arc<str>,
+    /// The tool.
+    pub tool: Tool,
+}
+
+/// Where a medium stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// In what somebody said to the model.
+    Heard,
+    /// In what the model said.
+    Own,
+    /// In the result of a call.
+    Result,
+}
