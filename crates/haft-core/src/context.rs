@@ -17,7 +17,9 @@ use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
 pub use signal::{AckSubscription, AlreadySignalled, Signal};
-pub use turn::{GateFuture, Gates, RecordError, Recorder, ToolSource, ToolsFuture, TurnContext};
+pub use turn::{
+    Asking, GateFuture, Gates, RecordError, Recorder, ToolSource, ToolsFuture, TurnContext,
+};
 
 use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;
@@ -187,7 +189,7 @@ impl DispatchContext {
     /// The answer was no, nobody answered in time, the turn was cancelled, or there are no gates here.
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
         match self.gates() {
-            Some(gates) => gates.wait_for(self, request).await,
+            Some(gates) => gates.wait_for(Asking::Dispatch(self), request).await,
             None => Err(GateError::NotSupported),
         }
     }

@@ -5,6 +5,8 @@
 //!
 //! Results: [`FolderSpoolStore`] is the default, and the one for results of any size; [`MemorySpoolStore`]
 //! forgets everything with the process. Both keep the contract of [`SpoolStore`](crate::spool::SpoolStore).
+//!
+//! `TurnFolder` (feature `sqlite`) is one folder with both, and the key for answers to gates.
 
 mod folder;
 mod memory;
@@ -13,6 +15,8 @@ mod pump;
 mod resolve;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "sqlite")]
+mod turn_folder;
 
 pub use self::folder::FolderSpoolStore;
 pub use self::memory::MemorySpoolStore;
@@ -20,3 +24,5 @@ pub use self::memory_store::MemoryStore;
 pub(crate) use self::pump::blocking;
 #[cfg(feature = "sqlite")]
 pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};
+#[cfg(feature = "sqlite")]
+pub use self::turn_folder::TurnFolder;

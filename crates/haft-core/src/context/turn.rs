@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::records::Records;
 use crate::artifact::{ArtifactIdCollision, ArtifactSet, Spooler};
+use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
 use crate::error::{Code, Coded};
@@ -61,11 +62,45 @@ pub trait Recorder: Send + Sync {
 /// Opens gates and waits at them.
 pub trait Gates: Send + Sync {
     /// Opens a gate, for the call that is being handled if there is one, and waits for the answer.
-    fn wait_for<'a>(
-        &'a self,
-        ctx: &'a super::DispatchContext,
-        request: GateRequest,
-    ) -> GateFuture<'a>;
+    fn wait_for<'a>(&'a self, ctx: Asking<'a>, request: GateRequest) -> GateFuture<'a>;
+}
+
+/// Who waits at a gate.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Asking<'a> {
+    /// The turn as a whole: its input or output middleware.
+    Turn(&'a TurnContext),
+    /// A dispatch: its middleware, its executor, or a handler.
+    Dispatch(&'a super::DispatchContext),
+}
+
+impl Asking<'_> {
+    /// Emits an event that is only made when somebody listens.
+    pub fn emit_with(self, kind: impl FnOnce() -> EventKind) {
+        match self {
+            Self::Turn(ctx) => ctx.emit_with(kind),
+            Self::Dispatch(ctx) => ctx.emit_with(kind),
+        }
+    }
+
+    /// What cancels the wait.
+    #[must_use]
+    pub fn cancellation(&self) -> &Cancellation {
+        match self {
+            Self::Turn(ctx) => ctx.cancellation(),
+            Self::Dispatch(ctx) => ctx.cancellation(),
+        }
+    }
+
+    /// The record of the call that is being handled.
+    #[must_use]
+    pub fn record_id(self) -> Option<RecordId> {
+        match self {
+            Self::Turn(_) => None,
+            Self::Dispatch(ctx) => ctx.record_id(),
+        }
+    }
 }
 
 /// What waiting at a gate returns.
@@ -223,6 +258,20 @@ impl TurnContext {
 
     pub(super) async fn remove_row(&self, kind: RowKind, id: String) -> Result<(), StoreError> {
         self.commit(vec![Write::Delete { kind, id }]).await
+    }
+
+    /// Asks the outside and waits for the answer, as [`DispatchContext::wait_for`] does, for the turn as a whole.
+    ///
+    /// # Errors
+    ///
+    /// The answer was no, nobody answered in time, the turn was cancelled, or there are no gates here.
+    ///
+    /// [`DispatchContext::wait_for`]: super::DispatchContext::wait_for
+    pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
+        match self.gates() {
+            Some(gates) => gates.wait_for(Asking::Turn(self), request).await,
+            None => Err(GateError::NotSupported),
+        }
     }
 
     /// Tells observers something about the turn as a whole. Costs nothing when there are none.

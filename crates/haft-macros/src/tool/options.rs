@@ -11,7 +11,7 @@ const TOOL: Place = Place {
     what: "a tool",
     keys: &[
         &["name", "description", "effect", "concurrency", "artifact", "on_collision"],
-        &["trusted", "ephemeral", "strict", "crate"],
+        &["requires_approval", "timeout", "trusted", "ephemeral", "strict", "crate"],
     ],
 };
 
@@ -67,6 +67,12 @@ fn settings(entries: &mut Entries, root: &Path, errors: &mut Errors) -> TokenStr
     if let Some(text) = entries.take("concurrency").and_then(|it| it.text(errors)) {
         let class = concurrency(&text, errors);
         all.extend(quote_spanned!(span=> .concurrency(#root::tool::Concurrency::#class)));
+    }
+    if let Some(question) = entries.take("requires_approval").and_then(|it| it.text(errors)) {
+        all.extend(quote_spanned!(span=> .requires_approval(#question)));
+    }
+    if let Some(time) = entries.take("timeout").and_then(|it| it.expr(errors)) {
+        all.extend(quote_spanned!(span=> .timeout(#time)));
     }
     for flag in ["trusted", "ephemeral", "strict"] {
         if let Some(entry) = entries.take(flag) {

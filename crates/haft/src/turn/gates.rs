@@ -8,7 +8,7 @@ use std::time::Duration;
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
-use haft_core::context::{DispatchContext, GateFuture, Gates, Recorder as _};
+use haft_core::context::{Asking, DispatchContext, GateFuture, Gates, Recorder as _};
 use haft_core::error::{Code, Coded};
 use haft_core::event::{EventKind, GateResult};
 use haft_core::gate::{BoundCall, Decision, Gate, GateError, GateKey, GateRequest, Settlement};
@@ -245,7 +245,7 @@ impl TurnGates {
         let answer = serde_json::json!({"type": "boolean"});
         let request = GateRequest::new(question).payload(shown).schema(answer);
         let gate = Gate::open(id, self.turn.clone(), request, self.clock.now())?;
-        match self.ask(ctx, gate.bound_to(call).asking_leave()).await? {
+        match self.ask(Asking::Dispatch(ctx), gate.bound_to(call).asking_leave()).await? {
             Value::Bool(true) => Ok(()),
             _ => Err(GateError::Rejected {
                 by: "whoever was asked".to_owned(),
@@ -255,7 +255,7 @@ impl TurnGates {
     }
 
     /// Opens a gate, waits, and gives the answer.
-    async fn ask(&self, ctx: &DispatchContext, gate: Gate) -> Result<Value, GateError> {
+    async fn ask(&self, ctx: Asking<'_>, gate: Gate) -> Result<Value, GateError> {
         let gate = self.recall(gate)?;
         self.recorder
             .commit(vec![
@@ -346,11 +346,12 @@ impl TurnGates {
 }
 
 impl Gates for TurnGates {
-    fn wait_for<'a>(&'a self, ctx: &'a DispatchContext, request: GateRequest) -> GateFuture<'a> {
+    fn wait_for<'a>(&'a self, ctx: Asking<'a>, request: GateRequest) -> GateFuture<'a> {
         Box::pin(async move {
-            let place = match ctx.record_id() {
-                Some(record) => record.to_string(),
-                None => ctx.iteration().to_string(),
+            let place = match (ctx, ctx.record_id()) {
+                (_, Some(record)) => record.to_string(),
+                (Asking::Dispatch(ctx), None) => ctx.iteration().to_string(),
+                _ => "turn".to_owned(),
             };
             let number = {
                 let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);

@@ -239,6 +239,14 @@ impl TurnRunnerBuilder {
         }
     }
 
+    /// Keeps turns, their large results and the key for gates in a folder, so that another process can go on
+    /// with a turn and answer its gates.
+    #[cfg(feature = "sqlite")]
+    pub fn folder(self, folder: &crate::stores::TurnFolder) -> Self {
+        let this = self.store(Arc::clone(folder.store()) as _).spools(Arc::clone(folder.spools()));
+        this.secret(folder.secret())
+    }
+
     /// Keeps turns in a store; in memory if not said.
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
@@ -436,7 +444,7 @@ impl TurnRunnerBuilder {
 }
 
 /// Two random ids of 122 bits each, mixed by a hash.
-fn random_secret() -> [u8; 32] {
+pub(crate) fn random_secret() -> [u8; 32] {
     use sha2::Digest as _;
     let (one, two) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
     let mixed = sha2::Sha256::new().chain_update(one.as_bytes()).chain_update(two.as_bytes());

@@ -156,6 +156,8 @@ const WORDS: &str = "Does it all.";
     concurrency = "keyed:/city",
     artifact = "json",
     on_collision = "replace",
+    requires_approval = "May I?",
+    timeout = std::time::Duration::from_secs(5),
     trusted,
     ephemeral,
     strict
@@ -175,6 +177,8 @@ async fn every_option_reaches_the_tool() {
     assert_eq!(*tool.role(), Role::Standard(ArtifactKind::JSON));
     assert_eq!(tool.on_collision(), OnCollision::Replace);
     assert!(tool.is_trusted() && tool.is_ephemeral());
+    assert_eq!(tool.requires_approval(), Some("May I?"));
+    assert_eq!(tool.timeout(), Some(std::time::Duration::from_secs(5)));
     let refused = call(&tool, r#"{"city":"Paris","units":"CELSIUS"}"#).await;
     assert!(refused.contains("/units"), "{refused}");
 }
@@ -187,6 +191,7 @@ fn nothing_is_set_that_was_not_asked_for() {
     assert_eq!(*tool.role(), Role::Standard(ArtifactKind::TEXT));
     assert_eq!(tool.on_collision(), OnCollision::Throw);
     assert!(!tool.is_trusted() && !tool.is_ephemeral());
+    assert_eq!((tool.requires_approval(), tool.timeout()), (None, None));
 }
 
 /// The macros work without the facade: `crate` says where everything is.

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use haft::call::CallState;
 use haft::clock::{Clock, SystemClock};
+use haft::context::TurnContext;
 use haft::error::Coded as _;
 use haft::gate::{Decision, Gate, GateKey, GateRequest, Settlement};
+use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
 use haft::store::{GateId, Store, TurnId, TurnQuery};
 use haft::stores::MemoryStore;
@@ -262,6 +264,35 @@ async fn a_handler_can_ask_and_waiting_does_not_count_as_work() {
     });
     let report = report.unwrap();
     assert_eq!(report.calls[0].state(), CallState::Succeeded, "{:?}", report.calls[0].error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_as_a_whole_can_ask() {
+    let ask = async |ctx: TurnContext, next: Next<TurnContext>| {
+        let name = ctx.wait_for(GateRequest::new("Who are you?")).await?;
+        ctx.stash().set("name", name)?;
+        next.run().await
+    };
+    let model = |cx: StepContext| async move {
+        let name = cx.stash().get("name").unwrap_or_default();
+        Ok::<_, StepError>(Step::done().say(cx.message(format!("Hello, {name}"))?))
+    };
+    let runner = runner(model).turn_input("ask", ask).turn_output("ask", ask).build().unwrap();
+    let (report, ()) = tokio::join!(runner.run(input()), async {
+        for name in ["Ada", "Bob"] {
+            pass(Duration::from_secs(600)).await;
+            let gate = runner.gates().open(None).await.unwrap().remove(0);
+            runner.gates().resolve(&gate.id, json!(name), "door").await.unwrap();
+        }
+    });
+    let report = report.unwrap();
+    assert_eq!(report.text(), "Hello, \"Ada\"", "{report:?}");
+    let none = DispatchContext::builder("t").build();
+    let refused = none.turn().wait_for(GateRequest::new("Who?")).await.unwrap_err();
+    assert_eq!(
+        refused.code(),
+        DispatchContext::wait_for(&none, GateRequest::new("Who?")).await.unwrap_err().code()
+    );
 }
 
 #[tokio::test(start_paused = true)]
