@@ -69,6 +69,7 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
     vec![
         Step::cargo("fmt --all --check"),
         Step::cargo("clippy --locked --all-targets --all-features -- -D warnings"),
+        Step::cargo("run --locked --quiet --package xtask -- servers"),
         Step::cargo(tests),
         Step::cargo("test --locked --doc --all-features"),
         Step::cargo("doc --locked --no-deps --all-features")

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program prints")]
 
 mod ci;
+mod servers;
 #[cfg(test)]
 mod tidy;
 
@@ -16,6 +17,7 @@ Usage: cargo xtask <command>
 
 Commands:
   ci      Every check, in order; stops at the first that fails
+  servers Installs the servers that some tests talk to, below target/servers
   tidy    The rules about files, manifests and documents alone
   help    This text (also --help, -h)
 
@@ -27,8 +29,9 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["ci"] => ci::run(&ci::steps(root())),
+        ["servers"] => servers::install(root()),
         ["tidy"] => ci::run(&[ci::tidy()]),
-        ["help" | "--help" | "-h"] | ["ci" | "tidy", "--help" | "-h"] => {
+        ["help" | "--help" | "-h"] | ["ci" | "servers" | "tidy", "--help" | "-h"] => {
             print!("{HELP}");
             for step in ci::steps(root()) {
                 println!("  {step}");
@@ -36,7 +39,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: cargo xtask <ci|tidy|help>");
+            eprintln!("usage: cargo xtask <ci|servers|tidy|help>");
             ExitCode::from(2)
         }
     }
