@@ -18,7 +18,7 @@ mod sqlite;
 #[cfg(feature = "sqlite")]
 mod turn_folder;
 
-pub use self::folder::FolderSpoolStore;
+pub use self::folder::{FileSpoolReader, FolderSpoolStore};
 pub use self::memory::MemorySpoolStore;
 pub use self::memory_store::MemoryStore;
 pub(crate) use self::pump::blocking;

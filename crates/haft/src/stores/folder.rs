@@ -23,6 +23,7 @@ use haft_core::spool::{
 
 use self::disk::Disk;
 use self::name::Paths;
+pub use self::reader::FileSpoolReader;
 use self::reader::FolderReader;
 use self::writer::Writer;
 use super::pump::{Pump, blocking};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
 
@@ -25,9 +26,36 @@ pub(super) struct FolderReader {
     content: Arc<Content>,
 }
 
+/// Reads any file as an artifact: a log, an export, a book.
+///
+/// The file is not copied and stays where it is. If it changes while it is read, the answer is an error, never a
+/// mixture.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use haft::spool::TextView;
+/// use haft::stores::FileSpoolReader;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("app.log");
+/// std::fs::write(&path, "one\ntwo\nthree")?;
+/// let view = TextView::new(Arc::new(FileSpoolReader::open(&path)?));
+/// assert_eq!(view.tail(1).await?.text(), "three");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct FileSpoolReader {
+    content: Arc<Content>,
+}
+
 struct Content {
     key: SpoolKey,
-    paths: Paths,
+    /// Where the index of lines is kept; nowhere if it is built anew every time.
+    index_file: Option<PathBuf>,
     file: File,
     stamp: Stamp,
     block_size: NonZeroU32,
@@ -60,7 +88,8 @@ impl FolderReader {
     ) -> Self {
         let block_size = index.block_size();
         let index = OnceLock::from(Arc::new(index));
-        Self { content: Arc::new(Content { key, paths, file, stamp, block_size, index }) }
+        let index_file = Some(paths.index);
+        Self { content: Arc::new(Content { key, index_file, file, stamp, block_size, index }) }
     }
 
     /// The reader of content that is there; nothing if there is none.
@@ -70,12 +99,64 @@ impl FolderReader {
             opened => opened?,
         };
         let (stamp, block_size) = (Stamp::of(&file)?, shared.block_size);
-        let index = OnceLock::new();
-        Ok(Some(Self { content: Arc::new(Content { key, paths, file, stamp, block_size, index }) }))
+        let (index, index_file) = (OnceLock::new(), Some(paths.index));
+        let content = Content { key, index_file, file, stamp, block_size, index };
+        Ok(Some(Self { content: Arc::new(content) }))
+    }
+}
+
+impl FileSpoolReader {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened, or is no regular file.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::open_indexed(path, None)
     }
 
-    fn error(&self, source: io::Error) -> SpoolError {
-        SpoolError::io(&self.content.key, "read", source)
+    /// Opens a file whose index of lines is kept in another one, so that it is built once: a gigabyte costs a
+    /// fifth of a second. An index that does not belong to the file is built anew.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open). An index that cannot be written is none.
+    pub fn open_indexed(path: impl AsRef<Path>, index_file: Option<PathBuf>) -> io::Result<Self> {
+        let path = path.as_ref();
+        // A pipe would be waited for, and a device never ends.
+        if !fs::metadata(path)?.is_file() {
+            let what = format!("`{}` is no regular file", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let file = File::open(path)?;
+        let (stamp, block_size) = (Stamp::of(&file)?, LineIndex::BLOCK_SIZE);
+        let (key, index) = (SpoolKey::new(path.to_string_lossy()), OnceLock::new());
+        let content = Content { key, index_file, file, stamp, block_size, index };
+        Ok(Self { content: Arc::new(content) })
+    }
+}
+
+impl SpoolReader for FileSpoolReader {
+    fn byte_length(&self) -> u64 {
+        self.content.stamp.len
+    }
+
+    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
+        Content::read_off(&self.content, offset, len)
+    }
+
+    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
+        Content::index_off(&self.content)
+    }
+
+    fn local(&self) -> Option<Arc<dyn LocalRead>> {
+        Some(Arc::clone(&self.content) as Arc<dyn LocalRead>)
+    }
+}
+
+impl fmt::Debug for FileSpoolReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FileSpoolReader({}, {} bytes)", self.content.key, self.content.stamp.len)
     }
 }
 
@@ -85,22 +166,11 @@ impl SpoolReader for FolderReader {
     }
 
     fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
-        let content = Arc::clone(&self.content);
-        Box::pin(async move {
-            let read = blocking(move || content.read(offset, len)).await;
-            read.map_err(|source| self.error(source))
-        })
+        Content::read_off(&self.content, offset, len)
     }
 
     fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
-        if let Some(index) = self.content.index.get() {
-            return Box::pin(std::future::ready(Ok(Arc::clone(index))));
-        }
-        let content = Arc::clone(&self.content);
-        Box::pin(async move {
-            let index = blocking(move || content.load_index()).await;
-            index.map_err(|source| self.error(source))
-        })
+        Content::index_off(&self.content)
     }
 
     fn describe(&self) -> Option<ReaderDescriptor> {
@@ -132,6 +202,29 @@ impl LocalRead for Content {
 }
 
 impl Content {
+    /// Reads off the async workers.
+    fn read_off<'r>(this: &Arc<Self>, offset: u64, len: usize) -> SpoolFuture<'r, Bytes> {
+        let content = Arc::clone(this);
+        Box::pin(async move {
+            let (read, key) = (Arc::clone(&content), &content.key);
+            let read = blocking(move || read.read(offset, len)).await;
+            read.map_err(|source| SpoolError::io(key, "read", source))
+        })
+    }
+
+    /// The index, loaded or built off the async workers.
+    fn index_off<'r>(this: &Arc<Self>) -> SpoolFuture<'r, Arc<LineIndex>> {
+        if let Some(index) = this.index.get() {
+            return Box::pin(std::future::ready(Ok(Arc::clone(index))));
+        }
+        let content = Arc::clone(this);
+        Box::pin(async move {
+            let (index, key) = (Arc::clone(&content), &content.key);
+            let index = blocking(move || index.load_index()).await;
+            index.map_err(|source| SpoolError::io(key, "read", source))
+        })
+    }
+
     fn read(&self, offset: u64, len: usize) -> io::Result<Bytes> {
         let left = usize::try_from(self.stamp.len.saturating_sub(offset)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; len.min(left)];
@@ -167,10 +260,11 @@ impl Content {
         let blocks = self.stamp.len.div_ceil(u64::from(self.block_size.get()));
         // Not read at all if it cannot be the one: a file of any size may lie there.
         let longest = blocks.checked_mul(4)?.checked_add(256)?;
-        if fs::metadata(&self.paths.index).ok()?.len() > longest {
+        let file = self.index_file.as_ref()?;
+        if fs::metadata(file).ok()?.len() > longest {
             return None;
         }
-        let bytes = fs::read(&self.paths.index).ok()?;
+        let bytes = fs::read(file).ok()?;
         let (stamp, index) = bytes.split_first_chunk::<16>()?;
         let index = LineIndex::decode(index).ok()?;
         let fits = u128::from_le_bytes(*stamp) == self.stamp.nanoseconds
@@ -193,10 +287,12 @@ impl Content {
             builder.push(buffer.get(..read).unwrap_or_default());
         }
         let index = builder.finish();
-        if index.byte_length() > u64::from(self.block_size.get()) {
+        if index.byte_length() > u64::from(self.block_size.get())
+            && let Some(file) = &self.index_file
+        {
             let bytes = encode_index(&index, self.stamp);
             // It saves time, no more.
-            let _ = Disk::default().note_index(&self.paths.index, &bytes);
+            let _ = Disk::default().note_index(file, &bytes);
         }
         Ok(index)
     }
