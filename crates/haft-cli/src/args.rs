@@ -1,0 +1,169 @@
+//! The commands, as they are typed.
+
+mod artifact;
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, ColorChoice, Parser, Subcommand};
+
+pub(crate) use self::artifact::{Artifact, Grep, Json, Markdown};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default().bold())
+    .usage(AnsiColor::Yellow.on_default().bold())
+    .literal(AnsiColor::Green.on_default())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const EXAMPLES: &str = "\
+Examples:
+  haft id get_weather '{\"city\": \"Paris\"}'           the content key of a call
+  haft artifact grep app.log 'ERROR|WARN' --limit 20    search a log of any size
+  haft artifact json get data.json '$.items[0].name'    look into JSON of any size
+  haft turns --store state                              the turns that a store holds
+  haft approve GATE --store state                       let a call run that asked for it
+
+Exit codes:
+  0    done
+  1    it failed; what happened is on standard error
+  2    the command line is wrong
+  3    nothing was found: no match, no such turn, no such gate
+  130  cancelled";
+
+/// Run agents, call tools, query artifacts, look after turns.
+#[derive(Debug, Parser)]
+#[command(name = "haft", version, styles = STYLES, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    /// When to use colour; NO_COLOR is honoured
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the content key of a call
+    Id(Id),
+    /// Query a file of any size, as a model queries an artifact
+    #[command(subcommand)]
+    Artifact(Artifact),
+    /// List the turns of a store, newest first
+    Turns(Turns),
+    /// Show a turn: what was said, called and asked
+    Show(Show),
+    /// List the gates that wait for an answer
+    Gates(Gates),
+    /// Answer a gate: let a call run, or give the value it asks for
+    Approve(Approve),
+    /// Answer a gate with no; the model is told the reason
+    Deny(Deny),
+    /// Remove stored content that no turn needs any more
+    Gc(Gc),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+/// Show the content key of a call
+///
+/// The key is the SHA-256 of the canonical JSON of the tool's name and its arguments: the order of keys and the
+/// white space do not matter.
+#[derive(Debug, Args)]
+pub(crate) struct Id {
+    /// The tool's name
+    pub(crate) tool: String,
+    /// The arguments: JSON text, `@FILE` for a file, `-` for standard input
+    pub(crate) args: String,
+    /// Print the canonical text instead, which is what is hashed
+    #[arg(long)]
+    pub(crate) canonical: bool,
+}
+
+/// Where turns are kept.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArg {
+    /// The folder of the store
+    #[arg(long, value_name = "DIR", default_value = ".haft")]
+    pub(crate) store: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Turns {
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// Only turns that are not over
+    #[arg(long)]
+    pub(crate) unfinished: bool,
+    /// Only turns of this conversation
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The turn, or the beginning of its name
+    pub(crate) turn: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Gates {
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Approve {
+    /// The gate, or the beginning of its name
+    pub(crate) gate: String,
+    /// The answer as JSON, for a gate that asks for more than yes or no
+    pub(crate) value: Option<String>,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Deny {
+    /// The gate, or the beginning of its name
+    pub(crate) gate: String,
+    /// Why not
+    #[arg(long, value_name = "TEXT", default_value = "it was not allowed")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// Who answers; the user of this machine if not said
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+}

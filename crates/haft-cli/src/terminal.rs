@@ -1,0 +1,94 @@
+//! What the person in front of the screen sees.
+
+use std::io::{IsTerminal as _, stderr, stdout};
+
+use clap::ColorChoice;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How to print: with colour or without.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal {
+    out: bool,
+    err: bool,
+}
+
+/// What a piece of text is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tone {
+    /// A name or a number that is looked for.
+    Key,
+    /// Something that went well.
+    Good,
+    /// Something that went wrong.
+    Bad,
+    /// Something that waits, or a warning.
+    Notice,
+    /// Something that matters less.
+    Quiet,
+}
+
+impl Terminal {
+    pub(crate) fn new(choice: ColorChoice) -> Self {
+        let silent = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+        let pick = |terminal: bool| match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => terminal && !silent,
+        };
+        Self { out: pick(stdout().is_terminal()), err: pick(stderr().is_terminal()) }
+    }
+
+    /// A piece of text for standard output.
+    pub(crate) fn out(self, tone: Tone, text: impl AsRef<str>) -> String {
+        paint(self.out, tone, text.as_ref())
+    }
+
+    /// A piece of text for standard error.
+    pub(crate) fn err(self, tone: Tone, text: impl AsRef<str>) -> String {
+        paint(self.err, tone, text.as_ref())
+    }
+
+    /// A sign of life while something takes long. It appears on a terminal only, and not at once.
+    pub(crate) fn spinner(self, what: impl Into<String>) -> Progress {
+        if !stderr().is_terminal() {
+            return Progress(None);
+        }
+        let bar = ProgressBar::new_spinner().with_message(what.into());
+        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        Progress(Some(bar))
+    }
+}
+
+/// Shown until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Progress(Option<ProgressBar>);
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn paint(colour: bool, tone: Tone, text: &str) -> String {
+    if !colour {
+        return text.to_owned();
+    }
+    let code = match tone {
+        Tone::Key => "36",
+        Tone::Good => "32",
+        Tone::Bad => "31;1",
+        Tone::Notice => "33",
+        Tone::Quiet => "2",
+    };
+    format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+/// Text of others without what would move the cursor or change colours.
+pub(crate) fn plain(text: &str) -> String {
+    let keep = |it: char| !it.is_control() || matches!(it, '\n' | '\t');
+    text.chars().map(|it| if keep(it) { it } else { '\u{fffd}' }).collect()
+}
