@@ -17,6 +17,7 @@ const STYLES: Styles = Styles::styled()
 
 const EXAMPLES: &str = "\
 Examples:
+  haft new hello && haft run hello                      an agent that works at once, offline
   haft id get_weather '{\"city\": \"Paris\"}'           the content key of a call
   haft artifact grep app.log 'ERROR|WARN' --limit 20    search a log of any size
   haft artifact json get data.json '$.items[0].name'    look into JSON of any size
@@ -43,6 +44,18 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a turn of an agent
+    Run(Run),
+    /// Go on with a turn that was cut short
+    Resume(Resume),
+    /// Make an agent that runs at once
+    New(New),
+    /// Check everything of an agent that can be checked without a model
+    Check(Check),
+    /// List the tools of an agent
+    Tools(Tools),
+    /// Call a tool of an agent and print what comes of it
+    Call(Call),
     /// Show the content key of a call
     Id(Id),
     /// Query a file of any size, as a model queries an artifact
@@ -166,4 +179,79 @@ pub(crate) struct Answer {
 pub(crate) struct Gc {
     #[command(flatten)]
     pub(crate) store: StoreArg,
+}
+
+/// Where an agent is.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArg {
+    /// The agent: a folder with an `agent.toml`, or such a file
+    pub(crate) agent: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) agent: AgentArg,
+    /// What the user says; the agent's own prompt if not said; `@FILE` for a file, `-` for standard input
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: RunOutput,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOutput {
+    #[command(flatten)]
+    pub(crate) store: StoreArg,
+    /// Print every event as JSON, one per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Let every call run that asks for it
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The turn, or the beginning of its name
+    pub(crate) turn: String,
+    /// The agent, if not the one that began the turn
+    #[arg(long)]
+    pub(crate) agent: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: RunOutput,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The folder to make
+    pub(crate) name: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tools {
+    #[command(flatten)]
+    pub(crate) agent: AgentArg,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Call {
+    #[command(flatten)]
+    pub(crate) agent: AgentArg,
+    /// The tool
+    pub(crate) tool: String,
+    /// The arguments: JSON text, `@FILE` for a file, `-` for standard input
+    #[arg(default_value = "{}")]
+    pub(crate) args: String,
+    /// Print the whole record as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) agent: AgentArg,
 }

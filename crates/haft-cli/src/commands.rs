@@ -3,6 +3,9 @@
 mod artifact;
 mod gates;
 mod id;
+mod new;
+mod run;
+mod tools;
 mod turns;
 
 use std::io::{Read as _, stdin};
@@ -17,6 +20,12 @@ use crate::terminal::Terminal;
 /// Runs a command.
 pub(crate) async fn run(command: Command, terminal: &Terminal) -> Result<ExitCode> {
     match command {
+        Command::Run(args) => run::run(args, terminal).await,
+        Command::Resume(args) => run::resume(args, terminal).await,
+        Command::New(args) => new::run(&args),
+        Command::Check(args) => tools::check(&args, terminal),
+        Command::Tools(args) => tools::list(&args, terminal),
+        Command::Call(args) => tools::call(&args).await,
         Command::Id(args) => id::run(&args),
         Command::Artifact(args) => artifact::run(args, terminal).await,
         Command::Turns(args) => turns::list(args, terminal).await,

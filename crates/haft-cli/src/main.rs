@@ -1,6 +1,7 @@
 //! The binary `haft`.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program prints")]
+#![expect(clippy::print_stderr, reason = "a command line program prints")]
 
+mod agent;
 mod args;
 mod commands;
 mod failure;

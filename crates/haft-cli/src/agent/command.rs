@@ -1,0 +1,330 @@
+//! Programs as tools.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use anyhow::Result;
+use bytes::Bytes;
+use futures_core::Stream;
+use haft::artifact::ArtifactKind;
+use haft::tool::{ByteStream, Effect};
+use haft::{Args, Tool, ToolFailure, ToolOutput, schema};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
+use tokio::process::{Child, ChildStdout, Command};
+
+use super::schema::Argument;
+use crate::failure::Failure;
+
+/// A program that the model may run. There is no shell: the words of `argv` are the words of the program, and a
+/// value never becomes more than one of them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CommandTool {
+    description: String,
+    /// The program and its arguments. `{name}` stands for an argument of the call.
+    argv: Vec<String>,
+    #[serde(default)]
+    args: BTreeMap<String, Argument>,
+    /// The folder to run in; the agent's if not said.
+    folder: Option<PathBuf>,
+    /// The variables of the environment that the program sees, beside `PATH`.
+    #[serde(default)]
+    env: Vec<String>,
+    /// How long it may run, in seconds.
+    #[serde(default = "minute")]
+    timeout: u64,
+    /// What running it does to the world.
+    #[serde(default)]
+    effect: EffectWord,
+    /// How its output is read.
+    artifact: Option<String>,
+    /// The question that somebody has to say yes to before each run.
+    approval: Option<String>,
+}
+
+fn minute() -> u64 {
+    60
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum EffectWord {
+    ReadOnly,
+    Idempotent,
+    #[default]
+    Once,
+}
+
+impl From<EffectWord> for Effect {
+    fn from(word: EffectWord) -> Self {
+        match word {
+            EffectWord::ReadOnly => Self::ReadOnly,
+            EffectWord::Idempotent => Self::Idempotent,
+            EffectWord::Once => Self::Once,
+        }
+    }
+}
+
+impl CommandTool {
+    /// The tool of this name.
+    pub(super) fn build(&self, name: &str, folder: &Path) -> Result<Tool> {
+        let wrong = |what: String| Failure::new(format!("tool `{name}`: {what}"));
+        let mut input = schema::object();
+        for (argument, rules) in &self.args {
+            input = input
+                .field(argument, rules.field(argument).map_err(|error| wrong(error.to_string()))?);
+        }
+        let words = self.argv.iter().map(|word| Word::parse(word, &self.args));
+        let words: Vec<Word> = words.collect::<Result<_, _>>().map_err(wrong)?;
+        let Some(Word::Fixed(program)) = words.first() else {
+            return Err(wrong("`argv` begins with the program, which is fixed".to_owned()).into());
+        };
+        let program = Program {
+            path: resolved(program, folder),
+            words: words.into_iter().skip(1).collect(),
+            folder: self.folder.as_ref().map_or_else(|| folder.to_owned(), |it| folder.join(it)),
+            env: self.env.iter().cloned().chain(["PATH".to_owned()]).collect(),
+        };
+        let kind = match &self.artifact {
+            Some(kind) => {
+                kind.parse().map_err(|_| wrong(format!("`{kind}` is no kind of artifact")))?
+            }
+            None => ArtifactKind::TEXT,
+        };
+        let program = Arc::new(program);
+        let mut tool = Tool::builder(name)
+            .description(&self.description)
+            .input(input)
+            .artifact(kind)
+            .effect(self.effect.into())
+            .timeout(Duration::from_secs(self.timeout))
+            .handler(move |args: Args| {
+                let program = Arc::clone(&program);
+                async move { program.run(&args) }
+            });
+        if let Some(question) = &self.approval {
+            tool = tool.requires_approval(question);
+        }
+        Ok(tool.build()?)
+    }
+}
+
+/// A program with a slash in its name is a file of the agent; any other is looked for where programs are.
+fn resolved(program: &str, folder: &Path) -> PathBuf {
+    match program.contains('/') {
+        true => folder.join(program),
+        false => PathBuf::from(program),
+    }
+}
+
+/// A word of the command line.
+#[derive(Debug, PartialEq)]
+enum Word {
+    Fixed(String),
+    /// Text and arguments. Left out if an argument is absent.
+    Filled(Vec<Piece>),
+}
+
+#[derive(Debug, PartialEq)]
+enum Piece {
+    Text(String),
+    Argument { name: String, allow_dash: bool },
+}
+
+impl Word {
+    fn parse(word: &str, args: &BTreeMap<String, Argument>) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let mut rest = word;
+        while let Some((before, after)) = rest.split_once('{') {
+            let Some((name, after)) = after.split_once('}') else {
+                return Err(format!("`{word}` has a `{{` without its `}}`"));
+            };
+            let Some(argument) = args.get(name) else {
+                return Err(format!("`{word}` names `{name}`, which is none of its `args`"));
+            };
+            if !before.is_empty() {
+                pieces.push(Piece::Text(before.to_owned()));
+            }
+            pieces.push(Piece::Argument { name: name.to_owned(), allow_dash: argument.allow_dash });
+            rest = after;
+        }
+        if pieces.is_empty() {
+            return Ok(Self::Fixed(word.to_owned()));
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.to_owned()));
+        }
+        Ok(Self::Filled(pieces))
+    }
+
+    /// The words that this one becomes: none if an argument is absent, several for a list.
+    fn fill(&self, args: &Value) -> Result<Vec<String>, ToolFailure> {
+        let pieces = match self {
+            Self::Fixed(word) => return Ok(vec![word.clone()]),
+            Self::Filled(pieces) => pieces,
+        };
+        if let [Piece::Argument { name, allow_dash }] = pieces.as_slice()
+            && let Some(Value::Array(items)) = args.get(name)
+        {
+            return items.iter().map(|item| checked(name, text_of(item), *allow_dash)).collect();
+        }
+        let mut word = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => word.push_str(text),
+                Piece::Argument { name, allow_dash } => {
+                    let Some(value) = args.get(name).filter(|it| !it.is_null()) else {
+                        return Ok(Vec::new());
+                    };
+                    let text = text_of(value);
+                    // Behind other text a dash begins nothing.
+                    word.push_str(&checked(name, text, *allow_dash || !word.is_empty())?);
+                }
+            }
+        }
+        Ok(vec![word])
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Refuses a value that the program would take for an option, or that cannot be a word.
+fn checked(name: &str, text: String, allow_dash: bool) -> Result<String, ToolFailure> {
+    if text.starts_with('-') && !allow_dash && text.parse::<f64>().is_err() {
+        return Err(ToolFailure::new(format!("`{name}` must not begin with `-`")));
+    }
+    if text.contains('\0') {
+        return Err(ToolFailure::new(format!("`{name}` must not contain a NUL character")));
+    }
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Program {
+    path: PathBuf,
+    words: Vec<Word>,
+    folder: PathBuf,
+    env: Vec<String>,
+}
+
+/// How much of standard error is shown if the program fails, in bytes.
+const SHOWN: usize = 4 * 1024;
+
+impl Program {
+    fn run(&self, args: &Args) -> Result<ToolOutput, ToolFailure> {
+        let args = args.to_value();
+        let mut command = Command::new(&self.path);
+        for word in &self.words {
+            command.args(word.fill(&args)?);
+        }
+        command.current_dir(&self.folder).env_clear();
+        for name in &self.env {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Whatever ends the call ends the program, and what the program started.
+        command.kill_on_drop(true).process_group(0);
+        let shown = self.path.display();
+        let mut child = command
+            .spawn()
+            .map_err(|error| ToolFailure::new(format!("`{shown}` cannot be run: {error}")))?;
+        let out = child.stdout.take();
+        let mut err = child.stderr.take();
+        let group = Group(child.id());
+        let ended = async move {
+            let mut tail = VecDeque::new();
+            let mut buffer = [0; 1024];
+            while let Some(err) = err.as_mut() {
+                match err.read(&mut buffer).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => tail.extend(buffer.iter().take(read)),
+                }
+                tail.drain(..tail.len().saturating_sub(SHOWN));
+            }
+            let status = child.wait().await;
+            let tail: Vec<u8> = tail.into();
+            (child, status, String::from_utf8_lossy(&tail).into_owned())
+        };
+        let output = Output { out, ended: Some(Box::pin(ended)), over: None, _group: group };
+        Ok(ToolOutput::Stream(ByteStream::new(output)))
+    }
+}
+
+/// The processes that a program started, itself among them. They end with it.
+#[derive(Debug)]
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let id = self.0.and_then(|id| i32::try_from(id).ok());
+        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
+            // None may be left, which is an error of no interest.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+type Ended = (Child, std::io::Result<ExitStatus>, String);
+
+/// What a program writes, and at its end whether it failed.
+struct Output {
+    out: Option<ChildStdout>,
+    ended: Option<Pin<Box<dyn Future<Output = Ended> + Send>>>,
+    over: Option<Ended>,
+    _group: Group,
+}
+
+impl Stream for Output {
+    type Item = Result<Bytes, ToolFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        // Both pipes are emptied, or the program would wait for the other one.
+        if let Some(ended) = &mut this.ended
+            && let Poll::Ready(over) = ended.as_mut().poll(cx)
+        {
+            (this.over, this.ended) = (Some(over), None);
+        }
+        if let Some(out) = &mut this.out {
+            let mut buffer = vec![0; 64 * 1024];
+            let mut read = ReadBuf::new(&mut buffer);
+            let result = ready!(Pin::new(out).poll_read(cx, &mut read));
+            let filled = read.filled().len();
+            match result {
+                Ok(()) if filled > 0 => {
+                    buffer.truncate(filled);
+                    return Poll::Ready(Some(Ok(buffer.into())));
+                }
+                _ => this.out = None,
+            }
+        }
+        if this.ended.is_some() {
+            return Poll::Pending;
+        }
+        Poll::Ready(this.over.take().and_then(|(_, status, said)| failed(status, &said)).map(Err))
+    }
+}
+
+/// What is said if the program failed.
+fn failed(status: std::io::Result<ExitStatus>, said: &str) -> Option<ToolFailure> {
+    let how = match status {
+        Ok(status) if status.success() => return None,
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    Some(ToolFailure::new(format!("the program failed ({how}): {}", said.trim())))
+}

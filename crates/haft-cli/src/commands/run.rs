@@ -1,0 +1,176 @@
+//! `haft run`, `haft resume`
+
+mod screen;
+
+use std::io::{IsTerminal as _, Write as _, stdin};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use haft::cancel::Cancellation;
+use haft::clock::{Clock as _, SystemClock};
+use haft::event::EventKind;
+use haft::events::{EventHub, Filter, Received};
+use haft::record::{Instruction, Message};
+use haft::store::{GateId, Store as _, TurnId};
+use haft::stores::TurnFolder;
+use haft::turn::{Outcome, TurnError, TurnInput, TurnReport, TurnRunner};
+use serde_json::{Value, json};
+
+use self::screen::Screen;
+use crate::agent::Agent;
+use crate::args::{Resume, Run, RunOutput};
+use crate::failure::{Code, Failure};
+use crate::store;
+use crate::terminal::Terminal;
+
+/// The exit code of a turn that was cancelled, as shells have it.
+const CANCELLED: u8 = 130;
+
+pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
+    let agent = Agent::load(&args.agent.agent)?;
+    let prompt = match (&args.prompt, &agent.file.prompt) {
+        (Some(text), _) => super::text_of(text)?,
+        (None, Some(text)) => text.clone(),
+        (None, None) => {
+            let failure =
+                Failure::new("there is nothing to do: the agent has no prompt of its own");
+            return Err(failure.hint("say something: haft run AGENT \"What is …?\"").into());
+        }
+    };
+    let folder = TurnFolder::open(&args.output.store.store)?;
+    let path = std::fs::canonicalize(&args.agent.agent)?;
+    let input = input(&agent, prompt, &path)?;
+    let turn = Turn::new(&agent, folder, args.output)?;
+    let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
+    turn.drive(work, terminal).await
+}
+
+pub(super) async fn resume(args: Resume, terminal: &Terminal) -> Result<ExitCode> {
+    let folder = store::open(&args.output.store.store)?;
+    let id = store::turn(&folder, &args.turn).await?;
+    let path = match args.agent {
+        Some(path) => path,
+        None => agent_of(&folder, &id).await?.into(),
+    };
+    let agent = Agent::load(&path)?;
+    let turn = Turn::new(&agent, folder, args.output)?;
+    let work = |runner: TurnRunner, token| async move { runner.resume_until(&id, token).await };
+    turn.drive(work, terminal).await
+}
+
+/// The key of the stash under which a turn keeps what began it.
+const BEGUN_BY: &str = "haft-run";
+
+fn input(agent: &Agent, prompt: String, path: &Path) -> Result<TurnInput> {
+    let now = SystemClock::new().now();
+    let mut input = TurnInput::new(agent.system.as_str())
+        .message(Message::user("prompt", prompt, now)?)
+        .stash(json!({BEGUN_BY: {"agent": path}}));
+    for (n, text) in agent.file.instructions.iter().enumerate() {
+        let rule = Instruction::from_developer(format!("instruction-{n}"), text.as_str())?;
+        input = input.instruction(rule);
+    }
+    Ok(input)
+}
+
+/// The agent that began a turn.
+async fn agent_of(folder: &TurnFolder, id: &TurnId) -> Result<String> {
+    let stored = folder.store().load(id.clone()).await?;
+    let first = stored.and_then(|turn| turn.journal.into_iter().next()).unwrap_or_default();
+    let first: Value = serde_json::from_str(&first).unwrap_or_default();
+    let agent = first.pointer(&format!("/stash/{BEGUN_BY}/agent")).and_then(Value::as_str);
+    let agent = agent.map(str::to_owned).ok_or_else(|| {
+        Failure::new(format!("turn `{id}` was not begun by `haft run`"))
+            .hint("name its agent: haft resume TURN --agent AGENT")
+    })?;
+    Ok(agent)
+}
+
+/// A turn that is about to run.
+struct Turn {
+    folder: TurnFolder,
+    output: RunOutput,
+    runner: TurnRunner,
+    hub: EventHub,
+}
+
+impl Turn {
+    fn new(agent: &Agent, folder: TurnFolder, output: RunOutput) -> Result<Self> {
+        let script = agent.script()?.ok_or_else(|| {
+            Failure::new(format!("`{}` has no script to follow", agent.name()))
+                .hint("add `script = \"script.yaml\"` to its agent.toml")
+        })?;
+        let hub = EventHub::new();
+        let builder = TurnRunner::builder(script).folder(&folder).observer(hub.clone());
+        let builder = builder.tools(agent.tools.iter().cloned()).limits(agent.limits());
+        let runner = builder.build()?;
+        Ok(Self { folder, output, runner, hub })
+    }
+
+    /// Runs it, shows what happens, and answers gates if somebody is there to be asked.
+    async fn drive<F>(
+        self,
+        work: impl FnOnce(TurnRunner, Cancellation) -> F,
+        terminal: &Terminal,
+    ) -> Result<ExitCode>
+    where
+        F: Future<Output = Result<TurnReport, TurnError>>,
+    {
+        let token = Cancellation::new();
+        let mut events = self.hub.subscribe(Filter::all());
+        let mut screen = Screen::new(*terminal, self.output.json);
+        let work = work(self.runner.clone(), token.clone());
+        tokio::pin!(work);
+        let report = loop {
+            tokio::select! {
+                biased;
+                Some(received) = events.next() => self.seen(received, &mut screen).await?,
+                report = &mut work => break report?,
+                Ok(()) = tokio::signal::ctrl_c() => token.cancel("the user pressed Ctrl-C"),
+            }
+        };
+        while let Some(received) = events.try_next() {
+            self.seen(received, &mut screen).await?;
+        }
+        screen.finish(&report)?;
+        Ok(match report.outcome {
+            Outcome::Completed => ExitCode::SUCCESS,
+            Outcome::Cancelled { .. } => ExitCode::from(CANCELLED),
+            _ => Code::Failed.into(),
+        })
+    }
+
+    async fn seen(&self, received: Received, screen: &mut Screen) -> Result<()> {
+        let Some(event) = received.event() else { return Ok(()) };
+        screen.show(&event)?;
+        let EventKind::TurnGateOpen { gate_id, reason, payload, .. } = &event.kind else {
+            return Ok(());
+        };
+        let gate: GateId = gate_id.parse().context("an event names a gate")?;
+        let gates = self.folder.gates();
+        if self.output.yes {
+            gates.resolve(&gate, Value::Bool(true), "haft run --yes").await?;
+        } else if stdin().is_terminal() {
+            let question = format!("{reason}\n  {}\nallow it? [y/N] ", json!(payload));
+            match asked(question).await?.trim() {
+                "y" | "Y" | "yes" => gates.resolve(&gate, Value::Bool(true), "the user").await?,
+                _ => gates.reject(&gate, "the user said no", "the user").await?,
+            }
+        } else {
+            screen.waits(&gate, self.folder.path())?;
+        }
+        Ok(())
+    }
+}
+
+/// Asks at the terminal, off the async workers.
+async fn asked(question: String) -> Result<String> {
+    let ask = move || {
+        std::io::stderr().write_all(question.as_bytes())?;
+        let mut answer = String::new();
+        stdin().read_line(&mut answer)?;
+        std::io::Result::Ok(answer)
+    };
+    Ok(tokio::task::spawn_blocking(ask).await??)
+}
