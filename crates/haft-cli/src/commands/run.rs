@@ -5,6 +5,7 @@ mod screen;
 use std::io::{IsTerminal as _, Write as _, stdin};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use haft::cancel::Cancellation;
@@ -12,9 +13,9 @@ use haft::clock::{Clock as _, SystemClock};
 use haft::event::EventKind;
 use haft::events::{EventHub, Filter, Received};
 use haft::record::{Instruction, Message};
-use haft::store::{GateId, Store as _, TurnId};
+use haft::store::{GateId, Store as _, StoreError, TurnId};
 use haft::stores::TurnFolder;
-use haft::turn::{Outcome, TurnError, TurnInput, TurnReport, TurnRunner};
+use haft::turn::{Deadlines, Outcome, TurnError, TurnInput, TurnReport, TurnRunner};
 use serde_json::{Value, json};
 
 use self::screen::Screen;
@@ -55,9 +56,40 @@ pub(super) async fn resume(args: Resume, terminal: &Terminal) -> Result<ExitCode
     };
     let agent = Agent::load(&path)?;
     let turn = Turn::new(&agent, folder, args.output)?;
-    let work = |runner: TurnRunner, token| async move { runner.resume_until(&id, token).await };
+    let work = |runner: TurnRunner, token| async move { taken_over(&runner, &id, token).await };
     turn.drive(work, terminal).await
 }
+
+/// Goes on with a turn, once whoever held it gives it back or is known to be gone.
+async fn taken_over(
+    runner: &TurnRunner,
+    id: &TurnId,
+    token: Cancellation,
+) -> Result<TurnReport, TurnError> {
+    let mut told = false;
+    loop {
+        match runner.resume_until(id, token.clone()).await {
+            Err(TurnError::Store(StoreError::Held { holder, .. })) if !token.is_cancelled() => {
+                if !std::mem::replace(&mut told, true) {
+                    eprintln!("{holder} has the turn; waiting until it gives it back or is gone");
+                }
+                tokio::select! {
+                    () = pause(LEASE / 10) => {}
+                    _ = token.cancelled() => {}
+                }
+            }
+            other => return other,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "somebody waits in front of a screen")]
+async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// How long a turn of a process that died cannot be taken over.
+const LEASE: Duration = Duration::from_secs(5);
 
 /// The key of the stash under which a turn keeps what began it.
 const BEGUN_BY: &str = "haft-run";
@@ -104,6 +136,7 @@ impl Turn {
         let hub = EventHub::new();
         let builder = TurnRunner::builder(script).folder(&folder).observer(hub.clone());
         let builder = builder.tools(agent.tools.iter().cloned()).limits(agent.limits());
+        let builder = builder.deadlines(Deadlines::new().lease(LEASE));
         let runner = builder.build()?;
         Ok(Self { folder, output, runner, hub })
     }

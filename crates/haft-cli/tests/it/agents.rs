@@ -1,0 +1,114 @@
+use std::path::Path;
+
+use insta::assert_snapshot;
+
+use super::ran;
+
+fn agent(folder: &Path, text: &str) {
+    std::fs::create_dir_all(folder.join("a")).unwrap();
+    std::fs::write(folder.join("a/agent.toml"), text).unwrap();
+}
+
+#[test]
+fn a_new_agent_runs_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = |words: &[&str]| ran(folder.path(), words);
+    assert!(ran(&["new", "hello"]).starts_with("exit 0"));
+    assert_snapshot!(ran(&["check", "hello"]), @r"
+    exit 0
+    --- out
+    good: hello with 2 tools and a script of 2 steps
+    ");
+    let run = ran(&["run", "hello"]);
+    assert!(run.starts_with("exit 0") && run.contains("agent.toml\nscript.yaml"), "{run}");
+    assert!(run.contains("→ list_files") && run.contains("completed: 2 steps, 2 calls"), "{run}");
+    let events = ran(&["run", "hello", "--json"]);
+    let lines = events.lines().filter(|line| line.starts_with('{')).count();
+    assert!(lines > 10 && events.contains("\"event\":\"turnEnd\""), "{events}");
+    let turns = ran(&["turns", "--json"]);
+    let id = turns.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let shown = ran(&["show", id]);
+    assert!(shown.contains("What time is it") && shown.contains("succeeded"), "{shown}");
+    assert_eq!(ran(&["resume", id]).lines().next(), Some("exit 0"));
+    assert!(ran(&["new", "hello"]).contains("is there already"));
+    assert_eq!(ran(&["gc"]), "exit 0\n--- out\n0 removed");
+}
+
+#[test]
+fn mistakes_in_an_agent_file_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str| {
+        agent(folder.path(), text);
+        ran(folder.path(), &["check", "a"])
+    };
+    assert_snapshot!(check("system = 'x'\n\nmodle = 'y'"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:3: unknown field `modle`
+    hint: known here are name, system, system_file, instructions, prompt, script, limits, tools
+    ");
+    assert_snapshot!(check("sistem = 'x'"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:1: unknown field `sistem`
+    hint: did you mean `system`?
+    ");
+    assert_snapshot!(check("name = 'x'"), @r#"
+    exit 1
+    --- err
+    error: a/agent.toml: the agent has no system prompt
+    hint: add `system = "You …"`, or `system_file = "prompt.md"`
+    "#);
+    let tool = |argv: &str| {
+        format!(
+            "system = 'x'\n[tools.command.t]\ndescription = 'T.'\nargv = {argv}\nargs.n.type = 'integer'"
+        )
+    };
+    assert!(check(&tool("['echo', '{m}']")).contains("which is none of its `args`"));
+    assert!(check(&tool("['{n}']")).contains("begins with the program"));
+    assert!(check(&tool("['echo', '{n']")).contains("without its `}`"));
+    assert!(check("system = 'x'\n[limits]\niterations = -1").contains("a/agent.toml:3:"));
+    std::fs::write(folder.path().join("a/agent.toml"), vec![b'#'; 3 << 20]).unwrap();
+    assert!(ran(folder.path(), &["check", "a"]).contains("is this the right file?"));
+    assert!(ran(folder.path(), &["check", "nowhere"]).contains("`haft new NAME` makes one"));
+}
+
+/// Words of a call stay words: nothing in them is read by a shell, and none becomes an option.
+#[test]
+fn a_value_is_one_word_and_no_option() {
+    let folder = tempfile::tempdir().unwrap();
+    agent(
+        folder.path(),
+        r#"
+        system = "x"
+        [tools.command.say]
+        description = "Says."
+        argv = ["printf", "%s|", "{text}", "pre-{text}", "{many}", "{flag}"]
+        effect = "read-only"
+        args.text.required = true
+        args.many.type = "list"
+        args.flag.allow_dash = true
+        [tools.command.fail]
+        description = "Fails."
+        argv = ["sh", "-c", "echo no >&2; exit 3"]
+        [tools.command.secret]
+        description = "Shows a variable."
+        argv = ["sh", "-c", "echo \"[$USER]\""]
+        "#,
+    );
+    let call = |tool: &str, args: &str| ran(folder.path(), &["call", "a", tool, args]);
+    let hostile = r#"{"text": "$(id); `id` && x > y", "many": ["a b", "c"], "flag": "-n"}"#;
+    assert_eq!(
+        call("say", hostile),
+        "exit 0\n--- out\n$(id); `id` && x > y|pre-$(id); `id` && x > y|a b|c|-n|"
+    );
+    assert_eq!(call("say", r#"{"text": "x"}"#), "exit 0\n--- out\nx|pre-x|");
+    assert!(call("say", r#"{"text": "--output=/tmp/x"}"#).contains("must not begin with `-`"));
+    assert!(call("say", r#"{"text": "x", "many": ["-rf"]}"#).contains("must not begin with `-`"));
+    assert!(call("say", r#"{"text": "a\u0000b"}"#).contains("NUL"));
+    assert!(call("say", "{}").contains("`/text`"));
+    let failed = call("fail", "{}");
+    assert!(failed.contains("exit status: 3") && failed.contains("no"), "{failed}");
+    assert_eq!(call("secret", "{}"), "exit 0\n--- out\n[]");
+    assert!(call("nothing", "{}").contains("it has fail, say, secret"));
+}
