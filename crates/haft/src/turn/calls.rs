@@ -10,6 +10,7 @@ use haft_core::context::{DispatchContext, RecordError};
 use haft_core::error::{Code, Coded as _};
 use haft_core::event::{EventKind, Level, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError};
+use haft_core::store::StoreError;
 use haft_core::tool::{
     AcceptedCall, Concurrency, Effect, Invocation, Tool, ToolError, ToolExecutor,
 };
@@ -105,6 +106,8 @@ impl Calls {
     }
 
     async fn keep(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
+        // What the handler noted for later belongs to what it did.
+        self.gates.recorder.defer_stash(self.ctx.stash());
         self.ctx.store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());
@@ -138,8 +141,13 @@ impl Calls {
                 Err(ended) => return Ok(*ended),
             };
             let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
-            if let Err(error) = self.gates.approve(&self.ctx, question, bound).await {
-                return Ok(self.refused(call, &error));
+            match self.gates.approve(&self.ctx, question, bound).await {
+                Ok(()) => {}
+                // Nobody said no: the question is still there when the store is.
+                Err(GateError::Store(
+                    error @ (StoreError::Backend { .. } | StoreError::LeaseLost { .. }),
+                )) => return Err(error.into()),
+                Err(error) => return Ok(self.refused(call, &error)),
             }
             work = attempt.rest_of(accepted);
             current = self.advanced(&current, CallState::Approved);
