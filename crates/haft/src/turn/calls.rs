@@ -10,12 +10,14 @@ use haft_core::context::{DispatchContext, RecordError};
 use haft_core::error::{Code, Coded as _};
 use haft_core::event::{EventKind, Level, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError};
+use haft_core::store::StoreError;
 use haft_core::tool::{
     AcceptedCall, Concurrency, Effect, Invocation, Tool, ToolError, ToolExecutor,
 };
 use tokio::runtime::Handle as Runtime;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
 use super::gates::TurnGates;
 use super::runner::Shared;
@@ -38,8 +40,8 @@ struct Queued {
 }
 
 impl Calls {
-    /// Runs the calls. Each ends as one record, in the place it has already; the first error of the store
-    /// ends the rest.
+    /// Runs the calls. Each ends as one record, in the place it has already. After the first error of the
+    /// store the rest gets the time of a call; who then still waits, at a gate, waits on in the store.
     pub(super) async fn run(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
         let slots = Arc::new(Semaphore::new(self.runner.limits.fan_out.get()));
         let mut running = JoinSet::new();
@@ -48,12 +50,20 @@ impl Calls {
             let (calls, slots) = (self.clone(), Arc::clone(&slots));
             running.spawn(async move { calls.one(queued, &slots).await });
         }
-        let mut result = Ok(());
-        while let Some(ended) = running.join_next().await {
+        let (mut result, mut until) = (Ok(()), None);
+        loop {
+            let next = match until {
+                None => running.join_next().await,
+                Some(until) => timeout_at(until, running.join_next()).await.ok().flatten(),
+            };
+            let Some(ended) = next else { break };
             let ended = ended.unwrap_or_else(|panic| {
                 self.ctx.log(Level::Error, "call-task-failed", &panic.to_string(), None);
                 Ok(())
             });
+            if ended.is_err() {
+                until.get_or_insert_with(|| Instant::now() + self.runner.deadlines.call);
+            }
             result = result.and(ended);
         }
         result?;
@@ -105,6 +115,8 @@ impl Calls {
     }
 
     async fn keep(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
+        // What the handler noted for later belongs to what it did.
+        self.gates.recorder.defer_stash(self.ctx.stash());
         self.ctx.store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());
@@ -138,8 +150,13 @@ impl Calls {
                 Err(ended) => return Ok(*ended),
             };
             let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
-            if let Err(error) = self.gates.approve(&self.ctx, question, bound).await {
-                return Ok(self.refused(call, &error));
+            match self.gates.approve(&self.ctx, question, bound).await {
+                Ok(()) => {}
+                // Nobody said no: the question is still there when the store is.
+                Err(GateError::Store(
+                    error @ (StoreError::Backend { .. } | StoreError::LeaseLost { .. }),
+                )) => return Err(error.into()),
+                Err(error) => return Ok(self.refused(call, &error)),
             }
             work = attempt.rest_of(accepted);
             current = self.advanced(&current, CallState::Approved);
@@ -280,17 +297,26 @@ impl<'c> Attempt<'c> {
         let watch = Stopwatch::start();
         let _timed = TimedCall::new(&self.calls.gates, self.call.id(), &watch);
         let mut task = JoinSet::new();
-        if self.tool.blocks() {
+        // A thread cannot be stopped, but whatever waits on it can: it ends when this does.
+        let (_wanted, given_up) = oneshot::channel::<()>();
+        if ran == Ran::Handler && self.tool.blocks() {
             let runtime = Runtime::current();
+            let work = async {
+                tokio::select! {
+                    biased;
+                    done = work => Some(done),
+                    _ = given_up => None,
+                }
+            };
             task.spawn_blocking(move || runtime.block_on(work));
         } else {
-            task.spawn(work);
+            task.spawn(async { Some(work.await) });
         }
         let Self { calls, call, tool, limit, .. } = self;
         let (grace, token) = (calls.runner.deadlines.grace, calls.ctx.cancellation());
         let joined = bounded(task.join_next(), &watch, *limit, token, grace).await;
         let ended = match joined {
-            Ok(Some(Ok(done))) => return Ok(done),
+            Ok(Some(Ok(Some(done)))) => return Ok(done),
             Ok(_) => calls.panicked(call, "the result could not be stored".to_owned()),
             Err(Interrupted::Panicked(panic)) => calls.panicked(call, panic),
             Err(Interrupted::Deadline) => {

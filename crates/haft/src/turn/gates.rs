@@ -143,7 +143,8 @@ pub(super) struct Bells {
 
 #[derive(Default)]
 struct Waiting {
-    bells: HashMap<GateId, Arc<Notify>>,
+    /// More than one waits at a gate when a turn was taken over by the runner that lost it.
+    bells: HashMap<GateId, Vec<Arc<Notify>>>,
     polling: bool,
 }
 
@@ -153,39 +154,39 @@ impl Bells {
     }
 
     fn ring(&self, id: &GateId) {
-        if let Some(bell) = self.waiting().bells.get(id) {
-            bell.notify_one();
+        if let Some(bells) = self.waiting().bells.get(id) {
+            bells.iter().for_each(|bell| bell.notify_one());
         }
     }
 
     /// A bell that rings when the gate was settled. One task asks the store for all of them.
     fn hang(self: &Arc<Self>, id: GateId) -> Bell {
         let mut waiting = self.waiting();
-        let notify = Arc::clone(waiting.bells.entry(id.clone()).or_default());
+        let notify = Arc::new(Notify::new());
+        waiting.bells.entry(id.clone()).or_default().push(Arc::clone(&notify));
         if !std::mem::replace(&mut waiting.polling, true) {
-            beside(Self::poll(Arc::clone(self)));
+            beside(Self::poll(Polling { bells: Arc::clone(self), ended: false }));
         }
         Bell { bells: Arc::clone(self), id, notify }
     }
 
-    async fn poll(self: Arc<Self>) {
+    async fn poll(mut polling: Polling) {
+        let bells = Arc::clone(&polling.bells);
         loop {
-            sleep(self.poll).await;
+            sleep(bells.poll).await;
             {
-                let mut waiting = self.waiting();
+                let mut waiting = bells.waiting();
                 if waiting.bells.is_empty() {
                     waiting.polling = false;
+                    polling.ended = true;
                     return;
                 }
             }
-            let Ok(open) = self.store.open_gates(None).await else { continue };
+            let Ok(open) = bells.store.open_gates(None).await else { continue };
             let open: std::collections::HashSet<_> = open.into_iter().map(|row| row.id).collect();
-            let waiting = self.waiting();
-            for (id, bell) in &waiting.bells {
-                if !open.contains(id) {
-                    bell.notify_one();
-                }
-            }
+            let waiting = bells.waiting();
+            let settled = waiting.bells.iter().filter(|(id, _)| !open.contains(id));
+            settled.flat_map(|(_, bells)| bells).for_each(|bell| bell.notify_one());
         }
     }
 
@@ -200,6 +201,20 @@ impl fmt::Debug for Bells {
     }
 }
 
+/// The task that asks the store. It may end with its runtime, while turns on another one go on.
+struct Polling {
+    bells: Arc<Bells>,
+    ended: bool,
+}
+
+impl Drop for Polling {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.bells.waiting().polling = false;
+        }
+    }
+}
+
 struct Bell {
     bells: Arc<Bells>,
     id: GateId,
@@ -208,7 +223,13 @@ struct Bell {
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        self.bells.waiting().bells.remove(&self.id);
+        let mut waiting = self.bells.waiting();
+        if let Some(bells) = waiting.bells.get_mut(&self.id) {
+            bells.retain(|bell| !Arc::ptr_eq(bell, &self.notify));
+            if bells.is_empty() {
+                waiting.bells.remove(&self.id);
+            }
+        }
     }
 }
 
@@ -223,6 +244,8 @@ pub(super) struct TurnGates {
     pub(super) watch: Stopwatch,
     /// The watches of calls, which stop while a call waits.
     pub(super) calls: Mutex<HashMap<RecordId, Stopwatch>>,
+    /// What runs: a pipeline or the executor.
+    pub(super) stage: Mutex<&'static str>,
     /// How many gates each place has opened.
     pub(super) opened: Mutex<HashMap<String, u32>>,
     /// Gates that another process opened for this turn before it died.
@@ -230,6 +253,12 @@ pub(super) struct TurnGates {
 }
 
 impl TurnGates {
+    /// Says what runs from now on. When a turn is resumed, not everything runs again, so that every stage
+    /// counts its gates by itself.
+    pub(super) fn enter(&self, stage: &'static str) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+    }
+
     /// Asks for leave to make a call.
     pub(super) async fn approve(
         &self,
@@ -348,10 +377,11 @@ impl TurnGates {
 impl Gates for TurnGates {
     fn wait_for<'a>(&'a self, ctx: Asking<'a>, request: GateRequest) -> GateFuture<'a> {
         Box::pin(async move {
+            let stage = || *self.stage.lock().unwrap_or_else(PoisonError::into_inner);
             let place = match (ctx, ctx.record_id()) {
                 (_, Some(record)) => record.to_string(),
-                (Asking::Dispatch(ctx), None) => ctx.iteration().to_string(),
-                _ => "turn".to_owned(),
+                (Asking::Dispatch(ctx), None) => format!("{}/{}", ctx.iteration(), stage()),
+                _ => format!("turn/{}", stage()),
             };
             let number = {
                 let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,12 +20,28 @@ pub(super) const VERSION: u32 = 1;
 pub(super) enum Entry {
     /// The turn began.
     Started { version: u32, system_prompt: String, stash: Value, at: Timestamp },
-    /// Another process went on with it.
-    Resumed { by: String, at: Timestamp },
+    /// Another process went on with it, which may be a newer program than the one that began.
+    Resumed {
+        #[serde(default = "Entry::first_version")]
+        version: u32,
+        by: String,
+        at: Timestamp,
+    },
     /// The model has spoken. It is not asked again for this iteration.
-    Step { iteration: u32, messages: Vec<String>, calls: Vec<RecordId>, then: Then, usage: Usage },
+    Step {
+        iteration: u32,
+        messages: Vec<String>,
+        calls: Vec<RecordId>,
+        then: Then,
+        usage: Usage,
+        /// The limit that its calls would have broken, which ends the turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<String>,
+    },
+    /// The scratchpad has changed.
+    Stash { stash: Value },
     /// An iteration is over, and with it the dispatch if that is done.
-    Iterated { iteration: u32, stash: Value, done: bool },
+    Iterated { iteration: u32, done: bool },
     /// The turn is over.
     Ended {
         outcome: Outcome,
@@ -37,6 +53,10 @@ pub(super) enum Entry {
 }
 
 impl Entry {
+    fn first_version() -> u32 {
+        1
+    }
+
     pub(super) fn write(&self) -> Result<Write, StoreError> {
         let text = serde_json::to_string(self);
         text.map(Write::Journal).map_err(|error| StoreError::backend("write the journal", error))
@@ -63,6 +83,7 @@ pub(super) struct StepEntry {
     pub(super) messages: Vec<String>,
     pub(super) then: Then,
     pub(super) usage: Usage,
+    pub(super) limit: Option<String>,
 }
 
 #[derive(Debug)]
@@ -104,13 +125,16 @@ impl Journal {
         for (at, text) in entries {
             match read(at, text)? {
                 Entry::Started { .. } => return Err(damaged("it begins twice".to_owned())),
-                Entry::Resumed { .. } => {}
-                Entry::Step { iteration, messages, then, usage, .. } => {
-                    journal.steps.push(StepEntry { iteration, messages, then, usage });
+                Entry::Resumed { version, .. } if version > VERSION => {
+                    return Err(StoreError::NewerVersion { found: version, known: VERSION });
                 }
-                Entry::Iterated { iteration, stash, done } => {
-                    journal.iterated = iteration + 1;
-                    (journal.stash, journal.done) = (stash, done);
+                Entry::Resumed { .. } => {}
+                Entry::Step { iteration, messages, then, usage, limit, .. } => {
+                    journal.steps.push(StepEntry { iteration, messages, then, usage, limit });
+                }
+                Entry::Stash { stash } => journal.stash = stash,
+                Entry::Iterated { iteration, done } => {
+                    (journal.iterated, journal.done) = (iteration + 1, done);
                 }
                 Entry::Ended { outcome, error, iterations, usage, .. } => {
                     journal.ended = Some(EndEntry { outcome, error, iterations, usage });

@@ -8,9 +8,11 @@ use std::time::Duration;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
 use haft_core::context::Recorder;
+use haft_core::stash::Registry;
 use haft_core::store::{Lease, Store, StoreError, StoreFuture, TurnId, Write};
 use tokio::task::JoinSet;
 
+use super::journal::Entry;
 use super::watch::{beside, sleep};
 
 /// Renews the leases of all turns that a runner runs, by one task that lives while there are any.
@@ -21,9 +23,12 @@ pub(super) struct Leases {
     held: Mutex<Held>,
 }
 
+/// By number and not by turn: who lost a turn that this very runner then went on with must not write with
+/// the other one's lease.
 #[derive(Default)]
 struct Held {
-    turns: HashMap<TurnId, (Lease, Cancellation)>,
+    leases: HashMap<u64, (Lease, Cancellation)>,
+    next: u64,
     renewing: bool,
 }
 
@@ -36,39 +41,46 @@ impl Leases {
     pub(super) fn hold(self: &Arc<Self>, lease: Lease, cancellation: Cancellation) -> HeldLease {
         let turn = lease.turn.clone();
         let mut held = self.held();
-        held.turns.insert(turn.clone(), (lease, cancellation));
-        if !std::mem::replace(&mut held.renewing, true) {
-            beside(Self::renew(Arc::clone(self)));
-        }
-        HeldLease { leases: Arc::clone(self), turn }
+        let number = held.next;
+        held.next += 1;
+        held.leases.insert(number, (lease, cancellation));
+        self.start(&mut held);
+        HeldLease { leases: Arc::clone(self), turn, number }
     }
 
-    async fn renew(self: Arc<Self>) {
+    fn start(self: &Arc<Self>, held: &mut Held) {
+        if !std::mem::replace(&mut held.renewing, true) {
+            beside(Self::renew(Renewing { leases: Arc::clone(self), ended: false }));
+        }
+    }
+
+    async fn renew(mut renewing: Renewing) {
+        let leases = Arc::clone(&renewing.leases);
         loop {
-            sleep(self.ttl / 3).await;
+            sleep(leases.ttl / 3).await;
             let held: Vec<_> = {
-                let mut held = self.held();
-                if held.turns.is_empty() {
+                let mut held = leases.held();
+                if held.leases.is_empty() {
                     held.renewing = false;
+                    renewing.ended = true;
                     return;
                 }
-                held.turns.values().cloned().collect()
+                held.leases.iter().map(|(number, held)| (*number, held.clone())).collect()
             };
             // Side by side, so that a store can write many in one step: one after the other, the last of
             // thousands would come too late.
             let mut renewals = JoinSet::new();
-            for (lease, cancellation) in held {
-                renewals.spawn(Arc::clone(&self).renew_one(lease, cancellation));
+            for (number, (lease, cancellation)) in held {
+                renewals.spawn(Arc::clone(&leases).renew_one(number, lease, cancellation));
             }
             while renewals.join_next().await.is_some() {}
         }
     }
 
-    async fn renew_one(self: Arc<Self>, lease: Lease, cancellation: Cancellation) {
-        let turn = lease.turn.clone();
+    async fn renew_one(self: Arc<Self>, number: u64, lease: Lease, cancellation: Cancellation) {
         match self.store.renew(lease, self.clock.now()).await {
             Ok(renewed) => {
-                if let Some(entry) = self.held().turns.get_mut(&turn) {
+                if let Some(entry) = self.held().leases.get_mut(&number) {
                     entry.0 = renewed;
                 }
             }
@@ -87,7 +99,21 @@ impl Leases {
 
 impl fmt::Debug for Leases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Leases({})", self.held().turns.len())
+        write!(f, "Leases({})", self.held().leases.len())
+    }
+}
+
+/// The task that renews. It may end with its runtime, while turns on another one go on.
+struct Renewing {
+    leases: Arc<Leases>,
+    ended: bool,
+}
+
+impl Drop for Renewing {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.leases.held().renewing = false;
+        }
     }
 }
 
@@ -96,17 +122,20 @@ impl fmt::Debug for Leases {
 pub(super) struct HeldLease {
     leases: Arc<Leases>,
     turn: TurnId,
+    number: u64,
 }
 
 impl HeldLease {
-    pub(super) fn lease(&self) -> Option<Lease> {
-        self.leases.held().turns.get(&self.turn).map(|(lease, _)| lease.clone())
+    fn lease(&self) -> Option<Lease> {
+        let mut held = self.leases.held();
+        self.leases.start(&mut held);
+        held.leases.get(&self.number).map(|(lease, _)| lease.clone())
     }
 }
 
 impl Drop for HeldLease {
     fn drop(&mut self) {
-        self.leases.held().turns.remove(&self.turn);
+        self.leases.held().leases.remove(&self.number);
     }
 }
 
@@ -115,18 +144,45 @@ impl Drop for HeldLease {
 pub(super) struct LeasedRecorder {
     store: Arc<dyn Store>,
     lease: HeldLease,
-    /// Writes that can wait for the next ones.
-    deferred: Mutex<Vec<Write>>,
+    deferred: Mutex<Deferred>,
+}
+
+/// Writes that can wait for the next ones.
+#[derive(Debug)]
+struct Deferred {
+    writes: Vec<Write>,
+    /// The scratchpad as it was last written, or is about to be.
+    stash: Registry,
+    /// Whether the last commit failed.
+    failing: bool,
 }
 
 impl LeasedRecorder {
-    pub(super) fn new(store: Arc<dyn Store>, lease: HeldLease) -> Self {
-        Self { store, lease, deferred: Mutex::default() }
+    pub(super) fn new(store: Arc<dyn Store>, lease: HeldLease, stash: Registry) -> Self {
+        let deferred = Deferred { writes: Vec::new(), stash, failing: false };
+        Self { store, lease, deferred: Mutex::new(deferred) }
     }
 
     /// Writes this together with what is written next.
     pub(super) fn defer(&self, write: Write) {
-        self.deferred().push(write);
+        self.deferred().writes.push(write);
+    }
+
+    /// Writes the scratchpad together with what is written next, if it has changed.
+    pub(super) fn defer_stash(&self, stash: &Registry) {
+        let mut deferred = self.deferred();
+        let now = stash.clone();
+        if now != deferred.stash
+            && let Ok(write) = (Entry::Stash { stash: now.all() }).write()
+        {
+            deferred.writes.push(write);
+            deferred.stash = now;
+        }
+    }
+
+    /// Whether the store failed when it was last written to.
+    pub(super) fn is_failing(&self) -> bool {
+        self.deferred().failing
     }
 
     /// Gives the lease back.
@@ -137,7 +193,7 @@ impl LeasedRecorder {
         }
     }
 
-    fn deferred(&self) -> MutexGuard<'_, Vec<Write>> {
+    fn deferred(&self) -> MutexGuard<'_, Deferred> {
         self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -145,15 +201,46 @@ impl LeasedRecorder {
 impl Recorder for LeasedRecorder {
     fn commit(&self, writes: Vec<Write>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let mut all = std::mem::take(&mut *self.deferred());
-            all.extend(writes);
+            let waiting = Waiting::take(self);
+            let all: Vec<Write> = waiting.writes.iter().cloned().chain(writes).collect();
             if all.is_empty() {
                 return Ok(());
             }
             let Some(lease) = self.lease.lease() else {
                 return Err(StoreError::LeaseLost { turn: self.lease.turn.clone() });
             };
-            self.store.commit(lease, all).await
+            let done = self.store.commit(lease, all).await;
+            self.deferred().failing = matches!(done, Err(StoreError::Backend { .. }));
+            if done.is_ok() {
+                waiting.are_written();
+            }
+            done
         })
+    }
+}
+
+/// Deferred writes that are being written. If that fails or is given up, they wait on: all of them can be
+/// written twice.
+struct Waiting<'r> {
+    recorder: &'r LeasedRecorder,
+    writes: Vec<Write>,
+}
+
+impl<'r> Waiting<'r> {
+    fn take(recorder: &'r LeasedRecorder) -> Self {
+        Self { recorder, writes: std::mem::take(&mut recorder.deferred().writes) }
+    }
+
+    fn are_written(mut self) {
+        self.writes.clear();
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.writes.is_empty() {
+            let writes = std::mem::take(&mut self.writes);
+            self.recorder.deferred().writes.splice(0..0, writes);
+        }
     }
 }

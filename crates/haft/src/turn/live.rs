@@ -1,11 +1,13 @@
 //! A turn while it runs.
 
+mod unfinished;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::call::{CallError, CallState, Occurrences, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
-use haft_core::context::{DispatchContext, RecordError, Recorder as _, Signal, TurnContext};
+use haft_core::context::{DispatchContext, RecordError, Signal, TurnContext};
 use haft_core::error::Code;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
 use haft_core::pipeline::{Context, Pipeline, PipelineError};
@@ -17,7 +19,7 @@ use haft_core::store::{
     GateRow, Holder, Lease, NewTurn, Row, RowKind, StoreError, StoredTurn, TurnId, Write,
 };
 use haft_core::tokens::Tokenizable;
-use haft_core::tool::{Effect, OnCollision};
+use haft_core::tool::OnCollision;
 use haft_core::usage::Usage;
 
 use super::calls::Calls;
@@ -136,7 +138,8 @@ async fn loaded(
     };
     let live = Live::new(runner, lease, prompt, past, cancellation);
     live.load(&stored.rows).await?;
-    let entry = Entry::Resumed { by: runner.name.clone(), at: runner.clock.now() };
+    let (by, at) = (runner.name.clone(), runner.clock.now());
+    let entry = Entry::Resumed { version: VERSION, by, at };
     live.recorder.defer(entry.write()?);
     Ok(Loaded::Live(Box::new(live)))
 }
@@ -245,7 +248,7 @@ impl Live {
         let cancellation = cancellation.child();
         let held = runner.leases.hold(lease, cancellation.clone());
         let store = Arc::clone(&runner.store);
-        let recorder = Arc::new(LeasedRecorder::new(store, held));
+        let recorder = Arc::new(LeasedRecorder::new(store, held, past.stash.clone()));
         let watch = Stopwatch::start();
         let gates = Arc::new(TurnGates {
             turn: id.clone(),
@@ -256,6 +259,7 @@ impl Live {
             bells: Arc::clone(&runner.bells),
             watch: watch.clone(),
             calls: Mutex::default(),
+            stage: Mutex::default(),
             opened: Mutex::default(),
             known: past.gates,
         });
@@ -338,22 +342,13 @@ impl Live {
         turn.emit_with(|| EventKind::TurnStart {});
         let mut ended = self.within_wall_time(&turn).await;
         let Progress { iterations, usage, said } = self.progress().clone();
-        let entry = Entry::Ended {
-            outcome: ended.outcome.clone(),
-            error: ended.error.clone(),
-            iterations,
-            usage,
-            at: self.runner.clock.now(),
-        };
-        let last = match entry.write() {
-            Ok(entry) => vec![entry, Write::Status(ended.outcome.status())],
-            Err(_) => vec![Write::Status(ended.outcome.status())],
-        };
-        if let Err(error) = self.recorder.commit(last).await {
+        if ended.over
+            && let Err(error) = self.keep_end(&ended).await
+        {
             // What cannot be written down did not happen: the turn can be resumed.
             let report = ErrorReport::of(&error).at("store");
             turn.emit_with(|| EventKind::Error(report.clone()));
-            ended = Ended { outcome: ended.outcome, error: ended.error.or(Some(report)) };
+            ended.error = ended.error.or(Some(report));
             if ended.outcome == Outcome::Completed {
                 ended.outcome = Outcome::Failed;
             }
@@ -399,15 +394,11 @@ impl Live {
     }
 
     async fn stages(&self, turn: &TurnContext) -> Ended {
-        // Long texts that the turn began with, unless a process before this one came so far.
-        for record in turn.turn_retrievables() {
-            if record.to_spool().is_some()
-                && let Err(error) = turn.store_retrievable(record).await
-            {
-                let report = ErrorReport::of(&error).at("store");
-                turn.emit_with(|| EventKind::Error(report.clone()));
-                return Ended::failed(report);
+        if let Err(ended) = self.spool_input(turn).await {
+            if let Some(error) = &ended.error {
+                turn.emit_with(|| EventKind::Error(error.clone()));
             }
+            return ended;
         }
         if let Some(ended) = self.pipeline(&self.runner.turn_input, turn).await {
             return ended;
@@ -440,9 +431,33 @@ impl Live {
         self.pipeline(&self.runner.turn_output, turn).await.unwrap_or(ended)
     }
 
+    /// Stores long texts that the turn began with, unless a process before this one came so far.
+    async fn spool_input(&self, turn: &TurnContext) -> Result<(), Ended> {
+        let Deadlines { store: limit, grace, .. } = self.runner.deadlines;
+        for record in turn.turn_retrievables() {
+            if record.to_spool().is_none() {
+                continue;
+            }
+            let until = self.watch.worked() + limit;
+            let stored = turn.store_retrievable(record);
+            match bounded(stored, &self.watch, until, turn.cancellation(), grace).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Err(Ended::unkept(&error)),
+                Err(Interrupted::Cancelled(reason)) => return Err(Ended::cancelled(reason)),
+                Err(_) => {
+                    let message = format!("the input could not be stored within {limit:?}");
+                    let error = ErrorReport::coded(Code::DeadlineExceeded, message).at("store");
+                    return Err(Ended { over: false, ..Ended::failed(error) });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Runs a pipeline of the turn; says how the turn ended if it has.
     async fn pipeline<C: Context>(&self, pipeline: &Pipeline<C>, ctx: &C) -> Option<Ended> {
         let cancellation = self.ctx.turn().cancellation();
+        self.gates.enter(pipeline.stage());
         let result = if pipeline.is_empty() {
             Ok(Ok(()))
         } else {
@@ -471,7 +486,8 @@ impl Live {
         if stage.starts_with("turn-") {
             self.ctx.turn().emit_with(|| EventKind::Error(failed.clone()));
         }
-        Some(Ended::failed(failed))
+        // If the store failed, it was not the middleware's fault.
+        Some(Ended { over: !self.recorder.is_failing(), ..Ended::failed(failed) })
     }
 
     /// The iterations, until one of them ends the dispatch.
@@ -485,7 +501,10 @@ impl Live {
             if let Some(reason) = self.ctx.cancellation().reason() {
                 return Ended::cancelled(reason);
             }
-            if let Some(limit) = self.limit_reached(iteration) {
+            // A step that was taken is brought to its end, as it would have been.
+            if !self.past.iter().any(|step| step.iteration == iteration)
+                && let Some(limit) = self.limit_reached(iteration)
+            {
                 return Ended::limit(limit);
             }
             if let Some(ended) = self.iteration(iteration).await {
@@ -536,8 +555,8 @@ impl Live {
         );
         drop(progress);
         let done = ended.as_ref().is_some_and(|ended| ended.outcome == Outcome::Completed);
-        let entry = Entry::Iterated { iteration: n, stash: ctx.stash().all(), done };
-        if let Ok(entry) = entry.write() {
+        if let Ok(entry) = (Entry::Iterated { iteration: n, done }).write() {
+            self.recorder.defer_stash(ctx.stash());
             self.recorder.defer(entry);
         }
         ctx.emit_with(|| EventKind::IterationEnd {
@@ -556,6 +575,9 @@ impl Live {
             Some(step) => {
                 if let Some(ended) = self.unfinished(ctx).await {
                     return Some(ended);
+                }
+                if let Some(limit) = &step.limit {
+                    return Some(Ended::limit(limit));
                 }
                 step.then.clone()
             }
@@ -599,6 +621,7 @@ impl Live {
     async fn step(&self, ctx: &DispatchContext) -> Result<Then, Ended> {
         let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
         let cx = StepContext::new(ctx.clone());
+        self.gates.enter("step");
         let work = self.runner.executor.step(cx.clone());
         let until = self.watch.worked() + limit;
         let stepped = bounded(work, &self.watch, until, ctx.cancellation(), grace).await;
@@ -674,9 +697,11 @@ impl Live {
             calls: calls.iter().map(|call| call.id()).collect(),
             then: then.clone(),
             usage,
+            limit: limit.map(str::to_owned),
         };
-        let unkept = |error: RecordError| Ended::failed(ErrorReport::of(&error).at("store"));
+        let unkept = |error: RecordError| Ended::unkept(&error);
         let entry = entry.write().map_err(|error| unkept(error.into()))?;
+        self.recorder.defer_stash(ctx.stash());
         let thoughts = thoughts.into_iter().map(Arc::new).collect();
         ctx.store_step(thoughts, messages, calls.clone(), vec![entry]).await.map_err(unkept)?;
         let mut progress = self.progress();
@@ -717,33 +742,7 @@ impl Live {
         }
         let (runner, gates) = (Arc::clone(&self.runner), Arc::clone(&self.gates));
         let calls = Calls { runner, gates, ctx: ctx.clone() }.run(calls).await;
-        calls.map_err(|error| Ended::failed(ErrorReport::of(&error).at("store")))
-    }
-
-    /// Brings calls to their end that a process before this one did not.
-    async fn unfinished(&self, ctx: &DispatchContext) -> Option<Ended> {
-        let mut again = Vec::new();
-        for call in ctx.turn_tool_calls() {
-            if call.iteration != ctx.iteration() || call.state().is_final() {
-                continue;
-            }
-            let effect = ctx.tools().find(call.tool()).map_or(Effect::Once, |tool| tool.effect());
-            if call.state() == CallState::Running && effect == Effect::Once {
-                let message = format!(
-                    "the process died while `{}` ran; what it did is not known, do not repeat it blindly",
-                    call.tool()
-                );
-                let error = CallError::new(Code::ToolOutcomeUnknown, message, false);
-                let unknown = ToolCall::clone(&call);
-                let unknown = unknown.ended(CallState::Unknown, error, self.runner.clock.now());
-                if let Err(error) = ctx.store_tool_call(unknown).await {
-                    return Some(Ended::failed(ErrorReport::of(&error).at("store")));
-                }
-            } else {
-                again.push(call);
-            }
-        }
-        self.run_calls(ctx, again).await.err()
+        calls.map_err(|error| Ended::unkept(&error))
     }
 
     fn occurrences(&self) -> std::sync::MutexGuard<'_, Occurrences> {

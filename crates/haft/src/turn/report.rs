@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::call::{CallState, RecordId, ToolCall};
+use haft_core::context::RecordError;
 use haft_core::error::{Code, Coded};
 use haft_core::event::{DispatchStatus, ErrorReport};
 use haft_core::record::{LoadError, Message};
+use haft_core::spool::SpoolError;
 use haft_core::store::{StoreError, TurnId, TurnStatus};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -87,19 +89,33 @@ impl Outcome {
 pub(super) struct Ended {
     pub(super) outcome: Outcome,
     pub(super) error: Option<ErrorReport>,
+    /// Whether the turn is over, or only this attempt to run it: what could not be written down did not
+    /// happen.
+    pub(super) over: bool,
 }
 
 impl Ended {
     pub(super) fn completed() -> Self {
-        Self { outcome: Outcome::Completed, error: None }
+        Self { outcome: Outcome::Completed, error: None, over: true }
     }
 
     pub(super) fn failed(error: ErrorReport) -> Self {
-        Self { outcome: Outcome::Failed, error: Some(error) }
+        Self { outcome: Outcome::Failed, error: Some(error), over: true }
+    }
+
+    /// Something could not be kept.
+    pub(super) fn unkept(error: &RecordError) -> Self {
+        let over = !matches!(
+            error,
+            RecordError::Store(StoreError::Backend { .. } | StoreError::LeaseLost { .. })
+                | RecordError::Spool(SpoolError::Io { .. } | SpoolError::Store { .. })
+        );
+        Self { over, ..Self::failed(ErrorReport::of(error).at("store")) }
     }
 
     pub(super) fn cancelled(reason: impl fmt::Display) -> Self {
-        Self { outcome: Outcome::Cancelled { reason: reason.to_string() }, error: None }
+        let outcome = Outcome::Cancelled { reason: reason.to_string() };
+        Self { outcome, error: None, over: true }
     }
 
     pub(super) fn limit(limit: &str) -> Self {
@@ -107,7 +123,8 @@ impl Ended {
             Code::LimitReached,
             format!("the turn came to its limit of {limit}"),
         );
-        Self { outcome: Outcome::LimitReached { limit: limit.to_owned() }, error: Some(error) }
+        let outcome = Outcome::LimitReached { limit: limit.to_owned() };
+        Self { outcome, error: Some(error), over: true }
     }
 
     pub(super) fn status(&self) -> DispatchStatus {
@@ -140,7 +157,7 @@ pub enum TurnError {
     Load(#[from] LoadError),
     /// The input cannot be kept.
     #[error(transparent)]
-    Record(#[from] haft_core::context::RecordError),
+    Record(#[from] RecordError),
 }
 
 impl TurnError {

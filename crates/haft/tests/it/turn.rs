@@ -1,9 +1,18 @@
 //! Turns as an application runs them.
 
+mod always_resume;
 mod calls;
+#[cfg(all(unix, feature = "sqlite"))]
+mod crash;
+mod errand;
+mod faults;
 mod gates;
+mod keep_list;
 mod loops;
+mod points;
+mod polls;
 mod resume;
+mod stress;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -80,6 +89,12 @@ impl Seen {
 #[expect(clippy::disallowed_methods, reason = "time is paused in these tests")]
 pub(crate) async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
+}
+
+/// Runs a future on a runtime of its own.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.unwrap().block_on(future)
 }
 
 pub(crate) fn runner(executor: impl Executor + 'static) -> TurnRunnerBuilder {

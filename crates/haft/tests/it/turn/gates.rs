@@ -169,6 +169,12 @@ async fn an_answer_that_was_not_given_for_this_call_does_not_count() {
             Box::new(move |gate| GateKey::from_bytes([0; 32]).sign(gate, yes(), "ada", now)),
         ),
         ("edited", Box::new(edited)),
+        (
+            "past the schema",
+            Box::new(move |gate| {
+                key().sign(gate, Decision::Resolved { value: json!("yes") }, "ada", now)
+            }),
+        ),
         ("replayed from another gate", moved(|gate| gate.id = "other".parse().unwrap())),
         ("from another turn", moved(|gate| gate.turn = "other".parse().unwrap())),
         (
@@ -325,4 +331,73 @@ async fn cancelling_closes_the_gate() {
     let turn: TurnId = "t".parse().unwrap();
     let stored = runner.inspect(&turn).await.unwrap().unwrap();
     assert!(stored.gates[0].settlement.as_ref().unwrap().contains("aborted"));
+}
+
+/// A tool that needs leave, whose arguments are checked by code that cannot be relied on.
+fn checked<Fut>(check: impl Fn(u32) -> Fut + Send + Sync + 'static) -> (Tool, Arc<AtomicU32>)
+where
+    Fut: Future<Output = Result<(), haft::schema::Problems>> + Send + 'static,
+{
+    let (ran, checks) = (Arc::new(AtomicU32::new(0)), AtomicU32::new(0));
+    let count = Arc::clone(&ran);
+    let schema = haft::schema::object().field("id", haft::schema::integer().required());
+    let tool = Tool::builder("delete")
+        .description("Deletes.")
+        .input(schema)
+        .timeout(Duration::from_secs(10))
+        .requires_approval("May I delete this?")
+        .validator(move |_: Args| check(checks.fetch_add(1, Ordering::SeqCst)))
+        .handler(move |args: Args| {
+            count.fetch_add(1, Ordering::SeqCst);
+            args.to_string()
+        })
+        .build()
+        .unwrap();
+    (tool, ran)
+}
+
+/// Whatever a check does, the handler runs with what was approved, or not at all.
+#[tokio::test(start_paused = true)]
+async fn a_check_that_cannot_be_relied_on_never_lets_a_call_pass_unapproved() {
+    let refuse = || haft::schema::Problem::new("/id", "an id that exists").into();
+    let run = async |tool: Tool, answer: bool| {
+        let built =
+            runner(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":\"7\"}"))), done]));
+        let runner = built.tool(tool).build().unwrap();
+        let answers = async {
+            let gate = loop {
+                if let Some(gate) = runner.gates().open(None).await.unwrap().pop() {
+                    break gate;
+                }
+                pass(Duration::from_millis(100)).await;
+            };
+            assert_eq!(gate.payload["arguments"], json!({"id": 7}));
+            runner.gates().resolve(&gate.id, json!(answer), "ada").await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            biased;
+            report = runner.run(input()) => report.unwrap().calls.remove(0),
+            () = answers => unreachable!("it waits for ever"),
+        }
+    };
+    // It never ends, refuses, or panics: there is nothing to ask about, and nothing runs.
+    let (tool, ran) = checked(|_| std::future::pending());
+    assert_eq!(run(tool, true).await.state(), CallState::Failed);
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    let (tool, ran) = checked(move |_| async move { Err(refuse()) });
+    assert_eq!(run(tool, true).await.state(), CallState::Failed);
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    let (tool, ran) = checked(|_| async { panic!("on purpose") });
+    assert_eq!(run(tool, true).await.state(), CallState::Failed);
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    // It says yes once and then no more: it is not asked again after the answer.
+    let flaky = move |n| async move { if n == 0 { Ok(()) } else { Err(refuse()) } };
+    let (tool, ran) = checked(flaky);
+    let call = run(tool, true).await;
+    assert_eq!((call.state(), ran.load(Ordering::SeqCst)), (CallState::Succeeded, 1));
+    assert_eq!(call.results, Some(haft::call::ToolResults::Text("{\"id\":7}".to_owned())));
+    let (tool, ran) = checked(flaky);
+    assert_eq!(run(tool, false).await.state(), CallState::Failed);
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
 }

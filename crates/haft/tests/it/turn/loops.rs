@@ -322,3 +322,29 @@ async fn an_observer_that_panics_breaks_nothing() {
     let built = runner(say("x")).observer(|_: &haft::event::Event| panic!("on purpose"));
     assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, Outcome::Completed);
 }
+
+/// What the model said in one step stands in the order of a transcript: thoughts, messages, calls.
+#[tokio::test]
+async fn a_step_has_an_order_among_records_of_all_kinds() {
+    let tool = Tool::builder("t").description("T.").handler(|| "x").build().unwrap();
+    let built = runner(steps([
+        |cx| {
+            let step = Step::new().call(call("t", "{}")).say(cx.message("one")?);
+            Ok(step.say(cx.message("two")?).think(cx.thought("hm")?))
+        },
+        |cx| {
+            let mut all: Vec<(u64, String)> = Vec::new();
+            let messages = cx.messages().numbered();
+            all.extend(messages.into_iter().map(|(n, it)| (n, it.id().to_string())));
+            let thoughts = cx.thoughts().numbered();
+            all.extend(thoughts.into_iter().map(|(n, it)| (n, it.id().to_string())));
+            let calls = cx.tool_calls().numbered();
+            all.extend(calls.into_iter().map(|(n, it)| (n, it.tool().to_owned())));
+            all.sort();
+            let order: Vec<_> = all.iter().map(|(_, id)| id.rsplit('/').next().unwrap()).collect();
+            Ok(Step::done().say(cx.message(order.join(" "))?))
+        },
+    ]));
+    let report = built.tool(tool).build().unwrap().run(input()).await.unwrap();
+    assert_eq!(report.text(), "m-1 thought-2 message-0 message-1 t");
+}

@@ -212,3 +212,36 @@ async fn content_without_a_record_is_collected() {
     let turn = odd.parse().unwrap();
     assert!(built.resume(&turn).await.is_ok(), "its content is still there");
 }
+
+/// What runs after the answer keeps something and dies: the model is not asked again.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
+    use haft::context::TurnContext;
+    use haft::pipeline::Next;
+    use haft::record::Memory;
+    let (store, clock) =
+        (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    let executor = move |cx: StepContext| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async move { Ok::<_, StepError>(Step::done().say(cx.message("Here it is.")?)) }
+    };
+    let output = async |ctx: TurnContext, next: Next<TurnContext>| {
+        let memory = Memory::builder("m", "They were glad.", ctx.clock().now());
+        ctx.store_memory(memory.confidence(1.0).importance(1.0).build()?).await?;
+        if !ctx.is_resumed() {
+            std::future::pending::<()>().await;
+        }
+        next.run().await
+    };
+    let built = runner(executor).turn_output("learn", output).store(Arc::clone(&store) as _);
+    let runner = built.clock(Arc::clone(&clock) as _).build().unwrap();
+    let died = tokio::time::timeout(Duration::from_secs(1), runner.run(input().id("t"))).await;
+    assert!(died.is_err());
+    clock.advance(Duration::from_secs(60));
+    let report = runner.resume(&"t".parse().unwrap()).await.unwrap();
+    assert_eq!((report.outcome.clone(), report.text()), (Outcome::Completed, "Here it is."));
+    assert_eq!((report.messages.len(), report.iterations), (1, 1));
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}

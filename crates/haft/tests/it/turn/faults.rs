@@ -1,0 +1,659 @@
+//! What can go wrong around a turn: a clear error each time, and nothing is lost.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use haft::call::CallState;
+use haft::cancel::Cancellation;
+use haft::clock::{Clock, ManualClock, Timestamp};
+use haft::context::TurnContext;
+use haft::error::Coded as _;
+use haft::event::Event;
+use haft::pipeline::Next;
+use haft::record::{Instruction, Memory, Message, Retrievable, Thought};
+use haft::spool::{SpoolKey, SpoolStore as _};
+use haft::step::{Step, StepContext, StepError};
+use haft::store::{Holder, NewTurn, Store, StoreError, TurnId, TurnStatus, Write};
+use haft::stores::{FolderSpoolStore, MemorySpoolStore, MemoryStore};
+use haft::tool::{ByteStream, Effect};
+use haft::trust::TrustTier;
+use haft::turn::{Deadlines, Limits, Outcome, TurnError, TurnReport, TurnRunner};
+use haft::{Args, DispatchContext, Tool, ToolFailure};
+use serde_json::{Value, json};
+
+use super::errand::{self, Errand, Ledger};
+use super::points::{Fate, Guarded, Judge, Moment, Side};
+use super::{call, input, pass, runner, say, steps};
+
+struct World {
+    store: Arc<MemoryStore>,
+    spools: Arc<MemorySpoolStore>,
+    clock: Arc<ManualClock>,
+    errand: Errand,
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp::EPOCH));
+        let mut errand = Errand::new(Ledger::memory());
+        errand.once = false;
+        Self { store: Arc::default(), spools: Arc::default(), clock, errand }
+    }
+
+    async fn run(&self, judge: Judge) -> Result<TurnReport, TurnError> {
+        let (doors, observer) = errand::doors();
+        let store = Guarded::new(Arc::clone(&self.store), Arc::clone(&judge));
+        let spools = Guarded::new(Arc::clone(&self.spools), judge);
+        let runner = self.errand.runner(store, spools, Arc::clone(&self.clock) as _);
+        errand::run(&runner.observer(observer).build().unwrap(), doors).await
+    }
+
+    /// The turn goes on once the store is well again, and comes to what it would have come to.
+    async fn goes_on(&self) -> TurnReport {
+        self.clock.advance(Duration::from_secs(3600));
+        let report = self.run(Arc::new(|_| Fate::Pass)).await.unwrap();
+        assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+        let runner = self.errand.runner(
+            Arc::clone(&self.store) as _,
+            Arc::clone(&self.spools),
+            Arc::clone(&self.clock) as _,
+        );
+        let runner = runner.build().unwrap();
+        errand::check_over(&self.errand, &runner, &*self.store, &*self.spools).await;
+        report
+    }
+}
+
+/// Lets one thing that is asked of the stores go wrong, and all after it if it is to last.
+fn at(number: usize, side: Side, lasts: bool, fate: Fate) -> (Judge, Arc<Mutex<Option<Moment>>>) {
+    let (met, hit) = (AtomicUsize::new(0), Arc::new(Mutex::new(None)));
+    let noted = Arc::clone(&hit);
+    let judge = move |moment: Moment| {
+        // What is spooled is told to the model; it has a test of its own.
+        if moment.side != side || ["piece", "spool"].contains(&moment.what) {
+            return Fate::Pass;
+        }
+        let count = met.fetch_add(1, Ordering::SeqCst);
+        if count == number || (lasts && count > number) {
+            noted.lock().unwrap().get_or_insert(moment);
+            return fate;
+        }
+        Fate::Pass
+    };
+    (Arc::new(judge), hit)
+}
+
+/// Runs with something that goes wrong. A turn whose question nobody can answer is given up after a while.
+async fn run_into(world: &World, judge: Judge) -> Option<Result<TurnReport, TurnError>> {
+    tokio::time::timeout(Duration::from_secs(3000), world.run(judge)).await.ok()
+}
+
+/// Checks how a turn ended whose store failed or hung.
+#[track_caller]
+fn check_told(ended: Option<Result<TurnReport, TurnError>>, hit: Moment, what: &str) {
+    match ended {
+        None => assert!(["settle", "gate", "open_gates"].contains(&hit.what), "{what} hangs"),
+        Some(Err(error)) => assert_eq!(error.code(), "E_STORE", "{what}"),
+        Some(Ok(report)) if report.outcome == Outcome::Completed => {
+            let spared = ["release", "settle", "gate", "open_gates", "renew"];
+            assert!(spared.contains(&hit.what), "{what} does not matter");
+        }
+        Some(Ok(report)) => {
+            let code = report.error.unwrap().code.unwrap();
+            let codes = ["E_STORE", "E_OUTPUT_PIPELINE_ERROR"];
+            assert!(codes.contains(&code.as_str()), "{what}: {code}");
+            assert_eq!(report.outcome, Outcome::Failed, "{what}");
+        }
+    }
+}
+
+/// A store fails once, or from then on, at every single thing that is asked of it.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_is_told_and_nothing_is_lost() {
+    for (side, lasts) in [(Side::Before, false), (Side::After, false), (Side::After, true)] {
+        for number in 0.. {
+            let world = World::new();
+            let (judge, hit) = at(number, side, lasts, Fate::Fail);
+            let ended = run_into(&world, judge).await;
+            let Some(hit) = *hit.lock().unwrap() else {
+                assert_eq!(ended.unwrap().unwrap().outcome, Outcome::Completed);
+                assert!(number > 15, "{number}");
+                break;
+            };
+            check_told(ended, hit, &format!("{side:?} {number} {lasts} {hit:?}"));
+            world.goes_on().await;
+        }
+    }
+}
+
+/// The same for a turn that is resumed.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_while_a_turn_is_resumed_is_told_and_nothing_is_lost() {
+    for side in [Side::Before, Side::After] {
+        for number in 0.. {
+            let world = World::new();
+            let (judge, _) = at(9, Side::Before, true, Fate::Fail);
+            run_into(&world, judge).await.unwrap().unwrap();
+            world.clock.advance(Duration::from_secs(3600));
+            let (judge, hit) = at(number, side, false, Fate::Fail);
+            let ended = run_into(&world, judge).await;
+            let Some(hit) = *hit.lock().unwrap() else {
+                assert_eq!(ended.unwrap().unwrap().outcome, Outcome::Completed);
+                assert!(number > 10, "{number}");
+                break;
+            };
+            check_told(ended, hit, &format!("{side:?} {number} {hit:?}"));
+            world.goes_on().await;
+        }
+    }
+}
+
+/// A store that never answers is an error in time, wherever it stops.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_hangs_is_an_error_in_time() {
+    for number in 0.. {
+        let world = World::new();
+        let (judge, hit) = at(number, Side::Before, true, Fate::Hang);
+        let ended = run_into(&world, judge).await;
+        let Some(hit) = *hit.lock().unwrap() else {
+            assert_eq!(ended.unwrap().unwrap().outcome, Outcome::Completed);
+            break;
+        };
+        check_told(ended, hit, &format!("{number} {hit:?}"));
+        world.goes_on().await;
+    }
+}
+
+/// A store that takes its time costs time and nothing else.
+#[tokio::test(start_paused = true)]
+async fn a_slow_store_is_only_slow() {
+    let world = World::new();
+    let slow = Arc::new(Slow(Arc::clone(&world.store)));
+    let (doors, observer) = errand::doors();
+    let runner =
+        world.errand.runner(slow, Arc::clone(&world.spools), Arc::clone(&world.clock) as _);
+    let runner = runner.observer(observer).build().unwrap();
+    let report = errand::run(&runner, doors).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert!(report.duration > Duration::from_secs(100));
+    errand::check_over(&world.errand, &runner, &*world.store, &*world.spools).await;
+}
+
+/// Twenty seconds for everything, which is within the deadline.
+#[derive(Debug)]
+struct Slow(Arc<MemoryStore>);
+
+macro_rules! slow {
+    ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
+        impl Store for Slow {$(
+            fn $method(&self, $($arg: $type),*) -> haft::store::StoreFuture<'_, $result> {
+                Box::pin(async move {
+                    pass(Duration::from_secs(20)).await;
+                    self.0.$method($($arg),*).await
+                })
+            }
+        )*}
+    };
+}
+
+slow! {
+    create(turn: NewTurn) -> haft::store::Lease;
+    claim(turn: TurnId, holder: Holder) -> haft::store::Lease;
+    renew(lease: haft::store::Lease, now: Timestamp) -> haft::store::Lease;
+    release(lease: haft::store::Lease) -> ();
+    commit(lease: haft::store::Lease, writes: Vec<Write>) -> ();
+    load(turn: TurnId) -> Option<haft::store::StoredTurn>;
+    turns(query: haft::store::TurnQuery) -> Vec<haft::store::TurnSummary>;
+    remove(turn: TurnId, now: Timestamp) -> bool;
+    gate(gate: haft::store::GateId) -> Option<haft::store::GateRow>;
+    open_gates(turn: Option<TurnId>) -> Vec<haft::store::GateRow>;
+    settle(gate: haft::store::GateId, settlement: String) -> haft::store::Settled;
+}
+
+/// The spool fails or hangs: a call is told so, an input is kept until it works.
+#[tokio::test(start_paused = true)]
+async fn a_spool_that_fails_or_hangs_loses_nothing() {
+    for fate in [Fate::Fail, Fate::Hang] {
+        let spool_only = move |from: usize| -> Judge {
+            let met = AtomicUsize::new(0);
+            Arc::new(move |moment: Moment| {
+                let counts = moment.what == "spool" && moment.side == Side::Before;
+                if counts && met.fetch_add(1, Ordering::SeqCst) >= from { fate } else { Fate::Pass }
+            })
+        };
+        // The long text of the input cannot be stored: nobody is asked yet.
+        let world = World::new();
+        let report = world.run(spool_only(0)).await.unwrap();
+        assert_eq!(report.outcome, Outcome::Failed);
+        assert_eq!(world.errand.ledger.count("ask 0"), 0);
+        world.goes_on().await;
+        // The result of a call cannot be stored: the call failed, and the turn goes on.
+        let world = World::new();
+        let report = world.run(spool_only(1)).await.unwrap();
+        let large = report.calls.iter().find(|call| call.tool() == "large").unwrap();
+        assert_eq!(large.state(), CallState::Failed);
+        assert!(large.error.is_some());
+        assert_eq!(report.calls.iter().filter(|call| !call.state().is_final()).count(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_that_jump_break_neither_leases_nor_order() {
+    let world = World::new();
+    let judge = {
+        let (clock, met) = (Arc::clone(&world.clock), AtomicUsize::new(0));
+        // Back and forth by hours, at everything that is asked of the store.
+        Arc::new(move |_: Moment| {
+            let n = met.fetch_add(1, Ordering::SeqCst);
+            let hours = if n.is_multiple_of(2) { 7 } else { 1 };
+            clock.set(Timestamp::EPOCH.saturating_add(Duration::from_secs(3600 * hours)));
+            Fate::Pass
+        })
+    };
+    let report = world.run(judge).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    world.clock.set(Timestamp::EPOCH);
+    // Somebody whose clock is behind does not get a turn that is held, and gets it when it is free.
+    let stored = world.store.load(Errand::id()).await.unwrap().unwrap();
+    assert_eq!(stored.summary.holder, None);
+    let before = errand::transcript(&stored);
+    let steady = World::new();
+    steady.run(Arc::new(|_| Fate::Pass)).await.unwrap();
+    let stored = steady.store.load(Errand::id()).await.unwrap().unwrap();
+    assert_eq!(before, errand::transcript(&stored), "order does not come from the clock");
+}
+
+/// The lease of a turn runs out by a jump of the clock, and the same runner goes on with the turn.
+#[tokio::test(start_paused = true)]
+async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
+    let (store, clock) =
+        (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let began = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&began);
+    let waits = Tool::builder("waits")
+        .description("Waits.")
+        .effect(Effect::Idempotent)
+        .input(haft::schema::object())
+        .handler(move |_: Args, ctx: DispatchContext| {
+            let n = count.fetch_add(1, Ordering::SeqCst);
+            async move {
+                let asked = ctx.wait_for(haft::gate::GateRequest::new("go on?")).await?;
+                pass(Duration::from_secs(5)).await;
+                Ok::<_, ToolFailure>(format!("{n} {asked}"))
+            }
+        })
+        .build()
+        .unwrap();
+    let built = runner(steps([
+        |_| Ok(Step::new().call(call("waits", "{}"))),
+        |cx| Ok(Step::done().say(cx.message("done")?)),
+    ]));
+    let built = built.tool(waits).store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _);
+    let runner = built.build().unwrap();
+    let turn: TurnId = "t".parse().unwrap();
+    let (first, second, ()) = tokio::join!(
+        runner.run(input().id("t")),
+        async {
+            pass(Duration::from_secs(1)).await;
+            clock.advance(Duration::from_secs(3600));
+            runner.resume(&turn).await
+        },
+        async {
+            // The first one has noticed that it lost the turn, and hung up.
+            pass(Duration::from_secs(60)).await;
+            let gate = runner.gates().open(None).await.unwrap().pop().unwrap();
+            runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
+        }
+    );
+    let first = first.unwrap();
+    assert_ne!(first.outcome, Outcome::Completed);
+    assert!(first.error.is_some(), "{first:?}");
+    let second = second.unwrap();
+    assert_eq!(second.outcome, Outcome::Completed, "{:?}", second.error);
+    assert_eq!(began.load(Ordering::SeqCst), 2);
+    let stored = store.load(turn).await.unwrap().unwrap();
+    assert_eq!(stored.summary.status, TurnStatus::Completed);
+    assert_eq!(errand::steps(&stored), [0, 1]);
+}
+
+/// A runner outlives the runtime it first ran on, and still renews leases and hears answers.
+#[test]
+fn a_runner_can_move_to_another_runtime() {
+    let renewals = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&renewals);
+    let judge: Judge = Arc::new(move |moment: Moment| {
+        count.fetch_add(usize::from(moment.what == "renew"), Ordering::SeqCst);
+        Fate::Pass
+    });
+    let store = Guarded::new(Arc::new(MemoryStore::new()), judge);
+    let ask = Tool::builder("ask")
+        .description("Asks.")
+        .input(haft::schema::object())
+        .handler(async |_: Args, ctx: DispatchContext| {
+            let answer = ctx.wait_for(haft::gate::GateRequest::new("well?")).await?;
+            Ok::<_, ToolFailure>(answer.to_string())
+        })
+        .build()
+        .unwrap();
+    let built = runner(steps([
+        |_| Ok(Step::new().call(call("ask", "{}"))),
+        |cx| Ok(Step::done().say(cx.message("done")?)),
+    ]));
+    let runner = built.tool(ask).store(Arc::clone(&store) as _).secret([3; 32]).build().unwrap();
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_time().start_paused(true).build().unwrap()
+    };
+    let first = runtime();
+    first.block_on(async {
+        let run = runner.run(input().id("dropped"));
+        assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
+    });
+    drop(first);
+    runtime().block_on(async {
+        let clock: Arc<dyn Clock> = Arc::new(haft::clock::SystemClock::new());
+        let key = haft::gate::GateKey::from_bytes([3; 32]);
+        // Elsewhere, so that only asking the store finds the answer.
+        let keeper = haft::turn::Gatekeeper::new(store, key, clock);
+        let (report, ()) = tokio::join!(runner.run(input().id("kept")), async {
+            pass(Duration::from_secs(300)).await;
+            let turn = Some("kept".parse().unwrap());
+            let gate = keeper.open(turn).await.unwrap().pop().unwrap();
+            keeper.resolve(&gate.id, json!(1), "ada").await.unwrap();
+        });
+        assert_eq!(report.unwrap().outcome, Outcome::Completed);
+    });
+    assert!(renewals.load(Ordering::SeqCst) > 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn observers_that_panic_break_nothing() {
+    let world = World::new();
+    let (doors, observer) = errand::doors();
+    let store = Arc::clone(&world.store);
+    let runner =
+        world.errand.runner(store, Arc::clone(&world.spools), Arc::clone(&world.clock) as _);
+    let panics = |event: &Event| panic!("at {}", event.kind.name());
+    let runner = runner.observer(panics).observer(observer).observer(panics).build().unwrap();
+    let report = errand::run(&runner, doors).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    errand::check_over(&world.errand, &runner, &*world.store, &*world.spools).await;
+}
+
+/// A journal that cannot be read is an error that says so, and is left as it is.
+#[tokio::test]
+async fn a_damaged_journal_is_refused_and_not_touched() {
+    let whole = World::new();
+    whole.run(Arc::new(|_| Fate::Pass)).await.unwrap();
+    let stored = whole.store.load(Errand::id()).await.unwrap().unwrap();
+    let mut journal = stored.journal;
+    journal.pop();
+    type Damage = fn(&mut String);
+    let damages: [(&str, Damage, &str); 5] = [
+        ("torn", |it| it.truncate(it.len() / 2), "damaged"),
+        ("empty", String::clear, "damaged"),
+        ("bytes", |it| it.replace_range(1..4, "???"), "damaged"),
+        ("kind", |it| *it = json!({"entry": "dreamed"}).to_string(), "damaged"),
+        (
+            "newer",
+            |it| {
+                *it = json!({"entry": "resumed", "version": 9, "by": "x", "at": "1970-01-01T00:00:00.000000Z", "more": 1})
+                    .to_string();
+            },
+            "version 9",
+        ),
+    ];
+    for (name, damage, says) in damages {
+        let world = World::new();
+        let mut entries = journal.clone();
+        damage(entries.last_mut().unwrap());
+        let writes: Vec<Write> = entries.iter().cloned().map(Write::Journal).collect();
+        let holder = Holder::new("test", Timestamp::EPOCH, Duration::ZERO);
+        world.store.create(NewTurn::new(Errand::id(), holder).writes(writes)).await.unwrap();
+        let error = world.run(Arc::new(|_| Fate::Pass)).await.unwrap_err();
+        assert_eq!(error.code(), "E_STORE", "{name}");
+        assert!(error.to_string().contains(says), "{name}: {error}");
+        let stored = world.store.load(Errand::id()).await.unwrap().unwrap();
+        assert_eq!((stored.journal, stored.rows.len()), (entries, 0), "{name}");
+        assert_eq!(world.errand.ledger.lines(), Vec::<String>::new(), "{name}: nobody was asked");
+    }
+}
+
+/// A tool that would give ten gigabytes.
+#[tokio::test]
+async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
+    struct Endless(u64);
+    impl Stream for Endless {
+        type Item = Result<Bytes, ToolFailure>;
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            static PIECE: [u8; 65_536] = [b'x'; 65_536];
+            self.0 += 65_536;
+            assert!(self.0 < 8 << 20, "nobody stopped it");
+            Poll::Ready((self.0 < 10 << 30).then(|| Ok(Bytes::from_static(&PIECE))))
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let spools = Arc::new(FolderSpoolStore::open(folder.path()).unwrap().max_bytes(1 << 20));
+    let tool = Tool::builder("all").description("Gives all.");
+    let tool = tool.handler(async || ByteStream::new(Endless(0))).build().unwrap();
+    let built = runner(steps([
+        |_| Ok(Step::new().call(call("all", "{}"))),
+        |cx| Ok(Step::done().say(cx.message("done")?)),
+    ]));
+    let runner = built.tool(tool).spools(Arc::clone(&spools)).build().unwrap();
+    let report = runner.run(input()).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    let error = report.calls[0].error.as_ref().unwrap();
+    assert!(error.message.contains("1048576 bytes; ask for less"), "{error:?}");
+    assert_eq!(spools.list().await.unwrap(), Vec::<SpoolKey>::new());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn an_executor_that_never_signals_comes_to_the_limit_of_iterations() {
+    let report = runner(|_: StepContext| async { Ok::<_, StepError>(Step::new()) });
+    let report = report.build().unwrap().run(input()).await.unwrap();
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: "iterations".to_owned() });
+    assert_eq!(report.iterations, 50);
+    assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_LIMIT_REACHED");
+}
+
+#[tokio::test]
+async fn middleware_that_calls_nothing_is_named() {
+    let lazy = async |_: DispatchContext, _: Next<DispatchContext>| Ok(());
+    for stage in ["dispatch-input", "dispatch-output"] {
+        let built = runner(say("x"));
+        let built = match stage {
+            "dispatch-input" => built.dispatch_input("lazy", lazy),
+            _ => built.dispatch_output("lazy", lazy),
+        };
+        let report = built.build().unwrap().run(input()).await.unwrap();
+        assert_eq!(report.outcome, Outcome::Failed);
+        let error = report.error.unwrap();
+        assert_eq!(error.code.unwrap().as_str(), "E_PIPELINE_SHORT_CIRCUITED");
+        assert!(error.message.as_str().contains("`lazy`"), "{error:?}");
+        assert_eq!(error.stage.unwrap().as_str(), stage);
+    }
+}
+
+#[tokio::test]
+async fn two_records_of_the_input_with_one_id_are_refused() {
+    let at = Timestamp::EPOCH;
+    let message = || Message::user("x", "hello", at).unwrap();
+    let memory = || Memory::builder("x", "m", at).confidence(1.0).importance(1.0).build().unwrap();
+    let thought = || Thought::builder("x", at).content("t").build().unwrap();
+    let found = || {
+        let found = Retrievable::builder("x", "r", TrustTier::ThirdPartyPublic, at);
+        found.build().unwrap()
+    };
+    let instruction = || Instruction::from_developer("x", "i").unwrap();
+    for (field, input) in [
+        ("messages", input().message(message()).message(message())),
+        ("memories", input().memory(memory()).memory(memory())),
+        ("thoughts", input().thought(thought()).thought(thought())),
+        ("retrievables", input().retrievable(found()).retrievable(found())),
+        ("instructions", input().instruction(instruction()).instruction(instruction())),
+    ] {
+        let store = Arc::new(MemoryStore::new());
+        let runner = runner(say("x")).store(Arc::clone(&store) as _).build().unwrap();
+        let error = runner.run(input).await.unwrap_err();
+        assert_eq!(error.code(), "E_INVALID_TURN_CONTEXT");
+        let text = error.to_string();
+        assert!(text.contains(field) && text.contains("`x`"), "{text}");
+        assert!(store.is_empty());
+    }
+}
+
+/// A turn that is resumed only to be stopped, or whose input fails then, leaves no call open.
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
+    for effect in [Effect::Idempotent, Effect::Once] {
+        for cancels in [true, false] {
+            let (store, clock) =
+                (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+            let hangs = Tool::builder("hangs").description("Hangs.").effect(effect);
+            let hangs = hangs.handler(async || std::future::pending::<String>().await).build();
+            let built = runner(steps([|_| Ok(Step::new().call(call("hangs", "{}")))]));
+            let built = built.tool(hangs.unwrap()).clock(Arc::clone(&clock) as _);
+            let fails = move |ctx: TurnContext, next: Next<TurnContext>| async move {
+                if ctx.is_resumed() && !cancels {
+                    return Err("the database is gone".into());
+                }
+                next.run().await
+            };
+            let built = built.store(Arc::clone(&store) as _).turn_input("fails", fails);
+            let runner: TurnRunner = built.build().unwrap();
+            let run = runner.run(input().id("t"));
+            assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
+            clock.advance(Duration::from_secs(3600));
+            let token = Cancellation::new();
+            if cancels {
+                token.cancel("enough");
+            }
+            let turn: TurnId = "t".parse().unwrap();
+            let report = runner.resume_until(&turn, token).await.unwrap();
+            assert_ne!(report.outcome, Outcome::Completed);
+            let expected = match effect {
+                Effect::Once => CallState::Unknown,
+                _ => CallState::Cancelled,
+            };
+            assert_eq!(report.calls[0].state(), expected, "{cancels}");
+            let stored = store.load(turn).await.unwrap().unwrap();
+            let row: Value = serde_json::from_str(&stored.rows.last().unwrap().json).unwrap();
+            assert_eq!(row["state"], format!("{expected:?}").to_lowercase());
+        }
+    }
+}
+
+/// A full disk under the turns: the turn can go on when there is room.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_full_disk_is_an_error_and_the_turn_goes_on_when_there_is_room() {
+    use haft::stores::{SqliteOptions, SqliteStore};
+    let folder = tempfile::tempdir().unwrap();
+    let open = |room: Option<u64>| {
+        let options = SqliteOptions::default();
+        let options = room.map_or(options, |room| options.max_bytes(room));
+        SqliteStore::open_with(folder.path(), options)
+    };
+    super::block_on(async {
+        let size = {
+            let store = open(None).unwrap();
+            let size = std::fs::metadata(store.file()).unwrap().len();
+            store.close().await;
+            size
+        };
+        let world = World::new();
+        let run = async |store: SqliteStore| {
+            let (doors, observer) = errand::doors();
+            let (spools, clock) = (Arc::clone(&world.spools), Arc::clone(&world.clock));
+            let runner = world.errand.runner(Arc::new(store), spools, clock as _);
+            errand::run(&runner.observer(observer).build().unwrap(), doors).await
+        };
+        let mut failed = 0;
+        // Room for a page more each time, until it is enough.
+        for more in 0..200 {
+            world.clock.advance(Duration::from_secs(3600));
+            match run(open(Some(size + more * 4096)).unwrap()).await {
+                Ok(report) if report.outcome == Outcome::Completed => break,
+                Ok(report) => assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_STORE"),
+                Err(error) => assert_eq!(error.code(), "E_STORE"),
+            }
+            failed += 1;
+        }
+        assert!(failed > 3, "{failed}");
+        let store = open(None).unwrap();
+        let (spools, clock) = (Arc::clone(&world.spools), Arc::clone(&world.clock));
+        let runner = world.errand.runner(Arc::new(open(None).unwrap()), spools, clock as _);
+        let runner = runner.build().unwrap();
+        errand::check_over(&world.errand, &runner, &store, &*world.spools).await;
+    });
+}
+
+/// A store that another process has locked, or that may not be written to.
+#[cfg(all(unix, feature = "sqlite"))]
+#[test]
+fn a_locked_store_and_a_read_only_one_are_errors_in_time() {
+    use haft::stores::{SqliteOptions, SqliteStore};
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let options = SqliteOptions::default().busy_timeout(Duration::from_millis(20));
+    super::block_on(async {
+        let store = Arc::new(SqliteStore::open_with(folder.path(), options).unwrap());
+        let runner = runner(say("x")).store(Arc::clone(&store) as _).build().unwrap();
+        let locked = rusqlite_lock(store.file());
+        let error = runner.run(input().id("t")).await.unwrap_err();
+        assert_eq!(error.code(), "E_STORE");
+        assert!(error.retryable(), "{error:?}");
+        drop(locked);
+        assert_eq!(runner.run(input().id("t")).await.unwrap().outcome, Outcome::Completed);
+    });
+    let mode = |mode| std::fs::Permissions::from_mode(mode);
+    let empty = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(empty.path(), mode(0o555)).unwrap();
+    if std::fs::write(empty.path().join("probe"), "").is_ok() {
+        eprintln!("skipped: permissions do not bind this user");
+        return;
+    }
+    let error = SqliteStore::open(empty.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Backend { .. }), "{error}");
+    std::fs::set_permissions(empty.path(), mode(0o755)).unwrap();
+}
+
+/// Holds the lock of a file, as another process does that writes and does not come to its end.
+#[cfg(all(unix, feature = "sqlite"))]
+fn rusqlite_lock(file: &std::path::Path) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection
+}
+
+/// Time at a gate is not the time of a pipeline.
+#[tokio::test(start_paused = true)]
+async fn middleware_that_waits_at_a_gate_is_not_cut_off() {
+    let ask = async |ctx: DispatchContext, next: Next<DispatchContext>| {
+        ctx.wait_for(haft::gate::GateRequest::new("may I?")).await?;
+        next.run().await
+    };
+    let deadlines = Deadlines::new().pipeline(Duration::from_secs(10));
+    let limits = Limits::new().wall_time(Duration::from_secs(60));
+    for stage in ["in", "out"] {
+        let built = runner(say("x")).deadlines(deadlines).limits(limits);
+        let built = match stage {
+            "in" => built.dispatch_input("ask", ask),
+            _ => built.dispatch_output("ask", ask),
+        };
+        let runner = built.build().unwrap();
+        let (report, ()) = tokio::join!(runner.run(input()), async {
+            pass(Duration::from_secs(7200)).await;
+            let gate = runner.gates().open(None).await.unwrap().remove(0);
+            runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
+        });
+        assert_eq!(report.unwrap().outcome, Outcome::Completed, "{stage}");
+    }
+}

@@ -1,0 +1,175 @@
+//! Stores that ask somebody before and after everything that is asked of them.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use haft::ToolFailure;
+use haft::clock::Timestamp;
+use haft::record::SpoolResolver;
+use haft::spool::{
+    Payload, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolReader, SpoolStore,
+};
+use haft::store::{
+    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreError, StoreFuture, StoredTurn,
+    TurnId, TurnQuery, TurnSummary, Write,
+};
+use haft::tool::ByteStream;
+
+/// A moment at which something can go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// What is asked of the store.
+    pub(crate) what: &'static str,
+    /// Whether it changes something.
+    pub(crate) writes: bool,
+    pub(crate) side: Side,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Before,
+    After,
+}
+
+/// What happens then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Pass,
+    Fail,
+    Hang,
+}
+
+/// Who is asked.
+pub(crate) type Judge = Arc<dyn Fn(Moment) -> Fate + Send + Sync>;
+
+/// A store of either sort, with somebody at its door.
+#[derive(Clone)]
+pub(crate) struct Guarded<S: ?Sized> {
+    judge: Judge,
+    inner: Arc<S>,
+}
+
+impl<S: ?Sized> Guarded<S> {
+    pub(crate) fn new(inner: Arc<S>, judge: Judge) -> Arc<Self> {
+        Arc::new(Self { judge, inner })
+    }
+
+    async fn meet(&self, what: &'static str, writes: bool, side: Side) -> Result<(), io::Error> {
+        match (self.judge)(Moment { what, writes, side }) {
+            Fate::Pass => Ok(()),
+            Fate::Fail => Err(io::Error::from(io::ErrorKind::StorageFull)),
+            Fate::Hang => std::future::pending().await,
+        }
+    }
+
+    /// Does this between two moments. After the second one it has happened, whatever is said.
+    async fn around<T>(
+        &self,
+        what: &'static str,
+        writes: bool,
+        work: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        let failed = |error| StoreError::backend(what, error);
+        self.meet(what, writes, Side::Before).await.map_err(failed)?;
+        let done = work.await?;
+        self.meet(what, writes, Side::After).await.map_err(failed)?;
+        Ok(done)
+    }
+}
+
+impl<S: fmt::Debug + ?Sized> fmt::Debug for Guarded<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Guarded({:?})", self.inner)
+    }
+}
+
+macro_rules! guarded {
+    ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $writes:literal;)*) => {
+        impl<S: Store + ?Sized> Store for Guarded<S> {$(
+            fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+                Box::pin(self.around(stringify!($method), $writes, self.inner.$method($($arg),*)))
+            }
+        )*}
+    };
+}
+
+guarded! {
+    create(turn: NewTurn) -> Lease, true;
+    claim(turn: TurnId, holder: Holder) -> Lease, true;
+    renew(lease: Lease, now: Timestamp) -> Lease, true;
+    release(lease: Lease) -> (), true;
+    commit(lease: Lease, writes: Vec<Write>) -> (), true;
+    load(turn: TurnId) -> Option<StoredTurn>, false;
+    turns(query: TurnQuery) -> Vec<TurnSummary>, false;
+    remove(turn: TurnId, now: Timestamp) -> bool, true;
+    gate(gate: GateId) -> Option<GateRow>, false;
+    open_gates(turn: Option<TurnId>) -> Vec<GateRow>, false;
+    settle(gate: GateId, settlement: String) -> Settled, true;
+}
+
+impl<S: SpoolStore + ?Sized + 'static> SpoolStore for Guarded<S> {
+    fn write(&self, key: SpoolKey, payload: Payload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+        Box::pin(async move {
+            let failed = |source| SpoolError::Store { doing: "write", source };
+            self.meet("spool", true, Side::Before).await.map_err(failed)?;
+            let payload = match payload {
+                // Content that comes bit by bit is written bit by bit.
+                Payload::Stream(stream) => {
+                    let judge = Arc::clone(&self.judge);
+                    Payload::Stream(ByteStream::new(Pieces { stream, judge }))
+                }
+                whole => whole,
+            };
+            let reader = self.inner.write(key, payload).await?;
+            self.meet("spool", true, Side::After).await.map_err(failed)?;
+            Ok(reader)
+        })
+    }
+
+    fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
+        self.inner.read(key)
+    }
+
+    fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
+        self.inner.delete(key)
+    }
+
+    fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
+        self.inner.list()
+    }
+}
+
+impl<S: SpoolResolver + ?Sized> SpoolResolver for Guarded<S> {
+    fn knows(&self, tag: &str) -> bool {
+        self.inner.knows(tag)
+    }
+
+    fn open<'a>(
+        &'a self,
+        reader: &'a ReaderDescriptor,
+    ) -> SpoolFuture<'a, Option<Arc<dyn SpoolReader>>> {
+        self.inner.open(reader)
+    }
+}
+
+struct Pieces {
+    stream: ByteStream,
+    judge: Judge,
+}
+
+impl Stream for Pieces {
+    type Item = Result<Bytes, ToolFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match (self.judge)(Moment { what: "piece", writes: true, side: Side::Before }) {
+            Fate::Pass => Pin::new(&mut self.stream).poll_next(cx),
+            Fate::Fail => Poll::Ready(Some(Err(ToolFailure::new("the source broke off")))),
+            Fate::Hang => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Leases, gates and subscribers on many threads at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use haft::events::{EventHub, Filter};
+use haft::step::{Step, StepContext};
+use haft::store::{Store, TurnQuery, TurnStatus};
+use haft::stores::MemoryStore;
+use haft::tool::Effect;
+use haft::turn::{Deadlines, Limits, Outcome, TurnRunner};
+use haft::{Args, Tool};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{call, input, runner};
+
+const TURNS: usize = 48;
+
+/// Many turns that wait at gates, several that answer each of them, and others that want to take the turns
+/// over: every gate is answered once, every turn runs once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_turns_many_answers_many_takers() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let ran = Arc::new(AtomicUsize::new(0));
+    let hub = EventHub::new();
+    let deadlines = Deadlines::new().gate_poll(Duration::from_millis(2));
+    let build = || -> TurnRunner {
+        let count = Arc::clone(&ran);
+        let tool = Tool::builder("work")
+            .description("Works.")
+            .effect(Effect::Once)
+            .input(haft::schema::object().field("n", haft::schema::integer()))
+            .requires_approval("May I?")
+            .handler(move |_: Args| {
+                let count = Arc::clone(&count);
+                async move {
+                    tokio::task::yield_now().await;
+                    count.fetch_add(1, Ordering::SeqCst);
+                    "worked"
+                }
+            })
+            .build()
+            .unwrap();
+        let step = |cx: StepContext| async move {
+            match cx.iteration() {
+                0 | 1 => {
+                    let n = cx.iteration();
+                    let args = |m: u32| format!("{{\"n\":{}}}", 2 * n + m);
+                    Ok(Step::new().call(call("work", &args(0))).call(call("work", &args(1))))
+                }
+                _ => Ok(Step::done().say(cx.message("done")?)),
+            }
+        };
+        let built = runner(step).tool(tool).store(Arc::clone(&store)).secret([5; 32]);
+        let built = built.deadlines(deadlines).limits(Limits::new()).observer(hub.clone());
+        built.build().unwrap()
+    };
+    let runners = [build(), build()];
+    let mut tasks = JoinSet::new();
+    for n in 0..TURNS {
+        let runner = runners[n % 2].clone();
+        let mut events = hub.subscribe(Filter::turn(format!("t-{n}")));
+        tasks.spawn(async move {
+            let report = runner.run(input().id(format!("t-{n}"))).await.unwrap();
+            assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+            assert_eq!(report.calls.len(), 4);
+            // Every event arrives; calls side by side may overtake each other.
+            let mut numbers = Vec::new();
+            while let Some(received) = events.next().await {
+                numbers.push(received.event().unwrap().sequence);
+            }
+            numbers.sort_unstable();
+            assert!(numbers.iter().zip(0..).all(|(sequence, n)| *sequence == n), "{numbers:?}");
+            1_usize
+        });
+    }
+    for keeper in 0..4 {
+        let keeper = runners[keeper % 2].gates();
+        let store = Arc::clone(&store);
+        tasks.spawn(async move {
+            let mut answered = 0;
+            loop {
+                for gate in keeper.open(None).await.unwrap() {
+                    answered +=
+                        usize::from(keeper.resolve(&gate.id, json!(true), "a").await.is_ok());
+                }
+                let open = store.turns(TurnQuery::default().unfinished()).await.unwrap();
+                let all = store.turns(TurnQuery::default()).await.unwrap();
+                if open.is_empty() && all.len() == TURNS {
+                    return answered * 1000;
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    for taker in 0..2 {
+        let (runner, store) = (runners[taker].clone(), Arc::clone(&store));
+        tasks.spawn(async move {
+            loop {
+                let open = store.turns(TurnQuery::default().unfinished()).await.unwrap();
+                if open.is_empty()
+                    && store.turns(TurnQuery::default()).await.unwrap().len() == TURNS
+                {
+                    return 0;
+                }
+                for turn in open {
+                    // Somebody has it, or it is over by now.
+                    if let Ok(report) = runner.resume(&turn.id).await {
+                        assert_eq!(report.outcome, Outcome::Completed);
+                    }
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    let counted: usize = tasks.join_all().await.into_iter().sum();
+    assert_eq!(counted, TURNS + 1000 * 4 * TURNS, "every gate was answered by one");
+    assert_eq!(ran.load(Ordering::SeqCst), 4 * TURNS);
+    let turns = store.turns(TurnQuery::default()).await.unwrap();
+    assert!(turns.iter().all(|turn| turn.status == TurnStatus::Completed));
+}
