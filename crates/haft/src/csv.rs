@@ -21,7 +21,7 @@ mod error;
 mod filter;
 mod rows;
 mod scan;
-mod sniff;
+pub(crate) mod sniff;
 mod stats;
 mod view;
 

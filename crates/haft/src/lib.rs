@@ -77,6 +77,11 @@
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `providers`: models behind HTTP; `readers::HttpReader`: media from the network |
+//! | `tools` | no | `tools`: packs of ready-made tools: files, time, math, text, data, memory, web |
+
+// The macros say `::haft`, also in here.
+#[cfg(feature = "tools")]
+extern crate self as haft;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -100,6 +105,8 @@ pub mod stores;
 pub mod telemetry;
 #[cfg(feature = "tokens")]
 pub mod tokens;
+#[cfg(feature = "tools")]
+pub mod tools;
 pub mod turn;
 #[cfg(feature = "formats")]
 pub mod xml;

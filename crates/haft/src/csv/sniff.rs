@@ -4,14 +4,14 @@ use csv_core::{ReadRecordResult, ReaderBuilder};
 
 /// What the first bytes of content say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Start {
+pub(crate) struct Start {
     /// How many bytes the mark at the start has.
-    pub(super) mark: u64,
-    pub(super) delimiter: u8,
+    pub(crate) mark: u64,
+    pub(crate) delimiter: u8,
 }
 
 /// Looks at the first bytes; nothing if they are not UTF-8. `whole` says that there are no others.
-pub(super) fn start(sample: &[u8], whole: bool) -> Option<Start> {
+pub(crate) fn start(sample: &[u8], whole: bool) -> Option<Start> {
     if sample.starts_with(&[0xFE, 0xFF]) || sample.starts_with(&[0xFF, 0xFE]) {
         return None;
     }
@@ -57,6 +57,6 @@ fn counts(mut table: &[u8], delimiter: u8, whole: bool) -> Vec<usize> {
 }
 
 /// How many bytes are looked at.
-pub(super) const SAMPLE: usize = 64 * 1024;
+pub(crate) const SAMPLE: usize = 64 * 1024;
 const CANDIDATES: [u8; 4] = [b',', b';', b'\t', b'|'];
 const ROWS: usize = 100;

@@ -37,5 +37,7 @@ mod spool;
 mod store;
 #[cfg(test)]
 mod tool;
+#[cfg(all(test, feature = "tools"))]
+mod tools;
 #[cfg(test)]
 mod turn;

@@ -1,0 +1,80 @@
+//! Packs of ready-made tools: what an agent needs on its first day.
+//!
+//! | pack | tools | needs |
+//! |---|---|---|
+//! | [`files`](files()) | read, list, find and search below one folder; write and edit with leave | a folder |
+//! | [`time`](time()) | the time, time zones, differences, calendars | |
+//! | [`math`](math()) | expressions, units of measure | |
+//! | [`text`](text()) | counts, changes, differences, patterns, encodings, hashes | |
+//! | [`data`](data()) | CSV, JSON and YAML; statistics; tables | |
+//! | [`memory`](memory()) | what is remembered from turn to turn | |
+//! | `web` (feature `http`) | fetches pages of the hosts that are allowed | hosts |
+//!
+//! A pack is a list of tools like any other: register them, leave some out, or put a tool of your own in the
+//! place of one.
+//!
+//! ```
+//! use haft::tools::{self, FilesOptions};
+//! use haft::{DispatchContext, ToolRegistry};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let notes = folder.path();
+//! # std::fs::write(notes.join("todo.md"), "# Today\n\n- water the plants\n")?;
+//! let mut tools = tools::files(FilesOptions::new(notes)?)?;
+//! tools.extend(tools::math()?);
+//! let registry = ToolRegistry::new(tools)?;
+//!
+//! let ctx = DispatchContext::builder("turn-1").build();
+//! let search = registry.get("search_files").ok_or("not there")?;
+//! let call = search.executor(&ctx).call(r#"{"pattern": "plants"}"#).await;
+//! assert!(format!("{:?}", call.outcome?).contains("todo.md:3"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What holds for all of them
+//!
+//! - A failing call says what to do next. Failures are never results.
+//! - Whatever is read, searched or computed is bounded, and an answer that was cut says so.
+//! - A tool whose result is JSON gives JSON and nothing else: remarks stand in members of their own.
+//! - What comes from a file, from the network or from the arguments is not trusted, unless the application
+//!   says so for a folder. Only what a tool computes by itself, such as the time, is.
+//! - Time is that of the turn's clock, so that runs can be replayed.
+
+pub mod data;
+pub mod files;
+mod html;
+pub mod math;
+pub mod memory;
+mod pack;
+pub mod text;
+pub mod time;
+#[cfg(feature = "http")]
+pub mod web;
+
+#[cfg(all(test, feature = "testing"))]
+mod tests;
+
+pub use self::data::data;
+pub use self::files::{FilesOptions, files};
+pub use self::math::math;
+pub use self::memory::memory;
+pub use self::pack::{Pack, PackError, PackOptions, UnknownPack, pack};
+pub use self::text::text;
+pub use self::time::time;
+#[cfg(feature = "http")]
+pub use self::web::{WebOptions, web};
+
+/// The start of a text, for people: bounded and on one line.
+fn shown(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut out: String = characters.by_ref().take(SHOWN).flat_map(char::escape_debug).collect();
+    if characters.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
+const SHOWN: usize = 80;

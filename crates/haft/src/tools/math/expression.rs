@@ -1,0 +1,362 @@
+//! Reads and computes expressions in one pass, bounded in length and depth.
+
+use std::fmt;
+
+use super::number::Number;
+
+/// What is wrong with an expression, and at which character, counted from 1.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) at: usize,
+    pub(super) what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, at character {}", self.what, self.at)
+    }
+}
+
+/// The value of an expression.
+pub(super) fn compute(text: &str) -> Result<Number, Fault> {
+    let mut parser = Parser { text: text.chars().collect(), at: 0, depth: 0 };
+    let value = parser.sum()?;
+    parser.space();
+    match parser.peek() {
+        None => Ok(value),
+        Some(')') => parser.fail("there is no `(` for this `)`"),
+        Some(found) => parser.fail(&format!("an operator is missing before `{found}`")),
+    }
+}
+
+struct Parser {
+    text: Vec<char>,
+    at: usize,
+    depth: usize,
+}
+
+type Computed = Result<Number, Fault>;
+
+impl Parser {
+    fn sum(&mut self) -> Computed {
+        let mut value = self.product()?;
+        loop {
+            match self.operator(&['+', '-', '−']) {
+                Some('+') => value = value.plus(self.product()?),
+                Some(_) => value = value.minus(self.product()?),
+                None => return self.finite(value),
+            }
+        }
+    }
+
+    fn product(&mut self) -> Computed {
+        let mut value = self.signed()?;
+        while let Some(operator) = self.operator(&['*', '/', '%', '×', '·', '÷']) {
+            let start = self.at;
+            let other = self.signed()?;
+            let result = match operator {
+                '/' | '÷' => value.divided_by(other),
+                '%' => value.modulo(other),
+                _ => Some(value.times(other)),
+            };
+            value = result.ok_or_else(|| Fault { at: start, what: "division by zero".into() })?;
+        }
+        self.finite(value)
+    }
+
+    /// A sign binds less than a power: `-2^2` is -4.
+    fn signed(&mut self) -> Computed {
+        match self.operator(&['-', '−', '+']) {
+            Some('+') => self.nested(Self::signed),
+            Some(_) => Ok(self.nested(Self::signed)?.negated()),
+            None => self.power(),
+        }
+    }
+
+    fn power(&mut self) -> Computed {
+        let base = self.postfix()?;
+        let start = self.at;
+        let starred = self.peek_at(0) == Some('*') && self.peek_at(1) == Some('*');
+        if starred {
+            self.at += 2;
+        } else if self.operator(&['^']).is_none() {
+            return Ok(base);
+        }
+        // From the right: 2^3^2 is 2^9.
+        let exponent = self.nested(Self::signed)?;
+        base.power(exponent).ok_or_else(|| Fault {
+            at: start + 1,
+            what: format!("{base} to the power of {exponent} is not a number that can be told"),
+        })
+    }
+
+    /// A value and the factorials behind it.
+    fn postfix(&mut self) -> Computed {
+        let mut value = self.value()?;
+        while self.operator(&['!']).is_some() {
+            let fault = || Fault {
+                at: self.at,
+                what: "a factorial needs an integer from 0 to 170".to_owned(),
+            };
+            let count = value.as_whole().filter(|it| (0..=170).contains(it)).ok_or_else(fault)?;
+            value = (1..=count).fold(Number::whole(1), |all, it| all.times(Number::whole(it)));
+        }
+        self.space();
+        Ok(value)
+    }
+
+    fn value(&mut self) -> Computed {
+        self.space();
+        match self.peek() {
+            Some('(') => {
+                self.at += 1;
+                let value = self.nested(Self::sum)?;
+                self.close()?;
+                Ok(value)
+            }
+            Some(it) if it.is_ascii_digit() || it == '.' => self.number(),
+            Some(it) if it.is_alphabetic() => self.name(),
+            Some(')') => self.fail("a value is missing before `)`"),
+            Some(',') => self.fail(
+                "a value is missing before `,`; write decimals with a point and no separators",
+            ),
+            Some(found) => self.fail(&format!("`{found}` cannot stand here; a value is missing")),
+            None => self.fail("the expression ends where a value is missing"),
+        }
+    }
+
+    fn number(&mut self) -> Computed {
+        let start = self.at;
+        let mut text = String::new();
+        while let Some(it) = self.peek() {
+            let exponent = matches!(it, 'e' | 'E') && self.is_exponent();
+            let sign = matches!(it, '+' | '-') && text.ends_with(['e', 'E']);
+            if it == '_' || it.is_ascii_digit() || it == '.' || exponent || sign {
+                text.extend(Some(it).filter(|it| *it != '_'));
+                self.at += 1;
+            } else {
+                break;
+            }
+        }
+        Number::parse(&text).ok_or_else(|| Fault {
+            at: start + 1,
+            what: format!("`{}` is not a number", super::super::shown(&text)),
+        })
+    }
+
+    /// Whether an `e` here begins an exponent.
+    fn is_exponent(&self) -> bool {
+        let digit = |it: Option<char>| it.is_some_and(|it| it.is_ascii_digit());
+        let sign = matches!(self.peek_at(1), Some('+' | '-'));
+        digit(self.peek_at(1)) || (sign && digit(self.peek_at(2)))
+    }
+
+    /// A constant, or a function and its arguments.
+    fn name(&mut self) -> Computed {
+        let start = self.at;
+        let mut name = String::new();
+        while let Some(it) = self.peek().filter(|it| it.is_alphanumeric() || *it == '_') {
+            name.extend(it.to_lowercase());
+            self.at += 1;
+        }
+        self.space();
+        if self.peek() != Some('(') {
+            return constant(&name).ok_or_else(|| unknown(&name, start));
+        }
+        self.at += 1;
+        let mut args = Vec::new();
+        self.space();
+        while self.peek() != Some(')') {
+            args.push(self.nested(Self::sum)?);
+            self.space();
+            match self.peek() {
+                Some(',' | ';') if args.len() < MOST_ARGS => self.at += 1,
+                _ => break,
+            }
+        }
+        self.close()?;
+        match apply(&name, &args) {
+            Some(Ok(value)) => value.finite().ok_or_else(|| Fault {
+                at: start + 1,
+                what: format!("`{name}` has no value there"),
+            }),
+            Some(Err(what)) => Err(Fault { at: start + 1, what }),
+            None => Err(unknown(&name, start)),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), Fault> {
+        self.space();
+        match self.peek() {
+            Some(')') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(found) => self.fail(&format!("`{found}` stands where `)` is missing")),
+            None => self.fail("a `)` is missing"),
+        }
+    }
+
+    fn nested(&mut self, part: fn(&mut Self) -> Computed) -> Computed {
+        if self.depth == DEEPEST {
+            return self.fail("the expression is nested too deeply");
+        }
+        self.depth += 1;
+        let value = part(self);
+        self.depth -= 1;
+        value
+    }
+
+    /// The operator that comes next, if it is one of these. `**` is not `*`.
+    fn operator(&mut self, all: &[char]) -> Option<char> {
+        self.space();
+        let found = self.peek().filter(|it| all.contains(it))?;
+        if found == '*' && self.peek_at(1) == Some('*') {
+            return None;
+        }
+        self.at += 1;
+        Some(found)
+    }
+
+    fn space(&mut self) {
+        while self.peek().is_some_and(char::is_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.peek_at(0)
+    }
+
+    fn peek_at(&self, ahead: usize) -> Option<char> {
+        self.text.get(self.at + ahead).copied()
+    }
+
+    fn finite(&self, value: Number) -> Computed {
+        value.finite().ok_or_else(|| Fault {
+            at: self.at,
+            what: "the result is too large to be told".to_owned(),
+        })
+    }
+
+    fn fail<T>(&self, what: &str) -> Result<T, Fault> {
+        Err(Fault { at: self.at + 1, what: what.to_owned() })
+    }
+}
+
+fn unknown(name: &str, start: usize) -> Fault {
+    let name = super::super::shown(name);
+    let what = format!("`{name}` is not known; there are {NAMES}");
+    Fault { at: start + 1, what }
+}
+
+fn constant(name: &str) -> Option<Number> {
+    Some(Number::Float(match name {
+        "pi" | "π" => std::f64::consts::PI,
+        "tau" | "τ" => std::f64::consts::TAU,
+        "e" => std::f64::consts::E,
+        "phi" | "φ" => 1.618_033_988_749_895,
+        _ => return None,
+    }))
+}
+
+/// The value of a function; nothing if there is none of this name.
+fn apply(name: &str, args: &[Number]) -> Option<Result<Number, String>> {
+    let float = |run: fn(f64) -> f64| match args {
+        [x] => Ok(Number::Float(run(x.to_f64()))),
+        _ => Err(format!("`{name}` takes one argument")),
+    };
+    let exact = |run: fn(Number) -> Number| match args {
+        [x] => Ok(run(*x)),
+        _ => Err(format!("`{name}` takes one argument")),
+    };
+    Some(match name {
+        "abs" => exact(Number::absolute),
+        "floor" => exact(Number::floor),
+        "ceil" => exact(Number::ceiling),
+        "trunc" => exact(|x| if x.to_f64() < 0.0 { x.ceiling() } else { x.floor() }),
+        "round" => round(args),
+        "sqrt" => match args {
+            [x] => x.root().ok_or_else(|| "a root of a negative number is not real".to_owned()),
+            _ => Err("`sqrt` takes one argument".to_owned()),
+        },
+        "cbrt" => float(f64::cbrt),
+        "exp" => float(f64::exp),
+        "ln" => float(f64::ln),
+        "log2" => float(f64::log2),
+        "log10" => float(f64::log10),
+        "log" => match args {
+            [x] => Ok(Number::Float(x.to_f64().log10())),
+            [x, base] => Ok(Number::Float(x.to_f64().ln() / base.to_f64().ln())),
+            _ => Err("`log` takes a number, and a base if it is not 10".to_owned()),
+        },
+        "sin" => float(f64::sin),
+        "cos" => float(f64::cos),
+        "tan" => float(f64::tan),
+        "asin" => float(f64::asin),
+        "acos" => float(f64::acos),
+        "atan" => float(f64::atan),
+        "sinh" => float(f64::sinh),
+        "cosh" => float(f64::cosh),
+        "tanh" => float(f64::tanh),
+        "deg" => float(f64::to_degrees),
+        "rad" => float(f64::to_radians),
+        "atan2" => match args {
+            [y, x] => Ok(Number::Float(y.to_f64().atan2(x.to_f64()))),
+            _ => Err("`atan2` takes two arguments: y, x".to_owned()),
+        },
+        "min" => extreme(name, args, Number::is_below),
+        "max" => extreme(name, args, |new, best| best.is_below(new)),
+        "sum" => Ok(args.iter().fold(Number::ZERO, |sum, it| sum.plus(*it))),
+        "avg" | "mean" => mean(name, args),
+        "gcd" => divisor(args),
+        _ => return None,
+    })
+}
+
+fn round(args: &[Number]) -> Result<Number, String> {
+    match args {
+        [x] => Ok(x.rounded(0)),
+        [x, places] => match places.as_whole().and_then(|it| u32::try_from(it).ok()) {
+            Some(places) if places <= 15 => Ok(x.rounded(places)),
+            _ => Err("`round` takes from 0 to 15 places".to_owned()),
+        },
+        _ => Err("`round` takes a number, and places if there are some".to_owned()),
+    }
+}
+
+fn extreme(
+    name: &str,
+    args: &[Number],
+    better: fn(Number, Number) -> bool,
+) -> Result<Number, String> {
+    let best = args.iter().copied().reduce(|best, new| if better(new, best) { new } else { best });
+    best.ok_or_else(|| format!("`{name}` needs at least one argument"))
+}
+
+fn mean(name: &str, args: &[Number]) -> Result<Number, String> {
+    let sum = args.iter().fold(Number::ZERO, |sum, it| sum.plus(*it));
+    let mean = sum.divided_by(Number::whole(args.len() as i128));
+    mean.ok_or_else(|| format!("`{name}` needs at least one argument"))
+}
+
+fn divisor(args: &[Number]) -> Result<Number, String> {
+    match args {
+        [a, b] => {
+            let whole = |it: &Number| it.as_whole().filter(|it| *it != i128::MIN);
+            let parts = whole(a).zip(whole(b));
+            let (mut a, mut b) = parts.ok_or("`gcd` takes integers")?;
+            while b != 0 {
+                (a, b) = (b, a.checked_rem(b).unwrap_or(0));
+            }
+            Ok(Number::whole(a.abs()))
+        }
+        _ => Err("`gcd` takes two integers".to_owned()),
+    }
+}
+
+pub(super) const NAMES: &str = "pi, e, tau, phi, abs, round, floor, ceil, trunc, sqrt, cbrt, exp, ln, log, log2, log10, \
+     sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, tanh, deg, rad, min, max, sum, mean, gcd";
+/// How deep brackets, signs and powers may be nested.
+const DEEPEST: usize = 60;
+const MOST_ARGS: usize = 100;

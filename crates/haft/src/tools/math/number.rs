@@ -1,0 +1,277 @@
+//! Numbers that are exact as long as they can be.
+
+use std::fmt;
+
+/// A fraction of two integers, or a double once that is not enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    /// In lowest terms, with a denominator above zero.
+    Exact {
+        over: i128,
+        under: i128,
+    },
+    Float(f64),
+}
+
+impl Number {
+    pub(super) const ZERO: Self = Self::whole(0);
+
+    pub(super) const fn whole(value: i128) -> Self {
+        Self::Exact { over: value, under: 1 }
+    }
+
+    /// `over / under`; nothing if that is too large to be exact, or a division by zero.
+    pub(super) fn ratio(over: i128, under: i128) -> Option<Self> {
+        let divisor = gcd(over.unsigned_abs(), under.unsigned_abs());
+        let divisor = i128::try_from(divisor).ok().filter(|it| *it != 0)?;
+        let (over, under) = (over / divisor, under / divisor);
+        match under {
+            0 => None,
+            under if under < 0 => {
+                Some(Self::Exact { over: over.checked_neg()?, under: under.checked_neg()? })
+            }
+            under => Some(Self::Exact { over, under }),
+        }
+    }
+
+    /// A decimal number with an exponent, if need be, as it is written; nothing if it is none.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let float = || text.parse().ok().filter(|it: &f64| it.is_finite()).map(Self::Float);
+        let (digits, exponent) = match text.split_once(['e', 'E']) {
+            Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all: String = [whole, fraction].concat();
+        if all.is_empty() || !all.bytes().all(|it| it.is_ascii_digit()) {
+            return None;
+        }
+        let places = i32::try_from(fraction.len()).ok()?;
+        let shift = exponent.checked_sub(places)?;
+        let power = || 10_i128.checked_pow(shift.unsigned_abs());
+        let exact = all.parse::<i128>().ok().and_then(|digits| match shift {
+            0.. => Some(Self::whole(digits.checked_mul(power()?)?)),
+            _ => Self::ratio(digits, power()?),
+        });
+        exact.or_else(float)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a double is asked for")]
+    pub(super) fn to_f64(self) -> f64 {
+        match self {
+            Self::Exact { over, under: 1 } => over as f64,
+            Self::Exact { over, under } => over as f64 / under as f64,
+            Self::Float(value) => value,
+        }
+    }
+
+    /// Whether its text has all its digits.
+    pub(super) fn is_shown_exactly(self) -> bool {
+        matches!(self, Self::Exact { over, under } if decimal(over, under).is_some())
+    }
+
+    pub(super) fn is_zero(self) -> bool {
+        match self {
+            Self::Exact { over, .. } => over == 0,
+            Self::Float(value) => value == 0.0,
+        }
+    }
+
+    /// The integer that it is, if it is one.
+    pub(super) fn as_whole(self) -> Option<i128> {
+        match self {
+            Self::Exact { over, under: 1 } => Some(over),
+            _ => None,
+        }
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        self.by(
+            other,
+            |a, b| a + b,
+            |(a, b), (c, d)| {
+                let over = a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?;
+                Self::ratio(over, b.checked_mul(d)?)
+            },
+        )
+    }
+
+    pub(super) fn minus(self, other: Self) -> Self {
+        self.plus(other.negated())
+    }
+
+    pub(super) fn times(self, other: Self) -> Self {
+        self.by(
+            other,
+            |a, b| a * b,
+            |(a, b), (c, d)| Self::ratio(a.checked_mul(c)?, b.checked_mul(d)?),
+        )
+    }
+
+    /// Nothing if the other is zero.
+    pub(super) fn divided_by(self, other: Self) -> Option<Self> {
+        if other.is_zero() {
+            return None;
+        }
+        Some(self.by(
+            other,
+            |a, b| a / b,
+            |(a, b), (c, d)| Self::ratio(a.checked_mul(d)?, b.checked_mul(c)?),
+        ))
+    }
+
+    /// What is left of a division that is rounded down, so that it has the sign of the divisor; nothing
+    /// if the other is zero.
+    pub(super) fn modulo(self, other: Self) -> Option<Self> {
+        if let (Some(a), Some(b)) = (self.as_whole(), other.as_whole()) {
+            let left = a.checked_rem(b)?;
+            let left = if left != 0 && (left < 0) != (b < 0) { left + b } else { left };
+            return Some(Self::whole(left));
+        }
+        let whole = self.divided_by(other)?.floor();
+        Some(self.minus(other.times(whole)))
+    }
+
+    /// Exact for exponents that are integers; nothing if there is no such number.
+    pub(super) fn power(self, exponent: Self) -> Option<Self> {
+        let float = Self::Float(self.to_f64().powf(exponent.to_f64())).finite();
+        let (Self::Exact { over, under }, Some(times)) = (self, exponent.as_whole()) else {
+            return float;
+        };
+        if over == 0 && times < 0 {
+            return None;
+        }
+        let power = u32::try_from(times.unsigned_abs())
+            .ok()
+            .and_then(|it| Some((over.checked_pow(it)?, under.checked_pow(it)?)));
+        match power {
+            Some((over, under)) if times < 0 => Self::ratio(under, over).or(float),
+            Some((over, under)) => Self::ratio(over, under).or(float),
+            None => float,
+        }
+    }
+
+    pub(super) fn negated(self) -> Self {
+        match self {
+            Self::Exact { over, under } => match over.checked_neg() {
+                Some(over) => Self::Exact { over, under },
+                None => Self::Float(-self.to_f64()),
+            },
+            Self::Float(value) => Self::Float(-value),
+        }
+    }
+
+    pub(super) fn absolute(self) -> Self {
+        if self.to_f64() < 0.0 { self.negated() } else { self }
+    }
+
+    pub(super) fn floor(self) -> Self {
+        match self {
+            Self::Exact { over, under } => Self::whole(over.div_euclid(under)),
+            Self::Float(value) => Self::Float(value.floor()),
+        }
+    }
+
+    pub(super) fn ceiling(self) -> Self {
+        self.negated().floor().negated()
+    }
+
+    /// The nearest multiple of a power of ten; halves go away from zero.
+    pub(super) fn rounded(self, places: u32) -> Self {
+        let Some(scale) = 10_i128.checked_pow(places) else { return self };
+        let half = Self::Exact { over: 1, under: 2 };
+        let size = self.absolute().times(Self::whole(scale)).plus(half).floor();
+        let size = size.divided_by(Self::whole(scale)).unwrap_or(size);
+        if self.to_f64() < 0.0 { size.negated() } else { size }
+    }
+
+    /// The square root, which is exact if that of both parts is.
+    pub(super) fn root(self) -> Option<Self> {
+        if self.to_f64() < 0.0 {
+            return None;
+        }
+        let exact = match self {
+            Self::Exact { over, under } => whole_root(over).zip(whole_root(under)),
+            Self::Float(_) => None,
+        };
+        let exact = exact.and_then(|(over, under)| Self::ratio(over, under));
+        exact.or_else(|| Self::Float(self.to_f64().sqrt()).finite())
+    }
+
+    /// Nothing if it is infinite or not a number.
+    pub(super) fn finite(self) -> Option<Self> {
+        Some(self).filter(|it| it.to_f64().is_finite())
+    }
+
+    pub(super) fn is_below(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Exact { over: a, under: 1 }, Self::Exact { over: b, under: 1 }) => a < b,
+            _ => self.to_f64() < other.to_f64(),
+        }
+    }
+
+    fn by(
+        self,
+        other: Self,
+        float: impl Fn(f64, f64) -> f64,
+        exact: impl Fn((i128, i128), (i128, i128)) -> Option<Self>,
+    ) -> Self {
+        let found = match (self, other) {
+            (Self::Exact { over: a, under: b }, Self::Exact { over: c, under: d }) => {
+                exact((a, b), (c, d))
+            }
+            _ => None,
+        };
+        found.unwrap_or_else(|| Self::Float(float(self.to_f64(), other.to_f64())))
+    }
+}
+
+/// All digits if they end within 28 places; else as many as a double has.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Exact { over, under } = *self
+            && let Some(text) = decimal(over, under)
+        {
+            return f.write_str(&text);
+        }
+        match self.to_f64() {
+            0.0 => f.write_str("0"),
+            value if (1e-6..1e16).contains(&value.abs()) => write!(f, "{value}"),
+            value => write!(f, "{value:e}"),
+        }
+    }
+}
+
+/// The decimal number that a fraction is, if it ends.
+fn decimal(over: i128, under: i128) -> Option<String> {
+    let (over_abs, under) = (over.unsigned_abs(), under.unsigned_abs());
+    let mut rest = over_abs.checked_rem(under)?;
+    let mut text = format!("{}{}", if over < 0 { "-" } else { "" }, over_abs.checked_div(under)?);
+    for place in 0..PLACES {
+        if rest == 0 {
+            return Some(text);
+        }
+        if place == 0 {
+            text.push('.');
+        }
+        rest = rest.checked_mul(10)?;
+        let digit = u32::try_from(rest.checked_div(under)?).ok()?;
+        text.push(char::from_digit(digit, 10)?);
+        rest = rest.checked_rem(under)?;
+    }
+    (rest == 0).then_some(text)
+}
+
+const PLACES: u32 = 28;
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a.checked_rem(b).unwrap_or(0));
+    }
+    a
+}
+
+fn whole_root(value: i128) -> Option<i128> {
+    let root = value.checked_isqrt()?;
+    (root.checked_mul(root) == Some(value)).then_some(root)
+}

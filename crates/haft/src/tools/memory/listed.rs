@@ -1,0 +1,41 @@
+//! Memories as answers have them.
+
+use std::sync::Arc;
+
+use haft_core::DispatchContext;
+use haft_core::record::Memory;
+use haft_core::tool::ToolFailure;
+use serde::Serialize;
+
+/// A memory in an answer.
+#[derive(Serialize)]
+pub(super) struct Listed {
+    id: String,
+    content: String,
+    confidence: f64,
+    importance: f64,
+    updated_at: String,
+}
+
+impl From<&Memory> for Listed {
+    fn from(memory: &Memory) -> Self {
+        Self {
+            id: memory.id().as_str().to_owned(),
+            content: memory.content().as_str().to_owned(),
+            confidence: memory.confidence(),
+            importance: memory.importance(),
+            updated_at: memory.updated_at().to_string(),
+        }
+    }
+}
+
+/// The memory of this id.
+pub(super) fn find(ctx: &DispatchContext, id: &str) -> Result<Arc<Memory>, ToolFailure> {
+    let found = ctx.turn_memories().into_iter().find(|it| it.id().as_str() == id);
+    found.ok_or_else(|| {
+        ToolFailure::new(format!(
+            "there is no memory `{}`; `list_memories` tells the ids",
+            super::super::shown(id)
+        ))
+    })
+}

@@ -1,0 +1,168 @@
+//! Every tool agrees with its schema, and answers whatever it is given.
+
+use haft_core::artifact::ArtifactKind;
+use haft_core::testing::{Agreement, Disagreement, Generator, ProofOptions, prove};
+use haft_core::tool::{Effect, Role, Tool, ToolError, ToolOutput};
+use haft_core::{DispatchContext, json::Document};
+
+use super::{FilesOptions, Pack, PackOptions};
+
+type Proof = fn(ProofOptions) -> Result<Agreement, Disagreement>;
+
+const PROOFS: &[(&str, Proof)] = &[
+    ("read_file", prove::<super::files::read_file::Reading>),
+    ("list_files", prove::<super::files::list_files::Listing>),
+    ("find_files", prove::<super::files::find_files::Finding>),
+    ("search_files", prove::<super::files::search_files::Search>),
+    ("write_file", prove::<super::files::write_file::Writing>),
+    ("edit_file", prove::<super::files::edit_file::Editing>),
+    ("current_time", prove::<super::time::current_time::Now>),
+    ("convert_time", prove::<super::time::convert_time::Conversion>),
+    ("time_add", prove::<super::time::time_add::Addition>),
+    ("time_diff", prove::<super::time::time_diff::Difference>),
+    ("time_info", prove::<super::time::time_info::Info>),
+    ("calculate", prove::<super::math::calculate::Calculation>),
+    ("convert_unit", prove::<super::math::convert_unit::Conversion>),
+    ("text_analyze", prove::<super::text::text_analyze::Analysis>),
+    ("text_transform", prove::<super::text::text_transform::Transformation>),
+    ("text_diff", prove::<super::text::text_diff::Comparison>),
+    ("text_extract", prove::<super::text::text_extract::Extraction>),
+    ("text_encode", prove::<super::text::text_encode::Encoding>),
+    ("text_hash", prove::<super::text::text_hash::Hashing>),
+    ("parse_csv", prove::<super::data::parse_csv::Csv>),
+    ("parse_json", prove::<super::data::parse_json::JsonText>),
+    ("parse_yaml", prove::<super::data::parse_yaml::Yaml>),
+    ("stats_describe", prove::<super::data::stats_describe::Numbers>),
+    ("stats_histogram", prove::<super::data::stats_histogram::Distribution>),
+    ("format_table", prove::<super::data::format_table::Table>),
+    ("list_memories", prove::<super::memory::list_memories::Query>),
+    ("store_memory", prove::<super::memory::store_memory::NewMemory>),
+    ("update_memory", prove::<super::memory::update_memory::Change>),
+    ("delete_memory", prove::<super::memory::delete_memory::Deletion>),
+    #[cfg(feature = "http")]
+    ("web_fetch", prove::<super::web::web_fetch::Fetching>),
+];
+
+/// The tools of all packs, on a folder with a few files. The network leads nowhere.
+fn all(folder: &std::path::Path) -> Vec<Tool> {
+    std::fs::write(folder.join("a.txt"), "one\ntwo\n").unwrap();
+    std::fs::write(folder.join("b.bin"), [0, 1, 2]).unwrap();
+    std::fs::create_dir(folder.join("sub")).unwrap();
+    std::fs::write(folder.join("sub/c.json"), format!("[{}1]", "1,".repeat(5000))).unwrap();
+    let options = PackOptions::default().files(FilesOptions::new(folder).unwrap());
+    #[cfg(feature = "http")]
+    let options = options.web(super::WebOptions::only_hosts(["nowhere.invalid"]).unwrap());
+    let packs = Pack::ALL.into_iter().filter(|it| cfg!(feature = "http") || *it != Pack::Web);
+    packs.flat_map(|pack| pack.build(&options).unwrap()).collect()
+}
+
+#[test]
+fn every_tool_agrees_with_its_schema() {
+    let options = ProofOptions::default().values(150).seed(7);
+    for (name, proof) in PROOFS {
+        match proof(options) {
+            Ok(held) => assert!(held.accepted > 5 && held.refused > 5, "{name}: {held:?}"),
+            Err(disagreement) => panic!("{name}: {disagreement}"),
+        }
+    }
+}
+
+#[test]
+fn every_tool_has_its_proof_and_is_listed_in_its_pack() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = all(folder.path());
+    let names: Vec<&str> = tools.iter().map(|it| it.name().as_str()).collect();
+    let proofs: Vec<&str> = PROOFS.iter().map(|it| it.0).collect();
+    assert_eq!(names, proofs);
+    let packs = Pack::ALL.into_iter().filter(|it| cfg!(feature = "http") || *it != Pack::Web);
+    let listed: Vec<&str> = packs.flat_map(|it| it.tools().iter().copied()).collect();
+    assert_eq!(names, listed);
+}
+
+/// Whoever chooses a tool reads what it does, what it returns and what each argument is.
+#[test]
+fn every_tool_is_described() {
+    let folder = tempfile::tempdir().unwrap();
+    for tool in all(folder.path()) {
+        let name = tool.name();
+        let text = tool.description();
+        assert!((80..1500).contains(&text.len()), "{name}: {} bytes", text.len());
+        assert!(text.ends_with('.'), "{name}: {text}");
+        let schema = tool.input_schema().json_schema();
+        let examples = schema.to_string().contains("\"examples\"");
+        assert!(examples, "{name} shows no example: {schema}");
+        for (field, schema) in schema["properties"].as_object().unwrap() {
+            let plain = schema.get("default").is_some();
+            assert!(schema.get("description").is_some() || plain, "{name}: {field}");
+        }
+    }
+}
+
+#[test]
+fn effects_and_leave() {
+    let folder = tempfile::tempdir().unwrap();
+    for tool in all(folder.path()) {
+        let (effect, asks) = match tool.name().as_str() {
+            "write_file" => (Effect::Idempotent, true),
+            "edit_file" => (Effect::Once, true),
+            "store_memory" | "update_memory" | "delete_memory" => (Effect::Idempotent, false),
+            _ => (Effect::ReadOnly, false),
+        };
+        let found = (tool.effect(), tool.requires_approval().is_some());
+        assert_eq!(found, (effect, asks), "{}", tool.name());
+        let computed = matches!(
+            tool.name().as_str(),
+            "calculate"
+                | "convert_unit"
+                | "current_time"
+                | "convert_time"
+                | "time_add"
+                | "time_diff"
+                | "time_info"
+        );
+        assert_eq!(tool.is_trusted(), computed, "{}", tool.name());
+    }
+}
+
+/// Any arguments: no panic, and an answer or a failure that is text. JSON is JSON.
+#[test]
+fn any_arguments_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = all(folder.path());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for (seed, tool) in (0..).zip(&tools) {
+        // Asking the network is slow, and is put to the test elsewhere.
+        let rounds = if tool.name().as_str() == "web_fetch" { 5 } else { 300 };
+        let (root, definitions) = tool.input_schema().tree().unwrap();
+        let mut generator = Generator::new(seed);
+        let ctx = DispatchContext::builder("turn").build();
+        let mut answered = 0;
+        for round in 0..rounds {
+            let value = match round % 4 {
+                0 => Some(generator.near_miss(root, definitions)),
+                _ => generator.valid(root, definitions),
+            };
+            let Some(value) = value else { continue };
+            let text = value.to_string();
+            let outcome = runtime.block_on(tool.executor(&ctx).call(text.as_str())).outcome;
+            answered += usize::from(outcome.is_ok());
+            check(tool, &text, outcome);
+        }
+        let can_succeed =
+            !matches!(tool.name().as_str(), "edit_file" | "update_memory" | "web_fetch");
+        assert!(answered > 0 || !can_succeed, "{} never answers", tool.name());
+    }
+}
+
+#[track_caller]
+fn check(tool: &Tool, args: &str, outcome: Result<ToolOutput, ToolError>) {
+    let json = *tool.role() == Role::Standard(ArtifactKind::JSON);
+    match outcome {
+        Ok(ToolOutput::Text(text) | ToolOutput::Answer { text, .. }) if json => {
+            assert!(Document::parse(&text).is_ok(), "{} {args}: {text}", tool.name());
+        }
+        Err(ToolError::Panicked { panic, .. }) => panic!("{} {args}: {panic}", tool.name()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+        Ok(_) => {}
+    }
+}
