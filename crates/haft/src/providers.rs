@@ -5,8 +5,10 @@
 //! assembles what comes back into a [`Generation`](generation::Generation) and hands it to the loop as a step.
 //! A dialect only writes requests and reads answers.
 
+pub mod assemble;
 pub mod dialect;
 pub mod generation;
+pub mod names;
 pub mod prompt;
 
 pub use self::dialect::Dialect;
