@@ -6,6 +6,7 @@
 //! A dialect only writes requests and reads answers.
 
 pub mod assemble;
+pub mod chat_completions;
 pub mod dialect;
 pub mod generation;
 pub mod names;
