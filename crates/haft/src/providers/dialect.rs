@@ -45,8 +45,8 @@ pub trait Dialect: Send + Sync + 'static {
     /// The prompt cannot be said in this dialect.
     fn encode(&self, request: &Request<'_>) -> Result<Encoded, CannotEncode>;
 
-    /// A reader for the answer to a request.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    /// A reader for the answer to this request.
+    fn decoder(&self, request: &Request<'_>) -> Box<dyn Decoder>;
 }
 
 /// What a dialect writes.
@@ -63,6 +63,20 @@ pub struct Request<'r> {
     pub stream: bool,
 }
 
+impl<'r> Request<'r> {
+    /// A request whose answer comes whole.
+    #[must_use]
+    pub fn new(model: &'r str, prompt: &'r Prompt, options: &'r Map<String, Value>) -> Self {
+        Self { model, prompt, options, stream: false }
+    }
+
+    /// The same request, whose answer comes in pieces.
+    #[must_use]
+    pub fn streamed(self) -> Self {
+        Self { stream: true, ..self }
+    }
+}
+
 /// A request as it is sent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -71,6 +85,14 @@ pub struct Encoded {
     pub body: Bytes,
     /// What was changed or left out so that the provider takes it.
     pub notes: Vec<Note>,
+}
+
+impl Encoded {
+    /// A body, and what was changed for it.
+    #[must_use]
+    pub fn new(body: impl Into<Bytes>, notes: Vec<Note>) -> Self {
+        Self { body: body.into(), notes }
+    }
 }
 
 /// Something that a dialect changed or could not say.
@@ -83,11 +105,27 @@ pub struct Note {
     pub message: String,
 }
 
+impl Note {
+    /// A note.
+    #[must_use]
+    pub fn new(topic: &'static str, message: impl Into<String>) -> Self {
+        Self { topic, message: message.into() }
+    }
+}
+
 /// A prompt that cannot be said in a dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 #[non_exhaustive]
 pub struct CannotEncode(pub String);
+
+impl CannotEncode {
+    /// Says why.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
 
 /// Reads one answer.
 pub trait Decoder: Send {
