@@ -4,13 +4,16 @@
 //! a request, and a medium only if the dialect can show it. Its order is the order of the request: the beginning
 //! is the same from one request to the next, which is what caches of providers live on.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use haft_core::args::RawArgs;
 use haft_core::call::RecordId;
+use haft_core::json::Kind;
 use haft_core::media::{Media, MediaKind};
 use haft_core::tool::Tool;
 use haft_core::trust::{MediaFrame, PromptText, sanitized_file_name, sanitized_mime_type};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Everything that a request says to the model.
 #[derive(Clone, Debug, Default)]
@@ -170,14 +173,36 @@ impl OwnCall {
     }
 }
 
-/// Arguments of a call that was made.
-#[derive(Clone, Debug, PartialEq)]
+/// Arguments of a call that was made, as the model wrote them: no key moves and no digit is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallArgs {
-    /// An object.
-    Object(serde_json::Map<String, Value>),
+    /// The text of a JSON object.
+    Object(String),
     /// What came instead.
     Broken(String),
+}
+
+impl CallArgs {
+    /// The arguments as they came.
+    #[must_use]
+    pub fn of(raw: &RawArgs) -> Self {
+        let text = raw.to_text().into_owned();
+        match raw.parsed() {
+            Ok(args) if args.root().kind() == Kind::Object => Self::Object(text),
+            _ => Self::Broken(text),
+        }
+    }
+
+    /// The text of a JSON object in any case: what is none stands in one under `invalid_arguments`, because
+    /// providers refuse a whole request for one broken call of the past.
+    #[must_use]
+    pub fn to_json(&self) -> Cow<'_, str> {
+        match self {
+            Self::Object(text) => text.into(),
+            Self::Broken(text) => json!({ "invalid_arguments": text }).to_string().into(),
+        }
+    }
 }
 
 /// What came of a call.
