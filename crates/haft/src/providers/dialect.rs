@@ -69,8 +69,8 @@ pub trait Dialect: Send + Sync + 'static {
     /// The prompt cannot be said in this dialect.
     fn encode(&self, request: &Request<'_>) -> Result<Encoded, CannotEncode>;
 
-    /// A reader for the answer to a request.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    /// A reader for the answer to this request.
+    fn decoder(&self, request: &Request<'_>) -> Box<dyn Decoder>;
 }
 
 /// How the pieces of an answer are told apart.
@@ -171,6 +171,14 @@ impl Note {
 #[error("{0}")]
 #[expect(clippy::exhaustive_structs, reason = "dialects of others build it")]
 pub struct CannotEncode(pub String);
+
+impl CannotEncode {
+    /// Says why.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
 
 /// Reads one answer.
 pub trait Decoder: Send {
