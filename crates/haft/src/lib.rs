@@ -89,6 +89,8 @@ pub mod json_view;
 #[cfg(feature = "formats")]
 pub mod markdown;
 pub mod middleware;
+#[cfg(feature = "http")]
+pub mod providers;
 pub mod readers;
 #[cfg(feature = "schemars")]
 mod serde_args;

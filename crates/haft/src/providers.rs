@@ -1,0 +1,4 @@
+//! Models behind HTTP.
+
+pub mod reasoning;
+pub mod text_calls;
