@@ -11,5 +11,7 @@ pub mod dialect;
 pub mod generation;
 pub mod names;
 pub mod prompt;
+pub mod reasoning;
+pub mod text_calls;
 
 pub use self::dialect::Dialect;

@@ -142,7 +142,7 @@ impl Dialect for ChatCompletions {
         encode::request(request)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
+    fn decoder(&self, _request: &Request<'_>) -> Box<dyn Decoder> {
         Box::new(decode::ChatDecoder::new(Arc::clone(&self.reasoning_fields)))
     }
 }
