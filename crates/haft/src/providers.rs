@@ -5,13 +5,17 @@
 //! assembles what comes back into a [`Generation`](generation::Generation) and hands it to the loop as a step.
 //! A dialect only writes requests and reads answers.
 
+pub mod anthropic_messages;
 pub mod assemble;
 pub mod chat_completions;
 pub mod dialect;
+pub mod down_schema;
 pub mod generation;
 pub mod names;
+pub mod openai_responses;
 pub mod prompt;
 pub mod reasoning;
 pub mod text_calls;
+mod verbatim;
 
 pub use self::dialect::Dialect;
