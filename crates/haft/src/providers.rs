@@ -10,8 +10,10 @@ pub mod chat_completions;
 pub mod dialect;
 pub mod generation;
 pub mod names;
+pub mod options;
 pub mod prompt;
 pub mod reasoning;
 pub mod text_calls;
 
 pub use self::dialect::Dialect;
+pub use self::options::{InvalidOptions, Options};
