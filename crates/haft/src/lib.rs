@@ -76,7 +76,7 @@
 //! | `sqlite` | yes | `stores::SqliteStore`: turns in a file |
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
-//! | `http` | no | `readers::HttpReader`: media from the network, within a policy |
+//! | `http` | no | `providers`: models over HTTP; `readers::HttpReader`: media from the network, within a policy |
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -89,6 +89,8 @@ pub mod json_view;
 #[cfg(feature = "formats")]
 pub mod markdown;
 pub mod middleware;
+#[cfg(feature = "http")]
+pub mod providers;
 pub mod readers;
 #[cfg(feature = "schemars")]
 mod serde_args;

@@ -24,6 +24,9 @@ mod middleware;
 #[cfg(test)]
 mod mistakes;
 #[cfg(test)]
+#[cfg(feature = "http")]
+mod providers;
+#[cfg(test)]
 mod records;
 #[cfg(test)]
 #[cfg(feature = "formats")]
