@@ -50,7 +50,7 @@ proptest! {
 
 #[test]
 fn ids_are_kept_where_they_can_be() {
-    let record = |text| RecordId::first(CallId::of_text("tool", text));
+    let record = |text: &str| RecordId::first(CallId::of_text("tool", text));
     let mut ids = WireIds::default();
     assert_eq!(ids.of(record("a"), Some("call_0")), "call_0");
     let second = ids.of(record("b"), Some("call_0"));
