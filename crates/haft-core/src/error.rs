@@ -200,6 +200,44 @@ codes! {
     ToolOutcomeUnknown = "E_TOOL_OUTCOME_UNKNOWN", 500, goes_on, Model, final_;
     /// A record could not be stored.
     Store = "E_STORE", 500, goes_on, Operator, retry;
+    /// The options of a Chat Completions provider were refused.
+    InvalidOpenAiChatCompletionsOptions = "E_INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS", 529, fatal, Operator, final_;
+    /// A Chat Completions request does not fit into the context window.
+    OpenAiChatCompletionsContextOverflow = "E_OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW", 529, fatal, Operator, final_;
+    /// A Chat Completions request was answered with an error, or not at all.
+    OpenAiChatCompletionsHttpError = "E_OPENAI_CHAT_COMPLETIONS_HTTP_ERROR", 502, goes_on, Operator, retry;
+    /// A Chat Completions answer cannot be read, or reports an error.
+    OpenAiChatCompletionsStreamError = "E_OPENAI_CHAT_COMPLETIONS_STREAM_ERROR", 502, goes_on, Operator, retry;
+    /// A Chat Completions answer stopped coming.
+    OpenAiChatCompletionsStreamStalled = "E_OPENAI_CHAT_COMPLETIONS_STREAM_STALLED", 504, goes_on, Operator, retry;
+    /// A Chat Completions request took too long.
+    OpenAiChatCompletionsRequestTimeout = "E_OPENAI_CHAT_COMPLETIONS_REQUEST_TIMEOUT", 504, goes_on, Operator, retry;
+    /// The options of a Responses provider were refused.
+    InvalidOpenAiResponsesOptions = "E_INVALID_OPENAI_RESPONSES_OPTIONS", 529, fatal, Operator, final_;
+    /// A Responses request does not fit into the context window.
+    OpenAiResponsesContextOverflow = "E_OPENAI_RESPONSES_CONTEXT_OVERFLOW", 529, fatal, Operator, final_;
+    /// A Responses request was answered with an error, or not at all.
+    OpenAiResponsesHttpError = "E_OPENAI_RESPONSES_HTTP_ERROR", 502, goes_on, Operator, retry;
+    /// A Responses answer cannot be read, or reports an error.
+    OpenAiResponsesStreamError = "E_OPENAI_RESPONSES_STREAM_ERROR", 502, goes_on, Operator, retry;
+    /// A Responses answer stopped coming.
+    OpenAiResponsesStreamStalled = "E_OPENAI_RESPONSES_STREAM_STALLED", 504, goes_on, Operator, retry;
+    /// A Responses request took too long.
+    OpenAiResponsesRequestTimeout = "E_OPENAI_RESPONSES_REQUEST_TIMEOUT", 504, goes_on, Operator, retry;
+    /// The options of a Messages provider were refused.
+    InvalidAnthropicMessagesOptions = "E_INVALID_ANTHROPIC_MESSAGES_OPTIONS", 529, fatal, Operator, final_;
+    /// A Messages request does not fit into the context window.
+    AnthropicMessagesContextOverflow = "E_ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW", 529, fatal, Operator, final_;
+    /// A Messages request was answered with an error, or not at all.
+    AnthropicMessagesHttpError = "E_ANTHROPIC_MESSAGES_HTTP_ERROR", 502, goes_on, Operator, retry;
+    /// A Messages answer cannot be read, or reports an error.
+    AnthropicMessagesStreamError = "E_ANTHROPIC_MESSAGES_STREAM_ERROR", 502, goes_on, Operator, retry;
+    /// A Messages answer stopped coming.
+    AnthropicMessagesStreamStalled = "E_ANTHROPIC_MESSAGES_STREAM_STALLED", 504, goes_on, Operator, retry;
+    /// A Messages request took too long.
+    AnthropicMessagesRequestTimeout = "E_ANTHROPIC_MESSAGES_REQUEST_TIMEOUT", 504, goes_on, Operator, retry;
+    /// A medium cannot be shown to the model, and nothing may stand for it.
+    UnsupportedMediaModality = "E_UNSUPPORTED_MEDIA_MODALITY", 422, fatal, Operator, final_;
 }
 
 impl fmt::Display for Code {

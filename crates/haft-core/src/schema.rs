@@ -42,13 +42,13 @@ pub use build::{
     IntegerSchema, MapSchema, NumberSchema, ObjectSchema, StringSchema, TupleRules, TupleSchema,
     UnionSchema, any, array, boolean, integer, map, number, object, one_of, string, tuple, union,
 };
+pub use check::nearest;
 pub use fault::Fault;
 pub use foreign::{ForeignSchemaError, ValueSchema};
 pub use input::{Accepted, InputSchema, SchemaDescription};
 pub use pattern::Pattern;
 pub use problem::{Change, ChangeKind, Problem, Problems, Rule};
 
-pub(crate) use check::nearest;
 pub(crate) use problem::excerpt;
 
 /// Schemas that are referred to by name, because they contain themselves.

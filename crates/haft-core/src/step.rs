@@ -286,6 +286,7 @@ impl ProposedCall {
 
 /// A step could not be taken.
 pub struct StepError {
+    code: Code,
     message: String,
     retryable: bool,
     source: Option<BoxError>,
@@ -295,7 +296,13 @@ impl StepError {
     /// A failure in words for the operator.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), retryable: false, source: None }
+        Self::coded(Code::LlmExecutionExecutorError, message)
+    }
+
+    /// A failure that has a code of its own, in words for the operator.
+    #[must_use]
+    pub fn coded(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), retryable: false, source: None }
     }
 
     /// Keeps the cause.
@@ -339,7 +346,7 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for StepError {
 
 impl Coded for StepError {
     fn error_code(&self) -> Code {
-        Code::LlmExecutionExecutorError
+        self.code
     }
 
     fn retryable(&self) -> bool {

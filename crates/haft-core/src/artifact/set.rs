@@ -177,6 +177,13 @@ impl ArtifactSet {
         live.calls.get(&call).into_iter().flatten().map(|entry| entry.handle.clone()).collect()
     }
 
+    /// The handle of the content of a retrieved record; nothing if it has none that can be queried.
+    #[must_use]
+    pub fn handle_of_retrieved(&self, id: &str) -> Option<String> {
+        let handle = handle_of(id);
+        self.read().retrieved.contains_key(&handle).then_some(handle)
+    }
+
     /// Every handle and its artifact: those of calls in the order of the calls, then those of retrieved
     /// records.
     #[must_use]

@@ -415,7 +415,8 @@ fn describe_value(view: View<'_>) -> String {
 }
 
 /// The name that differs from `key` least, if it is close enough to be a slip.
-pub(crate) fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+#[must_use]
+pub fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let key: String = key.chars().take(64).collect();
     names
         .map(|name| (distance(&key.to_lowercase(), &name.to_lowercase()), name))

@@ -1,6 +1,7 @@
 //! What tells providers apart.
 
 use bytes::Bytes;
+use haft_core::error::Code;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
@@ -18,8 +19,16 @@ pub trait Dialect: Send + Sync + 'static {
     /// Where requests go if nothing else is said.
     fn base_url(&self) -> &'static str;
 
-    /// The path behind the base address.
-    fn path(&self) -> &'static str;
+    /// The path behind the base address; it begins with a slash.
+    fn path(&self, model: &str, stream: bool) -> String;
+
+    /// How the pieces of an answer are told apart.
+    fn framing(&self) -> Framing {
+        Framing::Sse
+    }
+
+    /// The codes of its errors.
+    fn codes(&self) -> Codes;
 
     /// The headers that carry the key, and others that every request has.
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
@@ -30,6 +39,21 @@ pub trait Dialect: Send + Sync + 'static {
     /// What is wrong with options that are each right. Each problem names its option.
     fn check(&self, _options: &Map<String, Value>) -> Vec<(String, String)> {
         Vec::new()
+    }
+
+    /// The tools that the options force the model to call, by the name that their registry knows.
+    fn forced_tools(&self, _options: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How many tokens the options let the model write, if they say so.
+    fn output_limit(&self, _options: &Map<String, Value>) -> Option<u64> {
+        None
+    }
+
+    /// Whether an answer with an error status says that the prompt does not fit.
+    fn is_overflow(&self, _status: u16, _body: &str) -> bool {
+        false
     }
 
     /// Whether a medium can be shown natively there.
@@ -45,8 +69,36 @@ pub trait Dialect: Send + Sync + 'static {
     /// The prompt cannot be said in this dialect.
     fn encode(&self, request: &Request<'_>) -> Result<Encoded, CannotEncode>;
 
-    /// A reader for the answer to a request.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    /// A reader for the answer to this request.
+    fn decoder(&self, request: &Request<'_>) -> Box<dyn Decoder>;
+}
+
+/// How the pieces of an answer are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Framing {
+    /// Server-sent events.
+    Sse,
+    /// A JSON value a line.
+    Ndjson,
+}
+
+/// The codes of a dialect's errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "dialects of others build it, and need to say all")]
+pub struct Codes {
+    /// Options were refused.
+    pub options: Code,
+    /// The prompt does not fit.
+    pub overflow: Code,
+    /// An error status, or no answer.
+    pub http: Code,
+    /// The answer cannot be read, or reports an error.
+    pub stream: Code,
+    /// The answer stopped coming.
+    pub stalled: Code,
+    /// The answer did not begin in time.
+    pub timeout: Code,
 }
 
 /// What a dialect writes.
@@ -63,6 +115,21 @@ pub struct Request<'r> {
     pub stream: bool,
 }
 
+impl<'r> Request<'r> {
+    /// A request whose answer comes in pieces.
+    #[must_use]
+    pub const fn new(model: &'r str, prompt: &'r Prompt, options: &'r Map<String, Value>) -> Self {
+        Self { model, prompt, options, stream: true }
+    }
+
+    /// A request whose answer comes whole.
+    #[must_use]
+    pub const fn whole(mut self) -> Self {
+        self.stream = false;
+        self
+    }
+}
+
 /// A request as it is sent.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -71,6 +138,14 @@ pub struct Encoded {
     pub body: Bytes,
     /// What was changed or left out so that the provider takes it.
     pub notes: Vec<Note>,
+}
+
+impl Encoded {
+    /// A body, and what was changed on the way.
+    #[must_use]
+    pub fn new(body: impl Into<Bytes>, notes: Vec<Note>) -> Self {
+        Self { body: body.into(), notes }
+    }
 }
 
 /// Something that a dialect changed or could not say.
@@ -83,11 +158,27 @@ pub struct Note {
     pub message: String,
 }
 
+impl Note {
+    /// A note.
+    #[must_use]
+    pub fn new(topic: &'static str, message: impl Into<String>) -> Self {
+        Self { topic, message: message.into() }
+    }
+}
+
 /// A prompt that cannot be said in a dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_structs, reason = "dialects of others build it")]
 pub struct CannotEncode(pub String);
+
+impl CannotEncode {
+    /// Says why.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
 
 /// Reads one answer.
 pub trait Decoder: Send {

@@ -1,9 +1,16 @@
 //! What comes back from a model, put together.
 
+mod assembler;
+
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use haft_core::usage::Usage;
 use serde_json::Value;
+
+pub use self::assembler::{AnswerTooLarge, Assembler, MAX_BYTES, MAX_CALLS};
 
 /// One answer of a model, whole.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,13 +4,16 @@
 //! a request, and a medium only if the dialect can show it. Its order is the order of the request: the beginning
 //! is the same from one request to the next, which is what caches of providers live on.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use haft_core::args::RawArgs;
 use haft_core::call::RecordId;
-use haft_core::media::MediaKind;
+use haft_core::json::Kind;
+use haft_core::media::{Media, MediaKind};
 use haft_core::tool::Tool;
-use haft_core::trust::{MediaFrame, PromptText};
-use serde_json::Value;
+use haft_core::trust::{MediaFrame, PromptText, sanitized_file_name, sanitized_mime_type};
+use serde_json::{Value, json};
 
 /// Everything that a request says to the model.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +37,14 @@ pub struct SystemPart {
     pub bucket: Bucket,
     /// The text. Never empty.
     pub text: PromptText,
+}
+
+impl SystemPart {
+    /// A part of a bucket.
+    #[must_use]
+    pub fn new(bucket: Bucket, text: PromptText) -> Self {
+        Self { bucket, text }
+    }
 }
 
 /// Where a part of the prompt comes from.
@@ -77,6 +88,20 @@ pub struct Heard {
     pub content: Vec<Content>,
 }
 
+impl Heard {
+    /// What the one user said, who needs no name.
+    #[must_use]
+    pub fn new(content: Vec<Content>) -> Self {
+        Self { name: None, content }
+    }
+
+    /// The same, with a name.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
+}
+
 /// What the model said in one generation.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -87,6 +112,26 @@ pub struct Own {
     pub content: Vec<Content>,
     /// What it wanted to be called, in its order.
     pub calls: Vec<OwnCall>,
+}
+
+impl Own {
+    /// A generation that only said something.
+    #[must_use]
+    pub fn new(content: Vec<Content>) -> Self {
+        Self { content, ..Self::default() }
+    }
+
+    /// The same, with what was thought.
+    #[must_use]
+    pub fn thinking(self, thoughts: Vec<OwnThought>) -> Self {
+        Self { thoughts, ..self }
+    }
+
+    /// The same, with what was called.
+    #[must_use]
+    pub fn calling(self, calls: Vec<OwnCall>) -> Self {
+        Self { calls, ..self }
+    }
 }
 
 /// A thought of the model.
@@ -115,14 +160,49 @@ pub struct OwnCall {
     pub opaque: Option<Arc<Value>>,
 }
 
-/// Arguments of a call that was made.
-#[derive(Clone, Debug, PartialEq)]
+impl OwnCall {
+    /// A call that was recorded under this id, with its id and its tool's name on the wire.
+    #[must_use]
+    pub fn new(
+        id: RecordId,
+        wire_id: impl Into<String>,
+        wire_name: impl Into<Arc<str>>,
+        args: CallArgs,
+    ) -> Self {
+        Self { id, wire_id: wire_id.into(), wire_name: wire_name.into(), args, opaque: None }
+    }
+}
+
+/// Arguments of a call that was made, as the model wrote them: no key moves and no digit is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallArgs {
-    /// An object.
-    Object(serde_json::Map<String, Value>),
+    /// The text of a JSON object.
+    Object(String),
     /// What came instead.
     Broken(String),
+}
+
+impl CallArgs {
+    /// The arguments as they came.
+    #[must_use]
+    pub fn of(raw: &RawArgs) -> Self {
+        let text = raw.to_text().into_owned();
+        match raw.parsed() {
+            Ok(args) if args.root().kind() == Kind::Object => Self::Object(text),
+            _ => Self::Broken(text),
+        }
+    }
+
+    /// The text of a JSON object in any case: what is none stands in one under `invalid_arguments`, because
+    /// providers refuse a whole request for one broken call of the past.
+    #[must_use]
+    pub fn to_json(&self) -> Cow<'_, str> {
+        match self {
+            Self::Object(text) => text.into(),
+            Self::Broken(text) => json!({ "invalid_arguments": text }).to_string().into(),
+        }
+    }
 }
 
 /// What came of a call.
@@ -139,6 +219,26 @@ pub struct CallResult {
     pub is_error: bool,
     /// What is shown. Never empty.
     pub content: Vec<Content>,
+}
+
+impl CallResult {
+    /// What came of a call that succeeded.
+    #[must_use]
+    pub fn of(call: &OwnCall, content: Vec<Content>) -> Self {
+        Self {
+            id: call.id,
+            wire_id: call.wire_id.clone(),
+            wire_name: Arc::clone(&call.wire_name),
+            is_error: false,
+            content,
+        }
+    }
+
+    /// The same, of one that failed.
+    #[must_use]
+    pub fn failed(self) -> Self {
+        Self { is_error: true, ..self }
+    }
 }
 
 /// A piece of what is shown.
@@ -167,6 +267,20 @@ pub struct NativeMedia {
     pub frame: MediaFrame,
 }
 
+impl NativeMedia {
+    /// The bytes of a medium as base64, and what frames them.
+    #[must_use]
+    pub fn new(media: &Media, base64: impl Into<Arc<str>>, frame: MediaFrame) -> Self {
+        Self {
+            kind: media.kind(),
+            mime_type: sanitized_mime_type(media.mime_type()).to_owned(),
+            filename: sanitized_file_name(media.filename()),
+            base64: base64.into(),
+            frame,
+        }
+    }
+}
+
 /// A tool as it is offered.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -175,6 +289,14 @@ pub struct OfferedTool {
     pub wire_name: Arc<str>,
     /// The tool.
     pub tool: Tool,
+}
+
+impl OfferedTool {
+    /// A tool by its name on the wire.
+    #[must_use]
+    pub fn new(wire_name: impl Into<Arc<str>>, tool: Tool) -> Self {
+        Self { wire_name: wire_name.into(), tool }
+    }
 }
 
 /// Where a medium stands.

@@ -24,6 +24,9 @@ mod middleware;
 #[cfg(test)]
 mod mistakes;
 #[cfg(test)]
+#[cfg(all(feature = "http", feature = "formats"))]
+mod providers;
+#[cfg(test)]
 mod records;
 #[cfg(test)]
 #[cfg(feature = "formats")]

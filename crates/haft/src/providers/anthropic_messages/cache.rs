@@ -1,0 +1,47 @@
+//! Breakpoints of the prompt cache.
+//!
+//! The cache keeps prefixes in the order tools, system, messages. Breakpoints say where a prefix ends that will
+//! come again: behind the part of the system text that hardly changes, behind all of it, and behind the last two
+//! messages of the user, so that the prefix which the request before ended with is found again.
+
+use super::options::Breakpoints;
+use super::wire::{Block, Body, CacheControl, Message, Role};
+
+/// Most breakpoints that a request may have.
+const MAX: usize = 4;
+
+/// Sets breakpoints. The first `stable` parts of the system text are the same in every turn.
+pub(super) fn set<'b>(
+    body: &mut Body<'b>,
+    breakpoints: Breakpoints,
+    ttl: Option<&'b str>,
+    stable: usize,
+) {
+    let mut left = MAX;
+    let mut mark = |slot: &mut Option<CacheControl<'b>>| {
+        if left > 0 && slot.is_none() {
+            left -= 1;
+            *slot = Some(CacheControl { ttl });
+        }
+    };
+    if breakpoints == Breakpoints::Off {
+        return;
+    }
+    if let Some(slot) = body.system.last_mut().and_then(Block::cache_control) {
+        mark(slot);
+    } else if let Some(tool) = body.tools.last_mut() {
+        mark(&mut tool.cache_control);
+    }
+    let ahead = stable.checked_sub(1).and_then(|it| body.system.get_mut(it));
+    if let Some(slot) = ahead.and_then(Block::cache_control) {
+        mark(slot);
+    }
+    if breakpoints == Breakpoints::Auto {
+        let heard = |it: &&mut Message<'b>| it.role == Role::User;
+        for message in body.messages.iter_mut().rev().filter(heard).take(2) {
+            if let Some(slot) = message.content.last_mut().and_then(Block::cache_control) {
+                mark(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What came of calls.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use haft_core::artifact::SpooledArtifact;
+use haft_core::call::{CallState, ToolCall, ToolResults};
+use haft_core::spool::SpoolError;
+use haft_core::tool::{Role, Tool};
+use haft_core::trust::{HandlePart, Origin, ToolResultPart, TrustLabel};
+use serde_json::Value;
+
+use super::super::dialect::Note;
+use super::super::names::WireNames;
+use super::super::prompt::{Content, Place};
+use super::media::Shown;
+use super::{AssembleError, Funnel};
+
+/// The tools that query artifacts, and which ones.
+pub(super) struct Queries(Vec<Query>);
+
+struct Query {
+    wire_name: Arc<str>,
+    description: String,
+    handles: HashSet<String>,
+}
+
+impl Queries {
+    pub(super) fn of(tools: &[Tool], names: &WireNames) -> Self {
+        let queries = tools.iter().filter(|tool| *tool.role() == Role::ArtifactQuery);
+        let queries = queries.map(|tool| {
+            let schema = tool.input_schema().json_schema();
+            let handles = schema.pointer("/properties/callId/enum").and_then(Value::as_array);
+            let handles = handles.into_iter().flatten().filter_map(Value::as_str);
+            Query {
+                wire_name: names.wire(tool.name().as_str()),
+                description: tool.description().to_owned(),
+                handles: handles.map(str::to_owned).collect(),
+            }
+        });
+        Self(queries.collect())
+    }
+
+    /// What an artifact can be asked: names and what they do.
+    pub(super) fn of_handle(&self, handle: &str) -> Vec<(&str, &str)> {
+        let of = self.0.iter().filter(|query| query.handles.contains(handle));
+        of.map(|query| (&*query.wire_name, query.description.as_str())).collect()
+    }
+}
+
+/// What is shown of a call's end.
+#[derive(Default)]
+pub(super) struct ShownResult {
+    pub(super) content: Vec<Content>,
+    /// What stands in the message behind the results.
+    pub(super) below: Vec<Content>,
+    pub(super) is_error: bool,
+}
+
+impl Funnel<'_> {
+    pub(super) async fn result(
+        &self,
+        call: &ToolCall,
+        notes: &mut Vec<Note>,
+    ) -> Result<ShownResult, AssembleError> {
+        let mut shown = ShownResult::default();
+        if self.how.omit.results.contains(&call.id()) {
+            shown.content.push(self.text(call, TrustLabel::UNTRUSTED, 0, LEFT_OUT));
+            return Ok(shown);
+        }
+        match &call.results {
+            Some(ToolResults::Text(text)) => {
+                shown.content.push(self.text(call, call.label(), 0, text));
+            }
+            Some(ToolResults::Artifacts(all)) => {
+                let handles = self.ctx.artifacts().handles_of(call.id());
+                for (part, artifact) in (0..).zip(all) {
+                    let handle = usize::try_from(part).ok().and_then(|at| handles.get(at));
+                    shown.content.push(match handle {
+                        Some(handle) => self.handle(call, part, handle, artifact).await,
+                        None => {
+                            let text = whole_text(artifact, call.tool(), notes).await?;
+                            self.text(call, artifact.label(), part, &text)
+                        }
+                    });
+                }
+            }
+            Some(ToolResults::Media(all)) => {
+                let origin = Origin::Call { tool: call.tool(), id: call.id() };
+                for (part, media) in (0..).zip(all) {
+                    match self.medium(origin, part, media, Place::Result, notes).await? {
+                        Shown::Here(content) => shown.content.push(content),
+                        Shown::Below(stub, content) => {
+                            shown.content.push(Content::Text(stub));
+                            shown.below.push(content);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        if shown.content.is_empty() {
+            shown.is_error = true;
+            let message = match (&call.error, call.state()) {
+                (Some(error), _) => error.message.as_str(),
+                (None, CallState::Cancelled) => "The call was cancelled.",
+                (None, CallState::Unknown) => "What came of the call is not known.",
+                (None, CallState::Succeeded) => "The call gave no result.",
+                (None, _) => {
+                    let message = format!("the call `{}` has not ended", call.id());
+                    notes.push(Note::new("call-without-result", message));
+                    "The call has not ended."
+                }
+            };
+            let part = ToolResultPart::error(call.tool(), call.id(), message);
+            shown.content.push(Content::Text(self.renderer.tool_result(&part)));
+        }
+        Ok(shown)
+    }
+
+    fn text(&self, call: &ToolCall, label: TrustLabel, part: u32, text: &str) -> Content {
+        let result = ToolResultPart::new(call.tool(), call.id(), label, text).part(part);
+        Content::Text(self.renderer.tool_result(&result))
+    }
+
+    async fn handle(
+        &self,
+        call: &ToolCall,
+        part: u32,
+        handle: &str,
+        artifact: &SpooledArtifact,
+    ) -> Content {
+        let origin = Origin::Call { tool: call.tool(), id: call.id() };
+        let tools = self.queries.of_handle(handle);
+        let shown = HandlePart::new(origin, handle, artifact.kind().as_str())
+            .part(part)
+            .byte_length(artifact.reader().byte_length())
+            .tools(&tools);
+        // A line count that cannot be had is left out; the queries will say why.
+        let shown = match artifact.reader().index().await {
+            Ok(index) => shown.line_count(index.line_count()),
+            Err(_) => shown,
+        };
+        Content::Text(self.renderer.handle(&shown))
+    }
+}
+
+/// Stands for a result that was left out.
+const LEFT_OUT: &str =
+    "This result was left out to save room. If you still need it, make the call again.";
+
+/// Most bytes of an artifact that is shown in full.
+const MAX_INLINE: usize = 1024 * 1024;
+
+/// The content of an artifact that is to be shown in full.
+pub(super) async fn whole_text(
+    artifact: &SpooledArtifact,
+    of: &str,
+    notes: &mut Vec<Note>,
+) -> Result<String, SpoolError> {
+    let reader = artifact.reader();
+    let bytes = reader.read_at(0, MAX_INLINE).await?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    let all = reader.byte_length();
+    if all > u64::try_from(bytes.len()).unwrap_or(u64::MAX) {
+        let message = format!("of the content of `{of}`, {} of {all} bytes are shown", bytes.len());
+        text.push_str(&format!("\n[{} of {all} bytes are shown]", bytes.len()));
+        notes.push(Note::new("content-cut", message));
+    }
+    Ok(text)
+}

@@ -1,0 +1,158 @@
+//! The system prompt and the buckets around the timeline.
+
+use std::sync::Arc;
+
+use haft_core::record::{Retrievable, RetrievableContent};
+use haft_core::trust::{DeveloperText, HandlePart, MemoryPart, Origin, PromptText, RetrievedPart};
+
+use super::super::dialect::Note;
+use super::super::prompt::{Bucket, SystemPart};
+use super::results::whole_text;
+use super::{AssembleError, Funnel};
+
+impl Funnel<'_> {
+    pub(super) fn system_prompt(&self) -> Result<Vec<SystemPart>, AssembleError> {
+        let text = self.ctx.system_prompt().render(Some(self.ctx))?;
+        let text = self.renderer.system_prompt(&DeveloperText::from_developer(&*text));
+        Ok(part(Bucket::SystemPrompt, text).into_iter().collect())
+    }
+
+    /// The buckets of this list, without those that are empty.
+    pub(super) async fn buckets(
+        &self,
+        buckets: &[Bucket],
+        notes: &mut Vec<Note>,
+    ) -> Result<Vec<SystemPart>, AssembleError> {
+        let mut parts = Vec::new();
+        for bucket in buckets {
+            let text = match bucket {
+                Bucket::StandingInstructions => self.instructions()?,
+                Bucket::Memories => self.memories(),
+                Bucket::Retrievables => self.retrievables(notes).await?,
+                Bucket::SystemPrompt | Bucket::Timeline | Bucket::Tools => continue,
+            };
+            parts.extend(part(*bucket, text));
+        }
+        Ok(parts)
+    }
+
+    fn instructions(&self) -> Result<PromptText, AssembleError> {
+        let rules = self.ctx.standing_instructions();
+        let rules = rules.iter().map(|rule| rule.render(Some(self.ctx)));
+        let rules = rules.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.renderer.instructions(&rules, None))
+    }
+
+    fn memories(&self) -> PromptText {
+        let memories = self.ctx.turn_memories();
+        let parts = memories.iter().map(|memory| {
+            let part =
+                MemoryPart::new(memory.id().as_str(), memory.trust(), memory.content().as_str());
+            let part = part.created_at(memory.created_at());
+            match memory.source() {
+                Some(source) => part.source(source),
+                None => part,
+            }
+        });
+        self.renderer.memories(&parts.collect::<Vec<_>>())
+    }
+
+    async fn retrievables(&self, notes: &mut Vec<Note>) -> Result<PromptText, AssembleError> {
+        let mut shown = Vec::new();
+        for record in self.ctx.turn_retrievables() {
+            if !self.how.omit.retrievables.contains(record.id().as_str()) {
+                shown.push(self.retrieved(record, notes).await?);
+            }
+        }
+        let lists: Vec<Vec<(&str, &str)>> = shown
+            .iter()
+            .map(|it| self.queries.of_handle(it.handle().unwrap_or_default()))
+            .collect();
+        let parts = shown.iter().zip(&lists).map(|(it, tools)| it.part(tools));
+        Ok(self.renderer.retrieved(&parts.collect::<Vec<_>>()))
+    }
+
+    async fn retrieved(
+        &self,
+        record: Arc<Retrievable>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Shown, AssembleError> {
+        let artifact = match record.content() {
+            RetrievableContent::Artifact(artifact) => artifact,
+            _ => return Ok(Shown { record, body: Body::Own }),
+        };
+        let handle = self.ctx.artifacts().handle_of_retrieved(record.id().as_str());
+        let body = match handle.filter(|_| !record.inline()) {
+            Some(handle) => Body::Handle {
+                handle,
+                bytes: artifact.reader().byte_length(),
+                lines: artifact.reader().index().await.ok().map(|index| index.line_count()),
+            },
+            None => Body::Text(whole_text(artifact, record.id().as_str(), notes).await?),
+        };
+        Ok(Shown { record, body })
+    }
+}
+
+/// A retrieved record, and what is shown of it.
+struct Shown {
+    record: Arc<Retrievable>,
+    body: Body,
+}
+
+enum Body {
+    /// The text that the record has.
+    Own,
+    /// The text that its artifact has.
+    Text(String),
+    Handle {
+        handle: String,
+        bytes: u64,
+        lines: Option<u64>,
+    },
+}
+
+impl Shown {
+    fn handle(&self) -> Option<&str> {
+        match &self.body {
+            Body::Handle { handle, .. } => Some(handle),
+            Body::Own | Body::Text(_) => None,
+        }
+    }
+
+    fn part<'a>(&'a self, tools: &'a [(&'a str, &'a str)]) -> RetrievedPart<'a> {
+        let record = &*self.record;
+        let (id, tier) = (record.id().as_str(), record.trust_tier());
+        let part = match (&self.body, record.content()) {
+            (Body::Handle { handle, bytes, lines }, RetrievableContent::Artifact(artifact)) => {
+                let kind = artifact.kind().as_str();
+                let part = HandlePart::new(Origin::Retrieved(id), handle, kind).byte_length(*bytes);
+                let part = match lines {
+                    Some(lines) => part.line_count(*lines),
+                    None => part,
+                };
+                RetrievedPart::handle(id, tier, part.tools(tools))
+            }
+            (Body::Text(text), _) => RetrievedPart::new(id, tier, text),
+            (_, RetrievableContent::Text(text)) => RetrievedPart::new(id, tier, text.as_str()),
+            _ => RetrievedPart::new(id, tier, ""),
+        };
+        let part = part.created_at(record.created_at());
+        let part = match record.source() {
+            Some(source) => part.source(source),
+            None => part,
+        };
+        let part = match record.kind() {
+            Some(kind) => part.kind(kind),
+            None => part,
+        };
+        match record.score() {
+            Some(score) => part.score(score),
+            None => part,
+        }
+    }
+}
+
+fn part(bucket: Bucket, text: PromptText) -> Option<SystemPart> {
+    (!text.is_empty()).then_some(SystemPart { bucket, text })
+}

@@ -1,0 +1,57 @@
+//! What can be said about how to answer.
+
+use serde_json::{Map, Value};
+
+/// The JSON Schema of the options.
+pub(super) fn schema() -> Value {
+    // It is part of the program, and a test reads it.
+    serde_json::from_str(include_str!("options.json")).unwrap_or_default()
+}
+
+/// What does not go together.
+pub(super) fn check(options: &Map<String, Value>) -> Vec<(String, String)> {
+    let mut problems = Vec::new();
+    let mut problem = |key: &str, what: &str| problems.push((key.to_owned(), what.to_owned()));
+    if options.contains_key("top_logprobs")
+        && options.get("logprobs").and_then(Value::as_bool) != Some(true)
+    {
+        problem("top_logprobs", "needs `logprobs` to be true");
+    }
+    if options.contains_key("max_tokens") && options.contains_key("max_completion_tokens") {
+        problem("max_tokens", "says the same as `max_completion_tokens`; give one of them");
+    }
+    let audio = options.get("modalities").and_then(Value::as_array);
+    if audio.is_some_and(|it| it.iter().any(|it| it == "audio")) && !options.contains_key("audio") {
+        problem("modalities", "asks for `audio`, which needs the option `audio`");
+    }
+    problems
+}
+
+/// The tools that `tool_choice` names.
+pub(super) fn forced_tools(options: &Map<String, Value>) -> Vec<String> {
+    let Some(choice) = options.get("tool_choice") else { return Vec::new() };
+    let name = |it: &Value| {
+        let of = ["/function/name", "/custom/name"].map(|path| it.pointer(path));
+        of.into_iter().flatten().find_map(|name| name.as_str().map(str::to_owned))
+    };
+    let allowed = choice.pointer("/allowed_tools/tools").and_then(Value::as_array);
+    name(choice).into_iter().chain(allowed.into_iter().flatten().filter_map(name)).collect()
+}
+
+/// The choice with the names that tools have on the wire.
+pub(super) fn renamed(choice: &Value, wire: &dyn Fn(&str) -> Option<String>) -> Value {
+    let mut choice = choice.clone();
+    let rename = |it: &mut Value| {
+        for path in ["/function/name", "/custom/name"] {
+            if let Some(name) = it.pointer_mut(path)
+                && let Some(other) = name.as_str().and_then(wire)
+            {
+                *name = other.into();
+            }
+        }
+    };
+    rename(&mut choice);
+    let allowed = choice.pointer_mut("/allowed_tools/tools").and_then(Value::as_array_mut);
+    allowed.into_iter().flatten().for_each(rename);
+    choice
+}

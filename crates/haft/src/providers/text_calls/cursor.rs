@@ -1,0 +1,99 @@
+//! Reading a text from left to right.
+
+use super::json_call::end_of_json;
+
+/// Why reading stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// This is something else.
+    Bad,
+    /// The text ended too early. More of it could still make a call.
+    End,
+}
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'t> {
+    pub(super) text: &'t str,
+    pub(super) at: usize,
+}
+
+impl<'t> Cursor<'t> {
+    pub(super) fn new(text: &'t str, at: usize) -> Self {
+        Self { text, at }
+    }
+
+    pub(super) fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// The next character.
+    pub(super) fn need(&self) -> Result<char, Stop> {
+        self.peek().ok_or(Stop::End)
+    }
+
+    pub(super) fn bump(&mut self, it: char) {
+        self.at += it.len_utf8();
+    }
+
+    pub(super) fn skip_space(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    /// True when `token` stood here; it is then passed. The text may not end inside of it.
+    pub(super) fn eat(&mut self, token: &str) -> Result<bool, Stop> {
+        let rest = self.rest();
+        if rest.starts_with(token) {
+            self.at += token.len();
+            Ok(true)
+        } else if token.starts_with(rest) {
+            Err(Stop::End)
+        } else {
+            Ok(false)
+        }
+    }
+
+    /// Passes `token`, which has to stand here.
+    pub(super) fn expect(&mut self, token: &str) -> Result<(), Stop> {
+        if self.eat(token)? { Ok(()) } else { Err(Stop::Bad) }
+    }
+
+    /// The longest text of such characters, which has to end before the text does and within
+    /// [`MAX_NAME`]; may be empty.
+    pub(super) fn run(&mut self, is_part: impl Fn(char) -> bool) -> Result<&'t str, Stop> {
+        let rest = self.rest();
+        let len = rest.char_indices().take(MAX_NAME + 1).find(|(_, it)| !is_part(*it));
+        let Some((len, _)) = len else {
+            return Err(if rest.len() > MAX_NAME { Stop::Bad } else { Stop::End });
+        };
+        self.at += len;
+        Ok(rest.get(..len).unwrap_or_default())
+    }
+
+    /// The name of a tool: letters, digits, `_`, `-` and `.`, not empty.
+    pub(super) fn name(&mut self) -> Result<&'t str, Stop> {
+        let name = self.run(is_name_part)?;
+        if name.is_empty() { Err(Stop::Bad) } else { Ok(name) }
+    }
+
+    /// The text of a JSON value that begins with `open`, which is `{` or `[`.
+    pub(super) fn json(&mut self, open: char) -> Result<&'t str, Stop> {
+        if self.need()? != open {
+            return Err(Stop::Bad);
+        }
+        let start = self.at;
+        self.at = end_of_json(self.text, start)?;
+        Ok(self.text.get(start..self.at).unwrap_or_default())
+    }
+}
+
+pub(super) fn is_name_part(it: char) -> bool {
+    it.is_alphanumeric() || matches!(it, '_' | '-' | '.')
+}
+
+/// The longest name of a tool or a key that is read, in characters.
+const MAX_NAME: usize = 256;

@@ -1,0 +1,163 @@
+//! Fenced code blocks, as `CommonMark` has them.
+
+use std::ops::Range;
+
+use super::scan::Input;
+
+/// An open fence: three or more backticks or tildes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fence {
+    mark: u8,
+    len: usize,
+}
+
+/// What a line is to fences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    Yes(Fence),
+    No,
+    /// The line is not complete.
+    Maybe,
+}
+
+impl Fence {
+    /// Whether `line` opens a fence. `is_complete` is false when more of it may come.
+    pub(super) fn opening(line: &str, is_complete: bool) -> Opening {
+        let inner = line.trim_start_matches(' ');
+        if line.len() - inner.len() > 3 {
+            return Opening::No;
+        }
+        let undecided = if is_complete { Opening::No } else { Opening::Maybe };
+        let mark = match inner.as_bytes().first() {
+            None => return undecided,
+            Some(mark @ (b'`' | b'~')) => *mark,
+            Some(_) => return Opening::No,
+        };
+        let info = inner.trim_start_matches(char::from(mark));
+        let len = inner.len() - info.len();
+        if len < 3 {
+            return if info.is_empty() { undecided } else { Opening::No };
+        }
+        if mark == b'`' && info.contains('`') {
+            return Opening::No;
+        }
+        if is_complete { Opening::Yes(Self { mark, len }) } else { Opening::Maybe }
+    }
+
+    pub(super) fn is_closed_by(self, line: &str) -> bool {
+        let inner = line.trim_start_matches(' ');
+        let rest = inner.trim_start_matches(char::from(self.mark));
+        line.len() - inner.len() <= 3
+            && inner.len() - rest.len() >= self.len
+            && rest.trim().is_empty()
+    }
+
+    /// True when `line`, which is not complete, may become the one that closes the fence.
+    pub(super) fn may_be_closed_by(self, line: &str) -> bool {
+        line.trim().bytes().all(|it| it == self.mark)
+    }
+}
+
+/// Whether an output begins with a fence, and whether there is anything else. Can be asked again when
+/// more of the output is there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leading {
+    state: State,
+    /// Everything before has been looked at.
+    at: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+enum State {
+    /// Nothing but white space so far, and perhaps a part of an opening line.
+    #[default]
+    Start,
+    /// White space that is too much for a line that opens a fence.
+    Indented,
+    Open {
+        fence: Fence,
+        inner: usize,
+    },
+    /// Nothing but white space behind the closing line.
+    Closed {
+        inner: Range<usize>,
+    },
+    /// Something else.
+    No,
+}
+
+/// What stands in the fence around an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Inner {
+    /// It is not known whether there is a fence.
+    Unknown,
+    /// There is none, or there is more.
+    None,
+    /// It goes on.
+    Open(Fence, usize),
+    /// It has ended, and nothing else came so far.
+    Closed(Range<usize>),
+}
+
+impl Leading {
+    /// For a whole output.
+    pub(super) fn of(text: &str) -> Self {
+        let mut it = Self::default();
+        it.advance(text, Input::Whole);
+        it
+    }
+
+    /// Where the content of the fence stands that is the whole output.
+    pub(super) fn whole_fence(&self, text: &str) -> Option<Range<usize>> {
+        match &self.state {
+            State::Closed { inner } if inner.end <= text.len() => Some(inner.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn inner(&self) -> Inner {
+        match &self.state {
+            State::Start | State::Indented => Inner::Unknown,
+            State::No => Inner::None,
+            State::Open { fence, inner } => Inner::Open(*fence, *inner),
+            State::Closed { inner } => Inner::Closed(inner.clone()),
+        }
+    }
+
+    /// Looks at what has come since. `text` begins as it did before.
+    pub(super) fn advance(&mut self, text: &str, input: Input) {
+        while let Some(rest) = text.get(self.at..).filter(|it| !it.is_empty()) {
+            let end = memchr::memchr(b'\n', rest.as_bytes());
+            let is_complete = end.is_some() || input == Input::Whole;
+            let next = self.at + end.map_or(rest.len(), |it| it + 1);
+            let line = text.get(self.at..next).unwrap_or_default();
+            match &self.state {
+                State::No => return,
+                State::Start | State::Indented if line.trim().is_empty() && is_complete => {
+                    self.state = State::Start;
+                }
+                State::Start if line.trim().is_empty() && line.len() <= 3 => return,
+                State::Start if line.trim().is_empty() => self.state = State::Indented,
+                State::Indented if line.trim().is_empty() => {}
+                State::Indented => self.state = State::No,
+                State::Start => match Fence::opening(line, is_complete) {
+                    Opening::Yes(fence) => self.state = State::Open { fence, inner: next },
+                    Opening::No => self.state = State::No,
+                    Opening::Maybe => return,
+                },
+                State::Open { .. } if !is_complete => return,
+                State::Open { fence, inner } => {
+                    if fence.is_closed_by(line) {
+                        self.state = State::Closed { inner: *inner..self.at };
+                    }
+                }
+                State::Closed { .. } => {
+                    if !line.trim().is_empty() {
+                        self.state = State::No;
+                    }
+                }
+            }
+            self.at = next;
+        }
+    }
+}

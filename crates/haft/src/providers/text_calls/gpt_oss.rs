@@ -1,0 +1,74 @@
+//! `<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>`
+
+use super::TextCall;
+use super::cursor::{Cursor, Stop, is_name_part};
+use super::json_call::arguments_from;
+use super::scan::{Input, Placed, Reading, find, held_of, settle};
+
+/// The message may begin with `<|start|>assistant`, and the recipient may stand there as well.
+#[derive(Debug)]
+pub(super) struct GptOss;
+
+impl Placed for GptOss {
+    fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
+        let channel = find(text, from, to, CHANNEL);
+        let start = find(text, from, channel.unwrap_or(to), START);
+        start.or(channel)
+    }
+
+    fn read(&mut self, text: &str, start: usize, input: Input) -> Reading {
+        // Behind the first marker a second one may stand that is a call by itself.
+        settle(call(Cursor::new(text, start)), start + 2, input)
+    }
+
+    fn held(&self, text: &str, from: usize) -> usize {
+        held_of(text, from, CHANNEL).max(held_of(text, from, START))
+    }
+}
+
+fn call(mut at: Cursor<'_>) -> Result<(usize, Vec<TextCall>), Stop> {
+    let mut name = None;
+    if at.eat(START)? {
+        name = recipient(&mut at)?;
+        at.skip_space();
+    }
+    at.expect(CHANNEL)?;
+    let name = recipient(&mut at)?.or(name);
+    header(&mut at)?;
+    at.skip_space();
+    let object = at.json('{')?;
+    at.skip_space();
+    at.expect(CALL)?;
+    let name = name.ok_or(Stop::Bad)?;
+    let arguments = arguments_from(object).ok_or(Stop::Bad)?;
+    Ok((at.at, vec![TextCall::new(name, arguments)]))
+}
+
+/// ` to=functions.f`
+fn recipient<'t>(at: &mut Cursor<'t>) -> Result<Option<&'t str>, Stop> {
+    let before = at.at;
+    at.skip_space();
+    if at.at == before || !at.eat(RECIPIENT)? {
+        at.need()?;
+        at.at = before;
+        return Ok(None);
+    }
+    let name = at.run(is_name_part)?;
+    if name.is_empty() { Err(Stop::Bad) } else { Ok(Some(name)) }
+}
+
+/// Passes the rest of a header, which is short and has no other tokens than `<|constrain|>`.
+fn header(at: &mut Cursor<'_>) -> Result<(), Stop> {
+    at.run(|it| it != '<' && it != '\n')?;
+    if at.eat(CONSTRAIN)? {
+        at.run(|it| it != '<' && it != '\n')?;
+    }
+    at.expect(MESSAGE)
+}
+
+const START: &str = "<|start|>assistant";
+const CHANNEL: &str = "<|channel|>commentary";
+const RECIPIENT: &str = "to=functions.";
+const CONSTRAIN: &str = "<|constrain|>";
+const MESSAGE: &str = "<|message|>";
+const CALL: &str = "<|call|>";

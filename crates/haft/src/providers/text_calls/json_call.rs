@@ -1,0 +1,176 @@
+//! Calls that are written as JSON objects.
+
+use haft_core::args::RawArgs;
+use haft_core::json::{Document, Kind, MAX_DEPTH, View};
+
+use super::TextCall;
+use super::cursor::Stop;
+
+/// The keys under which arguments may stand, the first one that is there counts.
+pub(super) const ARGUMENTS: &[&str] = &["arguments"];
+pub(super) const ARGUMENTS_OR_PARAMETERS: &[&str] = &["arguments", "parameters"];
+
+/// The call that the text of an object stands for.
+pub(super) fn call_of(text: &str, keys: &[&str]) -> Option<TextCall> {
+    let (document, _) = Document::parse_lenient(text).ok()?;
+    call_in(document.root(), keys)
+}
+
+/// The calls of a list; nothing if one of its elements is no call. Running a part of what was asked for is
+/// worse than running nothing.
+pub(super) fn calls_of(text: &str, keys: &[&str]) -> Option<Vec<TextCall>> {
+    let (document, _) = Document::parse_lenient(text).ok()?;
+    document.root().elements().map(|it| call_in(it, keys)).collect()
+}
+
+fn call_in(object: View<'_>, keys: &[&str]) -> Option<TextCall> {
+    let name = only(object, "name")?.as_str().filter(|it| !it.trim().is_empty())?;
+    let arguments = match keys.iter().find(|key| object.get(key).is_some()) {
+        Some(key) => arguments_of(only(object, key)?),
+        None => RawArgs::none(),
+    };
+    Some(TextCall::new(name.trim(), arguments))
+}
+
+/// The member of this name, if there is exactly one: of two, readers would see different calls.
+fn only<'d>(object: View<'d>, key: &str) -> Option<View<'d>> {
+    let mut found = object.members().filter(|(it, _)| *it == key).map(|(_, value)| value);
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// Arguments from what stands in their place.
+fn arguments_of(value: View<'_>) -> RawArgs {
+    if value.kind() == Kind::Object {
+        return RawArgs::text(&value.to_string());
+    }
+    let inside = value.as_str().and_then(|it| Document::parse_lenient(it).ok());
+    match inside {
+        Some((document, _)) if document.root().kind() == Kind::Object => {
+            RawArgs::text(&document.root().to_string())
+        }
+        _ => RawArgs::none(),
+    }
+}
+
+/// The arguments that the text of an object stands for.
+pub(super) fn arguments_from(text: &str) -> Option<RawArgs> {
+    let (document, _) = Document::parse_lenient(text).ok()?;
+    Some(RawArgs::text(&document.root().to_string()))
+}
+
+/// Where the object or list that begins at `start` ends.
+///
+/// This follows the grammar and does not only count brackets. A candidate that goes wrong is therefore
+/// left at the first sign of it: of all candidates in a text, three at the most can be alive at the same
+/// place (outside of strings, in a string of one kind of quotes, and of the other), because a marker
+/// outside of a string is no JSON. That is what keeps the search linear.
+pub(super) fn end_of_json(text: &str, start: usize) -> Result<usize, Stop> {
+    let bytes = text.as_bytes();
+    let mut at = start;
+    let mut open = Brackets::default();
+    let mut want = Want::Value;
+    loop {
+        let byte = *bytes.get(at).ok_or(Stop::End)?;
+        match (want, byte) {
+            (_, b' ' | b'\t' | b'\r' | b'\n') => {}
+            (Want::Value | Want::Element, b'{' | b'[') => {
+                open.push(byte)?;
+                want = if byte == b'{' { Want::Key } else { Want::Element };
+            }
+            (Want::Key | Want::Comma, b'}') | (Want::Element | Want::Comma, b']') => {
+                if open.pop(byte)? {
+                    return Ok(at + 1);
+                }
+                want = Want::Comma;
+            }
+            (Want::Value | Want::Element | Want::Key, b'"' | b'\'') => {
+                at = end_of_string(bytes, at)?;
+                want = if want == Want::Key { Want::Colon } else { Want::Comma };
+                continue;
+            }
+            (Want::Value | Want::Element, _) => {
+                at = end_of_scalar(text, at)?;
+                want = Want::Comma;
+                continue;
+            }
+            (Want::Colon, b':') => want = Want::Value,
+            (Want::Comma, b',') => want = if open.in_object() { Want::Key } else { Want::Element },
+            _ => return Err(Stop::Bad),
+        }
+        at += 1;
+    }
+}
+
+/// What may stand next. A comma before a closing bracket is mended later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Want {
+    Value,
+    /// A value, or the end of the list.
+    Element,
+    /// A key, or the end of the object.
+    Key,
+    Colon,
+    /// A comma, or the end.
+    Comma,
+}
+
+/// The brackets that are open: a bit for each, set for objects.
+#[derive(Default)]
+struct Brackets {
+    objects: u128,
+    depth: usize,
+}
+
+impl Brackets {
+    fn push(&mut self, open: u8) -> Result<(), Stop> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Stop::Bad);
+        }
+        self.depth += 1;
+        self.objects = self.objects << 1 | u128::from(open == b'{');
+        Ok(())
+    }
+
+    fn in_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+
+    /// True when this was the outermost one.
+    fn pop(&mut self, close: u8) -> Result<bool, Stop> {
+        if self.in_object() != (close == b'}') {
+            return Err(Stop::Bad);
+        }
+        self.objects >>= 1;
+        self.depth -= 1;
+        Ok(self.depth == 0)
+    }
+}
+
+/// The place behind the string whose opening quote is at `at`.
+fn end_of_string(bytes: &[u8], at: usize) -> Result<usize, Stop> {
+    let quote = *bytes.get(at).ok_or(Stop::End)?;
+    let mut at = at + 1;
+    loop {
+        let rest = bytes.get(at..).ok_or(Stop::End)?;
+        at += memchr::memchr2(quote, b'\\', rest).ok_or(Stop::End)?;
+        if bytes.get(at) == Some(&quote) {
+            return Ok(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// The place behind a number or a word.
+fn end_of_scalar(text: &str, at: usize) -> Result<usize, Stop> {
+    let rest = text.get(at..).unwrap_or_default();
+    let is_part = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'-' | b'.');
+    let len = rest.bytes().position(|it| !is_part(it));
+    let word = rest.get(..len.unwrap_or(rest.len())).unwrap_or_default();
+    let is_number = word.starts_with(|it: char| it.is_ascii_digit() || it == '-');
+    let words = ["true", "false", "null", "True", "False", "None"];
+    match len {
+        Some(len) if is_number || words.contains(&word) => Ok(at + len),
+        None if is_number || words.iter().any(|it| it.starts_with(word)) => Err(Stop::End),
+        _ => Err(Stop::Bad),
+    }
+}

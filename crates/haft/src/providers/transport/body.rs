@@ -1,0 +1,134 @@
+//! Bytes as they come.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+
+use super::TransportError;
+
+/// The body of a response: a stream of chunks, none of them empty, that ends with the first error. Dropping it ends the
+/// request.
+pub struct Body {
+    /// What was read ahead, and comes first.
+    first: Option<Bytes>,
+    rest: Option<Pin<Box<Rest>>>,
+    /// Whose it is, for messages.
+    host: String,
+}
+
+type Rest = dyn Stream<Item = Result<Bytes, TransportError>> + Send;
+
+impl Body {
+    /// A body of the chunks of a stream.
+    #[must_use]
+    pub fn new(chunks: impl Stream<Item = Result<Bytes, TransportError>> + Send + 'static) -> Self {
+        Self { first: None, rest: Some(Box::pin(chunks)), host: "?".to_owned() }
+    }
+
+    /// A body without bytes.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::from(Bytes::new())
+    }
+
+    /// A body of these chunks.
+    #[must_use]
+    pub fn from_chunks(chunks: impl IntoIterator<Item = Bytes>) -> Self {
+        let chunks: Vec<_> = chunks.into_iter().collect();
+        Self::new(Chunks(chunks.into_iter()))
+    }
+
+    pub(crate) fn of(mut self, host: String) -> Self {
+        self.host = host;
+        self
+    }
+
+    /// The next chunk; nothing at the end.
+    ///
+    /// # Errors
+    ///
+    /// The body broke off, took too long or is too large. Nothing comes after an error.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await.transpose()
+    }
+
+    /// All of it, if it has at most this many bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Body::chunk`]; and [`TransportError::TooLarge`].
+    pub async fn bytes(mut self, limit: usize) -> Result<Bytes, TransportError> {
+        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+        let host = self.host.clone();
+        let too_large = || TransportError::TooLarge { host, limit: limit as u64 };
+        let Some(second) = self.chunk().await? else {
+            return if first.len() > limit { Err(too_large()) } else { Ok(first) };
+        };
+        let mut all = Vec::from(first);
+        let mut next = Some(second);
+        while let Some(chunk) = next {
+            if all.len().saturating_add(chunk.len()) > limit {
+                return Err(too_large());
+            }
+            all.extend_from_slice(&chunk);
+            next = self.chunk().await?;
+        }
+        Ok(all.into())
+    }
+
+    /// Waits for the first bytes, or for the end, and keeps them to be read.
+    pub(crate) async fn begin(&mut self) -> Result<(), TransportError> {
+        if self.first.is_none() {
+            self.first = self.chunk().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Stream for Body {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
+        while let Some(rest) = &mut self.rest {
+            match ready!(rest.as_mut().poll_next(cx)) {
+                Some(Ok(bytes)) if bytes.is_empty() => {}
+                Some(Ok(bytes)) => return Poll::Ready(Some(Ok(bytes))),
+                end => {
+                    self.rest = None;
+                    return Poll::Ready(end);
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        let first = Some(bytes).filter(|it| !it.is_empty());
+        Self { first, rest: None, host: "?".to_owned() }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Body")
+    }
+}
+
+struct Chunks(std::vec::IntoIter<Bytes>);
+
+impl Stream for Chunks {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.next().map(Ok))
+    }
+}

@@ -1,0 +1,215 @@
+//! What goes into a prompt, and where.
+
+use std::sync::Arc;
+
+use haft::DispatchContext;
+use haft::error::{Code, Coded as _};
+use haft::media::MediaKind;
+use haft::providers::assemble::{AssembleError, ThoughtSurfacing, UnsupportedMedia, assemble};
+use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::prompt::{Bucket, Content, Entry, OwnThought};
+use haft::record::Thought;
+use serde_json::json;
+
+use super::transcripts::{self, AT, Turn, renderer, texts};
+
+fn dialect() -> ChatCompletions {
+    ChatCompletions::new()
+}
+
+#[tokio::test]
+async fn buckets_stand_where_they_are_wanted() {
+    use Bucket::{Memories, Retrievables, StandingInstructions, SystemPrompt, Timeline};
+    let orders: [(&[Bucket], &[Bucket], &[Bucket], usize); 6] = [
+        (
+            &[StandingInstructions, Memories, Retrievables, Timeline],
+            &[SystemPrompt, StandingInstructions, Memories, Retrievables],
+            &[],
+            1,
+        ),
+        (&[Timeline], &[SystemPrompt], &[], 1),
+        (&[Memories, Timeline, Retrievables], &[SystemPrompt, Memories], &[Retrievables], 1),
+        (
+            &[Timeline, StandingInstructions, Memories],
+            &[SystemPrompt],
+            &[StandingInstructions, Memories],
+            1,
+        ),
+        (&[Retrievables, Memories], &[SystemPrompt, Retrievables, Memories], &[], 0),
+        (&[], &[SystemPrompt], &[], 0),
+    ];
+    for (order, leading, trailing, entries) in orders {
+        let mut turn = transcripts::buckets().await;
+        turn.how.bucket_order = order.to_vec();
+        let prompt = turn.assembled(&dialect()).await.prompt;
+        let buckets = |parts: &[haft::providers::prompt::SystemPart]| -> Vec<Bucket> {
+            parts.iter().map(|part| part.bucket).collect()
+        };
+        assert_eq!(buckets(&prompt.system), leading, "{order:?}");
+        assert_eq!(buckets(&prompt.trailing), trailing, "{order:?}");
+        assert_eq!(prompt.timeline.len(), entries, "{order:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_at_all_is_a_prompt_too() {
+    let ctx = DispatchContext::builder("empty").build();
+    let assembled = assemble(&ctx, &dialect(), &renderer(), &Default::default()).await.unwrap();
+    assert!(assembled.prompt.system.is_empty() && assembled.prompt.timeline.is_empty());
+    assert!(assembled.notes.is_empty());
+}
+
+#[tokio::test]
+async fn one_generation_is_one_entry() {
+    let prompt = transcripts::calls().await.assembled(&dialect()).await.prompt;
+    let shape = prompt.timeline.iter().map(|entry| match entry {
+        Entry::Heard(_) => "heard".to_owned(),
+        Entry::Own(own) => {
+            format!("own {}/{}/{}", own.thoughts.len(), own.content.len(), own.calls.len())
+        }
+        Entry::Results(all) => format!("results {}", all.len()),
+        other => panic!("{other:?}"),
+    });
+    let shape: Vec<String> = shape.collect();
+    assert_eq!(
+        shape,
+        ["heard", "own 1/1/2", "results 2", "own 0/0/2", "results 2", "own 0/1/0", "heard"]
+    );
+}
+
+#[tokio::test]
+async fn a_turn_in_which_the_model_spoke_last_is_told_to_go_on() {
+    let turn = Turn::new();
+    turn.user("m-1", "Hi").await;
+    turn.assistant("m-2", "Hello").await;
+    let assembled = turn.assembled(&dialect()).await;
+    assert!(matches!(assembled.prompt.timeline.last(), Some(Entry::Heard(_))));
+    let topics: Vec<&str> = assembled.notes.iter().map(|note| note.topic).collect();
+    assert_eq!(topics, ["timeline-ended-on-own"]);
+}
+
+#[tokio::test]
+async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
+    async fn shown(surfacing: ThoughtSurfacing, compatible: &[&str]) -> Vec<String> {
+        let mut turn = Turn::new();
+        let planner = haft::record::Identity::named("planner").unwrap();
+        let thought = |id: &str| Thought::builder(id, AT).content(id);
+        for thought in [
+            thought("plain").replay_compatibility("plain-text"),
+            thought("peer").identity(planner),
+            thought("untagged"),
+            thought("tagged").replay_compatibility("vendor/1"),
+            thought("sealed").payload(json!({ "x": 1 })).replay_compatibility("vendor/2"),
+        ] {
+            turn.ctx.store_thought(thought.build().unwrap()).await.unwrap();
+        }
+        turn.user("m-1", "Hi").await;
+        turn.how.thoughts = surfacing;
+        turn.how.replay_compatibility = compatible.iter().map(|tag| (*tag).to_owned()).collect();
+        let prompt = turn.assembled(&dialect()).await.prompt;
+        let mut all = Vec::new();
+        for entry in &prompt.timeline {
+            match entry {
+                Entry::Own(own) => all.extend(own.thoughts.iter().map(|it| match it {
+                    OwnThought::Text(text) => text.as_str().lines().nth(1).unwrap().to_owned(),
+                    other => panic!("{other:?}"),
+                })),
+                Entry::Heard(heard) if heard.name.is_some() => match &heard.content[..] {
+                    [Content::Text(text)] => {
+                        all.push(text.as_str().lines().nth(2).unwrap().to_owned());
+                    }
+                    other => panic!("{other:?}"),
+                },
+                _ => {}
+            }
+        }
+        all
+    }
+    use ThoughtSurfacing::{All, AllSelf, LatestSelf};
+    assert_eq!(shown(AllSelf, &[]).await, ["plain", "untagged"]);
+    assert_eq!(shown(LatestSelf, &[]).await, ["untagged"]);
+    assert_eq!(shown(All, &["vendor/1"]).await, ["plain", "peer", "untagged", "tagged"]);
+    assert_eq!(shown(LatestSelf, &["vendor/2"]).await, ["sealed"]);
+}
+
+#[tokio::test]
+async fn media_that_cannot_be_shown_follow_the_policy() {
+    let mut turn = transcripts::media_results().await;
+    turn.how.unsupported_media = UnsupportedMedia::Throw;
+    let error = assemble(&turn.ctx, &dialect(), &renderer(), &turn.how).await.unwrap_err();
+    assert_eq!(error.error_code(), Code::UnsupportedMediaModality);
+    let AssembleError::UnsupportedMedia { kind, filename, .. } = error else { panic!("{error}") };
+    assert_eq!((kind, filename.as_str()), (MediaKind::Video, "a.mp4"));
+
+    let with = |policy| async move {
+        let mut turn = transcripts::media_results().await;
+        turn.how.unsupported_media = policy;
+        let assembled = turn.assembled(&dialect()).await;
+        let notes: Vec<&str> = assembled.notes.iter().map(|note| note.topic).collect();
+        (texts(&assembled.prompt).join("\n"), notes)
+    };
+    let (shown, notes) = with(UnsupportedMedia::SyntheticDescription).await;
+    assert!(shown.contains("[media: a.mp4, video/mp4, 5 B]") && !shown.contains("a dog barks"));
+    assert_eq!(notes, [""; 0]);
+    let keys = |keys: &[&str]| {
+        UnsupportedMedia::FallbackStash(keys.iter().map(|it| (*it).to_owned()).collect())
+    };
+    let (shown, notes) = with(keys(&["text:caption", "text:transcript"])).await;
+    assert!(shown.contains("a dog barks"));
+    assert_eq!(notes, [""; 0]);
+    let (shown, notes) = with(keys(&["text:other"])).await;
+    assert!(shown.contains("[media: a.mp4, video/mp4, 5 B]"));
+    assert_eq!(notes, ["media-without-text"]);
+}
+
+#[tokio::test]
+async fn media_are_bounded() {
+    let mut turn = transcripts::attachments().await;
+    turn.how.media_bytes = 4;
+    let error = assemble(&turn.ctx, &dialect(), &renderer(), &turn.how).await.unwrap_err();
+    assert!(matches!(error, AssembleError::Media(_)), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_behind_a_handle_is_nowhere_in_the_prompt() {
+    let secret = "the line that only a query shows\n";
+    let log = haft::Tool::builder("read_log").description("Reads.").trusted();
+    let log = log.handler(move || secret.repeat(1000)).build().unwrap();
+    let mut turn = Turn::with(vec![log]);
+    turn.user("m-1", "Read.").await;
+    turn.call("read_log", "{}", "call_a").await;
+    let turn = turn.forged();
+    let shown = texts(&turn.assembled(&dialect()).await.prompt).join("\n");
+    assert!(!shown.contains(secret.trim()));
+    assert!(shown.contains("kind=\"artifact-handle\"") && shown.contains("artifact_head"));
+    assert!(!shown.contains("<trusted_content"), "a handle is untrusted, whoever made it");
+}
+
+#[tokio::test]
+async fn a_tool_that_is_registered_later_does_not_raise_what_was_said_before() {
+    let mut turn = Turn::with(vec![transcripts::fetch()]);
+    turn.user("m-1", "Fetch.").await;
+    turn.call("web.fetch", r#"{"url": "x"}"#, "call_a").await;
+    let trusted =
+        haft::Tool::builder("web.fetch").description("Fetches.").trusted().handler(|| "x");
+    turn.ctx.turn().tools().overwrite(trusted.build().unwrap());
+    let shown = texts(&turn.assembled(&dialect()).await.prompt).join("\n");
+    assert!(!shown.contains("<trusted_content"), "{shown}");
+}
+
+#[tokio::test]
+async fn names_of_tools_go_out_and_come_back() {
+    let turn = Turn::new();
+    turn.user("m-1", "Hi").await;
+    let assembled = turn.assembled(&dialect()).await;
+    let names: Vec<(&str, &str)> = assembled
+        .prompt
+        .tools
+        .iter()
+        .map(|it| (it.tool.name().as_str(), assembled.names.tool(&it.wire_name)))
+        .collect();
+    assert_eq!(names, [("get_weather", "get_weather"), ("web.fetch", "web.fetch")]);
+    let hidden = Arc::clone(turn.ctx.turn().tools());
+    hidden.hide(["web.fetch"]).unwrap();
+    assert_eq!(turn.assembled(&dialect()).await.prompt.tools.len(), 1);
+}
