@@ -4,6 +4,7 @@ mod assembly;
 mod cassette;
 mod chat_completions;
 mod hostile;
+mod provider;
 mod retry;
 mod server;
 mod sse;
