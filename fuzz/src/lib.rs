@@ -10,6 +10,7 @@ mod jsonpath;
 mod judge;
 mod markdown;
 mod spool;
+mod text_calls;
 
 pub use envelope::envelope;
 pub use json::{canonical_json, lenient_json};
@@ -18,3 +19,4 @@ pub use jsonpath::jsonpath;
 pub use judge::{foreign_schema, schema_validation};
 pub use markdown::markdown_index;
 pub use spool::line_index;
+pub use text_calls::text_calls;

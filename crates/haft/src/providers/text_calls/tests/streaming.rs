@@ -159,7 +159,7 @@ fn pieces_of(text: &str, cuts: &[prop::sample::Index]) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn pieces_make_no_difference(
