@@ -11,6 +11,7 @@ mod judge;
 mod markdown;
 mod spool;
 mod wire;
+mod text_calls;
 
 pub use envelope::envelope;
 pub use json::{canonical_json, lenient_json};
@@ -20,3 +21,4 @@ pub use judge::{foreign_schema, schema_validation};
 pub use markdown::markdown_index;
 pub use spool::line_index;
 pub use wire::{ndjson, sse};
+pub use text_calls::text_calls;

@@ -76,7 +76,7 @@
 //! | `sqlite` | yes | `stores::SqliteStore`: turns in a file |
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
-//! | `http` | no | `providers`: models behind HTTP; `readers::HttpReader`: media from the network |
+//! | `http` | no | `providers::transport::HttpTransport`: models behind HTTP; `readers::HttpReader`: media from the network |
 //! | `tools` | no | `tools`: packs of ready-made tools: files, time, math, text, data, memory, web |
 
 // The macros say `::haft`, also in here.
@@ -94,7 +94,6 @@ pub mod json_view;
 #[cfg(feature = "formats")]
 pub mod markdown;
 pub mod middleware;
-#[cfg(feature = "http")]
 pub mod providers;
 pub mod readers;
 #[cfg(feature = "schemars")]

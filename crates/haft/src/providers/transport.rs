@@ -16,6 +16,7 @@
 mod body;
 mod error;
 mod headers;
+#[cfg(feature = "http")]
 mod http;
 pub(crate) mod scrub;
 mod url;
@@ -33,6 +34,7 @@ use bytes::Bytes;
 pub use self::body::Body;
 pub use self::error::{TransportError, Wait};
 pub use self::headers::{HeaderValue, Headers, Secret};
+#[cfg(feature = "http")]
 pub use self::http::{HttpTransport, HttpTransportBuilder};
 pub(crate) use self::url::{host, path_and_query, redacted};
 

@@ -10,7 +10,7 @@ use super::{GenerationReport, Observers, PromptReport, Provider, ProviderError, 
 use crate::providers::dialect::Dialect;
 use crate::providers::options::{OptionSchema, Options};
 use crate::providers::retry::RetryPolicy;
-use crate::providers::transport::{HttpTransport, Secret, Transport};
+use crate::providers::transport::{Secret, Transport, TransportError};
 
 /// A provider that is still being put together.
 #[must_use = "a builder does nothing until `build` is called"]
@@ -118,10 +118,7 @@ impl<D: Dialect> ProviderBuilder<D> {
         let resolved = schema.resolve(&self.dialect, &[&options], &self.estimators)?;
         let transport = match self.transport {
             Some(transport) => transport,
-            None => {
-                let transport = HttpTransport::builder().build();
-                Arc::new(transport.map_err(|source| ProviderError::NoTransport { source })?)
-            }
+            None => standard().map_err(|source| ProviderError::NoTransport { source })?,
         };
         let url = self.base_url.unwrap_or_else(|| self.dialect.base_url().to_owned());
         let shared = Shared {
@@ -158,4 +155,18 @@ fn random() -> [u8; 32] {
         hash.update(Uuid::new_v4().as_bytes());
     }
     hash.finalize().into()
+}
+
+/// The transport of those who bring none.
+#[cfg(feature = "http")]
+fn standard() -> Result<Arc<dyn Transport>, TransportError> {
+    let transport = crate::providers::transport::HttpTransport::builder().build()?;
+    Ok(Arc::new(transport))
+}
+
+/// The transport of those who bring none.
+#[cfg(not(feature = "http"))]
+fn standard() -> Result<Arc<dyn Transport>, TransportError> {
+    let reason = "give the builder a transport, or switch the feature `http` on".to_owned();
+    Err(TransportError::Unusable { reason })
 }

@@ -24,7 +24,7 @@ impl Fence {
     /// Whether `line` opens a fence. `is_complete` is false when more of it may come.
     pub(super) fn opening(line: &str, is_complete: bool) -> Opening {
         let inner = line.trim_start_matches(' ');
-        if line.len() - inner.len() > 3 {
+        if line.len() - inner.len() > 3 || line.len() > MAX_OPENING {
             return Opening::No;
         }
         let undecided = if is_complete { Opening::No } else { Opening::Maybe };
@@ -58,6 +58,23 @@ impl Fence {
     }
 }
 
+/// Finds the ends of lines in a text that grows, without looking twice at any byte.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LineEnds {
+    searched: usize,
+}
+
+impl LineEnds {
+    /// The place behind the line that begins at `at`; nothing if it has no end yet.
+    pub(super) fn after(&mut self, text: &str, at: usize) -> Option<usize> {
+        let from = self.searched.max(at);
+        let end = memchr::memchr(b'\n', text.as_bytes().get(from..)?);
+        // A line that was found is asked for again when only a part of it was dealt with.
+        self.searched = end.map_or(text.len(), |it| from + it);
+        end.map(|it| from + it + 1)
+    }
+}
+
 /// Whether an output begins with a fence, and whether there is anything else. Can be asked again when
 /// more of the output is there.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +82,7 @@ pub(super) struct Leading {
     state: State,
     /// Everything before has been looked at.
     at: usize,
+    lines: LineEnds,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -126,10 +144,10 @@ impl Leading {
 
     /// Looks at what has come since. `text` begins as it did before.
     pub(super) fn advance(&mut self, text: &str, input: Input) {
-        while let Some(rest) = text.get(self.at..).filter(|it| !it.is_empty()) {
-            let end = memchr::memchr(b'\n', rest.as_bytes());
+        while self.at < text.len() && !matches!(self.state, State::No) {
+            let end = self.lines.after(text, self.at);
             let is_complete = end.is_some() || input == Input::Whole;
-            let next = self.at + end.map_or(rest.len(), |it| it + 1);
+            let next = end.unwrap_or(text.len());
             let line = text.get(self.at..next).unwrap_or_default();
             match &self.state {
                 State::No => return,
@@ -161,3 +179,6 @@ impl Leading {
         }
     }
 }
+
+/// The longest line that opens a fence, in bytes.
+const MAX_OPENING: usize = 1024;

@@ -9,7 +9,7 @@ use super::{Cleaned, Parsed, TextCallFormat};
 ///
 /// Whatever the pieces in which a text arrives, all that [`feed`](Self::feed) showed, followed by what
 /// [`finish`](Self::finish) adds, is the text that [`TextCallFormat::parse`] gives for the whole, apart from
-/// white space at its beginning. White space is shown when something follows it.
+/// white space at its beginning. Other white space is shown when something follows it.
 ///
 /// Forms that are a whole output hold it back as long as it can still be one; most prose cannot from its
 /// first letter on. Once a call is complete, the text behind it is shown too if nothing that comes later
@@ -84,7 +84,9 @@ impl TextCallFilter {
             let safe = self.watches.iter().map(|it| it.safe(&self.text, &self.leading)).min();
             self.shown.pass(&self.text, safe.unwrap_or(self.text.len()));
         }
-        self.shown.cleaned.text().get(before..self.shown.visible).unwrap_or_default()
+        let new = self.shown.cleaned.text().get(before..self.shown.visible).unwrap_or_default();
+        // A text with calls is trimmed.
+        if before == 0 && self.shown.spans > 0 { new.trim_start() } else { new }
     }
 
     /// All that came so far.

@@ -1,9 +1,11 @@
 //! `<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>`
 
+use memchr::memmem;
+
 use super::TextCall;
 use super::cursor::{Cursor, Stop, is_name_part};
 use super::json_call::arguments_from;
-use super::scan::{Input, Placed, Reading, find, held_of, settle};
+use super::scan::{Input, Placed, Reading, held_of, settle};
 
 /// The message may begin with `<|start|>assistant`, and the recipient may stand there as well.
 #[derive(Debug)]
@@ -11,9 +13,12 @@ pub(super) struct GptOss;
 
 impl Placed for GptOss {
     fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
-        let channel = find(text, from, to, CHANNEL);
-        let start = find(text, from, channel.unwrap_or(to), START);
-        start.or(channel)
+        let bytes = text.as_bytes().get(from..to)?;
+        let is_marker = |at: &usize| {
+            let rest = bytes.get(*at..).unwrap_or_default();
+            rest.starts_with(CHANNEL.as_bytes()) || rest.starts_with(START.as_bytes())
+        };
+        memmem::find_iter(bytes, "<|").find(is_marker).map(|at| from + at)
     }
 
     fn read(&mut self, text: &str, start: usize, input: Input) -> Reading {

@@ -6,10 +6,6 @@ use haft_core::json::{Document, Kind, MAX_DEPTH, View};
 use super::TextCall;
 use super::cursor::Stop;
 
-/// The keys under which arguments may stand, the first one that is there counts.
-pub(super) const ARGUMENTS: &[&str] = &["arguments"];
-pub(super) const ARGUMENTS_OR_PARAMETERS: &[&str] = &["arguments", "parameters"];
-
 /// The call that the text of an object stands for.
 pub(super) fn call_of(text: &str, keys: &[&str]) -> Option<TextCall> {
     let (document, _) = Document::parse_lenient(text).ok()?;
@@ -174,3 +170,9 @@ fn end_of_scalar(text: &str, at: usize) -> Result<usize, Stop> {
         _ => Err(Stop::Bad),
     }
 }
+
+/// The key under which arguments stand.
+pub(super) const ARGUMENTS: &[&str] = &["arguments"];
+
+/// The keys under which arguments may stand; the first one that is there counts.
+pub(super) const ARGUMENTS_OR_PARAMETERS: &[&str] = &["arguments", "parameters"];

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::TextCall;
-use super::fence::{Fence, Opening};
+use super::cursor::Stop;
+use super::fence::{Fence, LineEnds, Opening};
 
 /// Whether the text is all there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,7 @@ pub(super) struct Scan {
     /// Everything before is decided.
     at: usize,
     place: Place,
+    lines: LineEnds,
     patience: Patience,
     pub(super) spans: Vec<Span>,
 }
@@ -114,6 +116,7 @@ impl Scan {
             grammar,
             at: 0,
             place: Place::LineStart,
+            lines: LineEnds::default(),
             patience: Patience::default(),
             spans: Vec::new(),
         }
@@ -130,10 +133,9 @@ impl Scan {
             return;
         }
         while self.at < text.len() {
-            let rest = text.as_bytes().get(self.at..).unwrap_or_default();
-            let end = memchr::memchr(b'\n', rest);
+            let end = self.lines.after(text, self.at);
             let line = Line {
-                end: end.map_or(text.len(), |it| self.at + it + 1),
+                end: end.unwrap_or(text.len()),
                 is_complete: end.is_some() || input == Input::Whole,
             };
             let part = text.get(self.at..line.end).unwrap_or_default();
@@ -226,13 +228,13 @@ pub(super) fn find(text: &str, from: usize, to: usize, marker: &str) -> Option<u
 
 /// What a reading comes to that ended in this way.
 pub(super) fn settle(
-    read: Result<(usize, Vec<TextCall>), super::cursor::Stop>,
+    read: Result<(usize, Vec<TextCall>), Stop>,
     resume: usize,
     input: Input,
 ) -> Reading {
     match read {
         Ok((end, calls)) if !calls.is_empty() => Reading::Calls(end, calls),
-        Err(super::cursor::Stop::End) if input == Input::Partial => Reading::More,
+        Err(Stop::End) if input == Input::Partial => Reading::More,
         _ => Reading::Declined(resume),
     }
 }

@@ -241,11 +241,11 @@ impl<'a, 't> Body<'a, 't> {
         match ahead.run(|it| is_name_part(it) || it == '$') {
             Ok("") | Err(Stop::Bad) => return Ok(false),
             Ok(_) => {}
-            Err(Stop::End) => return at_end().map(|_| false),
+            Err(Stop::End) => return at_end(),
         }
         ahead.skip_space();
         match ahead.peek() {
-            None => at_end().map(|_| false),
+            None => at_end(),
             Some(it) => Ok(matches!(it, ':' | '=' | '{')),
         }
     }
