@@ -66,6 +66,7 @@ fn line_breaks_that_meet_are_two_at_the_most() {
     }
     joined("a\n\n@\n\nb", "a\n\nb");
     joined("a\n@\nb", "a\n\nb");
+    joined("a\n@\n\nb", "a\n\nb");
     joined("a @ b", "a  b");
     joined("a\n\n@\n\n@\n\n\n@\n\nb", "a\n\nb");
     joined("  \n@\n", "");

@@ -217,10 +217,10 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     /// At a comma or a line break: true when a key, a closer or an empty line follows.
-    fn is_before_key(&mut self) -> Result<bool, Stop> {
+    fn is_before_key(&self) -> Result<bool, Stop> {
         let mut ahead = *self.at;
         let rest = ahead.rest();
-        ahead.at += rest.len() - rest.trim_start_matches(|it| it == ',' || it == '\n').len();
+        ahead.at += rest.len() - rest.trim_start_matches([',', '\n']).len();
         let is_gap = rest.starts_with("\n\n");
         ahead.skip_space();
         self.is_key_at(ahead).map(|it| it || is_gap)

@@ -144,12 +144,19 @@ fn string(at: &mut Cursor<'_>) -> Result<String, Stop> {
 fn push_escape(at: &mut Cursor<'_>, out: &mut String) -> Result<(), Stop> {
     let it = at.need()?;
     at.bump(it);
+    let plain = match it {
+        'n' => Some('\n'),
+        't' => Some('\t'),
+        'r' => Some('\r'),
+        '\\' | '\'' | '"' | '“' | '”' | '‘' | '’' => Some(it),
+        _ => None,
+    };
+    if it == '\n' || plain.is_some() {
+        // A line break behind a backslash is none.
+        out.extend(plain);
+        return Ok(());
+    }
     let digits = match it {
-        'n' => return Ok(out.push('\n')),
-        't' => return Ok(out.push('\t')),
-        'r' => return Ok(out.push('\r')),
-        '\n' => return Ok(()),
-        '\\' | '\'' | '"' | '“' | '”' | '‘' | '’' => return Ok(out.push(it)),
         'x' => 2,
         'u' => 4,
         'U' => 8,

@@ -16,8 +16,9 @@ fn bad(text: &str) {
 
 /// The arguments between braces.
 #[track_caller]
-fn body(text: &str, expect: serde_json::Value) {
-    good(&format!("call:f{{{text}}}"), json!([["f", expect.clone()]]), "");
+fn body(text: &str, expect: impl Into<serde_json::Value>) {
+    let expect = expect.into();
+    good(&format!("call:f{{{text}}}"), json!([["f", expect]]), "");
     good(&format!("<|tool_call>call:f{{{text}}}<tool_call|>"), json!([["f", expect]]), "");
 }
 

@@ -58,7 +58,7 @@ fn weak_forms_need_an_offered_name_and_others_do_not() {
 fn every_prefix_of_an_example_is_no_call() {
     for (own, text) in EXAMPLES {
         for (at, _) in text.char_indices() {
-            let cut = &text[..at];
+            let cut = text.get(..at).unwrap();
             let parsed = own.parse(cut, OFFERED);
             let may_be = match own {
                 TextCallFormat::Gemma => {
