@@ -18,6 +18,7 @@ const STYLES: Styles = Styles::styled()
 const EXAMPLES: &str = "\
 Examples:
   haft new hello && haft run hello                      an agent that works at once, offline
+  haft run hello --model openai:gpt-5-mini              the same with a model
   haft id get_weather '{\"city\": \"Paris\"}'           the content key of a call
   haft artifact grep app.log 'ERROR|WARN' --limit 20    search a log of any size
   haft artifact json get data.json '$.items[0].name'    look into JSON of any size
@@ -200,6 +201,12 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunOutput {
+    /// The model, such as `openai:gpt-5-mini`, or `script` for the agent's script; the agent's own if not said
+    ///
+    /// Providers are openai (Chat Completions), openai-responses, anthropic, and ollama on this machine. Keys and addresses come from OPENAI_API_KEY,
+    /// OPENAI_BASE_URL, ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.
+    #[arg(long, value_name = "PROVIDER:MODEL", env = "HAFT_MODEL")]
+    pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreArg,
     /// Print every event as JSON, one per line

@@ -27,6 +27,11 @@ pub(crate) struct AgentFile {
     pub(crate) instructions: Vec<String>,
     /// What the user says if nothing is said.
     pub(crate) prompt: Option<String>,
+    /// The model: `PROVIDER:MODEL`.
+    pub(crate) model: Option<String>,
+    /// Options of the model's requests.
+    #[serde(default)]
+    pub(crate) options: serde_json::Map<String, serde_json::Value>,
     /// A script for runs without a model.
     pub(crate) script: Option<PathBuf>,
     /// Limits of a turn.

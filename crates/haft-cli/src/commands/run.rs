@@ -1,5 +1,6 @@
 //! `haft run`, `haft resume`
 
+mod model;
 mod screen;
 
 use std::io::{IsTerminal as _, Write as _, stdin};
@@ -18,6 +19,7 @@ use haft::stores::TurnFolder;
 use haft::turn::{Deadlines, Outcome, TurnError, TurnInput, TurnReport, TurnRunner};
 use serde_json::{Value, json};
 
+use self::model::Model;
 use self::screen::Screen;
 use crate::agent::Agent;
 use crate::args::{Resume, Run, RunOutput};
@@ -129,12 +131,9 @@ struct Turn {
 
 impl Turn {
     fn new(agent: &Agent, folder: TurnFolder, output: RunOutput) -> Result<Self> {
-        let script = agent.script()?.ok_or_else(|| {
-            Failure::new(format!("`{}` has no script to follow", agent.name()))
-                .hint("add `script = \"script.yaml\"` to its agent.toml")
-        })?;
+        let model = Model::of(agent, output.model.as_deref())?;
         let hub = EventHub::new();
-        let builder = TurnRunner::builder(script).folder(&folder).observer(hub.clone());
+        let builder = TurnRunner::builder(model).folder(&folder).observer(hub.clone());
         let builder = builder.tools(agent.tools.iter().cloned()).limits(agent.limits());
         let builder = builder.deadlines(Deadlines::new().lease(LEASE));
         let runner = builder.build()?;

@@ -12,6 +12,7 @@ mod provider;
 mod responses;
 mod retry;
 mod server;
+mod servers;
 mod sse;
 pub(crate) mod transcripts;
 mod transport;

@@ -1,0 +1,110 @@
+//! Who takes the steps of a turn: a model, or the agent's script.
+
+use anyhow::{Context as _, Result};
+use haft::executors::Scripted;
+use haft::providers::anthropic_messages::AnthropicMessages;
+use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::openai_responses::OpenAiResponses;
+use haft::providers::{Dialect, Options, Provider};
+use haft::step::{Executor, StepContext, StepFuture};
+use serde_json::Value;
+
+use crate::agent::Agent;
+use crate::failure::Failure;
+
+pub(super) enum Model {
+    Script(Scripted),
+    Chat(Provider<ChatCompletions>),
+    Responses(Provider<OpenAiResponses>),
+    Anthropic(Provider<AnthropicMessages>),
+}
+
+impl Executor for Model {
+    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+        match self {
+            Self::Script(it) => it.step(cx),
+            Self::Chat(it) => it.step(cx),
+            Self::Responses(it) => it.step(cx),
+            Self::Anthropic(it) => it.step(cx),
+        }
+    }
+}
+
+/// What stands for the agent's script instead of a model.
+const SCRIPT: &str = "script";
+
+impl Model {
+    /// The one that was asked for, else the agent's, else its script.
+    pub(super) fn of(agent: &Agent, asked: Option<&str>) -> Result<Self> {
+        match asked.or(agent.file.model.as_deref()) {
+            Some(SCRIPT) | None => {
+                let script = agent.script()?.ok_or_else(|| {
+                    let failure =
+                        Failure::new(format!("`{}` has no model and no script", agent.name()));
+                    failure.hint("say which model: --model openai:gpt-5-mini")
+                })?;
+                Ok(Self::Script(script))
+            }
+            Some(model) => Self::named(agent, model),
+        }
+    }
+
+    fn named(agent: &Agent, name: &str) -> Result<Self> {
+        let options = || Options::from(Value::Object(agent.file.options.clone()));
+        let Some((provider, model)) = name.split_once(':') else {
+            let failure = Failure::new(format!("`{name}` names no provider"));
+            return Err(failure.hint("write PROVIDER:MODEL, such as openai:gpt-5-mini").into());
+        };
+        let built = match provider {
+            "openai" => chat(model, "OPENAI", None, options()).map(Self::Chat),
+            "ollama" => {
+                let here = Some("http://localhost:11434/v1");
+                chat(model, "OLLAMA", here, options()).map(Self::Chat)
+            }
+            "openai-responses" => {
+                built(OpenAiResponses::new(), model, "OPENAI", None, options()).map(Self::Responses)
+            }
+            "anthropic" => {
+                let dialect = AnthropicMessages::new();
+                built(dialect, model, "ANTHROPIC", None, options()).map(Self::Anthropic)
+            }
+            other => {
+                let failure = Failure::new(format!("no provider is called `{other}`"));
+                let known = "known are openai, openai-responses, anthropic and ollama";
+                return Err(failure.hint(known).into());
+            }
+        };
+        built.with_context(|| format!("cannot use `{name}`"))
+    }
+}
+
+fn chat(
+    model: &str,
+    prefix: &str,
+    url: Option<&str>,
+    options: Options,
+) -> Result<Provider<ChatCompletions>> {
+    built(ChatCompletions::new(), model, prefix, url, options)
+}
+
+/// A provider with the key and the address that the environment has for it.
+fn built<D: Dialect>(
+    dialect: D,
+    model: &str,
+    prefix: &str,
+    url: Option<&str>,
+    options: Options,
+) -> Result<Provider<D>> {
+    let variable = |name: &str| {
+        let value = std::env::var_os(format!("{prefix}_{name}"))?.into_string().ok()?;
+        Some(value).filter(|it| !it.is_empty())
+    };
+    let mut builder = Provider::builder(dialect, model).options(options);
+    if let Some(key) = variable("API_KEY") {
+        builder = builder.key(key);
+    }
+    if let Some(url) = variable("BASE_URL").or_else(|| url.map(str::to_owned)) {
+        builder = builder.base_url(url);
+    }
+    Ok(builder.build()?)
+}
