@@ -116,7 +116,8 @@ pub struct Assembled {
     pub notes: Vec<Note>,
     /// The names of tools, and back.
     pub names: WireNames,
-    /// For each entry of the timeline, the number of the record that it begins with.
+    /// For each entry of the timeline, the number of the record that it begins with; the largest number for one that
+    /// belongs to the entry before it.
     pub numbers: Vec<u64>,
 }
 

@@ -102,6 +102,22 @@ pub enum Outcome {
     ContextOverflow,
 }
 
+impl Outcome {
+    /// Its word in events and observers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::ToolCalls => "tool-calls",
+            Self::Truncated => "truncated",
+            Self::Refused => "refused",
+            Self::Filtered => "filtered",
+            Self::Empty => "empty",
+            Self::ContextOverflow => "context-overflow",
+        }
+    }
+}
+
 /// What a decoder says of a stream, piece by piece.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

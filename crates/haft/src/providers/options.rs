@@ -1,6 +1,6 @@
 //! Options: those of the core, and those that go into the request.
 //!
-//! Both are given together, in three layers: to the builder, to `Provider::with_options`,
+//! Both are given together, in three layers: to the builder, to [`Provider::with_options`](super::Provider::with_options),
 //! and per turn in the stash. The highest layer that says something wins; `headers` and `retry` are merged key by key.
 //! What comes out are two types: [`Control`], which no dialect writes, and the map of the dialect, which holds nothing
 //! else. Nothing is coerced, and everything that is wrong is said at once.
@@ -181,6 +181,11 @@ impl OptionSchema {
             }
         }
         Err(InvalidOptions { dialect: self.dialect, problems, code: self.code })
+    }
+
+    /// Options that are refused for another reason.
+    pub(super) fn refused(&self, problem: String) -> InvalidOptions {
+        InvalidOptions { dialect: self.dialect, problems: vec![problem], code: self.code }
     }
 
     fn unknown(&self, name: &str) -> String {

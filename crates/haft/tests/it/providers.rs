@@ -8,6 +8,7 @@ mod chat_completions;
 mod down_schema;
 mod hostile;
 mod messages;
+mod provider;
 mod responses;
 mod retry;
 mod server;

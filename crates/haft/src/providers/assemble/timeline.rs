@@ -268,7 +268,7 @@ impl<'a, 'f> Timeline<'a, 'f> {
             let mut content = vec![Content::Text(self.funnel.own_words(SHOWN))];
             content.extend(below);
             self.entries.push(Entry::Heard(Heard { name: None, content }));
-            self.numbers.push(number);
+            self.numbers.push(u64::MAX);
         }
     }
 

@@ -97,6 +97,12 @@ impl Assembler {
         self.ended
     }
 
+    /// Whether the model has said why it ended, or the provider that the answer is over. Nothing is missing then.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.finished || self.ended
+    }
+
     /// What has come so far.
     #[must_use]
     pub const fn so_far(&self) -> &Generation {

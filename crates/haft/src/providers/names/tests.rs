@@ -55,7 +55,8 @@ fn ids_are_kept_where_they_can_be() {
     assert_eq!(ids.of(record("a"), Some("call_0")), "call_0");
     let second = ids.of(record("b"), Some("call_0"));
     assert!(second.starts_with("call_") && second.len() == 37, "{second}");
-    for bad in ["", "a b", "fc|item", &"x".repeat(MAX_LENGTH + 1)] {
+    let long = "x".repeat(MAX_LENGTH + 1);
+    for bad in ["", "a b", "fc|item", &long] {
         assert!(fits(&ids.of(record(bad), Some(bad))));
     }
     // Somebody who knows our ids cannot make two calls one.

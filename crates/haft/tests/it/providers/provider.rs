@@ -1,0 +1,486 @@
+//! Turns with a model behind HTTP, from a script of answers.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft::cancel::Cancellation;
+use haft::clock::Timestamp;
+use haft::event::{Event, EventKind};
+use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::generation::Outcome;
+use haft::providers::retry::RetryPolicy;
+use haft::providers::transport::{
+    Body, Request, Response, Transport, TransportError, TransportFuture,
+};
+use haft::providers::{Options, Provider, ProviderBuilder};
+use haft::record::Message;
+use haft::turn::{self, TurnInput, TurnReport, TurnRunner};
+use serde_json::{Value, json};
+
+use super::Scripted;
+use super::transcripts::{fetch, weather};
+use crate::turn::Seen;
+
+/// A stream of these events, and its end.
+fn stream(events: &[Value]) -> Result<Response, TransportError> {
+    Ok(broken_stream(events, "data: [DONE]\n\n"))
+}
+
+fn broken_stream(events: &[Value], end: &str) -> Response {
+    let events = events.iter().map(|event| format!("data: {event}\n\n"));
+    let chunks: Vec<Bytes> = events.chain([end.to_owned()]).map(Bytes::from).collect();
+    Response::new(200, Body::from_chunks(chunks)).header("content-type", "text/event-stream")
+}
+
+fn status(status: u16, body: &str) -> Result<Response, TransportError> {
+    Ok(Response::new(status, Body::from_chunks([Bytes::from(body.to_owned())])))
+}
+
+fn text(text: &str) -> Value {
+    json!({ "id": "c-1", "model": "real-model", "choices": [{ "index": 0, "delta": { "content": text } }] })
+}
+
+fn thinks(text: &str) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": { "reasoning": text, "reasoning_content": text } }] })
+}
+
+fn calls(name: &str, arguments: &str) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [
+        { "index": 0, "id": "call_1", "function": { "name": name, "arguments": arguments } }] } }] })
+}
+
+fn ends(reason: &str) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }],
+        "usage": { "prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12 } })
+}
+
+fn says(it: &str) -> Result<Response, TransportError> {
+    stream(&[text(it), ends("stop")])
+}
+
+fn provider(transport: &Arc<Scripted>) -> ProviderBuilder<ChatCompletions> {
+    let retry = RetryPolicy::default().base_delay(Duration::ZERO).max_delay(Duration::ZERO);
+    Provider::builder(ChatCompletions::new(), "test-model")
+        .key("sk-very-secret")
+        .base_url("http://localhost:1/v1/")
+        .envelope_secret([1; 32])
+        .retry(retry)
+        .transport(Arc::clone(transport))
+}
+
+/// What a run gave: the report, the events, and the bodies that were sent.
+struct Ran {
+    report: TurnReport,
+    events: Vec<Event>,
+    bodies: Vec<Value>,
+    requests: Vec<Request>,
+}
+
+async fn run_with(
+    answers: impl IntoIterator<Item = Result<Response, TransportError>>,
+    options: Value,
+    input: TurnInput,
+) -> Ran {
+    let transport = Scripted::new(answers);
+    let provider = provider(&transport).options(Options::from(options)).build().unwrap();
+    let seen = Seen::default();
+    let runner =
+        TurnRunner::builder(provider).tool(weather()).tool(fetch()).observer(seen.observer());
+    let report = runner.build().unwrap().run(input).await.unwrap();
+    let requests = transport.asked();
+    let bodies = requests.iter().map(|it| serde_json::from_slice(&it.body).unwrap()).collect();
+    Ran { report, events: seen.events(), bodies, requests }
+}
+
+async fn run(answers: impl IntoIterator<Item = Result<Response, TransportError>>) -> Ran {
+    run_with(answers, json!({}), input()).await
+}
+
+fn input() -> TurnInput {
+    let hello = Message::user("m-1", "Weather in Paris?", Timestamp::EPOCH).unwrap();
+    TurnInput::new("You help.").message(hello)
+}
+
+#[track_caller]
+fn failed(ran: &Ran) -> (String, String) {
+    assert_eq!(ran.report.outcome, turn::Outcome::Failed, "{:?}", ran.report.error);
+    let error = ran.report.error.clone().unwrap();
+    (error.code.map_or_else(String::new, |code| code.to_string()), error.message.to_string())
+}
+
+fn warnings(events: &[Event]) -> Vec<String> {
+    let topics = events.iter().filter_map(|event| match &event.kind {
+        EventKind::Warning { topic, .. } => Some(topic.to_string()),
+        EventKind::Log { topic, .. } => Some(topic.to_string()),
+        _ => None,
+    });
+    topics.collect()
+}
+
+#[tokio::test]
+async fn a_turn_with_a_call_and_an_answer() {
+    let ran = run([
+        stream(&[
+            thinks("Look it "),
+            thinks("up."),
+            text("One mo"),
+            text("ment."),
+            calls("get_weather", r#"{"city": "Paris"}"#),
+            ends("tool_calls"),
+        ]),
+        stream(&[text("21 "), text("degrees."), ends("stop")]),
+    ])
+    .await;
+    assert_eq!(ran.report.outcome, turn::Outcome::Completed, "{:?}", ran.report.error);
+    assert_eq!(ran.report.text(), "21 degrees.");
+    assert_eq!((ran.report.usage.total, ran.report.iterations), (24, 2));
+    let request = &ran.requests[0];
+    assert_eq!(request.url, "http://localhost:1/v1/chat/completions");
+    assert_eq!(request.headers.get("authorization"), Some("Bearer sk-very-secret"));
+    assert_eq!(request.headers.get("accept"), Some("text/event-stream"));
+    // What was thought, said and called stands in the next request as one message, with the provider's own id.
+    let messages = ran.bodies[1]["messages"].as_array().unwrap();
+    let roles: Vec<&str> = messages.iter().map(|it| it["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool"]);
+    assert_eq!(messages[2]["tool_calls"][0]["id"], "call_1");
+    let said = messages[2]["content"].as_str().unwrap();
+    assert!(said.contains("Look it up.") && said.ends_with("One moment."), "{said}");
+    // Observers saw each piece as it came, once.
+    let pieces = |of: fn(&EventKind) -> Option<(String, bool)>| -> Vec<(String, bool)> {
+        ran.events.iter().filter_map(|event| of(&event.kind)).collect()
+    };
+    let words = pieces(|kind| match kind {
+        EventKind::Message(delta) => Some((delta.delta.to_string(), delta.is_complete)),
+        _ => None,
+    });
+    let piece = |text: &str, last| (text.to_owned(), last);
+    assert_eq!(
+        words,
+        [
+            piece("One mo", false),
+            piece("ment.", false),
+            piece("", true),
+            piece("21 ", false),
+            piece("degrees.", false),
+            piece("", true)
+        ]
+    );
+    let thoughts = pieces(|kind| match kind {
+        EventKind::Thought(delta) => {
+            Some((delta.full.as_deref().unwrap_or_default().to_owned(), delta.is_complete))
+        }
+        _ => None,
+    });
+    assert_eq!(thoughts, [piece("", false), piece("", false), piece("Look it up.", true)]);
+    let models: Vec<String> = ran
+        .events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::GenerationStats(stats) => stats.model.as_ref().map(ToString::to_string),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(models, ["test-model", "real-model"]);
+}
+
+#[tokio::test]
+async fn names_with_dots_are_called_by_their_own_name() {
+    let transport = Scripted::new([says("Hi.")]);
+    let runner = TurnRunner::builder(provider(&transport).build().unwrap()).tool(fetch());
+    runner.build().unwrap().run(input()).await.unwrap();
+    let body: Value = serde_json::from_slice(&transport.asked()[0].body).unwrap();
+    let name = body["tools"][0]["function"]["name"].as_str().unwrap().to_owned();
+    assert_ne!(name, "web.fetch");
+    let ran =
+        run([stream(&[calls(&name, r#"{"url": "x"}"#), ends("tool_calls")]), says("Done.")]).await;
+    assert_eq!(ran.report.calls[0].tool(), "web.fetch");
+    assert!(ran.report.calls[0].error.is_none());
+}
+
+#[tokio::test]
+async fn what_is_no_answer_fails_and_makes_no_calls() {
+    let call = || calls("get_weather", r#"{"city": "Paris"}"#);
+    let cases = [
+        (
+            broken_stream(&[text("half an"), call()], ""),
+            "broke off",
+            "generation-truncated",
+            "half an",
+        ),
+        (
+            broken_stream(&[text("half an"), call(), ends("length")], ""),
+            "longer than",
+            "generation-truncated",
+            "half an",
+        ),
+        (
+            broken_stream(&[text("no"), ends("content_filter")], ""),
+            "filtered",
+            "generation-filtered",
+            "no",
+        ),
+        (broken_stream(&[ends("stop")], "data: [DONE]\n\n"), "nothing", "generation-empty", ""),
+    ];
+    for (answer, reason, topic, kept) in cases {
+        let ran = run([Ok(answer)]).await;
+        let (_, message) = failed(&ran);
+        assert!(message.contains(reason), "{message}");
+        assert!(ran.report.calls.is_empty());
+        assert_eq!(ran.report.text(), kept);
+        assert!(warnings(&ran.events).contains(&topic.to_owned()));
+    }
+    let refusal = json!({ "choices": [{ "index": 0, "delta": { "refusal": "I will not." }, "finish_reason": "stop" }] });
+    let ran = run([stream(&[refusal])]).await;
+    assert!(failed(&ran).1.contains("refused"));
+    assert_eq!(ran.report.text(), "I will not.");
+}
+
+#[tokio::test]
+async fn an_answer_without_done_but_with_a_reason_is_whole() {
+    let ran = run([Ok(broken_stream(&[text("Hi."), ends("stop")], ""))]).await;
+    assert_eq!(ran.report.text(), "Hi.");
+    // A last frame without its blank line.
+    let ran = run([Ok(broken_stream(&[text("Hi.")], &format!("data: {}", ends("stop"))))]).await;
+    assert_eq!((ran.report.outcome, ran.report.error), (turn::Outcome::Completed, None));
+}
+
+#[tokio::test]
+async fn errors_have_the_codes_of_the_dialect() {
+    let code = |ran: &Ran| failed(ran).0;
+    assert_eq!(code(&run([status(400, "no")]).await), "E_OPENAI_CHAT_COMPLETIONS_HTTP_ERROR");
+    let overflow = r#"{"error": {"code": "context_length_exceeded", "message": "too long"}}"#;
+    assert_eq!(
+        code(&run([status(400, overflow)]).await),
+        "E_OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW"
+    );
+    let error = json!({ "error": { "message": "overloaded", "type": "server_error" } });
+    let ran = run([stream(&[text("half"), error])]).await;
+    let (code_, message) = failed(&ran);
+    assert_eq!(code_, "E_OPENAI_CHAT_COMPLETIONS_STREAM_ERROR");
+    assert!(message.contains("overloaded") && ran.report.messages.is_empty(), "{message}");
+    assert_eq!(
+        code(&run([Ok(broken_stream(&[], "data: {\"choices\": [\n\n"))]).await),
+        "E_OPENAI_CHAT_COMPLETIONS_STREAM_ERROR"
+    );
+}
+
+#[tokio::test]
+async fn a_request_is_sent_again_and_nothing_doubles() {
+    let ran = run([status(503, "later"), status(429, "slower"), says("Hi.")]).await;
+    assert_eq!(ran.report.text(), "Hi.");
+    assert_eq!(ran.requests.len(), 3);
+    let keys: Vec<_> = ran.requests.iter().map(|it| it.headers.get("idempotency-key")).collect();
+    assert!(keys[0].is_some() && keys.iter().all(|key| *key == keys[0]));
+    assert_eq!(warnings(&ran.events).iter().filter(|it| *it == "retry-attempt").count(), 2);
+    let ran =
+        run_with([status(503, "later")], json!({ "retry": { "maxAttempts": 1 } }), input()).await;
+    assert_eq!(ran.requests.len(), 1);
+    assert_eq!(failed(&ran).0, "E_OPENAI_CHAT_COMPLETIONS_HTTP_ERROR");
+}
+
+#[tokio::test]
+async fn keys_are_shown_nowhere() {
+    let echo = r#"{"error": {"message": "bad key sk-very-secret in Bearer sk-very-secret"}}"#;
+    let transport = Scripted::new([status(401, echo)]);
+    let shown = Arc::new(Mutex::new(String::new()));
+    let sink = Arc::clone(&shown);
+    let provider = provider(&transport)
+        .on_prompt(move |report| {
+            sink.lock().unwrap().push_str(&format!("{report:?}{:?}", report.body))
+        })
+        .build()
+        .unwrap();
+    let debug = format!("{provider:?}");
+    let seen = Seen::default();
+    let runner = TurnRunner::builder(provider).observer(seen.observer()).build().unwrap();
+    let report = runner.run(input()).await.unwrap();
+    let events = serde_json::to_string(&seen.events()).unwrap();
+    for text in [debug, events, format!("{report:?}"), shown.lock().unwrap().clone()] {
+        assert!(!text.contains("very-secret"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn options_of_the_turn_hold_for_the_turn() {
+    let stash = json!({ "openaiChatCompletions": { "temperature": 0.1, "stream": false } });
+    let whole =
+        json!({ "choices": [{ "message": { "content": "Hi." }, "finish_reason": "stop" }] });
+    let answer = Response::new(200, Body::from_chunks([Bytes::from(whole.to_string())]))
+        .header("content-type", "application/json");
+    let options = json!({ "temperature": 0.9, "seed": 1 });
+    let ran = run_with([Ok(answer)], options, input().stash(stash.clone())).await;
+    assert_eq!(ran.report.text(), "Hi.");
+    assert_eq!((&ran.bodies[0]["temperature"], &ran.bodies[0]["seed"]), (&json!(0.1), &json!(1)));
+    assert_eq!(ran.bodies[0]["stream"], false);
+    assert_eq!(ran.requests[0].headers.get("accept"), Some("application/json"));
+
+    let wrong = json!({ "openaiChatCompletions": { "temperature": "hot" } });
+    let ran = run_with([], json!({}), input().stash(wrong)).await;
+    assert_eq!(failed(&ran).0, "E_INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS");
+    assert!(ran.requests.is_empty(), "nothing was sent");
+}
+
+#[tokio::test]
+async fn no_option_of_the_core_is_ever_sent() {
+    let options = json!({
+        "streamIdleTimeoutMs": 1000, "requestTimeoutMs": 1000, "retry": { "maxAttempts": 1 }, "headers": { "X-A": "1" },
+        "bucketOrder": ["timeline"], "contextWindow": 100_000, "tokenEncoding": "claude", "outputReserve": 5,
+        "contextShedding": true, "selfIdentity": "me", "thoughtSurfacing": "all", "replayCompatibility": ["a"],
+        "strictToolChoice": true, "autoAck": true, "unsupportedMediaPolicy": "throw",
+        "localToolCallParser": "hermes", "reasoningParser": "auto", "temperature": 0.3,
+    });
+    let ran = run_with([says("Hi.")], options, input()).await;
+    assert_eq!(ran.report.error, None);
+    let keys: Vec<&str> = ran.bodies[0].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["messages", "model", "stream", "stream_options", "temperature", "tools"]);
+    assert_eq!(ran.requests[0].headers.get("x-a"), Some("1"));
+    assert_eq!(ran.report.messages[0].identity().representation(), "me");
+}
+
+#[tokio::test]
+async fn calls_and_reasoning_that_stand_in_the_text() {
+    let options = json!({ "localToolCallParser": "hermes", "reasoningParser": "auto" });
+    let ran = run_with(
+        [
+            stream(&[text("<thi"), text("nk>Hm.</think>Let me see. <tool_"),
+                text("call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}</tool_call>"), ends("stop")]),
+            says("21 degrees."),
+        ],
+        options,
+        input(),
+    )
+    .await;
+    assert_eq!(ran.report.outcome, turn::Outcome::Completed, "{:?}", ran.report.error);
+    assert_eq!(ran.report.calls.len(), 1);
+    let said: Vec<&str> =
+        ran.report.messages.iter().map(|it| it.content().unwrap().as_str().trim()).collect();
+    assert_eq!(said, ["Let me see.", "21 degrees."]);
+    let shown = serde_json::to_string(&ran.events).unwrap();
+    assert!(!shown.contains("<tool_call>") && !shown.contains("<think>"));
+    assert!(shown.contains("Hm."));
+}
+
+#[tokio::test]
+async fn a_prompt_that_does_not_fit_is_refused_or_made_to() {
+    let long =
+        |id: &str, text: &str| Message::user(id, text.repeat(400), Timestamp::EPOCH).unwrap();
+    let small = json!({ "contextWindow": 400, "tokenEncoding": "claude" });
+    let conversation = || {
+        let answer = Message::assistant("m-2", "Fine.", Timestamp::EPOCH).unwrap();
+        TurnInput::new("You help.")
+            .message(long("m-1", "old "))
+            .message(answer)
+            .message(Message::user("m-3", "And now?", Timestamp::EPOCH).unwrap())
+    };
+    let ran = run_with([], small.clone(), conversation()).await;
+    let (code, message) = failed(&ran);
+    assert_eq!(code, "E_OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW");
+    assert!(message.contains("Timeline") && message.contains("400"), "{message}");
+    assert!(ran.requests.is_empty());
+
+    let mut shedding = small;
+    shedding["contextShedding"] = json!(true);
+    let ran = run_with([says("Hi.")], shedding.clone(), conversation()).await;
+    assert_eq!(ran.report.error, None);
+    let messages = ran.bodies[0]["messages"].to_string();
+    assert!(!messages.contains("old old") && messages.contains("And now?"));
+    assert!(warnings(&ran.events).contains(&"context-shed".to_owned()));
+
+    // The last thing that the user said is never left out.
+    let ran =
+        run_with([], shedding, TurnInput::new("You help.").message(long("m-1", "new "))).await;
+    assert_eq!(failed(&ran).0, "E_OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW");
+}
+
+#[tokio::test]
+async fn without_auto_ack_output_middleware_decides() {
+    let transport = Scripted::new([says("First."), says("Second.")]);
+    let provider =
+        provider(&transport).options(Options::new().with("autoAck", false)).build().unwrap();
+    let runner = TurnRunner::builder(provider).dispatch_output(
+        "once",
+        |ctx: haft::DispatchContext, next: haft::pipeline::Next<haft::DispatchContext>| async move {
+            if ctx.iteration() == 1 {
+                ctx.ack()?;
+            }
+            next.run().await
+        },
+    );
+    let report = runner.build().unwrap().run(input()).await.unwrap();
+    assert_eq!((report.outcome, report.iterations), (turn::Outcome::Completed, 2));
+    let body: Value = serde_json::from_slice(&transport.asked()[1].body).unwrap();
+    assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["role"], "user");
+}
+
+#[tokio::test]
+async fn observers_may_panic() {
+    let transport = Scripted::new([says("Hi.")]);
+    let outcome = Arc::new(Mutex::new(None));
+    let sink = Arc::clone(&outcome);
+    let provider = provider(&transport)
+        .on_prompt(|_| panic!("an observer that is broken"))
+        .on_generation(move |report| *sink.lock().unwrap() = Some(report.outcome))
+        .build()
+        .unwrap();
+    let report = TurnRunner::builder(provider).build().unwrap().run(input()).await.unwrap();
+    assert_eq!(report.text(), "Hi.");
+    assert_eq!(*outcome.lock().unwrap(), Some(Outcome::Answer));
+}
+
+/// Never answers.
+#[derive(Debug)]
+struct Silent;
+
+impl Transport for Silent {
+    fn send(&self, _: Request) -> TransportFuture<'_> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_does_not_wait_for_the_provider() {
+    let provider =
+        Provider::builder(ChatCompletions::new(), "m").transport(Silent).build().unwrap();
+    let runner = TurnRunner::builder(provider).build().unwrap();
+    let cancellation = Cancellation::new();
+    let stop = async {
+        tokio::task::yield_now().await;
+        cancellation.cancel("stop");
+    };
+    let (report, ()) = tokio::join!(runner.run_until(input(), cancellation.clone()), stop);
+    let report = report.unwrap();
+    assert!(matches!(report.outcome, turn::Outcome::Cancelled { .. }), "{:?}", report.outcome);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_is_silent_is_left() {
+    let options =
+        Options::new().with("requestTimeoutMs", 50).with("retry", json!({ "maxAttempts": 2 }));
+    let provider =
+        Provider::builder(ChatCompletions::new(), "m").transport(Silent).options(options);
+    let runner = TurnRunner::builder(provider.build().unwrap()).build().unwrap();
+    let report = runner.run(input()).await.unwrap();
+    let code = report.error.unwrap().code.unwrap();
+    assert_eq!(code.as_str(), "E_OPENAI_CHAT_COMPLETIONS_REQUEST_TIMEOUT");
+}
+
+#[tokio::test]
+async fn many_turns_share_one_provider() {
+    let answers = (0..8).map(|_| says("Hi."));
+    let transport = Scripted::new(answers);
+    let runner = TurnRunner::builder(provider(&transport).build().unwrap()).build().unwrap();
+    let turn =
+        |n: u64| runner.run(input().stash(json!({ "openaiChatCompletions": { "seed": n } })));
+    let (a, b, c, d) = tokio::join!(turn(0), turn(1), turn(2), turn(3));
+    let (e, f, g, h) = tokio::join!(turn(4), turn(5), turn(6), turn(7));
+    let set = [a, b, c, d, e, f, g, h].map(Result::unwrap);
+    assert!(set.iter().all(|report| report.text() == "Hi."));
+    let mut seeds: Vec<Value> = transport
+        .asked()
+        .iter()
+        .map(|it| serde_json::from_slice::<Value>(&it.body).unwrap()["seed"].clone())
+        .collect();
+    seeds.sort_by_key(Value::as_u64);
+    assert_eq!(seeds, (0..8).map(|n| json!(n)).collect::<Vec<_>>());
+}
