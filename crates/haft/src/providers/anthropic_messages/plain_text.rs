@@ -12,7 +12,9 @@ pub(super) fn plain_text(base64: &str) -> Option<String> {
         let missing = 4_usize.checked_sub(group.len())?;
         bits <<= 6 * missing;
         let [_, decoded @ ..] = bits.to_be_bytes();
-        bytes.extend(decoded.iter().take(3_usize.checked_sub(missing)?));
+        // One digit alone is less than a byte.
+        let whole = 3_usize.checked_sub(missing).filter(|it| *it > 0)?;
+        bytes.extend(decoded.iter().take(whole));
     }
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

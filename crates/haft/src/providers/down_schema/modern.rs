@@ -9,32 +9,66 @@ use crate::providers::dialect::Note;
 const ANNOTATIONS: [&str; 7] =
     ["$ref", "description", "title", "default", "examples", "$defs", "definitions"];
 
+/// Keywords, and the draft in which each began to count. They say nothing in a schema of an older one.
+const BEGAN: [(&str, Draft); 13] = [
+    ("const", Draft::D6),
+    ("contains", Draft::D6),
+    ("propertyNames", Draft::D6),
+    ("if", Draft::D7),
+    ("then", Draft::D7),
+    ("else", Draft::D7),
+    ("minContains", Draft::D2019),
+    ("maxContains", Draft::D2019),
+    ("dependentRequired", Draft::D2019),
+    ("dependentSchemas", Draft::D2019),
+    ("unevaluatedItems", Draft::D2019),
+    ("unevaluatedProperties", Draft::D2019),
+    ("prefixItems", Draft::D2020),
+];
+
+/// The drafts, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Draft {
+    D4,
+    D6,
+    D7,
+    D2019,
+    D2020,
+}
+
+impl Draft {
+    /// The draft that a schema names; the newest if it names none.
+    fn of(schema: &Value) -> Self {
+        let said = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let known = [
+            ("draft-04", Self::D4),
+            ("draft-06", Self::D6),
+            ("draft-07", Self::D7),
+            ("2019-09", Self::D2019),
+        ];
+        known.iter().find(|(name, _)| said.contains(name)).map_or(Self::D2020, |(_, it)| *it)
+    }
+}
+
 /// Rewrites a schema of an older draft. What has no other name is left out.
 pub(super) fn modernise(schema: &mut Value, notes: &mut Vec<Note>) {
-    let said = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
-    let lonely_references = ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"];
-    let era = Era {
-        lonely_references: lonely_references.iter().any(|it| said.contains(it)),
-        current: said.is_empty() || said.contains("2020-12"),
-    };
+    let draft = Draft::of(schema);
     if let Some(root) = schema.as_object_mut() {
         root.remove("$schema");
     }
-    if !era.current {
-        visit(schema, "", &era, notes);
+    if draft < Draft::D2020 {
+        visit(schema, "", draft, notes);
     }
 }
 
-struct Era {
-    /// Whether keywords beside a reference count for nothing.
-    lonely_references: bool,
-    current: bool,
-}
-
-fn visit(schema: &mut Value, at: &str, era: &Era, notes: &mut Vec<Note>) {
+fn visit(schema: &mut Value, at: &str, draft: Draft, notes: &mut Vec<Note>) {
     if let Some(members) = schema.as_object_mut() {
-        if era.lonely_references && members.contains_key("$ref") {
+        // What stood beside a reference counted for nothing.
+        if draft < Draft::D2019 && members.contains_key("$ref") {
             members.retain(|keyword, _| ANNOTATIONS.contains(&keyword.as_str()));
+        }
+        for (keyword, _) in BEGAN.iter().filter(|(_, began)| draft < *began) {
+            members.remove(*keyword);
         }
         items(members);
         bound("minimum", "exclusiveMinimum", members);
@@ -44,7 +78,7 @@ fn visit(schema: &mut Value, at: &str, era: &Era, notes: &mut Vec<Note>) {
             notes.push(left_out("$recursiveRef", at));
         }
     }
-    each_below(schema, at, |below, at| visit(below, at, era, notes));
+    each_below(schema, at, |below, at| visit(below, at, draft, notes));
 }
 
 /// Places of a list had the name `items`, and what follows them `additionalItems`.

@@ -210,14 +210,14 @@ fn definitions_and_alternatives_stay() {
     let schema = InputSchema::with_definitions(root, definitions).unwrap();
     let lowered = strict(&schema, Strictness::Coerce).unwrap();
     let reference = json!({ "$ref": "#/$defs/a%20node" });
-    let null = json!({ "type": "null" });
-    let maybe = json!({ "anyOf": [reference, null], "description": "null leaves it out." });
+    let nothing = json!({ "type": "null" });
+    let maybe = json!({ "anyOf": [reference, nothing], "description": "null leaves it out." });
     let out = value(&lowered.text);
     assert_eq!(out["properties"]["list"], maybe);
     assert_eq!(out["$defs"]["a node"]["properties"]["next"], maybe);
     assert_eq!(out["$defs"]["a node"]["required"], json!(["name", "next"]));
     let shape = out["properties"]["shape"]["anyOf"].as_array().unwrap();
-    assert_eq!((shape.len(), &shape[2]), (3, &null));
+    assert_eq!((shape.len(), &shape[2]), (3, &nothing));
     assert_eq!(shape[0]["required"], json!(["kind", "r"]));
     assert_eq!(lowered.notes.len(), 1, "{:?}", lowered.notes);
 }

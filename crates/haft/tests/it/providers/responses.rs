@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use haft::args::Strictness;
 use haft::providers::dialect::AnswerError;
 use haft::providers::down_schema::strict;
-use haft::providers::generation::{Finish, Outcome};
+use haft::providers::generation::{Finish, Generation, Outcome};
 use haft::providers::openai_responses::OpenAiResponses;
 use haft::providers::prompt::{Bucket, Content, Entry, Heard, Own, Prompt, SystemPart};
 use haft::schema::ValueSchema;
@@ -84,7 +84,7 @@ async fn every_transcript_is_a_request() {
         // What a tool is called with stands in a test of its own.
         body.as_object_mut().unwrap().remove("tools");
         insta::with_settings!({ snapshot_suffix => name, prepend_module_to_snapshot => false }, {
-            insta::assert_json_snapshot!("responses", body);
+            insta::assert_snapshot!("responses", format!("{body:#}"));
         });
     }
 }
@@ -437,7 +437,7 @@ fn an_answer_that_comes_whole_or_late_is_the_same() {
 #[test]
 fn reasoning_goes_back_in_its_order_or_not_at_all() {
     let (generation, _) = streamed(&DIALECT, &completed(&items())).unwrap();
-    let sent = |generation, model: &str, replay: &str| {
+    let sent = |generation: &Generation, model: &str, replay: &str| {
         let (body, notes) =
             request(&DIALECT, &replayed(generation), model, &json!({ "reasoning_replay": replay }));
         check(&body);
