@@ -54,7 +54,8 @@ pub mod time;
 #[cfg(feature = "http")]
 pub mod web;
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod tests;
 
 pub use self::data::data;

@@ -56,6 +56,12 @@ impl Options {
         self
     }
 
+    /// These options, and over them others.
+    pub(super) fn below(&self, above: &Self) -> Self {
+        let unusable = self.unusable.iter().chain(&above.unusable).cloned().collect();
+        Self { values: merged(&[self, above]), unusable }
+    }
+
     /// What an option was set to.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {

@@ -128,8 +128,9 @@ impl<D: Dialect> Provider<D> {
     /// # Errors
     ///
     /// Everything that is wrong with the options.
-    pub fn with_options(&self, options: Options) -> Result<Self, InvalidOptions> {
+    pub fn with_options(&self, options: impl Into<Options>) -> Result<Self, InvalidOptions> {
         let shared = &self.shared;
+        let options = self.overrides.below(&options.into());
         let layers = [&shared.options, &options];
         let resolved = shared.schema.resolve(&shared.dialect, &layers, &shared.estimators)?;
         let shared = Arc::clone(shared);

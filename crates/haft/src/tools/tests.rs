@@ -48,6 +48,8 @@ fn all(folder: &std::path::Path) -> Vec<Tool> {
     std::fs::write(folder.join("a.txt"), "one\ntwo\n").unwrap();
     std::fs::write(folder.join("b.bin"), [0, 1, 2]).unwrap();
     std::fs::create_dir(folder.join("sub")).unwrap();
+    std::fs::create_dir(folder.join("notes")).unwrap();
+    std::fs::write(folder.join("notes/todo.md"), "- [ ] water the plants\n").unwrap();
     std::fs::write(folder.join("sub/c.json"), format!("[{}1]", "1,".repeat(5000))).unwrap();
     let options = PackOptions::default().files(FilesOptions::new(folder).unwrap());
     #[cfg(feature = "http")]

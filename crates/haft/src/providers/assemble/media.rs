@@ -25,14 +25,13 @@ impl Funnel<'_> {
     /// The `part`-th medium of a record.
     pub(super) async fn medium(
         &self,
-        origin: Origin<'_>,
-        part: u32,
+        (origin, part): (Origin<'_>, u32),
         media: &Media,
         place: Place,
         notes: &mut Vec<Note>,
     ) -> Result<Shown, AssembleError> {
         let mime_type = sanitized_mime_type(media.mime_type());
-        let can = |place| (self.shows)(media.kind(), &mime_type, place);
+        let can = |place| (self.shows)(media.kind(), mime_type, place);
         if !can(place) {
             if place == Place::Heard || !can(Place::Heard) {
                 return self.fallback(origin, part, media, notes).map(Shown::Here);
@@ -59,7 +58,7 @@ impl Funnel<'_> {
         Ok(Content::Media(NativeMedia {
             kind: media.kind(),
             mime_type: sanitized_mime_type(media.mime_type()).into(),
-            filename: sanitized_file_name(media.filename()).into(),
+            filename: sanitized_file_name(media.filename()),
             base64: base64(media, self.how.media_bytes).await?.into(),
             frame: self.renderer.media_frame(origin, part, media),
         }))
@@ -77,7 +76,7 @@ impl Funnel<'_> {
                 return Err(AssembleError::UnsupportedMedia {
                     kind: media.kind(),
                     mime_type: sanitized_mime_type(media.mime_type()).into(),
-                    filename: sanitized_file_name(media.filename()).into(),
+                    filename: sanitized_file_name(media.filename()),
                 });
             }
             UnsupportedMedia::FallbackStash(keys) => keys.iter().map(String::as_str).collect(),

@@ -88,7 +88,7 @@ impl Funnel<'_> {
             Some(ToolResults::Media(all)) => {
                 let origin = Origin::Call { tool: call.tool(), id: call.id() };
                 for (part, media) in (0..).zip(all) {
-                    match self.medium(origin, part, media, Place::Result, notes).await? {
+                    match self.medium((origin, part), media, Place::Result, notes).await? {
                         Shown::Here(content) => shown.content.push(content),
                         Shown::Below(stub, content) => {
                             shown.content.push(Content::Text(stub));

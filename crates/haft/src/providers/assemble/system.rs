@@ -77,9 +77,8 @@ impl Funnel<'_> {
         record: Arc<Retrievable>,
         notes: &mut Vec<Note>,
     ) -> Result<Shown, AssembleError> {
-        let artifact = match record.content() {
-            RetrievableContent::Artifact(artifact) => artifact,
-            _ => return Ok(Shown { record, body: Body::Own }),
+        let RetrievableContent::Artifact(artifact) = record.content() else {
+            return Ok(Shown { record, body: Body::Own });
         };
         let handle = self.ctx.artifacts().handle_of_retrieved(record.id().as_str());
         let body = match handle.filter(|_| !record.inline()) {

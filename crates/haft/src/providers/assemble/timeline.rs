@@ -160,7 +160,7 @@ impl<'a, 'f> Timeline<'a, 'f> {
         let mut below = Vec::new();
         let origin = Origin::Message(message.id().as_str());
         for (part, media) in (0..).zip(message.attachments()) {
-            match self.funnel.medium(origin, part, media, place, notes).await? {
+            match self.funnel.medium((origin, part), media, place, notes).await? {
                 Shown::Here(shown) => content.push(shown),
                 Shown::Below(stub, shown) => {
                     content.push(Content::Text(stub));

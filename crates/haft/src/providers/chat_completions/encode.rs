@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use haft_core::media::MediaKind;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::options::renamed;
 use crate::providers::dialect::{CannotEncode, Encoded, Note, Request};
+use crate::providers::down_schema::{self, Lowered};
 use crate::providers::prompt::{
     Content, Entry, Heard, NativeMedia, OfferedTool, Own, OwnThought, SystemPart,
 };
@@ -15,7 +17,8 @@ use crate::providers::prompt::{
 /// Writes a request.
 pub(super) fn request(request: &Request<'_>) -> Result<Encoded, CannotEncode> {
     let mut notes = Vec::new();
-    let body = Body { request, messages: messages(request)?, tools: tools(request)? };
+    let tools = tools(request, &mut notes)?;
+    let body = Body { request, messages: messages(request)?, tools };
     let tools = &request.prompt.tools;
     for key in
         NEED_TOOLS.iter().filter(|key| tools.is_empty() && request.options.contains_key(**key))
@@ -26,6 +29,9 @@ pub(super) fn request(request: &Request<'_>) -> Result<Encoded, CannotEncode> {
     let body = serde_json::to_vec(&body).map_err(|error| CannotEncode(error.to_string()))?;
     Ok(Encoded::new(body, notes))
 }
+
+/// The option that makes providers hold the model to the schemas of tools.
+const STRICT: &str = "strict";
 
 /// Options that are refused in a request without tools.
 const NEED_TOOLS: [&str; 2] = ["tool_choice", "parallel_tool_calls"];
@@ -49,6 +55,8 @@ impl Serialize for Body<'_> {
             match key.as_str() {
                 key if NEED_TOOLS.contains(&key) && self.tools.is_empty() => {}
                 "stream_options" if !stream => {}
+                // It is said of each tool.
+                STRICT => {}
                 "tool_choice" => {
                     let wire = |name: &str| {
                         let tool = prompt.tools.iter().find(|it| it.tool.name().as_str() == name);
@@ -145,7 +153,9 @@ struct Tool<'a> {
 struct Function<'a> {
     name: &'a str,
     description: &'a str,
-    parameters: &'a RawValue,
+    parameters: Box<RawValue>,
+    #[serde(skip_serializing_if = "is_not")]
+    strict: bool,
 }
 
 fn messages<'a>(request: &Request<'a>) -> Result<Vec<Message<'a>>, CannotEncode> {
@@ -262,13 +272,38 @@ pub(super) fn audio_format(mime_type: &str) -> Option<&'static str> {
 }
 
 /// The tools, each as it was always written: its schema is one text from beginning to end.
-fn tools<'a>(request: &Request<'a>) -> Result<Vec<Tool<'a>>, CannotEncode> {
-    let tool = |offered: &'a OfferedTool| {
-        let schema = offered.tool.input_schema().json_schema_text();
-        let parameters = serde_json::from_str(schema);
+fn tools<'a>(request: &Request<'a>, notes: &mut Vec<Note>) -> Result<Vec<Tool<'a>>, CannotEncode> {
+    let is_strict = request.options.get(STRICT).and_then(Value::as_bool).unwrap_or_default();
+    let mut tools = Vec::with_capacity(request.prompt.tools.len());
+    for offered in &request.prompt.tools {
+        let (lowered, strict) = lowered(offered, is_strict, notes);
+        notes.extend(lowered.notes);
+        let parameters = RawValue::from_string(lowered.text);
         let parameters = parameters.map_err(|error| CannotEncode(error.to_string()))?;
         let (name, description) = (&*offered.wire_name, offered.tool.description());
-        Ok(Tool { r#type: "function", function: Function { name, description, parameters } })
-    };
-    request.prompt.tools.iter().map(tool).collect()
+        let function = Function { name, description, parameters, strict };
+        tools.push(Tool { r#type: "function", function });
+    }
+    Ok(tools)
+}
+
+/// The schema of a tool as the provider takes it, and whether the model can be held to it.
+fn lowered(offered: &OfferedTool, strict: bool, notes: &mut Vec<Note>) -> (Lowered, bool) {
+    let schema = offered.tool.input_schema();
+    if strict {
+        match down_schema::strict(schema, offered.tool.strictness()) {
+            Ok(lowered) => return (lowered, true),
+            Err(error) => {
+                let tool = offered.tool.name();
+                let message = format!("`{tool}` is offered without strict mode: {error}");
+                notes.push(Note::new("tool-not-strict", message));
+            }
+        }
+    }
+    (down_schema::full(schema), false)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_not(flag: &bool) -> bool {
+    !*flag
 }

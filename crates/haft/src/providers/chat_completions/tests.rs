@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "values are written where they are used")]
+
 use bytes::Bytes;
 use haft_core::usage::Usage;
 use proptest::prelude::*;
@@ -147,7 +149,7 @@ fn calls_of_all_who_speak_the_dialect() {
     let all = calls(&[
         piece(json!(0), json!(""), json!("get_"), n.clone()),
         piece(json!(0), n.clone(), json!("weather"), n.clone()),
-        piece(json!(0), n.clone(), json!(""), json!("{}")),
+        piece(json!(0), n, json!(""), json!("{}")),
         finish("tool_calls"),
     ]);
     assert_eq!(all, expected(&[("", "get_weather", "{}")]));

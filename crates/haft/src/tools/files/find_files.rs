@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 use serde::Serialize;
 
-use super::walk::{DEEPEST, Effort, Found, Rules, walk};
+use super::walk::{DEEPEST, Effort, Found, Rules, slashed, walk};
 use super::{FilesOptions, answer, root};
 use crate::{DispatchContext, ToolArgs};
 
@@ -58,11 +58,12 @@ fn find(
 ) -> Result<ToolOutput, ToolFailure> {
     let matcher = matcher(&args.pattern)?;
     let (dir, path) = options.root.folder(&args.path)?;
+    let folder = slashed(&path);
     let (mut files, mut truncated) = (Vec::new(), false);
     let mut effort = Effort::new(ctx);
     let rules = Rules { depth: DEEPEST, hidden: args.hidden };
     let mut visit = |found: &Found<'_>, _: &mut Effort<'_>| {
-        let fits = found.kind.is_file() && matcher.is_match(below(found.path, &args.path));
+        let fits = found.kind.is_file() && matcher.is_match(below(found.path, &folder));
         if fits && files.len() == args.limit {
             truncated = true;
             return ControlFlow::Break(());
@@ -81,7 +82,6 @@ fn find(
 
 /// The path below the folder that is searched, for patterns that name folders.
 pub(super) fn below<'p>(path: &'p str, folder: &str) -> &'p str {
-    let folder = folder.trim_start_matches("./").trim_end_matches('/');
     let rest = path.strip_prefix(folder).and_then(|it| it.strip_prefix('/'));
     rest.unwrap_or(path)
 }

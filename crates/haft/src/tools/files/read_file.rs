@@ -46,16 +46,10 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
         )));
     }
     // All of it has been read.
-    if (start.len() as u64) < START && start.len() < answer::SMALL {
-        match String::from_utf8(start) {
-            Ok(text) => return Ok(ToolOutput::Answer { text, label: options.label() }),
-            Err(_) => {
-                let name = shown(path);
-                return Err(ToolFailure::new(format!(
-                    "`{name}` is not UTF-8 text; it cannot be read"
-                )));
-            }
-        }
+    if start.len() < answer::SMALL
+        && let Ok(text) = String::from_utf8(start)
+    {
+        return Ok(ToolOutput::Answer { text, label: options.label() });
     }
     let reader = options.root.reader(path, options.max_bytes)?;
     let draft = ArtifactDraft::new(format(path), reader.open());

@@ -12,7 +12,7 @@ use regex_automata::util::syntax;
 
 use super::find_files::{below, matcher};
 use super::root::Links;
-use super::walk::{DEEPEST, Effort, Found, Rules, walk};
+use super::walk::{DEEPEST, Effort, Found, Rules, slashed, walk};
 use super::{FilesOptions, answer, root};
 use crate::spool::{GrepOptions, check_pattern};
 use crate::{DispatchContext, ToolArgs};
@@ -60,9 +60,9 @@ fn search(
     let mut effort = Effort::new(ctx);
     match options.root.folder(&args.path) {
         Ok((dir, path)) => {
-            let rules = Rules { depth: DEEPEST, hidden: args.hidden };
+            let (rules, folder) = (Rules { depth: DEEPEST, hidden: args.hidden }, slashed(&path));
             let mut visit = |found: &Found<'_>, effort: &mut Effort<'_>| {
-                matches.visit(found, files.as_ref(), &args.path, effort)
+                matches.visit(found, files.as_ref(), &folder, effort)
             };
             walk(dir, &path, rules, &mut effort, &mut visit)
                 .map_err(|error| root::failure(&args.path, "folder", error))?;

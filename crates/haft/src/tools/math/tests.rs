@@ -59,8 +59,8 @@ fn faults_say_where() {
     check("(1 + 2", "a `)` is missing, at character 7");
     check("1 + 2)", "there is no `(` for this `)`, at character 6");
     check("2 3", "an operator is missing before `3`, at character 3");
-    check("1 / 0", "division by zero, at character 4");
-    check("5 % 0", "division by zero, at character 4");
+    check("1 / 0", "division by zero, at character 3");
+    check("5 % 0", "division by zero, at character 3");
     check("sqrt(-1)", "a root of a negative number is not real, at character 1");
     check("1.2.3", "`1.2.3` is not a number, at character 1");
     check("(0-8)^0.5", "-8 to the power of 0.5 is not a number that can be told, at character 6");

@@ -118,7 +118,7 @@ proptest! {
     ) {
         let data = Bench::new(tools::data());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let rows: Vec<_> = cells.iter().map(|(text, n)| json!({"a": format!("t{text}"), "n": n})).collect();
+        let rows: Vec<_> = cells.iter().map(|(text, n)| json!({"a": format!("§{text}"), "n": n})).collect();
         let args = json!({"rows": rows, "format": format.0});
         let table = runtime.block_on(data.text("format_table", args));
         let args = json!({"text": table, "delimiter": format.1});

@@ -147,13 +147,16 @@ fn links_that_come_in_between_are_refused() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                fs::rename(root.join("turn"), root.join("real")).unwrap();
-                symlink(outer.path().join("outside"), root.join("turn")).unwrap();
-                fs::remove_file(root.join("turn")).unwrap();
-                fs::rename(root.join("real"), root.join("turn")).unwrap();
+                // Writing may have made a folder of that name meanwhile.
+                if fs::rename(root.join("turn"), root.join("real")).is_err() {
+                    let _ = fs::remove_dir_all(root.join("turn"));
+                }
+                let _ = symlink(outer.path().join("outside"), root.join("turn"));
+                let _ = fs::remove_file(root.join("turn"));
+                let _ = fs::rename(root.join("real"), root.join("turn"));
             }
         });
-        for _ in 0..300 {
+        for _ in 0..150 {
             for (tool, args) in [
                 ("read_file", json!({"path": "turn/secret"})),
                 ("search_files", json!({"path": "turn", "pattern": "the"})),
