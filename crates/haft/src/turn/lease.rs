@@ -23,8 +23,20 @@ pub(super) struct Leases {
 
 #[derive(Default)]
 struct Held {
-    turns: HashMap<TurnId, (Lease, Cancellation)>,
+    turns: HashMap<TurnId, Arc<Tenure>>,
     renewing: bool,
+}
+
+/// A lease as it was last renewed, and what ends when it is lost.
+struct Tenure {
+    lease: Mutex<Lease>,
+    cancellation: Cancellation,
+}
+
+impl Tenure {
+    fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Leases {
@@ -35,12 +47,13 @@ impl Leases {
     /// Keeps a lease until what is returned is dropped. If it is lost, the turn is cancelled.
     pub(super) fn hold(self: &Arc<Self>, lease: Lease, cancellation: Cancellation) -> HeldLease {
         let turn = lease.turn.clone();
+        let tenure = Arc::new(Tenure { lease: Mutex::new(lease), cancellation });
         let mut held = self.held();
-        held.turns.insert(turn.clone(), (lease, cancellation));
+        held.turns.insert(turn.clone(), Arc::clone(&tenure));
         if !std::mem::replace(&mut held.renewing, true) {
             beside(Self::renew(Arc::clone(self)));
         }
-        HeldLease { leases: Arc::clone(self), turn }
+        HeldLease { leases: Arc::clone(self), turn, tenure }
     }
 
     async fn renew(self: Arc<Self>) {
@@ -55,25 +68,24 @@ impl Leases {
                 held.turns.values().cloned().collect()
             };
             // Side by side, so that a store can write many in one step: one after the other, the last of
-            // thousands would come too late.
+            // thousands would come too late. But not all at once: each holds memory while it waits.
             let mut renewals = JoinSet::new();
-            for (lease, cancellation) in held {
-                renewals.spawn(Arc::clone(&self).renew_one(lease, cancellation));
+            for tenure in held {
+                if renewals.len() >= AT_ONCE {
+                    renewals.join_next().await;
+                }
+                renewals.spawn(Arc::clone(&self).renew_one(tenure));
             }
             while renewals.join_next().await.is_some() {}
         }
     }
 
-    async fn renew_one(self: Arc<Self>, lease: Lease, cancellation: Cancellation) {
-        let turn = lease.turn.clone();
+    async fn renew_one(self: Arc<Self>, tenure: Arc<Tenure>) {
+        let lease = tenure.lease().clone();
         match self.store.renew(lease, self.clock.now()).await {
-            Ok(renewed) => {
-                if let Some(entry) = self.held().turns.get_mut(&turn) {
-                    entry.0 = renewed;
-                }
-            }
+            Ok(renewed) => *tenure.lease() = renewed,
             Err(StoreError::LeaseLost { .. } | StoreError::Unknown { .. }) => {
-                cancellation.cancel("another process has taken the turn over");
+                tenure.cancellation.cancel("another process has taken the turn over");
             }
             // The next round tries again; until then the lease holds by itself.
             Err(_) => {}
@@ -92,15 +104,21 @@ impl fmt::Debug for Leases {
 }
 
 /// A lease that is renewed while this lives.
-#[derive(Debug)]
 pub(super) struct HeldLease {
     leases: Arc<Leases>,
     turn: TurnId,
+    tenure: Arc<Tenure>,
 }
 
 impl HeldLease {
-    pub(super) fn lease(&self) -> Option<Lease> {
-        self.leases.held().turns.get(&self.turn).map(|(lease, _)| lease.clone())
+    fn lease(&self) -> Lease {
+        self.tenure.lease().clone()
+    }
+}
+
+impl fmt::Debug for HeldLease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HeldLease({})", self.turn)
     }
 }
 
@@ -131,10 +149,7 @@ impl LeasedRecorder {
 
     /// Gives the lease back.
     pub(super) async fn release(&self) -> Result<(), StoreError> {
-        match self.lease.lease() {
-            Some(lease) => self.store.release(lease).await,
-            None => Ok(()),
-        }
+        self.store.release(self.lease.lease()).await
     }
 
     fn deferred(&self) -> MutexGuard<'_, Vec<Write>> {
@@ -144,16 +159,14 @@ impl LeasedRecorder {
 
 impl Recorder for LeasedRecorder {
     fn commit(&self, writes: Vec<Write>) -> StoreFuture<'_, ()> {
-        Box::pin(async move {
-            let mut all = std::mem::take(&mut *self.deferred());
-            all.extend(writes);
-            if all.is_empty() {
-                return Ok(());
-            }
-            let Some(lease) = self.lease.lease() else {
-                return Err(StoreError::LeaseLost { turn: self.lease.turn.clone() });
-            };
-            self.store.commit(lease, all).await
-        })
+        let mut all = std::mem::take(&mut *self.deferred());
+        all.extend(writes);
+        if all.is_empty() {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        self.store.commit(self.lease.lease(), all)
     }
 }
+
+/// How many leases are renewed at the same time: as many as a store writes in one step.
+const AT_ONCE: usize = 1024;
