@@ -1,13 +1,13 @@
 //! Waiting at gates, and answering them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
-use haft_core::clock::Clock;
+use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{DispatchContext, GateFuture, Gates, Recorder as _};
 use haft_core::error::{Code, Coded};
 use haft_core::event::{EventKind, GateResult};
@@ -15,6 +15,7 @@ use haft_core::gate::{BoundCall, Decision, Gate, GateError, GateKey, GateRequest
 use haft_core::schema::Problems;
 use haft_core::store::{GateId, GateRow, Settled, Store, StoreError, TurnId, TurnStatus, Write};
 use serde_json::Value;
+use sha2::Digest as _;
 use tokio::sync::Notify;
 
 use super::lease::LeasedRecorder;
@@ -138,65 +139,70 @@ impl fmt::Debug for Gatekeeper {
 pub(super) struct Bells {
     store: Arc<dyn Store>,
     poll: Duration,
-    waiting: Mutex<Waiting>,
+    hung: Mutex<Hung>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Hung {
     bells: HashMap<GateId, Arc<Notify>>,
     polling: bool,
 }
 
 impl Bells {
     pub(super) fn new(store: Arc<dyn Store>, poll: Duration) -> Arc<Self> {
-        Arc::new(Self { store, poll, waiting: Mutex::default() })
+        Arc::new(Self { store, poll, hung: Mutex::default() })
     }
 
     fn ring(&self, id: &GateId) {
-        if let Some(bell) = self.waiting().bells.get(id) {
+        if let Some(bell) = self.hung().bells.get(id) {
             bell.notify_one();
         }
     }
 
     /// A bell that rings when the gate was settled. One task asks the store for all of them.
     fn hang(self: &Arc<Self>, id: GateId) -> Bell {
-        let mut waiting = self.waiting();
-        let notify = Arc::clone(waiting.bells.entry(id.clone()).or_default());
-        if !std::mem::replace(&mut waiting.polling, true) {
+        let mut hung = self.hung();
+        let notify = Arc::clone(hung.bells.entry(id.clone()).or_default());
+        if !std::mem::replace(&mut hung.polling, true) {
             beside(Self::poll(Arc::clone(self)));
         }
         Bell { bells: Arc::clone(self), id, notify }
     }
 
     async fn poll(self: Arc<Self>) {
+        let mut pause = self.poll;
         loop {
-            sleep(self.poll).await;
+            sleep(pause).await;
             {
-                let mut waiting = self.waiting();
-                if waiting.bells.is_empty() {
-                    waiting.polling = false;
+                let mut hung = self.hung();
+                if hung.bells.is_empty() {
+                    hung.polling = false;
                     return;
                 }
             }
-            let Ok(open) = self.store.open_gates(None).await else { continue };
-            let open: std::collections::HashSet<_> = open.into_iter().map(|row| row.id).collect();
-            let waiting = self.waiting();
-            for (id, bell) in &waiting.bells {
-                if !open.contains(id) {
-                    bell.notify_one();
+            let asked = Stopwatch::start();
+            if let Ok(open) = self.store.open_gates(None).await {
+                let open: HashSet<_> = open.into_iter().map(|row| row.id).collect();
+                let hung = self.hung();
+                for (id, bell) in &hung.bells {
+                    if !open.contains(id) {
+                        bell.notify_one();
+                    }
                 }
             }
+            // With many thousands open an answer takes long: asking must not become all that is done.
+            pause = self.poll.max(asked.elapsed() * PATIENCE);
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn hung(&self) -> MutexGuard<'_, Hung> {
+        self.hung.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Bells {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Bells({})", self.waiting().bells.len())
+        write!(f, "Bells({})", self.hung().bells.len())
     }
 }
 
@@ -208,7 +214,7 @@ struct Bell {
 
 impl Drop for Bell {
     fn drop(&mut self) {
-        self.bells.waiting().bells.remove(&self.id);
+        self.bells.hung().bells.remove(&self.id);
     }
 }
 
@@ -222,7 +228,7 @@ pub(super) struct TurnGates {
     pub(super) bells: Arc<Bells>,
     pub(super) watch: Stopwatch,
     /// The watches of calls, which stop while a call waits.
-    pub(super) calls: Mutex<HashMap<RecordId, Stopwatch>>,
+    pub(super) calls: Mutex<Vec<(RecordId, Stopwatch)>>,
     /// How many gates each place has opened.
     pub(super) opened: Mutex<HashMap<String, u32>>,
     /// Gates that another process opened for this turn before it died.
@@ -256,13 +262,23 @@ impl TurnGates {
 
     /// Opens a gate, waits, and gives the answer.
     async fn ask(&self, ctx: &DispatchContext, gate: Gate) -> Result<Value, GateError> {
+        // It may wait for days: until then little is held, and the gate stands in the store.
+        let waiting = Box::pin(self.open(ctx, gate)).await?;
+        let settled = {
+            let _turn = self.watch.pause();
+            let _call = ctx.record_id().and_then(|id| self.call_watch(id)).map(|it| it.pause());
+            self.settled(&waiting, ctx.cancellation()).await?
+        };
+        self.answer(ctx, &waiting, &settled)
+    }
+
+    async fn open(&self, ctx: &DispatchContext, gate: Gate) -> Result<Waiting, GateError> {
         let gate = self.recall(gate)?;
-        self.recorder
-            .commit(vec![
-                Write::OpenGate { id: gate.id.clone(), json: write(&gate)? },
-                Write::Status(TurnStatus::Waiting),
-            ])
-            .await?;
+        let mut json = write(&gate)?;
+        json.shrink_to_fit();
+        let digest = digest(&json);
+        let open = Write::OpenGate { id: gate.id.clone(), json };
+        self.recorder.commit(vec![open, Write::Status(TurnStatus::Waiting)]).await?;
         ctx.emit_with(|| EventKind::TurnGateOpen {
             gate_id: gate.id.as_str().into(),
             reason: gate.reason.as_str().into(),
@@ -270,13 +286,25 @@ impl TurnGates {
             schema: gate.schema.clone().map(Into::into),
             timeout: gate.expires_at.map(|at| at.duration_since(gate.opened_at)),
         });
-        let settlement = {
-            let _turn = self.watch.pause();
-            let _call = ctx.record_id().and_then(|id| self.call_watch(id)).map(|it| it.pause());
-            self.settlement(&gate, ctx.cancellation()).await?
-        };
+        Ok(Waiting { id: gate.id, expires_at: gate.expires_at, digest })
+    }
+
+    /// What was answered, if it was answered to the question that was asked.
+    fn answer(
+        &self,
+        ctx: &DispatchContext,
+        waiting: &Waiting,
+        row: &GateRow,
+    ) -> Result<Value, GateError> {
+        let settlement = read_settlement(&row.id, row.settlement.as_deref().unwrap_or_default())?;
         self.recorder.defer(Write::Status(TurnStatus::Running));
-        let verified = self.key.verify(&gate, &settlement);
+        // Texts are kept byte by byte: another one is the work of somebody else.
+        let unchanged = digest(&row.json) == waiting.digest;
+        let gate = if unchanged { Some(read_gate(row)?) } else { None };
+        let verified = match &gate {
+            Some(gate) => self.key.verify(gate, &settlement).map_err(GateError::from),
+            None => Err(GateError::forged()),
+        };
         let result = match settlement.decision {
             _ if verified.is_err() => GateResult::Rejected,
             Decision::Resolved { .. } => GateResult::Resolved,
@@ -284,11 +312,12 @@ impl TurnGates {
             Decision::Aborted => GateResult::Aborted,
             _ => GateResult::Rejected,
         };
-        ctx.emit_with(|| EventKind::TurnGateClosed { gate_id: gate.id.as_str().into(), result });
+        ctx.emit_with(|| EventKind::TurnGateClosed { gate_id: row.id.as_str().into(), result });
         verified?;
+        let fits = |value: &Value| gate.as_ref().is_some_and(|gate| gate.check(value).is_ok());
         match settlement.decision {
             // Whoever signed it may have answered past the schema.
-            Decision::Resolved { value } if gate.check(&value).is_err() => Err(GateError::forged()),
+            Decision::Resolved { value } if !fits(&value) => Err(GateError::forged()),
             Decision::Resolved { value } => Ok(value),
             Decision::Rejected { reason } => Err(GateError::Rejected { by: settlement.by, reason }),
             Decision::Timeout => Err(GateError::Timeout),
@@ -304,21 +333,21 @@ impl TurnGates {
     }
 
     /// Waits until the gate is settled, by somebody or by its time.
-    async fn settlement(
+    async fn settled(
         &self,
-        gate: &Gate,
+        gate: &Waiting,
         cancellation: &Cancellation,
-    ) -> Result<Settlement, GateError> {
+    ) -> Result<GateRow, GateError> {
         let bell = self.bells.hang(gate.id.clone());
         loop {
             let row = self.store.gate(gate.id.clone()).await?;
             let row = row.ok_or_else(|| StoreError::unknown_gate(&gate.id))?;
-            if let Some(text) = row.settlement {
-                return read_settlement(&gate.id, &text).map_err(Into::into);
+            if row.settlement.is_some() {
+                return Ok(row);
             }
             let late = async {
                 match gate.expires_at {
-                    Some(at) => sleep(at.duration_since(self.clock.now())).await,
+                    Some(at) => Box::pin(sleep(at.duration_since(self.clock.now()))).await,
                     None => std::future::pending().await,
                 }
             };
@@ -335,7 +364,8 @@ impl TurnGates {
     }
 
     fn call_watch(&self, id: RecordId) -> Option<Stopwatch> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.iter().find(|(call, _)| *call == id).map(|(_, watch)| watch.clone())
     }
 
     /// The name of a gate: the same when the turn is resumed.
@@ -365,6 +395,18 @@ impl Gates for TurnGates {
     }
 }
 
+/// A gate that somebody is to settle.
+struct Waiting {
+    id: GateId,
+    expires_at: Option<Timestamp>,
+    /// Of its text, as it was opened.
+    digest: [u8; 32],
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    sha2::Sha256::digest(text).into()
+}
+
 fn read_gate(row: &GateRow) -> Result<Gate, StoreError> {
     serde_json::from_str(&row.json).map_err(|error| damaged(&row.id, &error))
 }
@@ -388,3 +430,6 @@ fn how(settlement: &str) -> String {
         Err(_) => "in a way that cannot be read".to_owned(),
     }
 }
+
+/// How many times as long as an answer took nobody asks again.
+const PATIENCE: u32 = 20;
