@@ -3,6 +3,7 @@
 mod unfinished;
 
 use std::collections::HashSet;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::call::{CallError, CallState, Occurrences, ToolCall};
@@ -38,6 +39,17 @@ pub(super) async fn begin(
     input: TurnInput,
     cancellation: Cancellation,
 ) -> Result<TurnReport, TurnError> {
+    // Boxes here and below keep what is over out of the future of a turn, which may wait for long.
+    let live = Box::pin(begun(runner, input, cancellation)).await?;
+    Ok(live.run().await)
+}
+
+/// Keeps what a turn begins with.
+async fn begun(
+    runner: &Arc<Shared>,
+    input: TurnInput,
+    cancellation: Cancellation,
+) -> Result<Box<Live>, TurnError> {
     let id = input.turn_id()?;
     let stash = input.registry()?;
     let started = Entry::Started {
@@ -56,7 +68,7 @@ pub(super) async fn begin(
     new.writes.extend(rows("retrievables", &input.retrievables)?);
     let lease = runner.store.create(new).await?;
     let past = Past { stash, ..Past::default() };
-    let live = Live::new(runner, lease, input.system_prompt, past, &cancellation);
+    let live = Box::new(Live::new(runner, lease, input.system_prompt, past, &cancellation));
     let ctx = live.ctx.turn();
     for instruction in input.instructions {
         ctx.instructions().put(instruction);
@@ -74,7 +86,7 @@ pub(super) async fn begin(
         // There is no call yet whose id it could have.
         ctx.restore_retrievable(record)?;
     }
-    Ok(live.run().await)
+    Ok(live)
 }
 
 /// Goes on with a turn.
@@ -88,7 +100,7 @@ pub(super) async fn resume(
         return ended(runner, stored, journal).await;
     }
     let lease = runner.store.claim(id.clone(), holder(runner)).await?;
-    match loaded(runner, lease.clone(), &cancellation).await {
+    match Box::pin(loaded(runner, lease.clone(), &cancellation)).await {
         Ok(Loaded::Over(over)) => {
             let (stored, journal) = *over;
             runner.store.release(lease).await?;
@@ -190,7 +202,7 @@ fn holder(runner: &Shared) -> Holder {
 
 /// The writes that keep records of the input, of which no two have the same id.
 fn rows<T: Record>(field: &'static str, records: &[T]) -> Result<Vec<Write>, TurnError> {
-    let mut ids = HashSet::new();
+    let mut ids = HashSet::with_capacity(records.len());
     if let Some(twice) = records.iter().find(|record| !ids.insert(record.key())) {
         return Err(TurnError::invalid(field, format_args!("two have the id `{}`", twice.key())));
     }
@@ -263,16 +275,12 @@ impl Live {
             opened: Mutex::default(),
             known: past.gates,
         });
-        let tools = ToolRegistry::new();
-        for tool in &runner.tools {
-            tools.overwrite(tool.clone());
-        }
         let builder = DispatchContext::builder(id.as_str())
             .dispatch(format!("{id}/dispatch"))
             .resumed(past.resumed)
             .system_prompt(system_prompt)
             .stash(past.stash)
-            .tools(Arc::new(tools))
+            .tools(Arc::new(runner.tools.clone()))
             .observers(runner.observers.iter().cloned())
             .cancellation(cancellation)
             .clock(Arc::clone(&runner.clock))
@@ -336,14 +344,14 @@ impl Live {
     }
 
     /// Runs the stages of the turn. Whatever happens, it ends with a report.
-    async fn run(self) -> TurnReport {
+    async fn run(self: Box<Self>) -> TurnReport {
         let started_at = self.runner.clock.now();
         let turn = self.ctx.turn().clone();
         turn.emit_with(|| EventKind::TurnStart {});
         let mut ended = self.within_wall_time(&turn).await;
         let Progress { iterations, usage, said } = self.progress().clone();
         if ended.over
-            && let Err(error) = self.keep_end(&ended).await
+            && let Err(error) = Box::pin(self.keep_end(&ended)).await
         {
             // What cannot be written down did not happen: the turn can be resumed.
             let report = ErrorReport::of(&error).at("store");
@@ -394,7 +402,7 @@ impl Live {
     }
 
     async fn stages(&self, turn: &TurnContext) -> Ended {
-        if let Err(ended) = self.spool_input(turn).await {
+        if let Err(ended) = Box::pin(self.spool_input(turn)).await {
             if let Some(error) = &ended.error {
                 turn.emit_with(|| EventKind::Error(error.clone()));
             }
@@ -439,7 +447,7 @@ impl Live {
                 continue;
             }
             let until = self.watch.worked() + limit;
-            let stored = turn.store_retrievable(record);
+            let stored = Box::pin(turn.store_retrievable(record));
             match bounded(stored, &self.watch, until, turn.cancellation(), grace).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return Err(Ended::unkept(&error)),
@@ -463,7 +471,8 @@ impl Live {
         } else {
             let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
             let limit = self.watch.worked() + limit;
-            bounded(pipeline.run(ctx), &self.watch, limit, cancellation, grace).await
+            let run = Box::pin(pipeline.run(ctx));
+            Box::pin(bounded(run, &self.watch, limit, cancellation, grace)).await
         };
         let stage = pipeline.stage();
         let failed = match result {
@@ -534,7 +543,11 @@ impl Live {
             Ok(forged) => forged,
             Err(error) => return Some(Ended::failed(ErrorReport::of(&error).at("forge"))),
         };
-        let tools = ToolRegistry::merge([&**self.ctx.turn().tools(), &forged], OnCollision::Keep);
+        // A copy in any case: what is registered during an iteration ends with it.
+        let tools = match &**self.ctx.turn().tools() {
+            own if forged.is_empty() => Ok(own.clone()),
+            own => ToolRegistry::merge([own, &forged], OnCollision::Keep),
+        };
         let tools = match tools {
             Ok(tools) => Arc::new(tools),
             Err(error) => return Some(Ended::failed(ErrorReport::of(&error).at("forge"))),
@@ -573,7 +586,7 @@ impl Live {
         let then = match known {
             // The model has spoken already: only its calls may be left.
             Some(step) => {
-                if let Some(ended) = self.unfinished(ctx).await {
+                if let Some(ended) = Box::pin(self.unfinished(ctx)).await {
                     return Some(ended);
                 }
                 if let Some(limit) = &step.limit {
@@ -619,6 +632,20 @@ impl Live {
 
     /// Takes a step of the model, keeps it, and runs its calls.
     async fn step(&self, ctx: &DispatchContext) -> Result<Then, Ended> {
+        let step = Box::pin(self.ask(ctx)).await?;
+        // A signal that the executor gave itself counts as what it wants.
+        let then = match ctx.signal() {
+            Some(Signal::Ack) => Then::Done,
+            Some(Signal::Nack { reason }) => Then::Fail(reason),
+            _ => step.then.clone(),
+        };
+        let calls = Box::pin(self.keep(ctx, step, &then)).await?;
+        self.run_calls(ctx, calls).await?;
+        Ok(then)
+    }
+
+    /// What the model says next.
+    async fn ask(&self, ctx: &DispatchContext) -> Result<Step, Ended> {
         let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
         let cx = StepContext::new(ctx.clone());
         self.gates.enter("step");
@@ -626,13 +653,13 @@ impl Live {
         let until = self.watch.worked() + limit;
         let stepped = bounded(work, &self.watch, until, ctx.cancellation(), grace).await;
         cx.end_reports(stepped.as_ref().ok().and_then(|step| step.as_ref().ok()));
-        let step = match stepped {
-            Ok(Ok(step)) => step,
+        match stepped {
+            Ok(Ok(step)) => Ok(step),
             _ if ctx.cancellation().is_cancelled() => {
                 let reason = ctx.cancellation().reason();
-                return Err(Ended::cancelled(reason.map_or_else(String::new, |it| it.to_string())));
+                Err(Ended::cancelled(reason.map_or_else(String::new, |it| it.to_string())))
             }
-            Ok(Err(error)) => return Err(Ended::failed(ErrorReport::of(&error).at("executor"))),
+            Ok(Err(error)) => Err(Ended::failed(ErrorReport::of(&error).at("executor"))),
             Err(interrupted) => {
                 let (code, message) = match interrupted {
                     Interrupted::Panicked(panic) => {
@@ -640,18 +667,9 @@ impl Live {
                     }
                     _ => (Code::DeadlineExceeded, format!("the executor took more than {limit:?}")),
                 };
-                return Err(Ended::failed(ErrorReport::coded(code, message).at("executor")));
+                Err(Ended::failed(ErrorReport::coded(code, message).at("executor")))
             }
-        };
-        // A signal that the executor gave itself counts as what it wants.
-        let then = match ctx.signal() {
-            Some(Signal::Ack) => Then::Done,
-            Some(Signal::Nack { reason }) => Then::Fail(reason),
-            _ => step.then.clone(),
-        };
-        let calls = self.keep(ctx, step, &then).await?;
-        self.run_calls(ctx, calls).await?;
-        Ok(then)
+        }
     }
 
     /// Writes down what the model said, before anything is done about it.
@@ -717,8 +735,15 @@ impl Live {
     /// The record of a call that the model asks for.
     fn requested(&self, ctx: &DispatchContext, call: ProposedCall, ordinal: u32) -> Arc<ToolCall> {
         let ProposedCall { tool, args, provider_id, payload, .. } = call;
-        let id = self.occurrences().next(args.call_id(&tool));
-        let record = ToolCall::requested(tool, args, id.occurrence(), self.runner.clock.now());
+        let now = self.runner.clock.now();
+        let first = ToolCall::requested(tool, args, NonZeroU32::MIN, now);
+        let occurrence = self.occurrences().next(first.id().call_id()).occurrence();
+        // Naming a call costs a hash, and most calls are made once.
+        let record = if occurrence == NonZeroU32::MIN {
+            first
+        } else {
+            ToolCall::requested(first.tool(), first.raw().clone(), occurrence, now)
+        };
         let mut record = record.at_place(ctx.iteration(), ordinal);
         record.provider_id = provider_id;
         let record = match payload {
