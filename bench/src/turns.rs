@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Runtime;
 
-use self::table::{Bound, Entry, Table};
+use self::table::{Entry, Table};
 use self::workload::{Floor, Listening, Turns};
 use crate::{Sink, report::FLOOR, report::OURS};
 
@@ -50,7 +50,9 @@ pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
     {
         crate::note("one turn at a time");
         print(&overhead::measure(&runtime)?)?;
-        drop(runtime);
+    }
+    drop(runtime);
+    if cfg!(not(feature = "allocations")) {
         crate::note("turns that wait");
         print(&idle::measure(options.full)?)?;
         crate::note("turns on the disk");
@@ -76,6 +78,7 @@ const VARIANTS: [Variant; 3] = [
 
 #[cfg(not(feature = "allocations"))]
 fn in_memory(runtime: &Runtime, rounds: usize) -> Result<Vec<Table>, String> {
+    use self::table::Bound;
     use crate::measure::median;
     let mut samples: [Vec<Sample>; 3] = Default::default();
     for round in 0..=rounds {
