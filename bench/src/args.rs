@@ -3,25 +3,27 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{artifacts, measure::Plan, report::Format};
+use crate::{artifacts, measure::Plan, report::Format, turns};
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts> [--json] [--rounds N] [--quick]
-                  [--values N] [--bytes N] [--keep]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|turns> [--json] [--rounds N] [--quick]
+                  [--values N] [--bytes N] [--keep] [--full]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
   validate    judging parsed arguments, and building what judges them
   callid      canonical JSON and sha256 of a parsed value, and parsing it
   agreement   how often the schema shown and the handler disagree; exits with 1 if Haft's ever do
   artifacts   large results: spooling, ranges, searches, formats, beside the programs for that
+  turns       turns of three iterations: at once, waiting, and on the disk, beside bare Tokio
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
-  --rounds N  rounds per variant (31; 5 with --quick; of artifacts 7 and 3)
+  --rounds N  rounds per variant (31; 5 with --quick; of artifacts and turns 7 and 3)
   --quick     shorter samples, for a look in passing
   --values N  values that the agreement proof draws over all shapes (1000000; at least 100 a shape)
   --bytes N   size of the log of artifacts, such as 64M or 1G (256M)
-  --keep      leaves the data of artifacts where it is";
+  --keep      leaves the data of artifacts where it is
+  --full      has 100000 turns wait, and not only 10000";
 
 /// Values of the agreement proof if the command line does not say.
 const VALUES: usize = 1_000_000;
@@ -34,6 +36,7 @@ pub(crate) enum Bench {
     CallId,
     Agreement,
     Artifacts,
+    Turns,
 }
 
 /// A parsed command line.
@@ -45,6 +48,7 @@ pub(crate) struct Args {
     /// Values that the agreement proof draws.
     pub(crate) values: usize,
     pub(crate) artifacts: artifacts::Options,
+    pub(crate) turns: turns::Options,
 }
 
 impl Args {
@@ -58,6 +62,7 @@ impl Args {
         let (mut bench, mut format, mut plan) = (None, Format::Table, Plan::FULL);
         let (mut rounds, mut values) = (None, VALUES);
         let (mut bytes, mut keep, mut few) = (256 << 20, false, 7);
+        let mut full = false;
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "dispatch" if bench.is_none() => bench = Some(Bench::Dispatch),
@@ -65,11 +70,13 @@ impl Args {
                 "callid" if bench.is_none() => bench = Some(Bench::CallId),
                 "agreement" if bench.is_none() => bench = Some(Bench::Agreement),
                 "artifacts" if bench.is_none() => bench = Some(Bench::Artifacts),
+                "turns" if bench.is_none() => bench = Some(Bench::Turns),
                 "--json" => format = Format::JsonLines,
                 "--quick" => (plan, few) = (Plan::QUICK, 3),
                 "--rounds" => rounds = Some(parse_count(&arg, args.next())?),
                 "--bytes" => bytes = parse_size(&arg, args.next())?,
                 "--keep" => keep = true,
+                "--full" => full = true,
                 "--values" => values = parse_count(&arg, args.next())?,
                 _ => return Err(format!("unexpected argument `{arg}`")),
             }
@@ -77,7 +84,8 @@ impl Args {
         let bench = bench.ok_or("no benchmark named")?;
         plan.rounds = rounds.unwrap_or(plan.rounds);
         let artifacts = artifacts::Options { bytes, rounds: rounds.unwrap_or(few), keep };
-        Ok(Self { bench, format, plan, values, artifacts })
+        let turns = turns::Options { rounds: rounds.unwrap_or(few), full };
+        Ok(Self { bench, format, plan, values, artifacts, turns })
     }
 }
 

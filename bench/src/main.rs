@@ -5,6 +5,7 @@
 //! cargo run --release -p haft-bench -- callid --json
 //! cargo run --release -p haft-bench -- agreement --values 1000000
 //! cargo run --release -p haft-bench -- artifacts --bytes 1G
+//! cargo run --release -p haft-bench -- turns --full
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
 //!
@@ -23,6 +24,7 @@ mod measure;
 mod node;
 mod ours;
 mod report;
+mod turns;
 mod validate;
 
 use std::{env, io, process::ExitCode};
@@ -32,11 +34,17 @@ use report::Print;
 
 fn main() -> ExitCode {
     let mut words = env::args().skip(1);
-    if words.next().as_deref() == Some(artifacts::job::COMMAND) {
-        // Not 1, by which some programs say that they found nothing.
-        let failed = ExitCode::from(3);
-        let job = words.next();
-        return exit(artifacts::job::run(job.as_deref(), &mut io::stdout().lock()), failed);
+    let (command, job) = (words.next(), words.next());
+    // Not 1, by which some programs say that they found nothing.
+    let failed = ExitCode::from(3);
+    match command.as_deref() {
+        Some(artifacts::job::COMMAND) => {
+            return exit(artifacts::job::run(job.as_deref(), &mut io::stdout().lock()), failed);
+        }
+        Some(turns::job::COMMAND) => {
+            return exit(turns::job::run(job.as_deref(), &mut io::stdout().lock()), failed);
+        }
+        _ => {}
     }
     let args = match Args::parse(env::args().skip(1)) {
         Ok(args) => args,
@@ -71,6 +79,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::CallId => callid::run(args.plan, &mut print),
         Bench::Agreement => agreement::run(args.values, &mut print),
         Bench::Artifacts => artifacts::run(args.artifacts, &mut print),
+        Bench::Turns => turns::run(args.turns, &mut print),
     }
 }
 

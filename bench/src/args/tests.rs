@@ -42,6 +42,16 @@ fn size_of_artifacts() {
 }
 
 #[test]
+fn size_of_turns() {
+    let options = |line| {
+        let options = parse(line).unwrap().turns;
+        (options.rounds, options.full)
+    };
+    assert_eq!(options("turns"), (7, false));
+    assert_eq!(options("turns --quick --full"), (3, true));
+}
+
+#[test]
 fn mistakes() {
     check_error("", "no benchmark named");
     check_error("dispatch callid", "unexpected argument `callid`");

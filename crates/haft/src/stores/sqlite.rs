@@ -101,11 +101,15 @@ impl Store for SqliteStore {
     }
 
     fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease> {
-        Box::pin(self.writer.run("renew a lease", move |it| writes::renew(it, &lease, now)))
+        // Whoever could mind is on this machine, and gone when its power is.
+        Box::pin(self.writer.run_briefly("renew a lease", move |it| writes::renew(it, &lease, now)))
     }
 
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
-        Box::pin(self.writer.run("give a lease back", move |it| writes::release(it, &lease)))
+        // One that is back after a loss of power runs out.
+        Box::pin(
+            self.writer.run_briefly("give a lease back", move |it| writes::release(it, &lease)),
+        )
     }
 
     fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {

@@ -14,14 +14,13 @@ use haft_core::store::StoreError;
 use haft_core::tool::{
     AcceptedCall, Concurrency, Effect, Invocation, Tool, ToolError, ToolExecutor,
 };
-use tokio::runtime::Handle as Runtime;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::gates::TurnGates;
 use super::runner::Shared;
-use super::watch::{Interrupted, Stopwatch, bounded};
+use super::watch::{Guarded, Interrupted, Stopwatch, Task, bounded};
 
 /// Runs calls of one step.
 #[derive(Clone)]
@@ -43,9 +42,24 @@ impl Calls {
     /// Runs the calls. Each ends as one record, in the place it has already. After the first error of the
     /// store the rest gets the time of a call; who then still waits, at a gate, waits on in the store.
     pub(super) async fn run(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
+        let ids: Vec<RecordId> = calls.iter().map(|call| call.id()).collect();
+        match <[_; 1]>::try_from(calls) {
+            Ok([call]) => self.alone(call).await?,
+            Err(calls) => Box::pin(self.side_by_side(calls)).await?,
+        }
+        Box::pin(self.end_leftovers(&ids)).await
+    }
+
+    /// Runs a call that has none beside it: it waits for nobody, and its turn has nothing else to do.
+    async fn alone(&self, call: Arc<ToolCall>) -> Result<(), RecordError> {
+        let tool = self.ctx.tools().find(call.tool()).ok();
+        let ended = Guarded(Box::pin(self.to_its_end(&call, tool, None))).await;
+        ended.unwrap_or_else(|panic| self.broken(&panic))
+    }
+
+    async fn side_by_side(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
         let slots = Arc::new(Semaphore::new(self.runner.limits.fan_out.get()));
         let mut running = JoinSet::new();
-        let ids: Vec<RecordId> = calls.iter().map(|call| call.id()).collect();
         for queued in self.queue(calls) {
             let (calls, slots) = (self.clone(), Arc::clone(&slots));
             running.spawn(async move { calls.one(queued, &slots).await });
@@ -57,17 +71,19 @@ impl Calls {
                 Some(until) => timeout_at(until, running.join_next()).await.ok().flatten(),
             };
             let Some(ended) = next else { break };
-            let ended = ended.unwrap_or_else(|panic| {
-                self.ctx.log(Level::Error, "call-task-failed", &panic.to_string(), None);
-                Ok(())
-            });
+            let ended = ended.unwrap_or_else(|panic| self.broken(&panic.to_string()));
             if ended.is_err() {
                 until.get_or_insert_with(|| Instant::now() + self.runner.deadlines.call);
             }
             result = result.and(ended);
         }
-        result?;
-        self.end_leftovers(&ids).await
+        result
+    }
+
+    /// What came to nothing here is brought to its end afterwards.
+    fn broken(&self, panic: &str) -> Result<(), RecordError> {
+        self.ctx.log(Level::Error, "call-task-failed", panic, None);
+        Ok(())
     }
 
     /// Ends calls whose task did not: every call has an end that the model sees.
@@ -76,7 +92,7 @@ impl Calls {
             let Some(call) = self.ctx.tool_calls().get(id) else { continue };
             if !call.state().is_final() {
                 let panic = "the task of the call ended without it".to_owned();
-                self.keep(Arc::new(self.panicked(&call, panic))).await?;
+                Box::pin(self.keep(Arc::new(self.panicked(&call, panic)))).await?;
             }
         }
         Ok(())
@@ -104,14 +120,19 @@ impl Calls {
             // An error means that it is over too.
             let _ = earlier.wait_for(|over| *over).await;
         }
-        let ended = self.ended(&call, tool, slots).await;
-        let ended = ended.map(|record| Arc::new(record.in_place_of(&call)));
-        let kept = match ended {
-            Ok(record) => self.keep(record).await,
-            Err(error) => Err(error),
-        };
+        let kept = self.to_its_end(&call, tool, Some(slots)).await;
         let _ = done.send(true);
         kept
+    }
+
+    async fn to_its_end(
+        &self,
+        call: &Arc<ToolCall>,
+        tool: Option<Tool>,
+        slots: Option<&Semaphore>,
+    ) -> Result<(), RecordError> {
+        let ended = self.ended(call, tool, slots).await?;
+        self.keep(Arc::new(ended.in_place_of(call))).await
     }
 
     async fn keep(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
@@ -130,7 +151,7 @@ impl Calls {
         &self,
         call: &Arc<ToolCall>,
         tool: Option<Tool>,
-        slots: &Semaphore,
+        slots: Option<&Semaphore>,
     ) -> Result<ToolCall, RecordError> {
         let Some(tool) = tool else {
             let error = match self.ctx.tools().find(call.tool()) {
@@ -141,16 +162,17 @@ impl Calls {
         };
         let attempt = Attempt::new(self, call, tool);
         let mut current = Arc::clone(call);
-        let mut work = attempt.whole_call();
+        let mut approved = None;
         if let Some(question) = attempt.tool.requires_approval()
             && current.state() == CallState::Requested
         {
-            let accepted = match attempt.accepted().await {
+            // Boxed, so that a call that waits for leave, maybe for days, holds only what it waits with.
+            let accepted = match Box::pin(attempt.accepted()).await {
                 Ok(accepted) => accepted,
                 Err(ended) => return Ok(*ended),
             };
             let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
-            match self.gates.approve(&self.ctx, question, bound).await {
+            match Box::pin(self.gates.approve(&self.ctx, question, bound)).await {
                 Ok(()) => {}
                 // Nobody said no: the question is still there when the store is.
                 Err(GateError::Store(
@@ -158,13 +180,12 @@ impl Calls {
                 )) => return Err(error.into()),
                 Err(error) => return Ok(self.refused(call, &error)),
             }
-            work = attempt.rest_of(accepted);
+            approved = Some(accepted);
             current = self.advanced(&current, CallState::Approved);
         }
-        let cancelled = self.ctx.cancellation().cancelled();
-        let slot = tokio::select! {
-            slot = slots.acquire() => slot.ok(),
-            _ = cancelled => None,
+        let slot = match slots {
+            Some(slots) => Box::pin(self.slot(slots)).await,
+            None => None,
         };
         if let Some(reason) = self.ctx.cancellation().reason() {
             return Ok(self.cancelled(call, &attempt.tool, &reason, Ran::Nothing));
@@ -175,11 +196,23 @@ impl Calls {
                 current = self.advanced(&current, CallState::Approved);
             }
             current = self.advanced(&current, CallState::Running);
-            self.ctx.store_tool_call(Arc::clone(&current)).await?;
+            Box::pin(self.ctx.store_tool_call(Arc::clone(&current))).await?;
         }
-        let ended = attempt.timed(work, Ran::Handler).await.unwrap_or_else(|ended| *ended);
+        let work = match approved {
+            Some(accepted) => attempt.rest_of(accepted),
+            None => attempt.whole_call(),
+        };
+        let ended = Box::pin(attempt.timed(work, Ran::Handler)).await;
         drop(slot);
-        Ok(ended)
+        Ok(ended.unwrap_or_else(|ended| *ended))
+    }
+
+    /// Waits until there is room for another call, or until the turn is cancelled.
+    async fn slot<'s>(&self, slots: &'s Semaphore) -> Option<SemaphorePermit<'s>> {
+        tokio::select! {
+            slot = slots.acquire() => slot.ok(),
+            _ = self.ctx.cancellation().cancelled() => None,
+        }
     }
 
     fn advanced(&self, call: &Arc<ToolCall>, to: CallState) -> Arc<ToolCall> {
@@ -296,28 +329,17 @@ impl<'c> Attempt<'c> {
     async fn timed<T: Send + 'static>(&self, work: Work<T>, ran: Ran) -> Result<T, Box<ToolCall>> {
         let watch = Stopwatch::start();
         let _timed = TimedCall::new(&self.calls.gates, self.call.id(), &watch);
-        let mut task = JoinSet::new();
-        // A thread cannot be stopped, but whatever waits on it can: it ends when this does.
-        let (_wanted, given_up) = oneshot::channel::<()>();
-        if ran == Ran::Handler && self.tool.blocks() {
-            let runtime = Runtime::current();
-            let work = async {
-                tokio::select! {
-                    biased;
-                    done = work => Some(done),
-                    _ = given_up => None,
-                }
-            };
-            task.spawn_blocking(move || runtime.block_on(work));
+        let task = if ran == Ran::Handler && self.tool.blocks() {
+            Task::start_blocking(work)
         } else {
-            task.spawn(async { Some(work.await) });
-        }
+            Task::start(work)
+        };
         let Self { calls, call, tool, limit, .. } = self;
         let (grace, token) = (calls.runner.deadlines.grace, calls.ctx.cancellation());
-        let joined = bounded(task.join_next(), &watch, *limit, token, grace).await;
+        let joined = bounded(task, &watch, *limit, token, grace).await;
         let ended = match joined {
-            Ok(Some(Ok(Some(done)))) => return Ok(done),
-            Ok(_) => calls.panicked(call, "the result could not be stored".to_owned()),
+            Ok(Some(done)) => return Ok(done),
+            Ok(None) => calls.panicked(call, "the result could not be stored".to_owned()),
             Err(Interrupted::Panicked(panic)) => calls.panicked(call, panic),
             Err(Interrupted::Deadline) => {
                 self.token.cancel(CancelReason::Deadline);
@@ -347,7 +369,7 @@ struct TimedCall<'g> {
 impl<'g> TimedCall<'g> {
     fn new(gates: &'g TurnGates, id: RecordId, watch: &Stopwatch) -> Self {
         let mut calls = gates.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.insert(id, watch.clone());
+        calls.push((id, watch.clone()));
         drop(calls);
         Self { gates, id }
     }
@@ -355,7 +377,12 @@ impl<'g> TimedCall<'g> {
 
 impl Drop for TimedCall<'_> {
     fn drop(&mut self) {
-        self.gates.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        let mut calls = self.gates.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.retain(|(id, _)| *id != self.id);
+        if calls.is_empty() {
+            // Nothing is held for calls while none runs.
+            *calls = Vec::new();
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! Waiting at gates, and answering them.
 
+mod bells;
+
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
-use haft_core::clock::Clock;
+use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{Asking, DispatchContext, GateFuture, Gates, Recorder as _};
 use haft_core::error::{Code, Coded};
 use haft_core::event::{EventKind, GateResult};
@@ -15,10 +16,11 @@ use haft_core::gate::{BoundCall, Decision, Gate, GateError, GateKey, GateRequest
 use haft_core::schema::Problems;
 use haft_core::store::{GateId, GateRow, Settled, Store, StoreError, TurnId, TurnStatus, Write};
 use serde_json::Value;
-use tokio::sync::Notify;
+use sha2::Digest as _;
 
+pub(super) use self::bells::Bells;
 use super::lease::LeasedRecorder;
-use super::watch::{Stopwatch, beside, sleep};
+use super::watch::{Stopwatch, sleep};
 
 /// Answers gates. It works from any process that has the store and the key, and needs no turn to run.
 ///
@@ -134,105 +136,6 @@ impl fmt::Debug for Gatekeeper {
     }
 }
 
-/// Tells turns of this process that their gates were settled, here or elsewhere.
-pub(super) struct Bells {
-    store: Arc<dyn Store>,
-    poll: Duration,
-    waiting: Mutex<Waiting>,
-}
-
-#[derive(Default)]
-struct Waiting {
-    /// More than one waits at a gate when a turn was taken over by the runner that lost it.
-    bells: HashMap<GateId, Vec<Arc<Notify>>>,
-    polling: bool,
-}
-
-impl Bells {
-    pub(super) fn new(store: Arc<dyn Store>, poll: Duration) -> Arc<Self> {
-        Arc::new(Self { store, poll, waiting: Mutex::default() })
-    }
-
-    fn ring(&self, id: &GateId) {
-        if let Some(bells) = self.waiting().bells.get(id) {
-            bells.iter().for_each(|bell| bell.notify_one());
-        }
-    }
-
-    /// A bell that rings when the gate was settled. One task asks the store for all of them.
-    fn hang(self: &Arc<Self>, id: GateId) -> Bell {
-        let mut waiting = self.waiting();
-        let notify = Arc::new(Notify::new());
-        waiting.bells.entry(id.clone()).or_default().push(Arc::clone(&notify));
-        if !std::mem::replace(&mut waiting.polling, true) {
-            beside(Self::poll(Polling { bells: Arc::clone(self), ended: false }));
-        }
-        Bell { bells: Arc::clone(self), id, notify }
-    }
-
-    async fn poll(mut polling: Polling) {
-        let bells = Arc::clone(&polling.bells);
-        loop {
-            sleep(bells.poll).await;
-            {
-                let mut waiting = bells.waiting();
-                if waiting.bells.is_empty() {
-                    waiting.polling = false;
-                    polling.ended = true;
-                    return;
-                }
-            }
-            let Ok(open) = bells.store.open_gates(None).await else { continue };
-            let open: std::collections::HashSet<_> = open.into_iter().map(|row| row.id).collect();
-            let waiting = bells.waiting();
-            let settled = waiting.bells.iter().filter(|(id, _)| !open.contains(id));
-            settled.flat_map(|(_, bells)| bells).for_each(|bell| bell.notify_one());
-        }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Bells {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Bells({})", self.waiting().bells.len())
-    }
-}
-
-/// The task that asks the store. It may end with its runtime, while turns on another one go on.
-struct Polling {
-    bells: Arc<Bells>,
-    ended: bool,
-}
-
-impl Drop for Polling {
-    fn drop(&mut self) {
-        if !self.ended {
-            self.bells.waiting().polling = false;
-        }
-    }
-}
-
-struct Bell {
-    bells: Arc<Bells>,
-    id: GateId,
-    notify: Arc<Notify>,
-}
-
-impl Drop for Bell {
-    fn drop(&mut self) {
-        let mut waiting = self.bells.waiting();
-        if let Some(bells) = waiting.bells.get_mut(&self.id) {
-            bells.retain(|bell| !Arc::ptr_eq(bell, &self.notify));
-            if bells.is_empty() {
-                waiting.bells.remove(&self.id);
-            }
-        }
-    }
-}
-
 /// The gates of one turn.
 pub(super) struct TurnGates {
     pub(super) turn: TurnId,
@@ -243,7 +146,7 @@ pub(super) struct TurnGates {
     pub(super) bells: Arc<Bells>,
     pub(super) watch: Stopwatch,
     /// The watches of calls, which stop while a call waits.
-    pub(super) calls: Mutex<HashMap<RecordId, Stopwatch>>,
+    pub(super) calls: Mutex<Vec<(RecordId, Stopwatch)>>,
     /// What runs: a pipeline or the executor.
     pub(super) stage: Mutex<&'static str>,
     /// How many gates each place has opened.
@@ -285,13 +188,21 @@ impl TurnGates {
 
     /// Opens a gate, waits, and gives the answer.
     async fn ask(&self, ctx: Asking<'_>, gate: Gate) -> Result<Value, GateError> {
-        let gate = self.recall(gate)?;
-        self.recorder
-            .commit(vec![
-                Write::OpenGate { id: gate.id.clone(), json: write(&gate)? },
-                Write::Status(TurnStatus::Waiting),
-            ])
-            .await?;
+        // It may wait for days: until then little is held, and the gate stands in the store.
+        let waiting = Box::pin(self.open(ctx, gate)).await?;
+        let settled = {
+            let _turn = self.watch.pause();
+            let _call = ctx.record_id().and_then(|id| self.call_watch(id)).map(|it| it.pause());
+            self.settled(&waiting, ctx.cancellation()).await?
+        };
+        self.answer(ctx, &waiting, &settled)
+    }
+
+    async fn open(&self, ctx: Asking<'_>, gate: Gate) -> Result<Waiting, GateError> {
+        let (gate, json) = self.recall(gate)?;
+        let digest = digest(&json);
+        let open = Write::OpenGate { id: gate.id.clone(), json };
+        self.recorder.commit(vec![open, Write::Status(TurnStatus::Waiting)]).await?;
         ctx.emit_with(|| EventKind::TurnGateOpen {
             gate_id: gate.id.as_str().into(),
             reason: gate.reason.as_str().into(),
@@ -299,13 +210,25 @@ impl TurnGates {
             schema: gate.schema.clone().map(Into::into),
             timeout: gate.expires_at.map(|at| at.duration_since(gate.opened_at)),
         });
-        let settlement = {
-            let _turn = self.watch.pause();
-            let _call = ctx.record_id().and_then(|id| self.call_watch(id)).map(|it| it.pause());
-            self.settlement(&gate, ctx.cancellation()).await?
-        };
+        Ok(Waiting { id: gate.id, expires_at: gate.expires_at, digest })
+    }
+
+    /// What was answered, if it was answered to the question that was asked.
+    fn answer(
+        &self,
+        ctx: Asking<'_>,
+        waiting: &Waiting,
+        row: &GateRow,
+    ) -> Result<Value, GateError> {
+        let settlement = read_settlement(&row.id, row.settlement.as_deref().unwrap_or_default())?;
         self.recorder.defer(Write::Status(TurnStatus::Running));
-        let verified = self.key.verify(&gate, &settlement);
+        // Texts are kept byte by byte: another one is the work of somebody else.
+        let unchanged = digest(&row.json) == waiting.digest;
+        let gate = if unchanged { Some(read_gate(row)?) } else { None };
+        let verified = match &gate {
+            Some(gate) => self.key.verify(gate, &settlement).map_err(GateError::from),
+            None => Err(GateError::forged()),
+        };
         let result = match settlement.decision {
             _ if verified.is_err() => GateResult::Rejected,
             Decision::Resolved { .. } => GateResult::Resolved,
@@ -313,11 +236,12 @@ impl TurnGates {
             Decision::Aborted => GateResult::Aborted,
             _ => GateResult::Rejected,
         };
-        ctx.emit_with(|| EventKind::TurnGateClosed { gate_id: gate.id.as_str().into(), result });
+        ctx.emit_with(|| EventKind::TurnGateClosed { gate_id: row.id.as_str().into(), result });
         verified?;
+        let fits = |value: &Value| gate.as_ref().is_some_and(|gate| gate.check(value).is_ok());
         match settlement.decision {
             // Whoever signed it may have answered past the schema.
-            Decision::Resolved { value } if gate.check(&value).is_err() => Err(GateError::forged()),
+            Decision::Resolved { value } if !fits(&value) => Err(GateError::forged()),
             Decision::Resolved { value } => Ok(value),
             Decision::Rejected { reason } => Err(GateError::Rejected { by: settlement.by, reason }),
             Decision::Timeout => Err(GateError::Timeout),
@@ -325,34 +249,41 @@ impl TurnGates {
         }
     }
 
-    /// The gate as it was opened before a crash. One that somebody has changed since is refused.
-    fn recall(&self, gate: Gate) -> Result<Gate, GateError> {
-        let Some(row) = self.known.iter().find(|row| row.id == gate.id) else { return Ok(gate) };
+    /// The gate and its text, as they were opened before a crash. One that somebody has changed since is
+    /// refused.
+    fn recall(&self, gate: Gate) -> Result<(Gate, String), GateError> {
+        let Some(row) = self.known.iter().find(|row| row.id == gate.id) else {
+            let mut json = write(&gate)?;
+            json.shrink_to_fit();
+            return Ok((gate, json));
+        };
         let known = read_gate(row)?;
-        if gate.opened_with(&known) == known { Ok(known) } else { Err(GateError::forged()) }
+        // The text that stands in the store, which another version may have written in other words.
+        let same = gate.opened_with(&known) == known;
+        if same { Ok((known, row.json.clone())) } else { Err(GateError::forged()) }
     }
 
     /// Waits until the gate is settled, by somebody or by its time.
-    async fn settlement(
+    async fn settled(
         &self,
-        gate: &Gate,
+        gate: &Waiting,
         cancellation: &Cancellation,
-    ) -> Result<Settlement, GateError> {
+    ) -> Result<GateRow, GateError> {
         let bell = self.bells.hang(gate.id.clone());
         loop {
             let row = self.store.gate(gate.id.clone()).await?;
             let row = row.ok_or_else(|| StoreError::unknown_gate(&gate.id))?;
-            if let Some(text) = row.settlement {
-                return read_settlement(&gate.id, &text).map_err(Into::into);
+            if row.settlement.is_some() {
+                return Ok(row);
             }
             let late = async {
                 match gate.expires_at {
-                    Some(at) => sleep(at.duration_since(self.clock.now())).await,
+                    Some(at) => Box::pin(sleep(at.duration_since(self.clock.now()))).await,
                     None => std::future::pending().await,
                 }
             };
             let closed = tokio::select! {
-                () = bell.notify.notified() => continue,
+                () = bell.rings() => continue,
                 () = late => Decision::Timeout,
                 _ = cancellation.cancelled() => Decision::Aborted,
             };
@@ -364,7 +295,8 @@ impl TurnGates {
     }
 
     fn call_watch(&self, id: RecordId) -> Option<Stopwatch> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.iter().find(|(call, _)| *call == id).map(|(_, watch)| watch.clone())
     }
 
     /// The name of a gate: the same when the turn is resumed.
@@ -394,6 +326,18 @@ impl Gates for TurnGates {
             self.ask(ctx, gate).await
         })
     }
+}
+
+/// A gate that somebody is to settle.
+struct Waiting {
+    id: GateId,
+    expires_at: Option<Timestamp>,
+    /// Of its text, as it was opened.
+    digest: [u8; 32],
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    sha2::Sha256::digest(text).into()
 }
 
 fn read_gate(row: &GateRow) -> Result<Gate, StoreError> {

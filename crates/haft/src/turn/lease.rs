@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
 use haft_core::context::Recorder;
 use haft_core::stash::Registry;
-use haft_core::store::{Lease, Store, StoreError, StoreFuture, TurnId, Write};
+use haft_core::store::{Lease, Store, StoreError, StoreFuture, Write};
 use tokio::task::JoinSet;
 
 use super::journal::Entry;
@@ -21,35 +22,50 @@ pub(super) struct Leases {
     clock: Arc<dyn Clock>,
     ttl: Duration,
     held: Mutex<Held>,
+    /// Whether the task is there. Changed only by who has `held`, so that no lease is left without it.
+    renewing: AtomicBool,
 }
 
 /// By number and not by turn: who lost a turn that this very runner then went on with must not write with
 /// the other one's lease.
 #[derive(Default)]
 struct Held {
-    leases: HashMap<u64, (Lease, Cancellation)>,
+    leases: HashMap<u64, Arc<Tenure>>,
     next: u64,
-    renewing: bool,
+}
+
+/// A lease as it was last renewed, and what ends when it is lost.
+struct Tenure {
+    lease: Mutex<Lease>,
+    cancellation: Cancellation,
+}
+
+impl Tenure {
+    fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Leases {
     pub(super) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ttl: Duration) -> Arc<Self> {
-        Arc::new(Self { store, clock, ttl, held: Mutex::default() })
+        let (held, renewing) = (Mutex::default(), AtomicBool::new(false));
+        Arc::new(Self { store, clock, ttl, held, renewing })
     }
 
     /// Keeps a lease until what is returned is dropped. If it is lost, the turn is cancelled.
     pub(super) fn hold(self: &Arc<Self>, lease: Lease, cancellation: Cancellation) -> HeldLease {
-        let turn = lease.turn.clone();
+        let tenure = Arc::new(Tenure { lease: Mutex::new(lease), cancellation });
         let mut held = self.held();
         let number = held.next;
         held.next += 1;
-        held.leases.insert(number, (lease, cancellation));
-        self.start(&mut held);
-        HeldLease { leases: Arc::clone(self), turn, number }
+        held.leases.insert(number, Arc::clone(&tenure));
+        self.start(&held);
+        HeldLease { leases: Arc::clone(self), number, tenure }
     }
 
-    fn start(self: &Arc<Self>, held: &mut Held) {
-        if !std::mem::replace(&mut held.renewing, true) {
+    /// Starts the task unless it is there.
+    fn start(self: &Arc<Self>, _held: &Held) {
+        if !self.renewing.swap(true, Ordering::AcqRel) {
             beside(Self::renew(Renewing { leases: Arc::clone(self), ended: false }));
         }
     }
@@ -59,33 +75,32 @@ impl Leases {
         loop {
             sleep(leases.ttl / 3).await;
             let held: Vec<_> = {
-                let mut held = leases.held();
+                let held = leases.held();
                 if held.leases.is_empty() {
-                    held.renewing = false;
-                    renewing.ended = true;
+                    renewing.end(&held);
                     return;
                 }
-                held.leases.iter().map(|(number, held)| (*number, held.clone())).collect()
+                held.leases.values().cloned().collect()
             };
             // Side by side, so that a store can write many in one step: one after the other, the last of
-            // thousands would come too late.
+            // thousands would come too late. But not all at once: each holds memory while it waits.
             let mut renewals = JoinSet::new();
-            for (number, (lease, cancellation)) in held {
-                renewals.spawn(Arc::clone(&leases).renew_one(number, lease, cancellation));
+            for tenure in held {
+                if renewals.len() >= AT_ONCE {
+                    renewals.join_next().await;
+                }
+                renewals.spawn(Arc::clone(&leases).renew_one(tenure));
             }
             while renewals.join_next().await.is_some() {}
         }
     }
 
-    async fn renew_one(self: Arc<Self>, number: u64, lease: Lease, cancellation: Cancellation) {
+    async fn renew_one(self: Arc<Self>, tenure: Arc<Tenure>) {
+        let lease = tenure.lease().clone();
         match self.store.renew(lease, self.clock.now()).await {
-            Ok(renewed) => {
-                if let Some(entry) = self.held().leases.get_mut(&number) {
-                    entry.0 = renewed;
-                }
-            }
+            Ok(renewed) => *tenure.lease() = renewed,
             Err(StoreError::LeaseLost { .. } | StoreError::Unknown { .. }) => {
-                cancellation.cancel("another process has taken the turn over");
+                tenure.cancellation.cancel("another process has taken the turn over");
             }
             // The next round tries again; until then the lease holds by itself.
             Err(_) => {}
@@ -109,27 +124,42 @@ struct Renewing {
     ended: bool,
 }
 
+impl Renewing {
+    fn end(&mut self, _held: &Held) {
+        self.leases.renewing.store(false, Ordering::Release);
+        self.ended = true;
+    }
+}
+
 impl Drop for Renewing {
     fn drop(&mut self) {
         if !self.ended {
-            self.leases.held().renewing = false;
+            let leases = Arc::clone(&self.leases);
+            self.end(&leases.held());
         }
     }
 }
 
 /// A lease that is renewed while this lives.
-#[derive(Debug)]
 pub(super) struct HeldLease {
     leases: Arc<Leases>,
-    turn: TurnId,
     number: u64,
+    tenure: Arc<Tenure>,
 }
 
 impl HeldLease {
-    fn lease(&self) -> Option<Lease> {
-        let mut held = self.leases.held();
-        self.leases.start(&mut held);
-        held.leases.get(&self.number).map(|(lease, _)| lease.clone())
+    /// The lease as it is now. Whoever needs it also sees to it that it is renewed.
+    fn lease(&self) -> Lease {
+        if !self.leases.renewing.load(Ordering::Acquire) {
+            self.leases.start(&self.leases.held());
+        }
+        self.tenure.lease().clone()
+    }
+}
+
+impl fmt::Debug for HeldLease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HeldLease({})", self.tenure.lease().turn)
     }
 }
 
@@ -187,10 +217,7 @@ impl LeasedRecorder {
 
     /// Gives the lease back.
     pub(super) async fn release(&self) -> Result<(), StoreError> {
-        match self.lease.lease() {
-            Some(lease) => self.store.release(lease).await,
-            None => Ok(()),
-        }
+        self.store.release(self.lease.lease()).await
     }
 
     fn deferred(&self) -> MutexGuard<'_, Deferred> {
@@ -202,14 +229,11 @@ impl Recorder for LeasedRecorder {
     fn commit(&self, writes: Vec<Write>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let waiting = Waiting::take(self);
-            let all: Vec<Write> = waiting.writes.iter().cloned().chain(writes).collect();
+            let all = waiting.before(writes);
             if all.is_empty() {
                 return Ok(());
             }
-            let Some(lease) = self.lease.lease() else {
-                return Err(StoreError::LeaseLost { turn: self.lease.turn.clone() });
-            };
-            let done = self.store.commit(lease, all).await;
+            let done = self.store.commit(self.lease.lease(), all).await;
             self.deferred().failing = matches!(done, Err(StoreError::Backend { .. }));
             if done.is_ok() {
                 waiting.are_written();
@@ -231,6 +255,14 @@ impl<'r> Waiting<'r> {
         Self { recorder, writes: std::mem::take(&mut recorder.deferred().writes) }
     }
 
+    /// These, and then others.
+    fn before(&self, writes: Vec<Write>) -> Vec<Write> {
+        if self.writes.is_empty() {
+            return writes;
+        }
+        self.writes.iter().cloned().chain(writes).collect()
+    }
+
     fn are_written(mut self) {
         self.writes.clear();
     }
@@ -244,3 +276,6 @@ impl Drop for Waiting<'_> {
         }
     }
 }
+
+/// How many leases are renewed at the same time: as many as a store writes in one step.
+const AT_ONCE: usize = 1024;

@@ -52,7 +52,8 @@ pub struct Deadlines {
     /// How long a lease on a turn holds unless it is renewed: thirty seconds. After a crash, another
     /// process can go on once it has run out.
     pub lease: Duration,
-    /// How often the store is asked whether a gate was settled by another process: half a second.
+    /// How often the store is asked whether a gate was settled by another process: half a second, or less
+    /// often if its answer takes long.
     pub gate_poll: Duration,
 }
 

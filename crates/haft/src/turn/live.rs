@@ -1,202 +1,35 @@
 //! A turn while it runs.
 
+mod opening;
+mod step;
 mod unfinished;
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_core::call::{CallError, CallState, Occurrences, ToolCall};
+use haft_core::call::Occurrences;
 use haft_core::cancel::{CancelReason, Cancellation};
-use haft_core::context::{DispatchContext, RecordError, Signal, TurnContext};
+use haft_core::context::{DispatchContext, Signal, TurnContext};
 use haft_core::error::Code;
-use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
+use haft_core::event::{ErrorReport, EventKind};
 use haft_core::pipeline::{Context, Pipeline, PipelineError};
-use haft_core::record::{Instruction, LoadError, Memory, Message, Record, Retrievable, Thought};
+use haft_core::record::Message;
 use haft_core::registry::ToolRegistry;
 use haft_core::stash::Registry;
-use haft_core::step::{ProposedCall, Step, StepContext, Then};
-use haft_core::store::{
-    GateRow, Holder, Lease, NewTurn, Row, RowKind, StoreError, StoredTurn, TurnId, Write,
-};
+use haft_core::step::Then;
+use haft_core::store::{GateRow, Lease, TurnId};
 use haft_core::tokens::Tokenizable;
 use haft_core::tool::OnCollision;
 use haft_core::usage::Usage;
 
-use super::calls::Calls;
+pub(super) use self::opening::{begin, resume};
 use super::gates::TurnGates;
-use super::journal::{Entry, Journal, StepEntry, VERSION};
+use super::journal::{Entry, StepEntry};
 use super::lease::LeasedRecorder;
 use super::limits::Deadlines;
 use super::report::Ended;
 use super::runner::Shared;
 use super::watch::{Interrupted, Stopwatch, bounded};
-use super::{Outcome, TurnError, TurnInput, TurnReport};
-
-/// Begins a turn and runs it to its end.
-pub(super) async fn begin(
-    runner: &Arc<Shared>,
-    input: TurnInput,
-    cancellation: Cancellation,
-) -> Result<TurnReport, TurnError> {
-    let id = input.turn_id()?;
-    let stash = input.registry()?;
-    let started = Entry::Started {
-        version: VERSION,
-        system_prompt: input.prompt_text()?,
-        stash: input.stash.clone(),
-        at: runner.clock.now(),
-    };
-    let mut new = NewTurn::new(id.clone(), holder(runner));
-    new.conversation.clone_from(&input.conversation);
-    new.writes.push(started.write()?);
-    new.writes.extend(rows("instructions", &input.instructions)?);
-    new.writes.extend(rows("messages", &input.messages)?);
-    new.writes.extend(rows("memories", &input.memories)?);
-    new.writes.extend(rows("thoughts", &input.thoughts)?);
-    new.writes.extend(rows("retrievables", &input.retrievables)?);
-    let lease = runner.store.create(new).await?;
-    let past = Past { stash, ..Past::default() };
-    let live = Live::new(runner, lease, input.system_prompt, past, &cancellation);
-    let ctx = live.ctx.turn();
-    for instruction in input.instructions {
-        ctx.instructions().put(instruction);
-    }
-    for message in input.messages {
-        ctx.messages().put(message);
-    }
-    for memory in input.memories {
-        ctx.memories().put(memory);
-    }
-    for thought in input.thoughts {
-        ctx.thoughts().put(thought);
-    }
-    for record in input.retrievables {
-        // There is no call yet whose id it could have.
-        ctx.restore_retrievable(record)?;
-    }
-    Ok(live.run().await)
-}
-
-/// Goes on with a turn.
-pub(super) async fn resume(
-    runner: &Arc<Shared>,
-    id: &TurnId,
-    cancellation: Cancellation,
-) -> Result<TurnReport, TurnError> {
-    let (stored, journal) = load(runner, id).await?;
-    if journal.ended.is_some() {
-        return ended(runner, stored, journal).await;
-    }
-    let lease = runner.store.claim(id.clone(), holder(runner)).await?;
-    match loaded(runner, lease.clone(), &cancellation).await {
-        Ok(Loaded::Over(over)) => {
-            let (stored, journal) = *over;
-            runner.store.release(lease).await?;
-            ended(runner, stored, journal).await
-        }
-        Ok(Loaded::Live(live)) => Ok(live.run().await),
-        Err(error) => {
-            // Whoever can read it need not wait until the lease has run out.
-            let _ = runner.store.release(lease).await;
-            Err(error)
-        }
-    }
-}
-
-/// A turn that was taken over.
-enum Loaded {
-    Over(Box<(StoredTurn, Journal)>),
-    Live(Box<Live>),
-}
-
-async fn loaded(
-    runner: &Arc<Shared>,
-    lease: Lease,
-    cancellation: &Cancellation,
-) -> Result<Loaded, TurnError> {
-    let id = lease.turn.clone();
-    // Whoever had it may have gone on until now.
-    let (stored, journal) = load(runner, &id).await?;
-    if journal.ended.is_some() {
-        return Ok(Loaded::Over(Box::new((stored, journal))));
-    }
-    let stash = Registry::from_value(journal.stash.clone());
-    let stash = stash.map_err(|error| StoreError::Damaged {
-        what: format!("turn `{id}`"),
-        reason: error.to_string(),
-    })?;
-    let prompt = Tokenizable::new(journal.system_prompt.clone());
-    let past = Past {
-        stash,
-        resumed: true,
-        usage: journal.usage(),
-        said: journal.steps.iter().flat_map(|step| step.messages.iter().cloned()).collect(),
-        steps: journal.steps,
-        iterated: journal.iterated,
-        done: journal.done,
-        gates: stored.gates,
-    };
-    let live = Live::new(runner, lease, prompt, past, cancellation);
-    live.load(&stored.rows).await?;
-    let (by, at) = (runner.name.clone(), runner.clock.now());
-    let entry = Entry::Resumed { version: VERSION, by, at };
-    live.recorder.defer(entry.write()?);
-    Ok(Loaded::Live(Box::new(live)))
-}
-
-async fn load(runner: &Shared, id: &TurnId) -> Result<(StoredTurn, Journal), TurnError> {
-    let stored = runner.store.load(id.clone()).await?;
-    let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
-    let journal = Journal::read(id, &stored.journal)?;
-    Ok((stored, journal))
-}
-
-/// The report of a turn that is over.
-async fn ended(
-    runner: &Arc<Shared>,
-    stored: StoredTurn,
-    journal: Journal,
-) -> Result<TurnReport, TurnError> {
-    let said: Vec<&String> = journal.steps.iter().flat_map(|step| &step.messages).collect();
-    let (mut messages, mut calls) = (Vec::new(), Vec::new());
-    for row in &stored.rows {
-        match row.kind {
-            RowKind::Message if said.contains(&&row.id) => {
-                messages.push(Arc::new(Message::from_row(row, &runner.loader).await?));
-            }
-            RowKind::ToolCall => {
-                calls.push(Arc::new(ToolCall::from_row(row, &runner.loader).await?))
-            }
-            _ => {}
-        }
-    }
-    let usage = journal.usage();
-    let end = journal.ended;
-    Ok(TurnReport {
-        turn: stored.summary.id,
-        outcome: end.as_ref().map_or(Outcome::Failed, |end| end.outcome.clone()),
-        messages,
-        usage: end.as_ref().map_or(usage, |end| end.usage),
-        iterations: end.as_ref().map_or(0, |end| end.iterations),
-        calls,
-        error: end.and_then(|end| end.error),
-        duration: std::time::Duration::ZERO,
-    })
-}
-
-fn holder(runner: &Shared) -> Holder {
-    Holder::new(runner.name.clone(), runner.clock.now(), runner.deadlines.lease)
-}
-
-/// The writes that keep records of the input, of which no two have the same id.
-fn rows<T: Record>(field: &'static str, records: &[T]) -> Result<Vec<Write>, TurnError> {
-    let mut ids = HashSet::new();
-    if let Some(twice) = records.iter().find(|record| !ids.insert(record.key())) {
-        return Err(TurnError::invalid(field, format_args!("two have the id `{}`", twice.key())));
-    }
-    let rows = records.iter().map(|record| record.to_row().map(Write::Put));
-    rows.collect::<Result<_, _>>().map_err(|error| RecordError::from(error).into())
-}
+use super::{Outcome, TurnReport};
 
 /// What a turn has behind it when it is resumed.
 #[derive(Default)]
@@ -263,16 +96,12 @@ impl Live {
             opened: Mutex::default(),
             known: past.gates,
         });
-        let tools = ToolRegistry::new();
-        for tool in &runner.tools {
-            tools.overwrite(tool.clone());
-        }
         let builder = DispatchContext::builder(id.as_str())
             .dispatch(format!("{id}/dispatch"))
             .resumed(past.resumed)
             .system_prompt(system_prompt)
             .stash(past.stash)
-            .tools(Arc::new(tools))
+            .tools(Arc::new(runner.tools.clone()))
             .observers(runner.observers.iter().cloned())
             .cancellation(cancellation)
             .clock(Arc::clone(&runner.clock))
@@ -299,51 +128,15 @@ impl Live {
         }
     }
 
-    /// Puts what was stored back on the shelves.
-    async fn load(&self, rows: &[Row]) -> Result<(), TurnError> {
-        let (ctx, loader) = (self.ctx.turn(), &self.runner.loader);
-        for row in rows {
-            match row.kind {
-                RowKind::Message => {
-                    ctx.messages().put(Message::from_row(row, loader).await?);
-                }
-                RowKind::Memory => {
-                    ctx.memories().put(Memory::from_row(row, loader).await?);
-                }
-                RowKind::Thought => {
-                    ctx.thoughts().put(Thought::from_row(row, loader).await?);
-                }
-                RowKind::Instruction => {
-                    ctx.instructions().put(Instruction::from_row(row, loader).await?);
-                }
-                RowKind::Retrievable => {
-                    ctx.restore_retrievable(Retrievable::from_row(row, loader).await?)?;
-                }
-                RowKind::ToolCall => {
-                    let call = ToolCall::from_row(row, loader).await?;
-                    self.occurrences().restore(call.id());
-                    ctx.restore_tool_call(call)?;
-                }
-                _ => {
-                    let kind = row.kind.as_str();
-                    return Err(
-                        LoadError::damaged(row.kind, format!("no {kind} is known here")).into()
-                    );
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Runs the stages of the turn. Whatever happens, it ends with a report.
-    async fn run(self) -> TurnReport {
+    async fn run(self: Box<Self>) -> TurnReport {
         let started_at = self.runner.clock.now();
         let turn = self.ctx.turn().clone();
         turn.emit_with(|| EventKind::TurnStart {});
         let mut ended = self.within_wall_time(&turn).await;
         let Progress { iterations, usage, said } = self.progress().clone();
         if ended.over
-            && let Err(error) = self.keep_end(&ended).await
+            && let Err(error) = Box::pin(self.keep_end(&ended)).await
         {
             // What cannot be written down did not happen: the turn can be resumed.
             let report = ErrorReport::of(&error).at("store");
@@ -394,7 +187,7 @@ impl Live {
     }
 
     async fn stages(&self, turn: &TurnContext) -> Ended {
-        if let Err(ended) = self.spool_input(turn).await {
+        if let Err(ended) = Box::pin(self.spool_input(turn)).await {
             if let Some(error) = &ended.error {
                 turn.emit_with(|| EventKind::Error(error.clone()));
             }
@@ -439,7 +232,7 @@ impl Live {
                 continue;
             }
             let until = self.watch.worked() + limit;
-            let stored = turn.store_retrievable(record);
+            let stored = Box::pin(turn.store_retrievable(record));
             match bounded(stored, &self.watch, until, turn.cancellation(), grace).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return Err(Ended::unkept(&error)),
@@ -463,7 +256,8 @@ impl Live {
         } else {
             let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
             let limit = self.watch.worked() + limit;
-            bounded(pipeline.run(ctx), &self.watch, limit, cancellation, grace).await
+            let run = Box::pin(pipeline.run(ctx));
+            Box::pin(bounded(run, &self.watch, limit, cancellation, grace)).await
         };
         let stage = pipeline.stage();
         let failed = match result {
@@ -534,7 +328,11 @@ impl Live {
             Ok(forged) => forged,
             Err(error) => return Some(Ended::failed(ErrorReport::of(&error).at("forge"))),
         };
-        let tools = ToolRegistry::merge([&**self.ctx.turn().tools(), &forged], OnCollision::Keep);
+        // A copy in any case: what is registered during an iteration ends with it.
+        let tools = match &**self.ctx.turn().tools() {
+            own if forged.is_empty() => Ok(own.clone()),
+            own => ToolRegistry::merge([own, &forged], OnCollision::Keep),
+        };
         let tools = match tools {
             Ok(tools) => Arc::new(tools),
             Err(error) => return Some(Ended::failed(ErrorReport::of(&error).at("forge"))),
@@ -573,7 +371,7 @@ impl Live {
         let then = match known {
             // The model has spoken already: only its calls may be left.
             Some(step) => {
-                if let Some(ended) = self.unfinished(ctx).await {
+                if let Some(ended) = Box::pin(self.unfinished(ctx)).await {
                     return Some(ended);
                 }
                 if let Some(limit) = &step.limit {
@@ -615,134 +413,6 @@ impl Live {
             _ => {}
         }
         signalled(ctx)
-    }
-
-    /// Takes a step of the model, keeps it, and runs its calls.
-    async fn step(&self, ctx: &DispatchContext) -> Result<Then, Ended> {
-        let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
-        let cx = StepContext::new(ctx.clone());
-        self.gates.enter("step");
-        let work = self.runner.executor.step(cx.clone());
-        let until = self.watch.worked() + limit;
-        let stepped = bounded(work, &self.watch, until, ctx.cancellation(), grace).await;
-        cx.end_reports(stepped.as_ref().ok().and_then(|step| step.as_ref().ok()));
-        let step = match stepped {
-            Ok(Ok(step)) => step,
-            _ if ctx.cancellation().is_cancelled() => {
-                let reason = ctx.cancellation().reason();
-                return Err(Ended::cancelled(reason.map_or_else(String::new, |it| it.to_string())));
-            }
-            Ok(Err(error)) => return Err(Ended::failed(ErrorReport::of(&error).at("executor"))),
-            Err(interrupted) => {
-                let (code, message) = match interrupted {
-                    Interrupted::Panicked(panic) => {
-                        (Code::LlmExecutionExecutorError, format!("the executor panicked: {panic}"))
-                    }
-                    _ => (Code::DeadlineExceeded, format!("the executor took more than {limit:?}")),
-                };
-                return Err(Ended::failed(ErrorReport::coded(code, message).at("executor")));
-            }
-        };
-        // A signal that the executor gave itself counts as what it wants.
-        let then = match ctx.signal() {
-            Some(Signal::Ack) => Then::Done,
-            Some(Signal::Nack { reason }) => Then::Fail(reason),
-            _ => step.then.clone(),
-        };
-        let calls = self.keep(ctx, step, &then).await?;
-        self.run_calls(ctx, calls).await?;
-        Ok(then)
-    }
-
-    /// Writes down what the model said, before anything is done about it.
-    async fn keep(
-        &self,
-        ctx: &DispatchContext,
-        step: Step,
-        then: &Then,
-    ) -> Result<Vec<Arc<ToolCall>>, Ended> {
-        let Step { thoughts, messages, calls, usage, .. } = step;
-        let limits = &self.runner.limits;
-        let made = ctx.tool_calls().len() + calls.len();
-        let calls = (0..).zip(calls).map(|(ordinal, call)| self.requested(ctx, call, ordinal));
-        let mut calls: Vec<Arc<ToolCall>> = calls.collect();
-        let too_often = |call: &Arc<ToolCall>| {
-            let made = call.id().occurrence().get();
-            made > limits.identical_calls
-        };
-        let limit = if made > usize::try_from(limits.tool_calls).unwrap_or(usize::MAX) {
-            Some("tool-calls")
-        } else if calls.iter().any(too_often) {
-            Some("identical-calls")
-        } else {
-            None
-        };
-        if let Some(limit) = limit {
-            // What the model said is kept, and its calls end without having been made.
-            let now = self.runner.clock.now();
-            let message = format!("not made: the turn came to its limit of {limit}");
-            let error = CallError::new(Code::LimitReached, message, false);
-            let ended = |call: &Arc<ToolCall>| {
-                let call = ToolCall::clone(call);
-                Arc::new(call.ended(CallState::Cancelled, error.clone(), now))
-            };
-            calls = calls.iter().map(ended).collect();
-        }
-        let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-        let said: Vec<String> =
-            messages.iter().map(|message| message.id().as_str().to_owned()).collect();
-        let entry = Entry::Step {
-            iteration: ctx.iteration(),
-            messages: said.clone(),
-            calls: calls.iter().map(|call| call.id()).collect(),
-            then: then.clone(),
-            usage,
-            limit: limit.map(str::to_owned),
-        };
-        let unkept = |error: RecordError| Ended::unkept(&error);
-        let entry = entry.write().map_err(|error| unkept(error.into()))?;
-        self.recorder.defer_stash(ctx.stash());
-        let thoughts = thoughts.into_iter().map(Arc::new).collect();
-        ctx.store_step(thoughts, messages, calls.clone(), vec![entry]).await.map_err(unkept)?;
-        let mut progress = self.progress();
-        progress.usage += usage;
-        progress.said.extend(said);
-        drop(progress);
-        match limit {
-            Some(limit) => Err(Ended::limit(limit)),
-            None => Ok(calls),
-        }
-    }
-
-    /// The record of a call that the model asks for.
-    fn requested(&self, ctx: &DispatchContext, call: ProposedCall, ordinal: u32) -> Arc<ToolCall> {
-        let ProposedCall { tool, args, provider_id, payload, .. } = call;
-        let id = self.occurrences().next(args.call_id(&tool));
-        let record = ToolCall::requested(tool, args, id.occurrence(), self.runner.clock.now());
-        let mut record = record.at_place(ctx.iteration(), ordinal);
-        record.provider_id = provider_id;
-        let record = match payload {
-            // A payload that cannot be kept is not worth the call.
-            Some((payload, tag)) => record.clone().with_payload(payload, tag).unwrap_or(record),
-            None => record,
-        };
-        Arc::new(record)
-    }
-
-    async fn run_calls(
-        &self,
-        ctx: &DispatchContext,
-        calls: Vec<Arc<ToolCall>>,
-    ) -> Result<(), Ended> {
-        if calls.is_empty() {
-            return Ok(());
-        }
-        for call in &calls {
-            ctx.emit_with(|| EventKind::ToolCall(ToolCallReport::of(call, None)));
-        }
-        let (runner, gates) = (Arc::clone(&self.runner), Arc::clone(&self.gates));
-        let calls = Calls { runner, gates, ctx: ctx.clone() }.run(calls).await;
-        calls.map_err(|error| Ended::unkept(&error))
     }
 
     fn occurrences(&self) -> std::sync::MutexGuard<'_, Occurrences> {

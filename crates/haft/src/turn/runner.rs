@@ -56,7 +56,7 @@ pub(super) struct Shared {
     pub(super) store: Arc<dyn Store>,
     pub(super) spooler: Spooler,
     pub(super) loader: Loader,
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: ToolRegistry,
     pub(super) formats: Formats,
     pub(super) turn_input: Pipeline<TurnContext>,
     pub(super) turn_output: Pipeline<TurnContext>,
@@ -90,7 +90,7 @@ impl TurnRunner {
     /// The turn could not begin: its input was refused, its name is taken, or the store failed. Nothing
     /// was run then. Everything that happens later is told by the report.
     pub async fn run(&self, input: TurnInput) -> Result<TurnReport, TurnError> {
-        self.run_until(input, Cancellation::new()).await
+        Box::pin(live::begin(&self.shared, input, Cancellation::new())).await
     }
 
     /// Runs a turn to its end, or until it is cancelled.
@@ -379,7 +379,8 @@ impl TurnRunnerBuilder {
     /// Everything that is wrong with it: tools that share a name, limits and deadlines of zero.
     pub fn build(self) -> Result<TurnRunner, InvalidRunner> {
         let mut faults = Vec::new();
-        if let Err(error) = ToolRegistry::with_tools(self.tools.iter().cloned()) {
+        let tools = ToolRegistry::with_tools(self.tools);
+        if let Err(error) = &tools {
             faults.push(error.to_string());
         }
         if self.limits.iterations == 0 {
@@ -401,7 +402,7 @@ impl TurnRunnerBuilder {
         if let Err(error) = &formats {
             faults.push(error.to_string());
         }
-        let (Ok(formats), true) = (formats, faults.is_empty()) else {
+        let (Ok(formats), Ok(tools), true) = (formats, tools, faults.is_empty()) else {
             return Err(InvalidRunner { faults });
         };
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
@@ -423,7 +424,7 @@ impl TurnRunnerBuilder {
             store,
             spooler,
             loader: self.loader.spool(resolver),
-            tools: self.tools,
+            tools,
             formats,
             turn_input: self.turn_input,
             turn_output: self.turn_output,

@@ -9,7 +9,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use haft_core::cancel::{CancelReason, Cancellation};
-use tokio::sync::Notify;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// Measures work, without the time that is spent waiting at gates. Cheap to clone.
@@ -125,6 +127,52 @@ pub(super) fn beside(work: impl Future<Output = ()> + Send + 'static) {
     tokio::spawn(work);
 }
 
+/// Work on a task or a thread of its own; nothing comes of it if it panics. Dropping this ends the task. A
+/// thread cannot be stopped, but whatever waits on it can: it ends then too.
+#[derive(Debug)]
+pub(super) struct Task<T> {
+    handle: JoinHandle<Option<T>>,
+    /// Tells a thread, by being dropped, that nobody waits for it.
+    _wanted: Option<oneshot::Sender<()>>,
+}
+
+impl<T: Send + 'static> Task<T> {
+    /// Starts it on a task.
+    #[expect(clippy::disallowed_methods, reason = "what is started ends when this is dropped")]
+    pub(super) fn start(work: impl Future<Output = T> + Send + 'static) -> Self {
+        Self { handle: tokio::spawn(async { Some(work.await) }), _wanted: None }
+    }
+
+    /// Starts it on a thread for work that blocks.
+    pub(super) fn start_blocking(work: impl Future<Output = T> + Send + 'static) -> Self {
+        let (wanted, given_up) = oneshot::channel();
+        let runtime = Handle::current();
+        let work = async {
+            tokio::select! {
+                biased;
+                done = work => Some(done),
+                _ = given_up => None,
+            }
+        };
+        let handle = tokio::task::spawn_blocking(move || runtime.block_on(work));
+        Self { handle, _wanted: Some(wanted) }
+    }
+}
+
+impl<T> Future for Task<T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.handle).poll(cx).map(|joined| joined.ok().flatten())
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.handle.abort();
+    }
+}
+
 /// Why something was not waited for any longer.
 #[derive(Debug)]
 pub(super) enum Interrupted {
@@ -139,16 +187,17 @@ pub(super) enum Interrupted {
 /// Waits for work until the watch has counted `limit`, or until it was cancelled and `grace` has passed.
 /// Panics are caught.
 pub(super) async fn bounded<T>(
-    work: impl Future<Output = T>,
+    work: impl Future<Output = T> + Unpin,
     watch: &Stopwatch,
     limit: Duration,
     cancellation: &Cancellation,
     grace: Duration,
 ) -> Result<T, Interrupted> {
-    let mut work = Guarded(Box::pin(work));
+    let mut work = Guarded(work);
     let late = async {
         let reason = cancellation.cancelled().await;
-        sleep(grace).await;
+        // Boxed, because it is seldom needed and every wait would have to make room for it.
+        Box::pin(sleep(grace)).await;
         reason
     };
     tokio::select! {
@@ -159,14 +208,14 @@ pub(super) async fn bounded<T>(
     }
 }
 
-/// A future whose panics are an error.
-struct Guarded<F>(Pin<Box<F>>);
+/// A future whose panics are an error: what the panic said.
+pub(super) struct Guarded<F>(pub(super) F);
 
-impl<F: Future> Future for Guarded<F> {
+impl<F: Future + Unpin> Future for Guarded<F> {
     type Output = Result<F::Output, String>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let inner = self.0.as_mut();
+        let inner = Pin::new(&mut self.0);
         match catch_unwind(AssertUnwindSafe(|| inner.poll(cx))) {
             Ok(poll) => poll.map(Ok),
             Err(panic) => Poll::Ready(Err(panic_text(panic.as_ref()))),

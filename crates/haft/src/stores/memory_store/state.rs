@@ -187,11 +187,17 @@ impl State {
         let Some(turn) = self.turns.get_mut(&number) else { return };
         for write in writes {
             match write {
-                Write::Put(row) => turn.put(row),
+                Write::Put(mut row) => {
+                    row.json.shrink_to_fit();
+                    turn.put(row);
+                }
                 Write::Delete { kind, id } => {
                     turn.rows.retain(|row| row.kind != kind || row.id != id);
                 }
-                Write::Journal(entry) => turn.journal.push(entry),
+                Write::Journal(mut entry) => {
+                    entry.shrink_to_fit();
+                    turn.journal.push(entry);
+                }
                 Write::Status(status) => turn.summary.status = status,
                 Write::OpenGate { id, json } if !self.gate_numbers.contains_key(&id) => {
                     self.last_gate += 1;

@@ -61,7 +61,8 @@ impl SqliteOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Synchronous {
-    /// The end of the process and the loss of power: every transaction is brought to the disk.
+    /// The end of the process and the loss of power: every transaction is brought to the disk, but for those
+    /// that only renew leases or give them back, for which a loss of power does not matter.
     #[default]
     Full,
     /// The end of the process. A loss of power can take the last commits back, each as a whole.

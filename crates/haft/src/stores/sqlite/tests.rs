@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::file::File;
-use super::{SqliteOptions, SqliteStore, reads};
+use super::{SqliteOptions, SqliteStore, Synchronous, reads};
 
 /// Runs a future on a runtime of its own.
 fn run<T>(future: impl Future<Output = T>) -> T {

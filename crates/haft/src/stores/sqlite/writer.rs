@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{Cause, Fault};
 use super::file::File;
+use super::options::Synchronous;
 
 /// Hands writes to the thread that has the connection.
 pub(super) struct Writer {
@@ -18,11 +19,12 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn start(connection: Connection, file: &File) -> Result<Self, StoreError> {
         let queue = file.options.queue.clamp(1, MAX_QUEUE);
+        let syncing = Syncing::new(file.options.synchronous);
         let (sender, receiver) = mpsc::channel(queue);
         let (at_end, ended) = oneshot::channel();
         let thread = thread::Builder::new().name("haft-sqlite".to_owned());
         let started = thread.spawn(move || {
-            write_all(receiver, &connection);
+            write_all(receiver, &connection, syncing);
             drop(connection);
             // Nobody may wait for it.
             let _ = at_end.send(());
@@ -39,8 +41,27 @@ impl Writer {
         doing: &'static str,
         work: impl Fn(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.queue(doing, Lasting::PowerLoss, work).await
+    }
+
+    /// The same for what a loss of power may undo, because nobody is left then to whom it matters. It
+    /// survives the end of the process, and does not wait for the disk unless others do.
+    pub(super) async fn run_briefly<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl Fn(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.queue(doing, Lasting::Process, work).await
+    }
+
+    async fn queue<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        lasting: Lasting,
+        work: impl Fn(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let task = Task { doing, work, result: None, reply };
+        let task = Task { doing, lasting, work, result: None, reply };
         let ended = || StoreError::backend(doing, Cause::new("the thread that writes has ended"));
         self.jobs.send(Box::new(task)).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
@@ -54,8 +75,16 @@ impl Writer {
     }
 }
 
+/// What a write is to survive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lasting {
+    PowerLoss,
+    Process,
+}
+
 /// Something to be written, and who waits for it.
 trait Job: Send {
+    fn lasting(&self) -> Lasting;
     /// Does it, and says whether it succeeded.
     fn run(&mut self, connection: &Connection) -> bool;
     /// It came to nothing.
@@ -66,6 +95,7 @@ trait Job: Send {
 
 struct Task<T, F> {
     doing: &'static str,
+    lasting: Lasting,
     work: F,
     result: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
@@ -76,6 +106,10 @@ where
     T: Send,
     F: Fn(&Connection) -> Result<T, Fault> + Send,
 {
+    fn lasting(&self) -> Lasting {
+        self.lasting
+    }
+
     fn run(&mut self, connection: &Connection) -> bool {
         let result = (self.work)(connection).map_err(|fault| fault.into_error(self.doing));
         self.result.insert(result).is_ok()
@@ -93,13 +127,45 @@ where
     }
 }
 
-fn write_all(mut receiver: mpsc::Receiver<Box<dyn Job>>, connection: &Connection) {
+/// Whether commits are brought to the disk, where that is asked for.
+struct Syncing {
+    asked_for: bool,
+    on: bool,
+}
+
+impl Syncing {
+    fn new(synchronous: Synchronous) -> Self {
+        let on = synchronous == Synchronous::Full;
+        Self { asked_for: on, on }
+    }
+
+    /// Prepares for these: one that is to survive a loss of power brings all of them to the disk, and what
+    /// was written before them.
+    fn suit(&mut self, connection: &Connection, group: &[Box<dyn Job>]) -> Result<(), Cause> {
+        let on = self.asked_for && group.iter().any(|job| job.lasting() == Lasting::PowerLoss);
+        if on != self.on {
+            let level = if on { Synchronous::Full } else { Synchronous::Normal };
+            connection.pragma_update(None, "synchronous", level.word())?;
+            self.on = on;
+        }
+        Ok(())
+    }
+}
+
+fn write_all(
+    mut receiver: mpsc::Receiver<Box<dyn Job>>,
+    connection: &Connection,
+    mut syncing: Syncing,
+) {
     let (mut group, mut last) = (Vec::new(), 0);
     while let Some(job) = receiver.blocking_recv() {
         group.push(job);
         gather(&mut receiver, &mut group, last);
         last = group.len();
-        write_group(connection, &mut group);
+        match syncing.suit(connection, &group) {
+            Ok(()) => write_group(connection, &mut group),
+            Err(error) => group.iter_mut().for_each(|job| job.fail(error.clone())),
+        }
         group.drain(..).for_each(Job::answer);
     }
 }

@@ -50,7 +50,7 @@ impl World {
     }
 }
 
-impl<B: Fn(Ledger, Parts) -> TurnRunnerBuilder> Script<B> {
+impl<B: Fn(Ledger, Parts) -> TurnRunnerBuilder + Send + Sync> Script<B> {
     /// Runs until so many writes are done, if there are that many.
     async fn part(&self, world: &World, writes: usize) -> Option<TurnReport> {
         let stop = Arc::new(Notify::new());

@@ -130,3 +130,34 @@ fn what_was_handed_over_is_done_when_the_store_is_dropped() {
         assert_eq!(load(&store, "a").await.journal, expected);
     });
 }
+
+/// What a loss of power may undo does not wait for the disk, unless what may not be undone stands beside it.
+#[test]
+fn leases_that_are_given_back_do_not_wait_for_the_disk() {
+    fn level(connection: &Connection) -> Result<i64, crate::stores::sqlite::fault::Fault> {
+        Ok(connection.pragma_query_value(None, "synchronous", |row| row.get(0))?)
+    }
+    #[track_caller]
+    fn check(synchronous: Synchronous, expected: [i64; 5]) {
+        let (_folder, path) = folder();
+        let options = SqliteOptions::default().synchronous(synchronous);
+        let levels = run(async {
+            let store = SqliteStore::open_with(&path, options).unwrap();
+            let writer = &store.writer;
+            let (first, brief) =
+                (writer.run("a", level).await, writer.run_briefly("b", level).await);
+            // The first has the writer wait, so that the other two are one group.
+            let mixed: Vec<haft_core::store::StoreFuture<'_, i64>> = vec![
+                Box::pin(writer.run("c", level)),
+                Box::pin(writer.run_briefly("d", level)),
+                Box::pin(writer.run("e", level)),
+            ];
+            let mixed = together(&path, mixed).await;
+            let levels = [first, brief].into_iter().chain(mixed);
+            levels.map(Result::unwrap).collect::<Vec<_>>()
+        });
+        assert_eq!(levels, expected);
+    }
+    check(Synchronous::Full, [2, 1, 2, 2, 2]);
+    check(Synchronous::Normal, [1, 1, 1, 1, 1]);
+}
