@@ -220,7 +220,7 @@ fn step(cx: &StepContext, n: u32, rounds: u32, once: bool) -> Result<Step, StepE
     let round = n / 2;
     if round == rounds {
         let stash = cx.stash().all();
-        let paid = stash["did"]["pay"].as_object().map_or(0, |it| it.len());
+        let paid = stash["did"]["pay"].as_object().map_or(0, serde_json::Map::len);
         let text = format!("Done: {} {paid} {}", stash["begun"], stash["iterated"]);
         return Ok(Step::done().say(cx.message(text)?));
     }

@@ -54,7 +54,7 @@ pub(crate) struct Guarded<S: ?Sized> {
     inner: Arc<S>,
 }
 
-impl<S: ?Sized> Guarded<S> {
+impl<S: Send + Sync + ?Sized> Guarded<S> {
     pub(crate) fn new(inner: Arc<S>, judge: Judge) -> Arc<Self> {
         Arc::new(Self { judge, inner })
     }

@@ -95,8 +95,8 @@ async fn many_turns_many_answers_many_takers() {
             }
         });
     }
-    for taker in 0..2 {
-        let (runner, store) = (runners[taker].clone(), Arc::clone(&store));
+    for taker in &runners {
+        let (runner, store) = (taker.clone(), Arc::clone(&store));
         tasks.spawn(async move {
             loop {
                 let open = store.turns(TurnQuery::default().unfinished()).await.unwrap();
