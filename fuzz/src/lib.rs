@@ -10,8 +10,9 @@ mod jsonpath;
 mod judge;
 mod markdown;
 mod spool;
-mod wire;
 mod text_calls;
+mod tools;
+mod wire;
 
 pub use envelope::envelope;
 pub use json::{canonical_json, lenient_json};
@@ -20,5 +21,6 @@ pub use jsonpath::jsonpath;
 pub use judge::{foreign_schema, schema_validation};
 pub use markdown::markdown_index;
 pub use spool::line_index;
-pub use wire::{ndjson, sse};
 pub use text_calls::text_calls;
+pub use tools::tools;
+pub use wire::{ndjson, sse};

@@ -88,7 +88,8 @@ impl TurnRunner {
     /// # Errors
     ///
     /// The turn could not begin: its input was refused, its name is taken, or the store failed. Nothing
-    /// was run then. Everything that happens later is told by the report.
+    /// was run then. Everything that happens later is told by the report. If the store failed then, the
+    /// report has its error, and the turn is not over: it can be resumed.
     pub async fn run(&self, input: TurnInput) -> Result<TurnReport, TurnError> {
         Box::pin(live::begin(&self.shared, input, Cancellation::new())).await
     }

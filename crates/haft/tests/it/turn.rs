@@ -9,6 +9,7 @@ mod faults;
 mod gates;
 mod keep_list;
 mod loops;
+mod mistakes;
 mod points;
 mod polls;
 mod resume;

@@ -318,8 +318,8 @@ fn a_turn_survives_kills_at_random_moments() {
     let (kills, seed) = (number("HAFT_KILLS", 10), number("HAFT_SEED", 20_260_605));
     println!("{kills} kills, seed {seed}");
     let mut random = seed;
-    let (mut killed, mut turns) = (0, 0);
-    while killed < kills {
+    let (mut killed, mut turns, mut whole) = (0, 0, 0);
+    while killed < kills || turns == 0 {
         let folder = tempfile::tempdir().unwrap();
         let world = World { folder: folder.path().to_owned(), rounds: 4 };
         let mut settled = Vec::new();
@@ -327,9 +327,14 @@ fn a_turn_survives_kills_at_random_moments() {
             let mut child = world.start(&Plan { rounds: 4, ..Plan::new(process) });
             // A linear congruential generator is random enough for this.
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let patience = if killed < kills { (random >> 33) % 60_000 } else { u64::MAX };
-            if wait(&mut child.child, patience) {
+            // The first turn is left alone, and shows how long one takes.
+            let spare = whole == 0 || killed == kills;
+            let patience = if spare { u64::MAX } else { (random >> 33) % whole };
+            if let Some(took) = wait(&mut child.child, patience) {
                 assert_eq!(child.listen(), "over");
+                if whole == 0 {
+                    whole = took;
+                }
                 break;
             }
             child.kill();
@@ -345,16 +350,13 @@ fn a_turn_survives_kills_at_random_moments() {
     println!("{turns} turns survived {killed} kills");
 }
 
-/// Waits for a process, so many microseconds at most, and says whether it ended.
-fn wait(child: &mut Child, patience: u64) -> bool {
-    let mut left = patience;
-    while left > 0 {
+/// Waits for a process, so many steps of half a millisecond at most, and says after how many it ended.
+fn wait(child: &mut Child, patience: u64) -> Option<u64> {
+    for step in 0..patience {
         if child.try_wait().unwrap().is_some() {
-            return true;
+            return Some(step.max(1));
         }
-        let part = left.min(2_000);
-        std::thread::park_timeout(Duration::from_micros(part));
-        left -= part;
+        std::thread::park_timeout(Duration::from_micros(500));
     }
-    false
+    None
 }

@@ -3,12 +3,12 @@
 //!
 //! | behaviour | held by |
 //! |---|---|
-//! | 1 a runner or an input that is refused is refused before any event | `turn::loops::what_is_wrong_is_said_before_anything_happens`, `turn::loops::a_runner_is_refused_with_every_reason`, `turn::faults::two_records_of_the_input_with_one_id_are_refused` |
+//! | 1 a runner or an input that is refused is refused before any event | `turn::loops::what_is_wrong_is_said_before_anything_happens`, `turn::loops::a_runner_is_refused_with_every_reason`, `turn::mistakes::two_records_of_the_input_with_one_id_are_refused` |
 //! | 2 registry, records and pipelines are fresh in every turn; a runner can be used again | `turn::loops::turns_share_nothing`, `turn::loops::middleware_runs_in_its_place_and_every_time` |
 //! | 3 the order of events; each outer one exactly once | `turn::loops::a_plain_turn`, `script::transcripts` |
 //! | 4 an input that fails or is cut short: one error, no dispatch, one end | `turn::loops::a_failing_or_broken_input_ends_the_turn_before_its_dispatch` |
 //! | 5 cancelled in input middleware: no error, later bodies are passed over, what comes after `next` runs | `turn::loops::cancelling_in_middleware_is_no_error`, `line_5_what_comes_after_next_runs` |
-//! | 6 a forgotten `next` is reported with its stage; a signal or a cancellation makes that silent | `turn::faults::middleware_that_calls_nothing_is_named`, `line_6_a_signal_or_a_cancellation_excuses_a_forgotten_next` |
+//! | 6 a forgotten `next` is reported with its stage; a signal or a cancellation makes that silent | `turn::mistakes::middleware_that_calls_nothing_is_named`, `line_6_a_signal_or_a_cancellation_excuses_a_forgotten_next` |
 //! | 7 dispatch pipelines run in every iteration, with all members | `turn::loops::middleware_runs_in_its_place_and_every_time` |
 //! | 8 output middleware can withhold an answer | `turn::loops::output_middleware_can_withhold_an_answer` |
 //! | 9 a nack is a report and not an error of `run`; the dispatch ends with that very error; no output pipeline | `turn::loops::a_nack_is_a_report_with_the_reason`, `line_9_the_dispatch_ends_with_the_reason_of_the_nack` |
@@ -20,7 +20,7 @@
 //! | 15 a failing tool is data | `turn::calls::every_call_ends_as_one_record_in_the_order_asked` |
 //! | 16 gates: settled once, open after a wrong answer, four results, codes, closed before the turn goes on | `turn::gates` |
 //! | 17 a changed record stands in its place; counts follow (one record for each id: changed on purpose) | `haft_core::record::tests::shelf::there_is_one_record_for_each_id`, `haft_core::record::tests::shelf::calls_are_counted_by_what_they_are` |
-//! | 18 long retrieved texts go to the spool by rule, equal ids are refused before any write, stored once | `haft_core::record::tests::rules::what_goes_to_a_spool`, `turn::faults::two_records_of_the_input_with_one_id_are_refused`, `line_18_a_text_that_is_stored_is_not_stored_again` |
+//! | 18 long retrieved texts go to the spool by rule, equal ids are refused before any write, stored once | `haft_core::record::tests::rules::what_goes_to_a_spool`, `turn::mistakes::two_records_of_the_input_with_one_id_are_refused`, `line_18_a_text_that_is_stored_is_not_stored_again` |
 //! | 19 a call and a retrieved record never share an id | `artifacts::forge::an_id_names_one_thing` |
 //! | 20 storing bytes changes no records | `line_20_storing_bytes_changes_no_records` |
 //! | 21 tools on artifacts are there for dispatch input middleware, as many in every iteration | `turn::calls::a_large_result_is_queried_in_the_next_iteration`, `line_21_tools_on_artifacts_are_there_before_the_model` |

@@ -1,0 +1,172 @@
+//! Programs and inputs that are wrong: a clear error each, and nothing is lost.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use haft::clock::Timestamp;
+use haft::error::Coded as _;
+use haft::pipeline::Next;
+use haft::record::{Instruction, Memory, Message, Retrievable, Thought};
+use haft::spool::{SpoolKey, SpoolStore as _};
+use haft::step::{Step, StepContext, StepError};
+use haft::stores::{FolderSpoolStore, MemoryStore};
+use haft::tool::ByteStream;
+use haft::trust::TrustTier;
+use haft::turn::{Deadlines, Limits, Outcome};
+use haft::{DispatchContext, Tool, ToolFailure};
+use serde_json::json;
+
+use super::{call, input, pass, runner, say, steps};
+
+/// A tool that would give ten gigabytes.
+#[tokio::test]
+async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
+    struct Endless(u64);
+    impl Stream for Endless {
+        type Item = Result<Bytes, ToolFailure>;
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            static PIECE: [u8; 65_536] = [b'x'; 65_536];
+            self.0 += 65_536;
+            assert!(self.0 < 8 << 20, "nobody stopped it");
+            Poll::Ready((self.0 < 10 << 30).then(|| Ok(Bytes::from_static(&PIECE))))
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let spools = Arc::new(FolderSpoolStore::open(folder.path()).unwrap().max_bytes(1 << 20));
+    let tool = Tool::builder("all").description("Gives all.");
+    let tool = tool.handler(async || ByteStream::new(Endless(0))).build().unwrap();
+    let built = runner(steps([
+        |_| Ok(Step::new().call(call("all", "{}"))),
+        |cx| Ok(Step::done().say(cx.message("done")?)),
+    ]));
+    let runner = built.tool(tool).spools(Arc::clone(&spools)).build().unwrap();
+    let report = runner.run(input()).await.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    let error = report.calls[0].error.as_ref().unwrap();
+    assert!(error.message.contains("1048576 bytes; ask for less"), "{error:?}");
+    assert_eq!(spools.list().await.unwrap(), Vec::<SpoolKey>::new());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn an_executor_that_never_signals_comes_to_the_limit_of_iterations() {
+    let report = runner(|_: StepContext| async { Ok::<_, StepError>(Step::new()) });
+    let report = report.build().unwrap().run(input()).await.unwrap();
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: "iterations".to_owned() });
+    assert_eq!(report.iterations, 50);
+    assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_LIMIT_REACHED");
+}
+
+#[tokio::test]
+async fn middleware_that_calls_nothing_is_named() {
+    let lazy = async |_: DispatchContext, _: Next<DispatchContext>| Ok(());
+    for stage in ["dispatch-input", "dispatch-output"] {
+        let built = runner(say("x"));
+        let built = match stage {
+            "dispatch-input" => built.dispatch_input("lazy", lazy),
+            _ => built.dispatch_output("lazy", lazy),
+        };
+        let report = built.build().unwrap().run(input()).await.unwrap();
+        assert_eq!(report.outcome, Outcome::Failed);
+        let error = report.error.unwrap();
+        assert_eq!(error.code.unwrap().as_str(), "E_PIPELINE_SHORT_CIRCUITED");
+        assert!(error.message.as_str().contains("`lazy`"), "{error:?}");
+        assert_eq!(error.stage.unwrap().as_str(), stage);
+    }
+}
+
+#[tokio::test]
+async fn two_records_of_the_input_with_one_id_are_refused() {
+    let at = Timestamp::EPOCH;
+    let message = || Message::user("x", "hello", at).unwrap();
+    let memory = || Memory::builder("x", "m", at).confidence(1.0).importance(1.0).build().unwrap();
+    let thought = || Thought::builder("x", at).content("t").build().unwrap();
+    let found = || {
+        let found = Retrievable::builder("x", "r", TrustTier::ThirdPartyPublic, at);
+        found.build().unwrap()
+    };
+    let instruction = || Instruction::from_developer("x", "i").unwrap();
+    for (field, input) in [
+        ("messages", input().message(message()).message(message())),
+        ("memories", input().memory(memory()).memory(memory())),
+        ("thoughts", input().thought(thought()).thought(thought())),
+        ("retrievables", input().retrievable(found()).retrievable(found())),
+        ("instructions", input().instruction(instruction()).instruction(instruction())),
+    ] {
+        let store = Arc::new(MemoryStore::new());
+        let runner = runner(say("x")).store(Arc::clone(&store) as _).build().unwrap();
+        let error = runner.run(input).await.unwrap_err();
+        assert_eq!(error.code(), "E_INVALID_TURN_CONTEXT");
+        let text = error.to_string();
+        assert!(text.contains(field) && text.contains("`x`"), "{text}");
+        assert!(store.is_empty());
+    }
+}
+
+/// A store that another process has locked, or that may not be written to.
+#[cfg(all(unix, feature = "sqlite"))]
+#[test]
+fn a_locked_store_and_a_read_only_one_are_errors_in_time() {
+    use haft::store::StoreError;
+    use haft::stores::{SqliteOptions, SqliteStore};
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let options = SqliteOptions::default().busy_timeout(Duration::from_millis(20));
+    super::block_on(async {
+        let store = Arc::new(SqliteStore::open_with(folder.path(), options).unwrap());
+        let runner = runner(say("x")).store(Arc::clone(&store) as _).build().unwrap();
+        let locked = locked_by_another(store.file());
+        let error = runner.run(input().id("t")).await.unwrap_err();
+        assert_eq!(error.code(), "E_STORE");
+        assert!(error.retryable(), "{error:?}");
+        drop(locked);
+        assert_eq!(runner.run(input().id("t")).await.unwrap().outcome, Outcome::Completed);
+    });
+    let mode = |mode| std::fs::Permissions::from_mode(mode);
+    let empty = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(empty.path(), mode(0o555)).unwrap();
+    if std::fs::write(empty.path().join("probe"), "").is_ok() {
+        eprintln!("skipped: permissions do not bind this user");
+        return;
+    }
+    let error = SqliteStore::open(empty.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Backend { .. }), "{error}");
+    std::fs::set_permissions(empty.path(), mode(0o755)).unwrap();
+}
+
+/// Holds the lock of a file, as another process does that writes and does not come to its end.
+#[cfg(all(unix, feature = "sqlite"))]
+fn locked_by_another(file: &std::path::Path) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection
+}
+
+/// Time at a gate is not the time of a pipeline.
+#[tokio::test(start_paused = true)]
+async fn middleware_that_waits_at_a_gate_is_not_cut_off() {
+    let ask = async |ctx: DispatchContext, next: Next<DispatchContext>| {
+        ctx.wait_for(haft::gate::GateRequest::new("may I?")).await?;
+        next.run().await
+    };
+    let deadlines = Deadlines::new().pipeline(Duration::from_secs(10));
+    let limits = Limits::new().wall_time(Duration::from_secs(60));
+    for stage in ["in", "out"] {
+        let built = runner(say("x")).deadlines(deadlines).limits(limits);
+        let built = match stage {
+            "in" => built.dispatch_input("ask", ask),
+            _ => built.dispatch_output("ask", ask),
+        };
+        let runner = built.build().unwrap();
+        let (report, ()) = tokio::join!(runner.run(input()), async {
+            pass(Duration::from_secs(7200)).await;
+            let gate = runner.gates().open(None).await.unwrap().remove(0);
+            runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
+        });
+        assert_eq!(report.unwrap().outcome, Outcome::Completed, "{stage}");
+    }
+}
