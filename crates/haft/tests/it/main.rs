@@ -40,7 +40,8 @@ mod spool;
 mod store;
 #[cfg(test)]
 mod tool;
-#[cfg(all(test, feature = "tools"))]
+#[cfg(test)]
+#[cfg(feature = "tools")]
 mod tools;
 #[cfg(test)]
 mod turn;

@@ -20,7 +20,8 @@ fn dialect() -> ChatCompletions {
 #[tokio::test]
 async fn buckets_stand_where_they_are_wanted() {
     use Bucket::{Memories, Retrievables, StandingInstructions, SystemPrompt, Timeline};
-    let orders: [(&[Bucket], &[Bucket], &[Bucket], usize); 6] = [
+    type Case<'a> = (&'a [Bucket], &'a [Bucket], &'a [Bucket], usize);
+    let orders: [Case<'_>; 6] = [
         (
             &[StandingInstructions, Memories, Retrievables, Timeline],
             &[SystemPrompt, StandingInstructions, Memories, Retrievables],

@@ -45,7 +45,7 @@ fn nonce() -> impl Strategy<Value = String> {
     let known = CallId::of_text("fetch", "{\"url\":\"x\"}").to_string();
     prop_oneof![
         Just(known.clone()),
-        Just(known[..32].to_owned()),
+        Just(known.chars().take(32).collect()),
         Just("call_a".to_owned()),
         "[0-9a-f]{32}"
     ]
@@ -56,8 +56,8 @@ fn scan(text: &str) -> Result<usize, String> {
     let mut open: Vec<String> = Vec::new();
     let mut elements = 0;
     let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        rest = &rest[at + 1..];
+    while let Some((_, after)) = rest.split_once('<') {
+        rest = after;
         let (closes, tail) = match rest.strip_prefix('/') {
             Some(tail) => (true, tail),
             None => (false, rest),
