@@ -181,7 +181,7 @@ async fn a_turn_with_a_call_and_an_answer() {
             _ => None,
         })
         .collect();
-    assert_eq!(models, ["test-model", "real-model"]);
+    assert_eq!(models, ["real-model", "real-model"]);
 }
 
 #[tokio::test]
