@@ -125,6 +125,7 @@ fn split_by(text: &str, pairs: &[Pair], orphans: Orphans) -> Option<Split> {
                         parts.pass(text.len());
                         break;
                     }
+                    None if is_endless => {}
                     None => endless.push(pair.close),
                 }
             }

@@ -95,13 +95,24 @@ fn many_candidates_before_one_long_list_are_no_burden() {
 #[test]
 fn small_pieces_are_no_burden() {
     for piece in PIECES {
-        let text = piece.repeat(6_000 / piece.len());
+        let text = piece.repeat(1_000 / piece.len());
         let mut filter = TextCallFilter::new(TextCallFormat::Auto, OFFERED);
         for piece in text.split_inclusive(|_| true) {
             filter.feed(piece);
         }
         assert_eq!(filter.text(), text);
     }
+}
+
+#[test]
+fn a_long_call_in_small_pieces_is_no_burden() {
+    let mut filter = TextCallFilter::new(TextCallFormat::Hermes, OFFERED);
+    filter.feed("<tool_call>{\"name\":\"weather\",\"arguments\":{\"city\":\"");
+    for _ in 0..100_000 {
+        assert_eq!(filter.feed("x"), "");
+    }
+    filter.feed("\"}}</tool_call>");
+    assert_eq!(filter.finish().calls.len(), 1);
 }
 
 #[test]
