@@ -41,11 +41,11 @@ fn mistakes_in_an_agent_file_are_explained() {
         agent(folder.path(), text);
         ran(folder.path(), &["check", "a"])
     };
-    assert_snapshot!(check("system = 'x'\n\nmodle = 'y'"), @r"
+    assert_snapshot!(check("system = 'x'\n\ncolour = 'y'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:3: unknown field `modle`
-    hint: known here are name, system, system_file, instructions, prompt, script, limits, tools
+    error: a/agent.toml:3: unknown field `colour`
+    hint: known here are name, system, system_file, instructions, prompt, model, options, script, limits, tools
     ");
     assert_snapshot!(check("sistem = 'x'"), @r"
     exit 1

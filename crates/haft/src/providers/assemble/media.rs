@@ -37,7 +37,8 @@ impl Funnel<'_> {
                 return self.fallback(origin, part, media, notes).map(Shown::Here);
             }
             let native = self.native(origin, part, media).await?;
-            let stub = MediaFallbackPart::new(origin, part, media).keys(&[]);
+            // Another part than the medium itself, so that no two envelopes share a name.
+            let stub = MediaFallbackPart::new(origin, u32::MAX - part, media).keys(&[]);
             let stub = self.renderer.media_fallback(&stub);
             return Ok(Shown::Below(PromptText::blocks([stub, self.own_words(BELOW)]), native));
         }

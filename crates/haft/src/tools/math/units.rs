@@ -120,7 +120,7 @@ use Quantity::{
 };
 
 /// The first of each quantity is its base.
-pub(super) const UNITS: &[Unit] = &[
+pub(super) static UNITS: &[Unit] = &[
     unit(Length, "1", &["m", "meter", "metre"]),
     unit(Length, "1e-9", &["nm", "nanometer", "nanometre"]),
     unit(Length, "1e-6", &["um", "µm", "micrometer", "micrometre", "micron"]),

@@ -31,7 +31,7 @@ async fn units() {
         (1.0, "GiB", "MB", "1073.741824", true),
         (1.0, "ft", "m", "0.3048", true),
         (2.0, "Hours", "min", "120", true),
-        (1.0, "m", "ft", "3.280839895013123", false),
+        (1.0, "m", "ft", "3.2808398950131235", false),
     ] {
         let args = json!({"value": value, "from": from, "to": to});
         let found = math.json("convert_unit", args).await;
