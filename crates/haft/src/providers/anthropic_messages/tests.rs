@@ -8,9 +8,9 @@ use super::plain_text::plain_text;
 use crate::providers::dialect::Dialect as _;
 
 #[track_caller]
-fn check(option: Value, accepted: bool) {
+fn check(option: &Value, accepted: bool) {
     let schema = ValueSchema::from_json_schema(AnthropicMessages.options()).unwrap();
-    let judged = schema.check(&option);
+    let judged = schema.check(option);
     assert_eq!(judged.is_ok(), accepted, "{option}: {judged:?}");
 }
 
@@ -34,7 +34,7 @@ fn options_are_those_of_the_api() {
         json!({ "container": { "skills": [{ "skill_id": "s", "type": "custom" }] } }),
         json!({ "cache_breakpoints": "system-only", "cache_ttl": "1h" }),
     ] {
-        check(fine, true);
+        check(&fine, true);
     }
     for wrong in [
         json!({ "max_tokens": 0 }),
@@ -61,7 +61,7 @@ fn options_are_those_of_the_api() {
         json!({ "tools": [] }),
         json!({ "stream": true }),
     ] {
-        check(wrong, false);
+        check(&wrong, false);
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) enum Block<'b> {
     },
     ToolResult {
         tool_use_id: &'b str,
-        content: Vec<Block<'b>>,
+        content: Vec<Self>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -111,6 +111,7 @@ struct Walk {
 struct Place<'p> {
     pointer: &'p str,
     level: usize,
+    null: Null,
 }
 
 impl Place<'_> {
@@ -123,7 +124,7 @@ type Done = Result<(), NotStrict>;
 
 impl Walk {
     fn root(&mut self, root: View<'_>, out: &mut Writer) -> Done {
-        let place = Place { pointer: "", level: 1 };
+        let place = Place { pointer: "", level: 1, null: Null::AsItIs };
         if root.get("type").and_then(View::as_str) != Some("object") {
             return Err(place.fault("its root is not an object"));
         }
@@ -137,7 +138,7 @@ impl Walk {
             return Err(place.fault("it has two sets of definitions"));
         }
         out.try_object(|out| {
-            self.members(root, place, Null::AsItIs, out)?;
+            self.members(root, place, out)?;
             for keyword in ["$defs", "definitions"] {
                 let Some(all) = root.get(keyword).filter(|it| !it.is_empty()) else { continue };
                 let at = step("", keyword);
@@ -145,8 +146,8 @@ impl Walk {
                     for (name, schema) in all.members() {
                         let pointer = step(&at, name);
                         out.key(name);
-                        let place = Place { pointer: &pointer, level: 1 };
-                        self.schema(schema, place, Null::AsItIs, out)?;
+                        let place = Place { pointer: &pointer, ..place };
+                        self.schema(schema, place, out)?;
                     }
                     Ok(())
                 })?;
@@ -159,17 +160,17 @@ impl Walk {
         Ok(())
     }
 
-    fn schema(&mut self, schema: View<'_>, place: Place<'_>, null: Null, out: &mut Writer) -> Done {
+    fn schema(&mut self, schema: View<'_>, place: Place<'_>, out: &mut Writer) -> Done {
         if place.level > MAX_LEVELS {
             return Err(place.fault("it nests too deeply"));
         }
         out.try_object(|out| {
             if let Some(reference) = schema.get("$ref") {
-                self.reference(reference, schema, place, null, out)
+                self.reference(reference, schema, place, out)
             } else if let Some(all) = schema.get("anyOf").or_else(|| schema.get("oneOf")) {
-                self.alternatives(all, schema, place, null, out)
+                self.alternatives(all, schema, place, out)
             } else {
-                self.members(schema, place, null, out)
+                self.members(schema, place, out)
             }
         })
         .map(drop)
@@ -181,7 +182,6 @@ impl Walk {
         reference: View<'_>,
         schema: View<'_>,
         place: Place<'_>,
-        null: Null,
         out: &mut Writer,
     ) -> Done {
         let name = reference.as_str().and_then(|it| {
@@ -193,7 +193,7 @@ impl Walk {
             _ => return Err(place.fault("it refers to something that is no definition")),
         };
         self.leave_out(schema, &["$ref"], place);
-        match null {
+        match place.null {
             Null::AsItIs => {
                 out.key("$ref").string(&target);
             }
@@ -204,7 +204,7 @@ impl Walk {
                     });
                     null_type(out);
                 });
-                words(schema, null, out);
+                words(schema, place.null, out);
             }
         }
         Ok(())
@@ -215,7 +215,6 @@ impl Walk {
         all: View<'_>,
         schema: View<'_>,
         place: Place<'_>,
-        null: Null,
         out: &mut Writer,
     ) -> Done {
         if ["properties", "items", "allOf"].iter().any(|it| schema.get(it).is_some()) {
@@ -228,28 +227,22 @@ impl Walk {
         out.key("anyOf").try_array(|out| {
             for (n, schema) in all.elements().enumerate() {
                 let pointer = step(&step(place.pointer, "anyOf"), &n.to_string());
-                let below = Place { pointer: &pointer, level: place.level };
-                self.schema(schema, below, Null::AsItIs, out)?;
+                let below = Place { pointer: &pointer, null: Null::AsItIs, ..place };
+                self.schema(schema, below, out)?;
             }
-            if null == Null::Too {
+            if place.null == Null::Too {
                 null_type(out);
             }
             Ok(())
         })?;
-        words(schema, null, out);
+        words(schema, place.null, out);
         Ok(())
     }
 
-    fn members(
-        &mut self,
-        schema: View<'_>,
-        place: Place<'_>,
-        null: Null,
-        out: &mut Writer,
-    ) -> Done {
+    fn members(&mut self, schema: View<'_>, place: Place<'_>, out: &mut Writer) -> Done {
         let types = types(schema).ok_or_else(|| place.fault("it accepts values of any kind"))?;
         out.key("type");
-        match (types.as_slice(), null) {
+        match (types.as_slice(), place.null) {
             ([only], Null::AsItIs) => {
                 out.string(only);
             }
@@ -264,15 +257,15 @@ impl Walk {
                 });
             }
         }
-        words(schema, null, out);
+        words(schema, place.null, out);
         for (keyword, value) in schema.members() {
-            self.keyword(keyword, value, place, null, out)?;
+            self.keyword(keyword, value, place, out)?;
         }
         if types.contains(&"object") {
             self.object(schema, place, out)?;
         }
-        if types.contains(&"array") && !schema.get("items").is_some_and(|it| it.as_bool().is_none())
-        {
+        let any_items = schema.get("items").is_none_or(|it| it.as_bool().is_some());
+        if types.contains(&"array") && any_items {
             return Err(place.fault("it has lists of any values"));
         }
         Ok(())
@@ -283,7 +276,6 @@ impl Walk {
         keyword: &str,
         value: View<'_>,
         place: Place<'_>,
-        null: Null,
         out: &mut Writer,
     ) -> Done {
         match keyword {
@@ -293,12 +285,12 @@ impl Walk {
                     for choice in value.elements() {
                         out.view(choice);
                     }
-                    if null == Null::Too {
+                    if place.null == Null::Too {
                         out.null();
                     }
                 });
             }
-            "const" if null == Null::Too => {
+            "const" if place.null == Null::Too => {
                 out.key("enum").array(|out| {
                     out.view(value).null();
                 });
@@ -309,8 +301,8 @@ impl Walk {
             "items" => {
                 let pointer = step(place.pointer, "items");
                 out.key("items");
-                let below = Place { pointer: &pointer, level: place.level };
-                self.schema(value, below, Null::AsItIs, out)?;
+                let below = Place { pointer: &pointer, null: Null::AsItIs, ..place };
+                self.schema(value, below, out)?;
             }
             "pattern" if value.as_str().is_some_and(is_plain) => {
                 out.key("pattern").view(value);
@@ -363,11 +355,13 @@ impl Walk {
         out.key("properties").try_object(|out| {
             for (name, below) in &properties {
                 let pointer = step(&step(place.pointer, "properties"), name);
-                let place = Place { pointer: &pointer, level: place.level + 1 };
-                let null =
-                    if required(name) { Null::AsItIs } else { self.optional(*below, place)? };
+                let level = place.level + 1;
+                let mut place = Place { pointer: &pointer, level, null: Null::AsItIs };
+                if !required(name) {
+                    place.null = self.optional(*below, place)?;
+                }
                 out.key(name);
-                self.schema(*below, place, null, out)?;
+                self.schema(*below, place, out)?;
             }
             Ok(())
         })?;

@@ -15,9 +15,9 @@ fn value(text: &str) -> Value {
 
 /// What a foreign schema becomes, and the keywords that are left out.
 #[track_caller]
-fn check_full(schema: Value, expected: Value, left_out: &[&str]) {
+fn check_full(schema: Value, expected: &Value, left_out: &[&str]) {
     let lowered = full(&InputSchema::from_json_schema(schema).unwrap());
-    assert_eq!(value(&lowered.text), expected);
+    assert_eq!(&value(&lowered.text), expected);
     let messages: Vec<&str> = lowered.notes.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(messages, left_out);
 }
@@ -39,7 +39,7 @@ fn alternatives_leave_the_root() {
     let b = json!({ "type": "integer" });
     check_full(
         json!({ "type": "object", "properties": { "a": a }, "required": ["a"] }),
-        json!({ "type": "object", "properties": { "a": a }, "required": ["a"] }),
+        &json!({ "type": "object", "properties": { "a": a }, "required": ["a"] }),
         &[],
     );
     // Each alternative is closed: a property is what any of them says.
@@ -48,7 +48,7 @@ fn alternatives_leave_the_root() {
             { "properties": { "a": a, "k": { "const": 1 } }, "required": ["a", "k"], "additionalProperties": false },
             { "properties": { "a": b, "k": { "const": 2 }, "c": a }, "required": ["k"], "additionalProperties": false },
         ] }),
-        json!({ "type": "object", "properties": {
+        &json!({ "type": "object", "properties": {
             "a": { "anyOf": [a, b] }, "k": { "anyOf": [{ "const": 1 }, { "const": 2 }] }, "c": a,
         }, "required": ["k"], "additionalProperties": false }),
         &["`oneOf` at the root is left out"],
@@ -56,14 +56,14 @@ fn alternatives_leave_the_root() {
     // One alternative is open: it may have the other's property with any value.
     check_full(
         json!({ "type": "object", "anyOf": [{ "properties": { "a": a } }, { "required": ["b"] }] }),
-        json!({ "type": "object", "properties": { "a": {} } }),
+        &json!({ "type": "object", "properties": { "a": {} } }),
         &["`anyOf` at the root is left out"],
     );
     check_full(
         json!({ "type": "object", "properties": { "a": a }, "allOf": [
             { "$ref": "#/$defs/more" }, { "properties": { "a": b } },
         ], "$defs": { "more": { "properties": { "b": b }, "required": ["b"] } } }),
-        json!({ "type": "object", "properties": { "a": a, "b": b }, "required": ["b"],
+        &json!({ "type": "object", "properties": { "a": a, "b": b }, "required": ["b"],
             "$defs": { "more": { "properties": { "b": b }, "required": ["b"] } } }),
         &["`allOf` at the root is left out"],
     );
@@ -71,7 +71,7 @@ fn alternatives_leave_the_root() {
         json!({ "type": "object", "$ref": "#/$defs/it", "not": { "required": ["x"] }, "$defs": {
             "it": { "type": "object", "description": "d", "properties": { "a": a }, "additionalProperties": false },
         } }),
-        json!({ "type": "object", "description": "d", "properties": { "a": a }, "additionalProperties": false,
+        &json!({ "type": "object", "description": "d", "properties": { "a": a }, "additionalProperties": false,
             "$defs": { "it": { "type": "object", "description": "d", "properties": { "a": a }, "additionalProperties": false } } }),
         &["`$ref` at the root is left out", "`not` at the root is left out"],
     );
@@ -87,7 +87,7 @@ fn older_drafts_become_the_newest() {
             "ref": { "$ref": "#/definitions/x", "minLength": 3, "description": "kept" },
         }, "dependencies": { "a": ["b"], "c": { "required": ["d"] } },
            "definitions": { "x": { "type": "string" } } }),
-        json!({ "type": "object", "properties": {
+        &json!({ "type": "object", "properties": {
             "pair": { "prefixItems": [{ "type": "string" }], "items": false },
             "items": { "type": "string" },
             "ref": { "$ref": "#/definitions/x", "description": "kept" },
@@ -101,7 +101,7 @@ fn older_drafts_become_the_newest() {
             // Names and values are not keywords.
             "exclusiveMinimum": { "enum": [{ "items": [1] }], "default": { "dependencies": { "a": [] } } },
         } }),
-        json!({ "type": "object", "properties": {
+        &json!({ "type": "object", "properties": {
             "a": { "exclusiveMinimum": 1, "maximum": 5 },
             "exclusiveMinimum": { "enum": [{ "items": [1] }], "default": { "dependencies": { "a": [] } } },
         } }),
@@ -111,10 +111,10 @@ fn older_drafts_become_the_newest() {
 
 /// What a schema of ours becomes in strict mode, and what is noted.
 #[track_caller]
-fn check_strict(schema: impl Into<Schema>, expected: Value, notes: &[&str]) {
+fn check_strict(schema: impl Into<Schema>, expected: &Value, notes: &[&str]) {
     let schema = InputSchema::new(schema).unwrap();
     let lowered = strict(&schema, Strictness::Coerce).unwrap();
-    assert_eq!(value(&lowered.text), expected);
+    assert_eq!(&value(&lowered.text), expected);
     let messages: Vec<&str> = lowered.notes.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(messages, notes);
 }
@@ -134,7 +134,7 @@ fn every_property_is_required_and_what_may_be_absent_may_be_null() {
             .field("units", one_of(["c", "f"]).default("c"))
             .field("days", integer().min(1).max(7).description("How many"))
             .field("level", one_of([1, 2])),
-        json!({ "type": "object", "properties": {
+        &json!({ "type": "object", "properties": {
             "city": { "type": "string", "description": "The city" },
             "units": { "type": ["string", "null"], "enum": ["c", "f", null],
                 "description": "Default: \"c\"\nnull leaves it out." },
@@ -161,7 +161,7 @@ fn names_that_are_keywords_elsewhere_are_names() {
             .field("format", string().required())
             .field("$ref", string().required())
             .field("properties", object().field("enum", string().required()).required()),
-        json!({ "type": "object", "properties": {
+        &json!({ "type": "object", "properties": {
             "default": text, "format": text, "$ref": text,
             "properties": { "type": "object", "properties": { "enum": text }, "required": ["enum"],
                 "additionalProperties": false },
@@ -178,7 +178,7 @@ fn what_strict_mode_cannot_say_is_noted() {
             .field("b", string().pattern("(?i)x").required())
             .field("c", array(number().above(0.5)).min_items(1).unique().required())
             .allow_unknown(),
-        json!({ "type": "object", "properties": {
+        &json!({ "type": "object", "properties": {
             "a": { "type": "string", "pattern": "^[a-z]+$" },
             "b": { "type": "string" },
             "c": { "type": "array", "minItems": 1, "items": { "type": "number", "exclusiveMinimum": 0.5 } },

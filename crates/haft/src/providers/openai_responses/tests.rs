@@ -7,9 +7,9 @@ use super::OpenAiResponses;
 use crate::providers::dialect::Dialect as _;
 
 #[track_caller]
-fn check(option: Value, accepted: bool) {
+fn check(option: &Value, accepted: bool) {
     let schema = ValueSchema::from_json_schema(OpenAiResponses.options()).unwrap();
-    let judged = schema.check(&option);
+    let judged = schema.check(option);
     assert_eq!(judged.is_ok(), accepted, "{option}: {judged:?}");
 }
 
@@ -33,7 +33,7 @@ fn options_are_those_of_the_api() {
         json!({ "temperature": 2, "top_p": 1, "stream_options": { "include_obfuscation": false } }),
         json!({ "strict": true, "reasoning_replay": "encrypted", "system_prompt_channel": "system-item" }),
     ] {
-        check(fine, true);
+        check(&fine, true);
     }
     for wrong in [
         json!({ "max_output_tokens": 15 }),
@@ -64,7 +64,7 @@ fn options_are_those_of_the_api() {
         json!({ "tools": [] }),
         json!({ "stream": true }),
     ] {
-        check(wrong, false);
+        check(&wrong, false);
     }
 }
 

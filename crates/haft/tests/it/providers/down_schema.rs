@@ -63,24 +63,24 @@ fn fields(inner: impl Strategy<Value = Schema>) -> impl Strategy<Value = ObjectS
 }
 
 /// Puts `null` where a property is absent.
-fn filled(value: &Value, schema: &Value, root: &Value) -> Value {
-    let schema = chosen(value, schema, root);
+fn filled(value: &Value, schema: &Value) -> Value {
+    let schema = chosen(value, schema);
     match value {
         Value::Object(members) => {
             let mut out = Map::new();
             for (name, below) in schema["properties"].as_object().into_iter().flatten() {
-                let member = members.get(name).map(|it| filled(it, below, root));
+                let member = members.get(name).map(|it| filled(it, below));
                 out.insert(name.clone(), member.unwrap_or(Value::Null));
             }
             Value::Object(out)
         }
-        Value::Array(list) => list.iter().map(|it| filled(it, &schema["items"], root)).collect(),
+        Value::Array(list) => list.iter().map(|it| filled(it, &schema["items"])).collect(),
         other => other.clone(),
     }
 }
 
 /// The alternative that a value takes.
-fn chosen<'s>(value: &Value, schema: &'s Value, root: &'s Value) -> &'s Value {
+fn chosen<'s>(value: &Value, schema: &'s Value) -> &'s Value {
     match schema["anyOf"].as_array() {
         None => schema,
         Some(all) => {
@@ -90,7 +90,7 @@ fn chosen<'s>(value: &Value, schema: &'s Value, root: &'s Value) -> &'s Value {
                     || kind["enum"].as_array().is_some_and(|it| it.contains(&value["kind"]))
                     || (!kind["const"].is_null() && kind["const"] == value["kind"])
             };
-            chosen(value, all.iter().find(tag).unwrap_or(&all[0]), root)
+            chosen(value, all.iter().find(tag).unwrap_or(&all[0]))
         }
     }
 }
@@ -160,7 +160,7 @@ proptest! {
         let mut generator = Generator::new(seed);
         for _ in 0..8 {
             let Some(value) = generator.valid(tree, definitions) else { continue };
-            let sent = filled(&value, &text, &text);
+            let sent = filled(&value, &text);
             prop_assert!(judge.check(&sent).is_ok(), "{sent} by {text:#}");
             let taken = schema.accept("t", &RawArgs::from(sent.clone()), Strictness::Coerce);
             prop_assert!(taken.is_ok(), "{sent}: {taken:?}");

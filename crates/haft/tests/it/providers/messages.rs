@@ -225,7 +225,7 @@ async fn breakpoints_stand_where_a_prefix_will_come_again() {
     let mut turn = Turn::new().assembled(&DIALECT).await.prompt;
     turn.system.clear();
     turn.timeline.push(heard("a"));
-    let last = turn.tools.last().unwrap().wire_name.clone();
+    let last = turn.tools.last().unwrap().wire_name.to_string();
     check(&turn, json!({}), &[&last, "a"]);
     let (body, _) = request(&DIALECT, &it, "m", &json!({ "cache_ttl": "1h" }));
     assert_eq!(body["messages"][0]["content"][0].get("cache_control"), None);
@@ -273,11 +273,13 @@ async fn options_go_out_under_their_names_and_nothing_else_does() {
     assert_eq!(encoded.notes[0].topic, "tool-choice-left-out");
 }
 
-fn start(index: u64, block: Value) -> Value {
+fn start(index: u64, block: impl Into<Value>) -> Value {
+    let block = block.into();
     json!({ "type": "content_block_start", "index": index, "content_block": block })
 }
 
-fn delta(index: u64, delta: Value) -> Value {
+fn delta(index: u64, delta: impl Into<Value>) -> Value {
+    let delta = delta.into();
     json!({ "type": "content_block_delta", "index": index, "delta": delta })
 }
 
@@ -433,7 +435,7 @@ fn thinking_goes_back_in_its_order_or_not_at_all() {
         { "type": "tool_use", "id": "toolu_2", "name": "list", "input": {} },
     ]);
     let left_out = vec!["thinking-left-out"];
-    assert_eq!(own_blocks(&generation, "other-model"), (plain.clone(), left_out.clone()));
+    assert_eq!(own_blocks(&generation, "other-model"), (plain, left_out.clone()));
     let mut edited = generation.clone();
     edited.text.push('!');
     assert_eq!(own_blocks(&edited, "test-model").1, left_out);

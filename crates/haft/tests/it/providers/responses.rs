@@ -506,8 +506,8 @@ fn ends_are_understood() {
     check(&[text("hi")], cut_off("content_filter"), Some(Finish::Filtered), Outcome::Filtered);
     let refusal = json!({ "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
         "content": [{ "type": "refusal", "refusal": "I will not." }] });
-    check(&[refusal.clone()], done(&[]), Some(Finish::Refused), Outcome::Refused);
-    let (generation, _) = streamed(&DIALECT, &completed(&[refusal.clone()])).unwrap();
+    check(std::slice::from_ref(&refusal), done(&[]), Some(Finish::Refused), Outcome::Refused);
+    let (generation, _) = streamed(&DIALECT, &completed(std::slice::from_ref(&refusal))).unwrap();
     assert_eq!(generation.text, "I will not.");
     assert_eq!(whole(&DIALECT, &response("completed", &[refusal])).unwrap().0.text, "I will not.");
     let mut full = json!({ "type": "response.failed", "response": response("failed", &[]) });
