@@ -15,7 +15,6 @@ use super::workload::{self, Ours, Turns, batch, forecast, now};
 use crate::measure::median;
 
 /// Runs turns one after the other and many at once, each way in processes of their own.
-#[cfg(not(feature = "allocations"))]
 pub(crate) fn measure(rounds: usize) -> Result<Table, String> {
     let mut entries = Vec::new();
     for (name, turns, at_once) in [("alone", 300, 1), ("1000 at once", 5_000, 1000)] {

@@ -19,7 +19,6 @@ use super::{runtime, workload};
 use crate::dispatch::{Call as _, Forecast};
 
 /// Has turns wait, in processes of their own.
-#[cfg(not(feature = "allocations"))]
 pub(crate) fn measure(full: bool) -> Result<Table, String> {
     let counts: &[usize] = if full { &[10_000, 100_000] } else { &[10_000] };
     let mut entries = Vec::new();
@@ -155,5 +154,4 @@ async fn pause(time: Duration) {
 }
 
 /// Long enough for every lease to be renewed once.
-#[cfg(not(feature = "allocations"))]
 const RENEWAL: u64 = 12;
