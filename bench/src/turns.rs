@@ -11,7 +11,6 @@
 mod durable;
 mod idle;
 pub(crate) mod job;
-#[cfg(not(feature = "allocations"))]
 mod overhead;
 mod table;
 mod workload;
@@ -46,19 +45,16 @@ pub(crate) fn run(options: Options, print: Sink<'_>) -> Result<(), String> {
     for table in in_memory(&runtime, options.rounds)? {
         print(&table)?;
     }
-    #[cfg(not(feature = "allocations"))]
-    {
-        crate::note("one turn at a time");
-        print(&overhead::measure(&runtime)?)?;
+    if cfg!(feature = "allocations") {
+        return Ok(());
     }
+    crate::note("one turn at a time");
+    print(&overhead::measure(&runtime)?)?;
     drop(runtime);
-    if cfg!(not(feature = "allocations")) {
-        crate::note("turns that wait");
-        print(&idle::measure(options.full)?)?;
-        crate::note("turns on the disk");
-        print(&durable::measure(options.rounds)?)?;
-    }
-    Ok(())
+    crate::note("turns that wait");
+    print(&idle::measure(options.full)?)?;
+    crate::note("turns on the disk");
+    print(&durable::measure(options.rounds)?)
 }
 
 /// What runs turns: two workers, as the aims have it.
@@ -78,7 +74,6 @@ const VARIANTS: [Variant; 3] = [
 
 #[cfg(not(feature = "allocations"))]
 fn in_memory(runtime: &Runtime, rounds: usize) -> Result<Vec<Table>, String> {
-    use self::table::Bound;
     use crate::measure::median;
     let mut samples: [Vec<Sample>; 3] = Default::default();
     for round in 0..=rounds {
@@ -102,7 +97,7 @@ fn in_memory(runtime: &Runtime, rounds: usize) -> Result<Vec<Table>, String> {
     let speed = rows().map(|(name, samples)| {
         let entry = Entry::new(name, 1.0 / per_turn(samples, |it| it.wall));
         let entry = entry.ratio(1.0 / ratio(samples, |it| it.wall));
-        if name == FLOOR { entry } else { entry.aim(Bound::AtLeast(100_000.0)) }
+        if name == FLOOR { entry } else { entry.aim(table::Bound::AtLeast(100_000.0)) }
     });
     let cpu = rows().map(|(name, samples)| {
         Entry::new(name, per_turn(samples, |it| it.cpu) * 1e6).ratio(ratio(samples, |it| it.cpu))
