@@ -1,7 +1,9 @@
 //! Content that tries to leave its place.
 
 use haft::args::Args;
+use haft::providers::anthropic_messages::AnthropicMessages;
 use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::openai_responses::OpenAiResponses;
 use haft::record::{Memory, Retrievable};
 use haft::schema::{object, string};
 use haft::trust::{TrustLabel, TrustTier};
@@ -90,30 +92,71 @@ fn scan(text: &str) -> Result<usize, String> {
     if open.is_empty() { Ok(elements) } else { Err(format!("{open:?} stay open")) }
 }
 
+/// How many envelopes a request has: two memories and their frame, a retrieved record, the rules, a result, an error.
+const ELEMENTS: usize = 7;
+
 #[test]
 fn nothing_escapes() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let body = prop::collection::vec(piece(), 1..8).prop_map(|pieces| pieces.concat());
     let mut runner = TestRunner::new(Config { cases: 300, ..Config::default() });
+    let harmless = runtime.block_on(requests("x"));
     let run = runner.run(&body, |body| {
-        let request = runtime.block_on(request(&body));
-        let messages = request["messages"].as_array().unwrap();
-        let roles: Vec<&str> = messages.iter().map(|it| it["role"].as_str().unwrap()).collect();
-        prop_assert_eq!(roles, ["system", "user", "assistant", "tool", "tool"]);
-        for (n, message) in messages.iter().enumerate() {
-            let text = message["content"].as_str().unwrap_or_default();
-            let elements =
-                scan(text).map_err(|error| TestCaseError::fail(format!("{error} in {text}")))?;
-            // Memories and retrieved records; a bare user message; nothing; a result; an error.
-            prop_assert_eq!(elements, [5, 0, 0, 1, 1][n], "{}", text);
+        let hostile = runtime.block_on(requests(&body));
+        for (request, harmless) in hostile.iter().zip(&harmless) {
+            prop_assert_eq!(shape(request), shape(harmless));
+            let mut elements = 0;
+            for text in texts(request) {
+                let found = scan(text);
+                elements +=
+                    found.map_err(|error| TestCaseError::fail(format!("{error} in {text}")))?;
+            }
+            prop_assert_eq!(elements, ELEMENTS, "{:#}", request);
         }
         Ok(())
     });
     run.unwrap();
 }
 
-/// A request in which the body stands everywhere where somebody else's text can.
-async fn request(body: &str) -> Value {
+/// Keys under which a request has text for the model.
+const TEXT: [&str; 5] = ["content", "text", "output", "instructions", "system"];
+
+/// Every text for the model in a request.
+fn texts(request: &Value) -> Vec<&str> {
+    match request {
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(fields) => {
+            let mut all = Vec::new();
+            for (key, value) in fields {
+                match value {
+                    Value::String(text) if TEXT.contains(&key.as_str()) => all.push(text.as_str()),
+                    _ if key == "tools" => {}
+                    other => all.extend(texts(other)),
+                }
+            }
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A request without its texts: who speaks, in which order, about which calls.
+fn shape(request: &Value) -> Value {
+    match request {
+        Value::Array(items) => items.iter().map(shape).collect(),
+        Value::Object(fields) => {
+            let shaped = fields.iter().map(|(key, value)| match value {
+                Value::String(_) if TEXT.contains(&key.as_str()) => (key.clone(), "…".into()),
+                other => (key.clone(), shape(other)),
+            });
+            Value::Object(shaped.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The requests of every dialect in which the body stands everywhere where somebody else's text can.
+async fn requests(body: &str) -> [Value; 3] {
     let text = body.to_owned();
     let fetch = Tool::builder("fetch").description("Fetches.");
     let fetch = fetch.input(object().field("url", string().required()));
@@ -139,5 +182,10 @@ async fn request(body: &str) -> Value {
     turn.user("m-1", &format!("u{body}")).await;
     turn.call("fetch", r#"{"url":"x"}"#, "call_a").await;
     turn.call("broken", "{}", "call_b").await;
-    turn.encoded(&ChatCompletions::new(), &Map::new()).await.0
+    let options = Map::new();
+    [
+        turn.encoded(&ChatCompletions::new(), &options).await.0,
+        turn.encoded(&AnthropicMessages::new(), &options).await.0,
+        turn.encoded(&OpenAiResponses::new(), &options).await.0,
+    ]
 }
