@@ -198,7 +198,15 @@ impl ToolCall {
             state,
             results: None,
             label: match &done.outcome {
-                Ok(ToolOutput::Answer { label, .. }) => *label,
+                // Only a query has another source than the tool; what a tool says of its own text has a ceiling.
+                Ok(ToolOutput::Answer { label, .. })
+                    if *done.tool.role() == Role::ArtifactQuery =>
+                {
+                    *label
+                }
+                Ok(ToolOutput::Answer { label, .. }) => {
+                    label.floor(TrustLabel::of_tool_text(&done.tool))
+                }
                 Ok(_) => TrustLabel::of_tool_text(&done.tool),
                 Err(_) => TrustLabel::UNTRUSTED,
             },

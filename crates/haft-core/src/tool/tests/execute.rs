@@ -15,7 +15,7 @@ use crate::event::Event;
 use crate::json::View;
 use crate::schema::{Problem, object, string};
 use crate::tool::{Tool, ToolError, ToolFailure, ToolOutput};
-use crate::trust::TrustLabel;
+use crate::trust::{TrustLabel, TrustTier};
 
 /// A context that writes down the events it sees.
 fn watched() -> (DispatchContext, Arc<Mutex<Vec<Value>>>) {
@@ -107,6 +107,12 @@ async fn trust_is_fixed_when_a_call_runs_and_never_given_to_errors() {
     assert!(label(vouched(false)).await.is_trusted());
     assert!(!label(vouched(true)).await.is_trusted());
     assert!(!label(echo()).await.is_trusted());
+    // What a tool says of its own text does not lift it above the tool.
+    let boasts = search().handler(|_: Args| ToolOutput::Answer {
+        text: "mine".to_owned(),
+        label: TrustLabel::declared(TrustTier::FirstParty),
+    });
+    assert!(!label(boasts.build().unwrap()).await.is_trusted());
 }
 
 #[tokio::test]

@@ -175,7 +175,7 @@ async fn requests(body: &str) -> [Value; 3] {
         ctx.store_memory(memory.confidence(1.0).importance(1.0).build().unwrap()).await.unwrap();
     }
     let page = Retrievable::builder("page", format!("r{body}"), TrustTier::ThirdPartyPublic, AT);
-    let page = page.source(body).inline().build().unwrap();
+    let page = page.source(format!("s{body}")).inline().build().unwrap();
     ctx.store_retrievable(page).await.unwrap();
     let rule = haft::record::Instruction::from_developer("tone", "Be brief.").unwrap();
     ctx.store_standing_instruction(rule).await.unwrap();
