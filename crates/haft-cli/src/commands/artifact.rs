@@ -83,15 +83,7 @@ async fn tokens(file: &Path, encoding: &str, terminal: &Terminal) -> Result<Exit
     let reader = open(file)?;
     let _busy = terminal.spinner(format!("counting the tokens of {}", file.display()));
     let mut counter = StreamCounter::new(encoding);
-    let mut at = 0;
-    loop {
-        let bytes = reader.read_at(at, 1 << 20).await?;
-        if bytes.is_empty() {
-            break;
-        }
-        at += bytes.len() as u64;
-        counter.push(&bytes);
-    }
+    lines::each_piece(&reader, |bytes| counter.push(bytes)).await?;
     super::print(&format!("{}\n", counter.finish().tokens))
 }
 

@@ -7,6 +7,8 @@ mod artifacts;
 #[cfg(test)]
 mod gates;
 #[cfg(test)]
+mod models;
+#[cfg(test)]
 mod usage;
 
 #[cfg(test)]

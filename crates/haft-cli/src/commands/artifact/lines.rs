@@ -128,16 +128,24 @@ pub(super) async fn outline(
 ) -> Result<MarkdownIndex> {
     let _busy = terminal.spinner("reading the headings");
     let mut builder = MarkdownIndex::builder();
+    each_piece(reader, |bytes| builder.push(bytes)).await?;
+    Ok(builder.finish())
+}
+
+/// Hands on the bytes of a file, a megabyte at a time.
+pub(super) async fn each_piece(
+    reader: &FileSpoolReader,
+    mut take: impl FnMut(&[u8]) + Send,
+) -> Result<()> {
     let mut at = 0;
     loop {
         let bytes = reader.read_at(at, 1 << 20).await?;
         if bytes.is_empty() {
-            break;
+            return Ok(());
         }
         at += bytes.len() as u64;
-        builder.push(&bytes);
+        take(&bytes);
     }
-    Ok(builder.finish())
 }
 
 /// Prints the headings of Markdown, each with its line.

@@ -104,7 +104,16 @@ fn built<D: Dialect>(
         builder = builder.key(key);
     }
     if let Some(url) = variable("BASE_URL").or_else(|| url.map(str::to_owned)) {
-        builder = builder.base_url(url);
+        builder = builder.base_url(versioned(url));
     }
     Ok(builder.build()?)
+}
+
+/// An address with its version: some name only the host.
+fn versioned(url: String) -> String {
+    let after_host = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+    match after_host {
+        None | Some((_, "")) => format!("{}/v1", url.trim_end_matches('/')),
+        Some(_) => url,
+    }
 }
