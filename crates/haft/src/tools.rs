@@ -24,10 +24,13 @@
 //! # std::fs::write(notes.join("todo.md"), "# Today\n\n- water the plants\n")?;
 //! let mut tools = tools::files(FilesOptions::new(notes)?)?;
 //! tools.extend(tools::math()?);
-//! let registry = ToolRegistry::new(tools)?;
+//! let registry = ToolRegistry::new();
+//! for tool in tools {
+//!     registry.register(tool)?;
+//! }
 //!
 //! let ctx = DispatchContext::builder("turn-1").build();
-//! let search = registry.get("search_files").ok_or("not there")?;
+//! let search = registry.find("search_files")?;
 //! let call = search.executor(&ctx).call(r#"{"pattern": "plants"}"#).await;
 //! assert!(format!("{:?}", call.outcome?).contains("todo.md:3"));
 //! # Ok(())
