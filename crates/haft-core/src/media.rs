@@ -38,7 +38,7 @@ use crate::tool::ByteStream;
 use crate::trust::{ModalityHazard, TrustTier};
 
 pub use crate::descriptor::ReaderDescriptor;
-pub use base64::Base64Stream;
+pub use base64::{Base64Stream, decode_base64, encode_base64};
 pub use error::{InvalidMedia, MediaError, MediaFault};
 pub use reader::{MediaReader, MemoryReader, ReaderResolvers};
 pub use record::MediaRecord;

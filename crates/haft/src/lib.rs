@@ -96,6 +96,7 @@ pub mod markdown;
 pub mod middleware;
 pub mod providers;
 pub mod readers;
+mod secret;
 #[cfg(feature = "schemars")]
 mod serde_args;
 pub mod spool;

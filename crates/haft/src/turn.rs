@@ -24,5 +24,3 @@ pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limits};
 pub use self::report::{Outcome, TurnError, TurnReport};
 pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};
-
-pub(crate) use self::runner::random_secret;

@@ -121,8 +121,9 @@ fn quad([a, b, c]: [u8; 3]) -> [u8; 4] {
     sextets.map(|it| ALPHABET.get(usize::from(it & 0x3F)).copied().unwrap_or(b'A'))
 }
 
-/// The text of some bytes.
-pub(super) fn encode(bytes: &[u8]) -> String {
+/// The base64 of some bytes.
+#[must_use]
+pub fn encode_base64(bytes: &[u8]) -> String {
     let mut out = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
     let mut encoder = Encoder::default();
     encoder.push(bytes, &mut out);
@@ -130,8 +131,9 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The bytes of a text, if it is exactly what [`encode`] writes for them.
-pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
+/// The bytes of a text, if it is exactly what [`encode_base64`] writes for them.
+#[must_use]
+pub fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     let (quads, []) = text.as_chunks::<4>() else { return None };
     let mut out = Vec::with_capacity(quads.len() * 3);
     for (n, quad) in quads.iter().enumerate() {

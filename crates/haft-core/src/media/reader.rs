@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use serde_json::{Value, json};
 
-use super::base64::{decode, encode};
+use super::base64::{decode_base64, encode_base64};
 use super::{MediaError, ReaderDescriptor};
 use crate::tool::{ByteStream, ToolFailure};
 
@@ -48,7 +48,7 @@ impl MemoryReader {
     /// The locator is not `{"bytesBase64": "…"}`.
     pub fn from_locator(locator: &Value) -> Result<Self, ToolFailure> {
         let text = locator.get("bytesBase64").and_then(Value::as_str);
-        let bytes = text.and_then(|text| decode(text.as_bytes()));
+        let bytes = text.and_then(|text| decode_base64(text.as_bytes()));
         let bytes = bytes.ok_or_else(|| ToolFailure::new("`bytesBase64` is not base64"))?;
         Ok(Self(bytes.into()))
     }
@@ -65,7 +65,7 @@ impl MediaReader for MemoryReader {
     }
 
     fn describe(&self) -> Option<ReaderDescriptor> {
-        Some(ReaderDescriptor::new(Self::TAG, json!({ "bytesBase64": encode(&self.0) })))
+        Some(ReaderDescriptor::new(Self::TAG, json!({ "bytesBase64": encode_base64(&self.0) })))
     }
 }
 

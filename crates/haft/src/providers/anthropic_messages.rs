@@ -24,7 +24,6 @@ mod decode;
 mod encode;
 mod messages;
 mod options;
-mod plain_text;
 mod replay;
 mod wire;
 

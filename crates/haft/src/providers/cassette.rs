@@ -43,7 +43,6 @@
 //! ```
 
 mod asked;
-mod base64;
 mod differ;
 mod error;
 mod file;

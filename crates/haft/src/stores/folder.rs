@@ -24,7 +24,6 @@ use haft_core::spool::{
 use self::disk::Disk;
 use self::name::Paths;
 pub use self::reader::FileSpoolReader;
-use self::reader::FolderReader;
 use self::writer::Writer;
 use super::pump::{Pump, blocking};
 
@@ -95,7 +94,7 @@ impl FolderSpoolStore {
         &self,
         key: &SpoolKey,
         payload: Payload,
-    ) -> Result<io::Result<FolderReader>, SpoolError> {
+    ) -> Result<io::Result<FileSpoolReader>, SpoolError> {
         let abandoned = Abandoned::default();
         let bytes = match payload {
             Payload::Text(text) => text.into(),
@@ -121,7 +120,7 @@ impl FolderSpoolStore {
         key: &SpoolKey,
         mut pump: Pump,
         abandoned: &Abandoned,
-    ) -> Result<io::Result<FolderReader>, SpoolError> {
+    ) -> Result<io::Result<FileSpoolReader>, SpoolError> {
         let mut writer = self.writer(key, abandoned);
         loop {
             let chunks = pump.next(key).await?;
@@ -156,7 +155,7 @@ impl SpoolStore for FolderSpoolStore {
         Box::pin(async move {
             let (shared, wanted) = (Arc::clone(&self.shared), key.clone());
             let opened = blocking(move || {
-                FolderReader::open(wanted.clone(), Paths::of(&shared.folder, &wanted), &shared)
+                FileSpoolReader::stored(wanted.clone(), Paths::of(&shared.folder, &wanted), &shared)
             });
             let opened = opened.await;
             let reader = opened.map_err(|source| SpoolError::io(&key, "open", source))?;

@@ -14,7 +14,8 @@ use haft_core::gate::GateKey;
 use haft_core::store::StoreError;
 
 use super::{FolderSpoolStore, SqliteStore};
-use crate::turn::{Gatekeeper, random_secret};
+use crate::secret::random_secret;
+use crate::turn::Gatekeeper;
 
 /// A folder with the database of turns, their large results, and the key that signs answers to gates.
 ///

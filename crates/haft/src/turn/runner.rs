@@ -23,6 +23,7 @@ use super::lease::Leases;
 use super::limits::{Deadlines, Limits};
 use super::timed::TimedStore;
 use super::{TurnError, TurnInput, TurnReport, live};
+use crate::secret::random_secret;
 use crate::stores::{MemorySpoolStore, MemoryStore};
 
 /// Runs turns. Cheap to clone, and good for any number of turns, one after the other and side by side.
@@ -443,14 +444,6 @@ impl TurnRunnerBuilder {
         };
         Ok(TurnRunner { shared: Arc::new(shared) })
     }
-}
-
-/// Two random ids of 122 bits each, mixed by a hash.
-pub(crate) fn random_secret() -> [u8; 32] {
-    use sha2::Digest as _;
-    let (one, two) = (uuid::Uuid::new_v4(), uuid::Uuid::new_v4());
-    let mixed = sha2::Sha256::new().chain_update(one.as_bytes()).chain_update(two.as_bytes());
-    mixed.finalize().into()
 }
 
 impl fmt::Debug for TurnRunnerBuilder {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use proptest::prelude::{any, proptest};
 
-use super::super::base64::{decode, encode};
+use super::super::base64::{decode_base64, encode_base64};
 use super::super::{Base64Stream, Media, MediaFile, MediaKind};
 use super::{file, pieces};
 use crate::tool::{ByteStream, ToolFailure};
@@ -46,9 +46,9 @@ async fn collect(mut stream: Base64Stream) -> (String, Option<String>) {
 
 #[track_caller]
 fn check(bytes: &[u8], text: &str) {
-    assert_eq!(encode(bytes), text);
+    assert_eq!(encode_base64(bytes), text);
     assert_eq!(naive(bytes), text);
-    assert_eq!(decode(text.as_bytes()).as_deref(), Some(bytes));
+    assert_eq!(decode_base64(text.as_bytes()).as_deref(), Some(bytes));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn only_what_is_written_is_read() {
         "Z", "Zg", "Zg=", "Zg===", "====", "Zh==", "Zm9=", "Zm9v\n", "Zg==Zm9v", "Z===", "Zm-_",
         "=Zg=",
     ] {
-        assert_eq!(decode(bad.as_bytes()), None, "{bad}");
+        assert_eq!(decode_base64(bad.as_bytes()), None, "{bad}");
     }
 }
 
@@ -121,14 +121,14 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (text, error) = runtime.block_on(collect(stream));
         assert_eq!((text.as_str(), error), (naive(&whole).as_str(), None));
-        assert_eq!(encode(&whole), text);
-        assert_eq!(decode(text.as_bytes()), Some(whole));
+        assert_eq!(encode_base64(&whole), text);
+        assert_eq!(decode_base64(text.as_bytes()), Some(whole));
     }
 
     #[test]
     fn what_is_read_is_written_the_same(text in "[A-Za-z0-9+/=]{0,24}") {
-        if let Some(bytes) = decode(text.as_bytes()) {
-            assert_eq!(encode(&bytes), text);
+        if let Some(bytes) = decode_base64(text.as_bytes()) {
+            assert_eq!(encode_base64(&bytes), text);
         }
     }
 }

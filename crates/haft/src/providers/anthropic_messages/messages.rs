@@ -1,9 +1,8 @@
 //! The timeline as messages.
 
-use haft_core::media::MediaKind;
+use haft_core::media::{MediaKind, decode_base64};
 use serde_json::value::RawValue;
 
-use super::plain_text::plain_text;
 use super::replay;
 use super::wire::{Block, Message, Role, Source};
 use crate::providers::dialect::{CannotEncode, Note};
@@ -166,8 +165,9 @@ fn medium(media: &NativeMedia) -> Result<Block<'_>, CannotEncode> {
             Ok(Block::Image { source: Source::Base64 { media_type, data }, cache_control })
         }
         MediaKind::Document if media_type == "text/plain" => {
-            let data =
-                plain_text(data).ok_or_else(|| CannotEncode::new("a document is not base64"))?;
+            let bytes = decode_base64(data.as_bytes());
+            let bytes = bytes.ok_or_else(|| CannotEncode::new("a document is not base64"))?;
+            let data = String::from_utf8_lossy(&bytes).into_owned();
             Ok(Block::Document { source: Source::Text { media_type, data }, cache_control })
         }
         MediaKind::Document => {

@@ -4,7 +4,6 @@ use haft_core::schema::ValueSchema;
 use serde_json::{Value, json};
 
 use super::AnthropicMessages;
-use super::plain_text::plain_text;
 use crate::providers::dialect::Dialect as _;
 
 #[track_caller]
@@ -102,20 +101,4 @@ fn overflow_is_recognised() {
     check(413, "", true);
     check(400, r#"{"error":{"message":"max_tokens: too large"}}"#, false);
     check(500, "prompt is too long", false);
-}
-
-#[test]
-fn plain_text_is_decoded() {
-    for (base64, text) in [
-        ("", Some("")),
-        ("YQ==", Some("a")),
-        ("YWI=", Some("ab")),
-        ("YWJj", Some("abc")),
-        ("w6kg8J+Mjg==", Some("é 🌎")),
-        ("/w==", Some("\u{fffd}")),
-        ("Y", None),
-        ("Y*==", None),
-    ] {
-        assert_eq!(plain_text(base64).as_deref(), text, "{base64}");
-    }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use haft_core::json::{Document, canonical_text};
+use haft_core::media::encode_base64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{base64, differ};
+use super::differ;
 use crate::providers::transport::scrub::Scrubber;
 use crate::providers::transport::{Headers, Request, path_and_query, redacted};
 
@@ -64,7 +65,7 @@ impl Payload {
     fn of(body: Vec<u8>) -> Self {
         let text = match String::from_utf8(body) {
             Ok(text) => text,
-            Err(error) => return Self::Base64(base64::encode(error.as_bytes())),
+            Err(error) => return Self::Base64(encode_base64(error.as_bytes())),
         };
         // As JSON only if that says the same: it cannot for integers of any size.
         let value = Document::parse(&text).ok().and_then(|doc| {

@@ -6,11 +6,12 @@ use std::io::Write as _;
 use std::path::Path;
 
 use bytes::Bytes;
+use haft_core::media::{decode_base64, encode_base64};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::CassetteError;
 use super::asked::Asked;
-use super::{CassetteError, base64};
 use crate::providers::transport::TransportError;
 
 #[derive(Serialize, Deserialize)]
@@ -46,16 +47,18 @@ impl Frame {
     pub(super) fn of(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self::Text(text),
-            Err(error) => Self::Bytes { base64: base64::encode(error.as_bytes()) },
+            Err(error) => Self::Bytes { base64: encode_base64(error.as_bytes()) },
         }
     }
 
     pub(super) fn into_bytes(self) -> Result<Bytes, TransportError> {
         match self {
             Self::Text(text) => Ok(text.into()),
-            Self::Bytes { base64 } => base64::decode(&base64).map(Bytes::from).ok_or_else(|| {
-                TransportError::NotRecorded { reason: "a chunk is not base64".to_owned() }
-            }),
+            Self::Bytes { base64 } => {
+                decode_base64(base64.as_bytes()).map(Bytes::from).ok_or_else(|| {
+                    TransportError::NotRecorded { reason: "a chunk is not base64".to_owned() }
+                })
+            }
         }
     }
 }

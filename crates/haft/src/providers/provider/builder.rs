@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use haft_core::tokens::Estimators;
-use uuid::Uuid;
 
 use super::{GenerationReport, Observers, PromptReport, Provider, ProviderError, Shared};
 use crate::providers::dialect::Dialect;
 use crate::providers::options::{OptionSchema, Options};
 use crate::providers::retry::RetryPolicy;
 use crate::providers::transport::{Secret, Transport, TransportError};
+use crate::secret::random_secret;
 
 /// A provider that is still being put together.
 #[must_use = "a builder does nothing until `build` is called"]
@@ -130,7 +130,7 @@ impl<D: Dialect> ProviderBuilder<D> {
             transport,
             retry: self.retry,
             estimators: self.estimators,
-            secret: self.secret.unwrap_or_else(random),
+            secret: self.secret.unwrap_or_else(random_secret),
             observers: self.observers,
         };
         let (overrides, resolved) = (Options::new(), Arc::new(resolved));
@@ -145,16 +145,6 @@ impl<D: Dialect> fmt::Debug for ProviderBuilder<D> {
             .field("model", &self.model)
             .finish_non_exhaustive()
     }
-}
-
-/// Random bytes: of each id all but six bits.
-fn random() -> [u8; 32] {
-    use sha2::Digest as _;
-    let mut hash = sha2::Sha256::new();
-    for _ in 0..3 {
-        hash.update(Uuid::new_v4().as_bytes());
-    }
-    hash.finalize().into()
 }
 
 /// The transport of those who bring none.

@@ -21,15 +21,10 @@ use super::{FolderSpoolStore, Shared};
 use crate::spool::window::Window;
 use crate::stores::blocking;
 
-/// Reads a file that it keeps open, so that the content outlives its replacement and its removal.
-pub(super) struct FolderReader {
-    content: Arc<Content>,
-}
-
 /// Reads any file as an artifact: a log, an export, a book.
 ///
-/// The file is not copied and stays where it is. If it changes while it is read, the answer is an error, never a
-/// mixture.
+/// The file is not copied and stays where it is. It is kept open, so that the content outlives its replacement and its
+/// removal. If it changes while it is read, the answer is an error, never a mixture.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,6 +49,8 @@ pub struct FileSpoolReader {
 
 struct Content {
     key: SpoolKey,
+    /// Whether a store has it under its key, so that it can be found again.
+    is_stored: bool,
     /// Where the index of lines is kept; nowhere if it is built anew every time.
     index_file: Option<PathBuf>,
     file: File,
@@ -75,33 +72,6 @@ impl Stamp {
         let metadata = file.metadata()?;
         let changed = metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
         Ok(Self { len: metadata.len(), nanoseconds: changed.map_or(0, |it| it.as_nanos()) })
-    }
-}
-
-impl FolderReader {
-    /// The reader of content that was just written.
-    pub(super) fn written(
-        key: SpoolKey,
-        paths: Paths,
-        file: File,
-        (stamp, index): (Stamp, LineIndex),
-    ) -> Self {
-        let block_size = index.block_size();
-        let index = OnceLock::from(Arc::new(index));
-        let index_file = Some(paths.index);
-        Self { content: Arc::new(Content { key, index_file, file, stamp, block_size, index }) }
-    }
-
-    /// The reader of content that is there; nothing if there is none.
-    pub(super) fn open(key: SpoolKey, paths: Paths, shared: &Shared) -> io::Result<Option<Self>> {
-        let file = match File::open(&paths.data) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened?,
-        };
-        let (stamp, block_size) = (Stamp::of(&file)?, shared.block_size);
-        let (index, index_file) = (OnceLock::new(), Some(paths.index));
-        let content = Content { key, index_file, file, stamp, block_size, index };
-        Ok(Some(Self { content: Arc::new(content) }))
     }
 }
 
@@ -131,8 +101,36 @@ impl FileSpoolReader {
         let file = File::open(path)?;
         let (stamp, block_size) = (Stamp::of(&file)?, LineIndex::BLOCK_SIZE);
         let (key, index) = (SpoolKey::new(path.to_string_lossy()), OnceLock::new());
-        let content = Content { key, index_file, file, stamp, block_size, index };
+        let is_stored = false;
+        let content = Content { key, is_stored, index_file, file, stamp, block_size, index };
         Ok(Self { content: Arc::new(content) })
+    }
+
+    /// The reader of content that was just stored.
+    pub(super) fn written(
+        key: SpoolKey,
+        paths: Paths,
+        file: File,
+        (stamp, index): (Stamp, LineIndex),
+    ) -> Self {
+        let block_size = index.block_size();
+        let (index, index_file) = (OnceLock::from(Arc::new(index)), Some(paths.index));
+        let is_stored = true;
+        let content = Content { key, is_stored, index_file, file, stamp, block_size, index };
+        Self { content: Arc::new(content) }
+    }
+
+    /// The reader of content that is stored; nothing if there is none.
+    pub(super) fn stored(key: SpoolKey, paths: Paths, shared: &Shared) -> io::Result<Option<Self>> {
+        let file = match File::open(&paths.data) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let (stamp, block_size) = (Stamp::of(&file)?, shared.block_size);
+        let (index, index_file) = (OnceLock::new(), Some(paths.index));
+        let is_stored = true;
+        let content = Content { key, is_stored, index_file, file, stamp, block_size, index };
+        Ok(Some(Self { content: Arc::new(content) }))
     }
 }
 
@@ -149,6 +147,11 @@ impl SpoolReader for FileSpoolReader {
         Content::index_off(&self.content)
     }
 
+    fn describe(&self) -> Option<ReaderDescriptor> {
+        let Content { key, is_stored, .. } = &*self.content;
+        is_stored.then(|| ReaderDescriptor::new(FolderSpoolStore::TAG, json!({"key": key})))
+    }
+
     fn local(&self) -> Option<Arc<dyn LocalRead>> {
         Some(Arc::clone(&self.content) as Arc<dyn LocalRead>)
     }
@@ -157,34 +160,6 @@ impl SpoolReader for FileSpoolReader {
 impl fmt::Debug for FileSpoolReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "FileSpoolReader({}, {} bytes)", self.content.key, self.content.stamp.len)
-    }
-}
-
-impl SpoolReader for FolderReader {
-    fn byte_length(&self) -> u64 {
-        self.content.stamp.len
-    }
-
-    fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
-        Content::read_off(&self.content, offset, len)
-    }
-
-    fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
-        Content::index_off(&self.content)
-    }
-
-    fn describe(&self) -> Option<ReaderDescriptor> {
-        Some(ReaderDescriptor::new(FolderSpoolStore::TAG, json!({"key": self.content.key})))
-    }
-
-    fn local(&self) -> Option<Arc<dyn LocalRead>> {
-        Some(Arc::clone(&self.content) as Arc<dyn LocalRead>)
-    }
-}
-
-impl fmt::Debug for FolderReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FolderReader({}, {} bytes)", self.content.key, self.content.stamp.len)
     }
 }
 

@@ -13,7 +13,7 @@ use haft_core::spool::{LineIndexBuilder, SpoolError, SpoolKey};
 use super::Shared;
 use super::disk::{Disk, remove};
 use super::name::{Paths, TEMPORARY};
-use super::reader::{FolderReader, Stamp, encode_index};
+use super::reader::{FileSpoolReader, Stamp, encode_index};
 
 /// Takes the bytes of a result. Everything here blocks. A writer that is dropped leaves nothing.
 pub(super) struct Writer {
@@ -71,7 +71,7 @@ impl Writer {
     }
 
     /// Puts the content in its place.
-    pub(super) fn commit(mut self) -> io::Result<FolderReader> {
+    pub(super) fn commit(mut self) -> io::Result<FileSpoolReader> {
         self.flush()?;
         let Shared { folder, disk, block_size, .. } = &*self.shared;
         let temporary = match self.temporary.take() {
@@ -104,7 +104,7 @@ impl Writer {
             forget_key(&paths);
             return Err(error);
         }
-        Ok(FolderReader::written(self.key, paths, file, (stamp, index)))
+        Ok(FileSpoolReader::written(self.key, paths, file, (stamp, index)))
     }
 }
 
