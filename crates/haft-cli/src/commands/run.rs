@@ -41,9 +41,12 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
             return Err(failure.hint("say something: haft run AGENT \"What is …?\"").into());
         }
     };
-    let folder = TurnFolder::open(&args.output.store.store)?;
+    let folder = TurnFolder::open(agent.store(&args.output.store.store))?;
     let path = std::fs::canonicalize(&args.agent.agent)?;
-    let input = input(&agent, prompt, &path)?;
+    let mut input = input(&agent, prompt, &path)?;
+    for memory in agent.memories(&folder, |first| begun_by(first) == path.to_str()).await? {
+        input = input.memory(memory);
+    }
     let turn = Turn::new(&agent, folder, args.output)?;
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     turn.drive(work, terminal).await
@@ -108,13 +111,17 @@ fn input(agent: &Agent, prompt: String, path: &Path) -> Result<TurnInput> {
     Ok(input)
 }
 
+/// The agent that the first entry of a turn's journal names.
+fn begun_by(first: &Value) -> Option<&str> {
+    first.pointer(&format!("/stash/{BEGUN_BY}/agent")).and_then(Value::as_str)
+}
+
 /// The agent that began a turn.
 async fn agent_of(folder: &TurnFolder, id: &TurnId) -> Result<String> {
     let stored = folder.store().load(id.clone()).await?;
     let first = stored.and_then(|turn| turn.journal.into_iter().next()).unwrap_or_default();
     let first: Value = serde_json::from_str(&first).unwrap_or_default();
-    let agent = first.pointer(&format!("/stash/{BEGUN_BY}/agent")).and_then(Value::as_str);
-    let agent = agent.map(str::to_owned).ok_or_else(|| {
+    let agent = begun_by(&first).map(str::to_owned).ok_or_else(|| {
         Failure::new(format!("turn `{id}` was not begun by `haft run`"))
             .hint("name its agent: haft resume TURN --agent AGENT")
     })?;
