@@ -3,9 +3,11 @@
 mod approvals;
 mod command;
 mod file;
+mod http;
 mod memories;
 mod packs;
 mod place;
+mod publish;
 mod schema;
 mod text;
 
@@ -18,6 +20,7 @@ use haft::turn::Limits;
 
 pub(crate) use self::file::AgentFile;
 use self::place::{Fault, Source};
+pub(crate) use self::publish::json_schema;
 use crate::failure::Failure;
 
 /// An agent that was read and checked.
@@ -86,6 +89,12 @@ impl Agent {
     pub(crate) fn missing(&self) -> Vec<Failure> {
         let missing = self.file.tools.missing(&self.folder);
         missing.into_iter().map(|fault| self.source.failure(fault)).collect()
+    }
+
+    /// What its tools need from the environment, and do not find there now.
+    pub(crate) fn unset(&self) -> Vec<String> {
+        let unset = self.file.tools.unset();
+        unset.into_iter().map(|fault| self.source.failure(fault).to_string()).collect()
     }
 }
 

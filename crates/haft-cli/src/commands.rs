@@ -1,6 +1,7 @@
 //! What the commands do.
 
 mod artifact;
+mod check;
 mod gates;
 mod id;
 mod new;
@@ -23,7 +24,8 @@ pub(crate) async fn run(command: Command, terminal: &Terminal) -> Result<ExitCod
         Command::Run(args) => run::run(args, terminal).await,
         Command::Resume(args) => run::resume(args, terminal).await,
         Command::New(args) => new::run(&args),
-        Command::Check(args) => tools::check(&args, terminal),
+        Command::Check(args) => check::run(&args, terminal).await,
+        Command::Schema => print(&crate::agent::json_schema()?),
         Command::Tools(args) => tools::list(&args, terminal),
         Command::Call(args) => tools::call(&args).await,
         Command::Id(args) => id::run(&args),

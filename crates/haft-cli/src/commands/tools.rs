@@ -1,4 +1,4 @@
-//! `haft tools`, `haft describe`, `haft call`, `haft check`
+//! `haft tools`, `haft describe`, `haft call`
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use haft::{DispatchContext, Tool};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::args::{Call, Check, Tools};
+use crate::args::{Call, Tools};
 use crate::failure::{Code, Failure};
 use crate::terminal::{Terminal, Tone};
 
@@ -93,18 +93,4 @@ pub(super) async fn call(args: &Call) -> Result<ExitCode> {
         }
     }
     Ok(if record.error.is_some() { Code::Failed.into() } else { ExitCode::SUCCESS })
-}
-
-/// Checks what can be checked without a model.
-pub(super) fn check(args: &Check, terminal: &Terminal) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
-    let steps = agent.script()?.map(|script| script.script().len());
-    let script =
-        steps.map_or_else(|| "no script".to_owned(), |it| format!("a script of {it} steps"));
-    let good = terminal.out(Tone::Good, "good");
-    super::print(&format!(
-        "{good}: {} with {} tools and {script}\n",
-        agent.name(),
-        agent.tools.len()
-    ))
 }

@@ -5,7 +5,13 @@ mod agents;
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod checks;
+#[cfg(test)]
 mod gates;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod http;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
