@@ -191,6 +191,10 @@ pub(super) fn refused(error: &haft::tool::InvalidTool) -> Fault {
     match fault.at.as_str() {
         "description" | "approval" => Fault::at([fault.at.as_str()], &fault.what),
         "name" => Fault::at([""; 0], &fault.what),
+        at if at.starts_with("input.") => {
+            let name = at.split('.').nth(1).unwrap_or_default();
+            Fault::at(["args", name], &fault.what)
+        }
         _ => Fault::at([""; 0], fault),
     }
 }

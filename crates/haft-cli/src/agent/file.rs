@@ -214,6 +214,7 @@ impl AgentFile {
         }
         let source = Source::new(path, super::text::text_file(path)?);
         let file = toml::from_str(source.text()).map_err(|error| source.refused(&error))?;
+        source.check_tables().map_err(|fault| source.failure(fault))?;
         Ok((file, source))
     }
 }

@@ -57,6 +57,22 @@ pub(super) fn known(wrong: &str, names: &[&str]) -> Option<String> {
     }
 }
 
+/// What the parser expects, in words for people.
+fn plainly(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else {
+        return message.to_owned();
+    };
+    let expected = match expected {
+        "u32" | "u64" | "usize" | "i64" => "a whole number",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other => other,
+    };
+    format!("{found}, expected {expected}")
+}
+
+const LIST: &str = "this is a list, and a table is expected";
+
 /// The text of an agent file and where it comes from.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -93,7 +109,12 @@ impl Source {
         let message = error.message();
         let (first, expected) = message.split_once(", expected ").unwrap_or((message, ""));
         let unknown = first.starts_with("unknown ") || first.starts_with("missing ");
-        let what = if unknown { first } else { message };
+        let what = match message {
+            _ if unknown => first.to_owned(),
+            "recursion limit" => "the file is nested too deeply".to_owned(),
+            _ if expected.starts_with("struct ") => LIST.to_owned(),
+            _ => plainly(message),
+        };
         let shown = if key.is_empty() || first.starts_with("unknown field") {
             format!("{}: {what}", self.place(line))
         } else {
@@ -105,6 +126,15 @@ impl Source {
         match known(wrong, &right).filter(|_| unknown) {
             Some(hint) => failure.hint(hint),
             None => failure,
+        }
+    }
+
+    /// Refuses lists where tables are expected: reading alone takes one for the members of a table, by their
+    /// order.
+    pub(super) fn check_tables(&self) -> Result<(), Fault> {
+        match DeTable::parse(&self.text) {
+            Ok(root) => tables(root.get_ref(), &mut Vec::new()),
+            Err(_) => Ok(()),
         }
     }
 
@@ -157,6 +187,35 @@ fn find(table: &DeTable<'_>, offset: usize) -> Option<Vec<String>> {
     }
     here
 }
+
+fn tables(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), Fault> {
+    for (name, value) in table {
+        key.push(name.get_ref().to_string());
+        let names: Vec<&str> = key.iter().map(String::as_str).collect();
+        let free = matches!(
+            names.as_slice(),
+            ["options", ..]
+                | ["tools", "http", _, "body", ..]
+                | ["tools", "command" | "http", _, "args", _, "default", ..]
+        );
+        let named =
+            matches!(names.as_slice(), ["tools", "command" | "http", _] | [_, _, _, "args", _]);
+        match value.get_ref() {
+            _ if free => {}
+            DeValue::Table(below) => tables(below, key)?,
+            DeValue::Array(_) if named || !LISTS.contains(&name.get_ref().as_ref()) => {
+                return Err(Fault::at(key.iter(), LIST));
+            }
+            _ => {}
+        }
+        key.pop();
+    }
+    Ok(())
+}
+
+/// The keys that are lists.
+const LISTS: &[&str] =
+    &["instructions", "require", "never", "only", "except", "hosts", "argv", "env", "values"];
 
 fn covers(value: &Spanned<DeValue<'_>>, offset: usize) -> bool {
     value.span().contains(&offset)

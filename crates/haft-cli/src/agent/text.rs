@@ -25,7 +25,7 @@ pub(super) fn text_file(path: &Path) -> Result<String> {
     let mut text = Vec::new();
     file.take(MAX_TEXT + 1).read_to_end(&mut text).with_context(cannot)?;
     if text.len() as u64 > MAX_TEXT {
-        return Err(too_long(path, format!("more than {MAX_TEXT}")).into());
+        return Err(too_long(path, &format!("more than {MAX_TEXT}")).into());
     }
     String::from_utf8(text).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -49,12 +49,12 @@ fn regular(path: &Path, found: &std::fs::Metadata) -> Result<()> {
         return Err(failure.hint("name a file with text in it").into());
     }
     if found.len() > MAX_TEXT {
-        return Err(too_long(path, found.len().to_string()).into());
+        return Err(too_long(path, &found.len().to_string()).into());
     }
     Ok(())
 }
 
-fn too_long(path: &Path, length: String) -> Failure {
+fn too_long(path: &Path, length: &str) -> Failure {
     let failure = Failure::new(format!("`{}` has {length} bytes", path.display()));
     failure.hint(format!("at most {MAX_TEXT} are read: is this the right file?"))
 }

@@ -23,20 +23,60 @@ fn what_cannot_work_is_found_without_a_model() {
     };
     let say = "steps:\n  - say: over\n";
     let program = |name: &str| format!("[tools.command.t]\ndescription = 'T.'\nargv = ['{name}']");
-    assert_snapshot!(check(&program("no-such-program"), say), @"");
-    assert_snapshot!(check(&program("./no-such-file"), say), @"");
+    assert_snapshot!(check(&program("no-such-program"), say), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:5: `tools.command.t.argv`: no program is called `no-such-program`
+    hint: install it, or name another
+    ");
+    assert_snapshot!(check(&program("./no-such-file"), say), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:5: `tools.command.t.argv`: `a/./no-such-file` is no program
+    hint: install it, or name another
+    ");
     let calls = |calls: &str| format!("steps:\n  - call:\n{calls}\n  - say: over\n");
     let files = "[tools.files]";
-    assert_snapshot!(check(files, &calls("      - red_file: { path: x }")), @"");
-    assert_snapshot!(check(files, &calls("      - read_file: { file: x }")), @"");
+    assert_snapshot!(check(files, &calls("      - red_file: { path: x }")), @r"
+    exit 1
+    --- err
+    error: a/script.yaml: step 1: the agent has no tool `red_file`
+    hint: did you mean `read_file`?
+    ");
+    assert_snapshot!(check(files, &calls("      - read_file: { file: x }")), @r#"
+    exit 1
+    --- err
+    error: a/script.yaml: step 1: `read_file` does not take these arguments: - `/file`: this field does not exist; the fields are `path`
+    - `/path`: missing; expected a string of 1 to 4096 characters; for example "notes/todo.md"
+    "#);
     // What is known only when it runs, what is meant to fail, and what artifacts bring.
     let fine = "steps:\n  - call:\n      - list_files: {}\n      - read_file: 7\n  - expect:\n      read_file: { error: true }\n    \
                 call:\n      - read_file: { path: '{{ last.list_files }}' }\n      - artifact_grep: { callId: '{{ handle.list_files }}', pattern: x }\n  - say: over\n";
-    assert_snapshot!(check(files, fine), @"");
-    assert_snapshot!(check("model = 'openai:m'\noptions.temperatur = 1", say), @"");
-    assert_snapshot!(check("[tools.command.'look.up']\ndescription = 'T.'\nargv = ['ls']", say), @"");
+    assert_snapshot!(check(files, fine), @r"
+    exit 0
+    --- out
+    good: a with 4 tools and a script of 3 steps
+    ");
+    assert_snapshot!(check("model = 'openai:m'\noptions.temperatur = 1", say), @r"
+    exit 1
+    --- err
+    error: `options`: the options of `openai-chat-completions` were refused: there is no option `temperatur`; did you mean `temperature`?
+    ");
+    assert_snapshot!(check("[tools.command.'look.up']\ndescription = 'T.'\nargv = ['ls']", say), @r"
+    exit 0
+    --- out
+    good: a with 1 tools and a script of 1 steps
+    --- err
+    warning: tool `look.up` is called `look_up_c2199496` before models: use letters, digits, `_` and `-`, at most 64
+    ");
     let long = format!("[tools.command.t]\ndescription = '{}'\nargv = ['ls']", "long ".repeat(300));
-    assert_snapshot!(check(&long, say), @"");
+    assert_snapshot!(check(&long, say), @r"
+    exit 0
+    --- out
+    good: a with 1 tools and a script of 1 steps
+    --- err
+    warning: tool `t` has a description of 1500 characters, and OpenAI takes 1024
+    ");
 }
 
 fn published() -> Value {
@@ -126,6 +166,16 @@ fn the_schema_and_the_program_agree() {
         ("system = 'x'\n[tools.files]\nwrite = true", true),
         ("system = 'x'\n[tools.time]\nonly = ['current_time']", true),
         ("system = 'x'\n[tools.time]\nroot = '.'", false),
+        ("system = 'x'\ntools = []", false),
+        ("system = 'x'\nlimits = [4, 5, 6, 7, 8]", false),
+        ("system = 'x'\napprovals = [[], []]", false),
+        ("system = 'x'\n[tools]\ntime = [[], []]", false),
+        ("system = 'x'\n[tools]\nfiles = ['.', false, [], []]", false),
+        (
+            "system = 'x'\n[tools.command]\nargv = ['T.', ['ls'], {}, '.', [], 9, 'once', 'text', 'May I?']",
+            false,
+        ),
+        ("system = 'x'\noptions.stop = ['x']", true),
         ("system = 'x'\n[tools.web]", false),
         ("system = 'x'\n[tools.web]\nhosts = []", false),
         ("system = 'x'\n[tools.web]\nhosts = ['example.org']", true),

@@ -168,3 +168,92 @@ fn check(tool: &Tool, args: &str, outcome: Result<ToolOutput, ToolError>) {
         Ok(_) => {}
     }
 }
+
+/// Accepted arguments with any path, in a folder full of ways out: what is outside is neither shown nor changed.
+#[test]
+fn accepted_arguments_never_leave_the_root() {
+    let outer = tempfile::tempdir().unwrap();
+    let root = outer.path().join("root");
+    std::fs::create_dir_all(root.join("sub")).unwrap();
+    std::fs::create_dir(outer.path().join("outside")).unwrap();
+    for secret in ["secret", "outside/secret"] {
+        std::fs::write(outer.path().join(secret), SECRET).unwrap();
+    }
+    std::fs::write(root.join("sub/inside"), "inside").unwrap();
+    #[cfg(unix)]
+    for (link, to) in [("out", "../outside"), ("sub/up", "../.."), ("file", "../secret")] {
+        std::os::unix::fs::symlink(to, root.join(link)).unwrap();
+    }
+    let absolute = outer.path().join("secret").display().to_string();
+    let parts = ["..", ".", "", "sub", "up", "out", "file", "secret", "outside", "root", "inside"];
+    let options = PackOptions::default().files(FilesOptions::new(&root).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ctx = DispatchContext::builder("turn").build();
+    for (seed, tool) in (100..).zip(Pack::Files.build(&options).unwrap()) {
+        let (schema, definitions) = tool.input_schema().tree().unwrap();
+        let mut generator = Generator::new(seed);
+        let mut random = seed;
+        let mut pick = |most: usize| {
+            // Enough to mix a few parts, and the same in every run.
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 33).unwrap() % most
+        };
+        let mut accepted = 0;
+        for round in 0..400 {
+            let Some(mut args) = generator.valid(schema, definitions) else { continue };
+            let path =
+                (0..=pick(4)).map(|_| parts[pick(parts.len())]).collect::<Vec<_>>().join("/");
+            args["path"] = match round % 8 {
+                0 => absolute.clone().into(),
+                1 => continue,
+                _ => path.into(),
+            };
+            let call = runtime.block_on(tool.executor(&ctx).call(args.to_string().as_str()));
+            accepted += usize::from(call.accepted.is_some());
+            let shown = format!("{:?}", call.outcome);
+            assert!(!shown.contains(SECRET), "{} {args}: {shown}", tool.name());
+            check(&tool, &args.to_string(), call.outcome);
+        }
+        assert!(accepted > 100, "{}: {accepted} accepted", tool.name());
+    }
+    for secret in ["secret", "outside/secret"] {
+        assert_eq!(std::fs::read_to_string(outer.path().join(secret)).unwrap(), SECRET);
+    }
+    let mut names: Vec<_> =
+        std::fs::read_dir(outer.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["outside", "root", "secret"]);
+    assert_eq!(std::fs::read_dir(outer.path().join("outside")).unwrap().count(), 1);
+}
+
+const SECRET: &str = "what nobody may see";
+
+#[test]
+fn the_application_says_who_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let leave = super::Leave::default()
+        .ask("read_file", "May it?")
+        .ask("delete_memory", "Forget?")
+        .ask("web_fetch", "Fetch?")
+        .never_ask("write_file");
+    let options = PackOptions::default().files(FilesOptions::new(folder.path()).unwrap());
+    #[cfg(feature = "http")]
+    let options = options.web(super::WebOptions::only_hosts(["nowhere.invalid"]).unwrap());
+    let options = options.leave(leave);
+    let packs = Pack::ALL.into_iter().filter(|it| cfg!(feature = "http") || *it != Pack::Web);
+    let tools: Vec<Tool> = packs.flat_map(|pack| pack.build(&options).unwrap()).collect();
+    let question = |name: &str| {
+        let tool = tools.iter().find(|it| it.name().as_str() == name).unwrap();
+        let tells = tool.description().contains("is asked before");
+        (tool.requires_approval().map(str::to_owned), tells)
+    };
+    assert_eq!(question("read_file"), (Some("May it?".to_owned()), false));
+    assert_eq!(question("delete_memory"), (Some("Forget?".to_owned()), false));
+    #[cfg(feature = "http")]
+    assert_eq!(question("web_fetch"), (Some("Fetch?".to_owned()), false));
+    assert_eq!(question("write_file"), (None, false));
+    assert_eq!(question("edit_file"), (Some("May this file be changed?".to_owned()), true));
+    assert_eq!(question("store_memory"), (None, false));
+}

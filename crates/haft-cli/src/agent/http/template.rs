@@ -71,7 +71,8 @@ impl Address {
             return Err(wrong("has an argument in its host").hint("the host is fixed"));
         }
         if authority.contains('@') {
-            let fault = wrong("has a user name or a password");
+            // It is not shown, because a password is in it.
+            let fault = Fault::at(["url"], "the address has a user name or a password");
             return Err(fault.hint("use `headers` with a variable of the environment"));
         }
         let odd = |it: char| !it.is_ascii_alphanumeric() && !"-._:[]".contains(it);

@@ -51,7 +51,10 @@ fn offered<D: Dialect>(provider: &str, dialect: &D, prompt: &Prompt, found: &mut
     let options = Map::new();
     match dialect.encode(&Request::new("model", prompt, &options)) {
         Ok(encoded) => {
-            let notes = encoded.notes.into_iter();
+            let notes = encoded
+                .notes
+                .into_iter()
+                .filter(|note| note.topic.starts_with("schema") || note.topic == "tool-not-strict");
             found.warnings.extend(notes.map(|note| format!("{provider}: {}", note.message)));
         }
         Err(error) => found.problems.push(Failure::new(format!("{provider}: {error}"))),
