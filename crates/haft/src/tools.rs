@@ -44,6 +44,7 @@
 //! - A tool whose result is JSON gives JSON and nothing else: remarks stand in members of their own.
 //! - What comes from a file, from the network or from the arguments is not trusted, unless the application
 //!   says so for a folder. Only what a tool computes by itself, such as the time, is.
+//! - Tools that write files ask before each call, others do not; [`Leave`] says otherwise.
 //! - Time is that of the turn's clock, so that runs can be replayed.
 
 pub mod data;
