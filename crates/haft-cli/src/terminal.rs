@@ -1,5 +1,6 @@
 //! What the person in front of the screen sees.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal as _, stderr, stdout};
 
 use clap::ColorChoice;
@@ -48,6 +49,14 @@ impl Terminal {
         paint(self.err, tone, text.as_ref())
     }
 
+    /// Text of others for standard output: to a program as it is, to a person without what would move the cursor.
+    pub(crate) fn shown(self, text: &str) -> Cow<'_, str> {
+        match stdout().is_terminal() && text.contains(is_harmful) {
+            true => Cow::Owned(plain(text)),
+            false => Cow::Borrowed(text),
+        }
+    }
+
     /// A sign of life while something takes long. It appears on a terminal only, and not at once.
     pub(crate) fn spinner(self, what: impl Into<String>) -> Progress {
         if !stderr().is_terminal() {
@@ -89,6 +98,10 @@ fn paint(colour: bool, tone: Tone, text: &str) -> String {
 
 /// Text of others without what would move the cursor or change colours.
 pub(crate) fn plain(text: &str) -> String {
-    let keep = |it: char| !it.is_control() || matches!(it, '\n' | '\t');
-    text.chars().map(|it| if keep(it) { it } else { '\u{fffd}' }).collect()
+    text.replace(is_harmful, "\u{fffd}")
+}
+
+/// Whether a terminal would obey a character rather than show it.
+fn is_harmful(character: char) -> bool {
+    character.is_control() && !matches!(character, '\n' | '\t')
 }

@@ -9,6 +9,10 @@ mod gates;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod terminal;
+#[cfg(test)]
+mod tools;
+#[cfg(test)]
 mod usage;
 
 #[cfg(test)]

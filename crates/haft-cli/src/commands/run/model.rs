@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::failure::Failure;
 
-pub(super) enum Model {
+pub(crate) enum Model {
     Script(Scripted),
     Chat(Provider<ChatCompletions>),
     Responses(Provider<OpenAiResponses>),
@@ -35,7 +35,7 @@ const SCRIPT: &str = "script";
 
 impl Model {
     /// The one that was asked for, else the agent's, else its script.
-    pub(super) fn of(agent: &Agent, asked: Option<&str>) -> Result<Self> {
+    pub(crate) fn of(agent: &Agent, asked: Option<&str>) -> Result<Self> {
         match asked.or(agent.file.model.as_deref()) {
             Some(SCRIPT) | None => {
                 let script = agent.script()?.ok_or_else(|| {
