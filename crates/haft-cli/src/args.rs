@@ -105,11 +105,14 @@ pub(crate) struct Id {
     pub(crate) canonical: bool,
 }
 
+/// Where turns are kept if nothing is said.
+pub(crate) const STORE: &str = ".haft";
+
 /// Where turns are kept.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
     /// The folder of the store
-    #[arg(long, value_name = "DIR", default_value = ".haft")]
+    #[arg(long, value_name = "DIR", default_value = STORE)]
     pub(crate) store: PathBuf,
 }
 

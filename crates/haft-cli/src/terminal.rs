@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{IsTerminal as _, stderr, stdout};
 
 use clap::ColorChoice;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How to print: with colour or without.
 #[derive(Clone, Copy, Debug)]
@@ -59,14 +59,25 @@ impl Terminal {
 
     /// A sign of life while something takes long. It appears on a terminal only, and not at once.
     pub(crate) fn spinner(self, what: impl Into<String>) -> Progress {
-        if !stderr().is_terminal() {
-            return Progress(None);
+        progress(None, what.into(), "{spinner} {msg} ({elapsed})")
+    }
+
+    /// The same for work on bytes, of which the number may be known.
+    pub(crate) fn bar(self, what: impl Into<String>, bytes: Option<u64>) -> Progress {
+        let template = match bytes {
+            Some(_) => "{spinner} {msg} {wide_bar} {bytes}/{total_bytes} ({eta})",
+            None => "{spinner} {msg} {bytes} ({elapsed})",
+        };
+        progress(bytes, what.into(), template)
+    }
+}
+
+impl Progress {
+    /// How far it is.
+    pub(crate) fn at(&self, bytes: u64) {
+        if let Some(bar) = &self.0 {
+            bar.set_position(bytes);
         }
-        let bar = ProgressBar::new_spinner().with_message(what.into());
-        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        bar.enable_steady_tick(std::time::Duration::from_millis(200));
-        Progress(Some(bar))
     }
 }
 
@@ -80,6 +91,18 @@ impl Drop for Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+fn progress(bytes: Option<u64>, what: String, template: &str) -> Progress {
+    if !stderr().is_terminal() {
+        return Progress(None);
+    }
+    let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template(template);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.set_message(what);
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    Progress(Some(bar))
 }
 
 fn paint(colour: bool, tone: Tone, text: &str) -> String {

@@ -84,9 +84,9 @@ async fn tokens(file: &Path, encoding: &str, terminal: &Terminal) -> Result<Exit
             .hint("known are o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2")
     })?;
     let reader = open(file)?;
-    let _busy = terminal.spinner(format!("counting the tokens of {}", file.display()));
     let mut counter = StreamCounter::new(encoding);
-    lines::each_piece(&reader, |bytes| counter.push(bytes)).await?;
+    let what = format!("counting the tokens of {}", file.display());
+    lines::each_piece(&reader, &what, terminal, |bytes| counter.push(bytes)).await?;
     super::print(&format!("{}\n", counter.finish().tokens))
 }
 

@@ -19,7 +19,8 @@ use crate::terminal::{Terminal, Tone};
 pub(super) async fn run(args: Chat, terminal: &Terminal) -> Result<ExitCode> {
     let path = &args.agent.agent;
     let agent = Agent::load(path)?;
-    let folder = TurnFolder::open(&args.output.store.store)?;
+    agent.prepare(terminal)?;
+    let folder = TurnFolder::open(agent.store(&args.output.store.store))?;
     let (conversation, mut history) = match args.conversation {
         Some(id) => (id.clone(), history(&folder, &id).await?),
         None => (format!("chat-{}", Uuid::new_v4()), Vec::new()),
@@ -45,7 +46,8 @@ pub(super) async fn run(args: Chat, terminal: &Terminal) -> Result<ExitCode> {
             Typed::End => break,
         };
         let prompt = said(format!("prompt-{}", Uuid::new_v4()), text)?;
-        let mut turn = input(&agent, path)?.conversation(conversation.as_str());
+        let mut turn =
+            input(&agent, path, session.folder()).await?.conversation(conversation.as_str());
         for message in &history {
             turn = turn.message(message.clone());
         }

@@ -38,7 +38,7 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
             return Err(failure.hint("say something: haft run AGENT \"What is …?\"").into());
         }
     };
-    let input = input(&agent, &args.agent.agent)?.message(said("prompt", prompt)?);
+    agent.prepare(terminal)?;
     let (builder, recorder) = match (&args.replay, &args.record) {
         (Some(file), _) => (replayed(&agent, file)?, None),
         (None, Some(_)) => {
@@ -50,7 +50,9 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
         }
         (None, None) => (played(&agent, &args.output)?, None),
     };
-    let folder = TurnFolder::open(&args.output.store.store)?;
+    let folder = TurnFolder::open(agent.store(&args.output.store.store))?;
+    let input = input(&agent, &args.agent.agent, &folder).await?;
+    let input = input.message(said("prompt", prompt)?);
     let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.drive(work).await?;
@@ -95,6 +97,7 @@ pub(super) async fn resume(args: Resume, terminal: &Terminal) -> Result<ExitCode
         None => agent_of(&folder, &id).await?.into(),
     };
     let agent = Agent::load(&path)?;
+    agent.prepare(terminal)?;
     let builder = played(&agent, &args.output)?;
     let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;
     let work = |runner: TurnRunner, token| async move { taken_over(&runner, &id, token).await };
@@ -135,13 +138,17 @@ const LEASE: Duration = Duration::from_secs(5);
 /// The key of the stash under which a turn keeps what began it.
 const BEGUN_BY: &str = "haft-run";
 
+/// The agent that the first entry of a turn's journal names.
+fn begun_by(first: &Value) -> Option<&str> {
+    first.pointer(&format!("/stash/{BEGUN_BY}/agent")).and_then(Value::as_str)
+}
+
 /// The agent that began a turn.
 async fn agent_of(folder: &TurnFolder, id: &TurnId) -> Result<String> {
     let stored = folder.store().load(id.clone()).await?;
     let first = stored.and_then(|turn| turn.journal.into_iter().next()).unwrap_or_default();
     let first: Value = serde_json::from_str(&first).unwrap_or_default();
-    let agent = first.pointer(&format!("/stash/{BEGUN_BY}/agent")).and_then(Value::as_str);
-    let agent = agent.map(str::to_owned).ok_or_else(|| {
+    let agent = begun_by(&first).map(str::to_owned).ok_or_else(|| {
         Failure::new(format!("turn `{id}` was not begun by `haft run`"))
             .hint("name its agent: haft resume TURN --agent AGENT")
     })?;

@@ -89,6 +89,7 @@ fn readable(tool: &Tool, terminal: &Terminal) -> Result<String> {
 pub(super) async fn call(args: &Call, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
     let tool = find(&agent, &args.tool)?;
+    agent.prepare(terminal)?;
     let folder = tempfile::tempdir()?;
     let spooler = Spooler::new(Arc::new(FolderSpoolStore::open(folder.path())?));
     let ctx = DispatchContext::builder("call").spooler(spooler.clone()).build();

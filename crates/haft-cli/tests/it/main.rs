@@ -9,6 +9,8 @@ mod gates;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
+mod packs;
+#[cfg(test)]
 mod terminal;
 #[cfg(test)]
 mod tools;

@@ -136,17 +136,19 @@ pub(super) async fn outline(
     reader: &FileSpoolReader,
     terminal: &Terminal,
 ) -> Result<MarkdownIndex> {
-    let _busy = terminal.spinner("reading the headings");
     let mut builder = MarkdownIndex::builder();
-    each_piece(reader, |bytes| builder.push(bytes)).await?;
+    each_piece(reader, "reading the headings", terminal, |bytes| builder.push(bytes)).await?;
     Ok(builder.finish())
 }
 
 /// Hands on the bytes of a file, a megabyte at a time.
 pub(super) async fn each_piece(
     reader: &FileSpoolReader,
+    what: &str,
+    terminal: &Terminal,
     mut take: impl FnMut(&[u8]) + Send,
 ) -> Result<()> {
+    let bar = terminal.bar(what, Some(reader.byte_length()));
     let mut at = 0;
     loop {
         let bytes = reader.read_at(at, 1 << 20).await?;
@@ -155,6 +157,7 @@ pub(super) async fn each_piece(
         }
         at += bytes.len() as u64;
         take(&bytes);
+        bar.at(at);
     }
 }
 

@@ -17,7 +17,7 @@ use haft::turn::{
 use serde_json::{Value, json};
 
 use super::screen::Screen;
-use super::{BEGUN_BY, LEASE};
+use super::{BEGUN_BY, LEASE, begun_by};
 use crate::agent::Agent;
 use crate::args::RunOutput;
 use crate::keyboard::{Keyboard, Typed};
@@ -54,6 +54,10 @@ impl Session {
 
     pub(crate) const fn keyboard(&mut self) -> &mut Keyboard {
         &mut self.keyboard
+    }
+
+    pub(crate) const fn folder(&self) -> &TurnFolder {
+        &self.folder
     }
 
     /// Runs a turn, shows what happens, and asks whoever is there. Ctrl-C cancels the turn.
@@ -191,12 +195,15 @@ fn wants_yes_or_no(gate: &Gate) -> bool {
 }
 
 /// What every turn of an agent begins with.
-pub(crate) fn input(agent: &Agent, path: &Path) -> Result<TurnInput> {
+pub(crate) async fn input(agent: &Agent, path: &Path, folder: &TurnFolder) -> Result<TurnInput> {
     let path = std::fs::canonicalize(path).context("where the agent is")?;
     let mut input = TurnInput::new(agent.system.as_str());
     for (n, text) in agent.file.instructions.iter().enumerate() {
         let rule = Instruction::from_developer(format!("instruction-{n}"), text.as_str())?;
         input = input.instruction(rule);
+    }
+    for memory in agent.memories(folder, |first| begun_by(first) == path.to_str()).await? {
+        input = input.memory(memory);
     }
     Ok(input.stash(json!({BEGUN_BY: {"agent": path}})))
 }
