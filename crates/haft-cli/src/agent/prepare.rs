@@ -1,6 +1,8 @@
 //! Files that an agent needs and that are made on its first run.
 
+use std::fs::Permissions;
 use std::io::{Read, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,7 +37,10 @@ impl Preparation {
         let Some(program) = self.argv.first() else { return Ok(()) };
         let parent = path.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent).with_context(|| format!("cannot make `{shown}`"))?;
-        let mut file = tempfile::NamedTempFile::new_in(parent)
+        // As any file that a program makes, and not for one user alone.
+        let mut file = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(parent)
             .with_context(|| format!("cannot make `{shown}`"))?;
         let mut command = Command::new(super::command::resolved(program, folder));
         command.args(self.argv.iter().skip(1)).current_dir(folder).env_clear();

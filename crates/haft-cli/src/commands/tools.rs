@@ -34,7 +34,8 @@ pub(super) fn list(args: &Tools, terminal: &Terminal) -> Result<ExitCode> {
             text.push_str(&format!("{}\n", described(tool)?));
         } else {
             let name = terminal.out(Tone::Key, format!("{:<20}", tool.name().as_str()));
-            text.push_str(&format!("{name} {}\n", tool.description()));
+            let first = tool.description().lines().next().unwrap_or_default();
+            text.push_str(&format!("{name} {}\n", plain(first)));
         }
     }
     super::print(&text)

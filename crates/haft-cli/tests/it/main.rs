@@ -5,6 +5,8 @@ mod agents;
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
 mod models;
