@@ -3,11 +3,13 @@
 mod approvals;
 mod command;
 mod file;
+mod http;
 mod medium;
 mod memories;
 mod packs;
 mod place;
 mod prepare;
+mod publish;
 mod schema;
 mod text;
 
@@ -20,6 +22,7 @@ use haft::turn::Limits;
 
 pub(crate) use self::file::AgentFile;
 use self::place::{Fault, Source};
+pub(crate) use self::publish::json_schema;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
@@ -95,6 +98,12 @@ impl Agent {
     pub(crate) fn missing(&self) -> Vec<Failure> {
         let missing = self.file.tools.missing(&self.folder);
         missing.into_iter().map(|fault| self.source.failure(fault)).collect()
+    }
+
+    /// What its tools need from the environment, and do not find there now.
+    pub(crate) fn unset(&self) -> Vec<String> {
+        let unset = self.file.tools.unset();
+        unset.into_iter().map(|fault| self.source.failure(fault).to_string()).collect()
     }
 }
 

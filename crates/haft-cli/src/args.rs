@@ -56,6 +56,8 @@ pub(crate) enum Command {
     New(New),
     /// Check everything of an agent that can be checked without a model
     Check(Check),
+    /// Print the JSON Schema of agent files, for editors and other programs
+    Schema,
     /// List the tools of an agent
     Tools(Tools),
     /// Show what a model sees of a tool

@@ -2,6 +2,7 @@
 
 mod artifact;
 mod chat;
+mod check;
 mod gates;
 mod id;
 mod new;
@@ -25,7 +26,8 @@ pub(crate) async fn run(command: Command, terminal: &Terminal) -> Result<ExitCod
         Command::Chat(args) => chat::run(args, terminal).await,
         Command::Resume(args) => run::resume(args, terminal).await,
         Command::New(args) => new::run(&args),
-        Command::Check(args) => tools::check(&args, terminal),
+        Command::Check(args) => check::run(&args, terminal).await,
+        Command::Schema => print(&crate::agent::json_schema()?),
         Command::Tools(args) => tools::list(&args, terminal),
         Command::Describe(args) => tools::describe(&args, terminal),
         Command::Call(args) => tools::call(&args, terminal).await,

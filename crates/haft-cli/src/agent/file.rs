@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::approvals::Approvals;
 use super::command::CommandTool;
+use super::http::HttpTool;
 use super::packs::{self, FilesPack, PlainPack, WebPack};
 use super::place::{Fault, Source};
 use super::prepare::Preparation;
@@ -22,6 +23,7 @@ use crate::failure::Failure;
 /// An agent: what it is told, what it may do, and who takes its steps.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["system"]}, {"required": ["system_file"]}]))]
 pub(crate) struct AgentFile {
     /// What the agent is called; its folder's name if not said.
     pub(crate) name: Option<String>,
@@ -107,6 +109,9 @@ pub(crate) struct ToolsTable {
     /// Programs, by the name of the tool.
     #[serde(default)]
     command: BTreeMap<String, CommandTool>,
+    /// Addresses of the web, by the name of the tool.
+    #[serde(default)]
+    http: BTreeMap<String, HttpTool>,
 }
 
 /// A tool and the key that it comes from.
@@ -128,6 +133,12 @@ impl ToolsTable {
         for (name, tool) in &self.command {
             let key = ["tools", "command", name];
             let made = tool.build(name, folder, approvals.question(name));
+            all.push((key.map(str::to_owned).to_vec(), made.map_err(|it| it.below(key))?));
+            own.extend(tool.asks().then_some(name.as_str()));
+        }
+        for (name, tool) in &self.http {
+            let key = ["tools", "http", name];
+            let made = tool.build(name, approvals.question(name));
             all.push((key.map(str::to_owned).to_vec(), made.map_err(|it| it.below(key))?));
             own.extend(tool.asks().then_some(name.as_str()));
         }
@@ -173,6 +184,15 @@ impl ToolsTable {
             Some(tool.missing(folder)?.below(["tools", "command", name]))
         });
         missing.collect()
+    }
+
+    /// What tools need from the environment, and do not find there now.
+    pub(super) fn unset(&self) -> Vec<Fault> {
+        let unset = self
+            .http
+            .iter()
+            .filter_map(|(name, tool)| Some(tool.unset()?.below(["tools", "http", name])));
+        unset.collect()
     }
 }
 

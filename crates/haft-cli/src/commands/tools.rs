@@ -1,4 +1,4 @@
-//! `haft tools`, `haft describe`, `haft call`, `haft check`
+//! `haft tools`, `haft describe`, `haft call`
 
 mod dialects;
 
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::artifact::lines;
 use crate::agent::Agent;
-use crate::args::{Call, Check, Describe, Tools};
+use crate::args::{Call, Describe, Tools};
 use crate::failure::{Code, Failure};
 use crate::terminal::{Terminal, Tone, plain};
 
@@ -185,18 +185,4 @@ async fn print_record(record: &ToolCall, began: Timestamp) -> Result<()> {
     });
     super::print(&format!("{record:#}\n"))?;
     Ok(())
-}
-
-/// Checks what can be checked without a model.
-pub(super) fn check(args: &Check, terminal: &Terminal) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
-    let steps = agent.script()?.map(|script| script.script().len());
-    let script =
-        steps.map_or_else(|| "no script".to_owned(), |it| format!("a script of {it} steps"));
-    let good = terminal.out(Tone::Good, "good");
-    super::print(&format!(
-        "{good}: {} with {} tools and {script}\n",
-        agent.name(),
-        agent.tools.len()
-    ))
 }

@@ -5,9 +5,15 @@ mod agents;
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod checks;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod gates;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod http;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
