@@ -19,6 +19,8 @@ mod models;
 #[cfg(test)]
 mod packs;
 #[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod terminal;
 #[cfg(test)]
 mod tools;
