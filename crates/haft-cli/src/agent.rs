@@ -4,9 +4,11 @@ mod approvals;
 mod command;
 mod file;
 mod http;
+mod medium;
 mod memories;
 mod packs;
 mod place;
+mod prepare;
 mod publish;
 mod schema;
 mod text;
@@ -22,6 +24,7 @@ pub(crate) use self::file::AgentFile;
 use self::place::{Fault, Source};
 pub(crate) use self::publish::json_schema;
 use crate::failure::Failure;
+use crate::terminal::Terminal;
 
 /// An agent that was read and checked.
 pub(crate) struct Agent {
@@ -46,6 +49,7 @@ impl Agent {
         let (file, source) = AgentFile::read(&path)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let system = system(&file, &folder, &source)?;
+        file.prepare.iter().try_for_each(|it| it.check()).map_err(|it| source.failure(it))?;
         let tools = file.tools.build(&folder, &file.approvals);
         let tools = tools.map_err(|fault| source.failure(fault))?;
         Ok(Self { folder, file, system, tools, source })
@@ -83,6 +87,11 @@ impl Agent {
             Some(own) if asked == Path::new(crate::args::STORE) => self.folder.join(own),
             _ => asked.to_owned(),
         }
+    }
+
+    /// Makes the files that it needs and that are not there yet.
+    pub(crate) fn prepare(&self, terminal: &Terminal) -> Result<()> {
+        self.file.prepare.iter().try_for_each(|it| it.run(&self.folder, terminal))
     }
 
     /// What keeps its tools from running on this machine.

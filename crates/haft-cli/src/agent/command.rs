@@ -19,6 +19,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::process::{Child, ChildStdout, Command};
 
+use super::medium::Medium;
 use super::place::Fault;
 use super::schema::Argument;
 
@@ -48,6 +49,9 @@ pub(super) struct CommandTool {
     /// How its output is read: `text`, `json`, `jsonl`, `ndjson`, `json5`, `markdown`, `csv`, `yaml`
     /// or `xml`; `text` if not said.
     artifact: Option<String>,
+    /// What its output is if it is no text: a MIME type such as `image/png`. The model is shown the picture, the
+    /// sound or the document then.
+    media: Option<String>,
     /// The question that somebody has to say yes to before each run.
     approval: Option<String>,
 }
@@ -87,8 +91,8 @@ impl CommandTool {
         folder: &Path,
         question: Option<String>,
     ) -> Result<Tool, Fault> {
-        let program = self.program(folder)?;
-        let program = Arc::new(program);
+        let program = Arc::new(self.program(folder)?);
+        let medium = self.medium(name)?.map(Arc::new);
         let mut tool = Tool::builder(name)
             .description(&self.description)
             .input(input(&self.args)?)
@@ -96,13 +100,28 @@ impl CommandTool {
             .effect(self.effect.into())
             .timeout(seconds(self.timeout)?)
             .handler(move |args: Args| {
-                let program = Arc::clone(&program);
-                async move { program.run(&args) }
+                let (program, medium) = (Arc::clone(&program), medium.clone());
+                async move {
+                    let output = program.run(&args)?;
+                    match medium {
+                        Some(medium) => medium.made_of(output).await,
+                        None => Ok(ToolOutput::Stream(output)),
+                    }
+                }
             });
         if let Some(question) = self.approval.clone().or(question) {
             tool = tool.requires_approval(question);
         }
         tool.build().map_err(|error| refused(&error))
+    }
+
+    fn medium(&self, name: &str) -> Result<Option<Medium>, Fault> {
+        let Some(mime) = &self.media else { return Ok(None) };
+        if self.artifact.is_some() {
+            let fault = Fault::at(["media"], "`media` and `artifact` exclude each other");
+            return Err(fault.hint("keep one of them"));
+        }
+        Medium::new(name, mime).map(Some).map_err(|what| Fault::at(["media"], what))
     }
 
     fn program(&self, folder: &Path) -> Result<Program, Fault> {
@@ -213,7 +232,7 @@ const KINDS: &[ArtifactKind] = &[
 ];
 
 /// A program with a slash in its name is a file of the agent; any other is looked for where programs are.
-fn resolved(program: &str, folder: &Path) -> PathBuf {
+pub(super) fn resolved(program: &str, folder: &Path) -> PathBuf {
     match program.contains('/') {
         true => folder.join(program),
         false => PathBuf::from(program),
@@ -323,7 +342,7 @@ struct Program {
 const SHOWN: usize = 4 * 1024;
 
 impl Program {
-    fn run(&self, args: &Args) -> Result<ToolOutput, ToolFailure> {
+    fn run(&self, args: &Args) -> Result<ByteStream, ToolFailure> {
         let args = args.to_value();
         let mut command = Command::new(&self.path);
         for word in &self.words {
@@ -360,7 +379,7 @@ impl Program {
             (child, status, String::from_utf8_lossy(&tail).into_owned())
         };
         let output = Output { out, ended: Some(Box::pin(ended)), over: None, _group: group };
-        Ok(ToolOutput::Stream(ByteStream::new(output)))
+        Ok(ByteStream::new(output))
     }
 }
 

@@ -17,6 +17,7 @@ use super::command::CommandTool;
 use super::http::HttpTool;
 use super::packs::{self, FilesPack, PlainPack, WebPack};
 use super::place::{Fault, Source};
+use super::prepare::Preparation;
 use crate::failure::Failure;
 
 /// An agent: what it is told, what it may do, and who takes its steps.
@@ -44,6 +45,9 @@ pub(crate) struct AgentFile {
     pub(crate) script: Option<PathBuf>,
     /// The folder in which turns are kept, as seen from the agent's own; `.haft` where `haft` is run if not said.
     pub(crate) store: Option<PathBuf>,
+    /// Files that are made on the first run.
+    #[serde(default)]
+    pub(crate) prepare: Vec<Preparation>,
     /// How far a turn may go.
     #[serde(default)]
     pub(crate) limits: LimitsTable,

@@ -7,6 +7,8 @@ mod artifacts;
 #[cfg(test)]
 mod checks;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
 mod hostile;
@@ -16,6 +18,14 @@ mod http;
 mod models;
 #[cfg(test)]
 mod packs;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
+mod stores;
+#[cfg(test)]
+mod terminal;
+#[cfg(test)]
+mod tools;
 #[cfg(test)]
 mod usage;
 
