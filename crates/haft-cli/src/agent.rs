@@ -96,8 +96,9 @@ impl Agent {
 
     /// What keeps its tools from running on this machine.
     pub(crate) fn missing(&self) -> Vec<Failure> {
-        let missing = self.file.tools.missing(&self.folder);
-        missing.into_iter().map(|fault| self.source.failure(fault)).collect()
+        let made = self.file.prepare.iter().filter_map(|it| it.missing(&self.folder));
+        let missing = self.file.tools.missing(&self.folder).into_iter().chain(made);
+        missing.map(|fault| self.source.failure(fault)).collect()
     }
 
     /// What its tools need from the environment, and do not find there now.

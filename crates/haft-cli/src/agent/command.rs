@@ -151,24 +151,34 @@ impl CommandTool {
     /// What keeps it from running on this machine, if anything does.
     pub(super) fn missing(&self, folder: &Path) -> Option<Fault> {
         let program = self.program(folder).ok()?;
-        let shown = program.path.display();
-        let fault = if !program.folder.as_os_str().is_empty() && !program.folder.is_dir() {
-            Fault::at(["folder"], format!("`{}` is no folder", program.folder.display()))
-        } else if program.path.components().count() > 1 {
-            match executable(&program.path) {
-                true => return None,
-                false => Fault::at(["argv"], format!("`{shown}` is no program")),
-            }
-        } else {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            let mut folders = std::env::split_paths(&path);
-            match folders.any(|it| executable(&it.join(&program.path))) {
-                true => return None,
-                false => Fault::at(["argv"], format!("no program is called `{shown}`")),
-            }
-        };
-        Some(fault.hint("install it, or name another"))
+        if !program.folder.as_os_str().is_empty() && !program.folder.is_dir() {
+            let what = format!("`{}` is no folder", program.folder.display());
+            return Some(Fault::at(["folder"], what));
+        }
+        absent(&program.path).map(|what| Fault::at(["argv"], what).hint(INSTALL))
     }
+}
+
+/// A file as it is named from every folder: programs do not run where `haft` does.
+pub(super) fn runnable(program: &Path) -> PathBuf {
+    match program.components().count() {
+        0 | 1 => program.to_owned(),
+        _ => std::path::absolute(program).unwrap_or_else(|_| program.to_owned()),
+    }
+}
+
+/// What to do about a program that is not there.
+pub(super) const INSTALL: &str = "install it, or name another";
+
+/// What is said of a program that is not there.
+pub(super) fn absent(program: &Path) -> Option<String> {
+    let shown = program.display();
+    if program.components().count() > 1 {
+        return (!executable(program)).then(|| format!("`{shown}` is no program"));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|it| executable(&it.join(program)));
+    (!found).then(|| format!("no program is called `{shown}`"))
 }
 
 fn executable(path: &Path) -> bool {
@@ -344,7 +354,7 @@ const SHOWN: usize = 4 * 1024;
 impl Program {
     fn run(&self, args: &Args) -> Result<ByteStream, ToolFailure> {
         let args = args.to_value();
-        let mut command = Command::new(&self.path);
+        let mut command = Command::new(runnable(&self.path));
         for word in &self.words {
             command.args(word.fill(&args)?);
         }

@@ -206,6 +206,12 @@ fn tables(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), Fault> {
             DeValue::Array(_) if named || !LISTS.contains(&name.get_ref().as_ref()) => {
                 return Err(Fault::at(key.iter(), LIST));
             }
+            // The only list of tables.
+            DeValue::Array(items) if key.len() == 1 && name.get_ref() == "prepare" => {
+                if items.iter().any(|it| it.get_ref().is_array()) {
+                    return Err(Fault::at(key.iter(), LIST));
+                }
+            }
             _ => {}
         }
         key.pop();
@@ -214,8 +220,18 @@ fn tables(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), Fault> {
 }
 
 /// The keys that are lists.
-const LISTS: &[&str] =
-    &["instructions", "require", "never", "only", "except", "hosts", "argv", "env", "values"];
+const LISTS: &[&str] = &[
+    "instructions",
+    "prepare",
+    "require",
+    "never",
+    "only",
+    "except",
+    "hosts",
+    "argv",
+    "env",
+    "values",
+];
 
 fn covers(value: &Spanned<DeValue<'_>>, offset: usize) -> bool {
     value.span().contains(&offset)

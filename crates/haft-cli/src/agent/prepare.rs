@@ -42,7 +42,8 @@ impl Preparation {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(parent)
             .with_context(|| format!("cannot make `{shown}`"))?;
-        let mut command = Command::new(super::command::resolved(program, folder));
+        let mut command =
+            Command::new(super::command::runnable(&super::command::resolved(program, folder)));
         command.args(self.argv.iter().skip(1)).current_dir(folder).env_clear();
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
@@ -67,6 +68,16 @@ impl Preparation {
         }
         file.persist(&path).with_context(|| format!("cannot write `{shown}`"))?;
         Ok(())
+    }
+
+    /// What keeps it from being made on this machine, if anything does.
+    pub(super) fn missing(&self, folder: &Path) -> Option<Fault> {
+        let program = super::command::resolved(self.argv.first()?, folder);
+        if folder.join(&self.file).exists() {
+            return None;
+        }
+        let what = super::command::absent(&program)?;
+        Some(Fault::at(["prepare"], what).hint(super::command::INSTALL))
     }
 
     /// Refuses what cannot be made.

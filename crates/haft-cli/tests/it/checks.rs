@@ -35,6 +35,11 @@ fn what_cannot_work_is_found_without_a_model() {
     error: a/agent.toml:5: `tools.command.t.argv`: `a/./no-such-file` is no program
     hint: install it, or name another
     ");
+    let made = check("prepare = [{ file = 'x', argv = ['no-such-program'] }]", say);
+    assert!(
+        made.starts_with("exit 1") && made.contains("`prepare`: no program is called"),
+        "{made}"
+    );
     let calls = |calls: &str| format!("steps:\n  - call:\n{calls}\n  - say: over\n");
     let files = "[tools.files]";
     assert_snapshot!(check(files, &calls("      - red_file: { path: x }")), @r"
@@ -176,6 +181,8 @@ fn the_schema_and_the_program_agree() {
             false,
         ),
         ("system = 'x'\noptions.stop = ['x']", true),
+        ("system = 'x'\nprepare = [{ file = 'x', argv = ['true'] }]", true),
+        ("system = 'x'\nprepare = [['x', ['true'], 1]]", false),
         ("system = 'x'\n[tools.web]", false),
         ("system = 'x'\n[tools.web]\nhosts = []", false),
         ("system = 'x'\n[tools.web]\nhosts = ['example.org']", true),
@@ -198,4 +205,23 @@ fn the_schema_and_the_program_agree() {
         let said = ran(folder.path(), &["check", "a"]);
         assert_eq!(said.starts_with("exit 0"), good, "the program about {text}: {said}");
     }
+}
+
+/// A program in the agent's folder runs from wherever `haft` is run.
+#[test]
+fn a_program_of_the_agent_is_found() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let tool = "[tools.command.t]\ndescription = 'T.'\nargv = ['./own.sh']\nfolder = 'sub'";
+    let file = "prepare = [{ file = 'made', argv = ['./own.sh'] }]";
+    agent(folder.path(), &format!("prompt = 'Go.'\n{file}\n{tool}"), "steps:\n  - say: over\n");
+    std::fs::create_dir(folder.path().join("a/sub")).unwrap();
+    let own = folder.path().join("a/own.sh");
+    std::fs::write(&own, "#!/bin/sh\necho own\n").unwrap();
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(ran(folder.path(), &["check", "a"]).starts_with("exit 0"));
+    assert_eq!(ran(folder.path(), &["call", "a", "t"]), "exit 0\n--- out\nown");
+    assert!(ran(folder.path(), &["run", "a"]).starts_with("exit 0"));
+    assert_eq!(std::fs::read_to_string(folder.path().join("a/made")).unwrap(), "own\n");
 }
