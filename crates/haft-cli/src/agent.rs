@@ -49,7 +49,10 @@ impl Agent {
         let (file, source) = AgentFile::read(&path)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let system = system(&file, &folder, &source)?;
-        file.prepare.iter().try_for_each(|it| it.check()).map_err(|it| source.failure(it))?;
+        file.prepare
+            .iter()
+            .try_for_each(prepare::Preparation::check)
+            .map_err(|it| source.failure(it))?;
         let tools = file.tools.build(&folder, &file.approvals);
         let tools = tools.map_err(|fault| source.failure(fault))?;
         Ok(Self { folder, file, system, tools, source })

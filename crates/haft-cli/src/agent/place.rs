@@ -207,10 +207,11 @@ fn tables(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), Fault> {
                 return Err(Fault::at(key.iter(), LIST));
             }
             // The only list of tables.
-            DeValue::Array(items) if key.len() == 1 && name.get_ref() == "prepare" => {
-                if items.iter().any(|it| it.get_ref().is_array()) {
-                    return Err(Fault::at(key.iter(), LIST));
-                }
+            DeValue::Array(items)
+                if names.as_slice() == ["prepare"]
+                    && items.iter().any(|it| it.get_ref().is_array()) =>
+            {
+                return Err(Fault::at(key.iter(), LIST));
             }
             _ => {}
         }
