@@ -261,9 +261,7 @@ impl Frames {
     fn next(&mut self) -> Result<Option<Frame<'_>>, FrameTooLarge> {
         Ok(match self {
             Self::Sse(frames) => frames.next_event()?.map(|event| frame(&event)),
-            Self::Ndjson(frames) => {
-                frames.next_line()?.map(|line| (None, String::from_utf8_lossy(line)))
-            }
+            Self::Ndjson(frames) => frames.next_line()?.map(|line| (None, sse::text_of(line))),
         })
     }
 
@@ -271,9 +269,7 @@ impl Frames {
     fn rest(&mut self) -> Option<Frame<'_>> {
         match self {
             Self::Sse(frames) => frames.finish().map(|event| frame(&event)),
-            Self::Ndjson(frames) => {
-                frames.finish().map(|line| (None, String::from_utf8_lossy(line)))
-            }
+            Self::Ndjson(frames) => frames.finish().map(|line| (None, sse::text_of(line))),
         }
     }
 }
