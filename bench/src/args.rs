@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{artifacts, measure::Plan, report::Format, turns};
+use crate::{artifacts, measure::Plan, report::Format, stream, turns};
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts|turns> [--json] [--rounds N] [--quick]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns> [--json] [--rounds N] [--quick]
                   [--values N] [--bytes N] [--keep] [--full]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
@@ -15,10 +15,11 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|turns> [--json] 
   callid      canonical JSON and sha256 of a parsed value, and parsing it
   agreement   how often the schema shown and the handler disagree; exits with 1 if Haft's ever do
   artifacts   large results: spooling, ranges, searches, formats, beside the programs for that
+  stream      100000 pieces of an answer read, in memory and over HTTP, and a request of 1000 records
   turns       turns of three iterations: at once, waiting, and on the disk, beside bare Tokio
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
-  --rounds N  rounds per variant (31; 5 with --quick; of artifacts and turns 7 and 3)
+  --rounds N  rounds per variant (31; 5 with --quick; of artifacts, stream and turns 7 and 3)
   --quick     shorter samples, for a look in passing
   --values N  values that the agreement proof draws over all shapes (1000000; at least 100 a shape)
   --bytes N   size of the log of artifacts, such as 64M or 1G (256M)
@@ -36,6 +37,7 @@ pub(crate) enum Bench {
     CallId,
     Agreement,
     Artifacts,
+    Stream,
     Turns,
 }
 
@@ -48,6 +50,7 @@ pub(crate) struct Args {
     /// Values that the agreement proof draws.
     pub(crate) values: usize,
     pub(crate) artifacts: artifacts::Options,
+    pub(crate) stream: stream::Options,
     pub(crate) turns: turns::Options,
 }
 
@@ -70,6 +73,7 @@ impl Args {
                 "callid" if bench.is_none() => bench = Some(Bench::CallId),
                 "agreement" if bench.is_none() => bench = Some(Bench::Agreement),
                 "artifacts" if bench.is_none() => bench = Some(Bench::Artifacts),
+                "stream" if bench.is_none() => bench = Some(Bench::Stream),
                 "turns" if bench.is_none() => bench = Some(Bench::Turns),
                 "--json" => format = Format::JsonLines,
                 "--quick" => (plan, few) = (Plan::QUICK, 3),
@@ -85,7 +89,8 @@ impl Args {
         plan.rounds = rounds.unwrap_or(plan.rounds);
         let artifacts = artifacts::Options { bytes, rounds: rounds.unwrap_or(few), keep };
         let turns = turns::Options { rounds: rounds.unwrap_or(few), full };
-        Ok(Self { bench, format, plan, values, artifacts, turns })
+        let stream = stream::Options { rounds: rounds.unwrap_or(few) };
+        Ok(Self { bench, format, plan, values, artifacts, stream, turns })
     }
 }
 

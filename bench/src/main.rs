@@ -5,6 +5,7 @@
 //! cargo run --release -p haft-bench -- callid --json
 //! cargo run --release -p haft-bench -- agreement --values 1000000
 //! cargo run --release -p haft-bench -- artifacts --bytes 1G
+//! cargo run --release -p haft-bench -- stream
 //! cargo run --release -p haft-bench -- turns --full
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
@@ -24,6 +25,7 @@ mod measure;
 mod node;
 mod ours;
 mod report;
+mod stream;
 mod turns;
 mod validate;
 
@@ -40,6 +42,9 @@ fn main() -> ExitCode {
     match command.as_deref() {
         Some(artifacts::job::COMMAND) => {
             return exit(artifacts::job::run(job.as_deref(), &mut io::stdout().lock()), failed);
+        }
+        Some(stream::server::COMMAND) => {
+            return exit(stream::server::run(&mut io::stdout()), failed);
         }
         Some(turns::job::COMMAND) => {
             return exit(turns::job::run(job.as_deref(), &mut io::stdout().lock()), failed);
@@ -79,6 +84,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::CallId => callid::run(args.plan, &mut print),
         Bench::Agreement => agreement::run(args.values, &mut print),
         Bench::Artifacts => artifacts::run(args.artifacts, &mut print),
+        Bench::Stream => stream::run(args.stream, &mut print),
         Bench::Turns => turns::run(args.turns, &mut print),
     }
 }

@@ -17,13 +17,18 @@ use cpu_time::ThreadTime;
 pub(crate) struct Plan {
     pub(crate) rounds: usize,
     pub(crate) sample: Duration,
+    /// How many calls are counted where allocations are.
+    #[cfg_attr(not(feature = "allocations"), expect(dead_code, reason = "times are taken here"))]
+    pub(crate) counted: u64,
 }
 
 impl Plan {
     /// The default: 31 rounds of 6 ms.
-    pub(crate) const FULL: Self = Self { rounds: 31, sample: Duration::from_millis(6) };
+    pub(crate) const FULL: Self =
+        Self { rounds: 31, sample: Duration::from_millis(6), counted: 100 };
     /// A look in passing: 5 rounds of 2 ms.
-    pub(crate) const QUICK: Self = Self { rounds: 5, sample: Duration::from_millis(2) };
+    pub(crate) const QUICK: Self =
+        Self { rounds: 5, sample: Duration::from_millis(2), counted: 100 };
 }
 
 /// One way of doing the work.
@@ -121,12 +126,12 @@ fn sample(mut variants: Vec<Variant>, plan: Plan) -> Vec<Vec<f64>> {
 
 /// Allocations per call, which do not vary once warm.
 #[cfg(feature = "allocations")]
-fn sample(mut variants: Vec<Variant>, _plan: Plan) -> Vec<Vec<f64>> {
-    const CALLS: u64 = 100;
+fn sample(mut variants: Vec<Variant>, plan: Plan) -> Vec<Vec<f64>> {
+    let calls = plan.counted;
     let mut counted = Vec::new();
     for variant in &mut variants {
-        variant.work.run(CALLS);
-        counted.push(vec![crate::allocations::during(|| variant.work.run(CALLS)) / CALLS as f64]);
+        variant.work.run(calls);
+        counted.push(vec![crate::allocations::during(|| variant.work.run(calls)) / calls as f64]);
     }
     counted
 }

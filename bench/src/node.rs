@@ -10,11 +10,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::measure::Plan;
 
 const SCRIPT: &str = include_str!("../node/reference.mjs");
+#[cfg(not(feature = "allocations"))]
+const STREAM: &str = include_str!("../node/stream.mjs");
 const PACKAGE: &str = include_str!("../node/package.json");
 const LOCK: &str = include_str!("../node/package-lock.json");
 
@@ -55,13 +57,45 @@ pub(crate) fn measure(bench: &str, cases: &[Case], plan: Plan) -> Vec<Outcome> {
         return Vec::new();
     }
     crate::note("running the reference's way in node");
-    let Plan { rounds, sample } = plan;
+    let Plan { rounds, sample, .. } = plan;
     let request = Request { bench, rounds, sample_ms: sample.as_millis(), cases };
     let outcome = install().and_then(|folder| run(&folder, &request));
     outcome.unwrap_or_else(|error| {
         crate::note(&format!("no node row: {error}"));
         Vec::new()
     })
+}
+
+/// How node reads a stream.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Streamed<A = ()> {
+    /// Seconds for a whole stream.
+    pub(crate) wall: f64,
+    /// Seconds of CPU time.
+    pub(crate) cpu: f64,
+    answer: A,
+}
+
+/// Has node read a stream from an address; nothing, with a note, where node is missing.
+///
+/// # Errors
+///
+/// When node answered something else than expected.
+#[cfg(not(feature = "allocations"))]
+pub(crate) fn stream(url: &str, rounds: usize, expected: &str) -> Result<Option<Streamed>, String> {
+    let request = serde_json::json!({ "url": url, "rounds": rounds });
+    let mut node = Command::new("node");
+    node.args(["--input-type=module", "--eval", STREAM]);
+    match ask::<Streamed<String>>(&mut node, &request) {
+        Ok(Streamed { wall, cpu, answer }) if answer == expected => {
+            Ok(Some(Streamed { wall, cpu, answer: () }))
+        }
+        Ok(other) => Err(format!("node reads `{}` where `{expected}` is expected", other.answer)),
+        Err(error) => {
+            crate::note(&format!("no node row: {error}"));
+            Ok(None)
+        }
+    }
 }
 
 /// Installs the script's dependencies once and answers the folder.
@@ -91,7 +125,12 @@ fn install() -> Result<PathBuf, String> {
 
 fn run(folder: &Path, request: &Request<'_>) -> Result<Vec<Outcome>, String> {
     let mut node = Command::new("node");
-    node.arg("reference.mjs").current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+    ask(node.arg("reference.mjs").current_dir(folder), request)
+}
+
+/// Gives a script its request, and reads what it prints.
+fn ask<T: DeserializeOwned>(node: &mut Command, request: &impl Serialize) -> Result<T, String> {
+    node.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = node.spawn().map_err(|error| format!("node cannot be run: {error}"))?;
     let request = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     if let Some(mut stdin) = child.stdin.take() {

@@ -42,6 +42,13 @@ fn size_of_artifacts() {
 }
 
 #[test]
+fn rounds_of_streams() {
+    assert_eq!(parse("stream").unwrap().stream.rounds, 7);
+    assert_eq!(parse("stream --quick").unwrap().stream.rounds, 3);
+    assert_eq!(parse("stream --quick --rounds 2").unwrap().stream.rounds, 2);
+}
+
+#[test]
 fn size_of_turns() {
     let options = |line| {
         let options = parse(line).unwrap().turns;

@@ -10,6 +10,7 @@
 //!
 //! - [`transport`]: requests, responses, and [`HttpTransport`](transport::HttpTransport), where every wait has a limit.
 //! - [`retry`]: [`Client`](retry::Client) tries again what is worth it, within a budget.
+//! - [`summary`]: what was said long ago, in short.
 //! - [`cassette`]: requests and responses in a file, for tests without a network.
 //! - [`sse`], [`ndjson`]: the two framings of streamed responses.
 
@@ -30,6 +31,7 @@ pub mod provider;
 pub mod reasoning;
 pub mod retry;
 pub mod sse;
+pub mod summary;
 pub mod text_calls;
 pub mod transport;
 mod verbatim;
@@ -37,3 +39,4 @@ mod verbatim;
 pub use self::dialect::Dialect;
 pub use self::options::{InvalidOptions, Options};
 pub use self::provider::{Provider, ProviderBuilder};
+pub use self::summary::RollingSummary;

@@ -114,6 +114,16 @@ impl Dialect for AnthropicMessages {
         status == 413 || (status == 400 && too_long.iter().any(|it| body.contains(it)))
     }
 
+    fn is_replay_rejected(&self, status: u16, body: &str) -> bool {
+        let error: Value = serde_json::from_str(body).unwrap_or_default();
+        let said = |path| error.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let message = said("/error/message");
+        // There is no code for it, only the words.
+        let about = message.contains("thinking");
+        let refused = message.contains("signature") || message.contains("cannot be modified");
+        status == 400 && said("/error/type") == "invalid_request_error" && about && refused
+    }
+
     fn shows(&self, kind: MediaKind, mime_type: &str, place: Place) -> bool {
         // The model's own messages hold text alone.
         place != Place::Own && messages::is_native(kind, mime_type)

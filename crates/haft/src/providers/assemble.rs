@@ -5,6 +5,7 @@
 //! results of its calls are the next, one for each call, whatever became of it.
 
 mod media;
+mod media_cache;
 mod results;
 mod system;
 mod timeline;
@@ -21,11 +22,13 @@ use haft_core::tokens::EvaluatorInvalid;
 use haft_core::trust::Renderer;
 use serde::{Deserialize, Serialize};
 
+pub use self::media_cache::MediaCache;
 use self::results::Queries;
 use self::timeline::Timeline;
 use super::dialect::{Dialect, Note};
 use super::names::{WireIds, WireNames};
 use super::prompt::{Bucket, OfferedTool, Prompt};
+use super::summary::Recalled;
 
 /// How a prompt is put together.
 #[derive(Clone, Debug)]
@@ -46,6 +49,10 @@ pub struct How {
     pub media_bytes: u64,
     /// What is left out to save room.
     pub omit: Omit,
+    /// What stands for what was left out of the beginning of the timeline.
+    pub(super) summary: Option<Recalled>,
+    /// Media that were encoded already; nothing is kept if not said.
+    pub media_cache: MediaCache,
 }
 
 impl Default for How {
@@ -63,6 +70,8 @@ impl Default for How {
             unsupported_media: UnsupportedMedia::default(),
             media_bytes: 20 * 1024 * 1024,
             omit: Omit::default(),
+            summary: None,
+            media_cache: MediaCache::default(),
         }
     }
 }
@@ -102,8 +111,14 @@ pub struct Omit {
     pub results: HashSet<RecordId>,
     /// Retrieved records, by id.
     pub retrievables: HashSet<String>,
+    /// Memories, by id.
+    pub memories: HashSet<String>,
+    /// Thoughts that are shown as text and were put on the shelf before this number.
+    pub thoughts_before: u64,
     /// What was put on the shelves before this number is left out of the timeline.
     pub before: u64,
+    /// Thoughts that were put there before this number, and that only the provider understands, are left out.
+    pub replays_before: u64,
 }
 
 /// A prompt, and what there is to say about it.

@@ -1,8 +1,9 @@
 //! Whether a prompt fits, and what is left out if it does not.
 //!
 //! What is measured is the prompt as it is sent, part by part. What is left out follows from the records alone, in this
-//! order: results that the model has read already become handles, oldest first; retrieved records go, the lowest score
-//! first; then the oldest exchanges, as whole ones. The last message of the user and what came after it stay. Whatever is
+//! order: plain thoughts of earlier iterations go; results that the model has read already become handles, oldest first;
+//! retrieved records go, the lowest score first; memories, the least important first; then the oldest exchanges, as whole
+//! ones. The last message of the user and what came after it stay. Whatever is
 //! done is reported.
 
 mod shed;
@@ -13,7 +14,7 @@ use haft_core::media::MediaKind;
 use haft_core::tokens::{Certainty, Estimators, TokenError};
 use serde_json::{Value, json};
 
-pub(super) use self::shed::Shedder;
+pub(super) use self::shed::{Shedder, exchanges};
 use super::prompt::{Bucket, Content, Entry, OfferedTool, Own, OwnThought, Prompt};
 
 /// Tokens that a message costs beside its text.

@@ -56,6 +56,12 @@ pub trait Dialect: Send + Sync + 'static {
         false
     }
 
+    /// Whether an answer with an error status says that reasoning of earlier answers, which went back as it came, was
+    /// refused. The request is then sent once more without it.
+    fn is_replay_rejected(&self, _status: u16, _body: &str) -> bool {
+        false
+    }
+
     /// Whether a medium can be shown natively there.
     fn shows(&self, kind: MediaKind, mime_type: &str, place: Place) -> bool;
 

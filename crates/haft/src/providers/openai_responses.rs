@@ -100,6 +100,15 @@ impl Dialect for OpenAiResponses {
         status == 400 && body.contains("context_length_exceeded")
     }
 
+    fn is_replay_rejected(&self, status: u16, body: &str) -> bool {
+        let error: Value = serde_json::from_str(body).unwrap_or_default();
+        let said = |path| error.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let (code, message) = (said("/error/code"), said("/error/message"));
+        // The second has no code of its own: items of reasoning and what follows them are kept together.
+        let parted = message.contains("reasoning") && message.contains("without its required");
+        status == 400 && (code == "invalid_encrypted_content" || parted)
+    }
+
     fn shows(&self, kind: MediaKind, mime_type: &str, place: Place) -> bool {
         // The model's own items hold text alone.
         place != Place::Own && items::is_native(kind, mime_type)

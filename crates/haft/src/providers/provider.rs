@@ -5,6 +5,8 @@ mod error;
 mod exchange;
 mod hearing;
 mod outcome;
+mod replays;
+mod summaries;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,17 +16,21 @@ use haft_core::event::{EventKind, Level};
 use haft_core::step::{Executor, Step, StepContext, StepError, StepFuture};
 use haft_core::tokens::Estimators;
 use haft_core::trust::{EnvelopeKey, Renderer};
+use haft_core::usage::Usage;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 pub use self::builder::ProviderBuilder;
 pub use self::error::ProviderError;
-use super::assemble::{Assembled, assemble};
+use self::hearing::Heard;
+use super::assemble::{Assembled, MediaCache, assemble};
 use super::budget::{Measured, Shedder};
 use super::dialect::{Dialect, Note, Request};
 use super::generation::{Generation, Outcome};
+use super::names::WireNames;
 use super::options::{InvalidOptions, OptionSchema, Options, Resolved};
 use super::retry::RetryPolicy;
+use super::summary::RollingSummary;
 use super::transport::{Secret, Transport};
 
 /// A model behind HTTP: an [`Executor`] that speaks a [`Dialect`].
@@ -66,12 +72,30 @@ struct Shared<D> {
     options: Options,
     base_url: String,
     key: Option<Secret>,
+    exposure: Exposure,
     transport: Arc<dyn Transport>,
     retry: RetryPolicy,
     estimators: Estimators,
     /// What the names of envelopes follow from.
     secret: [u8; 32],
     observers: Observers,
+    rolling: Option<RollingSummary>,
+    media_cache: MediaCache,
+}
+
+/// What came of a request.
+struct Asked {
+    heard: Heard,
+    names: WireNames,
+    /// What summaries cost.
+    summaries: Usage,
+}
+
+/// Whether keys may go over plain http to other machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exposure {
+    Refused,
+    Allowed,
 }
 
 type PromptObserver = Arc<dyn Fn(&PromptReport<'_>) + Send + Sync>;
@@ -155,11 +179,26 @@ impl<D: Dialect> Provider<D> {
     }
 
     async fn take_step(&self, cx: &StepContext) -> Result<Step, ProviderError> {
-        let shared = &self.shared;
         let resolved = self.resolve(cx)?;
-        let control = &resolved.control;
         self.guard_tool_choice(cx, &resolved)?;
-        let assembled = self.fitting(cx, &resolved).await?;
+        let asked = match self.ask(cx, &resolved).await {
+            // Once more at most: then there is nothing left to leave out.
+            Err(error) if self.is_replay_rejected(&error) && self.leave_replays_out(cx, &error) => {
+                self.ask(cx, &resolved).await
+            }
+            asked => asked,
+        };
+        let Asked { heard, names, summaries } = asked?;
+        let step = outcome::step(cx, &self.shared.dialect, &resolved.control, &names, heard)?;
+        let usage = step.usage + summaries;
+        Ok(step.usage(usage))
+    }
+
+    /// Sends the turn as it is, and listens to the answer.
+    async fn ask(&self, cx: &StepContext, resolved: &Resolved) -> Result<Asked, ProviderError> {
+        let shared = &self.shared;
+        let control = &resolved.control;
+        let (assembled, summaries) = self.fitting(cx, resolved).await?;
         note(cx, shared.dialect.name(), &assembled.notes);
         let request = Request {
             model: &control.model,
@@ -178,7 +217,7 @@ impl<D: Dialect> Provider<D> {
             stream: control.stream,
         });
         let decoder = shared.dialect.decoder(&request);
-        let hearing = hearing::Hearing::new(cx, control, &assembled);
+        let hearing = hearing::Hearing::new(cx, control, &assembled.prompt);
         let heard = shared.exchange(cx, control, encoded.body, (decoder, hearing)).await?;
         shared.observers.generation(&GenerationReport {
             dialect: shared.dialect.name(),
@@ -187,7 +226,7 @@ impl<D: Dialect> Provider<D> {
             generation: &heard.generation,
             outcome: heard.outcome,
         });
-        outcome::step(cx, &shared.dialect, control, &assembled.names, heard)
+        Ok(Asked { heard, names: assembled.names, summaries })
     }
 
     /// Tools that live only for the dispatch should not be forced: the next request may not have them.
@@ -219,19 +258,21 @@ impl<D: Dialect> Provider<D> {
         Ok(())
     }
 
-    /// A prompt that fits into the context window.
+    /// A prompt that fits into the context window, and what it cost to make it.
     async fn fitting(
         &self,
         cx: &StepContext,
         resolved: &Resolved,
-    ) -> Result<Assembled, ProviderError> {
+    ) -> Result<(Assembled, Usage), ProviderError> {
         let (shared, control) = (&self.shared, &resolved.control);
         let (ctx, renderer) = (cx.dispatch(), shared.renderer(cx));
         let mut how = control.how.clone();
-        let mut assembled = assemble(ctx, &shared.dialect, &renderer, &how).await?;
+        how.media_cache = shared.media_cache.clone();
+        how.omit.replays_before = self.replays_before(cx);
+        let (mut assembled, summaries) = self.summarised(cx, control, &renderer, &mut how).await?;
         let (Some(encoding), Some(window)) = (&control.token_encoding, control.context_window)
         else {
-            return Ok(assembled);
+            return Ok((assembled, summaries));
         };
         let reserve =
             control.output_reserve.or_else(|| shared.dialect.output_limit(&resolved.wire));
@@ -247,7 +288,7 @@ impl<D: Dialect> Provider<D> {
                 if let Some(done) = done {
                     ctx.log(Level::Info, "context-shed", "the prompt was made to fit", Some(done));
                 }
-                return Ok(assembled);
+                return Ok((assembled, summaries));
             }
             let need = measured.total - limit;
             let fits = if control.context_shedding {

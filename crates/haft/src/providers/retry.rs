@@ -23,6 +23,7 @@ mod error;
 mod hint;
 mod jitter;
 mod policy;
+mod quota;
 mod stop;
 
 #[cfg(test)]
@@ -142,7 +143,7 @@ impl Client {
         let began = Instant::now();
         let mut attempt = 1;
         loop {
-            let result = or_cancelled(cancellation, self.attempt(request.clone())).await?;
+            let result = or_cancelled(cancellation, self.attempt(&request)).await?;
             let failed = match result {
                 Ok(mut response) => {
                     let body = std::mem::replace(&mut response.body, Body::empty());
@@ -171,14 +172,21 @@ impl Client {
     }
 
     /// Sends once, and waits for the first bytes of a success.
-    async fn attempt(&self, request: Request) -> Result<Response, Failed> {
-        let mut response = self.transport.send(request).await.map_err(Failed::Transport)?;
+    async fn attempt(&self, request: &Request) -> Result<Response, Failed> {
+        let sent = self.transport.send(request.clone());
+        let mut response = sent.await.map_err(Failed::Transport)?;
         if response.is_success() {
             response.body.begin().await.map_err(Failed::Transport)?;
             return Ok(response);
         }
         let hint = Hint::read(&response.headers, self.clock.now());
-        Err(Failed::Status(Box::new((response, hint))))
+        let mut text = None;
+        if response.status == TOO_MANY_REQUESTS {
+            // Too many of them for now, or no more at all: only the body tells.
+            let body = std::mem::replace(&mut response.body, Body::empty());
+            text = Some(beginning(body, &Scrubber::of(request)).await);
+        }
+        Err(Failed::Status(Box::new(Refusal { response, hint, text })))
     }
 
     /// How long to wait for the next attempt, or why there is none.
@@ -192,10 +200,12 @@ impl Client {
         let heed = policy.hints == Hints::Heed;
         let (worth, after) = match failed {
             Failed::Transport(error) => (error.retryable(), None),
-            Failed::Status(answer) => {
-                let (response, hint) = &**answer;
-                let listed = policy.statuses.contains(&response.status);
-                let hint = if heed { *hint } else { Hint::default() };
+            Failed::Status(refusal) if refusal.text.as_deref().is_some_and(quota::is_spent) => {
+                return Err(Stopped::Quota);
+            }
+            Failed::Status(refusal) => {
+                let listed = policy.statuses.contains(&refusal.response.status);
+                let hint = if heed { refusal.hint } else { Hint::default() };
                 (hint.again.unwrap_or(listed), hint.after)
             }
         };
@@ -208,9 +218,9 @@ impl Client {
         let backoff = policy.backoff(attempt);
         let left = policy.budget.saturating_sub(began.elapsed());
         let delay = match after {
-            // Coming back early is no use if there is no time to come back when it was asked for.
-            Some(after) if after > policy.max_delay && after > left => return Err(Stopped::Budget),
-            Some(after) if after >= backoff => self.jitter.above(after.min(policy.max_delay)),
+            // Coming back before that is no use, and counts against whoever does.
+            Some(after) if after > policy.max_delay => return Err(Stopped::TooLong),
+            Some(after) if after >= backoff => self.jitter.above(after),
             _ => self.jitter.around(backoff),
         };
         if delay > left { Err(Stopped::Budget) } else { Ok(delay) }
@@ -222,18 +232,22 @@ impl Client {
         request: &Request,
         (attempts, stopped): (u32, Stopped),
     ) -> ClientError {
-        let (response, hint) = match failed {
+        let Refusal { response, hint, text } = match failed {
             Failed::Transport(source) => return ClientError::Transport { source, attempts },
-            Failed::Status(answer) => *answer,
+            Failed::Status(refusal) => *refusal,
         };
         let Response { status, headers, body } = response;
         let scrubber = Scrubber::of(request);
+        let text = match text {
+            Some(text) => text,
+            None => beginning(body, &scrubber).await,
+        };
         let retry_at = hint.after.map(|after| self.clock.now().saturating_add(after));
         ClientError::Status(Box::new(StatusError {
             host: host(&request.url),
             status,
             request_id: request_id(&headers).map(|id| scrubber.text(&id)),
-            body: beginning(body, &scrubber).await,
+            body: text,
             retry_after: hint.after,
             retry_at,
             attempts,
@@ -254,17 +268,25 @@ impl fmt::Debug for Client {
 /// Why an attempt gave nothing.
 enum Failed {
     Transport(TransportError),
-    Status(Box<(Response, Hint)>),
+    Status(Box<Refusal>),
+}
+
+/// An answer that is no success.
+struct Refusal {
+    response: Response,
+    hint: Hint,
+    /// The beginning of the body, where it was read already.
+    text: Option<String>,
 }
 
 impl Failed {
     fn reason(&self) -> RetryReason {
         match self {
             Self::Transport(error) => RetryReason::Transport(error.clone()),
-            Self::Status(answer) => {
-                let (response, hint) = &**answer;
-                RetryReason::Status { status: response.status, retry_after: hint.after }
-            }
+            Self::Status(refusal) => RetryReason::Status {
+                status: refusal.response.status,
+                retry_after: refusal.hint.after,
+            },
         }
     }
 }
@@ -296,6 +318,8 @@ fn request_id(headers: &Headers) -> Option<String> {
 }
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+const TOO_MANY_REQUESTS: u16 = 429;
+
 const MAX_TEXT: usize = 8 * 1024;
 const MAX_ID: usize = 128;
 /// How long the text of an error is waited for.

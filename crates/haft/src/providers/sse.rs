@@ -66,7 +66,15 @@ impl<'a> Event<'a> {
     /// The data as text, with U+FFFD for what is not UTF-8.
     #[must_use]
     pub fn text(&self) -> Cow<'a, str> {
-        String::from_utf8_lossy(self.data)
+        text_of(self.data)
+    }
+}
+
+/// Bytes as text, with U+FFFD for what is not UTF-8. Looks at many bytes at once, which replacing ones does not.
+pub(super) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => String::from_utf8_lossy(bytes),
     }
 }
 
@@ -169,8 +177,10 @@ impl Decoder {
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, FrameTooLarge> {
         self.forget_given();
         loop {
-            if self.common_event() {
-                break;
+            match self.common_event() {
+                Common::Event => break,
+                Common::Cut => return Ok(None),
+                Common::No => {}
             }
             let blank = match self.next_line()? {
                 None => return Ok(None),
@@ -191,23 +201,41 @@ impl Decoder {
         Ok(Some(self.event()))
     }
 
-    /// Takes what nearly every event is: one line of data and a blank line, both in the chunk. Everything else is left
-    /// to be read line by line.
-    fn common_event(&mut self) -> bool {
-        if !self.line.is_empty() || self.first_line || self.after_cr || self.data.is_there() {
-            return false;
-        }
+    /// Takes what nearly every event is: one line of data and a blank line, both in the chunk but for the beginning of the
+    /// data. Everything else is left to be read line by line.
+    fn common_event(&mut self) -> Common {
         let rest = self.chunk.get(self.at..).unwrap_or_default();
-        let Some(value) = rest.strip_prefix(b"data: ") else { return false };
-        let Some(len) = memchr2(b'\n', b'\r', value) else { return false };
-        let start = rest.len() - value.len();
-        if value.get(len..).and_then(<[u8]>::first_chunk) != Some(b"\n\n") || start + len > self.max
-        {
-            return false;
+        if self.first_line || self.after_cr || self.too_large || self.data.is_there() {
+            return Common::No;
         }
-        self.data.at = Place::Chunk(self.at + start..self.at + start + len);
-        self.at += start + len + 2;
-        true
+        let cut = self.line.len();
+        let is_data = if cut == 0 { rest.starts_with(DATA) } else { self.line.starts_with(DATA) };
+        if !is_data {
+            return if rest.is_empty() { Common::Cut } else { Common::No };
+        }
+        let end = memchr2(b'\n', b'\r', rest);
+        let len = end.unwrap_or(rest.len());
+        let (line, behind) = rest.split_at_checked(len).unwrap_or_default();
+        if cut + len > self.max || (end.is_some() && !behind.starts_with(b"\n\n")) {
+            return Common::No;
+        }
+        if cut == 0 && end.is_some() {
+            self.data.at = Place::Chunk(self.at + DATA.len()..self.at + len);
+        } else {
+            self.line.extend_from_slice(line);
+            if end.is_some() {
+                // The buffers change places, so that nothing is copied again.
+                std::mem::swap(&mut self.data.own, &mut self.line);
+                self.line.clear();
+                self.data.at = Place::Own(DATA.len());
+            }
+        }
+        self.at += len;
+        if end.is_none() {
+            return Common::Cut;
+        }
+        self.at += 2;
+        Common::Event
     }
 
     /// What had begun and was not ended when the stream ended, as the event that it would have been; nothing if the
@@ -342,6 +370,16 @@ impl Decoder {
     }
 }
 
+/// What the quick look at a chunk found.
+enum Common {
+    /// An event, which is in the buffers now.
+    Event,
+    /// The beginning of a line, which is kept.
+    Cut,
+    /// Something else.
+    No,
+}
+
 enum Line {
     /// It lies in the chunk.
     Chunk(Range<usize>),
@@ -368,5 +406,8 @@ fn split(line: &[u8]) -> Option<(Field, &[u8])> {
     }
     None
 }
+
+/// How a line of data nearly always begins.
+const DATA: &[u8] = b"data: ";
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";

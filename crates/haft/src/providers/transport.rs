@@ -33,10 +33,11 @@ use bytes::Bytes;
 
 pub use self::body::Body;
 pub use self::error::{TransportError, Wait};
+pub(crate) use self::headers::is_credential;
 pub use self::headers::{HeaderValue, Headers, Secret};
 #[cfg(feature = "http")]
 pub use self::http::{HttpTransport, HttpTransportBuilder};
-pub(crate) use self::url::{host, path_and_query, redacted};
+pub(crate) use self::url::{host, is_exposed, path_and_query, redacted};
 
 /// Sends requests. Dropping the future, or the body of the response, ends the request.
 #[diagnostic::on_unimplemented(

@@ -1,4 +1,30 @@
 //! What talks to model providers, over sockets of this machine and from files.
+//!
+//! What has to hold, line by line, and the tests that hold it; names without a crate are of this module, and those with
+//! `src::` stand beside the code in `providers`.
+//!
+//! | behaviour | held by |
+//! |---|---|
+//! | 1 options: each key accepted and refused as it should, three layers, maps merged by key, a wrong stash fails before the network | `src::chat_completions::tests::every_option_is_accepted_and_refused_as_it_should`, `src::anthropic_messages::tests::options_are_those_of_the_api`, `src::openai_responses::tests::options_are_those_of_the_api`, `src::options::tests`, `provider::options_of_the_turn_hold_for_the_turn` |
+//! | 2 one slash at the end of an address goes, headers win, no option of the core is in a body | `provider::a_turn_with_a_call_and_an_answer`, `provider::no_option_of_the_core_is_ever_sent`, `transport::headers_are_found_in_any_case_and_later_ones_win` |
+//! | 3 every order of buckets, subsets, none, what stands behind the timeline; ties by number, not by time | `assembly::buckets_stand_where_they_are_wanted`, `assembly::nothing_at_all_is_a_prompt_too`, `assembly::one_generation_is_one_entry`, `messages::what_stands_behind_the_timeline_is_said_by_the_user` |
+//! | 4 envelopes: exact bytes, closers of its own, of siblings and of other tiers, reserved tags, hostile ids, names and types | `haft_core::trust::tests::render`, `haft_core::trust::tests::hostile`, `haft_core::trust::tests::properties`, `haft_core::trust::tests::sanitize`, `hostile::nothing_escapes` |
+//! | 5 results: trusted, untrusted, unknown tools; handles are untrusted; media answer for themselves; the floor; a secret behind a handle is in no request | `haft_core::trust::tests::render::results_of_tools`, `haft_core::trust::tests::labels`, `assembly::a_tool_that_is_registered_later_does_not_raise_what_was_said_before`, `assembly::what_is_behind_a_handle_is_nowhere_in_the_prompt`, `assembly::media_that_cannot_be_shown_follow_the_policy` |
+//! | 6 tools: what is shown is what holds, the same bytes every time (one schema: changed on purpose) | `chat_completions::tools_are_the_same_bytes_in_every_request`, `src::down_schema::tests`, `down_schema`, `responses::tools_are_flat_and_the_same_every_time` |
+//! | 7 execution: arguments of every wrong kind, unknown and nameless tools, failing handlers, equal ids, an end between two calls | `turn::calls::every_call_ends_as_one_record_in_the_order_asked`, `turn::calls::cancelling_reaches_the_handlers_and_leaves_records`, `src::chat_completions::tests::calls_of_all_who_speak_the_dialect`, `src::names::tests::ids_are_kept_where_they_can_be`, `servers::faults_of_a_server_end_in_an_answer_or_an_error` |
+//! | 8 streams: cut characters, line ends, comments, several lines, no end, residue, garbage, usage apart, errors | `sse`, `src::chat_completions::tests`, `provider::what_is_no_answer_fails_and_makes_no_calls`, `provider::an_answer_without_done_but_with_a_reason_is_whole`, `provider::errors_have_the_codes_of_the_dialect` |
+//! | 8 streams: a stall, a stall and a cancellation, a stall inside of a call, a stall behind the end, signs of life | `recovery::a_stream_that_stalls_is_left_and_nothing_of_it_is_kept`, `recovery::a_cancellation_is_no_stall`, `recovery::a_stream_that_stalls_behind_its_end_is_whole`, `recovery::a_stream_that_shows_life_is_waited_for` |
+//! | 9 retries: what passes, how often, which statuses, when by seconds and by date, never early, not at all; an end of waiting at once; time-outs and broken connections | `retry`, `recovery::a_provider_that_wants_to_be_left_alone_is_not_asked_early`, `provider::a_request_is_sent_again_and_nothing_doubles`, `provider::a_provider_that_is_silent_is_left` |
+//! | 10 costs: with, without, apart, none | `src::generation::tests::costs_are_what_was_said_last`, `src::chat_completions::tests::text_cost_and_why_it_ended`, `provider::a_turn_with_a_call_and_an_answer` |
+//! | 11 fields of reasoning: one, equal, different, their order, blank; in pieces and whole | `src::chat_completions::tests::reasoning_fields_and_their_order`, `src::generation::tests::the_same_thought_in_two_fields_is_one`, `src::chat_completions::tests::an_answer_that_comes_whole` |
+//! | 12 the context window: refused, or made to fit by thoughts, results, records, memories and exchanges, in this order | `provider::a_prompt_that_does_not_fit_is_refused_or_made_to`, `long_turns::thoughts_of_earlier_iterations_go_first`, `long_turns::results_that_were_read_become_handles`, `long_turns::records_go_by_their_score_and_memories_by_their_importance` |
+//! | 13 calls in texts: every form, markers in strings, what breaks off, one family at a time, long arguments | `src::text_calls::tests`, `provider::calls_and_reasoning_that_stand_in_the_text` |
+//! | 14 recordings: the request is compared, JSON and streams, once | `cassette`, `servers` |
+//! | a forced tool that lives only for the dispatch is told or refused | `recovery::forcing_a_tool_that_will_be_gone_is_told_or_refused` |
+//! | reasoning that went back and was refused is left out, once | `recovery::reasoning_that_responses_refuse_is_left_out_once`, `recovery::thinking_that_anthropic_refuses_is_left_out_once` |
+//! | keys are shown nowhere and go over no open line | `provider::keys_are_shown_nowhere`, `recovery::keys_do_not_go_over_plain_http_to_others`, `recovery::a_key_in_the_options_of_a_turn_does_not_go_out_either` |
+//! | the same medium is not read in every iteration | `long_turns::a_medium_is_read_once_in_a_turn`, `long_turns::the_cache_holds_no_more_than_it_may` |
+//! | a summary stands for what is old, is paid for, and is no more trusted than that | `summary` |
 
 pub(crate) mod answers;
 mod assembly;
@@ -7,13 +33,16 @@ mod chat_completions;
 #[cfg(feature = "testing")]
 mod down_schema;
 mod hostile;
+mod long_turns;
 mod messages;
 mod provider;
+mod recovery;
 mod responses;
 mod retry;
 mod server;
 mod servers;
 mod sse;
+mod summary;
 pub(crate) mod transcripts;
 mod transport;
 

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_core::Stream as _;
 use haft_core::media::{Media, MediaError};
@@ -60,9 +61,20 @@ impl Funnel<'_> {
             kind: media.kind(),
             mime_type: sanitized_mime_type(media.mime_type()).into(),
             filename: sanitized_file_name(media.filename()),
-            base64: base64(media, self.how.media_bytes).await?.into(),
+            base64: self.encoded(media).await?,
             frame: self.renderer.media_frame(origin, part, media),
         }))
+    }
+
+    /// The bytes of a medium as text, from an earlier iteration if they were encoded then.
+    async fn encoded(&self, media: &Media) -> Result<Arc<str>, MediaError> {
+        let (cache, turn) = (&self.how.media_cache, self.ctx.turn_id());
+        if let Some(known) = cache.get(turn, media) {
+            return Ok(known);
+        }
+        let text: Arc<str> = base64(media, self.how.media_bytes).await?.into();
+        cache.keep(turn, media, &text);
+        Ok(text)
     }
 
     fn fallback(

@@ -45,7 +45,8 @@ impl Funnel<'_> {
 
     fn memories(&self) -> PromptText {
         let memories = self.ctx.turn_memories();
-        let parts = memories.iter().map(|memory| {
+        let shown = memories.iter().filter(|it| !self.how.omit.memories.contains(it.id().as_str()));
+        let parts = shown.map(|memory| {
             let part =
                 MemoryPart::new(memory.id().as_str(), memory.trust(), memory.content().as_str());
             let part = part.created_at(memory.created_at());

@@ -71,6 +71,10 @@ impl<'a, 'f> Timeline<'a, 'f> {
             .filter(|(n, _)| *n >= self.funnel.how.omit.before)
             .collect();
         items.sort_by_key(|(number, _)| *number);
+        if let Some(summary) = &self.funnel.how.summary {
+            let text = Content::Text(summary.shown(self.funnel.renderer));
+            self.hear(0, Heard { name: None, content: vec![text] });
+        }
         for (number, item) in items {
             match item {
                 Item::Thought(thought) => self.thought(number, &thought),
@@ -99,20 +103,24 @@ impl<'a, 'f> Timeline<'a, 'f> {
     /// The thoughts that are shown.
     fn thoughts(&self) -> Vec<(u64, Arc<Thought>)> {
         let how = self.funnel.how;
-        let is_shown = |thought: &Thought| {
+        let is_shown = |number: u64, thought: &Thought| {
             let own = how.thoughts == ThoughtSurfacing::All || self.is_self(thought.identity());
-            own && match (thought.replay_compatibility(), thought.payload()) {
-                (None, _) => true,
-                (Some(PLAIN_TEXT), None) => true,
-                (Some(tag), _) if self.funnel.replays.contains(&tag) => true,
-                (Some(tag), _) => {
-                    let is_listed = how.replay_compatibility.iter().any(|it| it == tag);
-                    is_listed && !thought.content().is_empty()
+            let is_recent = thought.payload().is_some() || number >= how.omit.thoughts_before;
+            own && is_recent
+                && match (thought.replay_compatibility(), thought.payload()) {
+                    (None, _) => true,
+                    (Some(PLAIN_TEXT), None) => true,
+                    (Some(tag), payload) if self.funnel.replays.contains(&tag) => {
+                        payload.is_none() || number >= how.omit.replays_before
+                    }
+                    (Some(tag), _) => {
+                        let is_listed = how.replay_compatibility.iter().any(|it| it == tag);
+                        is_listed && !thought.content().is_empty()
+                    }
                 }
-            }
         };
         let mut all = self.funnel.ctx.thoughts().numbered();
-        all.retain(|(_, thought)| is_shown(thought));
+        all.retain(|(number, thought)| is_shown(*number, thought));
         if how.thoughts == ThoughtSurfacing::LatestSelf {
             let latest = all.pop();
             all = latest.into_iter().collect();

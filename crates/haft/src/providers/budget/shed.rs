@@ -18,8 +18,12 @@ use crate::providers::prompt::Entry;
 pub(in crate::providers) enum Step {
     /// A result becomes a handle.
     Result(RecordId),
+    /// Thoughts that are shown as text go, up to this number.
+    Thoughts(u64),
     /// A retrieved record goes.
     Retrievable(String),
+    /// A memory goes.
+    Memory(String),
     /// The timeline begins with this number.
     Before(u64),
 }
@@ -42,6 +46,17 @@ impl Shedder {
             Ok(estimators.count_or_estimate(encoding, text, |_| {})?.tokens)
         };
         let mut steps = Vec::new();
+        // The newest one stays: the model is in the middle of it.
+        let mut thoughts = ctx.thoughts().numbered();
+        if let Some((newest, _)) = thoughts.pop() {
+            let mut saved = 0;
+            for (_, thought) in thoughts.iter().filter(|(_, it)| it.payload().is_none()) {
+                saved += tokens(thought.content().as_str())?;
+            }
+            if saved > 0 {
+                steps.push((Step::Thoughts(newest), saved));
+            }
+        }
         let calls = ctx.turn_tool_calls();
         let newest = calls.iter().map(|call| call.iteration).max();
         for call in calls.iter().filter(|call| Some(call.iteration) != newest) {
@@ -66,6 +81,14 @@ impl Shedder {
                 _ => HANDLE,
             };
             steps.push((Step::Retrievable(record.id().as_str().to_owned()), saved));
+        }
+        let mut memories = ctx.turn_memories();
+        memories.sort_by(|a, b| {
+            a.importance().total_cmp(&b.importance()).then_with(|| a.id().cmp(b.id()))
+        });
+        for memory in memories {
+            let saved = tokens(memory.content().as_str())?;
+            steps.push((Step::Memory(memory.id().as_str().to_owned()), saved));
         }
         steps.extend(exchanges(assembled).into_iter().map(|number| (Step::Before(number), 0)));
         Ok(Self { steps: steps.into_iter(), done: Vec::new() })
@@ -119,6 +142,15 @@ async fn apply(ctx: &DispatchContext, omit: &mut Omit, step: Step) -> Value {
             omit.retrievables.insert(id);
             report
         }
+        Step::Thoughts(number) => {
+            omit.thoughts_before = number;
+            json!({ "step": "thoughts-left-out", "before": number })
+        }
+        Step::Memory(id) => {
+            let report = json!({ "step": "memory-left-out", "id": id });
+            omit.memories.insert(id);
+            report
+        }
         Step::Before(number) => {
             omit.before = number;
             json!({ "step": "exchange-left-out", "before": number })
@@ -144,7 +176,7 @@ async fn to_handle(ctx: &DispatchContext, id: RecordId) -> Option<()> {
 
 /// Where exchanges begin, the first one left out: with something that was said to the model, after the model has
 /// spoken. The last one is where the timeline can begin at the latest.
-fn exchanges(assembled: &Assembled) -> Vec<u64> {
+pub(in crate::providers) fn exchanges(assembled: &Assembled) -> Vec<u64> {
     let entries = assembled.prompt.timeline.iter().zip(&assembled.numbers);
     let mut numbers = Vec::new();
     let mut spoken = false;

@@ -150,8 +150,7 @@ impl Control {
                 .unsupported_media_policy
                 .map(Policy::meaning)
                 .unwrap_or_default(),
-            media_bytes: default.media_bytes,
-            omit: default.omit,
+            ..default
         };
         let time = |ms| (ms > 0).then(|| Duration::from_millis(ms));
         Ok(Self {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use haft_core::tokens::Estimators;
 
-use super::{GenerationReport, Observers, PromptReport, Provider, ProviderError, Shared};
+use super::{Exposure, GenerationReport, Observers, PromptReport, Provider, ProviderError, Shared};
+use crate::providers::assemble::MediaCache;
 use crate::providers::dialect::Dialect;
 use crate::providers::options::{OptionSchema, Options};
 use crate::providers::retry::RetryPolicy;
+use crate::providers::summary::RollingSummary;
 use crate::providers::transport::{Secret, Transport, TransportError};
 use crate::secret::random_secret;
 
@@ -20,11 +22,14 @@ pub struct ProviderBuilder<D> {
     options: Options,
     base_url: Option<String>,
     key: Option<Secret>,
+    exposure: Exposure,
     transport: Option<Arc<dyn Transport>>,
     retry: RetryPolicy,
     estimators: Estimators,
     secret: Option<[u8; 32]>,
     observers: Observers,
+    rolling: Option<RollingSummary>,
+    media_cache_bytes: u64,
 }
 
 impl<D: Dialect> ProviderBuilder<D> {
@@ -35,11 +40,14 @@ impl<D: Dialect> ProviderBuilder<D> {
             options: Options::new(),
             base_url: None,
             key: None,
+            exposure: Exposure::Refused,
             transport: None,
             retry: RetryPolicy::default(),
             estimators: Estimators::default(),
             secret: None,
             observers: Observers::default(),
+            rolling: None,
+            media_cache_bytes: 64 << 20,
         }
     }
 
@@ -52,6 +60,13 @@ impl<D: Dialect> ProviderBuilder<D> {
     /// The key. Without one, requests carry none.
     pub fn key(mut self, key: impl Into<Secret>) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// Lets keys go over plain http to other machines, where everybody on the way can read them; for networks that are
+    /// somebody's own. To this machine they always may.
+    pub fn allow_key_over_plain_http(mut self) -> Self {
+        self.exposure = Exposure::Allowed;
         self
     }
 
@@ -76,6 +91,19 @@ impl<D: Dialect> ProviderBuilder<D> {
     /// What counts tokens, for the option `tokenEncoding`; rules of thumb if not said.
     pub fn estimators(mut self, estimators: Estimators) -> Self {
         self.estimators = estimators;
+        self
+    }
+
+    /// Summarises what was said long ago, so that a long conversation fits; see [`summary`](crate::providers::summary).
+    pub fn rolling_summary(mut self, summary: RollingSummary) -> Self {
+        self.rolling = Some(summary);
+        self
+    }
+
+    /// How many bytes of encoded media are kept from one iteration to the next, all turns together; 64 MiB. Zero keeps
+    /// none, so that every request reads its media anew.
+    pub fn media_cache_bytes(mut self, most: u64) -> Self {
+        self.media_cache_bytes = most;
         self
     }
 
@@ -108,7 +136,8 @@ impl<D: Dialect> ProviderBuilder<D> {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the options, or no transport can be made.
+    /// Everything that is wrong with the options, no transport can be made, or the key would go over plain http to
+    /// another machine.
     pub fn build(self) -> Result<Provider<D>, ProviderError> {
         let schema = OptionSchema::of(&self.dialect);
         let options = match self.options.get("model") {
@@ -127,12 +156,16 @@ impl<D: Dialect> ProviderBuilder<D> {
             options,
             base_url: url.strip_suffix('/').map_or_else(|| url.clone(), str::to_owned),
             key: self.key,
+            exposure: self.exposure,
             transport,
             retry: self.retry,
             estimators: self.estimators,
             secret: self.secret.unwrap_or_else(random_secret),
             observers: self.observers,
+            rolling: self.rolling,
+            media_cache: MediaCache::new(self.media_cache_bytes),
         };
+        shared.guard_key(&resolved.control)?;
         let (overrides, resolved) = (Options::new(), Arc::new(resolved));
         Ok(Provider { shared: Arc::new(shared), overrides, resolved })
     }

@@ -1,5 +1,7 @@
 //! How a step of a provider fails.
 
+use std::time::Duration;
+
 use haft_core::error::{Code, Coded};
 use haft_core::record::InvalidRecord;
 use haft_core::step::StepError;
@@ -12,6 +14,7 @@ use crate::providers::generation::AnswerTooLarge;
 use crate::providers::options::InvalidOptions;
 use crate::providers::retry::ClientError;
 use crate::providers::sse::FrameTooLarge;
+use crate::providers::summary::SummaryError;
 use crate::providers::transport::TransportError;
 
 /// A provider cannot be made, or its step failed.
@@ -26,6 +29,14 @@ pub enum ProviderError {
     NoTransport {
         /// Why.
         source: TransportError,
+    },
+    /// A key would be sent where everybody on the way can read it.
+    #[error(
+        "a key is not sent to `{host}` over plain http, where it can be read on the way; use https, or `allow_key_over_plain_http`"
+    )]
+    PlainHttp {
+        /// Where it would be sent.
+        host: String,
     },
     /// The turn cannot be put into a prompt.
     #[error(transparent)]
@@ -76,12 +87,28 @@ pub enum ProviderError {
         /// What is too large.
         what: String,
     },
+    /// What was said long ago could not be summarised.
+    #[error(transparent)]
+    Summary {
+        /// Why.
+        #[from]
+        source: SummaryError,
+    },
     /// What the model said cannot be kept.
     #[error(transparent)]
     Record(#[from] InvalidRecord),
 }
 
 impl ProviderError {
+    /// How long the provider asks to be left alone, if it said so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Request { source, .. } => source.as_status()?.retry_after,
+            _ => None,
+        }
+    }
+
     pub(super) fn overflow(code: Code, measured: &Measured, limit: u64, encoding: &str) -> Self {
         let total = measured.total;
         let parts: Vec<String> = measured
@@ -109,7 +136,9 @@ impl Coded for ProviderError {
     fn error_code(&self) -> Code {
         match self {
             Self::Options(error) => error.error_code(),
-            Self::NoTransport { .. } | Self::Encode(_) => Code::LlmExecutionExecutorError,
+            Self::NoTransport { .. } | Self::PlainHttp { .. } | Self::Encode(_) => {
+                Code::LlmExecutionExecutorError
+            }
             Self::Assemble(error) => error.error_code(),
             Self::Tokens(error) => error.error_code(),
             Self::Overflow { code, .. }
@@ -117,6 +146,7 @@ impl Coded for ProviderError {
             | Self::Body { code, .. }
             | Self::Answer { code, .. }
             | Self::TooLarge { code, .. } => *code,
+            Self::Summary { source } => source.error_code(),
             Self::Record(error) => error.error_code(),
         }
     }
@@ -125,6 +155,7 @@ impl Coded for ProviderError {
         match self {
             Self::Request { source, .. } => source.retryable(),
             Self::Body { source, .. } => source.retryable(),
+            Self::Summary { source } => source.retryable(),
             Self::Answer { source: AnswerError::Provider { retryable, .. }, .. } => *retryable,
             Self::Answer { source: AnswerError::Malformed(_), .. } => true,
             Self::Assemble(AssembleError::Media(error)) => error.retryable(),

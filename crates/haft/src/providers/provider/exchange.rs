@@ -12,13 +12,14 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::hearing::{Heard, Hearing};
-use super::{ProviderError, Shared};
+use super::{Exposure, ProviderError, Shared};
 use crate::providers::dialect::{AnswerError, Decoder, Dialect, Framing};
 use crate::providers::options::{Control, RetryOptions};
 use crate::providers::retry::{Client, ClientError, Hints, RetryNotice, RetryPolicy, RetryReason};
 use crate::providers::sse::FrameTooLarge;
 use crate::providers::transport::{
-    Body, Request, Secret, Transport, TransportError, TransportFuture, Wait,
+    Body, Request, Secret, Transport, TransportError, TransportFuture, Wait, host, is_credential,
+    is_exposed,
 };
 use crate::providers::{ndjson, sse};
 
@@ -39,6 +40,7 @@ impl<D: Dialect> Shared<D> {
         body: Bytes,
         ears: Ears<'_>,
     ) -> Result<Heard, ProviderError> {
+        self.guard_key(control)?;
         let request = self.request(control, body);
         let (client, observe) = (self.client(control), |notice| tell(cx, &notice));
         let response = client.send(request, cx.cancellation(), &observe).await;
@@ -120,6 +122,15 @@ impl<D: Dialect> Shared<D> {
             request = request.header(name.as_str(), Secret::from(value.as_str()));
         }
         request
+    }
+
+    /// A key does not go where others can read it, be it the provider's or one in a header of the options.
+    pub(super) fn guard_key(&self, control: &Control) -> Result<(), ProviderError> {
+        let has_key = self.key.is_some() || control.headers.keys().any(|name| is_credential(name));
+        if has_key && self.exposure == Exposure::Refused && is_exposed(&self.base_url) {
+            return Err(ProviderError::PlainHttp { host: host(&self.base_url) });
+        }
+        Ok(())
     }
 
     fn client(&self, control: &Control) -> Client {
@@ -250,9 +261,7 @@ impl Frames {
     fn next(&mut self) -> Result<Option<Frame<'_>>, FrameTooLarge> {
         Ok(match self {
             Self::Sse(frames) => frames.next_event()?.map(|event| frame(&event)),
-            Self::Ndjson(frames) => {
-                frames.next_line()?.map(|line| (None, String::from_utf8_lossy(line)))
-            }
+            Self::Ndjson(frames) => frames.next_line()?.map(|line| (None, sse::text_of(line))),
         })
     }
 
@@ -260,9 +269,7 @@ impl Frames {
     fn rest(&mut self) -> Option<Frame<'_>> {
         match self {
             Self::Sse(frames) => frames.finish().map(|event| frame(&event)),
-            Self::Ndjson(frames) => {
-                frames.finish().map(|line| (None, String::from_utf8_lossy(line)))
-            }
+            Self::Ndjson(frames) => frames.finish().map(|line| (None, sse::text_of(line))),
         }
     }
 }

@@ -3,9 +3,9 @@
 use haft_core::step::StepContext;
 use haft_core::stream::Part;
 
-use crate::providers::assemble::Assembled;
 use crate::providers::generation::{AnswerTooLarge, Assembler, Event, Generation, Outcome};
 use crate::providers::options::Control;
+use crate::providers::prompt::Prompt;
 use crate::providers::reasoning::{Piece, ReasoningFilter};
 use crate::providers::text_calls::TextCallFilter;
 
@@ -34,12 +34,13 @@ pub(super) struct Hearing<'c> {
     message_id: String,
     thought: Option<(String, String)>,
     failed: Option<AnswerTooLarge>,
+    /// Whether somebody sees pieces as they come. Who comes later sees the whole.
+    is_seen: bool,
 }
 
 impl<'c> Hearing<'c> {
-    pub(super) fn new(cx: &'c StepContext, control: &Control, assembled: &Assembled) -> Self {
-        let offered: Vec<&str> =
-            assembled.prompt.tools.iter().map(|tool| &*tool.wire_name).collect();
+    pub(super) fn new(cx: &'c StepContext, control: &Control, prompt: &Prompt) -> Self {
+        let offered: Vec<&str> = prompt.tools.iter().map(|tool| &*tool.wire_name).collect();
         Self {
             cx,
             assembler: Assembler::new(),
@@ -48,7 +49,13 @@ impl<'c> Hearing<'c> {
             message_id: cx.next_id("message"),
             thought: None,
             failed: None,
+            is_seen: cx.is_observed(),
         }
+    }
+
+    /// The same, but nothing is shown as it comes.
+    pub(super) fn unseen(self) -> Self {
+        Self { is_seen: false, ..self }
     }
 
     pub(super) fn take(&mut self, event: Event<'_>) {
@@ -121,8 +128,10 @@ impl<'c> Hearing<'c> {
     fn say(&mut self, text: &str) {
         if !text.is_empty() {
             self.push(Event::Text(text));
-            // A stream that cannot be shown is still an answer.
-            let _ = self.cx.report_message(&self.message_id, text, Part::More);
+            if self.is_seen {
+                // A stream that cannot be shown is still an answer.
+                let _ = self.cx.report_message(&self.message_id, text, Part::More);
+            }
         }
     }
 
@@ -131,7 +140,7 @@ impl<'c> Hearing<'c> {
         // Only the first channel is shown as it comes: others often repeat it, which shows at the end.
         let cx = self.cx;
         let shown = self.thought.get_or_insert_with(|| (channel.to_owned(), cx.next_id("thought")));
-        if shown.0 == channel {
+        if self.is_seen && shown.0 == channel {
             let _ = cx.report_thought(&shown.1, text, Part::More);
         }
     }

@@ -65,6 +65,10 @@ pub enum Stopped {
     Attempts,
     /// The next attempt would begin too late.
     Budget,
+    /// The provider asks to be left alone for longer than is waited.
+    TooLong,
+    /// The quota is spent: waiting does not help, paying may.
+    Quota,
 }
 
 impl fmt::Display for StatusError {
@@ -74,11 +78,14 @@ impl fmt::Display for StatusError {
         if let Some(id) = &self.request_id {
             write!(f, " (request `{id}`)")?;
         }
-        if self.stopped != Stopped::Hopeless || *attempts > 1 {
+        if !matches!(self.stopped, Stopped::Hopeless | Stopped::Quota) || *attempts > 1 {
             write!(f, " in attempt {attempts}")?;
         }
-        if self.stopped == Stopped::Budget {
-            f.write_str(", and another one would begin too late")?;
+        match self.stopped {
+            Stopped::Budget => f.write_str(", and another one would begin too late")?,
+            Stopped::TooLong => f.write_str(", and waiting is not allowed for that long")?,
+            Stopped::Quota => f.write_str(", because the quota is spent")?,
+            Stopped::Hopeless | Stopped::Attempts => {}
         }
         if let (Some(after), Some(at)) = (self.retry_after, self.retry_at) {
             write!(f, "; it asks to come back in {after:?}, at {at}")?;
@@ -110,7 +117,7 @@ impl Coded for ClientError {
 
     fn retryable(&self) -> bool {
         match self {
-            Self::Status(error) => error.stopped != Stopped::Hopeless,
+            Self::Status(error) => !matches!(error.stopped, Stopped::Hopeless | Stopped::Quota),
             Self::Transport { source, .. } => source.retryable(),
             Self::Cancelled { .. } => false,
         }

@@ -5,8 +5,9 @@ use std::time::Duration;
 /// What is tried again, when, and how often. Nothing is once bytes of a body were handed out.
 ///
 /// The n-th delay is `base_delay` doubled n-1 times, at most `max_delay`, and up to a tenth more or less, so that
-/// clients that failed together do not come back together. A provider that says when to come back is not asked earlier,
-/// unless that is later than `max_delay`.
+/// clients that failed together do not come back together. A provider that says when to come back is not asked earlier:
+/// if that is later than `max_delay`, the request fails at once and says so. Nor is one asked again that says that the
+/// quota is spent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use]

@@ -190,7 +190,7 @@ impl<N: Into<String>, V: Into<HeaderValue>> FromIterator<(N, V)> for Headers {
 }
 
 /// Whether headers of this name carry credentials.
-fn is_credential(name: &str) -> bool {
+pub(crate) fn is_credential(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     CREDENTIALS.contains(&name.as_str()) || ENDINGS.iter().any(|it| name.ends_with(it))
 }

@@ -1,5 +1,7 @@
 //! URLs for people and for files: what grants access is not in them.
 
+use std::net::IpAddr;
+
 use super::headers::REDACTED;
 
 /// The host and port of a URL, for messages. Nothing else of a URL is safe to tell.
@@ -7,6 +9,25 @@ pub(crate) fn host(url: &str) -> String {
     let authority = parts(url).authority;
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     host.chars().filter(|it| !it.is_control()).take(MAX_HOST).collect()
+}
+
+/// Whether what is sent to a URL can be read on the way: it goes over plain http, and not to this machine.
+pub(crate) fn is_exposed(url: &str) -> bool {
+    let Parts { scheme, .. } = parts(url.trim_start());
+    !scheme.eq_ignore_ascii_case("https://") && !is_loopback(&host(url.trim_start()))
+}
+
+/// Whether a host, with or without a port, is this machine.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    match name.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => name == "localhost" || name.ends_with(".localhost"),
+    }
 }
 
 /// A URL with neither a user, nor values of parameters that grant access, nor a fragment.

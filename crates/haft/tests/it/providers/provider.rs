@@ -23,21 +23,21 @@ use super::transcripts::{fetch, weather};
 use crate::turn::Seen;
 
 /// A stream of these events, and its end.
-fn stream(events: &[Value]) -> Result<Response, TransportError> {
+pub(super) fn stream(events: &[Value]) -> Result<Response, TransportError> {
     Ok(broken_stream(events, "data: [DONE]\n\n"))
 }
 
-fn broken_stream(events: &[Value], end: &str) -> Response {
+pub(super) fn broken_stream(events: &[Value], end: &str) -> Response {
     let events = events.iter().map(|event| format!("data: {event}\n\n"));
     let chunks: Vec<Bytes> = events.chain([end.to_owned()]).map(Bytes::from).collect();
     Response::new(200, Body::from_chunks(chunks)).header("content-type", "text/event-stream")
 }
 
-fn status(status: u16, body: &str) -> Result<Response, TransportError> {
+pub(super) fn status(status: u16, body: &str) -> Result<Response, TransportError> {
     Ok(Response::new(status, Body::from_chunks([Bytes::from(body.to_owned())])))
 }
 
-fn text(text: &str) -> Value {
+pub(super) fn text(text: &str) -> Value {
     json!({ "id": "c-1", "model": "real-model", "choices": [{ "index": 0, "delta": { "content": text } }] })
 }
 
@@ -45,21 +45,21 @@ fn thinks(text: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": { "reasoning": text, "reasoning_content": text } }] })
 }
 
-fn calls(name: &str, arguments: &str) -> Value {
+pub(super) fn calls(name: &str, arguments: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [
         { "index": 0, "id": "call_1", "function": { "name": name, "arguments": arguments } }] } }] })
 }
 
-fn ends(reason: &str) -> Value {
+pub(super) fn ends(reason: &str) -> Value {
     json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }],
         "usage": { "prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12 } })
 }
 
-fn says(it: &str) -> Result<Response, TransportError> {
+pub(super) fn says(it: &str) -> Result<Response, TransportError> {
     stream(&[text(it), ends("stop")])
 }
 
-fn provider(transport: &Arc<Scripted>) -> ProviderBuilder<ChatCompletions> {
+pub(super) fn provider(transport: &Arc<Scripted>) -> ProviderBuilder<ChatCompletions> {
     let retry = RetryPolicy::default().base_delay(Duration::ZERO).max_delay(Duration::ZERO);
     Provider::builder(ChatCompletions::new(), "test-model")
         .key("sk-very-secret")
@@ -70,14 +70,14 @@ fn provider(transport: &Arc<Scripted>) -> ProviderBuilder<ChatCompletions> {
 }
 
 /// What a run gave: the report, the events, and the bodies that were sent.
-struct Ran {
-    report: TurnReport,
-    events: Vec<Event>,
-    bodies: Vec<Value>,
-    requests: Vec<Request>,
+pub(super) struct Ran {
+    pub(super) report: TurnReport,
+    pub(super) events: Vec<Event>,
+    pub(super) bodies: Vec<Value>,
+    pub(super) requests: Vec<Request>,
 }
 
-async fn run_with(
+pub(super) async fn run_with(
     answers: impl IntoIterator<Item = Result<Response, TransportError>>,
     options: Value,
     input: TurnInput,
@@ -97,19 +97,19 @@ async fn run(answers: impl IntoIterator<Item = Result<Response, TransportError>>
     run_with(answers, json!({}), input()).await
 }
 
-fn input() -> TurnInput {
+pub(super) fn input() -> TurnInput {
     let hello = Message::user("m-1", "Weather in Paris?", Timestamp::EPOCH).unwrap();
     TurnInput::new("You help.").message(hello)
 }
 
 #[track_caller]
-fn failed(ran: &Ran) -> (String, String) {
+pub(super) fn failed(ran: &Ran) -> (String, String) {
     assert_eq!(ran.report.outcome, turn::Outcome::Failed, "{:?}", ran.report.error);
     let error = ran.report.error.clone().unwrap();
     (error.code.map_or_else(String::new, |code| code.to_string()), error.message.to_string())
 }
 
-fn warnings(events: &[Event]) -> Vec<String> {
+pub(super) fn warnings(events: &[Event]) -> Vec<String> {
     let topics = events.iter().filter_map(|event| match &event.kind {
         EventKind::Warning { topic, .. } => Some(topic.to_string()),
         EventKind::Log { topic, .. } => Some(topic.to_string()),

@@ -169,8 +169,8 @@ async fn the_provider_may_say_when() {
             ],
             seconds(9),
         ),
-        // Longer than a delay may be, but within the budget.
-        (&[("retry-after", "60")], seconds(30)),
+        // As long as a delay may be.
+        (&[("retry-after", "30")], seconds(30)),
     ] {
         let delay = delay(policy(), headers).await;
         assert!(delay >= expected, "{headers:?}: {delay:?} is earlier than {expected:?}");
@@ -185,19 +185,70 @@ async fn the_provider_may_say_when() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_has_a_budget() {
-    // Too far away: there is no point in waiting at all, and the error says until when.
-    for value in ["300", "Sat, 31 Jan 2026 12:05:00 GMT", "99999999999999999999"] {
-        let run = run(RetryPolicy::default(), [status(429, &[("retry-after", value)])]).await;
-        assert_eq!(run.took, Duration::ZERO);
-        let error = run.failed();
-        assert_eq!((error.attempts, error.stopped), (1, Stopped::Budget));
-        if value.len() < 20 || value.starts_with('S') {
-            assert_eq!(error.retry_after, Some(seconds(300)));
-            let text = run.result.as_ref().unwrap_err().to_string();
-            assert!(text.contains("in 300s, at 2026-01-31T12:05:00.000000Z"), "{text}");
+async fn nobody_is_asked_before_they_want() {
+    // Longer than a delay may be: there is no point in waiting at all, and the error says until when.
+    for value in ["300", "31", "Sat, 31 Jan 2026 12:05:00 GMT", "99999999999999999999"] {
+        for answer in [429, 503] {
+            let run =
+                run(RetryPolicy::default(), [status(answer, &[("retry-after", value)])]).await;
+            assert_eq!((run.took, run.asked.len()), (Duration::ZERO, 1));
+            let error = run.failed();
+            assert_eq!((error.attempts, error.stopped), (1, Stopped::TooLong));
+            let failed = run.result.as_ref().unwrap_err();
+            assert!(failed.retryable(), "later it may help");
+            if value == "300" || value.starts_with('S') {
+                assert_eq!(error.retry_after, Some(seconds(300)));
+                let text = failed.to_string();
+                assert!(text.contains("in 300s, at 2026-01-31T12:05:00.000000Z"), "{text}");
+            }
         }
     }
+    // Whoever has the time waits, and not less than was asked for.
+    let patient = RetryPolicy::default().max_delay(seconds(600)).budget(seconds(900));
+    assert!(delay(patient.clone(), &[("retry-after", "300")]).await >= seconds(300));
+    let run = run(patient.budget(seconds(200)), [status(429, &[("retry-after", "300")])]).await;
+    assert_eq!((run.took, run.failed().stopped), (Duration::ZERO, Stopped::Budget));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_that_is_spent_is_not_asked_of_again() {
+    async fn check(answer: u16, body: &'static str, expected: Stopped) {
+        let refused = || {
+            let body = Body::from_chunks([bytes::Bytes::from_static(body.as_bytes())]);
+            Ok(Response::new(answer, body).header("x-should-retry", "true"))
+        };
+        let run = run(RetryPolicy::default(), [refused(), refused(), refused()]).await;
+        let error = run.failed();
+        assert_eq!(error.stopped, expected, "{body}");
+        assert_eq!(error.body, body);
+        let spent = expected == Stopped::Quota;
+        assert_eq!(run.asked.len(), if spent { 1 } else { 3 }, "{body}");
+        let failed = run.result.as_ref().unwrap_err();
+        assert_eq!(failed.retryable(), !spent);
+        assert_eq!(failed.to_string().contains("the quota is spent"), spent, "{failed}");
+    }
+    let spent = [
+        r#"{"error": {"message": "…", "type": "insufficient_quota", "code": "insufficient_quota"}}"#,
+        r#"{"error": {"code": "billing_hard_limit_reached", "type": "invalid_request_error"}}"#,
+        r#"{"error": {"code": null, "type": "billing_not_active"}}"#,
+        r#"{"code": "insufficient_balance"}"#,
+    ];
+    for body in spent {
+        check(429, body, Stopped::Quota).await;
+    }
+    for body in [
+        r#"{"error": {"type": "tokens", "code": "rate_limit_exceeded"}}"#,
+        r#"{"error": {"message": "insufficient_quota is what this is not"}}"#,
+        "insufficient_quota",
+        "",
+    ] {
+        check(429, body, Stopped::Attempts).await;
+    }
+    check(503, spent[0], Stopped::Attempts).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_has_a_budget() {
     // The sum of delays.
     let policy =
         RetryPolicy::default().max_attempts(100).base_delay(seconds(10)).budget(seconds(65));

@@ -1,0 +1,102 @@
+//! A large request: 1 000 records of every kind, put into a prompt and written.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use haft::artifact::Spooler;
+use haft::clock::{ManualClock, Timestamp};
+use haft::providers::Dialect as _;
+use haft::providers::assemble::{How, assemble};
+use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::dialect::Request;
+use haft::record::{Memory, Message, Retrievable, Thought};
+use haft::stores::MemorySpoolStore;
+use haft::tool::Effect;
+use haft::trust::{EnvelopeKey, Renderer, TrustTier};
+use haft::{DispatchContext, Tool, ToolArgs, ToolFailure, ToolRegistry};
+use serde_json::{Map, Value};
+
+use crate::dispatch::now;
+use crate::measure::{self, Plan, UNIT, Variant};
+use crate::report::{FLOOR, OURS, Row};
+
+/// Ours is the assembly with its envelopes, and the encoding; the floor writes the same request from a tree that is
+/// there already.
+pub(crate) fn measure(plan: Plan) -> Result<Row, String> {
+    crate::note("a request of 1000 records");
+    let runtime = super::current_thread()?;
+    let ctx = Arc::new(runtime.block_on(records())?);
+    let body = write(&ctx)?;
+    let tree: Value = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+    let expected = body.len().to_string();
+    let show = |body: Result<Vec<u8>, String>| body.map_or_else(|it| it, |it| it.len().to_string());
+    let variants = vec![
+        Variant::new(FLOOR, move || serde_json::to_vec(&tree).map_err(|it| it.to_string()), show),
+        Variant::new(OURS, move || write(&ctx), show),
+    ];
+    let figures = measure::compare(&expected, variants, plan)?;
+    let name = format!("stream/request of 1000 records, {expected} bytes");
+    Ok(Row { name, unit: UNIT, entries: figures.iter().map(Into::into).collect() })
+}
+
+/// Assembles and encodes.
+fn write(ctx: &DispatchContext) -> Result<Vec<u8>, String> {
+    let (dialect, how) = (ChatCompletions::new(), How::default());
+    let renderer = Renderer::new(EnvelopeKey::from_bytes([7; 32]));
+    let assembled = now(assemble(ctx, &dialect, &renderer, &how))?.map_err(|it| it.to_string())?;
+    let options = Map::new();
+    let encoded = dialect.encode(&Request::new("m", &assembled.prompt, &options));
+    Ok(encoded.map_err(|error| error.to_string())?.body.into())
+}
+
+#[derive(ToolArgs)]
+struct Question {
+    /// What is looked for.
+    text: String,
+}
+
+/// 300 messages, 250 calls with a result each, 150 thoughts, 150 memories and 150 retrieved texts.
+async fn records() -> Result<DispatchContext, String> {
+    fn text(error: impl std::fmt::Display) -> String {
+        error.to_string()
+    }
+    let tool = Tool::builder("look_up").description("Looks something up.").effect(Effect::ReadOnly);
+    let tool = tool.handler(async |it: Question| Ok::<_, ToolFailure>(it.text + LOREM));
+    let tools = ToolRegistry::with_tools([tool.build().map_err(text)?]).map_err(text)?;
+    let ctx = DispatchContext::builder("turn-1")
+        .system_prompt("You help.")
+        .clock(Arc::new(ManualClock::new(AT)))
+        .spooler(Spooler::new(Arc::new(MemorySpoolStore::new())))
+        .tools(Arc::new(tools))
+        .build();
+    for n in 0..150 {
+        let memory = Memory::builder(format!("memory-{n}"), LOREM, AT).confidence(0.9);
+        let memory = memory.importance(0.5).build().map_err(text)?;
+        ctx.store_memory(memory).await.map_err(text)?;
+        let found =
+            Retrievable::builder(format!("found-{n}"), LOREM, TrustTier::ThirdPartyPublic, AT);
+        ctx.store_retrievable(found.build().map_err(text)?).await.map_err(text)?;
+    }
+    let spooler = ctx.spooler().ok_or("there is no spooler")?;
+    for n in 0..150u32 {
+        let asks = Message::user(format!("user-{n}"), LOREM, AT).map_err(text)?;
+        ctx.store_message(asks).await.map_err(text)?;
+        let thought = Thought::builder(format!("thought-{n}"), AT).content(LOREM);
+        ctx.store_thought(thought.build().map_err(text)?).await.map_err(text)?;
+        for ordinal in 0..if n < 100 { 2 } else { 1 } {
+            let tool = ctx.tools().find("look_up").map_err(text)?;
+            let args = format!(r#"{{"text": "question {n} of {ordinal}"}}"#);
+            let done = tool.executor(&ctx).call(args.as_str()).await;
+            let call = spooler.record("turn-1", done, NonZeroU32::MIN).await;
+            ctx.store_tool_call(call.at_place(n, ordinal)).await.map_err(text)?;
+        }
+        let answers = Message::assistant(format!("own-{n}"), LOREM, AT).map_err(text)?;
+        ctx.store_message(answers).await.map_err(text)?;
+    }
+    Ok(ctx)
+}
+
+const AT: Timestamp = Timestamp::EPOCH;
+
+const LOREM: &str = "The handle of a tool is called its haft. It is made of wood, of horn or of bone, and it is \
+    what the hand knows of the blade. \"Hold it well,\" says the smith, \"and it cuts what you mean.\"\nSo do we.";

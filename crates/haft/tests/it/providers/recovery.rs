@@ -1,0 +1,391 @@
+//! What goes wrong between a turn and its provider, and how the turn goes on or ends.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use haft::cancel::Cancellation;
+use haft::event::{Event, EventKind};
+use haft::providers::anthropic_messages::AnthropicMessages;
+use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::openai_responses::OpenAiResponses;
+use haft::providers::provider::ProviderError;
+use haft::providers::transport::{Body, Response, TransportError};
+use haft::providers::{Dialect, Options, Provider};
+use haft::turn::{self, TurnReport, TurnRunner};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::Scripted;
+use super::provider::{
+    calls, ends, failed, input, provider, run_with, says, status, stream, text, warnings,
+};
+use super::transcripts::weather;
+use crate::turn::Seen;
+
+type Answer = Result<Response, TransportError>;
+
+fn whole(body: &Value) -> Answer {
+    let body = Body::from_chunks([Bytes::from(body.to_string())]);
+    Ok(Response::new(200, body).header("content-type", "application/json"))
+}
+
+struct Ran {
+    report: TurnReport,
+    events: Vec<Event>,
+    bodies: Vec<String>,
+}
+
+async fn run_on(
+    dialect: impl Dialect,
+    options: Value,
+    answers: impl IntoIterator<Item = Answer>,
+) -> Ran {
+    let transport = Scripted::new(answers);
+    let provider = Provider::builder(dialect, "m").options(Options::from(options));
+    let provider = provider.transport(Arc::clone(&transport)).build().unwrap();
+    let seen = Seen::default();
+    let runner = TurnRunner::builder(provider).tool(weather()).observer(seen.observer());
+    let report = runner.build().unwrap().run(input()).await.unwrap();
+    let asked = transport.asked();
+    let bodies = asked.iter().map(|it| String::from_utf8(it.body.to_vec()).unwrap()).collect();
+    Ran { report, events: seen.events(), bodies }
+}
+
+/// Answers that reason and call, answers that end, and the refusal of what was reasoned.
+trait Reasons: Dialect {
+    fn new() -> Self;
+    fn given() -> Value;
+    fn calls(secret: &str, city: &str) -> Answer;
+    fn ends() -> Answer;
+    const REFUSALS: &'static [&'static str];
+}
+
+impl Reasons for OpenAiResponses {
+    fn new() -> Self {
+        Self::new()
+    }
+
+    fn given() -> Value {
+        json!({ "reasoning_replay": "encrypted" })
+    }
+
+    fn calls(secret: &str, city: &str) -> Answer {
+        whole(
+            &json!({ "id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": [
+            { "type": "reasoning", "id": format!("rs_{secret}"), "summary": [], "encrypted_content": secret },
+            { "type": "function_call", "id": format!("fc_{secret}"), "call_id": format!("call_{secret}"),
+              "name": "get_weather", "arguments": json!({ "city": city }).to_string(), "status": "completed" },
+        ] }),
+        )
+    }
+
+    fn ends() -> Answer {
+        whole(
+            &json!({ "id": "resp_2", "object": "response", "status": "completed", "model": "m", "output": [
+            { "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+              "content": [{ "type": "output_text", "text": "21 degrees.", "annotations": [] }] },
+        ] }),
+        )
+    }
+
+    const REFUSALS: &'static [&'static str] = &[
+        r#"{"error": {"message": "The encrypted content could not be verified.", "type": "invalid_request_error", "code": "invalid_encrypted_content"}}"#,
+        r#"{"error": {"message": "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.", "type": "invalid_request_error", "code": null}}"#,
+        r#"{"error": {"message": "Item 'rs_1' of type 'reasoning' was provided without its required following item.", "type": "invalid_request_error"}}"#,
+    ];
+}
+
+impl Reasons for AnthropicMessages {
+    fn new() -> Self {
+        Self::new()
+    }
+
+    fn given() -> Value {
+        json!({ "max_tokens": 2048, "thinking": { "type": "enabled", "budget_tokens": 1024 } })
+    }
+
+    fn calls(secret: &str, city: &str) -> Answer {
+        whole(
+            &json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [
+            { "type": "thinking", "thinking": "Hm.", "signature": secret },
+            { "type": "tool_use", "id": format!("toolu_{secret}"), "name": "get_weather", "input": { "city": city } },
+        ], "stop_reason": "tool_use", "usage": { "input_tokens": 1, "output_tokens": 1 } }),
+        )
+    }
+
+    fn ends() -> Answer {
+        whole(&json!({ "id": "msg_2", "type": "message", "role": "assistant", "model": "m",
+            "content": [{ "type": "text", "text": "21 degrees." }],
+            "stop_reason": "end_turn", "usage": { "input_tokens": 1, "output_tokens": 1 } }))
+    }
+
+    const REFUSALS: &'static [&'static str] = &[
+        r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "messages.1.content.0: Invalid `signature` in `thinking` block"}}"#,
+        r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified."}}"#,
+    ];
+}
+
+async fn check_refused_reasoning<D: Reasons>() {
+    const TOPIC: &str = "reasoning-replay-rejected";
+    for refusal in D::REFUSALS {
+        let answers = [D::calls("first", "Paris"), status(400, refusal), D::ends()];
+        let ran = run_on(D::new(), D::given(), answers).await;
+        assert_eq!(ran.report.outcome, turn::Outcome::Completed, "{:?}", ran.report.error);
+        assert_eq!(ran.report.text(), "21 degrees.");
+        let sent: Vec<bool> = ran.bodies.iter().map(|it| it.contains("\"first\"")).collect();
+        assert_eq!(sent, [false, true, false], "{refusal}");
+        // Only the reasoning is gone, not what was called and answered.
+        assert!(ran.bodies[2].contains("get_weather") && ran.bodies[2].contains("21 degrees"));
+        assert_eq!(warnings(&ran.events).iter().filter(|it| *it == TOPIC).count(), 1);
+
+        // What was refused once is not sent again; what is thought later is.
+        let answers = [
+            D::calls("first", "Paris"),
+            status(400, refusal),
+            D::calls("second", "Rome"),
+            D::ends(),
+        ];
+        let ran = run_on(D::new(), D::given(), answers).await;
+        assert_eq!(ran.report.text(), "21 degrees.");
+        assert!(!ran.bodies[3].contains("\"first\"") && ran.bodies[3].contains("\"second\""));
+
+        // A provider that refuses what it does not get either is not asked for ever.
+        let answers = [D::calls("first", "Paris"), status(400, refusal), status(400, refusal)];
+        let ran = run_on(D::new(), D::given(), answers).await;
+        assert_eq!((ran.bodies.len(), ran.report.outcome), (3, turn::Outcome::Failed));
+        let code = ran.report.error.unwrap().code.unwrap();
+        assert!(code.as_str().ends_with("_HTTP_ERROR"), "{code}");
+    }
+    // There is nothing to leave out.
+    let ran = run_on(D::new(), D::given(), [status(400, D::REFUSALS[0])]).await;
+    assert_eq!((ran.bodies.len(), ran.report.outcome), (1, turn::Outcome::Failed));
+    // Another refusal.
+    let other = r#"{"error": {"type": "invalid_request_error", "message": "Unknown parameter: reasoning"}}"#;
+    let ran = run_on(D::new(), D::given(), [D::calls("first", "Paris"), status(400, other)]).await;
+    assert_eq!((ran.bodies.len(), ran.report.outcome), (2, turn::Outcome::Failed));
+    assert!(!warnings(&ran.events).contains(&TOPIC.to_owned()));
+}
+
+#[tokio::test]
+async fn reasoning_that_responses_refuse_is_left_out_once() {
+    check_refused_reasoning::<OpenAiResponses>().await;
+}
+
+#[tokio::test]
+async fn thinking_that_anthropic_refuses_is_left_out_once() {
+    check_refused_reasoning::<AnthropicMessages>().await;
+}
+
+/// A body whose chunks somebody sends, and that never ends by itself.
+struct Dripping(mpsc::UnboundedReceiver<Bytes>);
+
+impl Stream for Dripping {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(cx).map(|it| it.map(Ok))
+    }
+}
+
+fn dripping() -> (mpsc::UnboundedSender<Bytes>, Answer) {
+    let (send, receive) = mpsc::unbounded_channel();
+    let response = Response::new(200, Body::new(Dripping(receive)));
+    (send, Ok(response.header("content-type", "text/event-stream")))
+}
+
+fn chunk(event: &Value) -> Bytes {
+    format!("data: {event}\n\n").into()
+}
+
+/// The clock of the runtime goes on when nothing else can happen.
+async fn after(time: Duration) {
+    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+}
+
+const IDLE: Duration = Duration::from_millis(50);
+
+fn stalling() -> Options {
+    Options::new().with("streamIdleTimeoutMs", 50)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_stalls_is_left_and_nothing_of_it_is_kept() {
+    let (send, answer) = dripping();
+    send.send(chunk(&text("Half an"))).unwrap();
+    send.send(chunk(&calls("get_weather", r#"{"city": "Par"#))).unwrap();
+    let transport = Scripted::new([answer]);
+    let provider = provider(&transport).options(stalling()).build().unwrap();
+    let runner = TurnRunner::builder(provider).tool(weather()).build().unwrap();
+    let report = runner.run(input()).await.unwrap();
+    let error = report.error.unwrap();
+    assert_eq!(error.code.unwrap().as_str(), "E_OPENAI_CHAT_COMPLETIONS_STREAM_STALLED");
+    assert!(report.messages.is_empty() && report.calls.is_empty());
+    assert_eq!(transport.asked().len(), 1, "what has begun is not asked for again");
+    assert!(send.is_closed(), "the connection is given up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_shows_life_is_waited_for() {
+    let (send, answer) = dripping();
+    let transport = Scripted::new([answer]);
+    let provider = provider(&transport).options(stalling()).build().unwrap();
+    let runner = TurnRunner::builder(provider).build().unwrap();
+    let drip = async {
+        // Each one in time, all of them together not.
+        for _ in 0..5 {
+            after(IDLE * 4 / 5).await;
+            send.send(Bytes::from_static(b": still here\n\n")).unwrap();
+        }
+        send.send(chunk(&text("Hi."))).unwrap();
+        send.send(chunk(&ends("stop"))).unwrap();
+        send.send(Bytes::from_static(b"data: [DONE]\n\n")).unwrap();
+    };
+    let (report, ()) = tokio::join!(runner.run(input()), drip);
+    let report = report.unwrap();
+    assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::Outcome::Completed));
+    // The end was said, so that nobody waited for the connection to close.
+    assert!(send.is_closed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_stalls_behind_its_end_is_whole() {
+    let (send, answer) = dripping();
+    send.send(chunk(&text("Hi."))).unwrap();
+    send.send(chunk(&ends("stop"))).unwrap();
+    let transport = Scripted::new([answer]);
+    let provider = provider(&transport).options(stalling()).build().unwrap();
+    let report = TurnRunner::builder(provider).build().unwrap().run(input()).await.unwrap();
+    assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::Outcome::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_is_no_stall() {
+    let (send, answer) = dripping();
+    send.send(chunk(&text("Half an"))).unwrap();
+    let transport = Scripted::new([answer]);
+    let provider = provider(&transport).options(stalling()).build().unwrap();
+    let runner = TurnRunner::builder(provider).build().unwrap();
+    let cancellation = Cancellation::new();
+    let stop = async {
+        after(IDLE / 2).await;
+        cancellation.cancel("enough");
+    };
+    let (report, ()) = tokio::join!(runner.run_until(input(), cancellation.clone()), stop);
+    let outcome = report.unwrap().outcome;
+    assert!(matches!(outcome, turn::Outcome::Cancelled { .. }), "{outcome:?}");
+    assert!(send.is_closed());
+}
+
+#[tokio::test]
+async fn forcing_a_tool_that_will_be_gone_is_told_or_refused() {
+    let log = haft::Tool::builder("read_log").description("Reads the log.");
+    let log = log.handler(|| "a line\n".repeat(2000)).build().unwrap();
+    let forced = json!({ "type": "function", "function": { "name": "artifact_head" } });
+    let run = |options: Value| {
+        let (log, forced) = (log.clone(), forced.clone());
+        async move {
+            let transport = Scripted::new([
+                stream(&[calls("read_log", "{}"), ends("tool_calls")]),
+                says("Lines."),
+            ]);
+            let options = Options::from(options).with("tool_choice", forced);
+            let provider = provider(&transport).options(options).build().unwrap();
+            let seen = Seen::default();
+            let runner = TurnRunner::builder(provider).tool(log).observer(seen.observer());
+            let report = runner.build().unwrap().run(input()).await.unwrap();
+            (report, seen.events(), transport.asked().len())
+        }
+    };
+    let (report, events, asked) = run(json!({})).await;
+    assert_eq!((report.text(), asked), ("Lines.", 2));
+    // The tool is there in the second iteration alone.
+    let told: Vec<&Event> = events
+        .iter()
+        .filter(|it| matches!(&it.kind, EventKind::Warning { topic, .. } if &**topic == "tool-choice-forged-artifact"))
+        .collect();
+    let [told] = told.as_slice() else { panic!("{told:?}") };
+    let EventKind::Warning { payload, .. } = &told.kind else { unreachable!() };
+    let payload = serde_json::to_value(payload).unwrap();
+    assert_eq!(payload["toolNames"], json!(["artifact_head"]), "{payload}");
+
+    let (report, _, asked) = run(json!({ "strictToolChoice": true })).await;
+    let error = report.error.unwrap();
+    assert_eq!(error.code.unwrap().as_str(), "E_INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS");
+    assert!(error.message.contains("artifact_head"), "{}", error.message);
+    assert_eq!(asked, 1, "the second request is not sent");
+}
+
+#[tokio::test]
+async fn a_provider_that_wants_to_be_left_alone_is_not_asked_early() {
+    let later = || {
+        let response = Response::new(429, Body::from_chunks([Bytes::from_static(b"slow down")]));
+        Ok(response.header("retry-after", "3600"))
+    };
+    let ran = run_with([later()], json!({}), input()).await;
+    let (code, message) = failed(&ran);
+    assert_eq!(code, "E_OPENAI_CHAT_COMPLETIONS_HTTP_ERROR");
+    assert!(message.contains("it asks to come back in 3600s"), "{message}");
+    assert_eq!(ran.requests.len(), 1);
+}
+
+#[test]
+fn keys_do_not_go_over_plain_http_to_others() {
+    let build = |url: &str| {
+        let builder = Provider::builder(ChatCompletions::new(), "m").transport(Scripted::new([]));
+        builder.base_url(url).key("sk-1").build()
+    };
+    for url in [
+        "https://api.example.com/v1",
+        "HTTPS://api.example.com",
+        "http://localhost:11434/v1",
+        "http://models.localhost",
+        "http://127.0.0.1:8080",
+        "http://127.9.9.9",
+        "http://[::1]:8080/v1",
+        "http://LOCALHOST./v1",
+    ] {
+        assert!(build(url).is_ok(), "{url}");
+    }
+    for url in [
+        "http://api.example.com/v1",
+        "http://192.168.0.7:11434",
+        "http://localhost.example.com",
+        "http://127.0.0.1.example.com/v1",
+        "http://[::2]/v1",
+        "http://localhost@example.com/",
+        "http://0.0.0.0:1",
+        "example.com",
+    ] {
+        match build(url) {
+            Err(ProviderError::PlainHttp { host }) => assert!(url.contains(&host), "{host}"),
+            other => panic!("{url}: {other:?}"),
+        }
+    }
+    let builder = || {
+        let builder = Provider::builder(ChatCompletions::new(), "m").transport(Scripted::new([]));
+        builder.base_url("http://gpu.lan:8000/v1")
+    };
+    assert!(builder().build().is_ok(), "without a key there is nothing to read");
+    assert!(builder().key("sk-1").allow_key_over_plain_http().build().is_ok());
+    let header = Options::new().with("headers", json!({ "Authorization": "Bearer sk-1" }));
+    let error = builder().options(header).build().unwrap_err();
+    assert!(error.to_string().contains("`gpu.lan:8000`"), "{error}");
+    let header = Options::new().with("headers", json!({ "X-Trace": "1" }));
+    assert!(builder().options(header).build().is_ok());
+}
+
+#[tokio::test]
+async fn a_key_in_the_options_of_a_turn_does_not_go_out_either() {
+    let transport = Scripted::new([]);
+    let provider = Provider::builder(ChatCompletions::new(), "m").transport(Arc::clone(&transport));
+    let provider = provider.base_url("http://gpu.lan:8000/v1").build().unwrap();
+    let stash = json!({ "openaiChatCompletions": { "headers": { "x-api-key": "sk-1" } } });
+    let runner = TurnRunner::builder(provider).build().unwrap();
+    let report = runner.run(input().stash(stash)).await.unwrap();
+    assert!(report.error.unwrap().message.contains("plain http"));
+    assert!(transport.asked().is_empty());
+}
