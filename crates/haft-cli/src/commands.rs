@@ -6,6 +6,7 @@ mod check;
 mod gates;
 mod id;
 mod new;
+mod offered;
 mod run;
 mod tools;
 mod turns;

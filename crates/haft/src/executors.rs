@@ -13,4 +13,4 @@ mod script;
 pub use self::recording::{
     InvalidRecording, NotReplayable, Recorder, Recording, RecordingError, Replay, ReplayDifference,
 };
-pub use self::script::{InvalidScript, Script, ScriptFault, Scripted};
+pub use self::script::{InvalidScript, PlannedCall, Script, ScriptFault, Scripted};

@@ -26,12 +26,14 @@ struct Findings {
 pub(super) async fn run(args: &Check, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
     let mut found = Findings::default();
-    let steps = agent.script()?.map(|script| script.script().len());
+    let script = agent.script()?;
     found.problems.extend(agent.missing());
     found.warnings.extend(agent.unset());
     agreement(&agent, &mut found);
     providers::check(&agent, &mut found);
-    script::check(&agent, &mut found).await?;
+    if let Some(script) = &script {
+        script::check(&agent, script.script(), &mut found).await?;
+    }
     for warning in &found.warnings {
         eprintln!("{}: {}", terminal.err(Tone::Notice, "warning"), plain(warning));
     }
@@ -41,8 +43,10 @@ pub(super) async fn run(args: &Check, terminal: &Terminal) -> Result<ExitCode> {
         }
         return Ok(Code::Failed.into());
     }
-    let script =
-        steps.map_or_else(|| "no script".to_owned(), |it| format!("a script of {it} steps"));
+    let script = script.map_or_else(
+        || "no script".to_owned(),
+        |it| format!("a script of {} steps", it.script().len()),
+    );
     let good = terminal.out(Tone::Good, "good");
     let (name, tools) = (agent.name(), agent.tools.len());
     super::print(&format!("{good}: {name} with {tools} tools and {script}\n"))

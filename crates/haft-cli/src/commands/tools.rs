@@ -1,7 +1,5 @@
 //! `haft tools`, `haft describe`, `haft call`
 
-mod dialects;
-
 use std::future::poll_fn;
 use std::io::{IsTerminal as _, Write as _, stdout};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -21,6 +19,7 @@ use haft::{DispatchContext, Tool};
 use serde_json::{Value, json};
 
 use super::artifact::lines;
+use super::offered;
 use crate::agent::Agent;
 use crate::args::{Call, Describe, Tools};
 use crate::failure::{Code, Failure};
@@ -64,7 +63,7 @@ pub(super) fn describe(args: &Describe, terminal: &Terminal) -> Result<ExitCode>
     let agent = Agent::load(&args.agent.agent)?;
     let tool = find(&agent, &args.tool)?;
     let Some(form) = args.form else { return super::print(&readable(&tool, terminal)?) };
-    let (shown, notes) = dialects::shown(&tool, form)?;
+    let (shown, notes) = offered::shown(&tool, form)?;
     for note in notes {
         eprintln!("{}: {}", terminal.err(Tone::Notice, "note"), plain(&note.message));
     }

@@ -2,6 +2,7 @@
 
 mod expect;
 mod parse;
+mod plan;
 mod run;
 mod source;
 mod template;
@@ -19,6 +20,7 @@ use self::expect::Expectation;
 use self::parse::Parser;
 use self::template::{ArgsTemplate, Template};
 
+pub use self::plan::PlannedCall;
 pub use self::run::Scripted;
 
 #[doc = include_str!("../../docs/script.md")]

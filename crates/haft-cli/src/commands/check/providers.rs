@@ -2,15 +2,14 @@
 
 use haft::providers::anthropic_messages::AnthropicMessages;
 use haft::providers::chat_completions::ChatCompletions;
-use haft::providers::dialect::Request;
 use haft::providers::names::WireNames;
 use haft::providers::openai_responses::OpenAiResponses;
-use haft::providers::prompt::{OfferedTool, Prompt};
 use haft::providers::{Dialect, Options, Provider};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Findings;
 use crate::agent::Agent;
+use crate::commands::offered;
 use crate::failure::Failure;
 
 /// The most tools that OpenAI takes.
@@ -24,7 +23,6 @@ pub(super) fn check(agent: &Agent, found: &mut Findings) {
         found.warnings.push(format!("OpenAI takes {MOST_TOOLS} tools, and these are {count}"));
     }
     let names = WireNames::of(agent.tools.iter().map(|tool| tool.name().as_str()));
-    let mut prompt = Prompt::default();
     for tool in &agent.tools {
         let (name, length) = (tool.name().as_str(), tool.description().chars().count());
         let wire = names.wire(name);
@@ -38,25 +36,19 @@ pub(super) fn check(agent: &Agent, found: &mut Findings) {
                 "tool `{name}` has a description of {length} characters, and OpenAI takes {most}"
             ));
         }
-        prompt.tools.push(OfferedTool::new(wire, tool.clone()));
     }
-    offered("openai", &ChatCompletions::new(), &prompt, found);
-    offered("openai-responses", &OpenAiResponses::new(), &prompt, found);
-    offered("anthropic", &AnthropicMessages::new(), &prompt, found);
+    lost("openai", &ChatCompletions::new(), agent, found);
+    lost("openai-responses", &OpenAiResponses::new(), agent, found);
+    lost("anthropic", &AnthropicMessages::new(), agent, found);
     options(agent, found);
 }
 
 /// What a dialect leaves out of the schemas, or why it cannot offer the tools.
-fn offered<D: Dialect>(provider: &str, dialect: &D, prompt: &Prompt, found: &mut Findings) {
-    let options = Map::new();
-    match dialect.encode(&Request::new("model", prompt, &options)) {
-        Ok(encoded) => {
-            let notes = encoded
-                .notes
-                .into_iter()
-                .filter(|note| note.topic.starts_with("schema") || note.topic == "tool-not-strict");
-            found.warnings.extend(notes.map(|note| format!("{provider}: {}", note.message)));
-        }
+fn lost<D: Dialect>(provider: &str, dialect: &D, agent: &Agent, found: &mut Findings) {
+    match offered::request(dialect, &agent.tools) {
+        Ok((_, notes)) => found
+            .warnings
+            .extend(notes.into_iter().map(|note| format!("{provider}: {}", note.message))),
         Err(error) => found.problems.push(Failure::new(format!("{provider}: {error}"))),
     }
 }
