@@ -64,19 +64,12 @@ impl Agent {
         self.file.name.clone().or_else(folder).unwrap_or_else(|| "agent".to_owned())
     }
 
-    /// The text of the script for runs without a model, and where it is.
-    pub(crate) fn script_text(&self) -> Result<Option<(PathBuf, String)>> {
+    /// The script for runs without a model.
+    pub(crate) fn script(&self) -> Result<Option<Scripted>> {
         let Some(name) = &self.file.script else { return Ok(None) };
         let path = text::inside(&self.folder, name, "script");
         let path = path.map_err(|fault| self.source.failure(fault))?;
-        let text = text::text_file(&path)?;
-        Ok(Some((path, text)))
-    }
-
-    /// The script for runs without a model.
-    pub(crate) fn script(&self) -> Result<Option<Scripted>> {
-        let Some((path, text)) = self.script_text()? else { return Ok(None) };
-        let script = Scripted::parse(&text);
+        let script = Scripted::parse(&text::text_file(&path)?);
         Ok(Some(script.with_context(|| format!("in {}", path.display()))?))
     }
 

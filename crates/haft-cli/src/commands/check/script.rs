@@ -8,7 +8,8 @@ use crate::agent::Agent;
 use crate::failure::Failure;
 
 pub(super) async fn check(agent: &Agent, script: &Script, found: &mut Findings) -> Result<()> {
-    let file = agent.file.script.as_deref().unwrap_or_else(|| "script".as_ref()).display();
+    let file = agent.folder.join(agent.file.script.as_deref().unwrap_or("script".as_ref()));
+    let file = file.display();
     for call in script.calls() {
         let place = format!("{file}: step {}", call.step);
         let Some(tool) = agent.tools.iter().find(|it| it.name().as_str() == call.tool) else {
