@@ -55,7 +55,7 @@ impl Model {
             let failure = Failure::new(format!("`{name}` names no provider"));
             return Err(failure.hint("write PROVIDER:MODEL, such as openai:gpt-5-mini").into());
         };
-        let built = match provider {
+        match provider {
             "openai" => chat(model, "OPENAI", None, options()).map(Self::Chat),
             "ollama" => {
                 let here = Some("http://localhost:11434/v1");
@@ -71,10 +71,9 @@ impl Model {
             other => {
                 let failure = Failure::new(format!("no provider is called `{other}`"));
                 let known = "known are openai, openai-responses, anthropic and ollama";
-                return Err(failure.hint(known).into());
+                Err(failure.hint(known).into())
             }
-        };
-        built
+        }
     }
 }
 
