@@ -1,5 +1,7 @@
 //! Summaries of what was said long ago: for a turn of this provider, and by this provider for others.
 
+use std::sync::Arc;
+
 use haft_core::error::Coded as _;
 use haft_core::record::{Identifier, Identity};
 use haft_core::step::StepContext;
@@ -41,7 +43,7 @@ impl<D: Dialect> Provider<D> {
                 None => Ok(u64::try_from(text.len()).unwrap_or(u64::MAX) / 4),
             }
         };
-        let own = how.self_identity.clone();
+        let own = Arc::clone(&how.self_identity);
         let is_self = move |identity: &Identity| match identity.identifier() {
             Identifier::Text(text) => **text == *own || &**text == "assistant",
             other => other.to_string() == *own,
