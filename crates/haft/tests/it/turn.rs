@@ -14,6 +14,7 @@ mod points;
 mod polls;
 mod resume;
 mod stress;
+mod waits;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
