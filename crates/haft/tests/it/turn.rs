@@ -4,6 +4,7 @@ mod always_resume;
 mod calls;
 #[cfg(all(unix, feature = "sqlite"))]
 mod crash;
+mod ends;
 mod errand;
 mod faults;
 mod gates;
