@@ -1,8 +1,17 @@
 //! Agents: a file that says what an agent is, and what is made of it.
 
+mod approvals;
 mod command;
 mod file;
+mod http;
+mod medium;
+mod memories;
+mod packs;
+mod place;
+mod prepare;
+mod publish;
 mod schema;
+mod text;
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +21,10 @@ use haft::executors::Scripted;
 use haft::turn::Limits;
 
 pub(crate) use self::file::AgentFile;
+use self::place::{Fault, Source};
+pub(crate) use self::publish::json_schema;
 use crate::failure::Failure;
+use crate::terminal::Terminal;
 
 /// An agent that was read and checked.
 pub(crate) struct Agent {
@@ -21,6 +33,7 @@ pub(crate) struct Agent {
     pub(crate) file: AgentFile,
     pub(crate) system: String,
     pub(crate) tools: Vec<Tool>,
+    source: Source,
 }
 
 /// The name of the file in an agent's folder.
@@ -33,29 +46,13 @@ impl Agent {
             true => path.join(FILE),
             false => path.to_owned(),
         };
-        let file = AgentFile::read(&path)?;
+        let (file, source) = AgentFile::read(&path)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let system = match (&file.system, &file.system_file) {
-            (Some(_), Some(_)) => {
-                let failure = Failure::new(format!(
-                    "{}: `system` and `system_file` exclude each other",
-                    path.display()
-                ));
-                return Err(failure.hint("keep one of them").into());
-            }
-            (Some(text), None) => text.clone(),
-            (None, Some(name)) => text_file(&folder.join(name))?,
-            (None, None) => String::new(),
-        };
-        if system.trim().is_empty() {
-            let failure =
-                Failure::new(format!("{}: the agent has no system prompt", path.display()));
-            return Err(failure
-                .hint("add `system = \"You …\"`, or `system_file = \"prompt.md\"`")
-                .into());
-        }
-        let tools = file.tools.build(&folder).with_context(|| format!("in {}", path.display()))?;
-        Ok(Self { folder, file, system, tools })
+        let system = system(&file, &folder, &source)?;
+        file.prepare.iter().try_for_each(|it| it.check()).map_err(|it| source.failure(it))?;
+        let tools = file.tools.build(&folder, &file.approvals);
+        let tools = tools.map_err(|fault| source.failure(fault))?;
+        Ok(Self { folder, file, system, tools, source })
     }
 
     /// What it is called.
@@ -64,31 +61,70 @@ impl Agent {
         self.file.name.clone().or_else(folder).unwrap_or_else(|| "agent".to_owned())
     }
 
+    /// The text of the script for runs without a model, and where it is.
+    pub(crate) fn script_text(&self) -> Result<Option<(PathBuf, String)>> {
+        let Some(name) = &self.file.script else { return Ok(None) };
+        let path = text::inside(&self.folder, name, "script");
+        let path = path.map_err(|fault| self.source.failure(fault))?;
+        let text = text::text_file(&path)?;
+        Ok(Some((path, text)))
+    }
+
     /// The script for runs without a model.
     pub(crate) fn script(&self) -> Result<Option<Scripted>> {
-        let Some(name) = &self.file.script else { return Ok(None) };
-        let path = self.folder.join(name);
-        let script = Scripted::parse(&text_file(&path)?);
+        let Some((path, text)) = self.script_text()? else { return Ok(None) };
+        let script = Scripted::parse(&text);
         Ok(Some(script.with_context(|| format!("in {}", path.display()))?))
     }
 
     pub(crate) fn limits(&self) -> Limits {
         self.file.limits.on(Limits::new())
     }
+
+    /// Where its turns are kept: the folder that was asked for, or the agent's own if that is the default.
+    pub(crate) fn store(&self, asked: &Path) -> PathBuf {
+        match &self.file.store {
+            Some(own) if asked == Path::new(crate::args::STORE) => self.folder.join(own),
+            _ => asked.to_owned(),
+        }
+    }
+
+    /// Makes the files that it needs and that are not there yet.
+    pub(crate) fn prepare(&self, terminal: &Terminal) -> Result<()> {
+        self.file.prepare.iter().try_for_each(|it| it.run(&self.folder, terminal))
+    }
+
+    /// What keeps its tools from running on this machine.
+    pub(crate) fn missing(&self) -> Vec<Failure> {
+        let missing = self.file.tools.missing(&self.folder);
+        missing.into_iter().map(|fault| self.source.failure(fault)).collect()
+    }
+
+    /// What its tools need from the environment, and do not find there now.
+    pub(crate) fn unset(&self) -> Vec<String> {
+        let unset = self.file.tools.unset();
+        unset.into_iter().map(|fault| self.source.failure(fault).to_string()).collect()
+    }
 }
 
-/// Longest text that an agent is made of, in bytes.
-const MAX_TEXT: u64 = 1024 * 1024;
-
-/// Reads a text of moderate length.
-fn text_file(path: &Path) -> Result<String> {
-    let shown = path.display();
-    let length = std::fs::metadata(path).with_context(|| format!("cannot read `{shown}`"))?.len();
-    if length > MAX_TEXT {
-        let failure = Failure::new(format!("`{shown}` has {length} bytes"));
-        return Err(failure
-            .hint(format!("at most {MAX_TEXT} are read: is this the right file?"))
-            .into());
+/// The system prompt, from where it is.
+fn system(file: &AgentFile, folder: &Path, source: &Source) -> Result<String> {
+    let system = match (&file.system, &file.system_file) {
+        (Some(_), Some(_)) => {
+            let fault = Fault::at(["system_file"], "`system` and `system_file` exclude each other");
+            return Err(source.failure(fault.hint("keep one of them")).into());
+        }
+        (Some(text), None) => text.clone(),
+        (None, Some(name)) => {
+            let path = text::inside(folder, name, "system_file");
+            text::text_file(&path.map_err(|fault| source.failure(fault))?)?
+        }
+        (None, None) => String::new(),
+    };
+    if system.trim().is_empty() {
+        let fault = Fault::at([""; 0], "the agent has no system prompt");
+        let hint = "add `system = \"You …\"`, or `system_file = \"prompt.md\"`";
+        return Err(source.failure(fault.hint(hint)).into());
     }
-    std::fs::read_to_string(path).with_context(|| format!("cannot read `{shown}` as text"))
+    Ok(system)
 }

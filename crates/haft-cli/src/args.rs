@@ -5,7 +5,7 @@ mod artifact;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, ColorChoice, Parser, Subcommand};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::artifact::{Artifact, Grep, Json, Markdown};
 
@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   haft new hello && haft run hello                      an agent that works at once, offline
   haft run hello --model openai:gpt-5-mini              the same with a model
+  haft chat hello                                       a talk with it
   haft id get_weather '{\"city\": \"Paris\"}'           the content key of a call
   haft artifact grep app.log 'ERROR|WARN' --limit 20    search a log of any size
   haft artifact json get data.json '$.items[0].name'    look into JSON of any size
@@ -47,14 +48,20 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run a turn of an agent
     Run(Run),
+    /// Talk with an agent: turns in a row, each with what was said before
+    Chat(Chat),
     /// Go on with a turn that was cut short
     Resume(Resume),
     /// Make an agent that runs at once
     New(New),
     /// Check everything of an agent that can be checked without a model
     Check(Check),
+    /// Print the JSON Schema of agent files, for editors and other programs
+    Schema,
     /// List the tools of an agent
     Tools(Tools),
+    /// Show what a model sees of a tool
+    Describe(Describe),
     /// Call a tool of an agent and print what comes of it
     Call(Call),
     /// Show the content key of a call
@@ -100,11 +107,14 @@ pub(crate) struct Id {
     pub(crate) canonical: bool,
 }
 
+/// Where turns are kept if nothing is said.
+pub(crate) const STORE: &str = ".haft";
+
 /// Where turns are kept.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
     /// The folder of the store
-    #[arg(long, value_name = "DIR", default_value = ".haft")]
+    #[arg(long, value_name = "DIR", default_value = STORE)]
     pub(crate) store: PathBuf,
 }
 
@@ -197,6 +207,26 @@ pub(crate) struct Run {
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
     pub(crate) output: RunOutput,
+    /// Write down what the model did and what the calls gave
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Give back what was recorded: no model is asked, and no tool does anything
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "model"])]
+    pub(crate) replay: Option<PathBuf>,
+}
+
+/// Talk with an agent: turns in a row, each with what was said before
+///
+/// Ctrl-C stops an answer and not the talk; Ctrl-D or /quit ends it. Every turn is kept in the store.
+#[derive(Debug, Args)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) agent: AgentArg,
+    /// Go on with a conversation that the store holds
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: RunOutput,
 }
 
 #[derive(Debug, Args)]
@@ -243,6 +273,33 @@ pub(crate) struct Tools {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Describe {
+    #[command(flatten)]
+    pub(crate) agent: AgentArg,
+    /// The tool
+    pub(crate) tool: String,
+    /// Print it as JSON, in this form
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    pub(crate) form: Option<Form>,
+}
+
+/// A form that a tool is shown to a model in.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Form {
+    /// The JSON Schema of its arguments
+    JsonSchema,
+    /// As OpenAI's Chat Completions have it
+    ChatCompletions,
+    /// As OpenAI's Responses have it
+    Responses,
+    /// As Anthropic's Messages have it
+    Anthropic,
+}
+
+/// Call a tool of an agent and print what comes of it
+///
+/// The call is made at once: nobody is asked for leave, also if the tool requires it.
 #[derive(Debug, Args)]
 pub(crate) struct Call {
     #[command(flatten)]

@@ -1,6 +1,8 @@
 //! What the commands do.
 
 mod artifact;
+mod chat;
+mod check;
 mod gates;
 mod id;
 mod new;
@@ -21,11 +23,14 @@ use crate::terminal::Terminal;
 pub(crate) async fn run(command: Command, terminal: &Terminal) -> Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(args, terminal).await,
+        Command::Chat(args) => chat::run(args, terminal).await,
         Command::Resume(args) => run::resume(args, terminal).await,
         Command::New(args) => new::run(&args),
-        Command::Check(args) => tools::check(&args, terminal),
+        Command::Check(args) => check::run(&args, terminal).await,
+        Command::Schema => print(&crate::agent::json_schema()?),
         Command::Tools(args) => tools::list(&args, terminal),
-        Command::Call(args) => tools::call(&args).await,
+        Command::Describe(args) => tools::describe(&args, terminal),
+        Command::Call(args) => tools::call(&args, terminal).await,
         Command::Id(args) => id::run(&args),
         Command::Artifact(args) => artifact::run(args, terminal).await,
         Command::Turns(args) => turns::list(args, terminal).await,

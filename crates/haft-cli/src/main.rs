@@ -5,6 +5,7 @@ mod agent;
 mod args;
 mod commands;
 mod failure;
+mod keyboard;
 mod store;
 mod terminal;
 
@@ -22,8 +23,11 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failure::report(&terminal, &error.into()),
     };
-    match runtime.block_on(commands::run(cli.command, &terminal)) {
+    let code = match runtime.block_on(commands::run(cli.command, &terminal)) {
         Ok(code) => code,
         Err(error) => failure::report(&terminal, &error),
-    }
+    };
+    // Whatever still runs, such as a tool that was given up, is not waited for.
+    runtime.shutdown_background();
+    code
 }

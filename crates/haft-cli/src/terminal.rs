@@ -1,9 +1,10 @@
 //! What the person in front of the screen sees.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal as _, stderr, stdout};
 
 use clap::ColorChoice;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// How to print: with colour or without.
 #[derive(Clone, Copy, Debug)]
@@ -48,16 +49,35 @@ impl Terminal {
         paint(self.err, tone, text.as_ref())
     }
 
+    /// Text of others for standard output: to a program as it is, to a person without what would move the cursor.
+    pub(crate) fn shown(self, text: &str) -> Cow<'_, str> {
+        match stdout().is_terminal() && text.contains(is_harmful) {
+            true => Cow::Owned(plain(text)),
+            false => Cow::Borrowed(text),
+        }
+    }
+
     /// A sign of life while something takes long. It appears on a terminal only, and not at once.
     pub(crate) fn spinner(self, what: impl Into<String>) -> Progress {
-        if !stderr().is_terminal() {
-            return Progress(None);
+        progress(None, what.into(), "{spinner} {msg} ({elapsed})")
+    }
+
+    /// The same for work on bytes, of which the number may be known.
+    pub(crate) fn bar(self, what: impl Into<String>, bytes: Option<u64>) -> Progress {
+        let template = match bytes {
+            Some(_) => "{spinner} {msg} {wide_bar} {bytes}/{total_bytes} ({eta})",
+            None => "{spinner} {msg} {bytes} ({elapsed})",
+        };
+        progress(bytes, what.into(), template)
+    }
+}
+
+impl Progress {
+    /// How far it is.
+    pub(crate) fn at(&self, bytes: u64) {
+        if let Some(bar) = &self.0 {
+            bar.set_position(bytes);
         }
-        let bar = ProgressBar::new_spinner().with_message(what.into());
-        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        bar.enable_steady_tick(std::time::Duration::from_millis(200));
-        Progress(Some(bar))
     }
 }
 
@@ -71,6 +91,18 @@ impl Drop for Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+fn progress(bytes: Option<u64>, what: String, template: &str) -> Progress {
+    if !stderr().is_terminal() {
+        return Progress(None);
+    }
+    let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template(template);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.set_message(what);
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    Progress(Some(bar))
 }
 
 fn paint(colour: bool, tone: Tone, text: &str) -> String {
@@ -89,6 +121,10 @@ fn paint(colour: bool, tone: Tone, text: &str) -> String {
 
 /// Text of others without what would move the cursor or change colours.
 pub(crate) fn plain(text: &str) -> String {
-    let keep = |it: char| !it.is_control() || matches!(it, '\n' | '\t');
-    text.chars().map(|it| if keep(it) { it } else { '\u{fffd}' }).collect()
+    text.replace(is_harmful, "\u{fffd}")
+}
+
+/// Whether a terminal would obey a character rather than show it.
+fn is_harmful(character: char) -> bool {
+    character.is_control() && !matches!(character, '\n' | '\t')
 }

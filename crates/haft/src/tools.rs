@@ -49,6 +49,7 @@
 pub mod data;
 pub mod files;
 mod html;
+mod leave;
 pub mod math;
 pub mod memory;
 mod pack;
@@ -63,13 +64,14 @@ mod tests;
 
 pub use self::data::data;
 pub use self::files::{FilesOptions, files};
+pub use self::leave::Leave;
 pub use self::math::math;
-pub use self::memory::memory;
+pub use self::memory::{memory, memory_with};
 pub use self::pack::{Pack, PackError, PackOptions, UnknownPack, pack};
 pub use self::text::text;
 pub use self::time::time;
 #[cfg(feature = "http")]
-pub use self::web::{WebOptions, web};
+pub use self::web::{Poster, WebOptions, web};
 
 /// The start of a text, for people: bounded and on one line.
 fn shown(text: &str) -> String {

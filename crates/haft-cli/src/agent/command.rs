@@ -8,28 +8,31 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use anyhow::Result;
 use bytes::Bytes;
 use futures_core::Stream;
 use haft::artifact::ArtifactKind;
 use haft::tool::{ByteStream, Effect};
 use haft::{Args, Tool, ToolFailure, ToolOutput, schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::process::{Child, ChildStdout, Command};
 
+use super::medium::Medium;
+use super::place::Fault;
 use super::schema::Argument;
-use crate::failure::Failure;
 
 /// A program that the model may run. There is no shell: the words of `argv` are the words of the program, and a
 /// value never becomes more than one of them.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CommandTool {
+    /// What the model reads when it chooses: what the tool does, and what it returns.
     description: String,
     /// The program and its arguments. `{name}` stands for an argument of the call.
     argv: Vec<String>,
+    /// The arguments of a call, by their names.
     #[serde(default)]
     args: BTreeMap<String, Argument>,
     /// The folder to run in; the agent's if not said.
@@ -37,14 +40,18 @@ pub(super) struct CommandTool {
     /// The variables of the environment that the program sees, beside `PATH`.
     #[serde(default)]
     env: Vec<String>,
-    /// How long it may run, in seconds.
+    /// How long it may run, in seconds; 60 if not said.
     #[serde(default = "minute")]
     timeout: u64,
-    /// What running it does to the world.
+    /// What running it does to the world, which decides what may be repeated after a crash.
     #[serde(default)]
     effect: EffectWord,
-    /// How its output is read.
+    /// How its output is read: `text`, `json`, `jsonl`, `ndjson`, `json5`, `markdown`, `csv`, `yaml`
+    /// or `xml`; `text` if not said.
     artifact: Option<String>,
+    /// What its output is if it is no text: a MIME type such as `image/png`. The model is shown the picture, the
+    /// sound or the document then.
+    media: Option<String>,
     /// The question that somebody has to say yes to before each run.
     approval: Option<String>,
 }
@@ -53,11 +60,15 @@ fn minute() -> u64 {
     60
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+/// What calling a tool does to the world.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum EffectWord {
+pub(super) enum EffectWord {
+    /// It changes nothing.
     ReadOnly,
+    /// It may be repeated.
     Idempotent,
+    /// It must not be repeated.
     #[default]
     Once,
 }
@@ -73,51 +84,151 @@ impl From<EffectWord> for Effect {
 }
 
 impl CommandTool {
-    /// The tool of this name.
-    pub(super) fn build(&self, name: &str, folder: &Path) -> Result<Tool> {
-        let wrong = |what: String| Failure::new(format!("tool `{name}`: {what}"));
-        let mut input = schema::object();
-        for (argument, rules) in &self.args {
-            input = input
-                .field(argument, rules.field(argument).map_err(|error| wrong(error.to_string()))?);
+    /// The tool of this name, which asks this question if it has none of its own.
+    pub(super) fn build(
+        &self,
+        name: &str,
+        folder: &Path,
+        question: Option<String>,
+    ) -> Result<Tool, Fault> {
+        let program = Arc::new(self.program(folder)?);
+        let medium = self.medium(name)?.map(Arc::new);
+        let mut tool = Tool::builder(name)
+            .description(&self.description)
+            .input(input(&self.args)?)
+            .artifact(artifact(self.artifact.as_deref())?)
+            .effect(self.effect.into())
+            .timeout(seconds(self.timeout)?)
+            .handler(move |args: Args| {
+                let (program, medium) = (Arc::clone(&program), medium.clone());
+                async move {
+                    let output = program.run(&args)?;
+                    match medium {
+                        Some(medium) => medium.made_of(output).await,
+                        None => Ok(ToolOutput::Stream(output)),
+                    }
+                }
+            });
+        if let Some(question) = self.approval.clone().or(question) {
+            tool = tool.requires_approval(question);
+        }
+        tool.build().map_err(|error| refused(&error))
+    }
+
+    fn medium(&self, name: &str) -> Result<Option<Medium>, Fault> {
+        let Some(mime) = &self.media else { return Ok(None) };
+        if self.artifact.is_some() {
+            let fault = Fault::at(["media"], "`media` and `artifact` exclude each other");
+            return Err(fault.hint("keep one of them"));
+        }
+        Medium::new(name, mime).map(Some).map_err(|what| Fault::at(["media"], what))
+    }
+
+    fn program(&self, folder: &Path) -> Result<Program, Fault> {
+        let wrong = |what: String| Fault::at(["argv"], what);
+        if self.argv.iter().any(|word| word.contains('\0')) {
+            return Err(wrong("a word cannot have a NUL character in it".to_owned()));
         }
         let words = self.argv.iter().map(|word| Word::parse(word, &self.args));
         let words: Vec<Word> = words.collect::<Result<_, _>>().map_err(wrong)?;
-        let Some(Word::Fixed(program)) = words.first() else {
-            return Err(wrong("`argv` begins with the program, which is fixed".to_owned()).into());
+        let Some(Word::Fixed(program)) = words.first().filter(|it| !it.is_empty()) else {
+            let fault = wrong("`argv` begins with the program, which is fixed".to_owned());
+            return Err(fault.hint("such as argv = [\"ls\", \"-1\", \"{folder}\"]"));
         };
-        let program = Program {
+        Ok(Program {
             path: resolved(program, folder),
             words: words.into_iter().skip(1).collect(),
             folder: self.folder.as_ref().map_or_else(|| folder.to_owned(), |it| folder.join(it)),
             env: self.env.iter().cloned().chain(["PATH".to_owned()]).collect(),
-        };
-        let kind = match &self.artifact {
-            Some(kind) => {
-                kind.parse().map_err(|_| wrong(format!("`{kind}` is no kind of artifact")))?
+        })
+    }
+
+    /// Whether it asks by itself.
+    pub(super) const fn asks(&self) -> bool {
+        self.approval.is_some()
+    }
+
+    /// What keeps it from running on this machine, if anything does.
+    pub(super) fn missing(&self, folder: &Path) -> Option<Fault> {
+        let program = self.program(folder).ok()?;
+        let shown = program.path.display();
+        let fault = if !program.folder.as_os_str().is_empty() && !program.folder.is_dir() {
+            Fault::at(["folder"], format!("`{}` is no folder", program.folder.display()))
+        } else if program.path.components().count() > 1 {
+            match executable(&program.path) {
+                true => return None,
+                false => Fault::at(["argv"], format!("`{shown}` is no program")),
             }
-            None => ArtifactKind::TEXT,
+        } else {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let mut folders = std::env::split_paths(&path);
+            match folders.any(|it| executable(&it.join(&program.path))) {
+                true => return None,
+                false => Fault::at(["argv"], format!("no program is called `{shown}`")),
+            }
         };
-        let program = Arc::new(program);
-        let mut tool = Tool::builder(name)
-            .description(&self.description)
-            .input(input)
-            .artifact(kind)
-            .effect(self.effect.into())
-            .timeout(Duration::from_secs(self.timeout))
-            .handler(move |args: Args| {
-                let program = Arc::clone(&program);
-                async move { program.run(&args) }
-            });
-        if let Some(question) = &self.approval {
-            tool = tool.requires_approval(question);
-        }
-        Ok(tool.build()?)
+        Some(fault.hint("install it, or name another"))
     }
 }
 
+fn executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
+/// The schema of the arguments.
+pub(super) fn input(args: &BTreeMap<String, Argument>) -> Result<schema::ObjectSchema, Fault> {
+    let mut input = schema::object();
+    for (name, rules) in args {
+        let field = rules.field().map_err(|it| it.below(["args", name.as_str()]))?;
+        input = input.field(name, field);
+    }
+    Ok(input)
+}
+
+/// The kind of artifact that a word means.
+pub(super) fn artifact(word: Option<&str>) -> Result<ArtifactKind, Fault> {
+    let Some(word) = word else { return Ok(ArtifactKind::TEXT) };
+    let kind: Option<ArtifactKind> = word.parse().ok().filter(|it| KINDS.contains(it));
+    kind.ok_or_else(|| {
+        let fault = Fault::at(["artifact"], format!("`{word}` is no kind of artifact"));
+        fault.known(word, KINDS.iter().map(ArtifactKind::as_str))
+    })
+}
+
+/// How long a call may take.
+pub(super) fn seconds(timeout: u64) -> Result<Duration, Fault> {
+    match timeout {
+        0 => Err(Fault::at(["timeout"], "nothing is done in no time").hint("say seconds")),
+        _ => Ok(Duration::from_secs(timeout)),
+    }
+}
+
+/// A tool that was refused, at the key that is wrong.
+pub(super) fn refused(error: &haft::tool::InvalidTool) -> Fault {
+    let Some(fault) = error.faults.first() else { return Fault::at([""; 0], error) };
+    match fault.at.as_str() {
+        "description" | "approval" => Fault::at([fault.at.as_str()], &fault.what),
+        "name" => Fault::at([""; 0], &fault.what),
+        _ => Fault::at([""; 0], fault),
+    }
+}
+
+/// What a result can be read as.
+const KINDS: &[ArtifactKind] = &[
+    ArtifactKind::TEXT,
+    ArtifactKind::JSON,
+    ArtifactKind::JSONL,
+    ArtifactKind::NDJSON,
+    ArtifactKind::JSON5,
+    ArtifactKind::MARKDOWN,
+    ArtifactKind::CSV,
+    ArtifactKind::YAML,
+    ArtifactKind::XML,
+];
+
 /// A program with a slash in its name is a file of the agent; any other is looked for where programs are.
-fn resolved(program: &str, folder: &Path) -> PathBuf {
+pub(super) fn resolved(program: &str, folder: &Path) -> PathBuf {
     match program.contains('/') {
         true => folder.join(program),
         false => PathBuf::from(program),
@@ -139,6 +250,10 @@ enum Piece {
 }
 
 impl Word {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Fixed(word) if word.is_empty())
+    }
+
     fn parse(word: &str, args: &BTreeMap<String, Argument>) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = word;
@@ -223,7 +338,7 @@ struct Program {
 const SHOWN: usize = 4 * 1024;
 
 impl Program {
-    fn run(&self, args: &Args) -> Result<ToolOutput, ToolFailure> {
+    fn run(&self, args: &Args) -> Result<ByteStream, ToolFailure> {
         let args = args.to_value();
         let mut command = Command::new(&self.path);
         for word in &self.words {
@@ -260,7 +375,7 @@ impl Program {
             (child, status, String::from_utf8_lossy(&tail).into_owned())
         };
         let output = Output { out, ended: Some(Box::pin(ended)), over: None, _group: group };
-        Ok(ToolOutput::Stream(ByteStream::new(output)))
+        Ok(ByteStream::new(output))
     }
 }
 

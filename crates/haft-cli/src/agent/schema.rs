@@ -1,21 +1,25 @@
 //! The arguments of a tool, as the agent file writes them.
 
-use anyhow::Result;
 use haft::schema::{self, Field, Schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::Failure;
+use super::place::Fault;
 
 /// One argument.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Argument {
+    /// What it is.
     #[serde(rename = "type", default)]
     kind: Kind,
+    /// What the model reads of it.
     description: Option<String>,
+    /// Whether a call without it is refused.
     #[serde(default)]
     required: bool,
+    /// What it is if a call does not say.
     default: Option<Value>,
     /// The only values that are allowed.
     values: Option<Vec<String>>,
@@ -30,29 +34,51 @@ pub(super) struct Argument {
     pub(super) allow_dash: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// What an argument is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
+    /// A text.
     #[default]
     String,
+    /// A whole number.
     Integer,
+    /// A number.
     Number,
+    /// `true` or `false`.
     Boolean,
     /// A list of texts.
     List,
 }
 
 impl Argument {
-    /// The schema of the field `name`.
-    pub(super) fn field(&self, name: &str) -> Result<Field> {
-        let wrong = |what: &str| Failure::new(format!("argument `{name}`: {what}"));
+    /// Whether every call has it.
+    pub(super) const fn always(&self) -> bool {
+        self.required || self.default.is_some()
+    }
+
+    /// Whether it is a list.
+    pub(super) fn is_list(&self) -> bool {
+        self.kind == Kind::List
+    }
+
+    /// Its schema.
+    pub(super) fn field(&self) -> Result<Field, Fault> {
         let texts = matches!(self.kind, Kind::String | Kind::List);
         if !texts && (self.pattern.is_some() || self.values.is_some()) {
-            return Err(wrong("`pattern` and `values` are for texts").into());
+            let key = if self.pattern.is_some() { "pattern" } else { "values" };
+            return Err(Fault::at([key], "`pattern` and `values` are for texts"));
         }
-        let negative = [self.min, self.max].into_iter().flatten().any(|it| it < 0);
-        if texts && negative {
-            return Err(wrong("a text cannot have fewer than no characters").into());
+        for (key, value) in [("min", self.min), ("max", self.max)] {
+            if texts && value.is_some_and(|it| it < 0) {
+                return Err(Fault::at([key], "a text cannot have fewer than no characters"));
+            }
+        }
+        if self.values.is_some()
+            && (self.pattern.is_some() || self.min.is_some() || self.max.is_some())
+        {
+            let fault = Fault::at(["values"], "the values are all that is allowed");
+            return Err(fault.hint("leave out `min`, `max` and `pattern`"));
         }
         let mut schema: Schema = match self.kind {
             Kind::String => self.text(),

@@ -1,6 +1,6 @@
 //! `haft artifact`, as it is typed.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -68,7 +68,7 @@ pub(crate) struct Grep {
     pub(crate) count: bool,
     /// Stop after so many matches
     #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<NonZeroUsize>,
     /// Show so many lines before and after each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     pub(crate) context: u64,

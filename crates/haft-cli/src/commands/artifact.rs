@@ -1,8 +1,9 @@
 //! `haft artifact`: the queries of artifacts, on any file.
 
 mod forged;
-mod lines;
+pub(super) mod lines;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,17 +25,17 @@ pub(super) async fn run(command: Artifact, terminal: &Terminal) -> Result<ExitCo
         Artifact::Head { file, lines } => {
             let view = view(&file, terminal).await?;
             let count = lines::count(&view).await?;
-            lines::print(&view, 0, lines.min(count)).await
+            lines::print(&view, 0, lines.min(count), terminal).await
         }
         Artifact::Tail { file, lines } => {
             let view = view(&file, terminal).await?;
             let count = lines::count(&view).await?;
-            lines::print(&view, count.saturating_sub(lines), count).await
+            lines::print(&view, count.saturating_sub(lines), count, terminal).await
         }
         Artifact::Cat { file, start, end } => {
             let view = view(&file, terminal).await?;
             let end = end.unwrap_or(u64::MAX).min(lines::count(&view).await?);
-            lines::print(&view, start.get() - 1, end).await
+            lines::print(&view, start.get() - 1, end, terminal).await
         }
         Artifact::Grep(args) => {
             let view = view(&args.file, terminal).await?;
@@ -71,8 +72,10 @@ fn index_file(file: &Path) -> Option<PathBuf> {
     let folder = cache.filter(|it| it.is_absolute()).or_else(home)?.join("haft").join("lines");
     std::fs::create_dir_all(&folder).ok()?;
     let path = std::fs::canonicalize(file).ok()?;
-    let name = haft::call::CallId::of_text("lines", &path.to_string_lossy());
-    Some(folder.join(name.to_string()))
+    let mut name = DefaultHasher::new();
+    path.hash(&mut name);
+    // Two files of one name cost an index each time: it says which file it belongs to.
+    Some(folder.join(format!("{:016x}", name.finish())))
 }
 
 async fn tokens(file: &Path, encoding: &str, terminal: &Terminal) -> Result<ExitCode> {
@@ -81,9 +84,9 @@ async fn tokens(file: &Path, encoding: &str, terminal: &Terminal) -> Result<Exit
             .hint("known are o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2")
     })?;
     let reader = open(file)?;
-    let _busy = terminal.spinner(format!("counting the tokens of {}", file.display()));
     let mut counter = StreamCounter::new(encoding);
-    lines::each_piece(&reader, |bytes| counter.push(bytes)).await?;
+    let what = format!("counting the tokens of {}", file.display());
+    lines::each_piece(&reader, &what, terminal, |bytes| counter.push(bytes)).await?;
     super::print(&format!("{}\n", counter.finish().tokens))
 }
 
@@ -105,7 +108,7 @@ async fn json(command: Json, terminal: &Terminal) -> Result<ExitCode> {
     let busy = terminal.spinner(format!("reading {}", file.display()));
     let answer = Forged::new(open(file)?, kind)?.ask(tool, args).await?;
     drop(busy);
-    super::print(&format!("{answer}\n"))
+    super::print(&format!("{}\n", terminal.shown(&answer)))
 }
 
 async fn markdown(command: Markdown, terminal: &Terminal) -> Result<ExitCode> {
@@ -130,7 +133,11 @@ async fn links(file: &Path, as_json: bool, terminal: &Terminal) -> Result<ExitCo
         } else {
             let field = |name| link.get(name).and_then(Value::as_str).unwrap_or_default();
             let line = terminal.out(Tone::Good, line.to_string());
-            text.push_str(&format!("{line}:{} <{}>\n", field("text"), field("url")));
+            text.push_str(&format!(
+                "{line}:{} <{}>\n",
+                terminal.shown(field("text")),
+                terminal.shown(field("url"))
+            ));
         }
     }
     super::print(&text)

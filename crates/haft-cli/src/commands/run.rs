@@ -2,25 +2,22 @@
 
 mod model;
 mod screen;
+mod session;
 
-use std::io::{IsTerminal as _, Write as _, stdin};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use haft::cancel::Cancellation;
-use haft::clock::{Clock as _, SystemClock};
-use haft::event::EventKind;
-use haft::events::{EventHub, Filter, Received};
-use haft::record::{Instruction, Message};
-use haft::store::{GateId, Store as _, StoreError, TurnId};
+use haft::executors::{Recorder, Recording};
+use haft::store::{Store as _, StoreError, TurnId};
 use haft::stores::TurnFolder;
-use haft::turn::{Deadlines, Outcome, TurnError, TurnInput, TurnReport, TurnRunner};
-use serde_json::{Value, json};
+use haft::turn::{Outcome, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder};
+use serde_json::Value;
 
-use self::model::Model;
-use self::screen::Screen;
+pub(super) use self::model::Model;
+pub(super) use self::session::{Session, input, said};
 use crate::agent::Agent;
 use crate::args::{Resume, Run, RunOutput};
 use crate::failure::{Code, Failure};
@@ -28,7 +25,7 @@ use crate::store;
 use crate::terminal::Terminal;
 
 /// The exit code of a turn that was cancelled, as shells have it.
-const CANCELLED: u8 = 130;
+pub(super) const CANCELLED: u8 = 130;
 
 pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
@@ -41,12 +38,55 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
             return Err(failure.hint("say something: haft run AGENT \"What is …?\"").into());
         }
     };
-    let folder = TurnFolder::open(&args.output.store.store)?;
-    let path = std::fs::canonicalize(&args.agent.agent)?;
-    let input = input(&agent, prompt, &path)?;
-    let turn = Turn::new(&agent, folder, args.output)?;
+    agent.prepare(terminal)?;
+    let (builder, recorder) = match (&args.replay, &args.record) {
+        (Some(file), _) => (replayed(&agent, file)?, None),
+        (None, Some(_)) => {
+            let recorder = Recorder::new(Model::of(&agent, args.output.model.as_deref())?);
+            (
+                TurnRunner::builder(recorder.clone()).tools(agent.tools.iter().cloned()),
+                Some(recorder),
+            )
+        }
+        (None, None) => (played(&agent, &args.output)?, None),
+    };
+    let folder = TurnFolder::open(agent.store(&args.output.store.store))?;
+    let input = input(&agent, &args.agent.agent, &folder).await?;
+    let input = input.message(said("prompt", prompt)?);
+    let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
-    turn.drive(work, terminal).await
+    let report = session.drive(work).await?;
+    if let (Some(recorder), Some(file)) = (recorder, &args.record) {
+        let recording = recorder.finish(&report).await.context("the turn cannot be recorded")?;
+        let written = std::fs::write(file, recording.to_json());
+        written.with_context(|| format!("cannot write `{}`", file.display()))?;
+    }
+    Ok(code(&report))
+}
+
+/// A runner of the agent's model and tools.
+pub(super) fn played(agent: &Agent, output: &RunOutput) -> Result<TurnRunnerBuilder> {
+    let model = Model::of(agent, output.model.as_deref())?;
+    Ok(TurnRunner::builder(model).tools(agent.tools.iter().cloned()))
+}
+
+/// A runner that gives back what was recorded. No model is asked, and no tool does anything.
+fn replayed(agent: &Agent, file: &Path) -> Result<TurnRunnerBuilder> {
+    let text = super::text_of(&format!("@{}", file.display()))?;
+    let failed = || format!("cannot replay `{}`", file.display());
+    let recording = Recording::from_json(&text).with_context(failed)?;
+    let replay = recording.replay(agent.tools.iter().cloned()).with_context(failed)?;
+    let tools = replay.tools();
+    Ok(TurnRunner::builder(replay).tools(tools))
+}
+
+/// The exit code of a turn.
+fn code(report: &TurnReport) -> ExitCode {
+    match report.outcome {
+        Outcome::Completed => ExitCode::SUCCESS,
+        Outcome::Cancelled { .. } => ExitCode::from(CANCELLED),
+        _ => Code::Failed.into(),
+    }
 }
 
 pub(super) async fn resume(args: Resume, terminal: &Terminal) -> Result<ExitCode> {
@@ -57,9 +97,11 @@ pub(super) async fn resume(args: Resume, terminal: &Terminal) -> Result<ExitCode
         None => agent_of(&folder, &id).await?.into(),
     };
     let agent = Agent::load(&path)?;
-    let turn = Turn::new(&agent, folder, args.output)?;
+    agent.prepare(terminal)?;
+    let builder = played(&agent, &args.output)?;
+    let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;
     let work = |runner: TurnRunner, token| async move { taken_over(&runner, &id, token).await };
-    turn.drive(work, terminal).await
+    Ok(code(&session.drive(work).await?))
 }
 
 /// Goes on with a turn, once whoever held it gives it back or is known to be gone.
@@ -96,16 +138,9 @@ const LEASE: Duration = Duration::from_secs(5);
 /// The key of the stash under which a turn keeps what began it.
 const BEGUN_BY: &str = "haft-run";
 
-fn input(agent: &Agent, prompt: String, path: &Path) -> Result<TurnInput> {
-    let now = SystemClock::new().now();
-    let mut input = TurnInput::new(agent.system.as_str())
-        .message(Message::user("prompt", prompt, now)?)
-        .stash(json!({BEGUN_BY: {"agent": path}}));
-    for (n, text) in agent.file.instructions.iter().enumerate() {
-        let rule = Instruction::from_developer(format!("instruction-{n}"), text.as_str())?;
-        input = input.instruction(rule);
-    }
-    Ok(input)
+/// The agent that the first entry of a turn's journal names.
+fn begun_by(first: &Value) -> Option<&str> {
+    first.pointer(&format!("/stash/{BEGUN_BY}/agent")).and_then(Value::as_str)
 }
 
 /// The agent that began a turn.
@@ -113,96 +148,9 @@ async fn agent_of(folder: &TurnFolder, id: &TurnId) -> Result<String> {
     let stored = folder.store().load(id.clone()).await?;
     let first = stored.and_then(|turn| turn.journal.into_iter().next()).unwrap_or_default();
     let first: Value = serde_json::from_str(&first).unwrap_or_default();
-    let agent = first.pointer(&format!("/stash/{BEGUN_BY}/agent")).and_then(Value::as_str);
-    let agent = agent.map(str::to_owned).ok_or_else(|| {
+    let agent = begun_by(&first).map(str::to_owned).ok_or_else(|| {
         Failure::new(format!("turn `{id}` was not begun by `haft run`"))
             .hint("name its agent: haft resume TURN --agent AGENT")
     })?;
     Ok(agent)
-}
-
-/// A turn that is about to run.
-struct Turn {
-    folder: TurnFolder,
-    output: RunOutput,
-    runner: TurnRunner,
-    hub: EventHub,
-}
-
-impl Turn {
-    fn new(agent: &Agent, folder: TurnFolder, output: RunOutput) -> Result<Self> {
-        let model = Model::of(agent, output.model.as_deref())?;
-        let hub = EventHub::new();
-        let builder = TurnRunner::builder(model).folder(&folder).observer(hub.clone());
-        let builder = builder.tools(agent.tools.iter().cloned()).limits(agent.limits());
-        let builder = builder.deadlines(Deadlines::new().lease(LEASE));
-        let runner = builder.build()?;
-        Ok(Self { folder, output, runner, hub })
-    }
-
-    /// Runs it, shows what happens, and answers gates if somebody is there to be asked.
-    async fn drive<F>(
-        self,
-        work: impl FnOnce(TurnRunner, Cancellation) -> F,
-        terminal: &Terminal,
-    ) -> Result<ExitCode>
-    where
-        F: Future<Output = Result<TurnReport, TurnError>>,
-    {
-        let token = Cancellation::new();
-        let mut events = self.hub.subscribe(Filter::all());
-        let mut screen = Screen::new(*terminal, self.output.json);
-        let work = work(self.runner.clone(), token.clone());
-        tokio::pin!(work);
-        let report = loop {
-            tokio::select! {
-                biased;
-                Some(received) = events.next() => self.seen(received, &mut screen).await?,
-                report = &mut work => break report?,
-                Ok(()) = tokio::signal::ctrl_c() => token.cancel("the user pressed Ctrl-C"),
-            }
-        };
-        while let Some(received) = events.try_next() {
-            self.seen(received, &mut screen).await?;
-        }
-        screen.finish(&report)?;
-        Ok(match report.outcome {
-            Outcome::Completed => ExitCode::SUCCESS,
-            Outcome::Cancelled { .. } => ExitCode::from(CANCELLED),
-            _ => Code::Failed.into(),
-        })
-    }
-
-    async fn seen(&self, received: Received, screen: &mut Screen) -> Result<()> {
-        let Some(event) = received.event() else { return Ok(()) };
-        screen.show(&event)?;
-        let EventKind::TurnGateOpen { gate_id, reason, payload, .. } = &event.kind else {
-            return Ok(());
-        };
-        let gate: GateId = gate_id.parse().context("an event names a gate")?;
-        let gates = self.folder.gates();
-        if self.output.yes {
-            gates.resolve(&gate, Value::Bool(true), "haft run --yes").await?;
-        } else if stdin().is_terminal() {
-            let question = format!("{reason}\n  {}\nallow it? [y/N] ", json!(payload));
-            match asked(question).await?.trim() {
-                "y" | "Y" | "yes" => gates.resolve(&gate, Value::Bool(true), "the user").await?,
-                _ => gates.reject(&gate, "the user said no", "the user").await?,
-            }
-        } else {
-            screen.waits(&gate, self.folder.path())?;
-        }
-        Ok(())
-    }
-}
-
-/// Asks at the terminal, off the async workers.
-async fn asked(question: String) -> Result<String> {
-    let ask = move || {
-        std::io::stderr().write_all(question.as_bytes())?;
-        let mut answer = String::new();
-        stdin().read_line(&mut answer)?;
-        std::io::Result::Ok(answer)
-    };
-    Ok(tokio::task::spawn_blocking(ask).await??)
 }

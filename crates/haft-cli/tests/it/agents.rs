@@ -45,7 +45,7 @@ fn mistakes_in_an_agent_file_are_explained() {
     exit 1
     --- err
     error: a/agent.toml:3: unknown field `colour`
-    hint: known here are name, system, system_file, instructions, prompt, model, options, script, limits, tools
+    hint: known here are name, system, system_file, instructions, prompt, model, options, script, store, prepare, limits, approvals, tools
     ");
     assert_snapshot!(check("sistem = 'x'"), @r"
     exit 1

@@ -5,9 +5,27 @@ mod agents;
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod checks;
+#[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod gates;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
 mod models;
+#[cfg(test)]
+mod packs;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
+mod stores;
+#[cfg(test)]
+mod terminal;
+#[cfg(test)]
+mod tools;
 #[cfg(test)]
 mod usage;
 

@@ -1,11 +1,14 @@
 //! Pages from the network. There is no tool unless the application names the hosts.
 
+mod post;
 pub(super) mod web_fetch;
 
 use std::time::Duration;
 
 use haft_core::tool::{InvalidTool, Tool};
 
+pub use self::post::Poster;
+use super::Leave;
 use crate::readers::{Deadlines, FetchError, Fetcher, UrlPolicy};
 
 /// Where pages come from. Nothing is fetched by default.
@@ -13,12 +16,13 @@ use crate::readers::{Deadlines, FetchError, Fetcher, UrlPolicy};
 #[must_use]
 pub struct WebOptions {
     fetcher: Option<Fetcher>,
+    leave: Leave,
 }
 
 impl WebOptions {
     /// Fetches by this fetcher, within its policy of addresses and its limits.
     pub fn new(fetcher: Fetcher) -> Self {
-        Self { fetcher: Some(fetcher) }
+        Self { fetcher: Some(fetcher), leave: Leave::default() }
     }
 
     /// Fetches from these hosts and no others, by https from public addresses: names, or `*.name` for all names
@@ -35,6 +39,12 @@ impl WebOptions {
         let fetcher = Fetcher::builder(policy).max_bytes(MAX_BYTES).deadlines(deadlines).build()?;
         Ok(Self::new(fetcher))
     }
+
+    /// Says whether the tool asks before it is called.
+    pub fn leave(mut self, leave: Leave) -> Self {
+        self.leave = leave;
+        self
+    }
 }
 
 /// `web_fetch`, or nothing if the options do not say where from.
@@ -43,7 +53,8 @@ impl WebOptions {
 ///
 /// None is expected: the definitions are fixed.
 pub fn web(options: WebOptions) -> Result<Vec<Tool>, InvalidTool> {
-    options.fetcher.map(web_fetch::web_fetch).into_iter().collect()
+    let WebOptions { fetcher, leave } = options;
+    fetcher.map(|it| web_fetch::web_fetch(it, &leave)).into_iter().collect()
 }
 
 const REDIRECTS: usize = 5;

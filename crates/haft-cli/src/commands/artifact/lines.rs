@@ -24,7 +24,7 @@ fn page() -> Budget {
 
 /// How many lines there are, as people count: what follows the last line end is a line only if there is
 /// something.
-pub(super) async fn count(view: &TextView) -> Result<u64> {
+pub(in crate::commands) async fn count(view: &TextView) -> Result<u64> {
     let count = view.line_count().await?;
     let Some(last) = count.checked_sub(1) else { return Ok(0) };
     let nothing = view.line_part(last, ..).await?.is_none_or(|last| last.bytes == 0);
@@ -32,14 +32,19 @@ pub(super) async fn count(view: &TextView) -> Result<u64> {
 }
 
 /// Prints the lines of a range.
-pub(super) async fn print(view: &TextView, start: u64, end: u64) -> Result<ExitCode> {
+pub(in crate::commands) async fn print(
+    view: &TextView,
+    start: u64,
+    end: u64,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
     let view = view.clone().budget(page());
     let mut out = BufWriter::new(stdout());
     let mut next = Some(start);
     while let Some(start) = next.take() {
         let page = view.cat(start..end).await?;
         for line in &page.lines {
-            whole(&view, line, &mut out).await?;
+            whole(&view, line, &mut out, terminal).await?;
             out.write_all(b"\n")?;
         }
         next = page.more.map(|more| more.start);
@@ -49,14 +54,19 @@ pub(super) async fn print(view: &TextView, start: u64, end: u64) -> Result<ExitC
 }
 
 /// Writes a line, also one that is longer than a page.
-async fn whole(view: &TextView, line: &Line, out: &mut impl std::io::Write) -> Result<()> {
+async fn whole(
+    view: &TextView,
+    line: &Line,
+    out: &mut impl std::io::Write,
+    terminal: &Terminal,
+) -> Result<()> {
     if !line.truncated {
-        out.write_all(line.text.as_bytes())?;
+        out.write_all(terminal.shown(&line.text).as_bytes())?;
         return Ok(());
     }
     let mut at = 0;
     while let Some(part) = view.line_part(line.number, at..).await? {
-        out.write_all(part.text.as_bytes())?;
+        out.write_all(terminal.shown(&part.text).as_bytes())?;
         match part.more {
             Some(more) => at = more.start,
             None => break,
@@ -79,7 +89,7 @@ pub(super) async fn grep(view: &TextView, args: &Grep, terminal: &Terminal) -> R
             options = options.context(around, around);
         }
         if let Some(limit) = args.limit {
-            options = options.limit(limit - found);
+            options = options.limit(limit.get() - found);
         }
         let page = view.grep(&args.pattern, options).await?;
         unsearched += page.unsearched_lines;
@@ -102,10 +112,10 @@ pub(super) async fn grep(view: &TextView, args: &Grep, terminal: &Terminal) -> R
             } else {
                 let mark = if line.context { '-' } else { ':' };
                 let number = terminal.out(Tone::Good, (line.number + 1).to_string());
-                writeln!(out, "{number}{mark}{}", line.text)?;
+                writeln!(out, "{number}{mark}{}", terminal.shown(&line.text))?;
             }
         }
-        let enough = args.limit.is_some_and(|limit| found >= limit);
+        let enough = args.limit.is_some_and(|limit| found >= limit.get());
         match page.more {
             Some(more) if !enough && more.reason != Stopped::Limit => start = more.start,
             _ => break,
@@ -126,17 +136,19 @@ pub(super) async fn outline(
     reader: &FileSpoolReader,
     terminal: &Terminal,
 ) -> Result<MarkdownIndex> {
-    let _busy = terminal.spinner("reading the headings");
     let mut builder = MarkdownIndex::builder();
-    each_piece(reader, |bytes| builder.push(bytes)).await?;
+    each_piece(reader, "reading the headings", terminal, |bytes| builder.push(bytes)).await?;
     Ok(builder.finish())
 }
 
 /// Hands on the bytes of a file, a megabyte at a time.
 pub(super) async fn each_piece(
     reader: &FileSpoolReader,
+    what: &str,
+    terminal: &Terminal,
     mut take: impl FnMut(&[u8]) + Send,
 ) -> Result<()> {
+    let bar = terminal.bar(what, Some(reader.byte_length()));
     let mut at = 0;
     loop {
         let bytes = reader.read_at(at, 1 << 20).await?;
@@ -145,6 +157,7 @@ pub(super) async fn each_piece(
         }
         at += bytes.len() as u64;
         take(&bytes);
+        bar.at(at);
     }
 }
 
@@ -164,7 +177,7 @@ pub(super) async fn headings(
             writeln!(out, "{object}")?;
         } else {
             let number = terminal.out(Tone::Good, line.to_string());
-            writeln!(out, "{number}:{} {}", "#".repeat(depth), heading.text)?;
+            writeln!(out, "{number}:{} {}", "#".repeat(depth), terminal.shown(&heading.text))?;
         }
     }
     out.flush()?;
@@ -190,5 +203,5 @@ pub(super) async fn section(
         return Err(failure.hint(hint).into());
     };
     let (start, end) = (section.heading_line as u64, section.body_end_line as u64 + 1);
-    print(&TextView::new(Arc::new(reader.clone())), start, end).await
+    print(&TextView::new(Arc::new(reader.clone())), start, end, terminal).await
 }

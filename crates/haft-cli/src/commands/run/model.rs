@@ -1,6 +1,6 @@
 //! Who takes the steps of a turn: a model, or the agent's script.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use haft::executors::Scripted;
 use haft::providers::anthropic_messages::AnthropicMessages;
 use haft::providers::chat_completions::ChatCompletions;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::agent::Agent;
 use crate::failure::Failure;
 
-pub(super) enum Model {
+pub(crate) enum Model {
     Script(Scripted),
     Chat(Provider<ChatCompletions>),
     Responses(Provider<OpenAiResponses>),
@@ -35,7 +35,7 @@ const SCRIPT: &str = "script";
 
 impl Model {
     /// The one that was asked for, else the agent's, else its script.
-    pub(super) fn of(agent: &Agent, asked: Option<&str>) -> Result<Self> {
+    pub(crate) fn of(agent: &Agent, asked: Option<&str>) -> Result<Self> {
         match asked.or(agent.file.model.as_deref()) {
             Some(SCRIPT) | None => {
                 let script = agent.script()?.ok_or_else(|| {
@@ -74,7 +74,7 @@ impl Model {
                 return Err(failure.hint(known).into());
             }
         };
-        built.with_context(|| format!("cannot use `{name}`"))
+        built
     }
 }
 
@@ -100,10 +100,17 @@ fn built<D: Dialect>(
         Some(value).filter(|it| !it.is_empty())
     };
     let mut builder = Provider::builder(dialect, model).options(options);
-    if let Some(key) = variable("API_KEY") {
-        builder = builder.key(key);
+    let url = variable("BASE_URL").or_else(|| url.map(str::to_owned));
+    match (variable("API_KEY"), &url) {
+        (Some(key), _) => builder = builder.key(key),
+        (None, Some(_)) => {}
+        (None, None) => {
+            let failure = Failure::new(format!("there is no key: {prefix}_API_KEY is not set"));
+            let hint = format!("a server that needs none is named by {prefix}_BASE_URL");
+            return Err(failure.hint(hint).into());
+        }
     }
-    if let Some(url) = variable("BASE_URL").or_else(|| url.map(str::to_owned)) {
+    if let Some(url) = url {
         builder = builder.base_url(versioned(url));
     }
     Ok(builder.build()?)

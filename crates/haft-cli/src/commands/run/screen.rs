@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use haft::event::{Event, EventKind, ToolCallReport};
+use haft::gate::Gate;
 use haft::store::GateId;
 use haft::turn::{Outcome, TurnReport};
 
@@ -69,6 +70,27 @@ impl Screen {
         self.note(Tone::Quiet, &format!("← {}{handle}{size}", call.tool))
     }
 
+    /// Asks about a gate.
+    pub(super) fn ask(&mut self, gate: &Gate, yes_or_no: bool) -> Result<()> {
+        let mut text = gate.reason.clone();
+        if !gate.payload.is_null() {
+            text.push_str(&format!("\n  {}", gate.payload));
+        }
+        if let Some(schema) = gate.schema.as_ref().filter(|_| !yes_or_no) {
+            text.push_str(&format!("\n  the answer has to fit {schema}"));
+        }
+        self.note(Tone::Notice, &text)?;
+        let question =
+            if yes_or_no { "allow it? [y/N] " } else { "the answer (nothing means no): " };
+        write!(stderr(), "{}", self.terminal.err(Tone::Key, question))?;
+        Ok(())
+    }
+
+    /// Says something beside the events.
+    pub(super) fn say(&mut self, text: &str) -> Result<()> {
+        self.note(Tone::Notice, text)
+    }
+
     /// Says how a gate can be answered that nobody here can be asked about.
     pub(super) fn waits(&mut self, gate: &GateId, store: &Path) -> Result<()> {
         let store = store.display();
@@ -89,8 +111,9 @@ impl Screen {
             }
             _ => (Tone::Bad, "failed".to_owned()),
         };
-        let (turn, calls, steps) = (&report.turn, report.calls.len(), report.iterations);
-        self.note(tone, &format!("turn {turn} {how}: {steps} steps, {calls} calls"))
+        let steps = counted(report.iterations as usize, "step");
+        let calls = counted(report.calls.len(), "call");
+        self.note(tone, &format!("turn {} {how}: {steps}, {calls}", report.turn))
     }
 
     fn end_line(&mut self) -> Result<()> {
@@ -105,4 +128,9 @@ impl Screen {
         writeln!(stderr(), "{}", self.terminal.err(tone, plain(text)))?;
         Ok(())
     }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
 }

@@ -33,17 +33,16 @@ pub(in crate::tools) struct Edit {
 }
 
 const DESCRIPTION: &str = "Changes parts of a text file: each edit replaces a text that stands in the file exactly \
-once. If one of them does not fit, nothing is changed. Somebody is asked before anything is written.\n\
+once. If one of them does not fit, nothing is changed. {asked}\
 Returns a line that says how much was changed.";
 
 pub(super) fn edit_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let own = options.clone();
-    Tool::builder("edit_file")
-        .description(DESCRIPTION)
+    options
+        .changing("edit_file", "May this file be changed?", DESCRIPTION)
         // An edit that is made twice can change twice.
         .effect(Effect::Once)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
-        .requires_approval("May this file be changed?")
         .handler(move |args: Editing| edit(&own, &args))
         .build()
 }

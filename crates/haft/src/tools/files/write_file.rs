@@ -29,16 +29,15 @@ pub(in crate::tools) enum IfExists {
 }
 
 const DESCRIPTION: &str = "Writes a text file, and makes the folders it is in. All of the content is replaced; to \
-change a part of a file use `edit_file`. Somebody is asked before anything is written.\n\
+change a part of a file use `edit_file`. {asked}\
 Returns a line that says what was written.";
 
 pub(super) fn write_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let own = options.clone();
-    Tool::builder("write_file")
-        .description(DESCRIPTION)
+    options
+        .changing("write_file", "May this file be written?", DESCRIPTION)
         .effect(Effect::Idempotent)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
-        .requires_approval("May this file be written?")
         .handler(move |args: Writing| write(&own, &args))
         .build()
 }

@@ -1,9 +1,11 @@
 //! `delete_memory`.
 
 use haft_core::record::RecordName;
+use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool};
 use serde::Serialize;
 
-use crate::{DispatchContext, Json, ToolArgs, ToolFailure, tool};
+use crate::tools::Leave;
+use crate::{DispatchContext, Json, ToolArgs, ToolFailure};
 
 #[derive(ToolArgs)]
 pub(in crate::tools) struct Deletion {
@@ -19,14 +21,19 @@ pub(super) struct Deleted {
     deleted: bool,
 }
 
-/// Forgets a memory, for good. Deleting what is not there is no error.
-///
-/// Returns JSON: `id`, and `deleted`, which is false if there was no such memory.
-#[tool(effect = "idempotent", artifact = "json", concurrency = "keyed:/id")]
-pub(super) async fn delete_memory(
-    args: Deletion,
-    ctx: &DispatchContext,
-) -> Result<Json<Deleted>, ToolFailure> {
+const DESCRIPTION: &str = "Forgets a memory, for good. Deleting what is not there is no error.\n\
+Returns JSON: `id`, and `deleted`, which is false if there was no such memory.";
+
+pub(super) fn delete_memory(leave: &Leave) -> Result<Tool, InvalidTool> {
+    super::definition("delete_memory", leave)
+        .description(DESCRIPTION)
+        .effect(Effect::Idempotent)
+        .concurrency(Concurrency::Keyed("/id".to_owned()))
+        .handler(delete)
+        .build()
+}
+
+async fn delete(args: Deletion, ctx: &DispatchContext) -> Result<Json<Deleted>, ToolFailure> {
     let name: RecordName = args
         .id
         .parse()

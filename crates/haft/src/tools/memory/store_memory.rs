@@ -1,10 +1,12 @@
 //! `store_memory`.
 
 use haft_core::record::Memory;
+use haft_core::tool::{Effect, InvalidTool, Tool};
 use serde::Serialize;
 
 use super::listed::Listed;
-use crate::{DispatchContext, Json, ToolArgs, ToolFailure, tool};
+use crate::tools::Leave;
+use crate::{DispatchContext, Json, ToolArgs, ToolFailure};
 
 #[derive(ToolArgs)]
 pub(in crate::tools) struct NewMemory {
@@ -27,17 +29,20 @@ pub(super) struct Stored {
     stored: Listed,
 }
 
-/// Remembers something for later turns. Store facts and preferences that will matter again, one at a time;
-/// not what is only of use now, and no secrets.
-///
-/// An id that is taken is refused: use `update_memory` for what is remembered already.
-///
-/// Returns JSON: `stored`, with the `id`.
-#[tool(effect = "idempotent", artifact = "json")]
-pub(super) async fn store_memory(
-    args: NewMemory,
-    ctx: &DispatchContext,
-) -> Result<Json<Stored>, ToolFailure> {
+const DESCRIPTION: &str = "Remembers something for later turns. Store facts and preferences that will matter again, one at a time; \
+not what is only of use now, and no secrets.\n\
+An id that is taken is refused: use `update_memory` for what is remembered already.\n\
+Returns JSON: `stored`, with the `id`.";
+
+pub(super) fn store_memory(leave: &Leave) -> Result<Tool, InvalidTool> {
+    super::definition("store_memory", leave)
+        .description(DESCRIPTION)
+        .effect(Effect::Idempotent)
+        .handler(store)
+        .build()
+}
+
+async fn store(args: NewMemory, ctx: &DispatchContext) -> Result<Json<Stored>, ToolFailure> {
     if args.content.trim().is_empty() {
         return Err(ToolFailure::new("the content is blank; say what to remember"));
     }

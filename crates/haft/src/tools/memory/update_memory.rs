@@ -1,10 +1,12 @@
 //! `update_memory`.
 
+use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool};
 use haft_core::trust::TrustLabel;
 use serde::Serialize;
 
 use super::listed::{Listed, find};
-use crate::{DispatchContext, Json, ToolArgs, ToolFailure, tool};
+use crate::tools::Leave;
+use crate::{DispatchContext, Json, ToolArgs, ToolFailure};
 
 #[derive(ToolArgs)]
 pub(in crate::tools) struct Change {
@@ -27,14 +29,19 @@ pub(super) struct Updated {
     updated: Listed,
 }
 
-/// Changes what is remembered: its content, how sure it is, or how much it matters.
-///
-/// Returns JSON: `updated`, the memory as it is now.
-#[tool(effect = "idempotent", artifact = "json", concurrency = "keyed:/id")]
-pub(super) async fn update_memory(
-    args: Change,
-    ctx: &DispatchContext,
-) -> Result<Json<Updated>, ToolFailure> {
+const DESCRIPTION: &str = "Changes what is remembered: its content, how sure it is, or how much it matters.\n\
+Returns JSON: `updated`, the memory as it is now.";
+
+pub(super) fn update_memory(leave: &Leave) -> Result<Tool, InvalidTool> {
+    super::definition("update_memory", leave)
+        .description(DESCRIPTION)
+        .effect(Effect::Idempotent)
+        .concurrency(Concurrency::Keyed("/id".to_owned()))
+        .handler(update)
+        .build()
+}
+
+async fn update(args: Change, ctx: &DispatchContext) -> Result<Json<Updated>, ToolFailure> {
     let memory = find(ctx, &args.id)?;
     let mut next = memory.revised(ctx.clock().now());
     match args.content {

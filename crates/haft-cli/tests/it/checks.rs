@@ -1,0 +1,151 @@
+//! What `haft check` finds, and the published schema.
+
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::ran;
+
+fn agent(folder: &Path, text: &str, script: &str) {
+    std::fs::create_dir_all(folder.join("a")).unwrap();
+    let text = format!("system = 'x'\nscript = 'script.yaml'\n{text}");
+    std::fs::write(folder.join("a/agent.toml"), text).unwrap();
+    std::fs::write(folder.join("a/script.yaml"), script).unwrap();
+}
+
+#[test]
+fn what_cannot_work_is_found_without_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str, script: &str| {
+        agent(folder.path(), text, script);
+        ran(folder.path(), &["check", "a"])
+    };
+    let say = "steps:\n  - say: over\n";
+    let program = |name: &str| format!("[tools.command.t]\ndescription = 'T.'\nargv = ['{name}']");
+    assert_snapshot!(check(&program("no-such-program"), say), @"");
+    assert_snapshot!(check(&program("./no-such-file"), say), @"");
+    let calls = |calls: &str| format!("steps:\n  - call:\n{calls}\n  - say: over\n");
+    let files = "[tools.files]";
+    assert_snapshot!(check(files, &calls("      - red_file: { path: x }")), @"");
+    assert_snapshot!(check(files, &calls("      - read_file: { file: x }")), @"");
+    // What is known only when it runs, what is meant to fail, and what artifacts bring.
+    let fine = "steps:\n  - call:\n      - list_files: {}\n      - read_file: 7\n  - expect:\n      read_file: { error: true }\n    \
+                call:\n      - read_file: { path: '{{ last.list_files }}' }\n      - artifact_grep: { callId: '{{ handle.list_files }}', pattern: x }\n  - say: over\n";
+    assert_snapshot!(check(files, fine), @"");
+    assert_snapshot!(check("model = 'openai:m'\noptions.temperatur = 1", say), @"");
+    assert_snapshot!(check("[tools.command.'look.up']\ndescription = 'T.'\nargv = ['ls']", say), @"");
+    let long = format!("[tools.command.t]\ndescription = '{}'\nargv = ['ls']", "long ".repeat(300));
+    assert_snapshot!(check(&long, say), @"");
+}
+
+fn published() -> Value {
+    serde_json::from_str(include_str!("../../agent.schema.json")).unwrap()
+}
+
+#[test]
+fn the_published_schema_is_the_one_that_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let printed = ran(folder.path(), &["schema"]);
+    let kept = include_str!("../../agent.schema.json").trim_end();
+    let same = printed == format!("exit 0\n--- out\n{kept}");
+    assert!(same, "write it anew: haft schema > crates/haft-cli/agent.schema.json");
+}
+
+/// Agent files below a folder.
+fn agents(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            agents(&path, found);
+        } else if name == "agent.toml" {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_agent_of_the_repository_follows_the_schema() {
+    let schema = jsonschema::validator_for(&published()).unwrap();
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
+    let mut found = Vec::new();
+    agents(&root, &mut found);
+    assert!(!found.is_empty());
+    for path in found {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let value: Value = toml::from_str(&text).unwrap();
+        let errors: Vec<_> = schema.iter_errors(&value).map(|it| it.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:?}", path.display());
+    }
+}
+
+/// The examples of the reference are agents, and it names every key.
+#[test]
+fn the_reference_names_every_key() {
+    let text = include_str!("../../docs/agent-file.md");
+    let schema = jsonschema::validator_for(&published()).unwrap();
+    let examples: Vec<&str> = text.split("```toml\n").skip(1).collect();
+    assert!(!examples.is_empty());
+    for example in examples {
+        let example = example.split("```").next().unwrap();
+        let mut value: Value = toml::from_str(example).unwrap();
+        if value.get("system_file").is_none() {
+            value.as_object_mut().unwrap().entry("system").or_insert(json!("x"));
+        }
+        let errors: Vec<_> = schema.iter_errors(&value).map(|it| it.to_string()).collect();
+        assert!(errors.is_empty(), "{example}: {errors:?}");
+    }
+    let published = published();
+    let tables = published["$defs"].as_object().unwrap().values().chain([&published]);
+    for table in tables {
+        let Some(keys) = table["properties"].as_object() else { continue };
+        for (key, rules) in keys {
+            assert!(text.contains(&format!("`{key}`")), "the reference does not name `{key}`");
+            assert!(rules.get("description").is_some(), "`{key}` is not described");
+        }
+    }
+}
+
+/// The schema refuses what the program refuses, for all that a schema can say.
+#[test]
+fn the_schema_and_the_program_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = jsonschema::validator_for(&published()).unwrap();
+    let tool = "[tools.command.t]\ndescription = 'T.'\nargv = ['ls']\n";
+    let http = "[tools.http.t]\ndescription = 'T.'\nurl = 'https://example.org/'\n";
+    let cases = [
+        ("system = 'x'", true),
+        ("name = 'x'", false),
+        ("system = 'x'\nsystem_file = 'y'", false),
+        ("system = 7", false),
+        ("system = 'x'\ncolour = 1", false),
+        ("system = 'x'\n[limits]\niterations = -1", false),
+        ("system = 'x'\n[limits]\niterations = 4", true),
+        ("system = 'x'\n[tools.files]\nwrite = 'yes'", false),
+        ("system = 'x'\n[tools.files]\nwrite = true", true),
+        ("system = 'x'\n[tools.time]\nonly = ['current_time']", true),
+        ("system = 'x'\n[tools.time]\nroot = '.'", false),
+        ("system = 'x'\n[tools.web]", false),
+        ("system = 'x'\n[tools.web]\nhosts = []", false),
+        ("system = 'x'\n[tools.web]\nhosts = ['example.org']", true),
+        ("system = 'x'\n[approvals]\nrequires = []", false),
+        (&format!("system = 'x'\n{tool}"), true),
+        (&format!("system = 'x'\n{tool}effect = 'once'"), true),
+        (&format!("system = 'x'\n{tool}effect = 'twice'"), false),
+        (&format!("system = 'x'\n{tool}args.n = {{ type = 'integer', min = 1 }}"), true),
+        (&format!("system = 'x'\n{tool}args.n = {{ kind = 'integer' }}"), false),
+        ("system = 'x'\n[tools.command.t]\ndescription = 'T.'", false),
+        (&format!("system = 'x'\n{http}"), true),
+        (&format!("system = 'x'\n{http}method = 'POST'\nbody = {{ a = 1 }}"), true),
+        (&format!("system = 'x'\n{http}method = 'put'"), false),
+    ];
+    for (text, good) in cases {
+        let value: Value = toml::from_str(text).unwrap();
+        assert_eq!(schema.is_valid(&value), good, "the schema about {text}");
+        std::fs::create_dir_all(folder.path().join("a")).unwrap();
+        std::fs::write(folder.path().join("a/agent.toml"), text).unwrap();
+        let said = ran(folder.path(), &["check", "a"]);
+        assert_eq!(said.starts_with("exit 0"), good, "the program about {text}: {said}");
+    }
+}

@@ -1,0 +1,187 @@
+//! Packs of tools in agent files, and who asks before a call.
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+
+use super::ran;
+
+fn agent(folder: &Path, text: &str) {
+    std::fs::create_dir_all(folder.join("a/data")).unwrap();
+    std::fs::write(folder.join("a/agent.toml"), format!("system = 'x'\n{text}")).unwrap();
+    std::fs::write(folder.join("a/data/note.txt"), "hello\n").unwrap();
+}
+
+#[test]
+fn packs_bring_their_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    agent(
+        folder.path(),
+        "[tools.files]\nroot = 'data'\n[tools.time]\nonly = ['current_time']\n[tools.math]\nexcept = ['convert_unit']\n\
+         [tools.text]\n[tools.data]\n[tools.memory]\n[tools.web]\nhosts = ['example.org']",
+    );
+    let list = ran(folder.path(), &["tools", "a"]);
+    let names: Vec<&str> =
+        list.lines().skip(2).filter_map(|it| it.split_once(' ')).map(|it| it.0).collect();
+    let names: Vec<&str> =
+        names.into_iter().filter(|it| it.contains('_') || *it == "calculate").collect();
+    assert_snapshot!(names.join(" "), @"read_file list_files find_files search_files current_time calculate text_analyze text_transform text_diff text_extract text_encode text_hash parse_csv parse_json parse_yaml stats_describe stats_histogram format_table list_memories store_memory update_memory delete_memory web_fetch");
+    let call = |tool: &str, args: &str| ran(folder.path(), &["call", "a", tool, args]);
+    assert_eq!(call("read_file", r#"{"path": "note.txt"}"#), "exit 0\n--- out\nhello");
+    assert_eq!(call("calculate", r#"{"expression": "2^10"}"#).lines().next(), Some("exit 0"));
+    for path in ["../agent.toml", "/etc/passwd", "x/../../agent.toml"] {
+        let escaped = call("read_file", &format!(r#"{{"path": "{path}"}}"#));
+        assert!(escaped.contains("is not a path below the folder"), "{escaped}");
+    }
+    let refused = call("web_fetch", r#"{"url": "https://127.0.0.1/"}"#);
+    assert!(refused.starts_with("exit 1") && refused.contains("is refused"), "{refused}");
+    assert!(call("write_file", r#"{"path": "x", "content": ""}"#).contains("has no tool"));
+}
+
+#[test]
+fn mistakes_in_packs_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str| {
+        agent(folder.path(), text);
+        ran(folder.path(), &["check", "a"])
+    };
+    assert_snapshot!(check("[tools.files]\nroot = 'nowhere'"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:3: `tools.files.root`: `nowhere` is no folder that can be opened
+    hint: name a folder that is there, as seen from the agent's own
+    ");
+    assert_snapshot!(check("[tools.files]\nroot = 'data'\nwrit = true"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:4: unknown field `writ`
+    hint: did you mean `write`?
+    ");
+    assert_snapshot!(check("[tools.files]\nroot = 'data'\nonly = ['read_files']"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:4: `tools.files.only`: the pack `files` has no tool `read_files`
+    hint: did you mean `read_file`?
+    ");
+    assert_snapshot!(check("[tools.files]\nonly = ['write_file']"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:3: `tools.files.only`: `write_file` writes, and the pack only reads
+    hint: say `write = true` as well
+    ");
+    assert_snapshot!(check("[tools.tme]"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:2: unknown field `tme`
+    hint: did you mean `time`?
+    ");
+    assert_snapshot!(check("[tools.web]"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:2: `tools.web`: missing field `hosts`
+    ");
+    assert_snapshot!(check("[tools.web]\nhosts = []"), @r#"
+    exit 1
+    --- err
+    error: a/agent.toml:3: `tools.web.hosts`: no host is named, so that nothing could be fetched
+    hint: name hosts: hosts = ["example.org", "*.example.org"]
+    "#);
+    assert_snapshot!(check("[tools.web]\nhosts = ['https://example.org/']"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:3: `tools.web.hosts`: `https://example.org/` is not the name of a host
+    hint: write it without `https://` and without a path
+    ");
+    assert_snapshot!(
+        check("[tools.time]\n[tools.command.current_time]\ndescription = 'T.'\nargv = ['date']"),
+        @r"
+    exit 1
+    --- err
+    error: a/agent.toml:3: `tools.command.current_time`: `tools.time` has a tool `current_time` already
+    hint: give it another name, or leave that one out with `except`
+    "
+    );
+    assert_snapshot!(check("[tools.math]\n[approvals]\nrequire = ['calculat']"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:4: `approvals.require`: there is no tool `calculat`
+    hint: did you mean `calculate`?
+    ");
+    assert_snapshot!(check("[tools.math]\n[approvals]\nrequire = ['calculate']"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:4: `approvals.require`: `calculate` only computes, so that there is nothing to allow
+    hint: leave the tool out with `except` if it is not wanted
+    ");
+    assert_snapshot!(
+        check("[tools.files]\nwrite = true\n[approvals]\nrequire = ['write_file']\nnever = ['write_file']"),
+        @r"
+    exit 1
+    --- err
+    error: a/agent.toml:6: `approvals.never`: `write_file` is in `require` too
+    hint: keep it in one of them
+    "
+    );
+    assert_snapshot!(
+        check("approvals.never = ['d']\n[tools.command.d]\ndescription = 'D.'\nargv = ['date']\napproval = 'May I?'"),
+        @r"
+    exit 1
+    --- err
+    error: a/agent.toml:2: `approvals.never`: `d` has an `approval` of its own
+    hint: keep one of them
+    "
+    );
+}
+
+/// What a turn asks about, with the answer that everything may run.
+fn questions(folder: &Path, text: &str, script: &str) -> String {
+    agent(folder, &format!("prompt = 'Go.'\nscript = 'script.yaml'\n{text}"));
+    std::fs::write(folder.join("a/script.yaml"), script).unwrap();
+    let events = ran(folder, &["run", "a", "--json", "--yes"]);
+    assert!(events.starts_with("exit 0"), "{events}");
+    let reasons = events.lines().filter(|line| line.contains("\"turnGateOpen\""));
+    let reasons = reasons.map(|line| line.split("\"reason\":\"").nth(1).unwrap());
+    let mut reasons: Vec<_> = reasons.map(|it| it.split('"').next().unwrap()).collect();
+    // Calls of one step ask side by side.
+    reasons.sort_unstable();
+    reasons.join("\n")
+}
+
+const WRITES: &str = "steps:\n  - call:\n      - read_file: { path: note.txt }\n      - write_file: { path: new.txt, content: new }\n  - say: over\n";
+
+#[test]
+fn the_file_says_who_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = "[tools.files]\nroot = 'data'\nwrite = true\n";
+    let asked = |rest: &str| questions(folder.path(), &format!("{files}{rest}"), WRITES);
+    assert_eq!(asked(""), "May this file be written?");
+    assert_eq!(std::fs::read_to_string(folder.path().join("a/data/new.txt")).unwrap(), "new");
+    assert_eq!(asked("[approvals]\nnever = ['write_file']"), "");
+    let both = asked("[approvals]\nrequire = ['read_file', 'write_file']");
+    assert_eq!(both, "May `read_file` be called?\nMay `write_file` be called?");
+    let command =
+        "[tools.command.d]\ndescription = 'D.'\nargv = ['true']\n[approvals]\nrequire = ['d']";
+    let script = "steps:\n  - call: { d: {} }\n  - say: over\n";
+    assert_eq!(questions(folder.path(), command, script), "May `d` be called?");
+}
+
+#[test]
+fn memories_last_from_turn_to_turn_in_the_store_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "prompt = 'Go.'\nscript = 'script.yaml'\nstore = 'state'\n[tools.memory]";
+    agent(folder.path(), text);
+    let script = |text: &str| std::fs::write(folder.path().join("a/script.yaml"), text).unwrap();
+    script(
+        "steps:\n  - call: { store_memory: { id: drink, content: The user likes tea. } }\n  - say: noted\n",
+    );
+    assert!(ran(folder.path(), &["run", "a"]).starts_with("exit 0"));
+    script("steps:\n  - call: { list_memories: {} }\n  - say: \"{{ last.list_memories }}\"\n");
+    for _ in 0..2 {
+        let said = ran(folder.path(), &["run", "a"]);
+        assert!(said.contains("The user likes tea."), "{said}");
+    }
+    assert!(folder.path().join("a/state").is_dir() && !folder.path().join(".haft").exists());
+    // Another store is another memory.
+    let said = ran(folder.path(), &["run", "a", "--store", "other"]);
+    assert!(said.starts_with("exit 0") && !said.contains("tea"), "{said}");
+}
