@@ -16,17 +16,18 @@
 //! assert_eq!(call.reason(), Some(CancelReason::from("the user pressed stop")));
 //! ```
 
+mod ordered;
 mod wait;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
+use self::ordered::Ordered;
 pub use self::wait::Cancelled;
 
 /// Why something was cancelled.
@@ -88,9 +89,9 @@ struct Node {
 #[derive(Default)]
 struct State {
     reason: Option<CancelReason>,
-    children: BTreeMap<u64, Weak<Node>>,
+    children: Ordered<Weak<Node>>,
     /// In order of registration, which is the order in which they are woken.
-    wakers: BTreeMap<u64, Waker>,
+    wakers: Ordered<Waker>,
     next_key: u64,
 }
 
@@ -127,11 +128,11 @@ impl Cancellation {
             }
             state.reason = Some(reason.clone());
             node.cancelled.store(true, Ordering::Release);
-            wakers.extend(std::mem::take(&mut state.wakers).into_values());
-            let children = std::mem::take(&mut state.children);
+            wakers.extend(state.wakers.take());
+            let children = state.children.take();
             drop(state);
             // Reversed, so that the oldest child is popped first.
-            nodes.extend(children.into_values().rev().filter_map(|child| child.upgrade()));
+            nodes.extend(children.into_iter().rev().filter_map(|child| child.upgrade()));
         }
         // Only now, without a lock: a waker runs code of others, which may ask for this tree.
         wakers.into_iter().for_each(Waker::wake);
@@ -187,7 +188,7 @@ impl Drop for Node {
         let mut key = self.key;
         let mut parent = self.parent.take();
         while let Some(node) = parent {
-            node.lock().children.remove(&key);
+            node.lock().children.remove(key);
             key = node.key;
             parent = Arc::into_inner(node).and_then(|mut node| node.parent.take());
         }

@@ -60,7 +60,7 @@ struct Dispatch {
     ordinal: AtomicU32,
     tools: Arc<ToolRegistry>,
     cancellation: Cancellation,
-    signals: Arc<Signals>,
+    signals: Signals,
 }
 
 /// The call that a handler works on.
@@ -127,7 +127,7 @@ impl DispatchContext {
             ordinal: AtomicU32::new(0),
             tools,
             cancellation: self.dispatch.cancellation.clone(),
-            signals: Arc::clone(&self.dispatch.signals),
+            signals: self.dispatch.signals.clone(),
         };
         Self { turn: self.turn.clone(), dispatch: Arc::new(dispatch), call: None }
     }
@@ -141,7 +141,7 @@ impl DispatchContext {
             ordinal: AtomicU32::new(self.dispatch.ordinal.load(Ordering::Relaxed)),
             tools: Arc::clone(&self.dispatch.tools),
             cancellation,
-            signals: Arc::clone(&self.dispatch.signals),
+            signals: self.dispatch.signals.clone(),
         };
         Self { turn: self.turn.clone(), dispatch: Arc::new(dispatch), call: self.call.clone() }
     }

@@ -46,8 +46,9 @@ pub(crate) mod tests;
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
+use std::sync::Arc;
 
-use crate::store::{Row, RowKind};
+use crate::store::{Row, RowKind, StoredText};
 
 pub(crate) use self::error::Faults;
 pub use self::error::{InvalidRecord, LoadError, NotStorable, RecordFault};
@@ -93,13 +94,25 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
         loader: &Loader,
     ) -> impl Future<Output = Result<Self, LoadError>> + Send;
 
-    /// The row that keeps it.
+    /// Whether [`to_stored`](Self::to_stored) is known to succeed without being tried: everything in the
+    /// record is text that was checked when it was made. `false` says nothing.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
+    /// The row that keeps it. A plain record is written down when somebody reads the row.
     ///
     /// # Errors
     ///
     /// As [`to_stored`](Self::to_stored).
-    fn to_row(&self) -> Result<Row, NotStorable> {
-        Ok(Row::new(Self::KIND, self.key().to_string(), self.to_stored()?))
+    fn to_row(self: &Arc<Self>) -> Result<Row, NotStorable> {
+        let json = if self.is_plain() {
+            // The text of a record that turned out not to be plain is empty, and loading it says so.
+            StoredText::of(Arc::clone(self), |it| it.to_stored().unwrap_or_default())
+        } else {
+            self.to_stored()?.into()
+        };
+        Ok(Row::new(Self::KIND, self.key().to_string(), json))
     }
 
     /// The record of a row.

@@ -5,7 +5,7 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use indexmap::IndexMap;
 use indexmap::map::Entry as MapEntry;
@@ -25,7 +25,8 @@ use crate::tool::{Tool, ToolError, ToolName};
 /// tool in place keeps it, removing the tool ends it.
 #[derive(Debug, Default)]
 pub struct ToolRegistry {
-    entries: RwLock<Entries>,
+    /// Shared by clones until one of them changes: a turn and each of its iterations have one.
+    entries: RwLock<Arc<Entries>>,
 }
 
 type Entries = IndexMap<ToolName, Entry>;
@@ -89,7 +90,7 @@ impl ToolRegistry {
     ///
     /// The name is taken; the tool's collision policy is for merges and is not asked.
     pub fn register(&self, tool: Tool) -> Result<(), ToolRegistryError> {
-        match self.write().entry(tool.name().clone()) {
+        self.change(|entries| match entries.entry(tool.name().clone()) {
             MapEntry::Occupied(entry) => {
                 Err(ToolRegistryError::AlreadyRegistered { tool: entry.key().clone() })
             }
@@ -97,13 +98,13 @@ impl ToolRegistry {
                 entry.insert(Entry { tool, hidden: false });
                 Ok(())
             }
-        }
+        })
     }
 
     /// Adds a tool, or replaces the one of the same name, which keeps its position and stays hidden if
     /// it was. Returns the tool that was there.
     pub fn overwrite(&self, tool: Tool) -> Option<Tool> {
-        match self.write().entry(tool.name().clone()) {
+        self.change(|entries| match entries.entry(tool.name().clone()) {
             MapEntry::Occupied(mut entry) => {
                 Some(std::mem::replace(&mut entry.get_mut().tool, tool))
             }
@@ -111,12 +112,12 @@ impl ToolRegistry {
                 entry.insert(Entry { tool, hidden: false });
                 None
             }
-        }
+        })
     }
 
     /// Removes a tool. An unknown name changes nothing.
     pub fn unregister(&self, name: &str) -> Option<Tool> {
-        self.write().shift_remove(name).map(|entry| entry.tool)
+        self.change(|entries| entries.shift_remove(name)).map(|entry| entry.tool)
     }
 
     /// The tool of this name, hidden or not.
@@ -210,28 +211,32 @@ impl ToolRegistry {
         &self,
         names: impl IntoIterator<Item = N>,
     ) -> Result<(), ToolRegistryError> {
-        let mut entries = self.write();
-        let names = known(&entries, names)?;
-        for entry in entries.values_mut() {
-            entry.hidden = false;
-        }
-        apply(&mut entries, &names, true);
-        Ok(())
+        self.change(|entries| {
+            let names = known(entries, names)?;
+            for entry in entries.values_mut() {
+                entry.hidden = false;
+            }
+            apply(entries, &names, true);
+            Ok(())
+        })
     }
 
     /// Offers every tool.
     pub fn clear_hidden(&self) {
-        for entry in self.write().values_mut() {
-            entry.hidden = false;
-        }
+        self.change(|entries| entries.values_mut().for_each(|entry| entry.hidden = false));
     }
 
     /// Drops every ephemeral tool. Returns how many went.
     pub fn prune_ephemeral(&self) -> usize {
-        let mut entries = self.write();
-        let before = entries.len();
-        entries.retain(|_, entry| !entry.tool.is_ephemeral());
-        before - entries.len()
+        // Every turn ends with this, and most have none.
+        if !self.read().values().any(|entry| entry.tool.is_ephemeral()) {
+            return 0;
+        }
+        self.change(|entries| {
+            let before = entries.len();
+            entries.retain(|_, entry| !entry.tool.is_ephemeral());
+            before - entries.len()
+        })
     }
 
     /// Drops ephemeral tools when the dispatch is acknowledged. A dispatch that fails keeps them, so
@@ -250,22 +255,24 @@ impl ToolRegistry {
         names: impl IntoIterator<Item = N>,
         hidden: bool,
     ) -> Result<(), ToolRegistryError> {
-        let mut entries = self.write();
-        let names = known(&entries, names)?;
-        apply(&mut entries, &names, hidden);
-        Ok(())
+        self.change(|entries| {
+            let names = known(entries, names)?;
+            apply(entries, &names, hidden);
+            Ok(())
+        })
     }
 
     fn filtered(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Tool> {
         self.read().values().filter(|entry| keep(entry)).map(|entry| entry.tool.clone()).collect()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Entries> {
+    fn read(&self) -> RwLockReadGuard<'_, Arc<Entries>> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Entries> {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+    fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> T {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut entries))
     }
 }
 
@@ -292,6 +299,6 @@ fn apply(entries: &mut Entries, positions: &[usize], hidden: bool) {
 
 impl Clone for ToolRegistry {
     fn clone(&self) -> Self {
-        Self { entries: RwLock::new(self.read().clone()) }
+        Self { entries: RwLock::new(Arc::clone(&self.read())) }
     }
 }

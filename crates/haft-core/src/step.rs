@@ -57,15 +57,21 @@ where
 #[derive(Clone, Debug)]
 pub struct StepContext {
     ctx: DispatchContext,
-    ids: Arc<AtomicU32>,
-    streams: Arc<Mutex<Streams>>,
+    said: Arc<Said>,
+}
+
+/// What was said so far in a step.
+#[derive(Debug, Default)]
+struct Said {
+    ids: AtomicU32,
+    streams: Mutex<Streams>,
 }
 
 impl StepContext {
     /// The step of an iteration.
     #[must_use]
     pub fn new(ctx: DispatchContext) -> Self {
-        Self { ctx, ids: Arc::default(), streams: Arc::default() }
+        Self { ctx, said: Arc::default() }
     }
 
     /// The dispatch.
@@ -77,7 +83,7 @@ impl StepContext {
     /// An id for the next record of this step. It is the same when the step is taken again.
     #[must_use]
     pub fn next_id(&self, what: &str) -> String {
-        let n = self.ids.fetch_add(1, Ordering::Relaxed);
+        let n = self.said.ids.fetch_add(1, Ordering::Relaxed);
         format!("{}/{}/{what}-{n}", self.ctx.turn_id(), self.ctx.iteration())
     }
 
@@ -167,7 +173,7 @@ impl StepContext {
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        self.said.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

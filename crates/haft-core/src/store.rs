@@ -1,16 +1,18 @@
 //! Where turns are kept, so that they survive the process that runs them.
 //!
-//! A [`Store`] knows rows and journal entries, not what they mean: both are JSON text that the loop
-//! writes and reads. What a store promises is about time: a [`commit`](Store::commit) takes effect wholly
+//! A [`Store`] knows rows and journal entries, not what they mean: both are [`StoredText`], JSON that the
+//! loop writes and reads. What a store promises is about time: a [`commit`](Store::commit) takes effect wholly
 //! or not at all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once.
 //! `haft::conformance` holds a store to it.
 
 mod error;
 mod id;
+mod text;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,7 @@ use crate::clock::Timestamp;
 
 pub use self::error::StoreError;
 pub use self::id::{GateId, InvalidId, TurnId};
+pub use self::text::StoredText;
 
 /// What the methods of a store return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -140,7 +143,7 @@ impl NewTurn {
 #[non_exhaustive]
 pub struct Holder {
     /// The process, in words for operators.
-    pub name: String,
+    pub name: Arc<str>,
     /// Now.
     pub now: Timestamp,
     /// How long the lease holds unless it is renewed.
@@ -150,7 +153,7 @@ pub struct Holder {
 impl Holder {
     /// A holder.
     #[must_use]
-    pub fn new(name: impl Into<String>, now: Timestamp, ttl: Duration) -> Self {
+    pub fn new(name: impl Into<Arc<str>>, now: Timestamp, ttl: Duration) -> Self {
         Self { name: name.into(), now, ttl }
     }
 
@@ -172,7 +175,7 @@ pub struct Lease {
     /// The turn.
     pub turn: TurnId,
     /// Who has it.
-    pub holder: String,
+    pub holder: Arc<str>,
     /// Grows with every taker.
     pub epoch: u64,
     /// Until when it holds.
@@ -186,7 +189,7 @@ impl Lease {
     #[must_use]
     pub fn new(turn: TurnId, holder: &Holder, epoch: u64) -> Self {
         let until = holder.now.saturating_add(holder.ttl);
-        Self { turn, holder: holder.name.clone(), epoch, until, ttl: holder.ttl }
+        Self { turn, holder: Arc::clone(&holder.name), epoch, until, ttl: holder.ttl }
     }
 
     /// The lease, renewed.
@@ -256,13 +259,13 @@ pub struct Row {
     /// Its id, unique among rows of its kind in its turn.
     pub id: String,
     /// The record, as JSON text that is kept byte by byte.
-    pub json: String,
+    pub json: StoredText,
 }
 
 impl Row {
     /// A row.
     #[must_use]
-    pub fn new(kind: RowKind, id: impl Into<String>, json: impl Into<String>) -> Self {
+    pub fn new(kind: RowKind, id: impl Into<String>, json: impl Into<StoredText>) -> Self {
         Self { kind, id: id.into(), json: json.into() }
     }
 }
@@ -282,7 +285,7 @@ pub enum Write {
         id: String,
     },
     /// Adds an entry to the journal.
-    Journal(String),
+    Journal(StoredText),
     /// Says how far the turn has got.
     Status(TurnStatus),
     /// Opens a gate. Fails with [`StoreError::Exists`] if there is one of this id, unless it belongs to
@@ -304,6 +307,14 @@ pub enum Write {
 }
 
 impl Write {
+    /// Has the texts written down that are not yet, so that whoever reads them next need not: a store does
+    /// this before it hands the write to a thread that all share.
+    pub fn write_down(&self) {
+        if let Self::Put(Row { json, .. }) | Self::Journal(json) = self {
+            let _ = json.as_str();
+        }
+    }
+
     /// Checks the texts, as every store does first.
     ///
     /// # Errors
@@ -313,10 +324,10 @@ impl Write {
         match self {
             Self::Put(row) => {
                 check_text("the id of a row", &row.id)?;
-                check_text("a row", &row.json)
+                row.json.check("a row")
             }
             Self::Delete { id, .. } => check_text("the id of a row", id),
-            Self::Journal(json) => check_text("an entry of the journal", json),
+            Self::Journal(json) => json.check("an entry of the journal"),
             Self::Status(_) => Ok(()),
             Self::OpenGate { json, .. } => check_text("a gate", json),
             Self::CloseGate { settlement, .. } => check_text("a settlement", settlement),
@@ -401,7 +412,7 @@ pub struct StoredTurn {
     /// The rows, in the order in which they were first put.
     pub rows: Vec<Row>,
     /// The journal, in order.
-    pub journal: Vec<String>,
+    pub journal: Vec<StoredText>,
     /// Every gate of the turn, in the order in which they were opened.
     pub gates: Vec<GateRow>,
 }
@@ -427,7 +438,7 @@ pub struct TurnSummary {
     /// When it began.
     pub created_at: Timestamp,
     /// Who has the lease on it, unless it was given back. It may have run out.
-    pub holder: Option<String>,
+    pub holder: Option<Arc<str>>,
     /// Until when the lease holds or held.
     pub held_until: Option<Timestamp>,
 }
@@ -497,7 +508,7 @@ pub struct GateRow {
     /// Its turn.
     pub turn: TurnId,
     /// The gate, as JSON text.
-    pub json: String,
+    pub json: StoredText,
     /// How it was settled, as JSON text; nothing while it is open.
     pub settlement: Option<String>,
 }
@@ -505,7 +516,7 @@ pub struct GateRow {
 impl GateRow {
     /// A gate that is open.
     #[must_use]
-    pub fn open(id: GateId, turn: TurnId, json: impl Into<String>) -> Self {
+    pub fn open(id: GateId, turn: TurnId, json: impl Into<StoredText>) -> Self {
         Self { id, turn, json: json.into(), settlement: None }
     }
 }

@@ -122,6 +122,11 @@ impl RawArgs {
         }
     }
 
+    /// Whether they are JSON text that somebody sent, and not values that a program built.
+    pub(crate) fn was_read(&self) -> bool {
+        self.parsed.is_ok() && matches!(self.origin, Origin::Text)
+    }
+
     /// The parsed arguments, or the text and why it is not JSON.
     ///
     /// # Errors

@@ -80,21 +80,23 @@ impl ArtifactSet {
             }
             _ => &[],
         };
-        self.check_call(call.id())?;
         let mut live = self.write();
+        live.check_call(call.id())?;
         let handle = live.handles.insert(call.id());
+        if artifacts.is_empty() {
+            if live.calls.shift_remove(&call.id()).is_some() {
+                live.revision += 1;
+            }
+            return Ok(());
+        }
         live.revision += 1;
         let single = artifacts.len() == 1;
         let entries = artifacts.iter().enumerate().map(|(part, artifact)| Entry {
             handle: if single { handle.to_string() } else { format!("{handle}.{part}") },
             artifact: artifact.clone(),
         });
-        let entries: Vec<Entry> = entries.collect();
-        if entries.is_empty() {
-            live.calls.shift_remove(&call.id());
-        } else {
-            live.calls.insert(call.id(), entries);
-        }
+        let entries = entries.collect();
+        live.calls.insert(call.id(), entries);
         Ok(())
     }
 
@@ -104,11 +106,7 @@ impl ArtifactSet {
     ///
     /// A retrieved record has its id or its handle.
     pub fn check_call(&self, call: RecordId) -> Result<(), ArtifactIdCollision> {
-        let mut live = self.write();
-        let id = call.to_string();
-        let handle = live.handles.insert(call);
-        let clash = |it: &Retrieved| it.id == id || is_of(&it.id, handle.as_str());
-        if live.retrieved.values().any(clash) { Err(ArtifactIdCollision { id }) } else { Ok(()) }
+        self.write().check_call(call)
     }
 
     /// Forgets the artifacts of a call.
@@ -214,6 +212,17 @@ impl ArtifactSet {
 
     fn write(&self) -> RwLockWriteGuard<'_, Live> {
         self.live.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Live {
+    fn check_call(&mut self, call: RecordId) -> Result<(), ArtifactIdCollision> {
+        if self.retrieved.is_empty() {
+            return Ok(());
+        }
+        let (id, handle) = (call.to_string(), self.handles.insert(call));
+        let clash = |it: &Retrieved| it.id == id || is_of(&it.id, handle.as_str());
+        if self.retrieved.values().any(clash) { Err(ArtifactIdCollision { id }) } else { Ok(()) }
     }
 }
 

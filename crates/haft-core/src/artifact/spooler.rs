@@ -91,7 +91,8 @@ impl Spooler {
             return call;
         }
         let place = Place { spooler: self, turn, id: call.id(), label: call.label() };
-        match place.results(output, kind).await {
+        // Boxed, because most results are small text and every call would make room for the others.
+        match Box::pin(place.results(output, kind)).await {
             Ok(results) => call.results = Some(results),
             Err(error) => call.fail(CallError {
                 code: error.error_code(),
@@ -132,10 +133,10 @@ impl Place<'_> {
             ToolOutput::Media(media) => return Ok(ToolResults::Media(media)),
             ToolOutput::Answer { text, .. } => return Ok(ToolResults::Text(text)),
             ToolOutput::Artifacts(drafts) => return self.drafts(drafts).await,
-            ToolOutput::Text(text) => match small_text(text.into(), self.spooler.inline_below) {
-                Ok(text) => return Ok(ToolResults::Text(text)),
-                Err(bytes) => Payload::Bytes(bytes),
-            },
+            ToolOutput::Text(text) if text.is_empty() || text.len() < self.spooler.inline_below => {
+                return Ok(ToolResults::Text(text));
+            }
+            ToolOutput::Text(text) => Payload::Bytes(text.into()),
             ToolOutput::Bytes(bytes) => match small_text(bytes, self.spooler.inline_below) {
                 Ok(text) => return Ok(ToolResults::Text(text)),
                 Err(bytes) => Payload::Bytes(bytes),

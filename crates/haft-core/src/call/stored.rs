@@ -72,6 +72,20 @@ impl Record for ToolCall {
         self.id
     }
 
+    fn is_plain(&self) -> bool {
+        let accepted = match (&self.accepted, self.raw.parsed()) {
+            (Some(accepted), Ok(raw)) => accepted.is_same(raw),
+            (accepted, _) => accepted.is_none(),
+        };
+        // Text that was read is within the bounds of text that is read again.
+        accepted
+            && self.raw.was_read()
+            && self.changes.is_empty()
+            && self.payload().is_none()
+            && matches!(self.results, None | Some(ToolResults::Text(_)))
+            && self.check().is_ok()
+    }
+
     fn to_stored(&self) -> Result<String, NotStorable> {
         self.check()?;
         let accepted = self.accepted.as_ref().map(Args::to_string);

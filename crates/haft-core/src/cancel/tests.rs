@@ -1,7 +1,7 @@
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::{CancelReason, Cancellation, Cancelled};
@@ -235,4 +235,37 @@ async fn it_works_under_a_runtime() {
     let waiting = assert_task(token.child().cancelled());
     token.cancel(CancelReason::Requested);
     assert_eq!(waiting.await, CancelReason::Requested);
+}
+
+/// A token may have one below it or thousands; the oldest is told first.
+#[test]
+fn however_many_wait_they_are_woken_in_order() {
+    for count in [1, 15, 16, 17, 1000] {
+        let token = Cancellation::new();
+        let mut children: Vec<_> = (0..count).map(|_| token.child()).collect();
+        let woken = Arc::new(Mutex::new(Vec::new()));
+        let mut waiting: Vec<_> = children.iter().map(Cancellation::cancelled).collect();
+        for (number, future) in waiting.iter_mut().enumerate() {
+            let waker = Waker::from(Arc::new(Noted(number, Arc::clone(&woken))));
+            let polled = Pin::new(future).poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+        }
+        // One in the middle goes without a trace.
+        let gone = count / 2;
+        drop(waiting.remove(gone));
+        drop(children.remove(gone));
+        assert_eq!(n_children(&token), count - 1);
+        token.cancel("stop");
+        let expected: Vec<_> = (0..count).filter(|it| *it != gone).collect();
+        assert_eq!(*woken.lock().unwrap(), expected, "of {count}");
+    }
+}
+
+/// Writes down that it was woken.
+struct Noted(usize, Arc<Mutex<Vec<usize>>>);
+
+impl Wake for Noted {
+    fn wake(self: Arc<Self>) {
+        self.1.lock().unwrap().push(self.0);
+    }
 }

@@ -39,7 +39,7 @@ impl Future for Cancelled {
             if let Some(reason) = &state.reason {
                 return Poll::Ready(reason.clone());
             }
-            let known = this.key.and_then(|key| state.wakers.get(&key));
+            let known = this.key.and_then(|key| state.wakers.get(key));
             if known.is_some_and(|waker| waker.will_wake(cx.waker())) {
                 return Poll::Pending;
             }
@@ -61,7 +61,7 @@ impl Future for Cancelled {
 impl Drop for Cancelled {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            let waker = self.node.lock().wakers.remove(&key);
+            let waker = self.node.lock().wakers.remove(key);
             drop(waker);
         }
     }

@@ -19,31 +19,44 @@ use crate::tokens::Tokenizable;
 /// A context in the making.
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct DispatchContextBuilder {
-    turn: Turn,
+    id: Arc<str>,
+    resumed: bool,
+    system_prompt: Option<Tokenizable>,
+    stash: Option<Registry>,
+    tools: Option<Arc<ToolRegistry>>,
+    artifacts: Option<Arc<ArtifactSet>>,
+    observers: Vec<Arc<dyn Observer>>,
+    sequence: Option<Arc<AtomicU64>>,
+    cancellation: Option<Cancellation>,
+    clock: Option<Arc<dyn Clock>>,
+    recorder: Option<Arc<dyn Recorder>>,
+    gates: Option<Arc<dyn Gates>>,
+    spooler: Option<Spooler>,
+    tool_source: Option<Arc<dyn ToolSource>>,
     dispatch: Option<Arc<str>>,
     iteration: u32,
 }
 
 impl DispatchContextBuilder {
     pub(super) fn new(id: Arc<str>) -> Self {
-        let turn = Turn {
+        Self {
             id,
             resumed: false,
-            system_prompt: Tokenizable::new(""),
-            stash: Registry::new(),
-            tools: Arc::default(),
-            artifacts: Arc::default(),
-            records: Records::default(),
+            system_prompt: None,
+            stash: None,
+            tools: None,
+            artifacts: None,
             observers: Vec::new(),
-            sequence: Arc::default(),
-            cancellation: Cancellation::new(),
-            clock: default_clock(),
+            sequence: None,
+            cancellation: None,
+            clock: None,
             recorder: None,
             gates: None,
             spooler: None,
             tool_source: None,
-        };
-        Self { turn, dispatch: None, iteration: 0 }
+            dispatch: None,
+            iteration: 0,
+        }
     }
 
     /// Names the dispatch; the turn's name if not said.
@@ -60,43 +73,43 @@ impl DispatchContextBuilder {
 
     /// Says that another process began the turn.
     pub fn resumed(mut self, resumed: bool) -> Self {
-        self.turn.resumed = resumed;
+        self.resumed = resumed;
         self
     }
 
     /// The system prompt.
     pub fn system_prompt(mut self, text: impl Into<Tokenizable>) -> Self {
-        self.turn.system_prompt = text.into();
+        self.system_prompt = Some(text.into());
         self
     }
 
     /// The scratchpad; an empty one if not said.
     pub fn stash(mut self, stash: Registry) -> Self {
-        self.turn.stash = stash;
+        self.stash = Some(stash);
         self
     }
 
     /// The counter of the turn's events, shared by all its dispatches.
     pub fn sequence(mut self, counter: Arc<AtomicU64>) -> Self {
-        self.turn.sequence = counter;
+        self.sequence = Some(counter);
         self
     }
 
     /// The tools of the turn.
     pub fn tools(mut self, tools: Arc<ToolRegistry>) -> Self {
-        self.turn.tools = tools;
+        self.tools = Some(tools);
         self
     }
 
     /// Where [`TurnContext::fetch_tools`] finds more.
     pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
-        self.turn.tool_source = Some(source);
+        self.tool_source = Some(source);
         self
     }
 
     /// The artifacts of the turn.
     pub fn artifacts(mut self, artifacts: Arc<ArtifactSet>) -> Self {
-        self.turn.artifacts = artifacts;
+        self.artifacts = Some(artifacts);
         self
     }
 
@@ -107,61 +120,75 @@ impl DispatchContextBuilder {
 
     /// Adds observers that are shared with others.
     pub fn observers(mut self, observers: impl IntoIterator<Item = Arc<dyn Observer>>) -> Self {
-        self.turn.observers.extend(observers);
+        self.observers.extend(observers);
         self
     }
 
     /// The token that cancels the turn.
     pub fn cancellation(mut self, token: Cancellation) -> Self {
-        self.turn.cancellation = token;
+        self.cancellation = Some(token);
         self
     }
 
     /// The clock; the system's if not said.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.turn.clock = clock;
+        self.clock = Some(clock);
         self
     }
 
     /// What keeps the turn's records; they live in memory only if not said.
     pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
-        self.turn.recorder = Some(recorder);
+        self.recorder = Some(recorder);
         self
     }
 
     /// What opens gates; there are none if not said.
     pub fn gates(mut self, gates: Arc<dyn Gates>) -> Self {
-        self.turn.gates = Some(gates);
+        self.gates = Some(gates);
         self
     }
 
     /// What stores large content.
     pub fn spooler(mut self, spooler: Spooler) -> Self {
-        self.turn.spooler = Some(spooler);
+        self.spooler = Some(spooler);
         self
     }
 
     /// Finishes the context.
     #[must_use]
     pub fn build(self) -> DispatchContext {
-        let id = self.dispatch.unwrap_or_else(|| Arc::clone(&self.turn.id));
+        let turn = Turn {
+            id: self.id,
+            resumed: self.resumed,
+            system_prompt: self.system_prompt.unwrap_or_else(|| Tokenizable::new("")),
+            stash: self.stash.unwrap_or_default(),
+            tools: self.tools.unwrap_or_default(),
+            artifacts: self.artifacts.unwrap_or_default(),
+            records: Records::default(),
+            observers: self.observers,
+            sequence: self.sequence.unwrap_or_default(),
+            cancellation: self.cancellation.unwrap_or_default(),
+            clock: self.clock.unwrap_or_else(default_clock),
+            recorder: self.recorder,
+            gates: self.gates,
+            spooler: self.spooler,
+            tool_source: self.tool_source,
+        };
         let dispatch = Dispatch {
-            id,
+            id: self.dispatch.unwrap_or_else(|| Arc::clone(&turn.id)),
             iteration: self.iteration,
             ordinal: AtomicU32::new(0),
-            tools: Arc::clone(&self.turn.tools),
-            cancellation: self.turn.cancellation.clone(),
-            signals: Arc::new(Signals::default()),
+            tools: Arc::clone(&turn.tools),
+            cancellation: turn.cancellation.clone(),
+            signals: Signals::default(),
         };
-        let turn = TurnContext { turn: Arc::new(self.turn) };
+        let turn = TurnContext { turn: Arc::new(turn) };
         DispatchContext { turn, dispatch: Arc::new(dispatch), call: None }
     }
 }
 
 impl fmt::Debug for DispatchContextBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DispatchContextBuilder")
-            .field("turn", &self.turn.id)
-            .finish_non_exhaustive()
+        f.debug_struct("DispatchContextBuilder").field("turn", &self.id).finish_non_exhaustive()
     }
 }

@@ -57,7 +57,7 @@ macro_rules! shelves {
             /// It could not be kept; then nobody sees it.
             pub async fn $store(&self, record: impl Into<Arc<$record>> + Send) -> Result<(), RecordError> {
                 let record = record.into();
-                self.commit(self.put(&*record)?.into_iter().collect()).await?;
+                self.commit(self.put(&record)?.into_iter().collect()).await?;
                 self.records().$shelf.put(record);
                 Ok(())
             }
@@ -120,7 +120,7 @@ impl TurnContext {
         };
         let artifacts = self.artifacts();
         artifacts.check_retrieved(record.id().as_str())?;
-        self.commit(self.put(&*record)?.into_iter().collect()).await?;
+        self.commit(self.put(&record)?.into_iter().collect()).await?;
         match record.content() {
             RetrievableContent::Artifact(artifact) if !record.inline() => {
                 artifacts.put_retrieved(record.id().as_str(), artifact.clone())?;
@@ -148,7 +148,11 @@ impl TurnContext {
     /// # Errors
     ///
     /// A call has its id.
-    pub fn restore_retrievable(&self, record: Retrievable) -> Result<(), RecordError> {
+    pub fn restore_retrievable(
+        &self,
+        record: impl Into<Arc<Retrievable>>,
+    ) -> Result<(), RecordError> {
+        let record = record.into();
         if let RetrievableContent::Artifact(artifact) = record.content()
             && !record.inline()
         {
@@ -247,15 +251,16 @@ impl TurnContext {
         calls: Vec<Arc<ToolCall>>,
         mut writes: Vec<Write>,
     ) -> Result<(), RecordError> {
+        writes.reserve(thoughts.len() + messages.len() + calls.len());
         for thought in &thoughts {
-            writes.extend(self.put(&**thought)?);
+            writes.extend(self.put(thought)?);
         }
         for message in &messages {
-            writes.extend(self.put(&**message)?);
+            writes.extend(self.put(message)?);
         }
         for call in &calls {
             self.artifacts().check_call(call.id())?;
-            writes.extend(self.put(&**call)?);
+            writes.extend(self.put(call)?);
         }
         self.commit(writes).await?;
         // In the order in which they were kept: it is the order of the transcript.

@@ -47,8 +47,8 @@ struct State {
     settled: Vec<Settled>,
 }
 
-/// The signal of a dispatch and who waits for it.
-#[derive(Default)]
+/// The signal of a dispatch and who waits for it. Clones are the same.
+#[derive(Clone, Default)]
 pub(super) struct Signals(Arc<Mutex<State>>);
 
 /// A callback that waits for an ack. Dropping this keeps it waiting; cancelling removes it.

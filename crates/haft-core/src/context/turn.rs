@@ -249,7 +249,7 @@ impl TurnContext {
     }
 
     /// The write that keeps a record; nothing for a turn without a store.
-    pub(super) fn put<T: Record>(&self, record: &T) -> Result<Option<Write>, NotStorable> {
+    pub(super) fn put<T: Record>(&self, record: &Arc<T>) -> Result<Option<Write>, NotStorable> {
         if self.turn.recorder.is_none() {
             return Ok(None);
         }

@@ -239,6 +239,10 @@ impl Record for Message {
         self.id.clone()
     }
 
+    fn is_plain(&self) -> bool {
+        self.attachments.is_empty()
+    }
+
     fn to_stored(&self) -> Result<String, NotStorable> {
         let attachments = self.attachments.iter().map(Media::to_record);
         let stored = Stored {

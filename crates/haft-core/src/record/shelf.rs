@@ -48,9 +48,12 @@ impl Sequence {
 /// # Ok::<(), haft_core::record::InvalidRecord>(())
 /// ```
 pub struct Shelf<T: Record> {
-    records: RwLock<IndexMap<T::Id, Placed<T>>>,
+    records: RwLock<Records<T>>,
     sequence: Sequence,
 }
+
+/// Nothing until the first record is put: a turn has a shelf for every kind, and uses two or three.
+type Records<T> = Option<Box<IndexMap<<T as Record>::Id, Placed<T>>>>;
 
 struct Placed<T> {
     number: u64,
@@ -69,6 +72,7 @@ impl<T: Record> Shelf<T> {
     pub fn put(&self, record: impl Into<Arc<T>>) -> Option<Arc<T>> {
         let record = record.into();
         let mut records = self.write();
+        let records = records.get_or_insert_default();
         match records.get_mut(&record.key()) {
             Some(placed) => Some(std::mem::replace(&mut placed.record, record)),
             None => {
@@ -85,7 +89,7 @@ impl<T: Record> Shelf<T> {
         T::Id: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.write().shift_remove(id).map(|placed| placed.record)
+        self.write().as_mut()?.shift_remove(id).map(|placed| placed.record)
     }
 
     /// The record of this id.
@@ -95,40 +99,43 @@ impl<T: Record> Shelf<T> {
         T::Id: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        self.read().get(id).map(|placed| Arc::clone(&placed.record))
+        self.read().as_ref()?.get(id).map(|placed| Arc::clone(&placed.record))
     }
 
     /// All records as they are now, in order.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<T>> {
-        self.read().values().map(|placed| Arc::clone(&placed.record)).collect()
+        self.each(|placed| Arc::clone(&placed.record))
     }
 
     /// All records as they are now, in order, with the numbers that order them among records of other
     /// kinds.
     #[must_use]
     pub fn numbered(&self) -> Vec<(u64, Arc<T>)> {
-        let records = self.read();
-        records.values().map(|placed| (placed.number, Arc::clone(&placed.record))).collect()
+        self.each(|placed| (placed.number, Arc::clone(&placed.record)))
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.read().len()
+        self.read().as_ref().map_or(0, |records| records.len())
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.read().is_empty()
+        self.len() == 0
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, IndexMap<T::Id, Placed<T>>> {
+    fn each<R>(&self, of: impl Fn(&Placed<T>) -> R) -> Vec<R> {
+        self.read().as_ref().map_or_else(Vec::new, |it| it.values().map(of).collect())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Records<T>> {
         self.records.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, IndexMap<T::Id, Placed<T>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Records<T>> {
         self.records.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -138,7 +145,9 @@ impl Shelf<ToolCall> {
     /// what is there, so that it is right after every change.
     #[must_use]
     pub fn call_count(&self, id: CallId) -> usize {
-        self.read().keys().filter(|it| it.call_id() == id).count()
+        let records = self.read();
+        let keys = records.iter().flat_map(|records| records.keys());
+        keys.filter(|it| it.call_id() == id).count()
     }
 }
 
@@ -151,6 +160,6 @@ impl<T: Record> Default for Shelf<T> {
 
 impl<T: Record> fmt::Debug for Shelf<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.read().keys()).finish()
+        f.debug_set().entries(self.read().iter().flat_map(|records| records.keys())).finish()
     }
 }

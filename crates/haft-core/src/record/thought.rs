@@ -235,6 +235,10 @@ impl Record for Thought {
         self.id.clone()
     }
 
+    fn is_plain(&self) -> bool {
+        self.replay.payload().is_none()
+    }
+
     fn to_stored(&self) -> Result<String, NotStorable> {
         let stored = Stored {
             id: self.id.as_str().into(),

@@ -1,6 +1,6 @@
 //! Several registries into one.
 
-use std::sync::RwLock;
+use std::sync::{Arc, RwLock};
 
 use indexmap::map::Entry as MapEntry;
 
@@ -43,7 +43,7 @@ impl ToolRegistry {
                 }
             }
         }
-        Ok(Self { entries: RwLock::new(merged) })
+        Ok(Self { entries: RwLock::new(Arc::new(merged)) })
     }
 }
 

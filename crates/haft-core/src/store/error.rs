@@ -1,5 +1,7 @@
 //! How stores fail.
 
+use std::sync::Arc;
+
 use super::{GateId, TurnId};
 use crate::clock::Timestamp;
 use crate::error::{Code, Coded};
@@ -26,7 +28,7 @@ pub enum StoreError {
         /// The turn.
         turn: TurnId,
         /// Who runs it.
-        holder: String,
+        holder: Arc<str>,
         /// Until when, unless the lease is renewed.
         until: Timestamp,
     },

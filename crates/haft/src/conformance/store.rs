@@ -10,6 +10,7 @@ mod texts;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -105,7 +106,7 @@ async fn remove(
 /// What is kept of a turn that `begin` began, while its lease holds.
 fn stored(lease: &Lease) -> StoredTurn {
     let mut summary = TurnSummary::new(lease.turn.clone(), at(0));
-    summary.holder = Some(lease.holder.clone());
+    summary.holder = Some(Arc::clone(&lease.holder));
     summary.held_until = Some(lease.until);
     StoredTurn::new(summary)
 }

@@ -89,6 +89,7 @@ impl Store for SqliteStore {
     fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             turn.check()?;
+            turn.writes.iter().for_each(Write::write_down);
             self.writer.run("begin a turn", move |it| writes::create(it, &turn)).await
         })
     }
@@ -115,6 +116,7 @@ impl Store for SqliteStore {
     fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             writes.iter().try_for_each(Write::check)?;
+            writes.iter().for_each(Write::write_down);
             self.writer.run("commit", move |it| writes::commit(it, &lease, &writes)).await
         })
     }

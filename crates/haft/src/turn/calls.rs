@@ -1,12 +1,14 @@
 //! The calls of one step: side by side as far as their tools allow, each ending as one record.
 
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use haft_core::args::Args;
 use haft_core::call::{CallError, CallState, RecordId, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
-use haft_core::context::{DispatchContext, RecordError};
+use haft_core::context::{DispatchContext, RecordError, TurnContext};
 use haft_core::error::{Code, Coded as _};
 use haft_core::event::{EventKind, Level, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError};
@@ -47,7 +49,9 @@ impl Calls {
             Ok([call]) => self.alone(call).await?,
             Err(calls) => Box::pin(self.side_by_side(calls)).await?,
         }
-        Box::pin(self.end_leftovers(&ids)).await
+        let left = ids.iter().filter_map(|id| self.ctx.tool_calls().get(id));
+        let left: Vec<_> = left.filter(|call| !call.state().is_final()).collect();
+        if left.is_empty() { Ok(()) } else { Box::pin(self.end_leftovers(left)).await }
     }
 
     /// Runs a call that has none beside it: it waits for nobody, and its turn has nothing else to do.
@@ -87,13 +91,10 @@ impl Calls {
     }
 
     /// Ends calls whose task did not: every call has an end that the model sees.
-    async fn end_leftovers(&self, ids: &[RecordId]) -> Result<(), RecordError> {
-        for id in ids {
-            let Some(call) = self.ctx.tool_calls().get(id) else { continue };
-            if !call.state().is_final() {
-                let panic = "the task of the call ended without it".to_owned();
-                Box::pin(self.keep(Arc::new(self.panicked(&call, panic)))).await?;
-            }
+    async fn end_leftovers(&self, left: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
+        for call in left {
+            let panic = "the task of the call ended without it".to_owned();
+            self.keep(Arc::new(self.panicked(&call, panic))).await?;
         }
         Ok(())
     }
@@ -171,8 +172,7 @@ impl Calls {
                 Ok(accepted) => accepted,
                 Err(ended) => return Ok(*ended),
             };
-            let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
-            match Box::pin(self.gates.approve(&self.ctx, question, bound)).await {
+            match Box::pin(self.allowed(question, call, accepted.args())).await {
                 Ok(()) => {}
                 // Nobody said no: the question is still there when the store is.
                 Err(GateError::Store(
@@ -205,6 +205,13 @@ impl Calls {
         let ended = Box::pin(attempt.timed(work, Ran::Handler)).await;
         drop(slot);
         Ok(ended.unwrap_or_else(|ended| *ended))
+    }
+
+    /// Asks for leave to make a call, and waits for it.
+    async fn allowed(&self, question: &str, call: &ToolCall, args: &Args) -> Result<(), GateError> {
+        let bound = BoundCall::new(call.id(), call.tool(), args);
+        let waiting = Box::pin(self.gates.ask_leave(&self.ctx, question, bound)).await?;
+        self.gates.leave(&self.ctx, &waiting).await
     }
 
     /// Waits until there is room for another call, or until the turn is cancelled.
@@ -297,32 +304,31 @@ impl<'c> Attempt<'c> {
 
     /// The call from its arguments to its record.
     fn whole_call(&self) -> Work<ToolCall> {
-        let (executor, raw, kept) = (self.executor.clone(), self.call.raw().clone(), self.kept());
-        Box::pin(async move { kept(executor.call(raw).await).await })
+        let (executor, raw) = (self.executor.clone(), self.call.raw().clone());
+        let recorder = self.recorder();
+        Box::pin(async move { recorder.record(executor.call(raw).await).await })
     }
 
     /// The call from its accepted arguments to its record.
-    fn rest_of(&self, accepted: AcceptedCall) -> Work<ToolCall> {
-        let kept = self.kept();
-        Box::pin(async move { kept(accepted.run().await).await })
+    fn rest_of(&self, accepted: Box<AcceptedCall>) -> Work<ToolCall> {
+        let recorder = self.recorder();
+        Box::pin(async move { recorder.record(accepted.run().await).await })
     }
 
     /// The arguments that the handler will get, or the call that ended without them.
-    async fn accepted(&self) -> Result<AcceptedCall, Box<ToolCall>> {
+    async fn accepted(&self) -> Result<Box<AcceptedCall>, Box<ToolCall>> {
         let (executor, raw) = (self.executor.clone(), self.call.raw().clone());
         let judging: Work<_> = Box::pin(async move { executor.accept(raw).await });
         match self.timed(judging, Ran::Nothing).await? {
-            Ok(accepted) => Ok(accepted),
-            Err(refused) => Err(Box::new(self.kept()(*refused).await)),
+            Ok(accepted) => Ok(Box::new(accepted)),
+            Err(refused) => Err(Box::new(self.recorder().record(*refused).await)),
         }
     }
 
-    /// Stores what came of the call.
-    fn kept(&self) -> impl FnOnce(Invocation) -> Work<ToolCall> + Send + 'static {
-        let spooler = self.calls.runner.spooler.clone();
-        let turn = self.calls.ctx.turn_id().to_owned();
-        let occurrence = self.call.id().occurrence();
-        move |done| Box::pin(async move { spooler.record(&turn, done, occurrence).await })
+    /// What stores what came of the call.
+    fn recorder(&self) -> CallRecorder {
+        let (runner, turn) = (Arc::clone(&self.calls.runner), self.calls.ctx.turn().clone());
+        CallRecorder { runner, turn, occurrence: self.call.id().occurrence() }
     }
 
     /// Runs work within the call's time. Waiting at gates does not count.
@@ -348,6 +354,19 @@ impl<'c> Attempt<'c> {
             Err(Interrupted::Cancelled(reason)) => calls.cancelled(call, tool, &reason, ran),
         };
         Err(Box::new(ended))
+    }
+}
+
+/// Makes the record of one call, and outlives whoever waits for it.
+struct CallRecorder {
+    runner: Arc<Shared>,
+    turn: TurnContext,
+    occurrence: NonZeroU32,
+}
+
+impl CallRecorder {
+    async fn record(self, done: Invocation) -> ToolCall {
+        self.runner.spooler.record(self.turn.turn_id(), done, self.occurrence).await
     }
 }
 

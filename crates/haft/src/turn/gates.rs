@@ -20,6 +20,7 @@ use sha2::Digest as _;
 
 pub(super) use self::bells::Bells;
 use super::lease::LeasedRecorder;
+use super::runner::Shared;
 use super::watch::{Stopwatch, sleep};
 
 /// Answers gates. It works from any process that has the store and the key, and needs no turn to run.
@@ -138,12 +139,9 @@ impl fmt::Debug for Gatekeeper {
 
 /// The gates of one turn.
 pub(super) struct TurnGates {
+    pub(super) runner: Arc<Shared>,
     pub(super) turn: TurnId,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) key: GateKey,
-    pub(super) clock: Arc<dyn Clock>,
     pub(super) recorder: Arc<LeasedRecorder>,
-    pub(super) bells: Arc<Bells>,
     pub(super) watch: Stopwatch,
     /// The watches of calls, which stop while a call waits.
     pub(super) calls: Mutex<Vec<(RecordId, Stopwatch)>>,
@@ -163,12 +161,12 @@ impl TurnGates {
     }
 
     /// Asks for leave to make a call.
-    pub(super) async fn approve(
+    pub(super) async fn ask_leave(
         &self,
         ctx: &DispatchContext,
         question: &str,
         call: BoundCall,
-    ) -> Result<(), GateError> {
+    ) -> Result<Waiting, GateError> {
         let id = self.name(&format!("{}/approval", call.record));
         let shown = serde_json::json!({
             "tool": &call.tool,
@@ -176,8 +174,17 @@ impl TurnGates {
         });
         let answer = serde_json::json!({"type": "boolean"});
         let request = GateRequest::new(question).payload(shown).schema(answer);
-        let gate = Gate::open(id, self.turn.clone(), request, self.clock.now())?;
-        match self.ask(Asking::Dispatch(ctx), gate.bound_to(call).asking_leave()).await? {
+        let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
+        self.open(Asking::Dispatch(ctx), gate.bound_to(call).asking_leave()).await
+    }
+
+    /// Waits for the leave that was asked for.
+    pub(super) async fn leave(
+        &self,
+        ctx: &DispatchContext,
+        waiting: &Waiting,
+    ) -> Result<(), GateError> {
+        match self.answered(Asking::Dispatch(ctx), waiting).await? {
             Value::Bool(true) => Ok(()),
             _ => Err(GateError::Rejected {
                 by: "whoever was asked".to_owned(),
@@ -186,16 +193,34 @@ impl TurnGates {
         }
     }
 
-    /// Opens a gate, waits, and gives the answer.
-    async fn ask(&self, ctx: Asking<'_>, gate: Gate) -> Result<Value, GateError> {
-        // It may wait for days: until then little is held, and the gate stands in the store.
-        let waiting = Box::pin(self.open(ctx, gate)).await?;
+    /// Waits, and gives the answer. It may wait for days: until then little is held, and the gate stands in
+    /// the store.
+    async fn answered(&self, ctx: Asking<'_>, waiting: &Waiting) -> Result<Value, GateError> {
         let settled = {
             let _turn = self.watch.pause();
             let _call = ctx.record_id().and_then(|id| self.call_watch(id)).map(|it| it.pause());
-            self.settled(&waiting, ctx.cancellation()).await?
+            self.settled(waiting, ctx.cancellation()).await?
         };
-        self.answer(ctx, &waiting, &settled)
+        self.answer(ctx, waiting, &settled)
+    }
+
+    /// Opens a gate for a question of a handler or a middleware.
+    async fn ask(&self, ctx: Asking<'_>, request: GateRequest) -> Result<Waiting, GateError> {
+        let stage = || *self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = match (ctx, ctx.record_id()) {
+            (_, Some(record)) => record.to_string(),
+            (Asking::Dispatch(ctx), None) => format!("{}/{}", ctx.iteration(), stage()),
+            _ => format!("turn/{}", stage()),
+        };
+        let number = {
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            let number = opened.entry(place.clone()).or_default();
+            *number += 1;
+            *number
+        };
+        let id = self.name(&format!("{place}/{number}"));
+        let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
+        self.open(ctx, gate).await
     }
 
     async fn open(&self, ctx: Asking<'_>, gate: Gate) -> Result<Waiting, GateError> {
@@ -226,7 +251,7 @@ impl TurnGates {
         let unchanged = digest(&row.json) == waiting.digest;
         let gate = if unchanged { Some(read_gate(row)?) } else { None };
         let verified = match &gate {
-            Some(gate) => self.key.verify(gate, &settlement).map_err(GateError::from),
+            Some(gate) => self.runner.key.verify(gate, &settlement).map_err(GateError::from),
             None => Err(GateError::forged()),
         };
         let result = match settlement.decision {
@@ -260,7 +285,7 @@ impl TurnGates {
         let known = read_gate(row)?;
         // The text that stands in the store, which another version may have written in other words.
         let same = gate.opened_with(&known) == known;
-        if same { Ok((known, row.json.clone())) } else { Err(GateError::forged()) }
+        if same { Ok((known, row.json.to_string())) } else { Err(GateError::forged()) }
     }
 
     /// Waits until the gate is settled, by somebody or by its time.
@@ -269,16 +294,16 @@ impl TurnGates {
         gate: &Waiting,
         cancellation: &Cancellation,
     ) -> Result<GateRow, GateError> {
-        let bell = self.bells.hang(gate.id.clone());
+        let bell = self.runner.bells.hang(gate.id.clone());
         loop {
-            let row = self.store.gate(gate.id.clone()).await?;
+            let row = self.runner.store.gate(gate.id.clone()).await?;
             let row = row.ok_or_else(|| StoreError::unknown_gate(&gate.id))?;
             if row.settlement.is_some() {
                 return Ok(row);
             }
             let late = async {
                 match gate.expires_at {
-                    Some(at) => Box::pin(sleep(at.duration_since(self.clock.now()))).await,
+                    Some(at) => Box::pin(sleep(at.duration_since(self.runner.clock.now()))).await,
                     None => std::future::pending().await,
                 }
             };
@@ -287,7 +312,7 @@ impl TurnGates {
                 () = late => Decision::Timeout,
                 _ = cancellation.cancelled() => Decision::Aborted,
             };
-            let closing = Settlement::closed(closed, self.clock.now());
+            let closing = Settlement::closed(closed, self.runner.clock.now());
             let close = Write::CloseGate { id: gate.id.clone(), settlement: write(&closing)? };
             self.recorder.commit(vec![close]).await?;
             // Somebody may have been faster: what the store has holds.
@@ -308,28 +333,13 @@ impl TurnGates {
 
 impl Gates for TurnGates {
     fn wait_for<'a>(&'a self, ctx: Asking<'a>, request: GateRequest) -> GateFuture<'a> {
-        Box::pin(async move {
-            let stage = || *self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-            let place = match (ctx, ctx.record_id()) {
-                (_, Some(record)) => record.to_string(),
-                (Asking::Dispatch(ctx), None) => format!("{}/{}", ctx.iteration(), stage()),
-                _ => format!("turn/{}", stage()),
-            };
-            let number = {
-                let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-                let number = opened.entry(place.clone()).or_default();
-                *number += 1;
-                *number
-            };
-            let id = self.name(&format!("{place}/{number}"));
-            let gate = Gate::open(id, self.turn.clone(), request, self.clock.now())?;
-            self.ask(ctx, gate).await
-        })
+        let asking = Box::pin(self.ask(ctx, request));
+        Box::pin(async move { self.answered(ctx, &asking.await?).await })
     }
 }
 
 /// A gate that somebody is to settle.
-struct Waiting {
+pub(super) struct Waiting {
     id: GateId,
     expires_at: Option<Timestamp>,
     /// Of its text, as it was opened.

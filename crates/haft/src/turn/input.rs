@@ -1,5 +1,7 @@
 //! What a turn begins with.
 
+use std::sync::Arc;
+
 use haft_core::record::{Instruction, Memory, Message, Retrievable, Thought};
 use haft_core::stash::Registry;
 use haft_core::store::TurnId;
@@ -113,12 +115,12 @@ impl TurnInput {
     }
 
     /// The system prompt as it is kept.
-    pub(super) fn prompt_text(&self) -> Result<String, TurnError> {
+    pub(super) fn prompt_text(&self) -> Result<Arc<str>, TurnError> {
         let text = self.system_prompt.render(None);
         let text = text.map_err(|error| TurnError::invalid("system prompt", error))?;
         if text.trim().is_empty() {
             return Err(TurnError::invalid("system prompt", "it is empty"));
         }
-        Ok(text.as_ref().to_owned())
+        Ok(text)
     }
 }

@@ -1,10 +1,13 @@
 //! What a turn writes down before it does it.
 
+use std::sync::Arc;
+
 use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
 use haft_core::event::ErrorReport;
+use haft_core::record::RecordName;
 use haft_core::step::Then;
-use haft_core::store::{StoreError, TurnId, Write};
+use haft_core::store::{StoreError, StoredText, TurnId, Write};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,7 +22,7 @@ pub(super) const VERSION: u32 = 1;
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub(super) enum Entry {
     /// The turn began.
-    Started { version: u32, system_prompt: String, stash: Value, at: Timestamp },
+    Started { version: u32, system_prompt: Arc<str>, stash: Value, at: Timestamp },
     /// Another process went on with it, which may be a newer program than the one that began.
     Resumed {
         #[serde(default = "Entry::first_version")]
@@ -30,7 +33,7 @@ pub(super) enum Entry {
     /// The model has spoken. It is not asked again for this iteration.
     Step {
         iteration: u32,
-        messages: Vec<String>,
+        messages: Vec<RecordName>,
         calls: Vec<RecordId>,
         then: Then,
         usage: Usage,
@@ -57,16 +60,17 @@ impl Entry {
         1
     }
 
-    pub(super) fn write(&self) -> Result<Write, StoreError> {
-        let text = serde_json::to_string(self);
-        text.map(Write::Journal).map_err(|error| StoreError::backend("write the journal", error))
+    /// The write that adds it to the journal.
+    pub(super) fn write(self) -> Write {
+        // Nothing in an entry has a form that JSON has not, so that it cannot fail to be written.
+        Write::Journal(StoredText::of(self, |it| serde_json::to_string(it).unwrap_or_default()))
     }
 }
 
 /// What the journal of a turn says.
 #[derive(Debug)]
 pub(super) struct Journal {
-    pub(super) system_prompt: String,
+    pub(super) system_prompt: Arc<str>,
     /// The scratchpad as it was last written down.
     pub(super) stash: Value,
     pub(super) steps: Vec<StepEntry>,
@@ -80,7 +84,7 @@ pub(super) struct Journal {
 #[derive(Clone, Debug)]
 pub(super) struct StepEntry {
     pub(super) iteration: u32,
-    pub(super) messages: Vec<String>,
+    pub(super) messages: Vec<RecordName>,
     pub(super) then: Then,
     pub(super) usage: Usage,
     pub(super) limit: Option<String>,
@@ -96,7 +100,7 @@ pub(super) struct EndEntry {
 
 impl Journal {
     /// Reads a journal.
-    pub(super) fn read(turn: &TurnId, entries: &[String]) -> Result<Self, StoreError> {
+    pub(super) fn read(turn: &TurnId, entries: &[StoredText]) -> Result<Self, StoreError> {
         let damaged =
             |reason: String| StoreError::Damaged { what: format!("turn `{turn}`"), reason };
         let mut entries = entries.iter().enumerate();

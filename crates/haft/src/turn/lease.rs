@@ -14,6 +14,7 @@ use haft_core::store::{Lease, Store, StoreError, StoreFuture, Write};
 use tokio::task::JoinSet;
 
 use super::journal::Entry;
+use super::timed::TimedStore;
 use super::watch::{beside, sleep};
 
 /// Renews the leases of all turns that a runner runs, by one task that lives while there are any.
@@ -172,7 +173,7 @@ impl Drop for HeldLease {
 /// Writes under the lease of a turn.
 #[derive(Debug)]
 pub(super) struct LeasedRecorder {
-    store: Arc<dyn Store>,
+    store: Arc<TimedStore>,
     lease: HeldLease,
     deferred: Mutex<Deferred>,
 }
@@ -188,7 +189,7 @@ struct Deferred {
 }
 
 impl LeasedRecorder {
-    pub(super) fn new(store: Arc<dyn Store>, lease: HeldLease, stash: Registry) -> Self {
+    pub(super) fn new(store: Arc<TimedStore>, lease: HeldLease, stash: Registry) -> Self {
         let deferred = Deferred { writes: Vec::new(), stash, failing: false };
         Self { store, lease, deferred: Mutex::new(deferred) }
     }
@@ -202,10 +203,8 @@ impl LeasedRecorder {
     pub(super) fn defer_stash(&self, stash: &Registry) {
         let mut deferred = self.deferred();
         let now = stash.clone();
-        if now != deferred.stash
-            && let Ok(write) = (Entry::Stash { stash: now.all() }).write()
-        {
-            deferred.writes.push(write);
+        if now != deferred.stash {
+            deferred.writes.push(Entry::Stash { stash: now.all() }.write());
             deferred.stash = now;
         }
     }

@@ -12,7 +12,7 @@ use haft_core::context::{DispatchContext, Signal, TurnContext};
 use haft_core::error::Code;
 use haft_core::event::{ErrorReport, EventKind};
 use haft_core::pipeline::{Context, Pipeline, PipelineError};
-use haft_core::record::Message;
+use haft_core::record::RecordName;
 use haft_core::registry::ToolRegistry;
 use haft_core::stash::Registry;
 use haft_core::step::Then;
@@ -38,7 +38,7 @@ struct Past {
     resumed: bool,
     usage: Usage,
     /// The ids of what the assistant said.
-    said: Vec<String>,
+    said: Vec<RecordName>,
     steps: Vec<StepEntry>,
     iterated: u32,
     /// Whether the dispatch was acknowledged.
@@ -61,11 +61,12 @@ struct Live {
 }
 
 /// How far the turn has got.
-#[derive(Clone, Default)]
 struct Progress {
     iterations: u32,
     usage: Usage,
-    said: Vec<String>,
+    said: Vec<RecordName>,
+    /// Whether the end of the turn is written already.
+    over: bool,
 }
 
 impl Live {
@@ -84,12 +85,9 @@ impl Live {
         let recorder = Arc::new(LeasedRecorder::new(store, held, past.stash.clone()));
         let watch = Stopwatch::start();
         let gates = Arc::new(TurnGates {
+            runner: Arc::clone(runner),
             turn: id.clone(),
-            store: Arc::clone(&runner.store),
-            key: runner.key.clone(),
-            clock: Arc::clone(&runner.clock),
             recorder: Arc::clone(&recorder),
-            bells: Arc::clone(&runner.bells),
             watch: watch.clone(),
             calls: Mutex::default(),
             stage: Mutex::default(),
@@ -112,7 +110,8 @@ impl Live {
             Some(source) => builder.tool_source(Arc::clone(source)),
             None => builder,
         };
-        let progress = Progress { iterations: past.iterated, usage: past.usage, said: past.said };
+        let (iterations, usage, said) = (past.iterated, past.usage, past.said);
+        let progress = Progress { iterations, usage, said, over: false };
         Self {
             runner: Arc::clone(runner),
             id,
@@ -134,7 +133,7 @@ impl Live {
         let turn = self.ctx.turn().clone();
         turn.emit_with(|| EventKind::TurnStart {});
         let mut ended = self.within_wall_time(&turn).await;
-        let Progress { iterations, usage, said } = self.progress().clone();
+        let (iterations, usage) = self.spent();
         if ended.over
             && let Err(error) = Box::pin(self.keep_end(&ended)).await
         {
@@ -157,12 +156,13 @@ impl Live {
             started_at,
             duration,
         });
-        let messages = turn.turn_messages();
-        let is_said = |message: &Arc<Message>| said.iter().any(|id| id == message.id().as_str());
+        let said = std::mem::take(&mut self.progress().said);
+        let mut messages = turn.turn_messages();
+        messages.retain(|message| said.contains(message.id()));
         TurnReport {
             turn: self.id,
             outcome: ended.outcome,
-            messages: messages.into_iter().filter(is_said).collect(),
+            messages,
             usage,
             iterations,
             calls: turn.turn_tool_calls(),
@@ -187,7 +187,9 @@ impl Live {
     }
 
     async fn stages(&self, turn: &TurnContext) -> Ended {
-        if let Err(ended) = Box::pin(self.spool_input(turn)).await {
+        if !turn.retrievables().is_empty()
+            && let Err(ended) = Box::pin(self.spool_input(turn)).await
+        {
             if let Some(error) = &ended.error {
                 turn.emit_with(|| EventKind::Error(error.clone()));
             }
@@ -200,13 +202,15 @@ impl Live {
         let begun = self.watch.elapsed();
         self.ctx.emit_with(|| EventKind::DispatchStart {});
         let mut ended = self.dispatch().await;
+        let over = self.progress().over;
         if let Some(Signal::Nack { reason }) = self.ctx.signal()
             && ended.outcome == Outcome::Completed
+            && !over
         {
             ended = Ended::failed(ErrorReport::reason(reason));
         }
         self.ctx.settled(ended.status());
-        let Progress { iterations, usage, .. } = self.progress().clone();
+        let (iterations, usage) = self.spent();
         self.ctx.emit_with(|| EventKind::DispatchEnd {
             status: ended.status(),
             error: ended.error.clone(),
@@ -218,7 +222,7 @@ impl Live {
         if let Some(error) = &ended.error {
             turn.emit_with(|| EventKind::Error(error.clone()));
         }
-        if ended.outcome != Outcome::Completed {
+        if over || ended.outcome != Outcome::Completed {
             return ended;
         }
         self.pipeline(&self.runner.turn_output, turn).await.unwrap_or(ended)
@@ -249,17 +253,19 @@ impl Live {
 
     /// Runs a pipeline of the turn; says how the turn ended if it has.
     async fn pipeline<C: Context>(&self, pipeline: &Pipeline<C>, ctx: &C) -> Option<Ended> {
-        let cancellation = self.ctx.turn().cancellation();
         self.gates.enter(pipeline.stage());
-        let result = if pipeline.is_empty() {
-            Ok(Ok(()))
-        } else {
-            let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
-            let limit = self.watch.worked() + limit;
-            let run = Box::pin(pipeline.run(ctx));
-            Box::pin(bounded(run, &self.watch, limit, cancellation, grace)).await
-        };
-        let stage = pipeline.stage();
+        if pipeline.is_empty() {
+            return self.ctx.turn().cancellation().reason().map(Ended::cancelled);
+        }
+        Box::pin(self.through(pipeline, ctx)).await
+    }
+
+    async fn through<C: Context>(&self, pipeline: &Pipeline<C>, ctx: &C) -> Option<Ended> {
+        let (stage, cancellation) = (pipeline.stage(), self.ctx.turn().cancellation());
+        let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
+        let limit = self.watch.worked() + limit;
+        let run = Box::pin(pipeline.run(ctx));
+        let result = bounded(run, &self.watch, limit, cancellation, grace).await;
         let failed = match result {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(ErrorReport::of(&error).at(stage)),
@@ -290,6 +296,8 @@ impl Live {
             let _ = self.ctx.ack();
             return Ended::completed();
         }
+        // Tools that live for one dispatch go when it succeeds.
+        let _tools = self.ctx.turn().tools().bind_context(&self.ctx);
         let mut iteration = self.iterated;
         loop {
             if let Some(reason) = self.ctx.cancellation().reason() {
@@ -324,22 +332,10 @@ impl Live {
 
     /// One iteration; says how the dispatch ended if it has.
     async fn iteration(&self, n: u32) -> Option<Ended> {
-        let forged = match self.runner.formats.forge(self.ctx.artifacts()) {
-            Ok(forged) => forged,
-            Err(error) => return Some(Ended::failed(ErrorReport::of(&error).at("forge"))),
+        let ctx = match self.tools() {
+            Ok(tools) => self.ctx.at_iteration(n, Arc::new(tools)),
+            Err(error) => return Some(Ended::failed(error.at("forge"))),
         };
-        // A copy in any case: what is registered during an iteration ends with it.
-        let tools = match &**self.ctx.turn().tools() {
-            own if forged.is_empty() => Ok(own.clone()),
-            own => ToolRegistry::merge([own, &forged], OnCollision::Keep),
-        };
-        let tools = match tools {
-            Ok(tools) => Arc::new(tools),
-            Err(error) => return Some(Ended::failed(ErrorReport::of(&error).at("forge"))),
-        };
-        let ctx = self.ctx.at_iteration(n, Arc::clone(&tools));
-        // Tools that live for one dispatch go when it succeeds.
-        let _turn = self.ctx.turn().tools().bind_context(&ctx);
         let started_at = self.runner.clock.now();
         let begun = self.watch.elapsed();
         ctx.emit_with(|| EventKind::IterationStart {});
@@ -353,9 +349,9 @@ impl Live {
         );
         drop(progress);
         let done = ended.as_ref().is_some_and(|ended| ended.outcome == Outcome::Completed);
-        if let Ok(entry) = (Entry::Iterated { iteration: n, done }).write() {
+        if !self.progress().over {
             self.recorder.defer_stash(ctx.stash());
-            self.recorder.defer(entry);
+            self.recorder.defer(Entry::Iterated { iteration: n, done }.write());
         }
         ctx.emit_with(|| EventKind::IterationEnd {
             usage: Some(spent),
@@ -363,6 +359,18 @@ impl Live {
             duration: self.watch.elapsed().saturating_sub(begun),
         });
         ended
+    }
+
+    /// The tools of an iteration: a copy in any case, because what is registered during an iteration ends
+    /// with it.
+    fn tools(&self) -> Result<ToolRegistry, ErrorReport> {
+        let forged = self.runner.formats.forge(self.ctx.artifacts());
+        let (forged, own) = (forged.map_err(|error| ErrorReport::of(&error))?, self.ctx.tools());
+        if forged.is_empty() {
+            return Ok(ToolRegistry::clone(own));
+        }
+        let merged = ToolRegistry::merge([&**own, &forged], OnCollision::Keep);
+        merged.map_err(|error| ErrorReport::of(&error))
     }
 
     async fn iterate(&self, ctx: &DispatchContext) -> Option<Ended> {
@@ -387,6 +395,10 @@ impl Live {
                     return Some(ended);
                 }
                 match self.step(ctx).await {
+                    Ok(_) if self.progress().over => {
+                        let _ = ctx.ack();
+                        return Some(Ended::completed());
+                    }
                     Ok(then) => then,
                     Err(ended) => return Some(ended),
                 }
@@ -417,6 +429,12 @@ impl Live {
 
     fn occurrences(&self) -> std::sync::MutexGuard<'_, Occurrences> {
         self.occurrences.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many iterations there were, and what they cost.
+    fn spent(&self) -> (u32, Usage) {
+        let progress = self.progress();
+        (progress.iterations, progress.usage)
     }
 
     fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {

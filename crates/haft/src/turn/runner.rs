@@ -1,6 +1,7 @@
 //! Building a runner, and what can be asked of it.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use haft_core::Tool;
@@ -54,7 +55,7 @@ pub struct TurnRunner {
 
 pub(super) struct Shared {
     pub(super) executor: Arc<dyn Executor>,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<TimedStore>,
     pub(super) spooler: Spooler,
     pub(super) loader: Loader,
     pub(super) tools: ToolRegistry,
@@ -69,7 +70,7 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: GateKey,
     pub(super) observers: Vec<Arc<dyn Observer>>,
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     pub(super) leases: Arc<Leases>,
     pub(super) bells: Arc<Bells>,
 }
@@ -91,8 +92,11 @@ impl TurnRunner {
     /// The turn could not begin: its input was refused, its name is taken, or the store failed. Nothing
     /// was run then. Everything that happens later is told by the report. If the store failed then, the
     /// report has its error, and the turn is not over: it can be resumed.
-    pub async fn run(&self, input: TurnInput) -> Result<TurnReport, TurnError> {
-        Box::pin(live::begin(&self.shared, input, Cancellation::new())).await
+    pub fn run(
+        &self,
+        input: TurnInput,
+    ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<> {
+        self.run_until(input, Cancellation::new())
     }
 
     /// Runs a turn to its end, or until it is cancelled.
@@ -100,12 +104,12 @@ impl TurnRunner {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub async fn run_until(
+    pub fn run_until(
         &self,
         input: TurnInput,
         cancellation: Cancellation,
-    ) -> Result<TurnReport, TurnError> {
-        Box::pin(live::begin(&self.shared, input, cancellation)).await
+    ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<> {
+        live::begin(Arc::clone(&self.shared), input, cancellation)
     }
 
     /// Goes on with a turn that another process, or this one before, did not bring to its end. Steps that
@@ -153,7 +157,7 @@ impl TurnRunner {
     #[must_use]
     pub fn gates(&self) -> Gatekeeper {
         let Shared { store, key, clock, bells, .. } = &*self.shared;
-        Gatekeeper::new(Arc::clone(store), key.clone(), Arc::clone(clock))
+        Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
             .ringing(Arc::clone(bells))
     }
 
@@ -408,7 +412,7 @@ impl TurnRunnerBuilder {
             return Err(InvalidRunner { faults });
         };
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
-        let store: Arc<dyn Store> = Arc::new(TimedStore::new(store, deadlines.store));
+        let store = Arc::new(TimedStore::new(store, deadlines.store));
         let (spools, resolver) = self.spools.unwrap_or_else(|| {
             let spools = Arc::new(MemorySpoolStore::new());
             (Arc::clone(&spools) as _, spools)
@@ -418,8 +422,8 @@ impl TurnRunnerBuilder {
             Some(bytes) => spooler.inline_below(bytes),
             None => spooler,
         };
-        let leases = Leases::new(Arc::clone(&store), Arc::clone(&self.clock), deadlines.lease);
-        let bells = Bells::new(Arc::clone(&store), deadlines.gate_poll);
+        let leases = Leases::new(Arc::clone(&store) as _, Arc::clone(&self.clock), deadlines.lease);
+        let bells = Bells::new(Arc::clone(&store) as _, deadlines.gate_poll);
         let secret = self.secret.unwrap_or_else(random_secret);
         let shared = Shared {
             executor: self.executor,
@@ -438,7 +442,7 @@ impl TurnRunnerBuilder {
             clock: self.clock,
             key: GateKey::from_bytes(secret),
             observers: self.observers,
-            name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())),
+            name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,
             bells,
         };

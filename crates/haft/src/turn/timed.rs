@@ -1,7 +1,8 @@
 //! A store that answers in time or fails.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use haft_core::clock::Timestamp;
@@ -24,12 +25,12 @@ impl TimedStore {
         Self { store, limit }
     }
 
-    async fn bounded<T>(
-        &self,
-        doing: &str,
-        work: impl Future<Output = Result<T, StoreError>> + Send,
-    ) -> Result<T, StoreError> {
-        timeout(self.limit, work).await.unwrap_or_else(|elapsed| {
+    async fn bounded<T>(&self, doing: &str, mut work: StoreFuture<'_, T>) -> Result<T, StoreError> {
+        // A store in memory is done at once: time is only measured for those that are not.
+        if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+            return done;
+        }
+        Box::pin(timeout(self.limit, work)).await.unwrap_or_else(|elapsed| {
             let doing = format!("{doing} within {:?}", self.limit);
             Err(StoreError::Backend { doing, retryable: true, source: elapsed.into() })
         })
@@ -38,9 +39,19 @@ impl TimedStore {
 
 macro_rules! timed {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $doing:literal;)*) => {
+        /// The same as the methods of [`Store`], without a box for each future.
+        impl TimedStore {$(
+            pub(super) fn $method(
+                &self,
+                $($arg: $type),*
+            ) -> impl Future<Output = Result<$result, StoreError>> + Send + '_ {
+                self.bounded($doing, self.store.$method($($arg),*))
+            }
+        )*}
+
         impl Store for TimedStore {$(
             fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
-                Box::pin(self.bounded($doing, self.store.$method($($arg),*)))
+                Box::pin(Self::$method(self, $($arg),*))
             }
         )*}
     };

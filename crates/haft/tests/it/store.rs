@@ -13,7 +13,7 @@ mod threads;
 use std::time::Duration;
 
 use haft::clock::Timestamp;
-use haft::store::{Holder, Lease, NewTurn, Store, TurnId, Write};
+use haft::store::{Holder, Lease, NewTurn, Store, StoredText, TurnId, Write};
 use haft::stores::MemoryStore;
 
 /// Runs a future on a runtime of its own.
@@ -38,7 +38,7 @@ async fn begin(store: &dyn Store, name: &str, writes: Vec<Write>) -> Lease {
     store.create(NewTurn::new(turn(name), holder("a", 0)).writes(writes)).await.unwrap()
 }
 
-fn entry(text: impl Into<String>) -> Write {
+fn entry(text: impl Into<StoredText>) -> Write {
     Write::Journal(text.into())
 }
 

@@ -4,6 +4,7 @@ mod always_resume;
 mod calls;
 #[cfg(all(unix, feature = "sqlite"))]
 mod crash;
+mod ends;
 mod errand;
 mod faults;
 mod gates;
@@ -14,6 +15,7 @@ mod points;
 mod polls;
 mod resume;
 mod stress;
+mod waits;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

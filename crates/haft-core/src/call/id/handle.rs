@@ -1,8 +1,8 @@
 //! The short names of records that the model sees.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 use super::{CallId, RecordId};
 
@@ -10,7 +10,7 @@ use super::{CallId, RecordId};
 /// Unique in its [`HandleTable`].
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
-pub struct Handle(Box<str>);
+pub struct Handle(Arc<str>);
 
 impl Handle {
     /// The text that the model sees.
@@ -61,9 +61,9 @@ impl fmt::Debug for Handle {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct HandleTable {
-    /// How many digits of each known call id its handles have.
-    digits: BTreeMap<CallId, usize>,
-    records: HashMap<Handle, RecordId>,
+    /// Sorted by record, and therefore by digits. A turn has few calls, and thousands of them wait at once:
+    /// one short list takes the least room.
+    handles: Vec<(RecordId, Handle)>,
 }
 
 impl HandleTable {
@@ -72,37 +72,51 @@ impl HandleTable {
 
     /// The handle of a record. A record that is known keeps the one it has.
     pub fn insert(&mut self, record: RecordId) -> Handle {
-        let id = record.call_id();
-        let digits = self.digits.get(&id).copied().unwrap_or_else(|| self.unique_digits(id));
-        self.digits.insert(id, digits);
-        let hex = id.hex();
-        let prefix = hex.as_str().get(..digits).unwrap_or(hex.as_str());
-        let text = match record.suffix() {
-            Some(n) => format!("{prefix}#{n}"),
-            None => prefix.to_owned(),
+        let place = match self.place(record) {
+            Ok(known) => return known.clone(),
+            Err(place) => place,
         };
-        let handle = Handle(text.into_boxed_str());
-        self.records.insert(handle.clone(), record);
+        let id = record.call_id();
+        let (hex, digits) = (id.hex(), self.unique_digits(id));
+        let prefix = hex.as_str().get(..digits).unwrap_or(hex.as_str());
+        let handle = Handle(match record.suffix() {
+            Some(n) => format!("{prefix}#{n}").into(),
+            None => prefix.into(),
+        });
+        self.handles.insert(place, (record, handle.clone()));
         handle
     }
 
     /// The record that a handle was given to. Nothing but the exact text counts.
     #[must_use]
     pub fn resolve(&self, handle: &str) -> Option<RecordId> {
-        self.records.get(handle).copied()
+        self.handles.iter().find(|(_, known)| known.as_str() == handle).map(|(record, _)| *record)
     }
 
     /// Whether a record was given a handle.
     pub(crate) fn knows(&self, record: RecordId) -> bool {
-        self.records.values().any(|known| *known == record)
+        self.place(record).is_ok()
     }
 
-    /// How many digits tell a new id from all known ones. In sorted order the ids that share most
-    /// digits with it are its neighbours.
+    /// The handle of a record, or the place where it belongs.
+    fn place(&self, record: RecordId) -> Result<&Handle, usize> {
+        let at = self.handles.partition_point(|(known, _)| *known < record);
+        match self.handles.get(at) {
+            Some((known, handle)) if *known == record => Ok(handle),
+            _ => Err(at),
+        }
+    }
+
+    /// How many digits tell an id from all others that are known; a repeat has as many as the first call
+    /// had. In sorted order the ids that share most digits with it are its neighbours.
     fn unique_digits(&self, id: CallId) -> usize {
-        let below = self.digits.range(..id).next_back();
-        let above = self.digits.range(id..).next();
-        let neighbours = below.into_iter().chain(above).map(|(known, _)| *known);
+        let at = self.handles.partition_point(|(known, _)| known.call_id() < id);
+        let below = at.checked_sub(1).and_then(|at| self.handles.get(at));
+        let above = self.handles.get(at);
+        if let Some((_, handle)) = above.filter(|(known, _)| known.call_id() == id) {
+            return handle.as_str().find('#').unwrap_or(handle.as_str().len());
+        }
+        let neighbours = below.into_iter().chain(above).map(|(known, _)| known.call_id());
         neighbours.map(|known| shared_digits(known, id) + 1).fold(Self::MIN_DIGITS, usize::max)
     }
 }

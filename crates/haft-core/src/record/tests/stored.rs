@@ -1,5 +1,7 @@
 //! Records as JSON, and back.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,13 +22,14 @@ use crate::trust::{TrustLabel, TrustTier};
 
 /// A record is equal to what is loaded from its stored form, which has one spelling.
 #[track_caller]
-pub(super) fn survives<T: Record + PartialEq>(record: &T) {
+pub(super) fn survives<T: Record + Clone + PartialEq>(record: &T) {
     let stored = record.to_stored().unwrap();
     let loaded = now(T::from_stored(&stored, &loader()));
     let loaded = loaded.unwrap_or_else(|error| panic!("{stored}\n{error}"));
     assert_eq!(&loaded, record);
     assert_eq!(loaded.to_stored().unwrap(), stored);
-    let row = record.to_row().unwrap();
+    let row = Arc::new(record.clone()).to_row().unwrap();
+    assert_eq!(row.json, stored);
     assert_eq!((row.kind, row.id.as_str()), (T::KIND, record.key().to_string().as_str()));
     assert_eq!(&now(T::from_row(&row, &loader())).unwrap(), record);
 }
@@ -161,7 +164,7 @@ fn what_could_not_be_found_again_is_not_stored() {
     assert!(matches!(error, NotStorable::Artifact(_)), "{error}");
     assert_eq!(error.code(), "E_READER_NOT_DESCRIBABLE");
 
-    let file = MediaFile::read_by("a", "b/c", std::sync::Arc::new(Nowhere));
+    let file = MediaFile::read_by("a", "b/c", Arc::new(Nowhere));
     let message = Message::builder("m", MessageRole::User, AT)
         .attachment(Media::tool_generated(MediaKind::Audio, file));
     let error = message.build().unwrap().to_stored().unwrap_err();
@@ -210,8 +213,7 @@ fn a_reader_is_opened_by_whoever_knows_it() {
         r#"the content of an artifact is gone: `spool:held` {"key":"gone"}"#
     );
 
-    let twice =
-        loader().spool(std::sync::Arc::new(super::Keys([("gone", Held::reader("gone"))].into())));
+    let twice = loader().spool(Arc::new(super::Keys([("gone", Held::reader("gone"))].into())));
     now(Retrievable::from_stored(&of("gone"), &twice)).unwrap();
 
     let message = Message::builder("m", MessageRole::User, AT)
@@ -231,7 +233,7 @@ fn a_reader_is_opened_by_whoever_knows_it() {
 
 #[test]
 fn a_row_keeps_the_record_that_it_says() {
-    let row = Message::user("m-1", "hello", AT).unwrap().to_row().unwrap();
+    let row = Arc::new(Message::user("m-1", "hello", AT).unwrap()).to_row().unwrap();
     let error = now(Thought::from_row(&row, &loader())).unwrap_err();
     assert!(matches!(error, LoadError::Damaged { kind: RowKind::Thought, .. }), "{error}");
 

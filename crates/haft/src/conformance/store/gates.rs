@@ -115,8 +115,7 @@ async fn gates_are_listed(store: &dyn Store) -> Result<(), Violation> {
 
 async fn a_commit_is_whole(store: &dyn Store) -> Result<(), Violation> {
     let row = |id: &str, json: &str| Write::Put(Row::new(RowKind::Message, id, json));
-    let kept =
-        vec![row("a", "1"), row("b", "2"), Write::Journal("1".to_owned()), open("mine", "1")?];
+    let kept = vec![row("a", "1"), row("b", "2"), Write::Journal("1".into()), open("mine", "1")?];
     let lease = begin(store, "whole", kept).await?;
     let other = begin(store, "other", vec![open("taken", "1")?]).await?;
     let before = load(store, &lease.turn).await?;
@@ -124,7 +123,7 @@ async fn a_commit_is_whole(store: &dyn Store) -> Result<(), Violation> {
         row("a", "changed"),
         row("c", "new"),
         Write::Delete { kind: RowKind::Message, id: "b".to_owned() },
-        Write::Journal("new".to_owned()),
+        Write::Journal("new".into()),
         Write::Status(TurnStatus::Failed),
         open("new", "1")?,
         Write::CloseGate { id: gate_id("mine")?, settlement: "over".to_owned() },

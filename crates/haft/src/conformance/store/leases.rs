@@ -27,7 +27,7 @@ async fn leases_are_taken_over_when_they_run_out(store: &dyn Store) -> Result<()
     let second = take(store, &first, 100).await?;
     let journal = load(store, &first.turn).await?.journal;
     let promise = "who takes a turn over finds what was committed";
-    Violation::unless(promise, &journal, &vec!["first".to_owned()])?;
+    Violation::unless(promise, &journal, &vec!["first".into()])?;
     held(store.claim(first.turn.clone(), holder("c", 199)).await, &second)?;
     let before = load(store, &first.turn).await?;
     let promise = "a lease that was taken over is lost";
@@ -55,7 +55,7 @@ async fn leases_are_kept_by_renewal(store: &dyn Store) -> Result<(), Violation> 
         Violation::unless("a renewed lease holds from now on", &lease, &expected)?;
         let summary = load(store, &first.turn).await?.summary;
         let promise = "summaries tell who has a turn and until when";
-        Violation::unless(promise, &summary.holder, &Some("a".to_owned()))?;
+        Violation::unless(promise, &summary.holder, &Some("a".into()))?;
         Violation::unless(promise, &summary.held_until, &Some(lease.until))?;
         held(store.claim(first.turn.clone(), holder("b", second + 99)).await, &lease)?;
     }
@@ -122,5 +122,5 @@ fn held<T: std::fmt::Debug>(result: Result<T, StoreError>, by: &Lease) -> Result
 }
 
 fn entry(text: &str) -> Write {
-    Write::Journal(text.to_owned())
+    Write::Journal(text.into())
 }

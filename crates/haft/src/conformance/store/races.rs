@@ -1,6 +1,6 @@
 //! Many at once.
 
-use haft_core::store::{NewTurn, Row, RowKind, Store, StoreError, TurnId, Write};
+use haft_core::store::{NewTurn, Row, RowKind, Store, StoreError, StoredText, TurnId, Write};
 
 use super::{Violation, all, begin, commit, done, end, gate_id, holder, load, stored, turn_id};
 
@@ -95,7 +95,7 @@ async fn run(store: &dyn Store, id: &TurnId) -> Result<(), Violation> {
     let mut expected = stored(&lease);
     for number in 0..10 {
         let row = Row::new(RowKind::ToolCall, (number % 4).to_string(), format!("{id} {number}"));
-        let entry = format!("entry {number} of {id}");
+        let entry = StoredText::from(format!("entry {number} of {id}"));
         match expected.rows.iter_mut().find(|it| it.id == row.id) {
             Some(place) => place.clone_from(&row),
             None => expected.rows.push(row.clone()),
@@ -112,7 +112,7 @@ async fn run(store: &dyn Store, id: &TurnId) -> Result<(), Violation> {
             Violation::unless(promise, &result.is_ok(), &good)?;
         }
     }
-    expected.summary.holder = Some("b".to_owned());
+    expected.summary.holder = Some("b".into());
     let promise = "turns that run at the same time keep what is theirs";
     Violation::unless(promise, &load(store, id).await?, &expected)?;
     end(store, lease).await

@@ -1,6 +1,6 @@
 //! Rows, journals and the status of a turn.
 
-use haft_core::store::{NewTurn, Row, RowKind, Store, TurnStatus, Write};
+use haft_core::store::{NewTurn, Row, RowKind, Store, StoredText, TurnStatus, Write};
 
 use super::{Violation, begin, commit, end, exists, holder, load, stored};
 
@@ -35,12 +35,12 @@ async fn rows_keep_their_places(store: &dyn Store) -> Result<(), Violation> {
 }
 
 async fn entries_keep_their_order(store: &dyn Store) -> Result<(), Violation> {
-    let lease = begin(store, "journal", vec![Write::Journal("0".to_owned())]).await?;
+    let lease = begin(store, "journal", vec![Write::Journal("0".into())]).await?;
     let mut expected = stored(&lease);
-    expected.journal.push("0".to_owned());
+    expected.journal.push("0".into());
     for batch in 0..10 {
         // Entries that repeat are entries all the same.
-        let entries = (0..batch).map(|it| (it % 3).to_string());
+        let entries = (0..batch).map(|it| StoredText::from((it % 3).to_string()));
         expected.journal.extend(entries.clone());
         commit(store, &lease, entries.map(Write::Journal).collect()).await?;
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haft_core::store::{
-    GateRow, Holder, NewTurn, Row, RowKind, Store, StoreError, TurnQuery, Write,
+    GateRow, Holder, NewTurn, Row, RowKind, Store, StoreError, StoredText, TurnQuery, Write,
 };
 
 use super::{
@@ -28,7 +28,8 @@ async fn texts_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violati
         let gate = gate_id(&format!("gate {number}"))?;
         let writes = vec![
             Write::Put(row.clone()),
-            Write::Journal((*text).to_owned()),
+            // A text is kept as it is whether it was written before or is now.
+            Write::Journal(StoredText::of((*text).to_owned(), String::clone)),
             Write::OpenGate { id: gate.clone(), json: (*text).to_owned() },
         ];
         commit(store, &lease, writes).await?;
@@ -38,7 +39,7 @@ async fn texts_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violati
         let mut gate = GateRow::open(gate, lease.turn.clone(), *text);
         gate.settlement = Some((*text).to_owned());
         expected.rows.push(row);
-        expected.journal.push((*text).to_owned());
+        expected.journal.push((*text).into());
         expected.gates.push(gate);
     }
     if load(store, &lease.turn).await? != expected {
@@ -90,12 +91,12 @@ async fn nul_is_refused(store: &dyn Store) -> Result<(), Violation> {
         Write::Put(Row::new(RowKind::Thought, bad(), good())),
         Write::Put(Row::new(RowKind::Thought, good(), bad())),
         Write::Delete { kind: RowKind::Thought, id: bad() },
-        Write::Journal(bad()),
+        Write::Journal(bad().into()),
         Write::OpenGate { id: gate_id("other")?, json: bad() },
         Write::CloseGate { id: gate.clone(), settlement: bad() },
     ];
     for write in writes {
-        let writes = vec![Write::Journal(good()), write];
+        let writes = vec![Write::Journal(good().into()), write];
         refused(promise, store.commit(lease.clone(), writes.clone()).await, is_invalid)?;
         let new = NewTurn::new(turn_id("new")?, holder("a", 0)).writes(writes);
         refused(promise, store.create(new).await, is_invalid)?;

@@ -1,11 +1,12 @@
 //! What a store in memory holds, and how it changes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Row, Settled, StoreError, StoredTurn, TurnId,
-    TurnQuery, TurnSummary, Write,
+    GateId, GateRow, Holder, Lease, NewTurn, Row, Settled, StoreError, StoredText, StoredTurn,
+    TurnId, TurnQuery, TurnSummary, Write,
 };
 
 /// Every method either fails and changes nothing, or changes everything that it says.
@@ -25,7 +26,7 @@ struct Turn {
     summary: TurnSummary,
     epoch: u64,
     rows: Vec<Row>,
-    journal: Vec<String>,
+    journal: Vec<StoredText>,
     /// Their numbers.
     gates: Vec<u64>,
 }
@@ -187,17 +188,11 @@ impl State {
         let Some(turn) = self.turns.get_mut(&number) else { return };
         for write in writes {
             match write {
-                Write::Put(mut row) => {
-                    row.json.shrink_to_fit();
-                    turn.put(row);
-                }
+                Write::Put(row) => turn.put(row),
                 Write::Delete { kind, id } => {
                     turn.rows.retain(|row| row.kind != kind || row.id != id);
                 }
-                Write::Journal(mut entry) => {
-                    entry.shrink_to_fit();
-                    turn.journal.push(entry);
-                }
+                Write::Journal(entry) => turn.journal.push(entry),
                 Write::Status(status) => turn.summary.status = status,
                 Write::OpenGate { id, json } if !self.gate_numbers.contains_key(&id) => {
                     self.last_gate += 1;
@@ -222,7 +217,7 @@ impl State {
 impl Turn {
     fn give(&mut self, lease: &Lease) {
         self.epoch = lease.epoch;
-        self.summary.holder = Some(lease.holder.clone());
+        self.summary.holder = Some(Arc::clone(&lease.holder));
         self.summary.held_until = Some(lease.until);
     }
 
@@ -234,7 +229,7 @@ impl Turn {
     fn check_free(&self, now: Timestamp) -> Result<(), StoreError> {
         match (&self.summary.holder, self.summary.held_until) {
             (Some(holder), Some(until)) if now < until => {
-                let (turn, holder) = (self.summary.id.clone(), holder.clone());
+                let (turn, holder) = (self.summary.id.clone(), Arc::clone(holder));
                 Err(StoreError::Held { turn, holder, until })
             }
             _ => Ok(()),

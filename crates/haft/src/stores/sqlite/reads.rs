@@ -18,7 +18,7 @@ pub(super) fn load(connection: &Connection, id: &TurnId) -> Result<Option<Stored
     let sql = "SELECT kind, id, json FROM records WHERE turn = ?1 ORDER BY number";
     turn.rows = all(connection, sql, [number], record)?;
     let sql = "SELECT json FROM journal WHERE turn = ?1 ORDER BY number";
-    turn.journal = all(connection, sql, [number], |row| Ok(row.get(0)?))?;
+    turn.journal = all(connection, sql, [number], |row| Ok(row.get::<_, String>(0)?.into()))?;
     let sql = format!("{GATES} WHERE gates.turn = ?1 ORDER BY gates.number");
     turn.gates = all(connection, &sql, [number], gate_row)?;
     Ok(Some(turn))

@@ -1,5 +1,7 @@
 //! What changes turns. Each function runs in a transaction that is undone if it fails.
 
+use std::sync::Arc;
+
 use haft_core::clock::Timestamp;
 use haft_core::store::{
     GateId, Holder, Lease, NewTurn, Row, Settled, StoreError, TurnId, TurnStatus, Write,
@@ -19,7 +21,7 @@ pub(super) fn create(connection: &Connection, new: &NewTurn) -> Result<Lease, Fa
             &new.conversation,
             &TurnStatus::Running.as_str(),
             &new.holder.now.as_micros(),
-            &lease.holder,
+            &&*lease.holder,
             &lease.until.as_micros(),
         ],
     )?;
@@ -98,7 +100,7 @@ pub(super) fn settle(
 struct Tenure {
     number: i64,
     epoch: u64,
-    holder: Option<String>,
+    holder: Option<Arc<str>>,
     until: Option<Timestamp>,
 }
 
@@ -125,7 +127,7 @@ impl Tenure {
     fn check_free(&self, id: &TurnId, now: Timestamp) -> Result<(), StoreError> {
         match (&self.holder, self.until) {
             (Some(holder), Some(until)) if now < until => {
-                Err(StoreError::Held { turn: id.clone(), holder: holder.clone(), until })
+                Err(StoreError::Held { turn: id.clone(), holder: Arc::clone(holder), until })
             }
             _ => Ok(()),
         }
@@ -146,7 +148,7 @@ fn give(connection: &Connection, turn: i64, lease: &Lease) -> Result<(), Fault> 
     // Counted up one by one from 1, it does not come to where this would matter.
     let epoch = i64::try_from(lease.epoch).unwrap_or(i64::MAX);
     let sql = "UPDATE turns SET epoch = ?2, holder = ?3, held_until = ?4 WHERE number = ?1";
-    execute(connection, sql, &[&turn, &epoch, &lease.holder, &lease.until.as_micros()])?;
+    execute(connection, sql, &[&turn, &epoch, &&*lease.holder, &lease.until.as_micros()])?;
     Ok(())
 }
 
@@ -160,7 +162,7 @@ fn apply(connection: &Connection, turn: i64, writes: &[Write]) -> Result<(), Fau
             }
             Write::Journal(json) => {
                 let sql = "INSERT INTO journal (turn, json) VALUES (?1, ?2)";
-                execute(connection, sql, &[&turn, json])?;
+                execute(connection, sql, &[&turn, &json.as_str()])?;
             }
             Write::Status(status) => {
                 let sql = "UPDATE turns SET status = ?2 WHERE number = ?1";
@@ -185,7 +187,7 @@ fn apply(connection: &Connection, turn: i64, writes: &[Write]) -> Result<(), Fau
 fn put(connection: &Connection, turn: i64, row: &Row) -> Result<(), Fault> {
     let sql = "INSERT INTO records (turn, kind, id, json) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT (turn, kind, id) DO UPDATE SET json = excluded.json";
-    execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id, &row.json])?;
+    execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id, &row.json.as_str()])?;
     Ok(())
 }
 

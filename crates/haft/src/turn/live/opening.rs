@@ -1,12 +1,15 @@
 //! How a turn begins, or is gone on with.
 
 use std::collections::HashSet;
+use std::future::Future;
 use std::sync::Arc;
 
 use haft_core::call::ToolCall;
 use haft_core::cancel::Cancellation;
 use haft_core::context::RecordError;
-use haft_core::record::{Instruction, LoadError, Memory, Message, Record, Retrievable, Thought};
+use haft_core::record::{
+    Instruction, LoadError, Memory, Message, Record, RecordName, Retrievable, Thought,
+};
 use haft_core::stash::Registry;
 use haft_core::store::{
     Holder, Lease, NewTurn, Row, RowKind, StoreError, StoredTurn, TurnId, Write,
@@ -19,55 +22,62 @@ use super::super::{Outcome, TurnError, TurnInput, TurnReport};
 use super::{Live, Past};
 
 /// Begins a turn and runs it to its end.
-pub(in crate::turn) async fn begin(
-    runner: &Arc<Shared>,
+pub(in crate::turn) fn begin(
+    runner: Arc<Shared>,
     input: TurnInput,
     cancellation: Cancellation,
-) -> Result<TurnReport, TurnError> {
-    // Boxes here and below keep what is over out of the future of a turn, which may wait for long.
-    let live = Box::pin(begun(runner, input, cancellation)).await?;
-    Ok(live.run().await)
+) -> impl Future<Output = Result<TurnReport, TurnError>> + Send {
+    // Boxes here and below keep what is over out of the future of a turn, which may wait for long. This one
+    // also keeps the input, which a future would hold to its end.
+    let begun = Box::pin(begun(runner, input, cancellation));
+    async move { Ok(Box::pin(begun.await?.run()).await) }
 }
 
 /// Keeps what a turn begins with.
 async fn begun(
-    runner: &Arc<Shared>,
+    runner: Arc<Shared>,
     input: TurnInput,
     cancellation: Cancellation,
 ) -> Result<Box<Live>, TurnError> {
     let id = input.turn_id()?;
     let stash = input.registry()?;
+    let system_prompt = input.prompt_text()?;
     let started = Entry::Started {
         version: VERSION,
-        system_prompt: input.prompt_text()?,
-        stash: input.stash.clone(),
+        system_prompt,
+        stash: input.stash,
         at: runner.clock.now(),
     };
-    let mut new = NewTurn::new(id.clone(), holder(runner));
-    new.conversation.clone_from(&input.conversation);
-    new.writes.push(started.write()?);
-    new.writes.extend(rows("instructions", &input.instructions)?);
-    new.writes.extend(rows("messages", &input.messages)?);
-    new.writes.extend(rows("memories", &input.memories)?);
-    new.writes.extend(rows("thoughts", &input.thoughts)?);
-    new.writes.extend(rows("retrievables", &input.retrievables)?);
+    let instructions = shared(input.instructions);
+    let messages = shared(input.messages);
+    let memories = shared(input.memories);
+    let thoughts = shared(input.thoughts);
+    let retrievables = shared(input.retrievables);
+    let mut new = NewTurn::new(id, holder(&runner));
+    new.conversation = input.conversation;
+    new.writes.push(started.write());
+    new.writes.extend(rows("instructions", &instructions)?);
+    new.writes.extend(rows("messages", &messages)?);
+    new.writes.extend(rows("memories", &memories)?);
+    new.writes.extend(rows("thoughts", &thoughts)?);
+    new.writes.extend(rows("retrievables", &retrievables)?);
     let lease = runner.store.create(new).await?;
     let past = Past { stash, ..Past::default() };
-    let live = Box::new(Live::new(runner, lease, input.system_prompt, past, &cancellation));
+    let live = Box::new(Live::new(&runner, lease, input.system_prompt, past, &cancellation));
     let ctx = live.ctx.turn();
-    for instruction in input.instructions {
+    for instruction in instructions {
         ctx.instructions().put(instruction);
     }
-    for message in input.messages {
+    for message in messages {
         ctx.messages().put(message);
     }
-    for memory in input.memories {
+    for memory in memories {
         ctx.memories().put(memory);
     }
-    for thought in input.thoughts {
+    for thought in thoughts {
         ctx.thoughts().put(thought);
     }
-    for record in input.retrievables {
+    for record in retrievables {
         // There is no call yet whose id it could have.
         ctx.restore_retrievable(record)?;
     }
@@ -135,9 +145,9 @@ async fn loaded(
     };
     let live = Live::new(runner, lease, prompt, past, cancellation);
     live.load(&stored.rows).await?;
-    let (by, at) = (runner.name.clone(), runner.clock.now());
+    let (by, at) = (runner.name.to_string(), runner.clock.now());
     let entry = Entry::Resumed { version: VERSION, by, at };
-    live.recorder.defer(entry.write()?);
+    live.recorder.defer(entry.write());
     Ok(Loaded::Live(Box::new(live)))
 }
 
@@ -154,11 +164,11 @@ async fn ended(
     stored: StoredTurn,
     journal: Journal,
 ) -> Result<TurnReport, TurnError> {
-    let said: Vec<&String> = journal.steps.iter().flat_map(|step| &step.messages).collect();
+    let said: Vec<&RecordName> = journal.steps.iter().flat_map(|step| &step.messages).collect();
     let (mut messages, mut calls) = (Vec::new(), Vec::new());
     for row in &stored.rows {
         match row.kind {
-            RowKind::Message if said.contains(&&row.id) => {
+            RowKind::Message if said.iter().any(|id| id.as_str() == row.id) => {
                 messages.push(Arc::new(Message::from_row(row, &runner.loader).await?));
             }
             RowKind::ToolCall => {
@@ -182,11 +192,19 @@ async fn ended(
 }
 
 fn holder(runner: &Shared) -> Holder {
-    Holder::new(runner.name.clone(), runner.clock.now(), runner.deadlines.lease)
+    Holder::new(Arc::clone(&runner.name), runner.clock.now(), runner.deadlines.lease)
+}
+
+/// Records as both the turn and the store have them.
+fn shared<T>(records: Vec<T>) -> Vec<Arc<T>> {
+    records.into_iter().map(Arc::new).collect()
 }
 
 /// The writes that keep records of the input, of which no two have the same id.
-fn rows<T: Record>(field: &'static str, records: &[T]) -> Result<Vec<Write>, TurnError> {
+fn rows<T: Record>(field: &'static str, records: &[Arc<T>]) -> Result<Vec<Write>, TurnError> {
+    if records.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut ids = HashSet::with_capacity(records.len());
     if let Some(twice) = records.iter().find(|record| !ids.insert(record.key())) {
         return Err(TurnError::invalid(field, format_args!("two have the id `{}`", twice.key())));

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use haft_core::call::{CallError, CallState, ToolCall};
-use haft_core::context::{DispatchContext, RecordError, Signal};
+use haft_core::context::{DispatchContext, Signal};
 use haft_core::error::Code;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
 use haft_core::record::Message;
@@ -95,8 +95,7 @@ impl Live {
             calls = calls.iter().map(ended).collect();
         }
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-        let said: Vec<String> =
-            messages.iter().map(|message| message.id().as_str().to_owned()).collect();
+        let said: Vec<_> = messages.iter().map(|message| message.id().clone()).collect();
         let entry = Entry::Step {
             iteration: ctx.iteration(),
             messages: said.clone(),
@@ -105,19 +104,35 @@ impl Live {
             usage,
             limit: limit.map(str::to_owned),
         };
-        let unkept = |error: RecordError| Ended::unkept(&error);
-        let entry = entry.write().map_err(|error| unkept(error.into()))?;
+        let over = *then == Then::Done && calls.is_empty() && self.nothing_is_left();
+        let mut writes = vec![entry.write()];
+        if over {
+            let (_, spent) = self.spent();
+            writes.extend(self.end(&Ended::completed(), ctx.iteration() + 1, spent + usage));
+        }
         self.recorder.defer_stash(ctx.stash());
         let thoughts = thoughts.into_iter().map(Arc::new).collect();
-        ctx.store_step(thoughts, messages, calls.clone(), vec![entry]).await.map_err(unkept)?;
+        let kept = ctx.store_step(thoughts, messages, calls.clone(), writes).await;
+        kept.map_err(|error| Ended::unkept(&error))?;
         let mut progress = self.progress();
         progress.usage += usage;
         progress.said.extend(said);
+        progress.over = over;
         drop(progress);
         match limit {
             Some(limit) => Err(Ended::limit(limit)),
             None => Ok(calls),
         }
+    }
+
+    /// Whether nothing can happen between an answer and the end of the turn, so that both are written down
+    /// in one step.
+    fn nothing_is_left(&self) -> bool {
+        let calls = self.ctx.turn_tool_calls();
+        self.runner.dispatch_output.is_empty()
+            && self.runner.turn_output.is_empty()
+            && !self.ctx.cancellation().is_cancelled()
+            && calls.iter().all(|call| call.state().is_final())
     }
 
     /// The record of a call that the model asks for.

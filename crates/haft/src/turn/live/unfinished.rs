@@ -7,10 +7,11 @@ use haft_core::context::{DispatchContext, RecordError};
 use haft_core::error::Code;
 use haft_core::store::Write;
 use haft_core::tool::Effect;
+use haft_core::usage::Usage;
 
 use super::super::journal::Entry;
 use super::super::report::Ended;
-use super::{Live, Progress};
+use super::Live;
 
 impl Live {
     /// Brings calls to their end that a process before this one did not.
@@ -33,14 +34,29 @@ impl Live {
 
     /// Writes down that the turn is over, and with it every call that did not come to its end.
     pub(super) async fn keep_end(&self, ended: &Ended) -> Result<(), RecordError> {
-        let Progress { iterations, usage, .. } = self.progress().clone();
-        let (outcome, error) = (ended.outcome.clone(), ended.error.clone());
-        let at = self.runner.clock.now();
-        let entry = Entry::Ended { outcome, error, iterations, usage, at };
-        let last = vec![entry.write()?, Write::Status(ended.outcome.status())];
+        if self.progress().over {
+            self.keep_last_words().await;
+            return Ok(());
+        }
+        let (iterations, usage) = self.spent();
+        let last = self.end(ended, iterations, usage).into();
         let open = self.ctx.turn_tool_calls().into_iter().filter(|it| !it.state().is_final());
         let calls = open.map(|call| Arc::new(self.given_up(&call))).collect();
         self.ctx.store_step(Vec::new(), Vec::new(), calls, last).await
+    }
+
+    /// The writes that say that the turn is over.
+    pub(super) fn end(&self, ended: &Ended, iterations: u32, usage: Usage) -> [Write; 2] {
+        let (outcome, error) = (ended.outcome.clone(), ended.error.clone());
+        let at = self.runner.clock.now();
+        let entry = Entry::Ended { outcome, error, iterations, usage, at };
+        [entry.write(), Write::Status(ended.outcome.status())]
+    }
+
+    /// Writes down what those noted who waited for the end. If that fails, the turn is over all the same.
+    async fn keep_last_words(&self) {
+        self.recorder.defer_stash(self.ctx.stash());
+        let _ = self.ctx.commit(Vec::new()).await;
     }
 
     /// A call that does not go on.

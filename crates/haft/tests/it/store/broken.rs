@@ -49,16 +49,18 @@ impl Flawed {
     }
 
     fn distort(&self, write: Write) -> Vec<Write> {
-        let without_nul = |text: String| text.replace('\0', "");
+        let without_nul = |text: &str| text.replace('\0', "");
         match (self.flaw, write) {
             (Flaw::TrimsEntries, Write::Journal(text)) => {
-                vec![Write::Journal(text.trim().to_owned())]
+                vec![Write::Journal(text.trim().into())]
             }
             (Flaw::FoldsIds, Write::Put(mut row)) => {
                 row.id = row.id.to_lowercase();
                 vec![Write::Put(row)]
             }
-            (Flaw::DropsNul, Write::Journal(text)) => vec![Write::Journal(without_nul(text))],
+            (Flaw::DropsNul, Write::Journal(text)) => {
+                vec![Write::Journal(without_nul(&text).into())]
+            }
             (Flaw::MovesRows, Write::Put(row)) => {
                 vec![Write::Delete { kind: row.kind, id: row.id.clone() }, Write::Put(row)]
             }

@@ -101,7 +101,7 @@ fn write() -> impl Strategy<Value = Write> {
     prop_oneof![
         4 => (kind(), text(), text()).prop_map(|(kind, id, json)| Write::Put(Row::new(kind, id, json))),
         2 => (kind(), text()).prop_map(|(kind, id)| Write::Delete { kind, id }),
-        2 => text().prop_map(Write::Journal),
+        2 => text().prop_map(|text| Write::Journal(text.into())),
         1 => select(TurnStatus::ALL).prop_map(Write::Status),
         2 => (gate(), "[xy]").prop_map(|(id, json)| Write::OpenGate { id, json }),
         1 => (gate(), text()).prop_map(|(id, settlement)| Write::CloseGate { id, settlement }),

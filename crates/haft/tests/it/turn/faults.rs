@@ -384,7 +384,7 @@ async fn a_damaged_journal_is_refused_and_not_touched() {
     let whole = World::new();
     whole.run(Arc::new(|_| Fate::Pass)).await.unwrap();
     let stored = whole.store.load(Errand::id()).await.unwrap().unwrap();
-    let mut journal = stored.journal;
+    let mut journal: Vec<_> = stored.journal.iter().map(ToString::to_string).collect();
     journal.pop();
     type Damage = fn(&mut String);
     let damages: [(&str, Damage, &str); 5] = [
@@ -405,14 +405,16 @@ async fn a_damaged_journal_is_refused_and_not_touched() {
         let world = World::new();
         let mut entries = journal.clone();
         damage(entries.last_mut().unwrap());
-        let writes: Vec<Write> = entries.iter().cloned().map(Write::Journal).collect();
+        let writes: Vec<Write> =
+            entries.iter().map(|it| Write::Journal(it.as_str().into())).collect();
         let holder = Holder::new("test", Timestamp::EPOCH, Duration::ZERO);
         world.store.create(NewTurn::new(Errand::id(), holder).writes(writes)).await.unwrap();
         let error = world.run(Arc::new(|_| Fate::Pass)).await.unwrap_err();
         assert_eq!(error.code(), "E_STORE", "{name}");
         assert!(error.to_string().contains(says), "{name}: {error}");
         let stored = world.store.load(Errand::id()).await.unwrap().unwrap();
-        assert_eq!((stored.journal, stored.rows.len()), (entries, 0), "{name}");
+        assert_eq!(stored.journal, entries, "{name}");
+        assert_eq!(stored.rows.len(), 0, "{name}");
         assert_eq!(world.errand.ledger.lines(), Vec::<String>::new(), "{name}: nobody was asked");
     }
 }

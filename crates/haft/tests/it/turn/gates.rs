@@ -17,14 +17,14 @@ use serde_json::json;
 
 use super::{Seen, call, input, pass, runner, steps};
 
-const SECRET: [u8; 32] = [9; 32];
+pub(super) const SECRET: [u8; 32] = [9; 32];
 
-fn done(cx: &StepContext) -> Result<Step, StepError> {
+pub(super) fn done(cx: &StepContext) -> Result<Step, StepError> {
     Ok(Step::done().say(cx.message("done")?))
 }
 
 /// A tool that needs leave, and how often it ran.
-fn delete() -> (Tool, Arc<AtomicU32>) {
+pub(super) fn delete() -> (Tool, Arc<AtomicU32>) {
     let ran = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&ran);
     let schema = haft::schema::object().field("id", haft::schema::integer().required());

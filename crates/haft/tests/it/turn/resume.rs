@@ -170,7 +170,7 @@ async fn what_cannot_be_resumed_says_why() {
         let id: TurnId = id.parse().unwrap();
         let mut new = haft::store::NewTurn::new(id.clone(), holder(world.clock.now()));
         if !entry.is_empty() {
-            new.writes.push(Write::Journal(entry.to_owned()));
+            new.writes.push(Write::Journal(entry.into()));
         }
         let lease = world.store.create(new).await.unwrap();
         world.store.release(lease).await.unwrap();

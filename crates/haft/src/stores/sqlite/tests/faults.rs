@@ -13,7 +13,7 @@ fn a_locked_file_is_told_and_nothing_is_lost() {
         let before = load(&store, "a").await;
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let entry = || vec![Write::Journal("1".to_owned())];
+        let entry = || vec![Write::Journal("1".into())];
         let error = store.commit(lease.clone(), entry()).await.unwrap_err();
         assert_eq!(message(&error), "could not commit: database is locked");
         assert!(error.retryable());
@@ -41,7 +41,8 @@ fn a_file_that_somebody_has_for_themselves_is_not_opened() {
 #[test]
 fn a_full_disk_is_told_and_nothing_is_lost() {
     let (_folder, path) = folder();
-    let large = || vec![Write::Journal("x".repeat(1 << 20)), Write::Status(TurnStatus::Failed)];
+    let large =
+        || vec![Write::Journal("x".repeat(1 << 20).into()), Write::Status(TurnStatus::Failed)];
     run(async {
         let store = SqliteStore::open_with(&path, at_once().max_bytes(500_000)).unwrap();
         let (a, b) = (begin(&store, "a").await, begin(&store, "b").await);
@@ -52,7 +53,7 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
             assert!(!error.retryable());
         }
         assert_eq!(load(&store, "a").await, before);
-        store.commit(b, vec![Write::Journal("small".to_owned())]).await.unwrap();
+        store.commit(b, vec![Write::Journal("small".into())]).await.unwrap();
         assert_eq!(load(&store, "b").await.journal, ["small"]);
         store.close().await;
 
@@ -142,7 +143,7 @@ fn pages_that_are_damaged_are_told() {
     run(async {
         let store = SqliteStore::open(&path).unwrap();
         let lease = begin(&store, "a").await;
-        let entries = (0..200).map(|it| Write::Journal(format!("{it} ").repeat(300)));
+        let entries = (0..200).map(|it| Write::Journal(format!("{it} ").repeat(300).into()));
         store.commit(lease, entries.collect()).await.unwrap();
         store.close().await;
         let mut bytes = std::fs::read(&path).unwrap();

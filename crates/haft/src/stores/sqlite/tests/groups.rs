@@ -27,7 +27,7 @@ async fn together<T>(
 }
 
 fn entry(text: &str) -> Vec<Write> {
-    vec![Write::Journal(text.to_owned()), Write::Put(Row::new(RowKind::Thought, "1", text))]
+    vec![Write::Journal(text.into()), Write::Put(Row::new(RowKind::Thought, "1", text))]
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn who_goes_away_breaks_nothing() {
         store.commit(lease, entry("last")).await.unwrap();
         let turn = load(&store, "a").await;
         // Those that did not fit into the queue were never handed over.
-        let numbers: Vec<_> = turn.journal.iter().map(String::as_str).collect();
+        let numbers: Vec<_> = turn.journal.iter().map(|it| it.as_str()).collect();
         assert!(numbers.len() <= 4, "{numbers:?}");
         assert_eq!(numbers.last(), Some(&"last"));
         assert_eq!(turn.rows.last().unwrap().json, "last");

@@ -1,0 +1,75 @@
+//! What is written when a turn ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use haft::DispatchContext;
+use haft::context::TurnContext;
+use haft::pipeline::Next;
+use haft::store::{Store as _, TurnId, TurnStatus};
+use haft::stores::MemoryStore;
+use haft::turn::{Outcome, TurnRunnerBuilder};
+
+use super::points::{Fate, Guarded, Judge, Side};
+use super::{input, runner, say};
+
+/// A store, and how many commits are done.
+fn counted() -> (Arc<MemoryStore>, Arc<Guarded<MemoryStore>>, Arc<AtomicUsize>) {
+    let (store, commits) = (Arc::new(MemoryStore::new()), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&commits);
+    let judge: Judge = Arc::new(move |moment| {
+        let done = moment.what == "commit" && moment.side == Side::After;
+        count.fetch_add(usize::from(done), Ordering::SeqCst);
+        Fate::Pass
+    });
+    (Arc::clone(&store), Guarded::new(store, judge), commits)
+}
+
+/// How often a turn that answers at once writes after its beginning.
+async fn commits(build: impl FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder) -> usize {
+    let (store, guarded, commits) = counted();
+    let runner = build(runner(say("Hello!")).store(guarded)).build().unwrap();
+    let report = runner.run(input()).await.unwrap();
+    assert_eq!((&report.outcome, report.text()), (&Outcome::Completed, "Hello!".to_owned()));
+    let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
+    assert_eq!(stored.summary.status, TurnStatus::Completed);
+    // Who asks again, in this process or another, is told the same.
+    let again = runner.resume(&report.turn).await.unwrap();
+    assert_eq!((again.outcome, again.messages), (report.outcome, report.messages));
+    assert_eq!((again.iterations, again.usage), (report.iterations, report.usage));
+    commits.load(Ordering::SeqCst)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_written_together_with_the_end_unless_somebody_has_a_say() {
+    let pass = async |_: TurnContext, next: Next<TurnContext>| next.run().await;
+    let look = async |_: DispatchContext, next: Next<DispatchContext>| next.run().await;
+    assert_eq!(commits(|it| it).await, 1);
+    assert_eq!(commits(|it| it.turn_input("pass", pass).dispatch_input("look", look)).await, 1);
+    assert_eq!(commits(|it| it.turn_output("pass", pass)).await, 2);
+    assert_eq!(commits(|it| it.dispatch_output("look", look)).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ack_comes_after_the_answer_was_kept_and_what_it_notes_is_kept_too() {
+    let (store, guarded, commits) = counted();
+    let at_ack = Arc::new(AtomicUsize::new(usize::MAX));
+    let noted = Arc::clone(&at_ack);
+    let wait = move |ctx: DispatchContext, next: Next<DispatchContext>| {
+        let (commits, noted) = (Arc::clone(&commits), Arc::clone(&noted));
+        let turn = ctx.turn().clone();
+        ctx.on_ack(move || {
+            noted.store(commits.load(Ordering::SeqCst), Ordering::SeqCst);
+            turn.stash().set("told", true).unwrap();
+        });
+        async move { next.run().await }
+    };
+    let runner = runner(say("Hello!")).store(guarded).dispatch_input("wait", wait);
+    let runner = runner.build().unwrap();
+    let turn: TurnId = "t".parse().unwrap();
+    runner.run(input().id(turn.as_str())).await.unwrap();
+    assert_eq!(at_ack.load(Ordering::SeqCst), 1, "the answer was kept first");
+    let stored = store.load(turn).await.unwrap().unwrap();
+    assert_eq!(stored.summary.status, TurnStatus::Completed);
+    assert!(stored.journal.last().unwrap().contains("\"told\":true"), "{:?}", stored.journal);
+}
