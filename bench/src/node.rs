@@ -67,6 +67,7 @@ pub(crate) fn measure(bench: &str, cases: &[Case], plan: Plan) -> Vec<Outcome> {
 }
 
 /// How node reads a stream.
+#[cfg(not(feature = "allocations"))]
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Streamed<A = ()> {
     /// Seconds for a whole stream.

@@ -16,6 +16,8 @@ mod ours;
 mod peers;
 mod request;
 pub(crate) mod server;
+#[cfg(not(feature = "allocations"))]
+mod server_process;
 
 #[cfg(test)]
 mod tests;

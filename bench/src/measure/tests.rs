@@ -38,7 +38,7 @@ fn a_wrong_answer_is_refused_before_timing() {
 #[test]
 fn every_variant_gets_a_figure() {
     let variants = vec![variant("floor", "a"), variant("differs", "b").differing()];
-    let plan = Plan { rounds: 2, sample: Duration::from_micros(50) };
+    let plan = Plan { rounds: 2, sample: Duration::from_micros(50), counted: 2 };
     let figures = compare("a", variants, plan).unwrap();
     assert_eq!(figures.iter().map(|it| it.name).collect::<Vec<_>>(), ["floor", "differs"]);
 }

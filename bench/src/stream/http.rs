@@ -9,7 +9,7 @@ use reqwest::Client;
 use tokio::runtime::{Builder, Runtime};
 
 use super::data::{Answer, CHUNKS, show};
-use super::server::Server;
+use super::server_process::Server;
 use super::{floor, ours};
 use crate::measure::median;
 use crate::node;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use haft::record::{Loader, Memory, Record as _};
-use haft::store::{RowKind, Store as _, TurnQuery};
+use haft::store::{RowKind, Store as _, StoredText, TurnQuery};
 use haft::stores::TurnFolder;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ impl Agent {
         query.limit = Some(MOST);
         for summary in folder.store().turns(query).await? {
             let Some(turn) = folder.store().load(summary.id).await? else { continue };
-            let first = turn.journal.first().map_or("", String::as_str);
+            let first = turn.journal.first().map_or("", StoredText::as_str);
             if !began(&serde_json::from_str(first).unwrap_or_default()) {
                 continue;
             }

@@ -146,8 +146,8 @@ fn begun_by(first: &Value) -> Option<&str> {
 /// The agent that began a turn.
 async fn agent_of(folder: &TurnFolder, id: &TurnId) -> Result<String> {
     let stored = folder.store().load(id.clone()).await?;
-    let first = stored.and_then(|turn| turn.journal.into_iter().next()).unwrap_or_default();
-    let first: Value = serde_json::from_str(&first).unwrap_or_default();
+    let first = stored.as_ref().and_then(|turn| turn.journal.first());
+    let first: Value = first.and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
     let agent = begun_by(&first).map(str::to_owned).ok_or_else(|| {
         Failure::new(format!("turn `{id}` was not begun by `haft run`"))
             .hint("name its agent: haft resume TURN --agent AGENT")
