@@ -132,7 +132,7 @@ async fn loaded(
         what: format!("turn `{id}`"),
         reason: error.to_string(),
     })?;
-    let prompt = Tokenizable::new(journal.system_prompt.clone());
+    let prompt = Tokenizable::new(Arc::clone(&journal.system_prompt));
     let past = Past {
         stash,
         resumed: true,

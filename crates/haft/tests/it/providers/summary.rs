@@ -218,11 +218,9 @@ async fn a_summary_is_as_trusted_as_the_least_of_what_it_covers() {
         (talk.stash()["trust"].clone(), talk.bodies.last().unwrap().clone())
     }
     let in_untrusted = |body: &str| {
-        let at = body.find("They talked.").unwrap();
-        let before = &body[..at];
-        before
-            .rfind("<untrusted_content")
-            .is_some_and(|open| before[open..].find("</untrusted_content").is_none())
+        let (before, _) = body.split_once("They talked.").unwrap();
+        let opened = before.rsplit_once("<untrusted_content");
+        opened.is_some_and(|(_, inside)| !inside.contains("</untrusted_content"))
     };
     let (trust, body) = label(None, false).await;
     assert_eq!(trust, "first-party");

@@ -30,7 +30,7 @@ async fn commits(build: impl FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder) -> 
     let (store, guarded, commits) = counted();
     let runner = build(runner(say("Hello!")).store(guarded)).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!((&report.outcome, report.text()), (&Outcome::Completed, "Hello!".to_owned()));
+    assert_eq!((&report.outcome, report.text()), (&Outcome::Completed, "Hello!"));
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
     // Who asks again, in this process or another, is told the same.
