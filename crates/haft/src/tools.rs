@@ -72,7 +72,7 @@ pub use self::pack::{Pack, PackError, PackOptions, UnknownPack, pack};
 pub use self::text::text;
 pub use self::time::time;
 #[cfg(feature = "http")]
-pub use self::web::{Poster, WebOptions, web};
+pub use self::web::{WebOptions, web};
 
 /// The start of a text, for people: bounded and on one line.
 fn shown(text: &str) -> String {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use haft::media::MediaReader as _;
 use haft::readers::{Deadlines, Fetcher, UrlPolicy};
 use haft::tool::Effect;
-use haft::tools::Poster;
 use haft::{Args, DispatchContext, Tool, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -135,7 +134,7 @@ impl HttpTool {
             repeats: matches!(self.effect, Some(EffectWord::Idempotent)),
             address,
             policy,
-            client: OnceLock::new(),
+            fetcher: OnceLock::new(),
         })
     }
 
@@ -156,10 +155,17 @@ impl HttpTool {
 /// resolved.
 fn judged(policy: &UrlPolicy, address: &Address) -> Result<(), Fault> {
     let guard = Fetcher::builder(policy.clone()).build().map_err(|it| Fault::at(["url"], it))?;
-    guard.reader(&address.sample()).map(drop).map_err(|error| {
+    let sample = address.sample();
+    let read = guard.reader(&sample).map_err(|error| {
         let fault = Fault::at(["url"], error);
         fault.hint("`private = true` allows addresses that are not public")
-    })
+    })?;
+    // Origins are compared as text, and a number has many spellings.
+    if read.url() == sample {
+        return Ok(());
+    }
+    let what = format!("`{sample}` is another spelling of `{}`", read.url());
+    Err(Fault::at(["url"], what).hint("write the address that is meant"))
 }
 
 /// An address with everything that it takes to ask it.
@@ -176,56 +182,43 @@ struct Endpoint {
     repeats: bool,
     policy: UrlPolicy,
     /// Made when it is first needed, because making it takes long.
-    client: OnceLock<Client>,
-}
-
-#[derive(Clone, Debug)]
-enum Client {
-    Get(Fetcher),
-    Post(Poster),
+    fetcher: OnceLock<Fetcher>,
 }
 
 impl Endpoint {
     fn ask(&self, args: &Args, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
         let args = args.to_value();
         let url = self.address.fill(&args)? + &self.query.fill(&args);
-        let mut headers = Vec::with_capacity(self.headers.len());
-        for header in &self.headers {
-            headers.push(header.fill()?);
-        }
-        let stream = match self.client()? {
-            Client::Get(fetcher) => fetcher.reader(&url)?.open(),
-            Client::Post(poster) => {
-                if let Some(key) = ctx.idempotency_key().filter(|_| self.repeats) {
-                    headers.push(("idempotency-key".to_owned(), key.to_string()));
-                }
+        // The fetcher asks for them when it sends. What is not set is told now.
+        self.headers.iter().try_for_each(|header| header.fill().map(drop))?;
+        let fetcher = self.fetcher()?;
+        Ok(ToolOutput::Stream(match self.method {
+            Method::Get => fetcher.reader(&url)?.open(),
+            Method::Post => {
+                let key = ctx.idempotency_key().filter(|_| self.repeats);
+                let key = key.map(|it| ("idempotency-key".to_owned(), it.to_string()));
                 let body = self.body.as_ref().map_or_else(|| args.clone(), |it| filled(it, &args));
-                poster.post(&url, &headers, body.to_string())?
+                fetcher.post(&url, key.as_slice(), body.to_string())?
             }
-        };
-        Ok(ToolOutput::Stream(stream))
+        }))
     }
 
-    fn client(&self) -> Result<Client, ToolFailure> {
-        if let Some(client) = self.client.get() {
-            return Ok(client.clone());
+    fn fetcher(&self) -> Result<&Fetcher, ToolFailure> {
+        if let Some(fetcher) = self.fetcher.get() {
+            return Ok(fetcher);
         }
-        let made = match self.method {
-            Method::Get => Client::Get(self.fetcher()?),
-            Method::Post => {
-                Client::Post(Poster::new(self.policy.clone(), self.max_bytes, self.timeout)?)
-            }
-        };
-        Ok(self.client.get_or_init(|| made).clone())
+        let made = self.new_fetcher()?;
+        Ok(self.fetcher.get_or_init(|| made))
     }
 
     /// Redirects stay on the host, and only its own origin gets the headers.
-    fn fetcher(&self) -> Result<Fetcher, ToolFailure> {
+    fn new_fetcher(&self) -> Result<Fetcher, ToolFailure> {
         let policy = self.policy.clone().only_hosts([self.address.host()]).allow_redirects(3);
+        let limits = Deadlines::default();
         let (origin, headers) = (self.address.origin().to_owned(), self.headers.clone());
         let fetcher = Fetcher::builder(policy)
             .max_bytes(self.max_bytes)
-            .deadlines(Deadlines::default().head(self.timeout).total(self.timeout))
+            .deadlines(limits.head(self.timeout).idle(self.timeout).total(self.timeout))
             .headers(move |asked| {
                 let own = headers.iter().filter(|_| asked == origin);
                 own.filter_map(|header| header.fill().ok()).collect()

@@ -96,13 +96,14 @@ fn post_sends_json() {
     let (port, requests) = serve(answer("201 Created", "{\"id\": 7}"));
     let url = format!("http://127.0.0.1:{port}/notes");
     let rest = "method = 'POST'\nprivate = true\nartifact = 'json'\nargs.title.required = true\n\
-                args.count.type = 'integer'\nbody = { note = { title = '{title}', n = '{count}' }, by = 'haft: {title}' }";
+                env = ['API_KEY']\nheaders = { X-Key = '{env.API_KEY}' }\nargs.count.type = 'integer'\nbody = { note = { title = '{title}', n = '{count}' }, by = 'haft: {title}' }";
     tool(folder.path(), &url, rest);
     let done = call(folder.path(), r#"{"title": "a\"b{count}", "count": 3}"#);
     assert!(done.starts_with("exit 0") && done.contains("\"id\": 7"), "{done}");
     let request = requests.recv().unwrap();
     assert!(request.starts_with("POST /notes HTTP/1.1"), "{request}");
     assert!(request.contains("content-type: application/json"), "{request}");
+    assert!(request.contains("x-key: sk-hidden"), "{request}");
     let body = request.lines().last().unwrap();
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     let title = "a\"b{count}";
@@ -160,12 +161,13 @@ fn redirects_lead_nowhere_else() {
     let away = |to: &str| serve(answer(&format!("302 Found\r\nlocation: {to}"), ""));
     // To another host: refused, although this one is allowed to be private.
     let (port, _requests) = away(&format!("http://localhost:{inside}/"));
-    tool(folder.path(), &format!("http://127.0.0.1:{port}/"), "private = true");
+    let headers = "private = true\nenv = ['API_KEY']\nheaders = { X-Key = '{env.API_KEY}' }";
+    tool(folder.path(), &format!("http://127.0.0.1:{port}/"), headers);
     let refused = call(folder.path(), "{}");
     assert!(refused.starts_with("exit 1") && refused.contains("is refused"), "{refused}");
+    assert!(secrets.try_recv().is_err(), "nothing was asked there");
     // To another port of the host: another origin, which does not get the headers.
     let (port, _requests) = away(&format!("http://127.0.0.1:{inside}/"));
-    let headers = "private = true\nenv = ['API_KEY']\nheaders = { X-Key = '{env.API_KEY}' }";
     tool(folder.path(), &format!("http://127.0.0.1:{port}/"), headers);
     assert!(call(folder.path(), "{}").starts_with("exit 0"));
     assert!(!secrets.recv().unwrap().contains("sk-hidden"));
@@ -244,6 +246,17 @@ fn mistakes_in_addresses_are_explained() {
     --- err
     error: a/agent.toml:4: `tools.http.t.url`: the address has a user name or a password
     hint: use `headers` with a variable of the environment
+    ");
+    assert_snapshot!(check("http://127.1:8080/", "private = true"), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:4: `tools.http.t.url`: `http://127.1:8080/` is another spelling of `http://127.0.0.1:8080/`
+    hint: write the address that is meant
+    ");
+    assert_snapshot!(check("https://example.org:0443/", ""), @r"
+    exit 1
+    --- err
+    error: a/agent.toml:4: `tools.http.t.url`: `https://example.org:0443/` has a port that is no number, or begins with a zero
     ");
     assert_snapshot!(check("https://example.org/", "method = 'PUT'"), @r"
     exit 1

@@ -49,7 +49,8 @@ impl HttpReader {
 
 impl MediaReader for HttpReader {
     fn open(&self) -> ByteStream {
-        stream(answer::Reading::new(self.fetcher.clone(), Arc::clone(&self.url)))
+        let url = Arc::clone(&self.url);
+        stream(answer::Reading::new(self.fetcher.clone(), url, answer::Request::Get))
     }
 
     /// Not known: the answer may be another one each time.

@@ -1,13 +1,11 @@
 //! Pages from the network. There is no tool unless the application names the hosts.
 
-mod post;
 pub(super) mod web_fetch;
 
 use std::time::Duration;
 
 use haft_core::tool::{InvalidTool, Tool};
 
-pub use self::post::Poster;
 use super::Leave;
 use crate::readers::{Deadlines, FetchError, Fetcher, UrlPolicy};
 

@@ -4,6 +4,8 @@ mod files;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]
+mod sending;
+#[cfg(feature = "http")]
 mod server;
 mod stored;
 #[cfg(feature = "http")]

@@ -96,7 +96,12 @@ impl Address {
         let usual = if scheme == "https" { ":443" } else { ":80" };
         let short = authority.strip_suffix(usual).unwrap_or(&authority);
         let host = match short.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => host,
+            Some((host, port)) if !port.contains(']') => {
+                if port.parse::<u16>().map_or(true, |it| it.to_string() != port) {
+                    return Err(wrong("has a port that is no number, or begins with a zero"));
+                }
+                host
+            }
             _ => short,
         };
         Ok(Self { origin: format!("{scheme}://{short}"), host: host.to_owned(), path })

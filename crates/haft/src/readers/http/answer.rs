@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, LOCATION};
-use reqwest::{Response, Url};
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Method, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::error::{FetchError, FetchPhase, RefusedUrl};
 use super::fetcher::Fetcher;
+use super::policy::UrlPolicy;
 use super::resolver::refusal;
 use super::{shown, shown_text};
 use crate::readers::pull::{Pull, Step};
@@ -19,7 +20,22 @@ use crate::readers::pull::{Pull, Step};
 pub(super) struct Reading {
     fetcher: Fetcher,
     url: Arc<Url>,
-    opened: Option<Opened>,
+    state: State,
+}
+
+enum State {
+    Asking(Request),
+    Opened(Opened),
+}
+
+/// How a URL is asked.
+pub(super) enum Request {
+    Get,
+    /// Sends JSON, with headers that come on top of the fetcher's own.
+    Post {
+        headers: HeaderMap,
+        json: Bytes,
+    },
 }
 
 struct Opened {
@@ -29,8 +45,8 @@ struct Opened {
 }
 
 impl Reading {
-    pub(super) fn new(fetcher: Fetcher, url: Arc<Url>) -> Self {
-        Self { fetcher, url, opened: None }
+    pub(super) fn new(fetcher: Fetcher, url: Arc<Url>, request: Request) -> Self {
+        Self { fetcher, url, state: State::Asking(request) }
     }
 }
 
@@ -38,10 +54,10 @@ impl Pull for Reading {
     type Error = FetchError;
 
     async fn pull(self) -> Step<Self> {
-        let Self { fetcher, url, opened } = self;
-        let Opened { mut response, received, deadline } = match opened {
-            Some(opened) => opened,
-            None => open(&fetcher, &url).await?,
+        let Self { fetcher, url, state } = self;
+        let Opened { mut response, received, deadline } = match state {
+            State::Opened(opened) => opened,
+            State::Asking(request) => open(&fetcher, &url, &request).await?,
         };
         let Some(bytes) = chunk(&fetcher, &url, &mut response, (received, deadline)).await? else {
             return Ok(None);
@@ -51,18 +67,18 @@ impl Pull for Reading {
         if received > limit {
             return Err(FetchError::TooLarge { url: shown(&url), limit });
         }
-        let opened = Some(Opened { response, received, deadline });
-        Ok(Some((bytes, Self { fetcher, url, opened })))
+        let state = State::Opened(Opened { response, received, deadline });
+        Ok(Some((bytes, Self { fetcher, url, state })))
     }
 }
 
-async fn open(fetcher: &Fetcher, url: &Url) -> Result<Opened, FetchError> {
+async fn open(fetcher: &Fetcher, url: &Url, request: &Request) -> Result<Opened, FetchError> {
     if tokio::runtime::Handle::try_current().is_err() {
         return Err(FetchError::NoRuntime);
     }
     let total = fetcher.shared().deadlines.total.min(LONGEST);
     let deadline = Instant::now() + total;
-    let response = within(deadline, url, answer(fetcher, url)).await?;
+    let response = within(deadline, url, answer(fetcher, url, request)).await?;
     let url = response.url();
     if let Some(encoding) = response.headers().get(CONTENT_ENCODING)
         && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
@@ -97,17 +113,16 @@ async fn chunk(
     .await
 }
 
-/// The head of the answer that has the medium, past redirects if they are allowed.
-async fn answer(fetcher: &Fetcher, url: &Url) -> Result<Response, FetchError> {
+/// The head of the answer that has the content, past redirects if they are allowed.
+async fn answer(fetcher: &Fetcher, url: &Url, request: &Request) -> Result<Response, FetchError> {
     let policy = &fetcher.shared().policy;
     let mut url = url.clone();
-    let mut left = policy.redirects;
+    let mut left = request.redirects(policy);
     loop {
         policy.check(&url)?;
-        let response = ask(fetcher, &url).await?;
+        let response = ask(fetcher, &url, request).await?;
         let status = response.status();
-        // Content that is missing or partial is not the medium either.
-        if status.is_success() && !matches!(status.as_u16(), 204..=206) {
+        if request.is_answered_by(status) {
             return Ok(response);
         }
         let redirect = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
@@ -124,16 +139,39 @@ async fn answer(fetcher: &Fetcher, url: &Url) -> Result<Response, FetchError> {
     }
 }
 
-async fn ask(fetcher: &Fetcher, url: &Url) -> Result<Response, FetchError> {
+impl Request {
+    /// What is sent was meant for one address, so that it is never sent on.
+    fn redirects(&self, policy: &UrlPolicy) -> usize {
+        match self {
+            Self::Get => policy.redirects,
+            Self::Post { .. } => 0,
+        }
+    }
+
+    /// Content that is missing is not the medium that was asked for, but tells that something was taken.
+    /// Content that is partial is neither.
+    fn is_answered_by(&self, status: StatusCode) -> bool {
+        match self {
+            Self::Get => status.is_success() && !matches!(status.as_u16(), 204..=206),
+            Self::Post { .. } => status.is_success() && status != StatusCode::PARTIAL_CONTENT,
+        }
+    }
+}
+
+async fn ask(fetcher: &Fetcher, url: &Url, request: &Request) -> Result<Response, FetchError> {
     let shared = fetcher.shared();
-    let request = shared
-        .client
-        .get(url.clone())
-        .header(ACCEPT_ENCODING, "identity")
-        .headers(shared.headers(url)?)
-        .send();
+    let method = match request {
+        Request::Get => Method::GET,
+        Request::Post { .. } => Method::POST,
+    };
+    let mut asked = shared.client.request(method, url.clone()).header(ACCEPT_ENCODING, "identity");
+    asked = asked.headers(shared.headers(url)?);
+    if let Request::Post { headers, json } = request {
+        asked = asked.header(CONTENT_TYPE, "application/json");
+        asked = asked.headers(headers.clone()).body(json.clone());
+    }
     let slow = |phase| FetchError::TooSlow { url: shown(url), phase };
-    match timeout(shared.deadlines.head, request).await {
+    match timeout(shared.deadlines.head, asked.send()).await {
         Err(_) => Err(slow(FetchPhase::Head)),
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(if let Some(why) = refusal(&error) {

@@ -27,7 +27,7 @@ pub enum FetchError {
     },
     /// The answer was a redirect, and no more of them are followed.
     #[error(
-        "`{url}` answered with a redirect ({status}) to `{to}`, and no more redirects are followed; use that address if it is the right one, or `UrlPolicy::allow_redirects`"
+        "`{url}` answered with a redirect ({status}) to `{to}`, and no more redirects are followed; use that address if it is the right one; `UrlPolicy::allow_redirects` follows more for GET, and none for POST"
     )]
     Redirected {
         /// The URL.

@@ -4,20 +4,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::tool::ToolFailure;
+use bytes::Bytes;
+use haft_core::tool::{ByteStream, ToolFailure};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use serde_json::Value;
 
+use super::answer::{Reading, Request};
 use super::error::FetchError;
 use super::policy::UrlPolicy;
 use super::resolver::{CheckedResolver, Lookup, system};
 use super::{HttpReader, shown_text};
+use crate::readers::pull::stream;
 use crate::readers::{MAX_BYTES, failure, field};
 
 type Headers = dyn Fn(&str) -> Vec<(String, String)> + Send + Sync;
 
-/// Makes readers of URLs, all within one policy and the same limits. Clones share their connections.
+/// Makes readers of URLs, and sends, all within one policy and the same limits. Clones share their
+/// connections.
 ///
 /// ```
 /// use haft::readers::{Fetcher, UrlPolicy};
@@ -58,6 +62,35 @@ impl Fetcher {
     /// The text is not a URL, or the policy does not allow it. A name that resolves to an address which
     /// is not allowed shows when it is read.
     pub fn reader(&self, url: &str) -> Result<HttpReader, FetchError> {
+        Ok(HttpReader { fetcher: self.clone(), url: Arc::new(self.checked(url)?) })
+    }
+
+    /// Sends JSON by POST, and gives the answer as it comes, within the same policy and limits. Nothing is
+    /// sent before the stream is polled, and nothing is sent twice.
+    ///
+    /// The headers are for this request alone; they come on top of those of
+    /// [`FetcherBuilder::headers`], and in their place where names are equal. Redirects are not followed,
+    /// also if the policy allows them: what is sent was meant for one address. An answer without content is
+    /// an answer.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a URL, the policy does not allow it, or a header is not one. A name that resolves to
+    /// an address which is not allowed shows in the stream, and so does everything else.
+    pub fn post(
+        &self,
+        url: &str,
+        headers: &[(String, String)],
+        json: impl Into<Bytes>,
+    ) -> Result<ByteStream, FetchError> {
+        let url = self.checked(url)?;
+        let headers = header_map(&url.origin().ascii_serialization(), headers)?;
+        let request = Request::Post { headers, json: json.into() };
+        Ok(stream(Reading::new(self.clone(), Arc::new(url), request)))
+    }
+
+    /// A URL that the policy allows, as far as can be seen in it.
+    fn checked(&self, url: &str) -> Result<Url, FetchError> {
         let invalid = |reason: String| FetchError::InvalidUrl { url: shown_text(url), reason };
         if url.len() > LONGEST {
             return Err(invalid(format!("it has more than {LONGEST} bytes")));
@@ -65,7 +98,7 @@ impl Fetcher {
         let mut url = Url::parse(url).map_err(|error| invalid(error.to_string()))?;
         url.set_fragment(None);
         self.shared.policy.check(&url)?;
-        Ok(HttpReader { fetcher: self.clone(), url: Arc::new(url) })
+        Ok(url)
     }
 
     /// For [`ReaderResolvers::with`](crate::media::ReaderResolvers::with), under [`HttpReader::TAG`].
@@ -93,22 +126,27 @@ impl fmt::Debug for Fetcher {
 }
 
 impl Shared {
-    /// The headers of the application for a URL. Their values are not logged.
+    /// The headers of the application for a URL.
     pub(super) fn headers(&self, url: &Url) -> Result<HeaderMap, FetchError> {
-        let mut map = HeaderMap::new();
-        let Some(headers) = &self.headers else { return Ok(map) };
+        let Some(headers) = &self.headers else { return Ok(HeaderMap::new()) };
         let origin = url.origin().ascii_serialization();
-        for (name, value) in headers(&origin) {
-            let header = (HeaderName::try_from(&name), HeaderValue::try_from(value));
-            let (Ok(key), Ok(mut value)) = header else {
-                let name = shown_text(&name);
-                return Err(FetchError::Header { origin, name });
-            };
-            value.set_sensitive(true);
-            map.append(key, value);
-        }
-        Ok(map)
+        header_map(&origin, &headers(&origin))
     }
+}
+
+/// Headers whose values are not logged.
+fn header_map(origin: &str, headers: &[(String, String)]) -> Result<HeaderMap, FetchError> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let header = (HeaderName::try_from(name), HeaderValue::try_from(value));
+        let (Ok(key), Ok(mut value)) = header else {
+            let (origin, name) = (origin.to_owned(), shown_text(name));
+            return Err(FetchError::Header { origin, name });
+        };
+        value.set_sensitive(true);
+        map.append(key, value);
+    }
+    Ok(map)
 }
 
 /// A fetcher in the making.

@@ -206,6 +206,23 @@ async fn credentials_go_to_their_origin_only() {
     assert!(ours.requests()[0].contains("\r\nauthorization: Bearer s3cret\r\n"));
     assert!(!theirs.requests()[0].contains("s3cret"), "{}", theirs.requests()[0]);
     assert!(!theirs.requests()[0].contains("referer"), "{}", theirs.requests()[0]);
+    // The same server by another name is another host.
+    let name = format!("http://localhost:{}/goal", ours.port());
+    ours.serve("/goal", b"found");
+    let url_by_name = theirs.answer("/away", &format!("302 Found\r\nlocation: {name}"), b"");
+    let head = format!("302 Found\r\nlocation: {url_by_name}");
+    let url_twice = ours.answer("/twice", &head, b"");
+    let policy = local().allow_redirects(2);
+    let origin = ours.origin();
+    let twice = Fetcher::builder(policy).headers(move |asked| {
+        let header = ("Authorization".to_owned(), "Bearer s3cret".to_owned());
+        if asked == origin { vec![header] } else { Vec::new() }
+    });
+    let twice = twice.build().unwrap().reader(&url_twice).unwrap();
+    assert_eq!(read(&twice).await.unwrap(), b"found");
+    let got: Vec<bool> = ours.requests().iter().map(|it| it.contains("s3cret")).collect();
+    assert_eq!(got, [true, true, false], "by its origin, twice, and not by another name");
+    assert!(theirs.requests().iter().all(|it| !it.contains("s3cret")));
     let descriptor = serde_json::to_string(&reader.describe().unwrap()).unwrap();
     assert_eq!(descriptor, format!(r#"{{"tag":"media:fetch","locator":{{"url":"{url}"}}}}"#));
     assert!(!format!("{fetcher:?} {reader:?}").contains("s3cret"));

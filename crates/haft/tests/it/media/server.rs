@@ -105,6 +105,12 @@ impl Shared {
             }
         }
         let head = String::from_utf8(head).unwrap();
+        // What is not read of a request can break off the answer to it.
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let mut body = vec![0; length.map_or(0, |it| it.parse().unwrap())];
+        if connection.read_exact(&mut body).is_err() {
+            return;
+        }
         let path = head.split(' ').nth(1).unwrap().to_owned();
         self.requests.lock().unwrap().push(head);
         let answer = self.answers.lock().unwrap().get(&path).cloned();

@@ -1,0 +1,150 @@
+//! What is sent, and where to.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use haft::ToolFailure;
+use haft::readers::{
+    Deadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, RefusedUrl, UrlPolicy,
+};
+
+use super::server::{Answer, Server, whole};
+use super::{cause, next};
+
+/// The server of a test is on this machine, which has to be allowed.
+fn local() -> UrlPolicy {
+    UrlPolicy::public().allow_http().allow_network(Ipv4Addr::LOCALHOST, 32)
+}
+
+fn own(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+async fn posted(fetcher: FetcherBuilder, url: &str) -> Result<Vec<u8>, ToolFailure> {
+    let mut stream = fetcher.build().unwrap().post(url, &[own("x-own", "s3cret")], "{}").unwrap();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = next(&mut stream).await? {
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+#[tokio::test]
+async fn json_goes_out_with_the_headers_of_both() {
+    let server = Server::start();
+    let url = server.serve("/notes", b"done");
+    let origin = server.origin();
+    let fetcher = Fetcher::builder(local()).headers(move |asked| {
+        assert_eq!(asked, origin);
+        vec![own("authorization", "Bearer k"), own("x-own", "of the fetcher")]
+    });
+    let fetcher = fetcher.build().unwrap();
+    let mut stream = fetcher.post(&url, &[own("x-own", "of the request")], "{}").unwrap();
+    assert!(server.requests().is_empty(), "nothing is sent before the stream is polled");
+    assert_eq!(next(&mut stream).await.unwrap().unwrap(), "done".as_bytes());
+    assert!(next(&mut stream).await.unwrap().is_none());
+    let [request] = server.requests().try_into().unwrap();
+    assert!(request.starts_with("POST /notes HTTP/1.1\r\n"), "{request}");
+    for header in [
+        "content-type: application/json",
+        "accept-encoding: identity",
+        "content-length: 2",
+        "authorization: Bearer k",
+        "x-own: of the request",
+    ] {
+        assert!(request.contains(&format!("\r\n{header}\r\n")), "{header}: {request}");
+    }
+    assert!(!request.contains("of the fetcher"), "{request}");
+
+    let error = fetcher.post(&url, &[own("a b", "s3cret\n")], "{}").unwrap_err();
+    assert!(matches!(error, FetchError::Header { .. }), "{error}");
+    assert!(!format!("{error:?}").contains("s3cret"));
+}
+
+#[tokio::test]
+async fn an_answer_without_content_is_an_answer() {
+    let server = Server::start();
+    for head in ["204 No Content", "201 Created\r\ncontent-length: 0", "202 Accepted"] {
+        let url = server.answer("/s", head, b"");
+        assert_eq!(posted(Fetcher::builder(local()), &url).await.unwrap(), b"", "{head}");
+    }
+    for (head, expected) in [
+        ("206 Partial Content\r\ncontent-length: 1", 206),
+        ("400 Bad Request\r\ncontent-length: 1", 400),
+        ("503 Service Unavailable\r\ncontent-length: 1", 503),
+    ] {
+        let url = server.answer("/s", head, b"x");
+        let failure = posted(Fetcher::builder(local()), &url).await.unwrap_err();
+        let FetchError::Status { status, .. } = cause(&failure) else { panic!("{failure:?}") };
+        assert_eq!(*status, expected);
+    }
+}
+
+/// The limits of what is read hold for the answers of what is sent.
+#[tokio::test]
+async fn answers_are_bounded() {
+    let server = Server::start();
+    let five = || Fetcher::builder(local()).max_bytes(5);
+    for url in [
+        server.serve("/6", b"123456"),
+        server.answer("/open", "200 OK", b"123456"),
+        server.put("/claim", Answer::Stall(whole("200 OK\r\ncontent-length: 9999", b""))),
+    ] {
+        let failure = posted(five(), &url).await.unwrap_err();
+        assert!(matches!(cause(&failure), FetchError::TooLarge { limit: 5, .. }), "{failure}");
+    }
+    let gzip = server.answer("/z", "200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1", b"x");
+    let failure = posted(five(), &gzip).await.unwrap_err();
+    assert!(matches!(cause(&failure), FetchError::Encoded { .. }), "{failure}");
+    let silent = server.put("/silent", Answer::Stall(Vec::new()));
+    let short = Deadlines::default().total(Duration::from_millis(50));
+    let failure = posted(five().deadlines(short), &silent).await.unwrap_err();
+    let FetchError::TooSlow { phase, .. } = cause(&failure) else { panic!("{failure:?}") };
+    assert_eq!(*phase, FetchPhase::Total);
+}
+
+/// Also if the policy lets a GET follow them, and whatever the status says about the method.
+#[tokio::test]
+async fn what_is_sent_is_not_sent_on() {
+    let (ours, theirs) = (Server::start(), Server::start());
+    let goal = theirs.serve("/goal", b"found");
+    for status in ["301", "302", "303", "307", "308"] {
+        let head = format!("{status} Away\r\nlocation: {goal}\r\ncontent-length: 0");
+        let url = ours.answer("/start", &head, b"");
+        let fetcher = Fetcher::builder(local().allow_redirects(3));
+        let failure = posted(fetcher, &url).await.unwrap_err();
+        let FetchError::Redirected { to, .. } = cause(&failure) else { panic!("{failure:?}") };
+        assert_eq!(*to, goal);
+    }
+    assert_eq!(ours.requests().len(), 5);
+    assert!(theirs.requests().is_empty());
+}
+
+/// By number and by name, and by a name whose host is allowed: the address is judged all the same.
+#[tokio::test]
+async fn addresses_are_judged_as_they_are_for_reading() {
+    let server = Server::start();
+    let (port, url) = (server.port(), server.serve("/", b"done"));
+    let public = UrlPolicy::public().allow_http();
+    let fetcher = Fetcher::builder(public.clone()).build().unwrap();
+    for host in ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "169.254.169.254"] {
+        let error = fetcher.post(&format!("http://{host}:{port}/"), &[], "{}").unwrap_err();
+        let FetchError::Refused { why: RefusedUrl::Address { .. }, .. } = error else {
+            panic!("{host}: {error:?}")
+        };
+    }
+    let name = format!("http://localhost:{port}/");
+    for policy in [public.clone(), public.only_hosts(["localhost"])] {
+        let failure = posted(Fetcher::builder(policy), &name).await.unwrap_err();
+        let FetchError::Refused { why: RefusedUrl::Address { .. }, .. } = cause(&failure) else {
+            panic!("{failure:?}")
+        };
+    }
+    assert!(server.requests().is_empty());
+
+    let named = local().only_hosts(["localhost"]);
+    assert_eq!(posted(Fetcher::builder(named.clone()), &name).await.unwrap(), b"done");
+    let error = Fetcher::builder(named).build().unwrap().post(&url, &[], "{}").unwrap_err();
+    assert!(matches!(error, FetchError::Refused { why: RefusedUrl::Host, .. }), "{error}");
+    assert_eq!(server.requests().len(), 1);
+}
