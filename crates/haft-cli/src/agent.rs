@@ -77,11 +77,12 @@ impl Agent {
         self.file.limits.on(Limits::new())
     }
 
-    /// Where its turns are kept: the folder that was asked for, or the agent's own if that is the default.
-    pub(crate) fn store(&self, asked: &Path) -> PathBuf {
-        match &self.file.store {
-            Some(own) if asked == Path::new(crate::args::STORE) => self.folder.join(own),
-            _ => asked.to_owned(),
+    /// Where its turns are kept: the folder that was asked for, or else the one that its file names.
+    pub(crate) fn store(&self, asked: Option<&Path>) -> PathBuf {
+        match (asked, &self.file.store) {
+            (Some(asked), _) => asked.to_owned(),
+            (None, Some(own)) => self.folder.join(own),
+            (None, None) => crate::args::STORE.into(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod artifact;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
@@ -113,9 +113,16 @@ pub(crate) const STORE: &str = ".haft";
 /// Where turns are kept.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
-    /// The folder of the store
-    #[arg(long, value_name = "DIR", default_value = STORE)]
-    pub(crate) store: PathBuf,
+    /// The folder of the store [default: .haft]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+}
+
+impl StoreArg {
+    /// The folder that was asked for, or the one that is used if nothing is said.
+    pub(crate) fn path(&self) -> &Path {
+        self.store.as_deref().unwrap_or(Path::new(STORE))
+    }
 }
 
 #[derive(Debug, Args)]

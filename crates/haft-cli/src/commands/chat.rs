@@ -20,7 +20,7 @@ pub(super) async fn run(args: Chat, terminal: &Terminal) -> Result<ExitCode> {
     let path = &args.agent.agent;
     let agent = Agent::load(path)?;
     agent.prepare(terminal)?;
-    let folder = TurnFolder::open(agent.store(&args.output.store.store))?;
+    let folder = TurnFolder::open(agent.store(args.output.store.store.as_deref()))?;
     let (conversation, mut history) = match args.conversation {
         Some(id) => (id.clone(), history(&folder, &id).await?),
         None => (format!("chat-{}", Uuid::new_v4()), Vec::new()),

@@ -13,7 +13,7 @@ use crate::store;
 use crate::terminal::{Terminal, Tone, plain};
 
 pub(super) async fn list(args: &Gates, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(&args.store.store)?;
+    let folder = store::open(args.store.path())?;
     let open = folder.gates().open(None).await?;
     if open.is_empty() && !args.json {
         eprintln!("no gate waits for an answer");
@@ -62,7 +62,7 @@ pub(super) async fn approve(args: &Approve, terminal: &Terminal) -> Result<ExitC
         })?,
         None => Value::Bool(true),
     };
-    let folder = store::open(&args.answer.store.store)?;
+    let folder = store::open(args.answer.store.path())?;
     let gate = store::gate(&folder, &args.gate).await?;
     let answered = folder.gates().resolve(&gate.id, value, &who(&args.answer)).await;
     answered.map_err(|error| explained(error, &gate))?;
@@ -71,7 +71,7 @@ pub(super) async fn approve(args: &Approve, terminal: &Terminal) -> Result<ExitC
 }
 
 pub(super) async fn deny(args: &Deny, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(&args.answer.store.store)?;
+    let folder = store::open(args.answer.store.path())?;
     let gate = store::gate(&folder, &args.gate).await?;
     let answered = folder.gates().reject(&gate.id, &args.reason, &who(&args.answer)).await;
     answered.map_err(|error| explained(error, &gate))?;

@@ -50,7 +50,7 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
         }
         (None, None) => (played(&agent, &args.output)?, None),
     };
-    let folder = TurnFolder::open(agent.store(&args.output.store.store))?;
+    let folder = TurnFolder::open(agent.store(args.output.store.store.as_deref()))?;
     let input = input(&agent, &args.agent.agent, &folder).await?;
     let input = input.message(said("prompt", prompt)?);
     let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;
@@ -90,7 +90,7 @@ fn code(report: &TurnReport) -> ExitCode {
 }
 
 pub(super) async fn resume(args: Resume, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(&args.output.store.store)?;
+    let folder = store::open(args.output.store.path())?;
     let id = store::turn(&folder, &args.turn).await?;
     let path = match args.agent {
         Some(path) => path,

@@ -14,7 +14,7 @@ use crate::store;
 use crate::terminal::{Terminal, Tone, plain};
 
 pub(super) async fn list(args: Turns, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(&args.store.store)?;
+    let folder = store::open(args.store.path())?;
     let mut query = TurnQuery::default();
     query.limit = Some(args.limit);
     query.unfinished = args.unfinished;
@@ -49,7 +49,7 @@ fn tone(status: TurnStatus) -> Tone {
 }
 
 pub(super) async fn show(args: &Show, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(&args.store.store)?;
+    let folder = store::open(args.store.path())?;
     let id = store::turn(&folder, &args.turn).await?;
     let Some(turn) = folder.store().load(id.clone()).await? else {
         let failure = Failure::new(format!("turn `{id}` is gone")).code(Code::NothingFound);
@@ -134,7 +134,7 @@ fn shortened(text: &str) -> String {
 }
 
 pub(super) async fn collect(args: &Gc) -> Result<ExitCode> {
-    let folder = store::open(&args.store.store)?;
+    let folder = store::open(args.store.path())?;
     let nobody = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing is run here")) };
     let runner = TurnRunner::builder(nobody).folder(&folder).build()?;
     let removed = runner.collect_garbage().await?;

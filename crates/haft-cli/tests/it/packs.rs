@@ -181,6 +181,10 @@ fn memories_last_from_turn_to_turn_in_the_store_of_the_file() {
         assert!(said.contains("The user likes tea."), "{said}");
     }
     assert!(folder.path().join("a/state").is_dir() && !folder.path().join(".haft").exists());
+    // The usual store, if it is said, is that store and not the one of the file.
+    assert!(!ran(folder.path(), &["run", "a", "--store", ".haft"]).contains("tea"));
+    assert!(folder.path().join(".haft").is_dir());
+    assert!(ran(folder.path(), &["turns"]).contains("completed"));
     // Another store is another memory.
     let said = ran(folder.path(), &["run", "a", "--store", "other"]);
     assert!(said.starts_with("exit 0") && !said.contains("tea"), "{said}");
