@@ -35,12 +35,14 @@ impl Preparation {
         }
         let shown = path.display();
         let Some(program) = self.argv.first() else { return Ok(()) };
-        let parent = path.parent().unwrap_or(folder);
-        std::fs::create_dir_all(parent).with_context(|| format!("cannot make `{shown}`"))?;
+        let parent = self.parent(folder).with_context(|| format!("cannot make `{shown}`"))?;
+        let Some(parent) = parent else {
+            return Err(Failure::new(self.outside()).hint(OUTSIDE).into());
+        };
         // As any file that a program makes, and not for one user alone.
         let mut file = tempfile::Builder::new()
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(parent)
+            .tempfile_in(&parent)
             .with_context(|| format!("cannot make `{shown}`"))?;
         let mut command =
             Command::new(super::command::runnable(&super::command::resolved(program, folder)));
@@ -66,8 +68,35 @@ impl Preparation {
                 Failure::new(format!("`{program}`, which makes `{shown}`, failed: {status}"));
             return Err(failure.into());
         }
-        file.persist(&path).with_context(|| format!("cannot write `{shown}`"))?;
+        let made = parent.join(self.file.file_name().unwrap_or_default());
+        file.persist(made).with_context(|| format!("cannot write `{shown}`"))?;
         Ok(())
+    }
+
+    /// The folder of the file, past all links, which is made if need be. Nothing if a link leads out of the
+    /// agent's folder; then nothing is made either.
+    fn parent(&self, folder: &Path) -> std::io::Result<Option<PathBuf>> {
+        if self.leads_out(folder)? {
+            return Ok(None);
+        }
+        let home = home(folder);
+        let path = home.join(&self.file);
+        let parent = path.parent().unwrap_or(home);
+        std::fs::create_dir_all(parent)?;
+        let parent = parent.canonicalize()?;
+        Ok(parent.starts_with(home.canonicalize()?).then_some(parent))
+    }
+
+    /// Whether what is there of the file's folder lies elsewhere.
+    fn leads_out(&self, folder: &Path) -> std::io::Result<bool> {
+        let home = home(folder);
+        let path = home.join(&self.file);
+        let there = path.ancestors().skip(1).find(|it| it.exists()).unwrap_or(home);
+        Ok(!there.canonicalize()?.starts_with(home.canonicalize()?))
+    }
+
+    fn outside(&self) -> String {
+        format!("`{}` is not inside the agent's folder, because of a link", self.file.display())
     }
 
     /// What keeps it from being made on this machine, if anything does.
@@ -75,6 +104,9 @@ impl Preparation {
         let program = super::command::resolved(self.argv.first()?, folder);
         if folder.join(&self.file).exists() {
             return None;
+        }
+        if self.leads_out(folder).unwrap_or(false) {
+            return Some(Fault::at(["prepare"], self.outside()).hint(OUTSIDE));
         }
         let what = super::command::absent(&program)?;
         Some(Fault::at(["prepare"], what).hint(super::command::INSTALL))
@@ -97,6 +129,11 @@ impl Preparation {
     }
 }
 
+/// The agent's folder as something that can be opened.
+fn home(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+}
+
 fn copied(
     from: &mut impl Read,
     file: &mut tempfile::NamedTempFile,
@@ -113,3 +150,5 @@ fn copied(
         progress(bytes);
     }
 }
+
+const OUTSIDE: &str = "put a folder in the place of the link, or name another file";

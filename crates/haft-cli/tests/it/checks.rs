@@ -225,3 +225,42 @@ fn a_program_of_the_agent_is_found() {
     assert!(ran(folder.path(), &["run", "a"]).starts_with("exit 0"));
     assert_eq!(std::fs::read_to_string(folder.path().join("a/made")).unwrap(), "own\n");
 }
+
+/// Nothing is made elsewhere, wherever on the way the link is, and a link that stays inside is no matter.
+#[test]
+fn a_link_does_not_lead_out_of_the_agents_folder() {
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (inner, outer) = (folder.path().join("a"), folder.path().join("elsewhere"));
+    std::fs::create_dir_all(&outer).unwrap();
+    std::fs::create_dir_all(inner.join("real")).unwrap();
+    symlink(&outer, inner.join("away")).unwrap();
+    symlink("../elsewhere", inner.join("real/away")).unwrap();
+    symlink("../../elsewhere", inner.join("real/up")).unwrap();
+    symlink("real", inner.join("near")).unwrap();
+    symlink(outer.join("made"), inner.join("file")).unwrap();
+    let made = |file: &str| {
+        let text =
+            format!("prompt = 'Go.'\nprepare = [{{ file = '{file}', argv = ['echo', 'x'] }}]");
+        agent(folder.path(), &text, "steps:\n  - say: over\n");
+        (ran(folder.path(), &["check", "a"]), ran(folder.path(), &["run", "a"]))
+    };
+    for file in ["away/made", "away/deep/er/made", "real/up/made", "near/up/deep/made"] {
+        let (checked, run) = made(file);
+        for said in [checked, run] {
+            assert!(said.starts_with("exit 1"), "{file}: {said}");
+            assert!(said.contains("is not inside the agent's folder, because of a link"), "{said}");
+        }
+    }
+    // A link to nothing is no folder.
+    assert!(made("real/away/made").1.starts_with("exit 1"));
+    // A link in the place of the file itself gives way to the file.
+    for file in ["near/made", "near/deep/made", "file"] {
+        let (checked, run) = made(file);
+        assert!(checked.starts_with("exit 0") && run.starts_with("exit 0"), "{file}: {run}");
+        assert_eq!(std::fs::read_to_string(inner.join(file)).unwrap(), "x\n");
+    }
+    assert!(inner.join("real/deep/made").is_file());
+    assert_eq!(std::fs::read_dir(&outer).unwrap().count(), 0);
+}
