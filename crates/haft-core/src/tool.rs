@@ -56,6 +56,7 @@ use builder::Validator;
 #[derive(Clone)]
 pub struct Tool(Arc<Definition>);
 
+#[derive(Clone)]
 struct Definition {
     name: ToolName,
     description: String,
@@ -221,6 +222,47 @@ impl Tool {
     #[must_use]
     pub fn requires_approval(&self) -> Option<&str> {
         self.0.flags.approval.as_deref()
+    }
+
+    /// The same tool, whose every call waits until somebody outside the turn allows it, as with
+    /// [`ToolBuilder::requires_approval`]. It asks this question, and no other that it may have.
+    ///
+    /// ```
+    /// use haft_core::schema::object;
+    /// use haft_core::tool::InvalidTool;
+    /// use haft_core::{Args, Tool};
+    ///
+    /// # fn main() -> Result<(), InvalidTool> {
+    /// let tool = Tool::builder("ring_bell").description("Rings the bell.").input(object());
+    /// let tool = tool.handler(async |_: Args| "rang").build()?;
+    /// let asks = tool.asking("May the bell be rung?")?;
+    /// assert_eq!(asks.requires_approval(), Some("May the bell be rung?"));
+    /// assert_eq!(asks.never_asking().requires_approval(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The question is empty.
+    pub fn asking(&self, question: impl Into<String>) -> Result<Self, InvalidTool> {
+        let question = question.into();
+        match builder::question_fault(&question) {
+            Some(fault) => Err(InvalidTool { tool: self.name().to_string(), faults: vec![fault] }),
+            None => Ok(self.with_approval(Some(question))),
+        }
+    }
+
+    /// The same tool, whose calls are made without asking.
+    #[must_use]
+    pub fn never_asking(&self) -> Self {
+        self.with_approval(None)
+    }
+
+    fn with_approval(&self, approval: Option<String>) -> Self {
+        let mut definition = Definition::clone(&self.0);
+        definition.flags.approval = approval;
+        Self(Arc::new(definition))
     }
 
     /// How long a call may take; the runner's limit if nothing.

@@ -44,13 +44,13 @@
 //! - A tool whose result is JSON gives JSON and nothing else: remarks stand in members of their own.
 //! - What comes from a file, from the network or from the arguments is not trusted, unless the application
 //!   says so for a folder. Only what a tool computes by itself, such as the time, is.
-//! - Tools that write files ask before each call, others do not; [`Leave`] says otherwise.
+//! - Tools that write files ask before each call, others do not; [`Tool::asking`](crate::Tool::asking) and
+//!   [`Tool::never_asking`](crate::Tool::never_asking) make them do otherwise.
 //! - Time is that of the turn's clock, so that runs can be replayed.
 
 pub mod data;
 pub mod files;
 mod html;
-mod leave;
 pub mod math;
 pub mod memory;
 mod pack;
@@ -65,9 +65,8 @@ mod tests;
 
 pub use self::data::data;
 pub use self::files::{FilesOptions, files};
-pub use self::leave::Leave;
 pub use self::math::math;
-pub use self::memory::{memory, memory_with};
+pub use self::memory::memory;
 pub use self::pack::{Pack, PackError, PackOptions, UnknownPack, pack};
 pub use self::text::text;
 pub use self::time::time;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use haft::tools::Leave;
+use haft::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -21,30 +21,24 @@ pub(crate) struct Approvals {
 }
 
 impl Approvals {
-    /// The same for packs, which make their tools ask.
-    pub(super) fn leave(&self) -> Leave {
-        let mut leave = Leave::default();
-        for name in &self.require {
-            leave = leave.ask(name, question(name));
+    /// A tool as this table has it.
+    pub(super) fn settle(&self, tool: Tool) -> Result<Tool, Fault> {
+        let listed = |list: &[String]| list.iter().any(|it| it == tool.name().as_str());
+        if listed(&self.require) {
+            let question = format!("May `{}` be called?", tool.name());
+            tool.asking(question).map_err(|error| Fault::at(["approvals", "require"], error))
+        } else if listed(&self.never) {
+            Ok(tool.never_asking())
+        } else {
+            Ok(tool)
         }
-        for name in &self.never {
-            leave = leave.never_ask(name);
-        }
-        leave
     }
 
-    /// The question of a tool of the agent file, if this table makes it ask.
-    pub(super) fn question(&self, name: &str) -> Option<String> {
-        self.require.iter().any(|it| it == name).then(|| question(name))
-    }
-
-    /// Checks the names against the tools that there are, of which some have a question of their own, and some
-    /// only compute.
+    /// Checks the names against the tools that there are, of which some have a question of their own.
     pub(super) fn check<'n>(
         &self,
         tools: impl Iterator<Item = &'n str> + Clone,
         own: &BTreeSet<&str>,
-        computing: &BTreeSet<String>,
     ) -> Result<(), Fault> {
         let lists = [("require", &self.require), ("never", &self.never)];
         for (key, name) in
@@ -63,15 +57,6 @@ impl Approvals {
             let what = format!("`{name}` has an `approval` of its own");
             return Err(Fault::at(["approvals", "never"], what).hint("keep one of them"));
         }
-        if let Some(name) = self.require.iter().find(|it| computing.contains(*it)) {
-            let what = format!("`{name}` only computes, so that there is nothing to allow");
-            let fault = Fault::at(["approvals", "require"], what);
-            return Err(fault.hint("leave the tool out with `except` if it is not wanted"));
-        }
         Ok(())
     }
-}
-
-fn question(name: &str) -> String {
-    format!("May `{name}` be called?")
 }

@@ -84,13 +84,8 @@ impl From<EffectWord> for Effect {
 }
 
 impl CommandTool {
-    /// The tool of this name, which asks this question if it has none of its own.
-    pub(super) fn build(
-        &self,
-        name: &str,
-        folder: &Path,
-        question: Option<String>,
-    ) -> Result<Tool, Fault> {
+    /// The tool of this name.
+    pub(super) fn build(&self, name: &str, folder: &Path) -> Result<Tool, Fault> {
         let program = Arc::new(self.program(folder)?);
         let medium = self.medium(name)?.map(Arc::new);
         let mut tool = Tool::builder(name)
@@ -109,7 +104,7 @@ impl CommandTool {
                     }
                 }
             });
-        if let Some(question) = self.approval.clone().or(question) {
+        if let Some(question) = &self.approval {
             tool = tool.requires_approval(question);
         }
         tool.build().map_err(|error| refused(&error))

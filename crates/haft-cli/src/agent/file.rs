@@ -120,37 +120,39 @@ type Keyed = (Vec<String>, Tool);
 impl ToolsTable {
     /// Makes the tools, packs first.
     pub(super) fn build(&self, folder: &Path, approvals: &Approvals) -> Result<Vec<Tool>, Fault> {
-        let (mut all, mut computing) = (Vec::new(), BTreeSet::new());
+        let mut all = Vec::new();
         for pack in Pack::ALL {
             let key = ["tools", pack.name()];
-            let made = self.pack(pack, folder, approvals).map_err(|it| it.below(key))?;
-            if pack.only_computes() {
-                computing.extend(made.iter().map(|it| it.name().to_string()));
-            }
+            let made = self.pack(pack, folder).map_err(|it| it.below(key))?;
             all.extend(made.into_iter().map(|tool| (key.map(str::to_owned).to_vec(), tool)));
         }
         let mut own = BTreeSet::new();
         for (name, tool) in &self.command {
             let key = ["tools", "command", name];
-            let made = tool.build(name, folder, approvals.question(name));
+            let made = tool.build(name, folder);
             all.push((key.map(str::to_owned).to_vec(), made.map_err(|it| it.below(key))?));
             own.extend(tool.asks().then_some(name.as_str()));
         }
         for (name, tool) in &self.http {
             let key = ["tools", "http", name];
-            let made = tool.build(name, approvals.question(name));
+            let made = tool.build(name);
             all.push((key.map(str::to_owned).to_vec(), made.map_err(|it| it.below(key))?));
             own.extend(tool.asks().then_some(name.as_str()));
         }
         distinct(&all)?;
         let names = all.iter().map(|(_, tool)| tool.name().as_str());
-        approvals.check(names, &own, &computing)?;
-        Ok(all.into_iter().map(|(_, tool)| tool).collect())
+        approvals.check(names, &own)?;
+        // The question of a tool's own says more than the one of the table.
+        let settled = all.into_iter().map(|(_, tool)| match own.contains(tool.name().as_str()) {
+            true => Ok(tool),
+            false => approvals.settle(tool),
+        });
+        settled.collect()
     }
 
     /// The tools of a pack; none if it is not listed.
-    fn pack(&self, pack: Pack, folder: &Path, approvals: &Approvals) -> Result<Vec<Tool>, Fault> {
-        let options = PackOptions::default().leave(approvals.leave());
+    fn pack(&self, pack: Pack, folder: &Path) -> Result<Vec<Tool>, Fault> {
+        let options = PackOptions::default();
         let (options, choice) = match (pack, &self.files, &self.web) {
             (Pack::Files, Some(it), _) => (options.files(it.options(folder)?), it.choice()),
             (Pack::Web, _, Some(it)) => (options.web(it.options()?), it.choice()),

@@ -85,8 +85,8 @@ fn most_bytes() -> u64 {
 }
 
 impl HttpTool {
-    /// The tool of this name, which asks this question if it has none of its own.
-    pub(super) fn build(&self, name: &str, question: Option<String>) -> Result<Tool, Fault> {
+    /// The tool of this name.
+    pub(super) fn build(&self, name: &str) -> Result<Tool, Fault> {
         let endpoint = Arc::new(self.endpoint()?);
         let effect = match (self.effect, self.method) {
             (Some(word), _) => word.into(),
@@ -103,7 +103,7 @@ impl HttpTool {
                 let endpoint = Arc::clone(&endpoint);
                 async move { endpoint.ask(&args, &ctx) }
             });
-        if let Some(question) = self.approval.clone().or(question) {
+        if let Some(question) = &self.approval {
             tool = tool.requires_approval(question);
         }
         tool.build().map_err(|error| command::refused(&error))

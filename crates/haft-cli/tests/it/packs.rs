@@ -107,12 +107,6 @@ fn mistakes_in_packs_are_explained() {
     error: a/agent.toml:4: `approvals.require`: there is no tool `calculat`
     hint: did you mean `calculate`?
     ");
-    assert_snapshot!(check("[tools.math]\n[approvals]\nrequire = ['calculate']"), @r"
-    exit 1
-    --- err
-    error: a/agent.toml:4: `approvals.require`: `calculate` only computes, so that there is nothing to allow
-    hint: leave the tool out with `except` if it is not wanted
-    ");
     assert_snapshot!(
         check("[tools.files]\nwrite = true\n[approvals]\nrequire = ['write_file']\nnever = ['write_file']"),
         @r"
@@ -163,6 +157,12 @@ fn the_file_says_who_asks() {
         "[tools.command.d]\ndescription = 'D.'\nargv = ['true']\n[approvals]\nrequire = ['d']";
     let script = "steps:\n  - call: { d: {} }\n  - say: over\n";
     assert_eq!(questions(folder.path(), command, script), "May `d` be called?");
+    let own = command.replacen("[approvals]", "approval = 'Really?'\n[approvals]", 1);
+    assert_eq!(questions(folder.path(), &own, script), "Really?");
+    // Also what only computes.
+    let math = "[tools.math]\n[approvals]\nrequire = ['calculate']";
+    let script = "steps:\n  - call: { calculate: { expression: 1 + 1 } }\n  - say: over\n";
+    assert_eq!(questions(folder.path(), math, script), "May `calculate` be called?");
 }
 
 #[test]

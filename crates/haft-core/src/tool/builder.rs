@@ -172,9 +172,7 @@ impl ToolBuilder {
     /// tool and the arguments that the handler will get.
     pub fn requires_approval(mut self, question: impl Into<String>) -> Self {
         let question = question.into();
-        if question.trim().is_empty() {
-            self.fault("approval", "whoever allows a call needs a question to answer");
-        }
+        self.faults.extend(question_fault(&question));
         self.flags.approval = Some(question);
         self
     }
@@ -283,6 +281,12 @@ impl ToolBuilder {
             }
         }
     }
+}
+
+/// What is wrong with a question, if anything is.
+pub(super) fn question_fault(question: &str) -> Option<Fault> {
+    let fault = || Fault::new("approval", "whoever allows a call needs a question to answer");
+    question.trim().is_empty().then(fault)
 }
 
 impl fmt::Debug for ToolBuilder {

@@ -23,7 +23,6 @@ use haft_core::tool::{InvalidTool, Tool, ToolBuilder};
 use haft_core::trust::{TrustLabel, TrustTier};
 
 use self::root::Root;
-use super::Leave;
 use crate::readers::FileError;
 
 /// What the tools may do, and where.
@@ -34,7 +33,6 @@ pub struct FilesOptions {
     tier: TrustTier,
     writing: bool,
     max_bytes: u64,
-    leave: Leave,
 }
 
 impl FilesOptions {
@@ -46,7 +44,7 @@ impl FilesOptions {
     pub fn new(folder: impl AsRef<Path>) -> Result<Self, FileError> {
         let root = Arc::new(Root::new(folder.as_ref())?);
         let (tier, writing, max_bytes) = (TrustTier::ThirdPartyPublic, true, MAX_BYTES);
-        Ok(Self { root, tier, writing, max_bytes, leave: Leave::default() })
+        Ok(Self { root, tier, writing, max_bytes })
     }
 
     /// Leaves out the tools that write. Those that are there ask for leave each time.
@@ -68,12 +66,6 @@ impl FilesOptions {
         self
     }
 
-    /// Says which of the tools ask before they are called.
-    pub fn leave(mut self, leave: Leave) -> Self {
-        self.leave = leave;
-        self
-    }
-
     fn label(&self) -> TrustLabel {
         TrustLabel::declared(self.tier)
     }
@@ -82,18 +74,7 @@ impl FilesOptions {
     /// that is.
     fn reading(&self, name: &str) -> ToolBuilder {
         let tool = Tool::builder(name).effect(haft_core::tool::Effect::ReadOnly);
-        let tool = self.leave.settle(name, None, tool);
         if self.tier == TrustTier::ThirdPartyPublic { tool } else { tool.trusted() }
-    }
-
-    /// A definition of a tool that writes, which asks this question unless it was said otherwise. The
-    /// description tells the model whether it does.
-    fn changing(&self, name: &str, question: &str, description: &str) -> ToolBuilder {
-        let asked = self.leave.question(name, Some(question));
-        let note = asked.map_or("", |_| "Somebody is asked before anything is written.\n");
-        let description = description.replacen("{asked}", note, 1);
-        let tool = Tool::builder(name).description(description);
-        self.leave.settle(name, Some(question), tool)
     }
 }
 

@@ -9,35 +9,23 @@ pub(super) mod update_memory;
 
 use haft_core::tool::{InvalidTool, Tool, ToolBuilder};
 
-use super::Leave;
-
 /// `list_memories`, `store_memory`, `update_memory` and `delete_memory`.
 ///
 /// # Errors
 ///
 /// None is expected: the definitions are fixed.
 pub fn memory() -> Result<Vec<Tool>, InvalidTool> {
-    memory_with(&Leave::default())
-}
-
-/// [`memory`], where it is said which tools ask before they are called.
-///
-/// # Errors
-///
-/// None is expected: the definitions are fixed.
-pub fn memory_with(leave: &Leave) -> Result<Vec<Tool>, InvalidTool> {
     [
-        list_memories::list_memories(leave),
-        store_memory::store_memory(leave),
-        update_memory::update_memory(leave),
-        delete_memory::delete_memory(leave),
+        list_memories::list_memories(),
+        store_memory::store_memory(),
+        update_memory::update_memory(),
+        delete_memory::delete_memory(),
     ]
     .into_iter()
     .collect()
 }
 
 /// A definition whose answers are JSON.
-fn definition(name: &str, leave: &Leave) -> ToolBuilder {
-    let tool = Tool::builder(name).artifact(haft_core::artifact::ArtifactKind::JSON);
-    leave.settle(name, None, tool)
+fn definition(name: &str) -> ToolBuilder {
+    Tool::builder(name).artifact(haft_core::artifact::ArtifactKind::JSON)
 }

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use haft_core::tool::{InvalidTool, Tool};
 
+use super::FilesOptions;
 #[cfg(feature = "http")]
 use super::WebOptions;
-use super::{FilesOptions, Leave};
 
 /// A pack of tools.
 ///
@@ -44,8 +44,6 @@ pub enum Pack {
 pub struct PackOptions {
     /// The folder of [`Pack::Files`].
     pub files: Option<FilesOptions>,
-    /// Which tools ask before they are called, where it is not as they have it themselves.
-    pub leave: Leave,
     /// The hosts of [`Pack::Web`].
     #[cfg(feature = "http")]
     pub web: Option<WebOptions>,
@@ -159,13 +157,6 @@ impl Pack {
         }
     }
 
-    /// Whether its tools reach nothing and change nothing: their results follow from their arguments, and at
-    /// most from the clock. They never ask before they are called.
-    #[must_use]
-    pub const fn only_computes(self) -> bool {
-        matches!(self, Self::Time | Self::Math | Self::Text | Self::Data)
-    }
-
     /// Makes its tools.
     ///
     /// # Errors
@@ -174,17 +165,17 @@ impl Pack {
     pub fn build(self, options: &PackOptions) -> Result<Vec<Tool>, PackError> {
         Ok(match self {
             Self::Files => match &options.files {
-                Some(files) => super::files(files.clone().leave(options.leave.clone()))?,
+                Some(files) => super::files(files.clone())?,
                 None => return Err(self.needs("the folder that it may read: `FilesOptions`")),
             },
             Self::Time => super::time()?,
             Self::Math => super::math()?,
             Self::Text => super::text()?,
             Self::Data => super::data()?,
-            Self::Memory => super::memory_with(&options.leave)?,
+            Self::Memory => super::memory()?,
             #[cfg(feature = "http")]
             Self::Web => match &options.web {
-                Some(web) => super::web(web.clone().leave(options.leave.clone()))?,
+                Some(web) => super::web(web.clone())?,
                 None => return Err(self.needs("the hosts that it may fetch from: `WebOptions`")),
             },
             #[cfg(not(feature = "http"))]
@@ -216,14 +207,6 @@ impl PackOptions {
     #[must_use]
     pub fn files(mut self, options: FilesOptions) -> Self {
         self.files = Some(options);
-        self
-    }
-
-    /// Says which tools ask before they are called, instead of what [`FilesOptions::leave`] and
-    /// `WebOptions::leave` say.
-    #[must_use]
-    pub fn leave(mut self, leave: Leave) -> Self {
-        self.leave = leave;
         self
     }
 

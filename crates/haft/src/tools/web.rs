@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use haft_core::tool::{InvalidTool, Tool};
 
-use super::Leave;
 use crate::readers::{Deadlines, FetchError, Fetcher, UrlPolicy};
 
 /// Where pages come from. Nothing is fetched by default.
@@ -14,13 +13,12 @@ use crate::readers::{Deadlines, FetchError, Fetcher, UrlPolicy};
 #[must_use]
 pub struct WebOptions {
     fetcher: Option<Fetcher>,
-    leave: Leave,
 }
 
 impl WebOptions {
     /// Fetches by this fetcher, within its policy of addresses and its limits.
     pub fn new(fetcher: Fetcher) -> Self {
-        Self { fetcher: Some(fetcher), leave: Leave::default() }
+        Self { fetcher: Some(fetcher) }
     }
 
     /// Fetches from these hosts and no others, by https from public addresses: names, or `*.name` for all names
@@ -37,12 +35,6 @@ impl WebOptions {
         let fetcher = Fetcher::builder(policy).max_bytes(MAX_BYTES).deadlines(deadlines).build()?;
         Ok(Self::new(fetcher))
     }
-
-    /// Says whether the tool asks before it is called.
-    pub fn leave(mut self, leave: Leave) -> Self {
-        self.leave = leave;
-        self
-    }
 }
 
 /// `web_fetch`, or nothing if the options do not say where from.
@@ -51,8 +43,7 @@ impl WebOptions {
 ///
 /// None is expected: the definitions are fixed.
 pub fn web(options: WebOptions) -> Result<Vec<Tool>, InvalidTool> {
-    let WebOptions { fetcher, leave } = options;
-    fetcher.map(|it| web_fetch::web_fetch(it, &leave)).into_iter().collect()
+    options.fetcher.map(web_fetch::web_fetch).into_iter().collect()
 }
 
 const REDIRECTS: usize = 5;

@@ -33,13 +33,14 @@ pub(in crate::tools) struct Edit {
 }
 
 const DESCRIPTION: &str = "Changes parts of a text file: each edit replaces a text that stands in the file exactly \
-once. If one of them does not fit, nothing is changed. {asked}\
+once. If one of them does not fit, nothing is changed.\n\
 Returns a line that says how much was changed.";
 
 pub(super) fn edit_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let own = options.clone();
-    options
-        .changing("edit_file", "May this file be changed?", DESCRIPTION)
+    Tool::builder("edit_file")
+        .description(DESCRIPTION)
+        .requires_approval("May this file be changed?")
         // An edit that is made twice can change twice.
         .effect(Effect::Once)
         .concurrency(Concurrency::Keyed("/path".to_owned()))

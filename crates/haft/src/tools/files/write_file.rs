@@ -29,13 +29,14 @@ pub(in crate::tools) enum IfExists {
 }
 
 const DESCRIPTION: &str = "Writes a text file, and makes the folders it is in. All of the content is replaced; to \
-change a part of a file use `edit_file`. {asked}\
+change a part of a file use `edit_file`.\n\
 Returns a line that says what was written.";
 
 pub(super) fn write_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let own = options.clone();
-    options
-        .changing("write_file", "May this file be written?", DESCRIPTION)
+    Tool::builder("write_file")
+        .description(DESCRIPTION)
+        .requires_approval("May this file be written?")
         .effect(Effect::Idempotent)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
         .handler(move |args: Writing| write(&own, &args))

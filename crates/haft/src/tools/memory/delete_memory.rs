@@ -4,7 +4,6 @@ use haft_core::record::RecordName;
 use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool};
 use serde::Serialize;
 
-use crate::tools::Leave;
 use crate::{DispatchContext, Json, ToolArgs, ToolFailure};
 
 #[derive(ToolArgs)]
@@ -24,8 +23,8 @@ pub(super) struct Deleted {
 const DESCRIPTION: &str = "Forgets a memory, for good. Deleting what is not there is no error.\n\
 Returns JSON: `id`, and `deleted`, which is false if there was no such memory.";
 
-pub(super) fn delete_memory(leave: &Leave) -> Result<Tool, InvalidTool> {
-    super::definition("delete_memory", leave)
+pub(super) fn delete_memory() -> Result<Tool, InvalidTool> {
+    super::definition("delete_memory")
         .description(DESCRIPTION)
         .effect(Effect::Idempotent)
         .concurrency(Concurrency::Keyed("/id".to_owned()))

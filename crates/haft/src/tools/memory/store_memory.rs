@@ -5,7 +5,6 @@ use haft_core::tool::{Effect, InvalidTool, Tool};
 use serde::Serialize;
 
 use super::listed::Listed;
-use crate::tools::Leave;
 use crate::{DispatchContext, Json, ToolArgs, ToolFailure};
 
 #[derive(ToolArgs)]
@@ -34,8 +33,8 @@ not what is only of use now, and no secrets.\n\
 An id that is taken is refused: use `update_memory` for what is remembered already.\n\
 Returns JSON: `stored`, with the `id`.";
 
-pub(super) fn store_memory(leave: &Leave) -> Result<Tool, InvalidTool> {
-    super::definition("store_memory", leave)
+pub(super) fn store_memory() -> Result<Tool, InvalidTool> {
+    super::definition("store_memory")
         .description(DESCRIPTION)
         .effect(Effect::Idempotent)
         .handler(store)

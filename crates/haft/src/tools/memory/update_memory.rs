@@ -5,7 +5,6 @@ use haft_core::trust::TrustLabel;
 use serde::Serialize;
 
 use super::listed::{Listed, find};
-use crate::tools::Leave;
 use crate::{DispatchContext, Json, ToolArgs, ToolFailure};
 
 #[derive(ToolArgs)]
@@ -32,8 +31,8 @@ pub(super) struct Updated {
 const DESCRIPTION: &str = "Changes what is remembered: its content, how sure it is, or how much it matters.\n\
 Returns JSON: `updated`, the memory as it is now.";
 
-pub(super) fn update_memory(leave: &Leave) -> Result<Tool, InvalidTool> {
-    super::definition("update_memory", leave)
+pub(super) fn update_memory() -> Result<Tool, InvalidTool> {
+    super::definition("update_memory")
         .description(DESCRIPTION)
         .effect(Effect::Idempotent)
         .concurrency(Concurrency::Keyed("/id".to_owned()))
