@@ -98,6 +98,7 @@ fn ways(base_url: &str) -> Result<Vec<Way>, String> {
         move || client.post(&url).header("content-type", "application/json").body(ASKED).send()
     };
     let (by_floor, body_alone) = (asked(), asked());
+    #[cfg_attr(not(feature = "peers"), expect(unused_mut, reason = "peers come behind it"))]
     let mut all: Vec<Way> = vec![
         (FLOOR, Box::new(move || Box::pin(by_hand(by_floor())))),
         (BODY, Box::new(move || Box::pin(body(body_alone())))),

@@ -16,6 +16,7 @@ pub(crate) const COMMAND: &str = "stream-server";
 /// # Errors
 ///
 /// When it cannot listen.
+#[expect(clippy::exit, reason = "whoever started it is gone, and nothing is left to be done")]
 pub(crate) fn run(out: &mut dyn Write) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
     let listener = TcpListener::bind("127.0.0.1:0").map_err(text)?;

@@ -244,6 +244,9 @@ pub(crate) struct RunOutput {
     /// OPENAI_BASE_URL, ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.
     #[arg(long, value_name = "PROVIDER:MODEL", env = "HAFT_MODEL")]
     pub(crate) model: Option<String>,
+    /// Send the key to an address of the network that is not encrypted
+    #[arg(long)]
+    pub(crate) plain_http: bool,
     #[command(flatten)]
     pub(crate) store: StoreArg,
     /// Print every event as JSON, one per line

@@ -42,7 +42,7 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
     let (builder, recorder) = match (&args.replay, &args.record) {
         (Some(file), _) => (replayed(&agent, file)?, None),
         (None, Some(_)) => {
-            let recorder = Recorder::new(Model::of(&agent, args.output.model.as_deref())?);
+            let recorder = Recorder::new(Model::of(&agent, &args.output)?);
             (
                 TurnRunner::builder(recorder.clone()).tools(agent.tools.iter().cloned()),
                 Some(recorder),
@@ -66,7 +66,7 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
 
 /// A runner of the agent's model and tools.
 pub(super) fn played(agent: &Agent, output: &RunOutput) -> Result<TurnRunnerBuilder> {
-    let model = Model::of(agent, output.model.as_deref())?;
+    let model = Model::of(agent, output)?;
     Ok(TurnRunner::builder(model).tools(agent.tools.iter().cloned()))
 }
 

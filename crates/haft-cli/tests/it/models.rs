@@ -68,4 +68,6 @@ fn a_model_that_cannot_be_reached_is_said() {
         "{unreachable}"
     );
     assert!(!unreachable.contains("sk-hidden"));
+    let plain = with_model(folder.path(), "openai:m", "http://192.0.2.1");
+    assert!(plain.starts_with("exit 1") && plain.contains("or --plain-http"), "{plain}");
 }

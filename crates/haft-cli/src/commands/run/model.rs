@@ -5,11 +5,13 @@ use haft::executors::Scripted;
 use haft::providers::anthropic_messages::AnthropicMessages;
 use haft::providers::chat_completions::ChatCompletions;
 use haft::providers::openai_responses::OpenAiResponses;
+use haft::providers::provider::ProviderError;
 use haft::providers::{Dialect, Options, Provider};
 use haft::step::{Executor, StepContext, StepFuture};
 use serde_json::Value;
 
 use crate::agent::Agent;
+use crate::args::RunOutput;
 use crate::failure::Failure;
 
 pub(crate) enum Model {
@@ -35,8 +37,8 @@ const SCRIPT: &str = "script";
 
 impl Model {
     /// The one that was asked for, else the agent's, else its script.
-    pub(crate) fn of(agent: &Agent, asked: Option<&str>) -> Result<Self> {
-        match asked.or(agent.file.model.as_deref()) {
+    pub(crate) fn of(agent: &Agent, output: &RunOutput) -> Result<Self> {
+        match output.model.as_deref().or(agent.file.model.as_deref()) {
             Some(SCRIPT) | None => {
                 let script = agent.script()?.ok_or_else(|| {
                     let failure =
@@ -45,28 +47,28 @@ impl Model {
                 })?;
                 Ok(Self::Script(script))
             }
-            Some(model) => Self::named(agent, model),
+            Some(model) => Self::named(agent, model, output.plain_http),
         }
     }
 
-    fn named(agent: &Agent, name: &str) -> Result<Self> {
-        let options = || Options::from(Value::Object(agent.file.options.clone()));
+    fn named(agent: &Agent, name: &str, plain_http: bool) -> Result<Self> {
         let Some((provider, model)) = name.split_once(':') else {
             let failure = Failure::new(format!("`{name}` names no provider"));
             return Err(failure.hint("write PROVIDER:MODEL, such as openai:gpt-5-mini").into());
         };
+        let options = Options::from(Value::Object(agent.file.options.clone()));
+        let asked = Asked { model, options, plain_http };
         match provider {
-            "openai" => chat(model, "OPENAI", None, options()).map(Self::Chat),
+            "openai" => asked.built(ChatCompletions::new(), "OPENAI", None).map(Self::Chat),
             "ollama" => {
                 let here = Some("http://localhost:11434/v1");
-                chat(model, "OLLAMA", here, options()).map(Self::Chat)
+                asked.built(ChatCompletions::new(), "OLLAMA", here).map(Self::Chat)
             }
             "openai-responses" => {
-                built(OpenAiResponses::new(), model, "OPENAI", None, options()).map(Self::Responses)
+                asked.built(OpenAiResponses::new(), "OPENAI", None).map(Self::Responses)
             }
             "anthropic" => {
-                let dialect = AnthropicMessages::new();
-                built(dialect, model, "ANTHROPIC", None, options()).map(Self::Anthropic)
+                asked.built(AnthropicMessages::new(), "ANTHROPIC", None).map(Self::Anthropic)
             }
             other => {
                 let failure = Failure::new(format!("no provider is called `{other}`"));
@@ -77,42 +79,46 @@ impl Model {
     }
 }
 
-fn chat(
-    model: &str,
-    prefix: &str,
-    url: Option<&str>,
+/// What was asked for, beside the provider.
+struct Asked<'a> {
+    model: &'a str,
     options: Options,
-) -> Result<Provider<ChatCompletions>> {
-    built(ChatCompletions::new(), model, prefix, url, options)
+    /// Whether a key may go over the network as it is.
+    plain_http: bool,
 }
 
-/// A provider with the key and the address that the environment has for it.
-fn built<D: Dialect>(
-    dialect: D,
-    model: &str,
-    prefix: &str,
-    url: Option<&str>,
-    options: Options,
-) -> Result<Provider<D>> {
-    let variable = |name: &str| {
-        let value = std::env::var_os(format!("{prefix}_{name}"))?.into_string().ok()?;
-        Some(value).filter(|it| !it.is_empty())
-    };
-    let mut builder = Provider::builder(dialect, model).options(options);
-    let url = variable("BASE_URL").or_else(|| url.map(str::to_owned));
-    match (variable("API_KEY"), &url) {
-        (Some(key), _) => builder = builder.key(key),
-        (None, Some(_)) => {}
-        (None, None) => {
-            let failure = Failure::new(format!("there is no key: {prefix}_API_KEY is not set"));
-            let hint = format!("a server that needs none is named by {prefix}_BASE_URL");
-            return Err(failure.hint(hint).into());
+impl Asked<'_> {
+    /// A provider with the key and the address that the environment has for it.
+    fn built<D: Dialect>(self, dialect: D, prefix: &str, url: Option<&str>) -> Result<Provider<D>> {
+        let variable = |name: &str| {
+            let value = std::env::var_os(format!("{prefix}_{name}"))?.into_string().ok()?;
+            Some(value).filter(|it| !it.is_empty())
+        };
+        let mut builder = Provider::builder(dialect, self.model).options(self.options);
+        let url = variable("BASE_URL").or_else(|| url.map(str::to_owned));
+        match (variable("API_KEY"), &url) {
+            (Some(key), _) => builder = builder.key(key),
+            (None, Some(_)) => {}
+            (None, None) => {
+                let failure = Failure::new(format!("there is no key: {prefix}_API_KEY is not set"));
+                let hint = format!("a server that needs none is named by {prefix}_BASE_URL");
+                return Err(failure.hint(hint).into());
+            }
         }
+        if let Some(url) = url {
+            builder = builder.base_url(versioned(url));
+        }
+        if self.plain_http {
+            builder = builder.allow_key_over_plain_http();
+        }
+        builder.build().map_err(|error| match error {
+            ProviderError::PlainHttp { .. } => {
+                let hint = "use https, or --plain-http if the network is yours alone";
+                Failure::new(error.to_string()).hint(hint).into()
+            }
+            other => other.into(),
+        })
     }
-    if let Some(url) = url {
-        builder = builder.base_url(versioned(url));
-    }
-    Ok(builder.build()?)
 }
 
 /// An address with its version: some name only the host.
