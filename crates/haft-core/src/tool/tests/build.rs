@@ -174,3 +174,23 @@ fn the_description_is_plain_data() {
         })
     );
 }
+
+/// Everything else of the tool stays, and the tool that it was made of asks as it did.
+#[tokio::test]
+async fn a_tool_can_be_made_to_ask_and_not_to() {
+    let tool = echo();
+    let asking = tool.asking("May I?").unwrap();
+    assert_eq!((tool.requires_approval(), asking.requires_approval()), (None, Some("May I?")));
+    assert_eq!(asking.asking("Really?").unwrap().requires_approval(), Some("Really?"));
+    let silent = asking.never_asking();
+    assert_eq!((asking.requires_approval(), silent.requires_approval()), (Some("May I?"), None));
+    assert_eq!(format!("{silent:?}"), format!("{tool:?}"));
+    for tool in [&tool, &asking, &silent] {
+        assert!(tool.validate(r#"{"query": "x"}"#).await.is_ok());
+        assert!(tool.validate("{}").await.is_err());
+    }
+    let error = tool.asking(" \n").unwrap_err();
+    let texts: Vec<_> = error.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(error.tool, "search");
+    assert_eq!(texts, ["`approval`: whoever allows a call needs a question to answer"]);
+}
