@@ -15,6 +15,7 @@ use haft::turn::{
     AnswerError, Deadlines, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
 };
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::screen::Screen;
 use super::{BEGUN_BY, LEASE, begun_by};
@@ -69,6 +70,8 @@ impl Session {
         F: Future<Output = Result<TurnReport, TurnError>>,
     {
         let token = Cancellation::new();
+        // One for all of the turn, so that none is missed while something is shown.
+        let mut interrupts = signal(SignalKind::interrupt())?;
         let mut events = self.hub.subscribe(Filter::all());
         let work = work(self.runner.clone(), token.clone());
         tokio::pin!(work);
@@ -88,7 +91,7 @@ impl Session {
                     Typed::Line(line) => self.answered(&line).await?,
                     Typed::End => self.answered("").await?,
                 },
-                Ok(()) = tokio::signal::ctrl_c() => token.cancel("the user pressed Ctrl-C"),
+                Some(()) = interrupts.recv() => token.cancel("the user pressed Ctrl-C"),
             }
         };
         while let Some(received) = events.try_next() {
