@@ -2,12 +2,11 @@
 //! counters of `shuttle`, which decides at each of them which thread goes on.
 
 #[cfg(test)]
-#[allow(
+#[expect(
     unused,
     unreachable_pub,
-    clippy::all,
-    clippy::nursery,
-    reason = "these are lines of another crate"
+    clippy::needless_pass_by_ref_mut,
+    reason = "these are lines of another crate, of which not all are used"
 )]
 mod events {
     include!(concat!(env!("OUT_DIR"), "/events.rs"));
