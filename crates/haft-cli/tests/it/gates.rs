@@ -2,27 +2,11 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use super::{haft, ran};
+use super::{asking_agent, haft, ran};
 
 /// A turn that waits for leave to make a file, and the gate it waits at.
 fn waiting(folder: &Path) -> (Child, String) {
-    std::fs::create_dir_all(folder.join("a")).unwrap();
-    std::fs::write(
-        folder.join("a/agent.toml"),
-        r#"
-        system = "x"
-        prompt = "Go."
-        script = "script.yaml"
-        [tools.command.touch]
-        description = "Makes a file."
-        argv = ["touch", "{name}"]
-        args.name.required = true
-        approval = "May I make this file?"
-        "#,
-    )
-    .unwrap();
-    let script = "steps:\n  - call: { touch: { name: made } }\n  - say: over\n";
-    std::fs::write(folder.join("a/script.yaml"), script).unwrap();
+    asking_agent(folder, "May I make this file?");
     let mut command = haft(folder);
     let mut child = command.args(["run", "a", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -62,3 +62,22 @@ fn shown(output: &Output) -> String {
     }
     text.trim_end().to_owned()
 }
+
+/// An agent `a` that wants leave to make a file, and asks this question.
+#[cfg(test)]
+fn asking_agent(folder: &Path, question: &str) {
+    std::fs::create_dir_all(folder.join("a")).unwrap();
+    let agent = r#"
+        system = "x"
+        prompt = "Go."
+        script = "script.yaml"
+        [tools.command.touch]
+        description = "Makes a file."
+        argv = ["touch", "{name}"]
+        args.name.required = true
+        approval = "QUESTION"
+    "#;
+    std::fs::write(folder.join("a/agent.toml"), agent.replace("QUESTION", question)).unwrap();
+    let script = "steps:\n  - call: { touch: { name: made } }\n  - say: over\n";
+    std::fs::write(folder.join("a/script.yaml"), script).unwrap();
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::{haft, ran};
+use super::{asking_agent, haft, ran};
 
 /// A program at a terminal.
 struct Seat {
@@ -70,22 +70,9 @@ impl Seat {
     }
 }
 
-/// An agent that wants leave to make a file, and one that wants a colour.
+/// An agent whose question would clear the screen.
 fn agent(folder: &Path) {
-    std::fs::create_dir_all(folder.join("a")).unwrap();
-    let agent = r#"
-        system = "x"
-        prompt = "Go."
-        script = "script.yaml"
-        [tools.command.touch]
-        description = "Makes a file."
-        argv = ["touch", "{name}"]
-        args.name.required = true
-        approval = "May I \u001b[2Jmake this file?"
-    "#;
-    std::fs::write(folder.join("a/agent.toml"), agent).unwrap();
-    let script = "steps:\n  - call: { touch: { name: made } }\n  - say: over\n";
-    std::fs::write(folder.join("a/script.yaml"), script).unwrap();
+    asking_agent(folder, r"May I \u001b[2Jmake this file?");
 }
 
 #[test]
