@@ -1,6 +1,6 @@
 //! Waiting, as the scheduler sees it.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Poll, Waker};
@@ -96,4 +96,26 @@ pub(crate) async fn sleep(_: Duration) {
 
 pub(crate) fn beside(work: impl Future<Output = ()> + Send + 'static) {
     drop(future::spawn(work));
+}
+
+/// Tasks that are waited for.
+#[derive(Default)]
+pub(crate) struct JoinSet(VecDeque<future::JoinHandle<()>>);
+
+impl JoinSet {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        self.0.push_back(future::spawn(work));
+    }
+
+    pub(crate) async fn join_next(&mut self) -> Option<()> {
+        self.0.pop_front()?.await.ok()
+    }
 }

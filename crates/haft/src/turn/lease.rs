@@ -27,6 +27,9 @@ pub(super) struct Leases {
     renewing: AtomicBool,
 }
 
+/// How many leases are renewed at the same time: as many as a store writes in one step.
+const AT_ONCE: usize = 1024;
+
 /// By number and not by turn: who lost a turn that this very runner then went on with must not write with
 /// the other one's lease.
 #[derive(Default)]
@@ -275,6 +278,3 @@ impl Drop for Waiting<'_> {
         }
     }
 }
-
-/// How many leases are renewed at the same time: as many as a store writes in one step.
-const AT_ONCE: usize = 1024;
