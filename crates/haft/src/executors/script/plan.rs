@@ -29,7 +29,8 @@ impl Script {
     /// let script = haft::executors::Script::parse(
     ///     r#"{"steps": [
     ///         {"call": {"get": {"id": 7}}},
-    ///         {"expect": {"get": {"error": true}}, "call": {"show": {"text": "{{ last.get }}"}}}
+    ///         {"expect": {"get": {"error": true}}, "call": {"show": {"text": "{{ last.get }}"}}},
+    ///         {"say": "Done."}
     ///     ]}"#,
     /// )?;
     /// let [get, show] = script.calls().collect::<Vec<_>>().try_into().unwrap();
