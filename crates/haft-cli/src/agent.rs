@@ -3,6 +3,7 @@
 mod approvals;
 mod command;
 mod file;
+mod folder;
 mod http;
 mod medium;
 mod memories;
@@ -11,6 +12,7 @@ mod place;
 mod prepare;
 mod publish;
 mod schema;
+mod template;
 mod text;
 
 use std::path::{Path, PathBuf};

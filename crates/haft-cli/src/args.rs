@@ -217,8 +217,8 @@ pub(crate) struct Run {
     /// Write down what the model did and what the calls gave
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Give back what was recorded: no model is asked, and no tool does anything
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "model"])]
+    /// Give back what was recorded: no model is asked, whichever is named, and no tool does anything
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub(crate) replay: Option<PathBuf>,
 }
 

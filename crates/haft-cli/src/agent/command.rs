@@ -1,6 +1,6 @@
 //! Programs as tools.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
@@ -21,7 +21,7 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use super::medium::Medium;
 use super::place::Fault;
-use super::schema::Argument;
+use super::template::{Arguments, Piece, parsed, values};
 
 /// A program that the model may run. There is no shell: the words of `argv` are the words of the program, and a
 /// value never becomes more than one of them.
@@ -34,7 +34,7 @@ pub(super) struct CommandTool {
     argv: Vec<String>,
     /// The arguments of a call, by their names.
     #[serde(default)]
-    args: BTreeMap<String, Argument>,
+    args: Arguments,
     /// The folder to run in; the agent's if not said.
     folder: Option<PathBuf>,
     /// The variables of the environment that the program sees, beside `PATH`.
@@ -125,8 +125,8 @@ impl CommandTool {
             return Err(wrong("a word cannot have a NUL character in it".to_owned()));
         }
         let words = self.argv.iter().map(|word| Word::parse(word, &self.args));
-        let words: Vec<Word> = words.collect::<Result<_, _>>().map_err(wrong)?;
-        let Some(Word::Fixed(program)) = words.first().filter(|it| !it.is_empty()) else {
+        let words: Vec<Word> = words.collect::<Result<_, _>>()?;
+        let Some(program) = words.first().and_then(Word::fixed) else {
             let fault = wrong("`argv` begins with the program, which is fixed".to_owned());
             return Err(fault.hint("such as argv = [\"ls\", \"-1\", \"{folder}\"]"));
         };
@@ -182,7 +182,7 @@ fn executable(path: &Path) -> bool {
 }
 
 /// The schema of the arguments.
-pub(super) fn input(args: &BTreeMap<String, Argument>) -> Result<schema::ObjectSchema, Fault> {
+pub(super) fn input(args: &Arguments) -> Result<schema::ObjectSchema, Fault> {
     let mut input = schema::object();
     for (name, rules) in args {
         let field = rules.field().map_err(|it| it.below(["args", name.as_str()]))?;
@@ -244,95 +244,57 @@ pub(super) fn resolved(program: &str, folder: &Path) -> PathBuf {
     }
 }
 
-/// A word of the command line.
-#[derive(Debug, PartialEq)]
-enum Word {
-    Fixed(String),
-    /// Text and arguments. Left out if an argument is absent.
-    Filled(Vec<Piece>),
-}
-
-#[derive(Debug, PartialEq)]
-enum Piece {
-    Text(String),
-    Argument { name: String, allow_dash: bool },
+/// A word of the command line: text, and places for arguments.
+#[derive(Debug)]
+struct Word {
+    pieces: Vec<Piece>,
+    /// Whether it may begin with `-`: its own text does, or its arguments are allowed to.
+    allow_dash: bool,
 }
 
 impl Word {
-    fn is_empty(&self) -> bool {
-        matches!(self, Self::Fixed(word) if word.is_empty())
-    }
-
-    fn parse(word: &str, args: &BTreeMap<String, Argument>) -> Result<Self, String> {
-        let mut pieces = Vec::new();
-        let mut rest = word;
-        while let Some((before, after)) = rest.split_once('{') {
-            let Some((name, after)) = after.split_once('}') else {
-                return Err(format!("`{word}` has a `{{` without its `}}`"));
-            };
-            let Some(argument) = args.get(name) else {
-                return Err(format!("`{word}` names `{name}`, which is none of its `args`"));
-            };
-            if !before.is_empty() {
-                pieces.push(Piece::Text(before.to_owned()));
-            }
-            pieces.push(Piece::Argument { name: name.to_owned(), allow_dash: argument.allow_dash });
-            rest = after;
-        }
-        if pieces.is_empty() {
-            return Ok(Self::Fixed(word.to_owned()));
-        }
-        if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
-        }
-        Ok(Self::Filled(pieces))
-    }
-
-    /// The words that this one becomes: none if an argument is absent, several for a list.
-    fn fill(&self, args: &Value) -> Result<Vec<String>, ToolFailure> {
-        let pieces = match self {
-            Self::Fixed(word) => return Ok(vec![word.clone()]),
-            Self::Filled(pieces) => pieces,
+    fn parse(word: &str, args: &Arguments) -> Result<Self, Fault> {
+        let pieces = parsed(word, args, &["argv"])?;
+        let allowed = |piece: &Piece| match piece {
+            Piece::Hole(name) => args.get(name).is_some_and(|it| it.allow_dash),
+            Piece::Text(_) => true,
         };
-        if let [Piece::Argument { name, allow_dash }] = pieces.as_slice()
-            && let Some(Value::Array(items)) = args.get(name)
-        {
-            return items.iter().map(|item| checked(name, text_of(item), *allow_dash)).collect();
-        }
-        let mut word = String::new();
-        for piece in pieces {
-            match piece {
-                Piece::Text(text) => word.push_str(text),
-                Piece::Argument { name, allow_dash } => {
-                    let Some(value) = args.get(name).filter(|it| !it.is_null()) else {
-                        return Ok(Vec::new());
-                    };
-                    let text = text_of(value);
-                    // Behind other text a dash begins nothing.
-                    word.push_str(&checked(name, text, *allow_dash || !word.is_empty())?);
-                }
-            }
-        }
-        Ok(vec![word])
+        // Behind fixed text a dash begins nothing.
+        let allow_dash =
+            !matches!(pieces.first(), Some(Piece::Hole(_))) || pieces.iter().all(allowed);
+        Ok(Self { pieces, allow_dash })
     }
-}
 
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+    /// The word, if it is the same in every call.
+    fn fixed(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [Piece::Text(word)] => Some(word),
+            _ => None,
+        }
     }
-}
 
-/// Refuses a value that the program would take for an option, or that cannot be a word.
-fn checked(name: &str, text: String, allow_dash: bool) -> Result<String, ToolFailure> {
-    if text.starts_with('-') && !allow_dash && text.parse::<f64>().is_err() {
-        return Err(ToolFailure::new(format!("`{name}` must not begin with `-`")));
+    /// The words that this one becomes: none if an argument is absent, several for a list. A value that the program
+    /// would take for an option is refused, and one that cannot be a word.
+    fn fill(&self, args: &Value) -> Result<Vec<String>, ToolFailure> {
+        let words = values(&self.pieces, args);
+        let option = |it: &String| it.starts_with('-') && it.parse::<f64>().is_err();
+        if !self.allow_dash && words.iter().any(option) {
+            return Err(ToolFailure::new(format!("{} must not begin with `-`", self.named())));
+        }
+        if words.iter().any(|it| it.contains('\0')) {
+            return Err(ToolFailure::new(format!("{} has a NUL character in it", self.named())));
+        }
+        Ok(words)
     }
-    if text.contains('\0') {
-        return Err(ToolFailure::new(format!("`{name}` must not contain a NUL character")));
+
+    /// The arguments that it is made of, for whoever has to change them.
+    fn named(&self) -> String {
+        let holes = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Hole(name) => Some(format!("`{name}`")),
+            Piece::Text(_) => None,
+        });
+        holes.collect::<Vec<_>>().join(" and ")
     }
-    Ok(text)
 }
 
 #[derive(Debug)]

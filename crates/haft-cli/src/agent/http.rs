@@ -18,7 +18,7 @@ use self::template::{Address, Header, Query, filled};
 use super::command::{self, EffectWord};
 use super::packs::anywhere;
 use super::place::Fault;
-use super::schema::Argument;
+use super::template::Arguments;
 
 /// An address that the model may ask. The host is fixed, and a value never becomes more than one part of the
 /// path or one value of the query.
@@ -46,7 +46,7 @@ pub(super) struct HttpTool {
     body: Option<Map<String, Value>>,
     /// The arguments of a call, by their names.
     #[serde(default)]
-    args: BTreeMap<String, Argument>,
+    args: Arguments,
     /// How long a request may take, in seconds; 30 if not said.
     #[serde(default = "half_a_minute")]
     timeout: u64,

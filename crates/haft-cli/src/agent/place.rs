@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::publish::list_keys;
 use crate::failure::Failure;
 
 /// Something that is wrong at a key of the agent file.
@@ -203,7 +204,7 @@ fn tables(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), Fault> {
         match value.get_ref() {
             _ if free => {}
             DeValue::Table(below) => tables(below, key)?,
-            DeValue::Array(_) if named || !LISTS.contains(&name.get_ref().as_ref()) => {
+            DeValue::Array(_) if named || !list_keys().contains(name.get_ref().as_ref()) => {
                 return Err(Fault::at(key.iter(), LIST));
             }
             // The only list of tables.
@@ -219,20 +220,6 @@ fn tables(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), Fault> {
     }
     Ok(())
 }
-
-/// The keys that are lists.
-const LISTS: &[&str] = &[
-    "instructions",
-    "prepare",
-    "require",
-    "never",
-    "only",
-    "except",
-    "hosts",
-    "argv",
-    "env",
-    "values",
-];
 
 fn covers(value: &Spanned<DeValue<'_>>, offset: usize) -> bool {
     value.span().contains(&offset)

@@ -3,13 +3,14 @@
 use std::fs::Permissions;
 use std::io::{Read, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::folder;
 use super::place::Fault;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -75,24 +76,24 @@ impl Preparation {
 
     /// The folder of the file, past all links, which is made if need be. Nothing if a link leads out of the
     /// agent's folder; then nothing is made either.
-    fn parent(&self, folder: &Path) -> std::io::Result<Option<PathBuf>> {
-        if self.leads_out(folder)? {
+    fn parent(&self, agent: &Path) -> std::io::Result<Option<PathBuf>> {
+        if self.leads_out(agent)? {
             return Ok(None);
         }
-        let home = home(folder);
+        let home = folder::home(agent);
         let path = home.join(&self.file);
         let parent = path.parent().unwrap_or(home);
         std::fs::create_dir_all(parent)?;
         let parent = parent.canonicalize()?;
-        Ok(parent.starts_with(home.canonicalize()?).then_some(parent))
+        Ok(folder::holds(agent, &parent)?.then_some(parent))
     }
 
     /// Whether what is there of the file's folder lies elsewhere.
-    fn leads_out(&self, folder: &Path) -> std::io::Result<bool> {
-        let home = home(folder);
+    fn leads_out(&self, agent: &Path) -> std::io::Result<bool> {
+        let home = folder::home(agent);
         let path = home.join(&self.file);
         let there = path.ancestors().skip(1).find(|it| it.exists()).unwrap_or(home);
-        Ok(!there.canonicalize()?.starts_with(home.canonicalize()?))
+        Ok(!folder::holds(agent, there)?)
     }
 
     fn outside(&self) -> String {
@@ -115,8 +116,7 @@ impl Preparation {
     /// Refuses what cannot be made.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let shown = self.file.display();
-        let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !self.file.components().all(inside) || self.file.file_name().is_none() {
+        if !folder::goes_down(&self.file) || self.file.file_name().is_none() {
             let fault =
                 Fault::at(["prepare"], format!("`{shown}` is not inside the agent's folder"));
             return Err(fault.hint("write a path such as data/app.log"));
@@ -127,11 +127,6 @@ impl Preparation {
         }
         Ok(())
     }
-}
-
-/// The agent's folder as something that can be opened.
-fn home(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 fn copied(

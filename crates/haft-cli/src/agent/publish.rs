@@ -1,8 +1,37 @@
 //! The schema of agent files, for editors and other programs.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use anyhow::Result;
+use serde_json::Value;
 
 use super::AgentFile;
+
+/// The names of keys that are lists, wherever they stand.
+pub(super) fn list_keys() -> &'static BTreeSet<String> {
+    static KEYS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+        let mut keys = BTreeSet::new();
+        collect(schemars::schema_for!(AgentFile).as_value(), &mut keys);
+        keys
+    });
+    &KEYS
+}
+
+fn collect(schema: &Value, keys: &mut BTreeSet<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        let is_list = |it: &Value| match it.get("type") {
+            Some(Value::Array(types)) => types.iter().any(|it| it == "array"),
+            one => one.is_some_and(|it| it == "array"),
+        };
+        keys.extend(properties.iter().filter(|(_, it)| is_list(it)).map(|(name, _)| name.clone()));
+    }
+    match schema {
+        Value::Object(members) => members.values().for_each(|it| collect(it, keys)),
+        Value::Array(items) => items.iter().for_each(|it| collect(it, keys)),
+        _ => {}
+    }
+}
 
 /// JSON Schema of `agent.toml`, made of the types that read it.
 pub(crate) fn json_schema() -> Result<String> {

@@ -3,10 +3,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use super::folder;
 use super::place::Fault;
 use crate::failure::Failure;
 
@@ -61,26 +62,22 @@ fn too_long(path: &Path, length: &str) -> Failure {
 
 /// The file of an agent that a key names. No path leads out of the agent's folder, also not by a link: who
 /// runs the agent of somebody else does not show it other files.
-pub(super) fn inside(folder: &Path, name: &Path, key: &str) -> Result<PathBuf, Fault> {
+pub(super) fn inside(agent: &Path, name: &Path, key: &str) -> Result<PathBuf, Fault> {
     let shown = name.display();
     let outside = || {
         let fault = Fault::at([key], format!("`{shown}` leads out of the agent's folder"));
         fault.hint("put the file into the folder, and name it from there")
     };
-    let plain = |it| matches!(it, Component::Normal(_) | Component::CurDir);
-    if !name.components().all(plain) {
+    if !folder::goes_down(name) {
         return Err(outside());
     }
-    let path = folder.join(name);
+    let path = agent.join(name);
     let missing = |error: std::io::Error| {
         let fault = Fault::at([key], format!("`{shown}` cannot be read: {error}"));
         fault.hint("paths start from the folder of the agent file")
     };
-    let real = std::fs::canonicalize(&path).map_err(missing)?;
-    let home = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let home = std::fs::canonicalize(home).map_err(missing)?;
-    if !real.starts_with(&home) {
-        return Err(outside());
+    match folder::holds(agent, &path).map_err(missing)? {
+        true => Ok(path),
+        false => Err(outside()),
     }
-    Ok(path)
 }

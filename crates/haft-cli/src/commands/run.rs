@@ -3,14 +3,13 @@
 mod model;
 mod screen;
 mod session;
+mod tape;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use haft::cancel::Cancellation;
-use haft::executors::{Recorder, Recording};
 use haft::store::{Store as _, StoreError, TurnId};
 use haft::stores::TurnFolder;
 use haft::turn::{Outcome, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder};
@@ -18,6 +17,7 @@ use serde_json::Value;
 
 pub(super) use self::model::Model;
 pub(super) use self::session::{Session, input, said};
+use self::tape::{Tape, replayed};
 use crate::agent::Agent;
 use crate::args::{Resume, Run, RunOutput};
 use crate::failure::{Code, Failure};
@@ -39,16 +39,14 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
         }
     };
     agent.prepare(terminal)?;
-    let (builder, recorder) = match (&args.replay, &args.record) {
-        (Some(file), _) => (replayed(&agent, file)?, None),
-        (None, Some(_)) => {
-            let recorder = Recorder::new(Model::of(&agent, &args.output)?);
-            (
-                TurnRunner::builder(recorder.clone()).tools(agent.tools.iter().cloned()),
-                Some(recorder),
-            )
-        }
-        (None, None) => (played(&agent, &args.output)?, None),
+    let tape = match (&args.record, &args.replay) {
+        (Some(file), None) => Some(Tape::open(file, Model::of(&agent, &args.output)?)?),
+        _ => None,
+    };
+    let builder = match (&tape, &args.replay) {
+        (Some(tape), _) => tape.runner(&agent),
+        (None, Some(file)) => replayed(&agent, file)?,
+        (None, None) => played(&agent, &args.output)?,
     };
     let folder = TurnFolder::open(agent.store(args.output.store.store.as_deref()))?;
     let input = input(&agent, &args.agent.agent, &folder).await?;
@@ -56,10 +54,8 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
     let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.drive(work).await?;
-    if let (Some(recorder), Some(file)) = (recorder, &args.record) {
-        let recording = recorder.finish(&report).await.context("the turn cannot be recorded")?;
-        let written = std::fs::write(file, recording.to_json());
-        written.with_context(|| format!("cannot write `{}`", file.display()))?;
+    if let Some(tape) = tape {
+        tape.finish(&report).await?;
     }
     Ok(code(&report))
 }
@@ -68,16 +64,6 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
 pub(super) fn played(agent: &Agent, output: &RunOutput) -> Result<TurnRunnerBuilder> {
     let model = Model::of(agent, output)?;
     Ok(TurnRunner::builder(model).tools(agent.tools.iter().cloned()))
-}
-
-/// A runner that gives back what was recorded. No model is asked, and no tool does anything.
-fn replayed(agent: &Agent, file: &Path) -> Result<TurnRunnerBuilder> {
-    let text = super::text_of(&format!("@{}", file.display()))?;
-    let failed = || format!("cannot replay `{}`", file.display());
-    let recording = Recording::from_json(&text).with_context(failed)?;
-    let replay = recording.replay(agent.tools.iter().cloned()).with_context(failed)?;
-    let tools = replay.tools();
-    Ok(TurnRunner::builder(replay).tools(tools))
 }
 
 /// The exit code of a turn.
@@ -90,13 +76,18 @@ fn code(report: &TurnReport) -> ExitCode {
 }
 
 pub(super) async fn resume(args: Resume, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(args.output.store.path())?;
+    // An agent that is named may say where its turns are; else the turn says which agent it is of.
+    let named = args.agent.as_deref().map(Agent::load).transpose()?;
+    let asked = args.output.store.store.as_deref();
+    let place = named
+        .as_ref()
+        .map_or_else(|| args.output.store.path().to_owned(), |agent| agent.store(asked));
+    let folder = store::open(&place)?;
     let id = store::turn(&folder, &args.turn).await?;
-    let path = match args.agent {
-        Some(path) => path,
-        None => agent_of(&folder, &id).await?.into(),
+    let agent = match named {
+        Some(agent) => agent,
+        None => Agent::load(agent_of(&folder, &id).await?.as_ref())?,
     };
-    let agent = Agent::load(&path)?;
     agent.prepare(terminal)?;
     let builder = played(&agent, &args.output)?;
     let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;

@@ -1,6 +1,6 @@
 use insta::assert_snapshot;
 
-use super::ran;
+use super::{haft, ran, shown};
 
 #[test]
 fn a_tool_is_shown_as_a_model_sees_it() {
@@ -47,6 +47,17 @@ fn a_recorded_turn_needs_neither_model_nor_tools() {
     assert!(recorded.starts_with("exit 0\n--- out\nIt is"), "{recorded}");
     assert_eq!(answer(&recorded), answer(&replayed));
     assert!(ran(&["run", "hello"]).contains("another"));
+    // A model that the environment names is not asked either.
+    let mut named = haft(folder.path());
+    named.args(["run", "hello", "--replay", "turn.json"]).env("HAFT_MODEL", "openai:m");
+    assert_eq!(answer(&shown(&named.output().unwrap())), answer(&recorded));
+    // No turn runs for a recording that cannot be kept, and what was kept stays until there is another.
+    let turns = ran(&["turns", "--json"]);
+    let nowhere = ran(&["run", "hello", "--record", "nowhere/turn.json"]);
+    assert!(nowhere.starts_with("exit 1") && nowhere.contains("cannot write"), "{nowhere}");
+    assert!(ran(&["run", "hello", "--record", "turn.json", "--model", "x"]).starts_with("exit 1"));
+    assert_eq!(ran(&["turns", "--json"]), turns);
+    assert_eq!(answer(&ran(&["run", "hello", "--replay", "turn.json"])), answer(&recorded));
     let agent = folder.path().join("hello/agent.toml");
     let changed = std::fs::read_to_string(&agent).unwrap().replace("args.folder", "args.dir");
     std::fs::write(&agent, changed.replace("{folder}", "{dir}")).unwrap();

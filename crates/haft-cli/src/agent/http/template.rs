@@ -5,50 +5,8 @@ use std::collections::BTreeMap;
 use haft::ToolFailure;
 use serde_json::Value;
 
-use super::Argument;
 use crate::agent::place::Fault;
-
-type Arguments = BTreeMap<String, Argument>;
-
-/// A piece of a template.
-#[derive(Clone, Debug, PartialEq)]
-enum Piece {
-    Text(String),
-    Hole(String),
-}
-
-fn pieces(text: &str) -> Result<Vec<Piece>, String> {
-    let (mut all, mut rest) = (Vec::new(), text);
-    while let Some((before, after)) = rest.split_once('{') {
-        let Some((name, after)) = after.split_once('}') else {
-            return Err(format!("`{text}` has a `{{` without its `}}`"));
-        };
-        if !before.is_empty() {
-            all.push(Piece::Text(before.to_owned()));
-        }
-        all.push(Piece::Hole(name.to_owned()));
-        rest = after;
-    }
-    if !rest.is_empty() {
-        all.push(Piece::Text(rest.to_owned()));
-    }
-    Ok(all)
-}
-
-/// The pieces of a text at a key, whose holes are arguments.
-fn parsed(text: &str, args: &Arguments, key: &[&str]) -> Result<Vec<Piece>, Fault> {
-    let all = pieces(text).map_err(|what| Fault::at(key.iter().copied(), what))?;
-    for piece in &all {
-        if let Piece::Hole(name) = piece
-            && !args.contains_key(name)
-        {
-            let what = format!("`{text}` names `{name}`, which is none of its `args`");
-            let fault = Fault::at(key.iter().copied(), what);
-            return Err(fault.known(name, args.keys().map(String::as_str)));
-        }
-    }
-    Ok(all)
-}
+use crate::agent::template::{Arguments, Piece, parsed, pieces, text_of, values};
 
 /// An address: an origin that is fixed, and the parts of a path.
 #[derive(Debug)]
@@ -199,20 +157,6 @@ impl Query {
     }
 }
 
-/// What a template becomes: nothing if an argument is absent, several values for a list.
-fn values(template: &[Piece], args: &Value) -> Vec<String> {
-    if let [Piece::Hole(name)] = template
-        && let Some(Value::Array(items)) = args.get(name)
-    {
-        return items.iter().map(text_of).collect();
-    }
-    let pieces = template.iter().map(|piece| match piece {
-        Piece::Text(text) => Some(text.clone()),
-        Piece::Hole(name) => args.get(name).filter(|it| !it.is_null()).map(text_of),
-    });
-    pieces.collect::<Option<String>>().into_iter().collect()
-}
-
 /// A header, whose value may have variables of the environment in it.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
@@ -316,13 +260,6 @@ pub(super) fn filled(body: &Value, args: &Value) -> Value {
             given.map(|(name, _, filled)| (name.clone(), filled)).collect()
         }
         other => other.clone(),
-    }
-}
-
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
     }
 }
 
