@@ -107,8 +107,9 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     /// As [`to_stored`](Self::to_stored).
     fn to_row(self: &Arc<Self>) -> Result<Row, NotStorable> {
         let json = if self.is_plain() {
-            // The text of a record that turned out not to be plain is empty, and loading it says so.
-            StoredText::of(Arc::clone(self), |it| it.to_stored().unwrap_or_default())
+            StoredText::of(Arc::clone(self), |it| {
+                it.to_stored().unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
+            })
         } else {
             self.to_stored()?.into()
         };

@@ -307,8 +307,8 @@ pub enum Write {
 }
 
 impl Write {
-    /// Has the texts written down that are not yet, so that whoever reads them next need not: a store does
-    /// this before it hands the write to a thread that all share.
+    /// Has the texts written down that are not yet, so that they can be [checked](Self::check) and whoever reads them
+    /// next need not: a store does this before it hands the write to a thread that all share.
     pub fn write_down(&self) {
         if let Self::Put(Row { json, .. }) | Self::Journal(json) = self {
             let _ = json.as_str();

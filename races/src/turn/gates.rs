@@ -4,5 +4,4 @@ pub(crate) mod bells {
     include!(concat!(env!("OUT_DIR"), "/bells.rs"));
 }
 
-#[cfg(test)]
 mod tests;

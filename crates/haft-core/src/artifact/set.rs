@@ -217,10 +217,12 @@ impl ArtifactSet {
 
 impl Live {
     fn check_call(&mut self, call: RecordId) -> Result<(), ArtifactIdCollision> {
+        // The handle is taken from now on, also from who comes while the call is being kept.
+        let handle = self.handles.insert(call);
         if self.retrieved.is_empty() {
             return Ok(());
         }
-        let (id, handle) = (call.to_string(), self.handles.insert(call));
+        let id = call.to_string();
         let clash = |it: &Retrieved| it.id == id || is_of(&it.id, handle.as_str());
         if self.retrieved.values().any(clash) { Err(ArtifactIdCollision { id }) } else { Ok(()) }
     }

@@ -15,7 +15,10 @@ const FEW: usize = 16;
 impl<T> Ordered<T> {
     pub(super) fn get(&self, number: u64) -> Option<&T> {
         match self {
-            Self::Few(list) => list.iter().find(|(it, _)| *it == number).map(|(_, value)| value),
+            Self::Few(list) => {
+                let at = list.binary_search_by_key(&number, |(it, _)| *it).ok()?;
+                list.get(at).map(|(_, value)| value)
+            }
             Self::Many(tree) => tree.get(&number),
         }
     }

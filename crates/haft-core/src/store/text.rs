@@ -10,7 +10,7 @@ use super::{StoreError, check_text};
 ///
 /// The loop keeps what it does step by step, and a store in memory is seldom asked for any of it. So the
 /// loop hands over values that never change, and their text is made where it is needed: by a store that
-/// has a disk, or by whoever loads the turn.
+/// has a disk, or by whoever loads the turn. From then on there are both, the value and its text.
 ///
 /// ```
 /// use haft_core::store::StoredText;
@@ -31,6 +31,9 @@ enum Form {
 /// A value and its text, once that was asked for.
 trait Unwritten: Send + Sync {
     fn text(&self) -> &str;
+
+    /// The text, if somebody has read it.
+    fn written(&self) -> Option<&str>;
 }
 
 struct Value<T> {
@@ -43,11 +46,18 @@ impl<T: Send + Sync> Unwritten for Value<T> {
     fn text(&self) -> &str {
         self.text.get_or_init(|| (self.write)(&self.value).into())
     }
+
+    fn written(&self) -> Option<&str> {
+        self.text.get().map(|text| &**text)
+    }
 }
 
 impl StoredText {
-    /// The text of a value, which `write` makes when it is first read: JSON, so that it cannot contain
-    /// U+0000.
+    /// What stands for a text that could not be written: U+0000, which no store keeps and nothing reads.
+    pub const UNWRITABLE: &'static str = "\0";
+
+    /// The text of a value, which `write` makes when it is first read: JSON, so that it cannot contain U+0000, or
+    /// [`UNWRITABLE`](Self::UNWRITABLE).
     pub fn of<T: Send + Sync + 'static>(value: T, write: fn(&T) -> String) -> Self {
         Self(Form::Unwritten(Arc::new(Value { value, write, text: OnceLock::new() })))
     }
@@ -61,7 +71,8 @@ impl StoredText {
         }
     }
 
-    /// Checks that it can be kept, as every store does first.
+    /// Checks that it can be kept, as every store does first; of a text that nobody has read yet it is taken for
+    /// granted, so that a store which reads it does so before.
     ///
     /// # Errors
     ///
@@ -69,7 +80,10 @@ impl StoredText {
     pub fn check(&self, what: &'static str) -> Result<(), StoreError> {
         match &self.0 {
             Form::Written(text) => check_text(what, text),
-            Form::Unwritten(_) => Ok(()),
+            Form::Unwritten(value) => match value.written() {
+                Some(text) => check_text(what, text),
+                None => Ok(()),
+            },
         }
     }
 }
@@ -77,6 +91,12 @@ impl StoredText {
 impl From<String> for StoredText {
     fn from(text: String) -> Self {
         Self(Form::Written(text.into()))
+    }
+}
+
+impl From<Arc<str>> for StoredText {
+    fn from(text: Arc<str>) -> Self {
+        Self(Form::Written(text))
     }
 }
 

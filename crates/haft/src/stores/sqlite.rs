@@ -88,8 +88,8 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
-            turn.check()?;
             turn.writes.iter().for_each(Write::write_down);
+            turn.check()?;
             self.writer.run("begin a turn", move |it| writes::create(it, &turn)).await
         })
     }
@@ -115,8 +115,8 @@ impl Store for SqliteStore {
 
     fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            writes.iter().try_for_each(Write::check)?;
             writes.iter().for_each(Write::write_down);
+            writes.iter().try_for_each(Write::check)?;
             self.writer.run("commit", move |it| writes::commit(it, &lease, &writes)).await
         })
     }

@@ -62,8 +62,10 @@ impl Entry {
 
     /// The write that adds it to the journal.
     pub(super) fn write(self) -> Write {
-        // Nothing in an entry has a form that JSON has not, so that it cannot fail to be written.
-        Write::Journal(StoredText::of(self, |it| serde_json::to_string(it).unwrap_or_default()))
+        // Nothing in an entry has a form that JSON has not.
+        Write::Journal(StoredText::of(self, |it| {
+            serde_json::to_string(it).unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
+        }))
     }
 }
 

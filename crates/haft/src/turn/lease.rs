@@ -212,6 +212,11 @@ impl LeasedRecorder {
         }
     }
 
+    /// Whether something waits to be written.
+    pub(super) fn has_deferred(&self) -> bool {
+        !self.deferred().writes.is_empty()
+    }
+
     /// Whether the store failed when it was last written to.
     pub(super) fn is_failing(&self) -> bool {
         self.deferred().failing

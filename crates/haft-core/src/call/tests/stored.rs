@@ -1,6 +1,7 @@
 //! Calls as JSON, and back.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -127,8 +128,10 @@ fn arguments_that_grew_survive() {
     survives(&call);
     let long = " ".repeat(MAX_TEXT) + "{}";
     assert!(RawArgs::from_text_of(&long, "search", call.call_id()).is_some());
-    let error = requested(RawArgs::typed(&deep(4 * MAX_DEPTH + 1)).unwrap()).to_stored();
+    let call = requested(RawArgs::typed(&deep(4 * MAX_DEPTH + 1)).unwrap());
+    let error = call.to_stored();
     assert!(matches!(error, Err(NotStorable::Extent { .. })), "{error:?}");
+    assert!(Arc::new(call).to_row().is_err());
 }
 
 /// Changes the stored form of a call.
@@ -171,6 +174,7 @@ fn check(call: &ToolCall, expected: &[&'static str]) {
     });
     let expected: Vec<_> = expected.iter().map(|it| RecordFault::Mismatch(it)).collect();
     assert_eq!(found.unwrap_or_default(), expected);
+    assert_eq!(Arc::new(call.clone()).to_row().is_ok(), expected.is_empty());
     match call.to_stored() {
         Ok(_) => assert!(expected.is_empty()),
         Err(NotStorable::Invalid(error)) => assert_eq!(error.faults, expected),

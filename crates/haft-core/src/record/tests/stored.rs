@@ -156,23 +156,30 @@ impl crate::media::MediaReader for Nowhere {
     }
 }
 
+/// Why a record cannot be stored, which a row must not put off.
+#[track_caller]
+fn refused<T: Record + Clone>(record: &T) -> NotStorable {
+    assert!(Arc::new(record.clone()).to_row().is_err());
+    record.to_stored().unwrap_err()
+}
+
 #[test]
 fn what_could_not_be_found_again_is_not_stored() {
     let lost = SpooledArtifact::new(ArtifactKind::TEXT, Held::lost(), TrustLabel::UNTRUSTED);
     let lost = Retrievable::builder("r", lost, TrustTier::FirstParty, AT).build().unwrap();
-    let error = lost.to_stored().unwrap_err();
+    let error = refused(&lost);
     assert!(matches!(error, NotStorable::Artifact(_)), "{error}");
     assert_eq!(error.code(), "E_READER_NOT_DESCRIBABLE");
 
     let file = MediaFile::read_by("a", "b/c", Arc::new(Nowhere));
     let message = Message::builder("m", MessageRole::User, AT)
         .attachment(Media::tool_generated(MediaKind::Audio, file));
-    let error = message.build().unwrap().to_stored().unwrap_err();
+    let error = refused(&message.build().unwrap());
     assert!(matches!(error, NotStorable::Media(_)), "{error}");
     assert_eq!(error.code(), "E_READER_NOT_DESCRIBABLE");
 
     let dynamic = Tokenizable::dynamic(|_| Ok("now".into()));
-    let error = Instruction::from_developer("clock", dynamic).unwrap().to_stored().unwrap_err();
+    let error = refused(&Instruction::from_developer("clock", dynamic).unwrap());
     assert!(matches!(&error, NotStorable::Dynamic { id } if id == "clock"), "{error}");
     assert!(!error.retryable());
 }
@@ -190,7 +197,7 @@ fn what_nests_too_deeply_to_be_read_is_not_stored() {
         message.attachment(media.with_entry("deep", entry)).build().unwrap()
     };
     survives(&with(115));
-    let error = with(116).to_stored().unwrap_err();
+    let error = refused(&with(116));
     assert!(matches!(error, NotStorable::Extent { .. }), "{error}");
 }
 

@@ -1,5 +1,7 @@
 //! What reads turns. Each function runs in a transaction, so it sees one moment.
 
+use std::sync::Arc;
+
 use haft_core::clock::Timestamp;
 use haft_core::store::{
     GateId, GateRow, Row as Record, RowKind, StoreError, StoredTurn, TurnId, TurnQuery, TurnStatus,
@@ -18,7 +20,7 @@ pub(super) fn load(connection: &Connection, id: &TurnId) -> Result<Option<Stored
     let sql = "SELECT kind, id, json FROM records WHERE turn = ?1 ORDER BY number";
     turn.rows = all(connection, sql, [number], record)?;
     let sql = "SELECT json FROM journal WHERE turn = ?1 ORDER BY number";
-    turn.journal = all(connection, sql, [number], |row| Ok(row.get::<_, String>(0)?.into()))?;
+    turn.journal = all(connection, sql, [number], |row| Ok(row.get::<_, Arc<str>>(0)?.into()))?;
     let sql = format!("{GATES} WHERE gates.turn = ?1 ORDER BY gates.number");
     turn.gates = all(connection, &sql, [number], gate_row)?;
     Ok(Some(turn))
@@ -110,7 +112,7 @@ fn record(row: &Row<'_>) -> Result<Record, Fault> {
     let (kind, id): (String, String) = (row.get(0)?, row.get(1)?);
     let known = RowKind::from_word(&kind)
         .ok_or_else(|| damaged(format!("row `{id}`"), format!("its kind `{kind}` is unknown")))?;
-    Ok(Record::new(known, id, row.get::<_, String>(2)?))
+    Ok(Record::new(known, id, row.get::<_, Arc<str>>(2)?))
 }
 
 /// Reads the columns of `GATES`.
@@ -118,7 +120,7 @@ fn gate_row(row: &Row<'_>) -> Result<GateRow, Fault> {
     let (id, turn): (String, String) = (row.get(0)?, row.get(1)?);
     let broken = |_| damaged(format!("gate `{id}`"), "an id is none");
     let (gate, turn) = (id.parse().map_err(broken)?, turn.parse().map_err(broken)?);
-    let mut gate = GateRow::open(gate, turn, row.get::<_, String>(2)?);
+    let mut gate = GateRow::open(gate, turn, row.get::<_, Arc<str>>(2)?);
     gate.settlement = row.get(3)?;
     Ok(gate)
 }

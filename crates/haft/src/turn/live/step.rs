@@ -104,7 +104,8 @@ impl Live {
             usage,
             limit: limit.map(str::to_owned),
         };
-        let over = *then == Then::Done && calls.is_empty() && self.nothing_is_left();
+        let over =
+            limit.is_none() && *then == Then::Done && calls.is_empty() && self.nothing_is_left();
         let mut writes = vec![entry.write()];
         if over {
             let (_, spent) = self.spent();

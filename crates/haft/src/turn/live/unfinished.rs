@@ -5,7 +5,8 @@ use std::sync::Arc;
 use haft_core::call::{CallError, CallState, ToolCall};
 use haft_core::context::{DispatchContext, RecordError};
 use haft_core::error::Code;
-use haft_core::store::Write;
+use haft_core::event::Level;
+use haft_core::store::{TurnStatus, Write};
 use haft_core::tool::Effect;
 use haft_core::usage::Usage;
 
@@ -56,7 +57,15 @@ impl Live {
     /// Writes down what those noted who waited for the end. If that fails, the turn is over all the same.
     async fn keep_last_words(&self) {
         self.recorder.defer_stash(self.ctx.stash());
-        let _ = self.ctx.commit(Vec::new()).await;
+        if !self.recorder.has_deferred() {
+            return;
+        }
+        // Who was answered at a gate meanwhile says that the turn runs; the last word is that it is over.
+        let last = vec![Write::Status(TurnStatus::Completed)];
+        if let Err(error) = self.ctx.commit(last).await {
+            let text = format!("what was noted at the end of the turn was not kept: {error}");
+            self.ctx.log(Level::Warn, "turn-end", &text, None);
+        }
     }
 
     /// A call that does not go on.

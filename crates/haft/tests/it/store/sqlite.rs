@@ -1,6 +1,8 @@
 //! Turns in a file.
 
-use haft::store::{GateId, Row, RowKind, Store, StoreError, TurnQuery, TurnStatus, Write};
+use haft::store::{
+    GateId, Row, RowKind, Store, StoreError, StoredText, TurnQuery, TurnStatus, Write,
+};
 use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
 
 use super::{begin, entry, holder, run, turn};
@@ -47,6 +49,23 @@ fn everything_is_there_when_the_file_is_opened_again() {
             store.commit(lease, vec![entry("2")]).await.unwrap();
         });
     }
+}
+
+#[test]
+fn a_text_that_could_not_be_written_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    run(async {
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let lease = begin(&store, "a", Vec::new()).await;
+        let unwritable = StoredText::of((), |()| StoredText::UNWRITABLE.to_owned());
+        let row = Row::new(RowKind::Message, "m", unwritable.clone());
+        for write in [Write::Journal(unwritable), Write::Put(row)] {
+            let refused = store.commit(lease.clone(), vec![entry("1"), write]).await;
+            assert!(matches!(refused, Err(StoreError::Invalid { .. })), "{refused:?}");
+        }
+        let kept = store.load(turn("a")).await.unwrap().unwrap();
+        assert!(kept.journal.is_empty() && kept.rows.is_empty());
+    });
 }
 
 #[test]

@@ -133,10 +133,10 @@ fn script<B: Fn(Ledger, Parts) -> TurnRunnerBuilder + Send + Sync>(build: B) -> 
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_with_everything_in_it() {
-    for rounds in [1, 2] {
+    for (rounds, outputs) in [(1, true), (2, true), (1, false)] {
         script(move |ledger, (store, spools, clock): Parts| {
             let mut errand = Errand::new(ledger);
-            (errand.rounds, errand.once) = (rounds, false);
+            (errand.rounds, errand.once, errand.outputs) = (rounds, false, outputs);
             errand.runner(store, spools, clock)
         })
         .check()
@@ -162,6 +162,11 @@ fn work_and_say(cx: &StepContext) -> Result<Step, StepError> {
         _ => Step::done(),
     };
     Ok(step.say(cx.message(format!("This is {}.", cx.iteration()))?).usage(Usage::new(60, 40)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_answers() {
+    script(move |_, parts| works(parts, work_and_say)).check().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,14 +1,18 @@
 //! What is written when a turn ends.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::DispatchContext;
+use haft::args::RawArgs;
+use haft::call::{CallError, CallState, ToolCall};
 use haft::context::TurnContext;
+use haft::error::Code;
 use haft::pipeline::Next;
 use haft::store::{Store as _, TurnId, TurnStatus};
 use haft::stores::MemoryStore;
-use haft::turn::{Outcome, TurnRunnerBuilder};
+use haft::turn::{Limits, Outcome, TurnRunnerBuilder};
 
 use super::points::{Fate, Guarded, Judge, Side};
 use super::{input, runner, say};
@@ -72,4 +76,24 @@ async fn an_ack_comes_after_the_answer_was_kept_and_what_it_notes_is_kept_too() 
     let stored = store.load(turn).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
     assert!(stored.journal.last().unwrap().contains("\"told\":true"), "{:?}", stored.journal);
+}
+
+/// A step that goes past a limit without a call of its own: the store says what the report says.
+#[tokio::test(start_paused = true)]
+async fn an_answer_beyond_a_limit_is_kept_as_that() {
+    let (store, guarded, _) = counted();
+    let foreign = async |ctx: DispatchContext, next: Next<DispatchContext>| {
+        let now = ctx.clock().now();
+        let call = ToolCall::requested("past", RawArgs::text("{}"), NonZeroU32::MIN, now);
+        let error = CallError::new(Code::ToolCancelled, "long ago", false);
+        ctx.store_tool_call(call.ended(CallState::Cancelled, error, now)).await?;
+        next.run().await
+    };
+    let runner = runner(say("Hello!")).store(guarded).dispatch_input("foreign", foreign);
+    let runner = runner.limits(Limits::new().tool_calls(0)).build().unwrap();
+    let report = runner.run(input()).await.unwrap();
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: "tool-calls".to_owned() });
+    let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
+    assert_ne!(stored.summary.status, TurnStatus::Completed);
+    assert_eq!(runner.resume(&report.turn).await.unwrap().outcome, report.outcome);
 }

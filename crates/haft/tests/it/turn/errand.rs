@@ -84,6 +84,8 @@ pub(crate) struct Errand {
     pub(crate) rounds: u32,
     /// Whether there are calls that must not be repeated.
     pub(crate) once: bool,
+    /// Whether middleware has a say at the end; without it the answer and the end are written at once.
+    pub(crate) outputs: bool,
 }
 
 pub(crate) const TURN: &str = "errand";
@@ -93,7 +95,7 @@ const LINES: usize = 900;
 
 impl Errand {
     pub(crate) fn new(ledger: Ledger) -> Self {
-        Self { ledger, rounds: 1, once: true }
+        Self { ledger, rounds: 1, once: true, outputs: true }
     }
 
     pub(crate) fn id() -> TurnId {
@@ -128,20 +130,26 @@ impl Errand {
             ctx.stash().set("iterated", ctx.iteration() + 1)?;
             next.run().await
         };
-        runner(self.executor())
+        let begin = async |ctx: DispatchContext, next: Next<DispatchContext>| {
+            ctx.stash().set("iterated", ctx.iteration())?;
+            next.run().await
+        };
+        let runner = runner(self.executor())
             .tools(self.tools())
             .store(store)
             .spools(spools)
             .clock(clock)
             .secret(SECRET)
             .name("errand")
-            .limits(Limits::new().identical_calls(100))
-            .dispatch_output("count", count)
-            .turn_output("learn", output)
+            .limits(Limits::new().identical_calls(100));
+        match self.outputs {
+            true => runner.dispatch_output("count", count).turn_output("learn", output),
+            false => runner.dispatch_input("count", begin),
+        }
     }
 
     fn executor(&self) -> impl haft::step::Executor + 'static {
-        let Self { ledger, rounds, once } = self.clone();
+        let Self { ledger, rounds, once, .. } = self.clone();
         move |cx: StepContext| {
             let ledger = ledger.clone();
             async move {
@@ -405,7 +413,8 @@ fn check_messages(errand: &Errand, stored: &StoredTurn) {
     assert_eq!(said, expected, "no message is lost or doubled, and the scratchpad is whole");
     let count = |kind| stored.rows.iter().filter(|row| row.kind == kind).count();
     assert_eq!(count(RowKind::Thought), errand.rounds as usize);
-    assert_eq!((count(RowKind::Memory), count(RowKind::Retrievable)), (1, 1));
+    let learned = usize::from(errand.outputs);
+    assert_eq!((count(RowKind::Memory), count(RowKind::Retrievable)), (learned, 1));
 }
 
 fn check_calls(errand: &Errand, stored: &StoredTurn) {

@@ -108,9 +108,20 @@ fn check_told(ended: Option<Result<TurnReport, TurnError>>, hit: Moment, what: &
 /// A store fails once, or from then on, at every single thing that is asked of it.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_is_told_and_nothing_is_lost() {
+    fail_everywhere(true).await;
+}
+
+/// The same where the answer and the end of the turn are written at once.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_at_an_answer_is_told_and_nothing_is_lost() {
+    fail_everywhere(false).await;
+}
+
+async fn fail_everywhere(outputs: bool) {
     for (side, lasts) in [(Side::Before, false), (Side::After, false), (Side::After, true)] {
         for number in 0.. {
-            let world = World::new();
+            let mut world = World::new();
+            world.errand.outputs = outputs;
             let (judge, hit) = at(number, side, lasts, Fate::Fail);
             let ended = run_into(&world, judge).await;
             let Some(hit) = *hit.lock().unwrap() else {
