@@ -1,13 +1,6 @@
-use std::path::Path;
-
 use insta::assert_snapshot;
 
-use super::ran;
-
-fn agent(folder: &Path, text: &str) {
-    std::fs::create_dir_all(folder.join("a")).unwrap();
-    std::fs::write(folder.join("a/agent.toml"), text).unwrap();
-}
+use super::{agent, ran};
 
 #[test]
 fn a_new_agent_runs_at_once() {

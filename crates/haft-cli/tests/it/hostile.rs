@@ -5,12 +5,7 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
-use super::ran;
-
-fn agent(folder: &Path, text: impl AsRef<[u8]>) {
-    std::fs::create_dir_all(folder.join("a")).unwrap();
-    std::fs::write(folder.join("a/agent.toml"), text).unwrap();
-}
+use super::{agent, ran};
 
 fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());

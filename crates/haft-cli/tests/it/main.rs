@@ -63,11 +63,17 @@ fn shown(output: &Output) -> String {
     text.trim_end().to_owned()
 }
 
+/// An agent `a` with this file.
+#[cfg(test)]
+fn agent(folder: &Path, text: impl AsRef<[u8]>) {
+    std::fs::create_dir_all(folder.join("a")).unwrap();
+    std::fs::write(folder.join("a/agent.toml"), text).unwrap();
+}
+
 /// An agent `a` that wants leave to make a file, and asks this question.
 #[cfg(test)]
 fn asking_agent(folder: &Path, question: &str) {
-    std::fs::create_dir_all(folder.join("a")).unwrap();
-    let agent = r#"
+    let text = r#"
         system = "x"
         prompt = "Go."
         script = "script.yaml"
@@ -77,7 +83,7 @@ fn asking_agent(folder: &Path, question: &str) {
         args.name.required = true
         approval = "QUESTION"
     "#;
-    std::fs::write(folder.join("a/agent.toml"), agent.replace("QUESTION", question)).unwrap();
+    agent(folder, text.replace("QUESTION", question));
     let script = "steps:\n  - call: { touch: { name: made } }\n  - say: over\n";
     std::fs::write(folder.join("a/script.yaml"), script).unwrap();
 }
