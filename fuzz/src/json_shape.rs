@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::json_view::{JsonQueryError, JsonShape, JsonView};
+use haft::artifacts::json::{JsonQueryError, JsonShape, JsonView};
 use haft::spool::SpoolStore;
 use haft::stores::MemorySpoolStore;
 use haft_core::json::Document;

@@ -1,6 +1,6 @@
 //! The index of a Markdown text.
 
-use haft::markdown::MarkdownIndex;
+use haft::artifacts::markdown::MarkdownIndex;
 
 /// The index of a Markdown text does not depend on how the text is cut, takes linear work, and names lines that
 /// exist; queries on any part of the text give lines of that part.

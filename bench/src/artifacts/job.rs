@@ -13,12 +13,15 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use haft::artifact::Budget;
 use haft::artifact::Spooler;
-use haft::json_view::JsonView;
-use haft::markdown::MarkdownIndex;
-use haft::spool::{Budget, GrepOptions, Payload, SpoolReader, SpoolStore, TextView};
+use haft::artifacts::json::JsonView;
+use haft::artifacts::markdown::MarkdownIndex;
+use haft::artifacts::text::{GrepOptions, TextView};
+use haft::artifacts::tokens::StreamCounter;
+use haft::spool::{Payload, SpoolReader, SpoolStore};
 use haft::stores::FolderSpoolStore;
-use haft::tokens::{Encoding, StreamCounter};
+use haft::tokens::Encoding;
 use haft::tool::ByteStream;
 use haft::{DispatchContext, Tool, ToolFailure};
 use serde::{Deserialize, Serialize};
@@ -241,7 +244,7 @@ async fn handler(source: &Path, folder: &Path) -> Result<(f64, String), String> 
         .map_err(text)?;
     let ctx = DispatchContext::builder("turn").build();
     let spooler = Spooler::new(Arc::new(FolderSpoolStore::open(folder).map_err(text)?));
-    let formats = haft::formats::standard().map_err(text)?;
+    let formats = haft::artifacts::standard().map_err(text)?;
     let done = tool.executor(&ctx).call("{}").await;
     let call = spooler.record("turn", done, std::num::NonZeroU32::MIN).await;
     ctx.artifacts().put_call(&call).map_err(text)?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::clock::Timestamp;
-use haft::providers::chat_completions::ChatCompletions;
 use haft::providers::dialect::{Decoder, Dialect as _, Request};
+use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::generation::Assembler;
 use haft::providers::prompt::Prompt;
 use haft::providers::transport::{self, Body, Response, Transport, TransportFuture};

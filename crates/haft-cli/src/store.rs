@@ -6,6 +6,7 @@ use anyhow::Result;
 use haft::gate::Gate;
 use haft::store::{Store as _, TurnId, TurnQuery, TurnSummary};
 use haft::stores::TurnFolder;
+use haft::turn::Gatekeeper;
 
 use crate::failure::{Code, Failure};
 
@@ -46,7 +47,7 @@ pub(crate) async fn turn(folder: &TurnFolder, name: &str) -> Result<TurnId> {
 
 /// The open gate with this name, or the only one whose name begins so.
 pub(crate) async fn gate(folder: &TurnFolder, name: &str) -> Result<Gate> {
-    let mut open = folder.gates().open(None).await?;
+    let mut open = Gatekeeper::of_dir(&folder).open(None).await?;
     if let Some(at) = open.iter().position(|gate| gate.id.as_str() == name) {
         return Ok(open.swap_remove(at));
     }

@@ -10,6 +10,7 @@
 //! What a line shows is a view: bytes that are not UTF-8 become U+FFFD, a byte order mark at the very
 //! start is left out, and so is one CR at the end of a line. The bytes at rest keep all of it.
 
+mod buffer;
 mod error;
 mod index;
 mod key;
@@ -29,6 +30,7 @@ use crate::tool::ByteStream;
 
 pub use crate::descriptor::ReaderDescriptor;
 
+pub use self::buffer::AlignedBuffer;
 pub use self::error::SpoolError;
 pub use self::index::{BlockStart, LineIndex, LineIndexBuilder, count_newlines};
 pub use self::key::SpoolKey;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use haft::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft::artifacts::text::TextView;
 use haft::executors::Scripted;
-use haft::spool::TextView;
 use haft::turn::{TurnInput, TurnRunner};
-use haft::{Tool, ToolArgs, ToolFailure, formats};
+use haft::{Tool, ToolArgs, ToolFailure, artifacts};
 
 /// Settings as `[section]` and `key = value`.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ steps:
 "#;
     let runner = TurnRunner::builder(Scripted::parse(script)?)
         .tool(config)
-        .formats(formats::standard()?.with(Ini)?)
+        .formats(artifacts::standard()?.with(Ini)?)
         .inline_below(0)
         .build()?;
     let report = runner.run(TurnInput::new("You help.")).await?;

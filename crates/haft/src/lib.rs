@@ -79,39 +79,29 @@
 //! | `http` | no | `providers::transport::HttpTransport`: models behind HTTP; `readers::HttpReader`: media from the network |
 //! | `tools` | no | `tools`: packs of ready-made tools: files, time, math, text, data, memory, web |
 
-// The macros say `::haft`, also in here.
-#[cfg(feature = "tools")]
-extern crate self as haft;
-
 #[cfg(feature = "conformance")]
 pub mod conformance;
-#[cfg(feature = "formats")]
-pub mod csv;
 pub mod events;
 pub mod executors;
-pub mod formats;
-pub mod json_view;
-#[cfg(feature = "formats")]
-pub mod markdown;
 pub mod middleware;
-pub mod providers;
-pub mod readers;
 mod secret;
 #[cfg(feature = "schemars")]
 mod serde_args;
-pub mod spool;
-pub mod stores;
 #[cfg(feature = "otlp")]
 pub mod telemetry;
-#[cfg(feature = "tokens")]
-pub mod tokens;
-#[cfg(feature = "tools")]
-pub mod tools;
 pub mod turn;
-#[cfg(feature = "formats")]
-pub mod xml;
-#[cfg(feature = "formats")]
-pub mod yaml;
+
+#[doc(inline)]
+pub use haft_artifacts as artifacts;
+#[doc(inline)]
+pub use haft_providers as providers;
+#[doc(inline)]
+pub use haft_stores as stores;
+#[cfg(feature = "tools")]
+#[doc(inline)]
+pub use haft_tools as tools;
+#[doc(inline)]
+pub use haft_tools::readers;
 
 #[doc(inline)]
 pub use haft_core::*;

@@ -15,7 +15,7 @@ use haft::clock::{Clock as _, SystemClock};
 use haft::event::{Event, EventKind};
 use haft::executors::Scripted;
 use haft::providers::Provider;
-use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::record::Message;
 use haft::stores::TurnFolder;
 use haft::turn::{TurnInput, TurnReport, TurnRunner};

@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use haft::artifact::ArtifactKind;
-use haft::spool::{SpoolReader as _, TextView};
+use haft::artifacts::text::TextView;
+use haft::artifacts::tokens::StreamCounter;
+use haft::spool::SpoolReader as _;
 use haft::stores::FileSpoolReader;
-use haft::tokens::{Encoding, StreamCounter};
+use haft::tokens::Encoding;
 use serde_json::{Map, Value, json};
 
 use self::forged::Forged;

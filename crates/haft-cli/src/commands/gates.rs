@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::gate::Gate;
 use haft::turn::AnswerError;
+use haft::turn::Gatekeeper;
 use serde_json::{Value, json};
 
 use crate::args::{Answer, Approve, Deny, Gates};
@@ -14,7 +15,7 @@ use crate::terminal::{Terminal, Tone, plain};
 
 pub(super) async fn list(args: &Gates, terminal: &Terminal) -> Result<ExitCode> {
     let folder = store::open(args.store.path())?;
-    let open = folder.gates().open(None).await?;
+    let open = Gatekeeper::of_dir(&folder).open(None).await?;
     if open.is_empty() && !args.json {
         eprintln!("no gate waits for an answer");
     }
@@ -64,7 +65,7 @@ pub(super) async fn approve(args: &Approve, terminal: &Terminal) -> Result<ExitC
     };
     let folder = store::open(args.answer.store.path())?;
     let gate = store::gate(&folder, &args.gate).await?;
-    let answered = folder.gates().resolve(&gate.id, value, &who(&args.answer)).await;
+    let answered = Gatekeeper::of_dir(&folder).resolve(&gate.id, value, &who(&args.answer)).await;
     answered.map_err(|error| explained(error, &gate))?;
     eprintln!("{} {}", terminal.err(Tone::Good, "answered"), gate.id);
     Ok(ExitCode::SUCCESS)
@@ -73,7 +74,8 @@ pub(super) async fn approve(args: &Approve, terminal: &Terminal) -> Result<ExitC
 pub(super) async fn deny(args: &Deny, terminal: &Terminal) -> Result<ExitCode> {
     let folder = store::open(args.answer.store.path())?;
     let gate = store::gate(&folder, &args.gate).await?;
-    let answered = folder.gates().reject(&gate.id, &args.reason, &who(&args.answer)).await;
+    let answered =
+        Gatekeeper::of_dir(&folder).reject(&gate.id, &args.reason, &who(&args.answer)).await;
     answered.map_err(|error| explained(error, &gate))?;
     eprintln!("{} {}", terminal.err(Tone::Notice, "denied"), gate.id);
     Ok(ExitCode::SUCCESS)

@@ -2,11 +2,11 @@
 
 use anyhow::{Context as _, Result};
 use haft::Tool;
-use haft::providers::anthropic_messages::AnthropicMessages;
-use haft::providers::chat_completions::ChatCompletions;
 use haft::providers::dialect::{CannotEncode, Dialect, Note, Request};
+use haft::providers::dialects::anthropic_messages::AnthropicMessages;
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::names::WireNames;
-use haft::providers::openai_responses::OpenAiResponses;
 use haft::providers::prompt::{OfferedTool, Prompt};
 use serde_json::{Map, Value};
 

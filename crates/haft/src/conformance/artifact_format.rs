@@ -11,7 +11,7 @@ use haft_core::trust::TrustLabel;
 use haft_core::{DispatchContext, ToolOutput};
 
 use super::Violation;
-use crate::stores::MemorySpoolStore;
+use haft_stores::MemorySpoolStore;
 
 /// Content that a format reads, and what can be asked of it.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl FormatSample {
 /// ```
 /// use haft::artifact::ArtifactKind;
 /// use haft::conformance::{self, FormatSample};
-/// use haft::formats::TextFormat;
+/// use haft::artifacts::TextFormat;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), conformance::Violation> {

@@ -72,6 +72,14 @@ impl Gatekeeper {
         Self { store, key, clock, bells: None }
     }
 
+    /// Settles the gates of the turns in a directory.
+    #[cfg(feature = "sqlite")]
+    #[must_use]
+    pub fn of_dir(dir: &haft_stores::TurnFolder) -> Self {
+        let (store, key) = (Arc::clone(dir.store()) as _, GateKey::from_bytes(dir.secret()));
+        Self::new(store, key, Arc::new(haft_core::clock::SystemClock::new()))
+    }
+
     pub(super) fn ringing(mut self, bells: Arc<Bells>) -> Self {
         self.bells = Some(bells);
         self

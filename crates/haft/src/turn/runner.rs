@@ -25,7 +25,7 @@ use super::limits::{Deadlines, Limits};
 use super::timed::TimedStore;
 use super::{TurnError, TurnInput, TurnReport, live};
 use crate::secret::random_secret;
-use crate::stores::{MemorySpoolStore, MemoryStore};
+use haft_stores::{MemorySpoolStore, MemoryStore};
 
 /// Runs turns. Cheap to clone, and good for any number of turns, one after the other and side by side.
 ///
@@ -248,7 +248,7 @@ impl TurnRunnerBuilder {
     /// Keeps turns, their large results and the key for gates in a folder, so that another process can go on
     /// with a turn and answer its gates.
     #[cfg(feature = "sqlite")]
-    pub fn folder(self, folder: &crate::stores::TurnFolder) -> Self {
+    pub fn folder(self, folder: &haft_stores::TurnFolder) -> Self {
         let this = self.store(Arc::clone(folder.store()) as _).spools(Arc::clone(folder.spools()));
         this.secret(folder.secret())
     }
@@ -289,7 +289,7 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// What can be asked of artifacts; [`formats::standard`](crate::formats::standard) if not said.
+    /// What can be asked of artifacts; [`artifacts::standard`](haft_artifacts::standard) if not said.
     pub fn formats(mut self, formats: Formats) -> Self {
         self.formats = Some(formats);
         self
@@ -404,7 +404,7 @@ impl TurnRunnerBuilder {
         for (what, _) in times.iter().filter(|(_, time)| time.is_zero()) {
             faults.push(format!("the deadline `{what}` is zero"));
         }
-        let formats = self.formats.map_or_else(crate::formats::standard, Ok);
+        let formats = self.formats.map_or_else(haft_artifacts::standard, Ok);
         if let Err(error) = &formats {
             faults.push(error.to_string());
         }

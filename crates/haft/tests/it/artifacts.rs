@@ -15,7 +15,7 @@ use std::sync::Arc;
 use haft::artifact::{ArtifactDraft, ArtifactKind, Formats, Spooler};
 use haft::call::{Occurrences, ToolCall, ToolResults};
 use haft::stores::MemorySpoolStore;
-use haft::{DispatchContext, IntoToolOutput, Tool, ToolRegistry, formats};
+use haft::{DispatchContext, IntoToolOutput, Tool, ToolRegistry, artifacts};
 use haft_core::tool::OnCollision;
 
 /// A turn with a tool layer and nothing else.
@@ -32,7 +32,7 @@ impl Turn {
         Self {
             ctx: DispatchContext::builder("turn-1").build(),
             spooler: Spooler::new(store),
-            formats: formats::standard().unwrap(),
+            formats: artifacts::standard().unwrap(),
             seen: Occurrences::default(),
         }
     }

@@ -8,7 +8,7 @@ mod streams;
 
 use std::sync::Arc;
 
-use haft::json_view::{JsonShape, JsonView};
+use haft::artifacts::json::{JsonShape, JsonView};
 use haft::spool::{SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
 

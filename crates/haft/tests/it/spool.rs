@@ -18,7 +18,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_core::Stream;
 use haft::ToolFailure;
-use haft::spool::{Payload, SpoolReader, SpoolStore, TextView};
+use haft::artifacts::text::TextView;
+use haft::spool::{Payload, SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
 use haft::tool::ByteStream;
 

@@ -8,7 +8,7 @@ use haft::artifact::{ArtifactKind, ArtifactSet, Budget, SpooledArtifact};
 use haft::registry::ToolRegistry;
 use haft::stores::FileSpoolReader;
 use haft::trust::TrustLabel;
-use haft::{DispatchContext, ToolOutput, formats};
+use haft::{DispatchContext, ToolOutput, artifacts};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ impl Forged {
         artifacts.put_retrieved(FILE, file)?;
         // A person can page; a model has to be spared.
         let budget = Budget::new().lines(NonZeroUsize::MAX).bytes(64 << 20).line_bytes(64 << 20);
-        let tools = formats::standard()?.budget(budget).forge(&artifacts)?;
+        let tools = artifacts::standard()?.budget(budget).forge(&artifacts)?;
         let ctx = DispatchContext::builder("artifact").artifacts(artifacts).build();
         Ok(Self { tools, ctx })
     }

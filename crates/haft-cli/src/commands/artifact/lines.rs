@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use haft::artifact::Budget;
-use haft::markdown::MarkdownIndex;
-use haft::spool::{GrepOptions, Line, SpoolReader as _, Stopped, TextView};
+use haft::artifacts::markdown::MarkdownIndex;
+use haft::artifacts::text::{GrepOptions, Line, Stopped, TextView};
+use haft::spool::SpoolReader as _;
 use haft::stores::FileSpoolReader;
 use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! What providers make of the tools.
 
-use haft::providers::anthropic_messages::AnthropicMessages;
-use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::dialects::anthropic_messages::AnthropicMessages;
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::names::WireNames;
-use haft::providers::openai_responses::OpenAiResponses;
 use haft::providers::{Dialect, Options, Provider};
 use serde_json::Value;
 

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use haft::executors::Scripted;
-use haft::providers::anthropic_messages::AnthropicMessages;
-use haft::providers::chat_completions::ChatCompletions;
-use haft::providers::openai_responses::OpenAiResponses;
+use haft::providers::dialects::anthropic_messages::AnthropicMessages;
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::provider::ProviderError;
 use haft::providers::{Dialect, Options, Provider};
 use haft::step::{Executor, StepContext, StepFuture};

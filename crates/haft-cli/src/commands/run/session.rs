@@ -11,6 +11,7 @@ use haft::events::{EventHub, Filter};
 use haft::gate::Gate;
 use haft::record::{Instruction, Message};
 use haft::stores::TurnFolder;
+use haft::turn::Gatekeeper;
 use haft::turn::{
     AnswerError, Deadlines, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
 };
@@ -109,7 +110,7 @@ impl Session {
         match &event.kind {
             EventKind::TurnGateOpen { gate_id, .. } => {
                 // It may be closed again before somebody looks.
-                let open = self.folder.gates().open(None).await?;
+                let open = Gatekeeper::of_dir(&self.folder).open(None).await?;
                 let gate = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id);
                 gate.map_or(Ok(()), |gate| self.asked_for(gate))?;
                 if self.yes {
@@ -142,7 +143,7 @@ impl Session {
     /// Answers with yes what yes is an answer to.
     async fn let_all_run(&mut self) -> Result<()> {
         while let Some(gate) = self.asked.pop_front() {
-            let gates = self.folder.gates();
+            let gates = Gatekeeper::of_dir(&self.folder);
             match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
                 Ok(()) | Err(AnswerError::Closed { .. }) => {}
                 Err(AnswerError::Invalid { .. }) => {
@@ -165,7 +166,7 @@ impl Session {
     /// Answers the first question.
     async fn answered(&mut self, line: &str) -> Result<()> {
         let Some(gate) = self.asked.front() else { return Ok(()) };
-        let (gates, line) = (self.folder.gates(), line.trim());
+        let (gates, line) = (Gatekeeper::of_dir(&self.folder), line.trim());
         let value = match wants_yes_or_no(gate) {
             true => {
                 matches!(line.to_lowercase().as_str(), "y" | "yes").then_some(Value::Bool(true))

@@ -1,7 +1,7 @@
 use haft::Args;
 use haft::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft::artifacts::{CsvFormat, JsonFormat, MarkdownFormat, TextFormat, XmlFormat, YamlFormat};
 use haft::conformance::{FormatSample, artifact_format};
-use haft::formats::{CsvFormat, JsonFormat, MarkdownFormat, TextFormat, XmlFormat, YamlFormat};
 
 #[tokio::test]
 async fn every_format_of_ours_keeps_the_contract() {

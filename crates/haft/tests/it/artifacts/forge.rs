@@ -4,8 +4,8 @@ use haft::artifact::{
     Answer, ArtifactDraft, ArtifactFormat, ArtifactKind, ArtifactSet, Asked, Formats, Query,
     SpooledArtifact,
 };
+use haft::artifacts;
 use haft::error::Coded as _;
-use haft::formats;
 use haft::spool::SpoolStore as _;
 use haft::stores::MemorySpoolStore;
 use haft::tool::{OnCollision, Role};
@@ -185,7 +185,7 @@ async fn tools_are_forged_anew_only_when_the_set_changes() {
     };
     let first = turn.forged();
     assert_eq!(text(&first), text(&turn.forged()));
-    let other = turn.formats.clone().budget(haft::spool::Budget::new().bytes(1));
+    let other = turn.formats.clone().budget(haft::artifact::Budget::new().bytes(1));
     assert_ne!(text(&first), text(&other.forge(turn.ctx.artifacts()).unwrap()));
 }
 
@@ -215,7 +215,7 @@ async fn a_format_of_ones_own_is_one_type() {
 
 #[test]
 fn formats_that_clash_are_refused_with_every_reason() {
-    let refused = |names| formats::standard().unwrap().with(Own(names)).unwrap_err().to_string();
+    let refused = |names| artifacts::standard().unwrap().with(Own(names)).unwrap_err().to_string();
     assert!(refused(vec!["artifact_head"]).contains("artifact_head"));
     assert!(refused(vec!["a", "a"]).contains("already"));
     assert!(refused(vec!["not a name"]).contains("name"));

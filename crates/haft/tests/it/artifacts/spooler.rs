@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use haft::artifact::{ArtifactKind, Spooler};
+use haft::artifacts::text::TextView;
 use haft::call::{CallState, ToolResults};
-use haft::spool::{SpoolStore as _, TextView};
+use haft::spool::SpoolStore as _;
 use haft::stores::{FolderSpoolStore, MemorySpoolStore};
 use haft::tool::ByteStream;
 use haft::{Json, ToolFailure};

@@ -1,7 +1,7 @@
 //! Rows of CSV.
 
 use haft::artifact::Answer;
-use haft::csv::{CsvError, CsvFilter, CsvView, Header};
+use haft::artifacts::csv::{CsvError, CsvFilter, CsvView, Header};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
 

@@ -1,7 +1,7 @@
 //! Tables that another program wrote are read back as they were.
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
-use haft::csv::{CsvView, Header};
+use haft::artifacts::csv::{CsvView, Header};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 

@@ -1,11 +1,11 @@
 //! Content that was made to do harm, or was damaged.
 
 use haft::artifact::Answer;
+use haft::artifacts::csv::{CsvFilter, CsvView};
+use haft::artifacts::xml::XmlView;
+use haft::artifacts::yaml::YamlView;
 use haft::cancel::Cancellation;
-use haft::csv::{CsvFilter, CsvView};
 use haft::error::{Code, Coded};
-use haft::xml::XmlView;
-use haft::yaml::YamlView;
 use proptest::prelude::*;
 
 use super::{all, reader, run};

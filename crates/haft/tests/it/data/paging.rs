@@ -1,9 +1,9 @@
 //! Whoever goes on with `skip` sees every value once.
 
 use haft::artifact::Answer;
-use haft::csv::{CsvFilter, CsvView};
-use haft::xml::XmlView;
-use haft::yaml::YamlView;
+use haft::artifacts::csv::{CsvFilter, CsvView};
+use haft::artifacts::xml::XmlView;
+use haft::artifacts::yaml::YamlView;
 
 use super::{budget, reader, run};
 

@@ -1,8 +1,8 @@
 //! Values that are written as YAML or XML are read back as they were.
 
+use haft::artifacts::xml::XmlView;
+use haft::artifacts::yaml::YamlView;
 use haft::json::Document;
-use haft::xml::XmlView;
-use haft::yaml::YamlView;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

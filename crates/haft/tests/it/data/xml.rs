@@ -1,7 +1,7 @@
 //! Elements of XML.
 
 use haft::artifact::Answer;
-use haft::xml::{XmlError, XmlView};
+use haft::artifacts::xml::{XmlError, XmlView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
 

@@ -1,7 +1,7 @@
 //! Documents of YAML.
 
 use haft::artifact::Answer;
-use haft::yaml::{YamlError, YamlView};
+use haft::artifacts::yaml::{YamlError, YamlView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
 

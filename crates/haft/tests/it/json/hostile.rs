@@ -1,6 +1,6 @@
 //! Content that was made to break something.
 
-use haft::json_view::{JsonQueryError, JsonView};
+use haft::artifacts::json::{JsonQueryError, JsonView};
 use proptest::prelude::*;
 
 use super::{run, tiny_view_of, view_of};
@@ -112,7 +112,7 @@ fn json5_of_many_megabytes_is_refused() {
         let content = format!("{{a: '{}'}}", "x".repeat(5 << 20));
         let error = view_of(content.as_bytes(), None).await.shape().await.unwrap_err().to_string();
         assert!(error.contains("expected a key in double quotes"), "{error}");
-        let hint = Some(haft::json_view::JsonShape::Json5);
+        let hint = Some(haft::artifacts::json::JsonShape::Json5);
         let error = view_of(content.as_bytes(), hint).await.shape().await.unwrap_err().to_string();
         assert!(error.contains("JSON5 is read up to 4 MiB"), "{error}");
     });
@@ -153,7 +153,7 @@ proptest! {
         window in 1..9_usize,
     ) {
         use haft::json::Document;
-        let hint = Some(haft::json_view::JsonShape::Json);
+        let hint = Some(haft::artifacts::json::JsonShape::Json);
         let found = run(async {
             view_of(text.as_bytes(), hint).await.window_bytes(window).value_bytes(1).shape().await
         });

@@ -1,6 +1,6 @@
 //! The worked examples, and what a model is told when there is no answer.
 
-use haft::json_view::JsonShape;
+use haft::artifacts::json::JsonShape;
 
 use super::{run, tiny_view_of, view_of};
 
@@ -27,7 +27,7 @@ fn check(content: &str, query: Query, expected: &str) {
             let answer = match query {
                 Query::Shape => return view.shape().await.map(|it| it.to_string()),
                 Query::Keys => view.keys(0).await,
-                Query::Length => view.length().await.map(haft::json_view::JsonLength::answer),
+                Query::Length => view.length().await.map(haft::artifacts::json::JsonLength::answer),
                 Query::Get(path) => view.get(path, 0).await,
                 Query::Filter(path) => view.filter(path, 0).await,
                 Query::Slice(start, end) => view.slice(start, end, 0).await,

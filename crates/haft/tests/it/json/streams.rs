@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use haft::artifacts::json::{JsonCache, JsonQueryError, JsonView};
 use haft::cancel::Cancellation;
-use haft::json_view::{JsonCache, JsonQueryError, JsonView};
 use haft::spool::{LineIndex, SpoolError, SpoolFuture, SpoolReader};
 
 use super::{reader_of, run};

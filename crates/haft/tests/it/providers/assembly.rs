@@ -6,7 +6,7 @@ use haft::DispatchContext;
 use haft::error::{Code, Coded as _};
 use haft::media::MediaKind;
 use haft::providers::assemble::{AssembleError, ThoughtSurfacing, UnsupportedMedia, assemble};
-use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::prompt::{Bucket, Content, Entry, OwnThought};
 use haft::record::Thought;
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! Chat Completions as it goes over the wire.
 
 use haft::providers::Dialect as _;
-use haft::providers::chat_completions::ChatCompletions;
 use haft::providers::dialect::Request;
+use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::schema::ValueSchema;
 use serde_json::{Map, Value, json};
 

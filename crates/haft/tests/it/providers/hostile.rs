@@ -1,9 +1,9 @@
 //! Content that tries to leave its place.
 
 use haft::args::Args;
-use haft::providers::anthropic_messages::AnthropicMessages;
-use haft::providers::chat_completions::ChatCompletions;
-use haft::providers::openai_responses::OpenAiResponses;
+use haft::providers::dialects::anthropic_messages::AnthropicMessages;
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::record::{Memory, Retrievable};
 use haft::schema::{object, string};
 use haft::trust::{TrustLabel, TrustTier};

@@ -237,7 +237,7 @@ async fn the_cache_holds_no_more_than_it_may() {
     }
     let cache = MediaCache::new(15_000);
     turn.how.media_cache = cache.clone();
-    let dialect = haft::providers::chat_completions::ChatCompletions::new();
+    let dialect = haft::providers::dialects::chat_completions::ChatCompletions::new();
     for _ in 0..3 {
         assemble(&turn.ctx, &dialect, &transcripts::renderer(), &turn.how).await.unwrap();
         assert_eq!(cache.held(), 14_000, "two of them fit");

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use haft::providers::anthropic_messages::AnthropicMessages;
 use haft::providers::dialect::AnswerError;
+use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::generation::{Finish, Generation, Outcome};
 use haft::providers::prompt::{Bucket, Content, Entry, Heard, Own, Prompt, SystemPart};
 use haft::schema::ValueSchema;

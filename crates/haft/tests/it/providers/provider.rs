@@ -7,7 +7,7 @@ use bytes::Bytes;
 use haft::cancel::Cancellation;
 use haft::clock::Timestamp;
 use haft::event::{Event, EventKind};
-use haft::providers::chat_completions::ChatCompletions;
+use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::generation::Outcome;
 use haft::providers::retry::RetryPolicy;
 use haft::providers::transport::{

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::call::CallState;
 use haft::clock::Timestamp;
-use haft::providers::anthropic_messages::AnthropicMessages;
-use haft::providers::chat_completions::ChatCompletions;
-use haft::providers::openai_responses::OpenAiResponses;
+use haft::providers::dialects::anthropic_messages::AnthropicMessages;
+use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::retry::RetryPolicy;
 use haft::providers::{Dialect, Options, Provider};
 use haft::record::Message;

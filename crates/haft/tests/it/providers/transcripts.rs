@@ -18,7 +18,7 @@ use haft::record::{Identity, Instruction, Memory, Message, MessageRole, Retrieva
 use haft::stores::MemorySpoolStore;
 use haft::tool::OnCollision;
 use haft::trust::{EnvelopeKey, Renderer, TrustLabel, TrustTier};
-use haft::{DispatchContext, Tool, ToolOutput, ToolRegistry, formats};
+use haft::{DispatchContext, Tool, ToolOutput, ToolRegistry, artifacts};
 use serde_json::{Map, Value};
 
 pub(crate) const AT: Timestamp = Timestamp::EPOCH;
@@ -98,7 +98,7 @@ impl Turn {
 
     /// The turn as the next iteration sees it, with the tools that query its artifacts.
     pub(crate) fn forged(mut self) -> Self {
-        let forged = formats::standard().unwrap().forge(self.ctx.artifacts()).unwrap();
+        let forged = artifacts::standard().unwrap().forge(self.ctx.artifacts()).unwrap();
         let own = Arc::clone(self.ctx.turn().tools());
         let tools = ToolRegistry::merge([&*own, &forged], OnCollision::Keep).unwrap();
         self.ctx = self.ctx.at_iteration(self.iteration + 1, Arc::new(tools));

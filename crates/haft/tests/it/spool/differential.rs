@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use haft::spool::{Budget, GrepOptions, Page, TextView};
+use haft::artifact::Budget;
+use haft::artifacts::text::{GrepOptions, Page, TextView};
 use proptest::prelude::*;
 
 use super::{lines, run, view_of};

@@ -7,7 +7,8 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use haft::spool::{GrepOptions, SpoolError, SpoolKey, SpoolStore, TextView};
+use haft::artifacts::text::{GrepOptions, TextView};
+use haft::spool::{SpoolError, SpoolKey, SpoolStore};
 use haft::stores::FolderSpoolStore;
 
 use super::{read_all, run, stream};

@@ -1,6 +1,7 @@
 //! What queries must answer, in the plainest way there is.
 
-use haft::spool::{Budget, GrepOptions};
+use haft::artifact::Budget;
+use haft::artifacts::text::GrepOptions;
 use proptest::prelude::*;
 use regex::bytes::RegexBuilder;
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use haft::spool::{Budget, LinePart, SpoolReader, SpoolStore, TextView};
+use haft::artifact::Budget;
+use haft::artifacts::text::{LinePart, TextView};
+use haft::spool::{SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
 use proptest::prelude::*;
 

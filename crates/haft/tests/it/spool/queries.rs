@@ -2,12 +2,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haft::artifact::Budget;
+use haft::artifacts::text::{GrepOptions, Page, QueryError, Stopped, TextView};
 use haft::cancel::Cancellation;
 use haft::error::Coded;
-use haft::spool::{
-    Budget, GrepOptions, LineIndex, Page, QueryError, SpoolError, SpoolFuture, SpoolReader,
-    SpoolStore, Stopped, TextView,
-};
+use haft::spool::{LineIndex, SpoolError, SpoolFuture, SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
 use proptest::prelude::*;
 

@@ -1,0 +1,146 @@
+//! Rows of fields, parted by commas, semicolons, tabs or bars.
+
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft_core::json::View;
+use haft_core::schema::{Problem, Problems, array, number, object, string};
+use haft_core::{Args, ToolFailure};
+
+use crate::csv::{CsvFilter, CsvView};
+use crate::query_args::{Named as _, records, skip};
+
+/// Rows of fields, parted by commas, semicolons, tabs or bars.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct CsvFormat;
+
+impl CsvFormat {
+    /// The format.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl ArtifactFormat for CsvFormat {
+    fn reads(&self, kind: &ArtifactKind) -> bool {
+        *kind == ArtifactKind::CSV
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let column = || string().non_empty().description("The name of the column").required();
+        let text = |what: &str| string().description(what).optional();
+        let limit = |what: &str| number().description(what).optional();
+        vec![
+            Query::new(
+                "artifact_csv_columns",
+                "Returns the names of the columns of a CSV artifact, and what separates them.",
+                columns,
+            )
+            .input(object().field("skip", skip())),
+            Query::new(
+                "artifact_csv_length",
+                "Returns how many rows a CSV artifact has, without the header.",
+                length,
+            )
+            .input(object()),
+            Query::new(
+                "artifact_csv_rows",
+                "Returns rows of a CSV artifact as objects, from start until before end, counted \
+                 from 0.",
+                rows,
+            )
+            .input(records().field(
+                "columns",
+                array(string()).description("Only these columns").optional(),
+            )),
+            Query::new(
+                "artifact_csv_filter",
+                "Returns the rows of a CSV artifact whose column equals or contains a text, or is a \
+                 number above or below a limit.",
+                filter,
+            )
+            .input(
+                object()
+                    .field("column", column())
+                    .field("equals", text("The whole field"))
+                    .field("contains", text("A part of the field"))
+                    .field("above", limit("The field is a number above this"))
+                    .field("below", limit("The field is a number below this"))
+                    .field("skip", skip()),
+            )
+            .check(check_filter),
+            Query::new(
+                "artifact_csv_pluck",
+                "Returns the fields of one column of a CSV artifact, top to bottom.",
+                pluck,
+            )
+            .input(object().field("column", column()).field("skip", skip())),
+            Query::new(
+                "artifact_csv_stats",
+                "Returns how many rows, empty and different fields a column of a CSV artifact has, \
+                 and the least, greatest, sum and mean of its numbers.",
+                stats,
+            )
+            .input(object().field("column", column())),
+        ]
+    }
+}
+
+fn view(asked: &Asked) -> CsvView {
+    CsvView::new(Arc::clone(asked.artifact.reader()))
+        .budget(asked.budget)
+        .cancellation(asked.cancellation.clone())
+}
+
+async fn columns(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).columns(args.skip()).await?)
+}
+
+async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).length().await?)
+}
+
+async fn rows(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let start = args.count("start").unwrap_or(0);
+    let columns = args.root().get("columns").map(|list| {
+        list.elements().filter_map(|it| it.as_str().map(str::to_owned)).collect::<Vec<_>>()
+    });
+    let columns = columns.unwrap_or_default();
+    Ok(view(&asked).rows(start, args.count("end"), &columns, args.skip()).await?)
+}
+
+async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let mut filter = CsvFilter::new(args.text("column").unwrap_or_default());
+    if let Some(text) = args.text("equals") {
+        filter = filter.equals(text);
+    }
+    if let Some(text) = args.text("contains") {
+        filter = filter.contains(text);
+    }
+    if let Some(limit) = args.root().get("above").and_then(View::as_f64) {
+        filter = filter.above(limit);
+    }
+    if let Some(limit) = args.root().get("below").and_then(View::as_f64) {
+        filter = filter.below(limit);
+    }
+    Ok(view(&asked).filter(filter, args.skip()).await?)
+}
+
+/// A filter without a condition would give everything.
+fn check_filter(args: &Args) -> Result<(), Problems> {
+    let conditions = ["equals", "contains", "above", "below"];
+    if conditions.iter().any(|name| args.root().get(name).is_some()) {
+        return Ok(());
+    }
+    Err(Problem::new("", "one of `equals`, `contains`, `above` and `below`").into())
+}
+
+async fn pluck(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).pluck(args.text("column").unwrap_or_default(), args.skip()).await?)
+}
+
+async fn stats(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).stats(args.text("column").unwrap_or_default()).await?)
+}

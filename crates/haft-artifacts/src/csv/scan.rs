@@ -1,0 +1,262 @@
+//! Reads a table row by row.
+
+use std::ops::ControlFlow;
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use haft_core::artifact::Answer;
+use haft_core::spool::count_newlines;
+
+use super::columns::Columns;
+use super::error::CsvError;
+use super::view::Header;
+use crate::text::drive::{Scan, Want};
+
+/// Whoever wants to see rows.
+pub(super) trait Visit: Send + 'static {
+    /// Takes the columns, once, before any row; `Break` if no row is wanted.
+    fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError>;
+
+    /// Takes the next row; `Break` if no more are wanted.
+    fn row(&mut self, columns: &Columns, row: Record<'_>) -> ControlFlow<()>;
+}
+
+/// The fields of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record<'a> {
+    bytes: &'a [u8],
+    ends: &'a [usize],
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn len(self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn field(self, at: usize) -> Option<&'a [u8]> {
+        let start = at.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.bytes.get(start..*self.ends.get(at)?)
+    }
+
+    pub(super) fn fields(self) -> impl Iterator<Item = &'a [u8]> {
+        (0..self.len()).filter_map(move |at| self.field(at))
+    }
+}
+
+/// How content is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) delimiter: u8,
+    pub(super) header: Header,
+    pub(super) window: usize,
+    /// Where the table begins, behind a mark.
+    pub(super) start: u64,
+}
+
+/// What is odd about a table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Oddities {
+    /// How many rows have another number of fields than there are columns, and the line of the first.
+    ragged: u64,
+    first_ragged: u64,
+    columns: usize,
+    /// The line of the last row, if the content ends inside quotes.
+    unclosed: Option<u64>,
+}
+
+impl Oddities {
+    /// Adds notes to an answer.
+    pub(super) fn note(self, mut answer: Answer) -> Answer {
+        if self.ragged > 0 {
+            let rows = if self.ragged == 1 { "row has" } else { "rows have" };
+            answer = answer.noted(format_args!(
+                "{} {rows} more or fewer than {} fields; see line {}",
+                self.ragged, self.columns, self.first_ragged
+            ));
+        }
+        if let Some(line) = self.unclosed {
+            answer = answer.noted(format_args!(
+                "the content ends inside quotes, in the row that begins at line {line}"
+            ));
+        }
+        answer
+    }
+}
+
+/// One pass over the content.
+pub(super) struct CsvScan<V> {
+    rules: Rules,
+    reader: Reader,
+    position: u64,
+    length: u64,
+    /// The fields of the row that is being read, and where each ends.
+    output: Vec<u8>,
+    filled: usize,
+    ends: Vec<usize>,
+    fields: usize,
+    columns: Option<Columns>,
+    stopped: bool,
+    error: Option<CsvError>,
+    oddities: Oddities,
+    visitor: V,
+}
+
+impl<V: Visit> CsvScan<V> {
+    pub(super) fn new(length: u64, rules: Rules, visitor: V) -> Self {
+        let mut reader = ReaderBuilder::new().delimiter(rules.delimiter).build();
+        // The mark was passed over already. An empty line keeps the reader from looking for another.
+        let _ = reader.read_record(b"\n", &mut [0], &mut [0]);
+        reader.set_line(1);
+        Self {
+            rules,
+            reader,
+            position: rules.start,
+            length,
+            output: vec![0; 1024],
+            filled: 0,
+            ends: vec![0; 32],
+            fields: 0,
+            columns: None,
+            stopped: false,
+            error: None,
+            oddities: Oddities::default(),
+            visitor,
+        }
+    }
+
+    /// The visitor, when it has seen what it wanted to see, and what was odd.
+    pub(super) fn finish(mut self) -> Result<(V, Oddities), CsvError> {
+        if self.columns.is_none() && self.error.is_none() {
+            // An empty table lacks the columns that were asked for.
+            let _ = self.visitor.columns(&Columns::default())?;
+        }
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok((self.visitor, self.oddities)),
+        }
+    }
+
+    /// Reads rows; no input means that the content has ended.
+    fn read(&mut self, mut input: &[u8]) -> Result<(), CsvError> {
+        let ended = input.is_empty();
+        while !self.stopped {
+            let output = self.output.get_mut(self.filled..).unwrap_or_default();
+            let ends = self.ends.get_mut(self.fields..).unwrap_or_default();
+            let (result, read, written, fields) = self.reader.read_record(input, output, ends);
+            let last_byte = read.checked_sub(1).and_then(|at| input.get(at)).copied();
+            input = input.get(read..).unwrap_or_default();
+            self.filled += written;
+            self.fields += fields;
+            match result {
+                ReadRecordResult::InputEmpty if !ended => return Ok(()),
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => self.grow_output()?,
+                ReadRecordResult::OutputEndsFull => self.grow_ends()?,
+                ReadRecordResult::Record => self.record(last_byte)?,
+                ReadRecordResult::End => return Ok(()),
+            }
+            if input.is_empty() && !ended {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, last_byte: Option<u8>) -> Result<(), CsvError> {
+        if self.columns.is_some() && self.fields != self.oddities.columns {
+            self.oddities.ragged += 1;
+            if self.oddities.ragged == 1 {
+                self.oddities.first_ragged = self.first_line(last_byte);
+            }
+        }
+        if self.oddities.unclosed.is_some()
+            && let Some(end) = self.ends.get_mut(self.fields.saturating_sub(1))
+        {
+            // Without the line end that was only read to find out.
+            *end = end.saturating_sub(1);
+        }
+        let record = Record {
+            bytes: self.output.get(..self.filled).unwrap_or_default(),
+            ends: self.ends.get(..self.fields).unwrap_or_default(),
+        };
+        (self.filled, self.fields) = (0, 0);
+        let columns = match &self.columns {
+            Some(columns) => columns,
+            None => {
+                let columns = match self.rules.header {
+                    Header::FirstRow => Columns::named(record),
+                    Header::None => Columns::unnamed(record.len()),
+                };
+                self.oddities.columns = columns.names().len();
+                self.stopped = self.visitor.columns(&columns)?.is_break();
+                let columns = self.columns.insert(columns);
+                if self.stopped || self.rules.header == Header::FirstRow {
+                    return Ok(());
+                }
+                columns
+            }
+        };
+        self.stopped = self.visitor.row(columns, record).is_break();
+        Ok(())
+    }
+
+    /// The line that the row begins with whose last byte was just read.
+    fn first_line(&self, last_byte: Option<u8>) -> u64 {
+        let fields = self.output.get(..self.filled).unwrap_or_default();
+        let below = count_newlines(fields) + u64::from(last_byte == Some(b'\n'));
+        self.reader.line().saturating_sub(below)
+    }
+
+    fn grow_output(&mut self) -> Result<(), CsvError> {
+        if self.output.len() >= ROW_BYTES {
+            let line = self.first_line(None);
+            return Err(CsvError::RowTooLarge { line, limit: ROW_BYTES, what: "bytes" });
+        }
+        self.output.resize((self.output.len() * 2).min(ROW_BYTES), 0);
+        Ok(())
+    }
+
+    fn grow_ends(&mut self) -> Result<(), CsvError> {
+        if self.ends.len() >= ROW_FIELDS {
+            let line = self.first_line(None);
+            return Err(CsvError::RowTooLarge { line, limit: ROW_FIELDS, what: "fields" });
+        }
+        self.ends.resize((self.ends.len() * 2).min(ROW_FIELDS), 0);
+        Ok(())
+    }
+
+    /// Reads the last row, which need not have a line end.
+    fn end(&mut self) -> Result<(), CsvError> {
+        self.read(b"\n")?;
+        if self.filled > 0 {
+            // Inside quotes a line end is part of the field.
+            self.oddities.unclosed = Some(self.first_line(None));
+        }
+        self.read(&[])
+    }
+}
+
+impl<V: Visit> Scan for CsvScan<V> {
+    fn want(&self) -> Option<Want> {
+        let left = self.length.saturating_sub(self.position);
+        if self.stopped || self.error.is_some() || left == 0 {
+            return None;
+        }
+        let window = self.rules.window.max(1);
+        let len = left.min(window as u64);
+        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(window) })
+    }
+
+    fn feed(&mut self, data: &[u8]) -> usize {
+        self.position += data.len() as u64;
+        let mut result = self.read(data);
+        if result.is_ok() && !self.stopped && self.position == self.length {
+            result = self.end();
+        }
+        self.error = result.err();
+        0
+    }
+}
+
+/// What one row may have.
+const ROW_BYTES: usize = 16 * 1024 * 1024;
+const ROW_FIELDS: usize = 64 * 1024;

@@ -1,0 +1,72 @@
+//! Finds out what parts the fields of a table.
+
+use csv_core::{ReadRecordResult, ReaderBuilder};
+
+/// What the first bytes of content say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// How many bytes the mark at the start has.
+    pub(crate) mark: u64,
+    pub(crate) delimiter: u8,
+}
+
+/// Looks at the first bytes; nothing if they are not UTF-8. `whole` says that there are no others.
+pub(crate) fn start(sample: &[u8], whole: bool) -> Option<Start> {
+    if sample.starts_with(&[0xFE, 0xFF]) || sample.starts_with(&[0xFF, 0xFE]) {
+        return None;
+    }
+    let table = sample.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(sample);
+    let mark = (sample.len() - table.len()) as u64;
+    // Of several that fit as well the first one counts.
+    let best = CANDIDATES.into_iter().rev().max_by_key(|it| fit(table, *it, whole));
+    Some(Start { mark, delimiter: best.unwrap_or(b',') })
+}
+
+/// How well a delimiter fits: how many of a thousand rows have as many fields as the first, and how
+/// many that are; nothing if it parts no field.
+fn fit(table: &[u8], delimiter: u8, whole: bool) -> Option<(usize, usize)> {
+    let counts = counts(table, delimiter, whole);
+    let first = counts.first().copied().filter(|it| *it > 1)?;
+    let same = counts.iter().filter(|it| **it == first).count();
+    Some((same * 1000 / counts.len(), first))
+}
+
+/// How many fields the first rows have.
+fn counts(mut table: &[u8], delimiter: u8, whole: bool) -> Vec<usize> {
+    let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
+    let mut output = vec![0; table.len().max(1)];
+    let mut ends = vec![0; table.len() + 1];
+    let mut counts = Vec::new();
+    let mut fields = 0;
+    while counts.len() < ROWS {
+        let ended = table.is_empty();
+        if ended && !whole && !counts.is_empty() {
+            // The last row may be cut off.
+            break;
+        }
+        let (result, read, _, found) = reader.read_record(table, &mut output, &mut ends);
+        table = table.get(read..).unwrap_or_default();
+        fields += found;
+        match result {
+            ReadRecordResult::Record => counts.push(std::mem::take(&mut fields)),
+            ReadRecordResult::End => break,
+            _ => {}
+        }
+    }
+    counts
+}
+
+/// The byte that separates the fields of a table in UTF-8; a comma if no candidate fits.
+///
+/// Only the first 64 KiB are read.
+#[must_use]
+pub fn sniff_delimiter(table: &str) -> u8 {
+    let sample = table.as_bytes().get(..SAMPLE);
+    let start = start(sample.unwrap_or(table.as_bytes()), sample.is_none());
+    start.map_or(b',', |start| start.delimiter)
+}
+
+/// How many bytes are looked at.
+pub(crate) const SAMPLE: usize = 64 * 1024;
+const CANDIDATES: [u8; 4] = [b',', b';', b'\t', b'|'];
+const ROWS: usize = 100;

@@ -1,0 +1,243 @@
+//! Queries of CSV.
+
+use std::fmt;
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, Budget, Listing};
+use haft_core::cancel::Cancellation;
+use haft_core::json::Writer;
+use haft_core::spool::SpoolReader;
+
+use super::error::CsvError;
+use super::filter::{CsvFilter, Filter};
+use super::rows::{Count, Names, Pluck, Rows};
+use super::scan::{CsvScan, Oddities, Rules, Visit};
+use super::sniff::{self, SAMPLE};
+use super::stats::Stats;
+use crate::text::drive::drive;
+
+/// The rows of a stored table.
+///
+/// Every answer is bounded by the [`Budget`] and says how to get what was left out. Each query is one
+/// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
+///
+/// ```
+/// use haft_artifacts::csv::{CsvFilter, CsvView};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemorySpoolStore::new();
+/// let text = "name;price\nbread;2.50\n\"cheese; old\";12\n";
+/// let view = CsvView::new(store.write("call-1".into(), text.into()).await?);
+///
+/// assert_eq!(view.columns(0).await?.as_str(), "name\nprice\n[2 columns, parted by `;`]");
+/// assert_eq!(view.pluck("name", 0).await?.as_str(), "bread\ncheese; old");
+/// let dear = view.filter(CsvFilter::new("price").above(10.0), 0).await?;
+/// assert_eq!(
+///     dear.as_str(),
+///     "[\n  {\n    \"name\": \"cheese; old\",\n    \"price\": \"12\"\n  }\n]",
+/// );
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct CsvView {
+    reader: Arc<dyn SpoolReader>,
+    budget: Budget,
+    cancellation: Cancellation,
+    delimiter: Option<u8>,
+    header: Header,
+    window: usize,
+}
+
+/// Where the names of the columns come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Header {
+    /// From the first row.
+    #[default]
+    FirstRow,
+    /// From nowhere: the columns are `column_1`, `column_2` and so on.
+    None,
+}
+
+impl CsvView {
+    /// The rows of what a reader reads.
+    #[must_use]
+    pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
+        Self {
+            reader,
+            budget: Budget::new(),
+            cancellation: Cancellation::new(),
+            delimiter: None,
+            header: Header::FirstRow,
+            window: 256 * 1024,
+        }
+    }
+
+    /// Bounds the answers.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Stops queries when this is cancelled, before the next read.
+    #[must_use]
+    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// Reads about so many bytes at once instead of 256 KiB.
+    #[must_use]
+    pub fn window_bytes(mut self, bytes: usize) -> Self {
+        self.window = bytes;
+        self
+    }
+
+    /// What parts the fields, instead of what fits best.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: u8) -> Self {
+        self.delimiter = Some(delimiter);
+        self
+    }
+
+    /// Where the names of the columns come from.
+    #[must_use]
+    pub fn header(mut self, header: Header) -> Self {
+        self.header = header;
+        self
+    }
+
+    /// The names of the columns, and in a note what parts them. Reads the first row.
+    ///
+    /// # Errors
+    ///
+    /// When the content is not UTF-8, cannot be read, or the query was cancelled.
+    pub async fn columns(&self, skip: u64) -> Result<Answer, CsvError> {
+        let rules = self.rules().await?;
+        let (Names(names), _) = self.scan_by(rules, Names::default()).await?;
+        let mut list = Writer::new();
+        list.array(|out| {
+            for name in &names {
+                out.string(name);
+            }
+        });
+        let answer = Answer::list(list.finish().root().elements(), self.budget, skip);
+        let columns = if names.len() == 1 { "column" } else { "columns" };
+        let delimiter = match rules.delimiter {
+            b'\t' => "a tab".to_owned(),
+            other => format!("`{}`", char::from(other)),
+        };
+        Ok(answer.noted(format_args!("{} {columns}, parted by {delimiter}", names.len())))
+    }
+
+    /// How many rows there are, that of the names not counted.
+    ///
+    /// # Errors
+    ///
+    /// [`CsvError::RowTooLarge`] when one row is larger than 16 MiB, else when the content is not UTF-8,
+    /// cannot be read, or the query was cancelled.
+    pub async fn length(&self) -> Result<Answer, CsvError> {
+        let (Count(rows), oddities) = self.scan(Count::default()).await?;
+        Ok(oddities.note(Answer::number(rows)))
+    }
+
+    /// The rows from `start` on and until before `end`, counted from 0; with only these columns, in
+    /// this order, if any are given.
+    ///
+    /// # Errors
+    ///
+    /// [`CsvError::NoColumn`] when there is no such column, else as [`CsvView::length`].
+    pub async fn rows(
+        &self,
+        start: u64,
+        end: Option<u64>,
+        columns: &[String],
+        skip: u64,
+    ) -> Result<Answer, CsvError> {
+        let listing = Listing::new(self.budget, skip);
+        let (only, end) = (columns.to_vec(), end.unwrap_or(u64::MAX));
+        let rows = Rows { at: 0, start, end, only, places: Vec::new(), listing };
+        let (rows, oddities) = self.scan(rows).await?;
+        Ok(oddities.note(rows.listing.finish()))
+    }
+
+    /// The rows that a filter keeps.
+    ///
+    /// # Errors
+    ///
+    /// [`CsvError::NoCondition`] when it would keep everything, else as [`CsvView::rows`].
+    pub async fn filter(&self, filter: CsvFilter, skip: u64) -> Result<Answer, CsvError> {
+        if filter.says_nothing() {
+            return Err(CsvError::NoCondition { column: filter.column.into() });
+        }
+        let filter = Filter::new(filter, Listing::new(self.budget, skip));
+        let (filter, oddities) = self.scan(filter).await?;
+        let mut answer = filter.listing.finish();
+        if filter.no_numbers > 0 {
+            let count = filter.no_numbers;
+            answer = answer.noted(format_args!(
+                "{count} fields of the column are not numbers and were passed over"
+            ));
+        }
+        Ok(oddities.note(answer))
+    }
+
+    /// The fields of one column, from top to bottom. A row that is too short has `null`.
+    ///
+    /// # Errors
+    ///
+    /// As [`CsvView::rows`].
+    pub async fn pluck(&self, column: &str, skip: u64) -> Result<Answer, CsvError> {
+        let listing = Listing::new(self.budget, skip);
+        let pluck = Pluck { column: column.to_owned(), place: 0, listing };
+        let (pluck, oddities) = self.scan(pluck).await?;
+        Ok(oddities.note(pluck.listing.finish()))
+    }
+
+    /// What a column holds: how many rows there are and how many have nothing in it, how many different
+    /// values; the count, least, greatest, sum and mean of its numbers; the count and, in byte order,
+    /// the first and last of its other texts. The sum is exact if no number has more than nine decimals
+    /// or an exponent.
+    ///
+    /// # Errors
+    ///
+    /// As [`CsvView::rows`].
+    pub async fn stats(&self, column: &str) -> Result<Answer, CsvError> {
+        let (stats, oddities) = self.scan(Stats::new(column.to_owned())).await?;
+        Ok(oddities.note(Answer::value(stats.document().root(), self.budget)))
+    }
+
+    async fn rules(&self) -> Result<Rules, CsvError> {
+        let sample = self.reader.read_at(0, SAMPLE).await?;
+        let whole = sample.len() as u64 == self.reader.byte_length();
+        let found = sniff::start(&sample, whole).ok_or(CsvError::Encoding)?;
+        let delimiter = self.delimiter.unwrap_or(found.delimiter);
+        let (header, window) = (self.header, self.window);
+        Ok(Rules { delimiter, header, window, start: found.mark })
+    }
+
+    async fn scan<V: Visit>(&self, visitor: V) -> Result<(V, Oddities), CsvError> {
+        self.scan_by(self.rules().await?, visitor).await
+    }
+
+    async fn scan_by<V: Visit>(&self, rules: Rules, visitor: V) -> Result<(V, Oddities), CsvError> {
+        let scan = CsvScan::new(self.reader.byte_length(), rules, visitor);
+        drive(&self.reader, &self.cancellation, scan).await?.finish()
+    }
+}
+
+impl fmt::Debug for CsvView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CsvView")
+            .field("reader", &self.reader)
+            .field("budget", &self.budget)
+            .field("delimiter", &self.delimiter)
+            .field("header", &self.header)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,205 @@
+//! A place in the content that moves forward over windows of it.
+
+use haft_core::json::ParseErrorKind;
+use haft_core::spool::SpoolError;
+
+use super::error::{Fault, Reason, Trouble};
+use super::source::Source;
+use haft_core::spool::AlignedBuffer;
+
+/// Reads the content from front to back, one window at a time, and jumps.
+pub(super) struct Cursor {
+    source: Source,
+    window: AlignedBuffer,
+    /// The offset of the first byte in the window.
+    base: u64,
+    /// Where the cursor stands in the window.
+    at: usize,
+    /// Nothing is read past this offset.
+    end: u64,
+    /// What is kept in the window from this offset on, when it moves.
+    mark: Option<u64>,
+    window_bytes: usize,
+    /// How many bytes were read in all.
+    read: u64,
+}
+
+impl Cursor {
+    pub(super) fn new(source: Source, window_bytes: usize) -> Self {
+        let end = source.length();
+        let window = AlignedBuffer::default();
+        let window_bytes = window_bytes.max(1);
+        Self { source, window, base: 0, at: 0, end, mark: None, window_bytes, read: 0 }
+    }
+
+    pub(super) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// How many bytes the content has.
+    pub(super) fn length(&self) -> u64 {
+        self.source.length()
+    }
+
+    /// How many bytes were read in all.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.read
+    }
+
+    /// Where the cursor stands.
+    pub(super) fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    /// Lets the content end here until told otherwise.
+    pub(super) fn set_end(&mut self, end: u64) {
+        self.end = end.min(self.source.length());
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Lets the content end where it does.
+    pub(super) fn clear_end(&mut self) {
+        self.end = self.source.length();
+    }
+
+    /// Keeps what is read from here on, until [`Cursor::unmark`].
+    pub(super) fn mark(&mut self) {
+        self.mark = Some(self.offset());
+    }
+
+    pub(super) fn unmark(&mut self) {
+        self.mark = None;
+    }
+
+    /// The bytes from the mark until before the cursor.
+    pub(super) fn marked(&self) -> &[u8] {
+        let start = self.mark.and_then(|mark| mark.checked_sub(self.base)).unwrap_or(0);
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        self.window.data().get(start..self.at).unwrap_or_default()
+    }
+
+    /// Bytes of the window by their offsets; nothing if they are not all there.
+    pub(super) fn bytes(&self, start: u64, end: u64) -> &[u8] {
+        let place = |offset: u64| usize::try_from(offset.checked_sub(self.base)?).ok();
+        let (Some(start), Some(end)) = (place(start), place(end)) else { return &[] };
+        self.window.data().get(start..end).unwrap_or_default()
+    }
+
+    pub(super) fn seek(&mut self, offset: u64) {
+        let inside = offset.checked_sub(self.base).and_then(|it| usize::try_from(it).ok());
+        match inside.filter(|at| *at <= self.window.data().len()) {
+            Some(at) => self.at = at,
+            None => {
+                self.window.next(0, 0);
+                self.base = offset;
+                self.at = 0;
+            }
+        }
+    }
+
+    /// The bytes at hand from the cursor on.
+    #[inline]
+    pub(super) fn rest(&self) -> &[u8] {
+        let data = self.window.data();
+        let left = self.end.saturating_sub(self.base);
+        let end = usize::try_from(left).map_or(data.len(), |left| left.min(data.len()));
+        data.get(self.at..end).unwrap_or_default()
+    }
+
+    /// Reads the next window behind what is at hand; false at the end.
+    pub(super) fn more(&mut self) -> Result<bool, SpoolError> {
+        let data = self.window.data().len();
+        let next = self.base + data as u64;
+        if next >= self.end {
+            return Ok(false);
+        }
+        let marked = self.mark.and_then(|mark| mark.checked_sub(self.base));
+        let marked = marked.and_then(|it| usize::try_from(it).ok()).unwrap_or(self.at);
+        let kept = data - marked.min(self.at).min(data);
+        let left = usize::try_from(self.source.length() - next).unwrap_or(usize::MAX);
+        let len = left.min(self.window_bytes);
+        let buffer = self.window.next(kept, len);
+        self.source.read(next, buffer)?;
+        self.window.filled(len);
+        self.read += len as u64;
+        let dropped = data - kept;
+        self.base += dropped as u64;
+        self.at -= dropped;
+        Ok(true)
+    }
+
+    /// Makes sure that so many bytes are at hand, unless the content ends before.
+    pub(super) fn ensure(&mut self, count: usize) -> Result<(), SpoolError> {
+        while self.rest().len() < count && self.more()? {}
+        Ok(())
+    }
+
+    /// The next byte; nothing at the end.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, SpoolError> {
+        match self.rest().first() {
+            Some(byte) => Ok(Some(*byte)),
+            None => self.peek_further(),
+        }
+    }
+
+    #[cold]
+    fn peek_further(&mut self) -> Result<Option<u8>, SpoolError> {
+        self.more()?;
+        Ok(self.rest().first().copied())
+    }
+
+    /// Passes over bytes that are at hand.
+    #[inline]
+    pub(super) fn advance(&mut self, count: usize) {
+        self.at += count;
+    }
+
+    /// Passes over white space and gives the byte behind it.
+    #[inline]
+    pub(super) fn skip_space(&mut self) -> Result<Option<u8>, SpoolError> {
+        loop {
+            let rest = self.rest();
+            match rest.iter().position(|byte| !is_space(*byte)) {
+                Some(at) => {
+                    let byte = rest.get(at).copied();
+                    self.at += at;
+                    return Ok(byte);
+                }
+                None => {
+                    self.at += rest.len();
+                    if !self.more()? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is wrong at the cursor.
+    #[cold]
+    pub(super) fn expected(&mut self, what: &'static str) -> Trouble {
+        if let Err(error) = self.ensure(4) {
+            return error.into();
+        }
+        let rest = self.rest();
+        let start = rest.get(..4).unwrap_or(rest);
+        let Some(found) = String::from_utf8_lossy(start).chars().next() else {
+            return self.fault(ParseErrorKind::Truncated);
+        };
+        self.fault(ParseErrorKind::Expected { what, found })
+    }
+
+    /// Something that is wrong at the cursor.
+    pub(super) fn fault(&self, kind: ParseErrorKind) -> Trouble {
+        Fault { reason: Reason::Syntax(kind), offset: self.offset() }.into()
+    }
+}
+
+#[inline]
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}

@@ -1,0 +1,145 @@
+//! JSON in its shapes.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft_core::schema::{ObjectSchema, integer, object};
+use haft_core::{Args, ToolFailure};
+
+use crate::json::{JsonCache, JsonShape, JsonView};
+use crate::query_args::{Named as _, check_path, path, skip};
+
+/// JSON: one value, a value a line, or JSON5.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct JsonFormat;
+
+impl JsonFormat {
+    /// The format.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl ArtifactFormat for JsonFormat {
+    fn reads(&self, kind: &ArtifactKind) -> bool {
+        *kind == ArtifactKind::JSON || shape_of(kind).is_some()
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let by_path = || object().field("path", path()).field("skip", skip());
+        vec![
+            Query::new(
+                "artifact_json_type",
+                "Returns the shape of a JSON artifact: json, jsonl, ndjson or json5.",
+                shape,
+            )
+            .input(object()),
+            Query::new(
+                "artifact_json_keys",
+                "Returns the keys of a JSON artifact's object, or of all its records.",
+                keys,
+            )
+            .input(object().field("skip", skip())),
+            Query::new(
+                "artifact_json_length",
+                "Returns how many records a JSON artifact has, and how many elements if it is one \
+                 list.",
+                length,
+            )
+            .input(object()),
+            Query::new(
+                "artifact_json_get",
+                "Returns what a JSONPath finds in a JSON artifact, such as `$.items[0].name`. In \
+                 JSON lines it is looked for in every record.",
+                get,
+            )
+            .input(by_path())
+            .check(check_path),
+            Query::new(
+                "artifact_json_filter",
+                "Returns the records of a JSON artifact (lines, or elements of its list) that meet \
+                 a condition, such as `$[?@.role == \"admin\"]`, or that have what a path names.",
+                filter,
+            )
+            .input(by_path())
+            .check(check_path),
+            Query::new(
+                "artifact_json_slice",
+                "Returns a range of the records of a JSON artifact, or of the elements of its \
+                 list. They are counted from 0; `end` is not included.",
+                slice,
+            )
+            .input(range()),
+            Query::new(
+                "artifact_json_pluck",
+                "Returns one field of every record of a JSON artifact, by JSONPath.",
+                get,
+            )
+            .input(by_path())
+            .check(check_path),
+        ]
+    }
+}
+
+pub(super) fn range() -> ObjectSchema {
+    let place = |what: &str| {
+        integer().description(format!("{what}; a negative number counts from the end")).optional()
+    };
+    object()
+        .field("start", place("The first one"))
+        .field("end", place("The one before which to stop"))
+        .field("skip", skip())
+}
+
+fn shape_of(kind: &ArtifactKind) -> Option<JsonShape> {
+    [
+        (ArtifactKind::JSONL, JsonShape::Jsonl),
+        (ArtifactKind::NDJSON, JsonShape::Ndjson),
+        (ArtifactKind::JSON5, JsonShape::Json5),
+    ]
+    .into_iter()
+    .find(|(known, _)| known == kind)
+    .map(|(_, shape)| shape)
+}
+
+async fn view(asked: &Asked) -> JsonView {
+    let made = async { Ok::<_, Infallible>(JsonCache::new()) };
+    let cache = match asked.artifact.memo(made).await {
+        Ok(cache) => cache,
+        Err(never) => match never {},
+    };
+    let (reader, hint) = (Arc::clone(asked.artifact.reader()), shape_of(asked.artifact.kind()));
+    JsonView::with_cache(reader, hint, cache)
+        .budget(asked.budget)
+        .cancellation(asked.cancellation.clone())
+}
+
+async fn shape(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(Answer::whole(view(&asked).await.shape().await?.to_string()))
+}
+
+async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).await.keys(args.skip()).await?)
+}
+
+async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).await.length().await?.answer())
+}
+
+async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let path = args.text("path").unwrap_or_default();
+    Ok(view(&asked).await.get(path, args.skip()).await?)
+}
+
+async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let path = args.text("path").unwrap_or_default();
+    Ok(view(&asked).await.filter(path, args.skip()).await?)
+}
+
+async fn slice(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let (start, end) = (args.place("start"), args.place("end"));
+    Ok(view(&asked).await.slice(start, end, args.skip()).await?)
+}

@@ -1,0 +1,199 @@
+//! Reads for work that blocks, whether the content is on this machine or not.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread;
+
+use bytes::Bytes;
+use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::spool::{LocalRead, SpoolError, SpoolReader};
+
+use crate::blocking::run_blocking;
+use crate::text::drive::{StopOnDrop, check, read_error, too_short};
+
+/// Content that is read from a thread for work that blocks.
+pub(super) struct Source {
+    reads: Reads,
+    cancellation: Cancellation,
+    length: u64,
+}
+
+enum Reads {
+    Local(Arc<dyn LocalRead>),
+    Remote(Arc<Bridge>),
+    Memory(Bytes),
+}
+
+impl Source {
+    /// Content that is at hand.
+    pub(super) fn of_bytes(bytes: Bytes, cancellation: Cancellation) -> Self {
+        Self { length: bytes.len() as u64, reads: Reads::Memory(bytes), cancellation }
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub(super) fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
+    }
+
+    /// Fills the buffer with the bytes from `offset` on, which must exist.
+    pub(super) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SpoolError> {
+        check(&self.cancellation)?;
+        match &self.reads {
+            Reads::Local(local) => read_local(&**local, offset, buffer),
+            Reads::Remote(bridge) => copy(&bridge.read(offset, buffer.len())?, buffer),
+            Reads::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let end = start.saturating_add(buffer.len());
+                copy(bytes.get(start..end).unwrap_or_default(), buffer)
+            }
+        }
+    }
+}
+
+fn copy(from: &[u8], to: &mut [u8]) -> Result<(), SpoolError> {
+    if from.len() != to.len() {
+        return Err(too_short());
+    }
+    to.copy_from_slice(from);
+    Ok(())
+}
+
+fn read_local(local: &dyn LocalRead, offset: u64, buffer: &mut [u8]) -> Result<(), SpoolError> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match local.read_at(offset + filled as u64, rest) {
+            Ok(0) => return Err(too_short()),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(read_error(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Does work that reads, on a thread for it. Dropping the future stops it at its next read.
+pub(super) async fn run<T: Send + 'static>(
+    reader: &Arc<dyn SpoolReader>,
+    cancellation: &Cancellation,
+    work: impl FnOnce(Source) -> T + Send + 'static,
+) -> Result<T, SpoolError> {
+    let guard = StopOnDrop(cancellation.child());
+    let (length, token) = (reader.byte_length(), guard.0.clone());
+    if let Some(local) = reader.local() {
+        let source = Source { reads: Reads::Local(local), cancellation: token, length };
+        return run_blocking(move || Ok(work(source))).await.map_err(read_error);
+    }
+    let bridge = Arc::new(Bridge::default());
+    let closer = Closer(Arc::clone(&bridge));
+    let result = Arc::new(Mutex::new(None));
+    let (thread_bridge, slot) = (Arc::clone(&bridge), Arc::clone(&result));
+    let thread_work = move || {
+        let done = Done(Arc::clone(&thread_bridge));
+        let source = Source { reads: Reads::Remote(thread_bridge), cancellation: token, length };
+        let worked = work(source);
+        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(worked);
+        drop(done);
+    };
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => drop(runtime.spawn_blocking(thread_work)),
+        Err(_) => drop(thread::Builder::new().spawn(thread_work).map_err(read_error)?),
+    }
+    while let Some((offset, len)) = bridge.wanted().await {
+        let read = reader.read_at(offset, len).await;
+        bridge.answer(read);
+    }
+    drop(closer);
+    let worked = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+    worked.ok_or_else(|| read_error(io::Error::other("the work on the content broke off")))
+}
+
+/// Hands reads from a thread that blocks to a future, and the bytes back.
+#[derive(Default)]
+struct Bridge {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    wanted: Option<(u64, usize)>,
+    answer: Option<Result<Bytes, SpoolError>>,
+    /// The future is gone.
+    closed: bool,
+    /// The work is done.
+    done: bool,
+    waker: Option<Waker>,
+}
+
+impl Bridge {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For the thread: asks for bytes and waits for them.
+    fn read(&self, offset: u64, len: usize) -> Result<Bytes, SpoolError> {
+        let mut state = self.state();
+        state.wanted = Some((offset, len));
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+        loop {
+            if let Some(answer) = state.answer.take() {
+                return answer;
+            }
+            if state.closed {
+                return Err(SpoolError::Cancelled { reason: CancelReason::Requested });
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// For the future: the next read; nothing when the work is done.
+    async fn wanted(&self) -> Option<(u64, usize)> {
+        poll_fn(|cx| {
+            let mut state = self.state();
+            if let Some(wanted) = state.wanted.take() {
+                return Poll::Ready(Some(wanted));
+            }
+            if state.done {
+                return Poll::Ready(None);
+            }
+            state.waker = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn answer(&self, answer: Result<Bytes, SpoolError>) {
+        self.state().answer = Some(answer);
+        self.changed.notify_all();
+    }
+}
+
+/// Ends the waiting of the thread when the future is gone.
+struct Closer(Arc<Bridge>);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        self.0.state().closed = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// Ends the waiting of the future when the work is done, or has panicked.
+struct Done(Arc<Bridge>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.done = true;
+        if let Some(waker) = state.waker.take() {
+            waker.wake();
+        }
+    }
+}

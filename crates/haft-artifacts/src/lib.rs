@@ -1,0 +1,81 @@
+//! What can be asked of artifacts, format by format.
+//!
+//! [`standard`] has them all. A format of your own is a type with [`ArtifactFormat`]:
+//!
+//! ```
+//! use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+//! use haft_artifacts::text::TextView;
+//! use haft_core::Args;
+//!
+//! #[derive(Debug)]
+//! struct Diff;
+//!
+//! impl Diff {
+//!     const KIND: ArtifactKind = ArtifactKind::named("diff");
+//! }
+//!
+//! impl ArtifactFormat for Diff {
+//!     fn reads(&self, kind: &ArtifactKind) -> bool {
+//!         *kind == Self::KIND
+//!     }
+//!
+//!     fn queries(&self) -> Vec<Query> {
+//!         let files = async |_: Args, asked: Asked| {
+//!             let view = TextView::new(asked.artifact.reader().clone()).budget(asked.budget);
+//!             let page = view.grep("^\\+\\+\\+ ", Default::default()).await?;
+//!             Ok(Answer::text(page.text(), asked.budget))
+//!         };
+//!         vec![Query::new("artifact_diff_files", "Lists the files that a diff changes.", files)]
+//!     }
+//! }
+//!
+//! let formats = haft_artifacts::standard()?.with(Diff)?;
+//! # Ok::<(), haft_core::artifact::InvalidFormat>(())
+//! ```
+#![doc = include_str!("../docs/formats.md")]
+
+mod blocking;
+#[cfg(feature = "formats")]
+pub mod csv;
+pub mod json;
+#[cfg(feature = "formats")]
+pub mod markdown;
+mod query_args;
+pub mod text;
+#[cfg(feature = "tokens")]
+pub mod tokens;
+#[cfg(feature = "formats")]
+pub mod xml;
+#[cfg(feature = "formats")]
+pub mod yaml;
+
+use haft_core::artifact::{Formats, InvalidFormat};
+
+pub use self::blocking::run_blocking;
+#[cfg(feature = "formats")]
+pub use self::csv::CsvFormat;
+pub use self::json::JsonFormat;
+#[cfg(feature = "formats")]
+pub use self::markdown::MarkdownFormat;
+pub use self::text::TextFormat;
+#[cfg(feature = "formats")]
+pub use self::xml::XmlFormat;
+#[cfg(feature = "formats")]
+pub use self::yaml::YamlFormat;
+
+/// Every format there is: text, which reads everything, JSON, and with the feature `formats`
+/// Markdown, YAML, XML and CSV.
+///
+/// # Errors
+///
+/// None that a test of ours has ever seen; adding a format can fail, so this can.
+pub fn standard() -> Result<Formats, InvalidFormat> {
+    let formats = Formats::new().with(TextFormat::new())?.with(JsonFormat::new())?;
+    #[cfg(feature = "formats")]
+    let formats = formats
+        .with(MarkdownFormat::new())?
+        .with(YamlFormat::new())?
+        .with(XmlFormat::new())?
+        .with(CsvFormat::new())?;
+    Ok(formats)
+}

@@ -1,0 +1,298 @@
+//! Queries on the text of a part of a document.
+
+mod bare;
+mod text;
+mod tree;
+
+use std::ops::Range;
+
+use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Parser, Tag, TagEnd};
+use serde_json::Value;
+
+use super::{MarkdownIndex, plain};
+
+/// The text of some lines of a document, ready for queries.
+///
+/// References are resolved with the definitions of the whole document, and all lines are lines of the
+/// document.
+#[derive(Debug)]
+pub struct Fragment<'a> {
+    index: &'a MarkdownIndex,
+    /// Code at the start whose fence was opened before.
+    lead: &'a str,
+    lead_line: usize,
+    body: &'a str,
+    body_line: usize,
+    /// Where the lines of `body` begin.
+    starts: Vec<usize>,
+    is_cut: bool,
+}
+
+/// A link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Link {
+    /// The text that is shown.
+    pub text: String,
+    /// Where it leads. An e-mail address begins with `mailto:`.
+    pub url: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// The line where it begins.
+    pub line: usize,
+}
+
+/// An image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Image {
+    /// The text that stands for the image; may be empty.
+    pub alt: String,
+    /// Where the image is.
+    pub url: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// The line where it begins.
+    pub line: usize,
+}
+
+impl MarkdownIndex {
+    /// The text of some lines, ready for queries. `text` must be lines of the indexed document, the first of
+    /// them being line `first_line`. What is longer than 1 MiB is cut at the end of a line.
+    ///
+    /// ```
+    /// use haft_artifacts::markdown::MarkdownIndex;
+    ///
+    /// let document = "# A\n\nsee [the site][s]\n\n# B\n\n[s]: https://example.org\n";
+    /// let index = MarkdownIndex::of(document);
+    /// let links = index.fragment("see [the site][s]\n", 2).links();
+    /// assert_eq!((&*links[0].text, &*links[0].url, links[0].line), ("the site", "https://example.org", 2));
+    /// ```
+    #[must_use]
+    pub fn fragment<'a>(&'a self, text: &'a str, first_line: usize) -> Fragment<'a> {
+        let (text, is_cut) = cut(text);
+        let text = if first_line == 0 { text.trim_start_matches('\u{feff}') } else { text };
+        let front = self.front_matter_source().map_or(0, |it| it.end_line() + 1);
+        let (_, text) = split_lines(text, front.saturating_sub(first_line));
+        let first_line = first_line.max(front);
+        let after_code = self.open_code_end(first_line).map_or(0, |end| end + 1 - first_line);
+        let (lead, body) = split_lines(text, after_code);
+        let starts = std::iter::once(0)
+            .chain(memchr::memchr_iter(b'\n', body.as_bytes()).map(|at| at + 1))
+            .collect();
+        let body_line = first_line + after_code;
+        Fragment { index: self, lead, lead_line: first_line, body, body_line, starts, is_cut }
+    }
+
+    /// The end of the code block that a line is inside of, unless the line is its first.
+    fn open_code_end(&self, line: usize) -> Option<usize> {
+        let blocks = self.code_blocks();
+        let after = blocks.partition_point(|it| it.start_line < line);
+        let block = blocks.get(after.checked_sub(1)?)?;
+        (block.fenced && line <= block.end_line).then_some(block.end_line)
+    }
+}
+
+impl Fragment<'_> {
+    /// Whether the text was too long and its end was left out.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The links in order: inline, by reference, in angle brackets, and bare addresses.
+    #[must_use]
+    pub fn links(&self) -> Vec<Link> {
+        let mut links: Vec<Link> = Vec::new();
+        let mut open: Option<usize> = None;
+        let mut shielded = 0_usize;
+        let mut run = Run::default();
+        self.read(|event, Range { start: offset, .. }| {
+            if let Event::Text(text) = event
+                && open.is_none()
+                && shielded == 0
+            {
+                run.push(text, offset);
+                return;
+            }
+            run.take(|text, offset| self.push_bare(&mut links, text, offset));
+            match event {
+                Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+                    let (url, title) = self.target(*link_type, (dest_url, title), id);
+                    open = Some(links.len());
+                    let line = self.line_of(offset);
+                    links.push(Link { text: String::new(), url, title, line });
+                }
+                Event::End(TagEnd::Link) => open = None,
+                Event::Start(Tag::CodeBlock(_) | Tag::Image { .. } | Tag::HtmlBlock) => {
+                    shielded += 1
+                }
+                Event::End(TagEnd::CodeBlock | TagEnd::Image | TagEnd::HtmlBlock) => {
+                    shielded = shielded.saturating_sub(1);
+                }
+                event => {
+                    if let Some(link) = open.and_then(|at| links.get_mut(at)) {
+                        plain::push_inline(&mut link.text, event, " ");
+                    }
+                }
+            }
+        });
+        run.take(|text, offset| self.push_bare(&mut links, text, offset));
+        links
+    }
+
+    /// The images in order, inline and by reference.
+    #[must_use]
+    pub fn images(&self) -> Vec<Image> {
+        let mut images: Vec<Image> = Vec::new();
+        // An image may be in the text of another.
+        let mut open = Vec::new();
+        self.read(|event, Range { start: offset, .. }| match event {
+            Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
+                let (url, title) = self.target(*link_type, (dest_url, title), id);
+                open.push(images.len());
+                images.push(Image { alt: String::new(), url, title, line: self.line_of(offset) });
+            }
+            Event::End(TagEnd::Image) => {
+                open.pop();
+            }
+            event => {
+                for &at in open.iter().rev().take(NESTED_IMAGES) {
+                    if let Some(image) = images.get_mut(at) {
+                        plain::push_inline(&mut image.alt, event, " ");
+                    }
+                }
+            }
+        });
+        images
+    }
+
+    /// The text without markup: a blank line between blocks, a line per item of a plain list and per row
+    /// of a table, code and HTML blocks as they are.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut writer = text::Writer::default();
+        writer.code(self.lead_code());
+        self.read(|event, _| writer.event(event));
+        writer.finish()
+    }
+
+    /// The syntax tree as JSON: nodes with `type`, `startLine`, `endLine`, what belongs to the type, and
+    /// `children`. The root says in `omitted` how many nodes were left out, being too deep or too many.
+    #[must_use]
+    pub fn tree(&self) -> Value {
+        let last = self.line_of(self.body.len().saturating_sub(1));
+        let mut builder = tree::Builder::new(self.lead_line, last);
+        if !self.lead.is_empty() {
+            let end = self.body_line.saturating_sub(1);
+            builder.code(self.lead_code(), (self.lead_line, end));
+        }
+        self.read(|event, range| {
+            let last = range.end.max(range.start + 1) - 1;
+            let lines = (self.line_of(range.start), self.line_of(last));
+            builder.event(event, lines, |kind, target, id| self.target(kind, target, id));
+        });
+        builder.finish()
+    }
+
+    /// Reads the body; references are resolved with the definitions of the document.
+    fn read(&self, mut each: impl FnMut(&Event<'_>, Range<usize>)) {
+        let mut resolve = |link: BrokenLink<'_>| {
+            self.index
+                .definition(&link.reference)
+                .map(|_| (CowStr::Borrowed(""), CowStr::Borrowed("")))
+        };
+        let parser =
+            Parser::new_with_broken_link_callback(self.body, plain::OPTIONS, Some(&mut resolve));
+        for (event, range) in parser.into_offset_iter() {
+            each(&event, range);
+        }
+    }
+
+    /// Where a link or image leads, and its title. The first definition in the document decides.
+    fn target(
+        &self,
+        kind: LinkType,
+        (url, title): (&str, &str),
+        id: &str,
+    ) -> (String, Option<String>) {
+        match kind {
+            LinkType::Inline | LinkType::Autolink | LinkType::WikiLink { .. } => {}
+            LinkType::Email => return (format!("mailto:{url}"), None),
+            _ => {
+                if let Some(it) = self.index.definition(id) {
+                    return (it.url.clone().into(), it.title.clone().map(Into::into));
+                }
+            }
+        }
+        (url.to_owned(), (!title.is_empty()).then(|| title.to_owned()))
+    }
+
+    fn push_bare(&self, links: &mut Vec<Link>, text: &str, offset: usize) {
+        for (text, url, at) in bare::find(text) {
+            links.push(Link { text, url, title: None, line: self.line_of(offset + at) });
+        }
+    }
+
+    /// The code at the start, without the closing fence.
+    fn lead_code(&self) -> &str {
+        let lead = self.lead.trim_end_matches(['\n', '\r']);
+        let (code, last) = lead.rsplit_once('\n').unwrap_or(("", lead));
+        let mark = last.trim_start_matches([' ', '\t', '>']).trim_end();
+        let is_fence = mark.len() >= 3
+            && (mark.bytes().all(|it| it == b'`') || mark.bytes().all(|it| it == b'~'));
+        if is_fence { code } else { lead }
+    }
+
+    fn line_of(&self, offset: usize) -> usize {
+        self.body_line + self.starts.partition_point(|&it| it <= offset).saturating_sub(1)
+    }
+}
+
+/// Text events that follow each other are one text.
+#[derive(Debug, Default)]
+struct Run {
+    text: String,
+    start: usize,
+}
+
+impl Run {
+    fn push(&mut self, text: &str, offset: usize) {
+        if self.text.is_empty() {
+            self.start = offset;
+        }
+        self.text.push_str(text);
+    }
+
+    fn take(&mut self, then: impl FnOnce(&str, usize)) {
+        if !self.text.is_empty() {
+            then(&self.text, self.start);
+            self.text.clear();
+        }
+    }
+}
+
+/// The part of a text that is parsed: whole lines of at most the limit.
+fn cut(text: &str) -> (&str, bool) {
+    if text.len() <= FRAGMENT_LIMIT {
+        return (text, false);
+    }
+    let bytes = text.as_bytes().get(..FRAGMENT_LIMIT).unwrap_or_default();
+    let end = memchr::memrchr(b'\n', bytes).map(|at| at + 1);
+    let end = end.or_else(|| (0..=FRAGMENT_LIMIT).rev().find(|it| text.is_char_boundary(*it)));
+    (end.and_then(|it| text.get(..it)).unwrap_or_default(), true)
+}
+
+/// The first lines of a text, and the others.
+fn split_lines(text: &str, lines: usize) -> (&str, &str) {
+    if lines == 0 {
+        return ("", text);
+    }
+    let end = memchr::memchr_iter(b'\n', text.as_bytes()).nth(lines - 1);
+    end.and_then(|at| text.split_at_checked(at + 1)).unwrap_or((text, ""))
+}
+
+/// Images inside the text of images that are told apart.
+const NESTED_IMAGES: usize = 8;
+/// The most text that one query parses.
+const FRAGMENT_LIMIT: usize = 1024 * 1024;

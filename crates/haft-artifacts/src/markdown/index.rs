@@ -1,0 +1,129 @@
+//! The finished index.
+
+use super::front_matter::FrontMatter;
+use super::outline::Outline;
+use super::{CodeBlock, FrontMatterError, Heading, LinkDefinition, MarkdownIndexBuilder, Section};
+
+/// The structure of a Markdown document: where things are, not what they say.
+///
+/// All lines are counted from 0, all ends are inclusive.
+#[derive(Debug, Default)]
+pub struct MarkdownIndex {
+    outline: Outline,
+    front_matter: Option<FrontMatter>,
+    n_lines: usize,
+}
+
+impl MarkdownIndex {
+    pub(super) fn new(outline: Outline, front_matter: Option<FrontMatter>, n_lines: usize) -> Self {
+        Self { outline, front_matter, n_lines }
+    }
+
+    /// Starts to read a document.
+    #[must_use]
+    pub fn builder() -> MarkdownIndexBuilder {
+        MarkdownIndexBuilder::default()
+    }
+
+    /// The index of a text that is in memory.
+    ///
+    /// ```
+    /// use haft_artifacts::markdown::MarkdownIndex;
+    ///
+    /// let index = MarkdownIndex::of("Title\n=====\n\n## *Part* one ##\ntext\n");
+    /// let headings: Vec<_> =
+    ///     index.headings().iter().map(|it| (it.depth, &*it.text, it.start_line, it.end_line)).collect();
+    /// assert_eq!(headings, [(1, "Title", 0, 4), (2, "Part one", 3, 4)]);
+    /// ```
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let mut builder = Self::builder();
+        builder.push(text.as_bytes());
+        builder.finish()
+    }
+
+    /// How many lines the document has.
+    #[must_use]
+    pub fn n_lines(&self) -> usize {
+        self.n_lines
+    }
+
+    /// The headings, in order.
+    #[must_use]
+    pub fn headings(&self) -> &[Heading] {
+        &self.outline.headings
+    }
+
+    /// The code blocks, in order.
+    #[must_use]
+    pub fn code_blocks(&self) -> &[CodeBlock] {
+        &self.outline.code_blocks
+    }
+
+    /// The code blocks of one language, upper and lower case being the same. The language `""` asks for
+    /// blocks without one.
+    pub fn code_blocks_in<'a>(&'a self, lang: &'a str) -> impl Iterator<Item = &'a CodeBlock> {
+        let is_lang =
+            move |it: &&CodeBlock| it.lang.as_deref().unwrap_or("").eq_ignore_ascii_case(lang);
+        self.outline.code_blocks.iter().filter(is_lang)
+    }
+
+    /// The sections, one per heading.
+    pub fn sections(&self) -> impl Iterator<Item = Section<'_>> {
+        self.outline.headings.iter().map(Section::of)
+    }
+
+    /// The section with a title. The exact title goes before one that differs in upper and lower case,
+    /// and the first of several goes before the others.
+    #[must_use]
+    pub fn section_titled(&self, title: &str) -> Option<Section<'_>> {
+        let title = title.trim();
+        let title = title.trim_start_matches('#').trim_start();
+        let headings = &self.outline.headings;
+        let exact = headings.iter().find(|it| &*it.text == title);
+        let lower = title.to_lowercase();
+        let found = exact.or_else(|| headings.iter().find(|it| it.text.to_lowercase() == lower));
+        found.map(Section::of)
+    }
+
+    /// The innermost section that a line belongs to.
+    #[must_use]
+    pub fn section_at(&self, line: usize) -> Option<Section<'_>> {
+        let headings = &self.outline.headings;
+        let after = headings.partition_point(|it| it.start_line <= line);
+        headings.iter().take(after).rev().find(|it| line <= it.end_line).map(Section::of)
+    }
+
+    /// The definition of a reference such as `[label]`, wherever it stands in the document.
+    #[must_use]
+    pub fn definition(&self, label: &str) -> Option<&LinkDefinition> {
+        self.outline.definitions.get(label)
+    }
+
+    /// How many references are defined.
+    #[must_use]
+    pub fn n_definitions(&self) -> usize {
+        self.outline.definitions.len()
+    }
+
+    /// How many headings, code blocks and definitions were left out because of the caps on the index.
+    #[must_use]
+    pub fn n_left_out(&self) -> usize {
+        self.outline.left_out
+    }
+
+    /// The front matter as it stands in the document.
+    #[must_use]
+    pub fn front_matter_source(&self) -> Option<&FrontMatter> {
+        self.front_matter.as_ref()
+    }
+
+    /// The front matter as JSON, or `None` if there is none. An empty one is `null`.
+    ///
+    /// # Errors
+    ///
+    /// The front matter cannot be read; the error says where and why.
+    pub fn front_matter(&self) -> Result<Option<serde_json::Value>, FrontMatterError> {
+        self.front_matter.as_ref().map(FrontMatter::parse).transpose()
+    }
+}

@@ -1,0 +1,275 @@
+//! Markdown.
+
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Budget, Query};
+use haft_core::json::{Document, Writer};
+use haft_core::schema::{ObjectSchema, integer, object, string};
+use haft_core::{Args, ToolFailure};
+
+use crate::markdown::{Fragment, MarkdownIndex};
+use crate::query_args::{Named as _, count, skip};
+use crate::text::{TextView, each_chunk};
+
+/// Markdown: front matter, headings, code blocks, sections, links, images, text and tree.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct MarkdownFormat;
+
+impl MarkdownFormat {
+    /// The format.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl ArtifactFormat for MarkdownFormat {
+    fn reads(&self, kind: &ArtifactKind) -> bool {
+        *kind == ArtifactKind::MARKDOWN
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let depth =
+            || integer().min(1).max(6).description("Only headings of this depth").optional();
+        let lang = "Only blocks of this language; an empty text means blocks without one";
+        vec![
+            Query::new(
+                "artifact_md_frontmatter",
+                "Returns the front matter of a Markdown artifact as JSON.",
+                front_matter,
+            )
+            .input(object()),
+            Query::new(
+                "artifact_md_headings",
+                "Returns the headings of a Markdown artifact, each with the lines of its section. \
+                 Lines start at 0 and ends are included.",
+                headings,
+            )
+            .input(object().field("depth", depth()).field("skip", skip())),
+            Query::new(
+                "artifact_md_code_blocks",
+                "Returns where the code blocks of a Markdown artifact are, with their languages.",
+                code_blocks,
+            )
+            .input(
+                object()
+                    .field("lang", string().description(lang).optional())
+                    .field("skip", skip()),
+            ),
+            Query::new(
+                "artifact_md_sections",
+                "Returns the sections of a Markdown artifact: heading, and first and last line of \
+                 the body. Read one with artifact_cat from its headingLine to bodyEndLine + 1.",
+                sections,
+            )
+            .input(object().field("depth", depth()).field("skip", skip())),
+            Query::new(
+                "artifact_md_links",
+                "Returns the links in a range of lines of a Markdown artifact, also those by reference.",
+                links,
+            )
+            .input(range().field("skip", skip())),
+            Query::new(
+                "artifact_md_images",
+                "Returns the images in a range of lines of a Markdown artifact.",
+                images,
+            )
+            .input(range().field("skip", skip())),
+            Query::new(
+                "artifact_md_text",
+                "Returns the text of a range of lines of a Markdown artifact without markup.",
+                text,
+            )
+            .input(range()),
+            Query::new(
+                "artifact_md_ast",
+                "Returns the syntax tree of a range of lines of a Markdown artifact as JSON.",
+                tree,
+            )
+            .input(range()),
+        ]
+    }
+}
+
+fn range() -> ObjectSchema {
+    object()
+        .field("startLine", count("The first line, from 0"))
+        .field("endLine", count("The line before which to stop"))
+}
+
+async fn index(asked: &Asked) -> Result<Arc<MarkdownIndex>, ToolFailure> {
+    let (reader, cancellation) = (asked.artifact.reader(), &asked.cancellation);
+    let read = async {
+        let builder =
+            each_chunk(reader, cancellation, MarkdownIndex::builder(), |builder, chunk| {
+                builder.push(chunk);
+            });
+        Ok::<_, ToolFailure>(builder.await?.finish())
+    };
+    asked.artifact.memo(read).await
+}
+
+async fn front_matter(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let Some(value) = index(&asked).await?.front_matter()? else { return Ok(Answer::undefined()) };
+    if value.is_null() {
+        return Ok(Answer::undefined());
+    }
+    Ok(Answer::value(Document::from_value(&value)?.root(), asked.budget))
+}
+
+async fn headings(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let index = index(&asked).await?;
+    let depth = args.count("depth");
+    let asked_for = index.headings().iter().filter(|it| is_depth(depth, it.depth));
+    let found = asked_for.map(|it| {
+        let (start, end) = (it.start_line as u64, it.end_line as u64);
+        row(|w| {
+            w.key("depth").unsigned(it.depth.into()).key("text").string(&it.text);
+            w.key("startLine").unsigned(start).key("endLine").unsigned(end);
+        })
+    });
+    Ok(listed(found, &args, &asked, &index))
+}
+
+async fn code_blocks(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let index = index(&asked).await?;
+    let lang = args.text("lang").map(str::to_lowercase);
+    let is_lang = |it: Option<&str>| match &lang {
+        Some(lang) => it.unwrap_or_default().to_lowercase() == *lang,
+        None => true,
+    };
+    let asked_for = index.code_blocks().iter().filter(|it| is_lang(it.lang.as_deref()));
+    let found = asked_for.map(|it| {
+        row(|w| {
+            match &it.lang {
+                Some(lang) => w.key("lang").string(lang),
+                None => w.key("lang").null(),
+            };
+            w.key("startLine").unsigned(it.start_line as u64);
+            w.key("endLine").unsigned(it.end_line as u64);
+        })
+    });
+    Ok(listed(found, &args, &asked, &index))
+}
+
+async fn sections(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let index = index(&asked).await?;
+    let depth = args.count("depth");
+    let asked_for = index.sections().filter(|it| is_depth(depth, it.depth));
+    let found = asked_for.map(|it| {
+        row(|w| {
+            w.key("depth").unsigned(it.depth.into()).key("heading").string(it.heading);
+            w.key("headingLine").unsigned(it.heading_line as u64);
+            w.key("bodyStartLine").unsigned(it.body_start_line as u64);
+            w.key("bodyEndLine").unsigned(it.body_end_line as u64);
+        })
+    });
+    Ok(listed(found, &args, &asked, &index))
+}
+
+async fn links(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let part = Part::read(&args, &asked).await?;
+    let found = part.fragment().links().into_iter().map(|it| {
+        row(|w| {
+            w.key("text").string(&it.text).key("url").string(&it.url);
+            if let Some(title) = &it.title {
+                w.key("title").string(title);
+            }
+            w.key("line").unsigned(it.line as u64);
+        })
+    });
+    Ok(part.cut_short(listed(found, &args, &asked, &part.index)))
+}
+
+async fn images(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let part = Part::read(&args, &asked).await?;
+    let found = part.fragment().images().into_iter().map(|it| {
+        row(|w| {
+            w.key("alt").string(&it.alt).key("url").string(&it.url);
+            if let Some(title) = &it.title {
+                w.key("title").string(title);
+            }
+            w.key("line").unsigned(it.line as u64);
+        })
+    });
+    Ok(part.cut_short(listed(found, &args, &asked, &part.index)))
+}
+
+async fn text(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let part = Part::read(&args, &asked).await?;
+    Ok(part.cut_short(Answer::text(part.fragment().text(), asked.budget)))
+}
+
+async fn tree(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let part = Part::read(&args, &asked).await?;
+    let mut writer = Writer::new();
+    writer.value(&part.fragment().tree());
+    Ok(part.cut_short(Answer::value(writer.finish().root(), asked.budget)))
+}
+
+/// The lines that a query is about.
+struct Part {
+    index: Arc<MarkdownIndex>,
+    text: String,
+    first_line: usize,
+    /// The line that was too far away to be read, if there is one.
+    next: Option<u64>,
+}
+
+impl Part {
+    /// How much of a document is parsed for one answer.
+    const LONGEST: usize = 1024 * 1024;
+
+    async fn read(args: &Args, asked: &Asked) -> Result<Self, ToolFailure> {
+        let index = index(asked).await?;
+        let start = args.count("startLine").unwrap_or(0);
+        let end = args.count("endLine").unwrap_or(u64::MAX);
+        let room = Budget::new().lines(std::num::NonZeroUsize::MAX);
+        let view = TextView::new(Arc::clone(asked.artifact.reader()))
+            .budget(room.bytes(Self::LONGEST).line_bytes(Self::LONGEST))
+            .cancellation(asked.cancellation.clone());
+        let page = view.cat(start..end).await?;
+        let first_line = usize::try_from(start).unwrap_or(usize::MAX);
+        Ok(Self { index, text: page.text(), first_line, next: page.more.map(|it| it.start) })
+    }
+
+    fn fragment(&self) -> Fragment<'_> {
+        self.index.fragment(&self.text, self.first_line)
+    }
+
+    fn cut_short(&self, answer: Answer) -> Answer {
+        match self.next {
+            Some(line) => answer.noted(format_args!(
+                "read up to line {line}; ask again with startLine {line} for the rest"
+            )),
+            None => answer,
+        }
+    }
+}
+
+fn is_depth(wanted: Option<u64>, depth: u8) -> bool {
+    wanted.is_none_or(|wanted| wanted == u64::from(depth))
+}
+
+fn row(fields: impl FnOnce(&mut Writer)) -> Document {
+    let mut writer = Writer::new();
+    writer.object(fields);
+    writer.finish()
+}
+
+fn listed(
+    rows: impl Iterator<Item = Document>,
+    args: &Args,
+    asked: &Asked,
+    index: &MarkdownIndex,
+) -> Answer {
+    let rows: Vec<Document> = rows.collect();
+    let answer = Answer::list(rows.iter().map(Document::root), asked.budget, args.skip());
+    match index.n_left_out() {
+        0 => answer,
+        count => answer.noted(format_args!(
+            "the index of this document is full: {count} parts of it were left out"
+        )),
+    }
+}

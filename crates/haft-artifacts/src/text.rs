@@ -1,0 +1,40 @@
+//! Large results: where they are kept, and how they are read in small pieces.
+//!
+//! The contracts are those of [`haft_core::spool`]. [`TextView`] asks any reader for lines:
+//!
+//! ```
+//! use haft_artifacts::text::{GrepOptions, TextView};
+//! use haft_core::spool::SpoolStore;
+//! use haft_stores::MemorySpoolStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = MemorySpoolStore::new();
+//! let reader = store.write("call-1".into(), "alpha\nbeta\ngamma\n".into()).await?;
+//! let view = TextView::new(reader);
+//!
+//! let page = view.grep("^[ab]", GrepOptions::new().limit(1)).await?;
+//! assert_eq!(page.text(), "alpha");
+//! // Every answer is bounded, and says where to go on.
+//! assert_eq!(page.more.map(|more| more.start), Some(1));
+//! # Ok(())
+//! # }
+//! ```
+
+mod chunks;
+pub(crate) mod drive;
+mod grep;
+mod line;
+mod page;
+mod part;
+mod pattern;
+mod queries;
+mod view;
+
+pub(crate) use self::chunks::each_chunk;
+pub use self::grep::GrepOptions;
+pub use self::page::{Continuation, Line, Page, Stopped};
+pub use self::part::{LinePart, RestOfLine};
+pub use self::pattern::{QueryError, check_pattern};
+pub use self::queries::TextFormat;
+pub use self::view::TextView;

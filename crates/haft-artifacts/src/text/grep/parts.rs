@@ -1,0 +1,119 @@
+//! Searches parts of the content side by side.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::spool::{LocalRead, SpoolError};
+
+use super::scan::GrepScan;
+use super::{Found, Query};
+use crate::text::drive::scan_local;
+use haft_core::spool::AlignedBuffer;
+
+/// Searches these lines by as many threads as the query says, this one included.
+pub(super) fn search(
+    query: &Query,
+    local: &dyn LocalRead,
+    cancellation: &Cancellation,
+    lines: Range<u64>,
+) -> Result<Found, SpoolError> {
+    let stop = cancellation.child();
+    let work = Work(Mutex::new(State::new(query, lines)));
+    thread::scope(|scope| {
+        for _ in 1..query.sizes.threads.get() {
+            // Those that cannot be started are missed by nobody.
+            let _ = thread::Builder::new()
+                .spawn_scoped(scope, || work.share(query.clone(), local, &stop));
+        }
+        work.share(query.clone(), local, &stop);
+    });
+    let state = work.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    state.failed.map_or(Ok(state.found), Err)
+}
+
+struct Work(Mutex<State>);
+
+impl Work {
+    /// Searches one part after the other. The query is a copy: threads that share one wait for each other.
+    fn share(&self, query: Query, local: &dyn LocalRead, stop: &Cancellation) {
+        let (query, mut window) = (Arc::new(query), AlignedBuffer::default());
+        loop {
+            let Some((number, lines)) = self.lock().take(&query) else { return };
+            let scan = GrepScan::new(Arc::clone(&query), &lines);
+            let part = scan_local(local, stop, scan, &mut window);
+            if self.lock().add(number, part) {
+                stop.cancel(CancelReason::Requested);
+                return;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct State {
+    /// The lines that nobody took yet, and the block that the last part went up to.
+    lines: Range<u64>,
+    block: u64,
+    taken: u64,
+    /// Parts that were searched before one in front of them.
+    ready: BTreeMap<u64, Result<GrepScan, SpoolError>>,
+    added: u64,
+    found: Found,
+    failed: Option<SpoolError>,
+    over: bool,
+}
+
+impl State {
+    fn new(query: &Query, lines: Range<u64>) -> Self {
+        let start = query.index.locate(lines.start).map_or(0, |start| start.offset);
+        Self {
+            lines,
+            block: start / u64::from(query.index.block_size().get()),
+            taken: 0,
+            ready: BTreeMap::new(),
+            added: 0,
+            found: Found::new(query),
+            failed: None,
+            over: false,
+        }
+    }
+
+    /// The next part: the lines that begin behind an LF of the next blocks.
+    fn take(&mut self, query: &Query) -> Option<(u64, Range<u64>)> {
+        let blocks = query.sizes.part.div_ceil(u64::from(query.index.block_size().get())).max(1);
+        while !self.over && !self.lines.is_empty() {
+            self.block += blocks;
+            let end = query.index.newlines_before_block(self.block) + 1;
+            let end = end.clamp(self.lines.start, self.lines.end);
+            let part = self.lines.start..end;
+            self.lines.start = end;
+            // Blocks without an LF have no part of their own.
+            if !part.is_empty() {
+                self.taken += 1;
+                return Some((self.taken - 1, part));
+            }
+        }
+        None
+    }
+
+    /// Adds what was found in a part, once it is its turn, and says whether nothing more is needed.
+    fn add(&mut self, number: u64, part: Result<GrepScan, SpoolError>) -> bool {
+        self.ready.insert(number, part);
+        while let Some(part) = self.ready.remove(&self.added).filter(|_| !self.over) {
+            self.added += 1;
+            match part {
+                Ok(part) => self.over = !self.found.add(part),
+                Err(error) => {
+                    (self.over, self.failed) = (true, Some(error));
+                }
+            }
+        }
+        self.over
+    }
+}

@@ -1,0 +1,175 @@
+//! Patterns that stay within lines.
+
+use haft_core::error::{Code, Coded};
+use haft_core::spool::SpoolError;
+use memchr::memchr;
+use regex_automata::Input;
+use regex_automata::meta::{Config, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_syntax::ParserBuilder;
+use regex_syntax::ast::ErrorKind;
+use regex_syntax::hir::{
+    Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look,
+};
+
+use super::grep::GrepOptions;
+use super::line::without_return;
+
+/// A query could not be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The pattern is not one, or is too large.
+    #[error("the pattern cannot be used: {problem}{}", .hint.map(|it| format!("; {it}")).unwrap_or_default())]
+    Pattern {
+        /// What is wrong with it, and where.
+        problem: String,
+        /// What to write instead.
+        hint: Option<&'static str>,
+    },
+    /// The content could not be read.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
+
+impl Coded for QueryError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Pattern { .. } => Code::InvalidToolArgs,
+            Self::Spool(error) => error.error_code(),
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Pattern { .. } => false,
+            Self::Spool(error) => error.retryable(),
+        }
+    }
+}
+
+/// A pattern in two forms. Both run in time linear in what is searched.
+///
+/// `across` runs over many lines at once. No match of it contains an LF, and wherever `within` matches in
+/// a line, it matches in that line too. It may also match before a CR in the middle of a line, so a
+/// line with a CR is judged by `within`, which sees the text of that line alone.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    across: Regex,
+    within: Regex,
+}
+
+impl Pattern {
+    pub(super) fn new(pattern: &str, options: &GrepOptions) -> Result<Self, QueryError> {
+        if pattern.len() > LONGEST {
+            let problem = format!("it has {} bytes, and {LONGEST} are the most", pattern.len());
+            return Err(QueryError::Pattern { problem, hint: Some("search for a part of it") });
+        }
+        let parsed = ParserBuilder::new()
+            .utf8(false)
+            .nest_limit(NESTED)
+            .case_insensitive(options.ignore_case)
+            .multi_line(options.multi_line)
+            .dot_matches_new_line(options.dot_all)
+            .build()
+            .parse(pattern)
+            .map_err(|error| not_a_pattern(&error))?;
+        Ok(Self { across: compile(&within_lines(&parsed))?, within: compile(&parsed)? })
+    }
+
+    /// Where the first match ends, from `start` on and up to `end`.
+    pub(super) fn find_end(&self, lines: &[u8], start: usize, end: usize) -> Option<usize> {
+        let input = Input::new(lines).range(start..end).earliest(true);
+        self.across.search_half(&input).map(|found| found.offset())
+    }
+
+    /// Whether a line in which a match was found matches on its own.
+    pub(super) fn holds(&self, line: &[u8]) -> bool {
+        memchr(b'\r', line).is_none() || self.within.is_match(without_return(line))
+    }
+}
+
+fn compile(hir: &Hir) -> Result<Regex, QueryError> {
+    let config = Config::new()
+        .utf8_empty(false)
+        .nfa_size_limit(Some(COMPILED))
+        .which_captures(WhichCaptures::Implicit);
+    Regex::builder().configure(config).build_from_hir(hir).map_err(|error| {
+        let problem = match error.size_limit() {
+            Some(limit) => format!("compiled it takes more than {limit} bytes"),
+            None => error.to_string(),
+        };
+        QueryError::Pattern { problem, hint: Some("use smaller counts in its repetitions") }
+    })
+}
+
+fn not_a_pattern(error: &regex_syntax::Error) -> QueryError {
+    let (problem, hint) = match error {
+        regex_syntax::Error::Parse(error) => {
+            let hint = match error.kind() {
+                ErrorKind::UnsupportedLookAround => Some(
+                    "look-around does not exist here; search without it, and narrow the matches by a second query",
+                ),
+                ErrorKind::UnsupportedBackreference => {
+                    Some("back-references do not exist here; write out what is to be repeated")
+                }
+                ErrorKind::RepetitionMissing
+                | ErrorKind::GroupUnclosed
+                | ErrorKind::GroupUnopened
+                | ErrorKind::ClassUnclosed
+                | ErrorKind::RepetitionCountUnclosed
+                | ErrorKind::RepetitionCountDecimalEmpty => {
+                    Some("put `\\` before a character that stands for itself")
+                }
+                _ => None,
+            };
+            (format!("{}, at character {}", error.kind(), error.span().start.column), hint)
+        }
+        regex_syntax::Error::Translate(error) => (error.kind().to_string(), None),
+        other => (other.to_string(), None),
+    };
+    QueryError::Pattern { problem, hint }
+}
+
+/// The same pattern, made to match within a line when it runs over many.
+fn within_lines(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Empty => Hir::empty(),
+        HirKind::Literal(literal) if literal.0.contains(&b'\n') => Hir::fail(),
+        HirKind::Literal(literal) => Hir::literal(literal.0.clone()),
+        HirKind::Class(Class::Unicode(class)) => {
+            let mut class = class.clone();
+            class.difference(&ClassUnicode::new([ClassUnicodeRange::new('\n', '\n')]));
+            Hir::class(Class::Unicode(class))
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            let mut class = class.clone();
+            class.difference(&ClassBytes::new([ClassBytesRange::new(b'\n', b'\n')]));
+            Hir::class(Class::Bytes(class))
+        }
+        HirKind::Look(Look::Start | Look::StartLF) => Hir::look(Look::StartLF),
+        // Before an LF, and before the CR that does not belong to the text of a line.
+        HirKind::Look(Look::End | Look::EndLF) => Hir::look(Look::EndCRLF),
+        HirKind::Look(look) => Hir::look(*look),
+        HirKind::Repetition(repetition) => Hir::repetition(regex_syntax::hir::Repetition {
+            sub: Box::new(within_lines(&repetition.sub)),
+            ..repetition.clone()
+        }),
+        HirKind::Capture(capture) => within_lines(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(within_lines).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(within_lines).collect()),
+    }
+}
+
+const LONGEST: usize = 4 * 1024;
+const NESTED: u32 = 100;
+const COMPILED: usize = 4 * 1024 * 1024;
+
+/// Checks that a pattern can be searched for.
+///
+/// # Errors
+///
+/// It cannot; the error says why.
+pub fn check_pattern(pattern: &str, options: &GrepOptions) -> Result<(), QueryError> {
+    Pattern::new(pattern, options).map(|_| ())
+}

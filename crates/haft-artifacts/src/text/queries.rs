@@ -1,0 +1,247 @@
+//! Text: what can be asked of every artifact.
+
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft_core::schema::{Problems, integer, object, one_of, string};
+use haft_core::tokens::Encoding;
+use haft_core::{Args, ToolFailure};
+
+use crate::query_args::{Named as _, count, refused};
+use crate::text::{GrepOptions, Line, LinePart, Page, TextView, check_pattern, each_chunk};
+
+/// Lines of text. It reads every kind, so that every artifact can be paged through and searched.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct TextFormat;
+
+impl TextFormat {
+    /// The format.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl ArtifactFormat for TextFormat {
+    fn reads(&self, _: &ArtifactKind) -> bool {
+        true
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let lines = || integer().min(1).default(10).description("How many lines");
+        vec![
+            Query::new("artifact_head", "Returns the first lines of an artifact.", head)
+                .input(object().field("n", lines())),
+            Query::new("artifact_tail", "Returns the last lines of an artifact.", tail)
+                .input(object().field("n", lines())),
+            Query::new(
+                "artifact_grep",
+                "Returns the lines of an artifact that match a regular expression, as \
+                 `number:line`, and lines around them as `number-line`. Numbers start at 0.",
+                grep,
+            )
+            .input(grep_input())
+            .check(check_grep),
+            Query::new(
+                "artifact_cat",
+                "Returns a range of lines of an artifact. Lines are counted from 0; `end` is not \
+                 included.",
+                cat,
+            )
+            .input(
+                object()
+                    .field("start", count("The first line"))
+                    .field("end", count("The line before which to stop"))
+                    .field(
+                        "offset",
+                        count(
+                            "For one line that is too long: the byte of line `start` to begin with",
+                        ),
+                    ),
+            ),
+            Query::new("artifact_byte_length", "Returns how many bytes an artifact has.", bytes)
+                .input(object()),
+            Query::new(
+                "artifact_line_count",
+                "Returns how many lines an artifact has.",
+                line_count,
+            )
+            .input(object()),
+            Query::new(
+                "artifact_estimate_tokens",
+                "Returns how many tokens the whole artifact has in an encoding.",
+                tokens,
+            )
+            .input(
+                object().field(
+                    "encoding",
+                    one_of(Encoding::ALL.iter().map(|it| it.as_str())).required(),
+                ),
+            ),
+        ]
+    }
+}
+
+fn grep_input() -> haft_core::schema::ObjectSchema {
+    let flags = "Any of `i` (upper and lower case are the same), `m`, `s`, `u`";
+    object()
+        .field("pattern", string().non_empty().description("What to search for").required())
+        .field("flags", string().pattern("^[imsu]*$").description(flags).optional())
+        .field("context", count("How many lines to show around each match"))
+        .field("start", count("The line to begin with, to go on where an answer stopped"))
+        .field("limit", integer().min(1).description("Stop after so many matches").optional())
+}
+
+fn view(asked: &Asked) -> TextView {
+    TextView::new(Arc::clone(asked.artifact.reader()))
+        .budget(asked.budget)
+        .cancellation(asked.cancellation.clone())
+}
+
+async fn head(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let n = args.count("n").unwrap_or(10);
+    Ok(shown(&view(&asked).head(n).await?, &asked, plain))
+}
+
+async fn tail(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let n = args.count("n").unwrap_or(10);
+    Ok(shown(&view(&asked).tail(n).await?, &asked, plain))
+}
+
+async fn cat(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let start = args.count("start").unwrap_or(0);
+    if let Some(offset) = args.count("offset") {
+        let part = view(&asked).line_part(start, offset..).await?;
+        return Ok(part.map_or_else(|| Answer::list([], asked.budget, 0), part_of_line));
+    }
+    let end = args.count("end").unwrap_or(u64::MAX);
+    Ok(shown(&view(&asked).cat(start..end).await?, &asked, plain))
+}
+
+fn part_of_line(part: LinePart) -> Answer {
+    let LinePart { number, text, more, .. } = part;
+    let answer = if text.is_empty() { Answer::sentinel("empty text") } else { Answer::whole(text) };
+    match more {
+        Some(more) => answer.noted(format_args!(
+            "line {number} goes on; ask with start {number} and offset {}",
+            more.start
+        )),
+        None => answer,
+    }
+}
+
+async fn grep(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let pattern = args.text("pattern").unwrap_or_default();
+    let page = view(&asked).grep(pattern, options(&args)).await?;
+    Ok(shown(&page, &asked, |line| {
+        let mark = if line.context { '-' } else { ':' };
+        format!("{}{mark}{}", line.number, line.text)
+    }))
+}
+
+fn options(args: &Args) -> GrepOptions {
+    let around = args.count("context").unwrap_or(0);
+    let mut options = GrepOptions::new().context(around, around);
+    options.ignore_case = args.text("flags").is_some_and(|flags| flags.contains('i'));
+    options = options.start_line(args.count("start").unwrap_or(0));
+    match args.count("limit").and_then(|limit| usize::try_from(limit).ok()) {
+        Some(limit) => options.limit(limit),
+        None => options,
+    }
+}
+
+fn check_grep(args: &Args) -> Result<(), Problems> {
+    let pattern = args.text("pattern").unwrap_or_default();
+    check_pattern(pattern, &options(args))
+        .map_err(|error| refused("pattern", format!("a regular expression ({error})"), pattern))
+}
+
+async fn bytes(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(Answer::number(asked.artifact.reader().byte_length()))
+}
+
+async fn line_count(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(Answer::number(view(&asked).line_count().await?))
+}
+
+async fn tokens(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let encoding: Encoding = args.text("encoding").unwrap_or_default().parse()?;
+    let counter = Counter::new(encoding);
+    let counter =
+        each_chunk(asked.artifact.reader(), &asked.cancellation, counter, Counter::push).await?;
+    let count = counter.finish();
+    let answer = Answer::number(count.tokens);
+    Ok(if count.is_exact() { answer } else { answer.noted("an estimate, not an exact count") })
+}
+
+#[cfg(feature = "tokens")]
+use crate::tokens::StreamCounter as Counter;
+
+/// Counts without the tables of the encodings.
+#[cfg(not(feature = "tokens"))]
+struct Counter {
+    tally: haft_core::tokens::HeuristicTally,
+    /// The beginning of a character whose end has not come yet.
+    partial: Vec<u8>,
+}
+
+#[cfg(not(feature = "tokens"))]
+impl Counter {
+    fn new(encoding: Encoding) -> Self {
+        Self { tally: haft_core::tokens::HeuristicTally::new(encoding), partial: Vec::new() }
+    }
+
+    fn push(&mut self, chunk: &[u8]) {
+        self.partial.extend_from_slice(chunk);
+        let bytes = std::mem::take(&mut self.partial);
+        // At most three bytes at the end can be the beginning of a character.
+        let tail = bytes.len().saturating_sub(3);
+        let cut = (tail..bytes.len()).find(|at| bytes.get(*at).is_some_and(|it| *it >= 0xC0));
+        let (whole, partial) =
+            bytes.split_at_checked(cut.unwrap_or(bytes.len())).unwrap_or((&bytes, &[]));
+        self.tally.push(&String::from_utf8_lossy(whole));
+        self.partial = partial.to_vec();
+    }
+
+    fn finish(mut self) -> haft_core::tokens::Count {
+        let rest = std::mem::take(&mut self.partial);
+        self.tally.push(&String::from_utf8_lossy(&rest));
+        self.tally.finish()
+    }
+}
+
+fn plain(line: &Line) -> String {
+    line.text.clone()
+}
+
+/// A page as an answer: its lines, and in words what is not there.
+fn shown(page: &Page, asked: &Asked, line: fn(&Line) -> String) -> Answer {
+    let lines: Vec<String> = page.lines.iter().map(line).collect();
+    let text = lines.join("\n");
+    let mut answer = match lines.len() {
+        0 => Answer::list([], asked.budget, 0),
+        1 if text.is_empty() => Answer::sentinel("1 empty line"),
+        count if text.trim_matches('\n').is_empty() => {
+            Answer::sentinel(format_args!("{count} empty lines"))
+        }
+        _ => Answer::whole(text),
+    };
+    for cut in page.lines.iter().filter(|line| line.truncated) {
+        let Line { number, bytes, .. } = cut;
+        answer = answer.noted(format_args!(
+            "line {number} has {bytes} bytes and was cut; artifact_cat with start {number} and offset 0 reads it in parts"
+        ));
+    }
+    if page.unsearched_lines > 0 {
+        let first = page.first_unsearched.unwrap_or(0);
+        answer = answer.noted(format_args!(
+            "{} lines were too long to be searched; the first is line {first}",
+            page.unsearched_lines
+        ));
+    }
+    match &page.more {
+        Some(more) => answer.noted(more),
+        None => answer,
+    }
+}

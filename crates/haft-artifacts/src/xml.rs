@@ -1,0 +1,42 @@
+//! Queries of XML text.
+//!
+//! [`XmlView`] reads XML from front to back. Its root, its keys, its tags and its length are found in
+//! content of any size. Paths are evaluated on a projection to JSON, which may have 16 MiB.
+//!
+//! # How XML becomes JSON
+//!
+//! | XML | JSON |
+//! |---|---|
+//! | the document | an object with the root element as its only member |
+//! | an element with only text | its text; an empty one is `""` |
+//! | any other element | an object: attributes, then child elements in the order in which their names first come, then the text as `#text` |
+//! | several children of one name | a list; a single one is no list |
+//! | an attribute | a member with the prefix `_` before its name |
+//! | an attribute and a child of the same name, with another prefix | a list of both |
+//! | text | text, never a number: `007` stays `007` |
+//! | white space around text | left out; text that was parted by elements is joined by one blank where there was white space |
+//! | CDATA | text, with all its white space |
+//! | `&lt;` `&gt;` `&amp;` `&apos;` `&quot;` and `&#65;` | the character |
+//! | any other entity, a lone `&` | stays as it is written; nothing is ever expanded or loaded |
+//! | a name with a namespace prefix | stays as it is |
+//! | the declaration, comments, processing instructions, DOCTYPE | left out |
+//!
+//! Tags that are not closed, closed twice or crossed, a second root, text outside of the root and
+//! attributes that stand twice are errors with line and column. Nesting is bounded. A byte order mark is
+//! skipped, and bytes that are not UTF-8 become the replacement character, whatever encoding the
+//! declaration names.
+
+mod error;
+mod outline;
+mod piece;
+mod queries;
+mod scan;
+mod select;
+mod tag;
+mod token;
+mod tree;
+mod view;
+
+pub use self::error::XmlError;
+pub use self::queries::XmlFormat;
+pub use self::view::XmlView;

@@ -1,0 +1,232 @@
+//! Queries of XML.
+
+use std::fmt;
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, Budget, Listing};
+use haft_core::cancel::Cancellation;
+use haft_core::json::{self, Writer};
+use haft_core::jsonpath::JsonPath;
+use haft_core::spool::{SpoolError, SpoolReader};
+
+use super::error::{Place, XmlError};
+use super::outline::{Keys, Length, Root, Tags};
+use super::scan::{Visit, XmlScan};
+use super::select;
+use super::tree::{TooDeep, Tree};
+use crate::blocking::run_blocking;
+use crate::text::drive::drive;
+
+/// The elements of stored XML.
+///
+/// Every answer is bounded by the [`Budget`] and says how to get what was left out. Each query is one
+/// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
+/// Paths see the [projection](super) of the document to JSON.
+///
+/// ```
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+/// use haft_artifacts::xml::XmlView;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemorySpoolStore::new();
+/// let text = "<list><item id='007'><price>9.50</price></item><item id='8'><price>20</price></item></list>";
+/// let view = XmlView::new(store.write("call-1".into(), text.into()).await?);
+///
+/// assert_eq!(view.root().await?, "list");
+/// assert_eq!(view.get("$.list.item[*]._id", 0).await?.as_str(), "007\n8");
+/// let dear = view.filter("$..[?@.price > 10]", 0).await?;
+/// assert_eq!(dear.as_str(), "[\n  {\n    \"_id\": \"8\",\n    \"price\": \"20\"\n  }\n]");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct XmlView {
+    reader: Arc<dyn SpoolReader>,
+    budget: Budget,
+    cancellation: Cancellation,
+    attributes: Attributes,
+    window: usize,
+}
+
+/// How attributes are shown.
+#[derive(Clone, Debug)]
+pub(super) struct Attributes {
+    prefix: Arc<str>,
+    ignored: bool,
+}
+
+impl Attributes {
+    /// The member for an attribute, if there is one.
+    pub(super) fn key(&self, name: &str) -> Option<String> {
+        (!self.ignored).then(|| format!("{}{name}", self.prefix))
+    }
+}
+
+impl XmlView {
+    /// The elements of what a reader reads.
+    #[must_use]
+    pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
+        let attributes = Attributes { prefix: "_".into(), ignored: false };
+        let (budget, cancellation) = (Budget::new(), Cancellation::new());
+        Self { reader, budget, cancellation, attributes, window: 256 * 1024 }
+    }
+
+    /// Bounds the answers.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Stops queries when this is cancelled, before the next read.
+    #[must_use]
+    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// Reads about so many bytes at once instead of 256 KiB.
+    #[must_use]
+    pub fn window_bytes(mut self, bytes: usize) -> Self {
+        self.window = bytes;
+        self
+    }
+
+    /// Puts this before the names of attributes instead of `_`.
+    #[must_use]
+    pub fn attribute_prefix(mut self, prefix: &str) -> Self {
+        self.attributes.prefix = prefix.into();
+        self
+    }
+
+    /// Leaves all attributes out.
+    #[must_use]
+    pub fn ignore_attributes(mut self, ignore: bool) -> Self {
+        self.attributes.ignored = ignore;
+        self
+    }
+
+    /// The name of the root element. Reads no further than to its tag.
+    ///
+    /// # Errors
+    ///
+    /// [`XmlError::Empty`] when there is no element, else when the content is not XML up to there,
+    /// cannot be read, or the query was cancelled.
+    pub async fn root(&self) -> Result<String, XmlError> {
+        let (Root(name), end) = self.scan(Root::default()).await?;
+        let Place { line, column } = end.unwrap_or(Place::START);
+        name.ok_or(XmlError::Empty { line, column })
+    }
+
+    /// The members that the root has in the projection: attributes, names of child elements, `#text`.
+    /// Empty for a root that has only text; undefined if there is no root.
+    ///
+    /// # Errors
+    ///
+    /// When the content is not XML, has too many different names, cannot be read, or the query was
+    /// cancelled.
+    pub async fn keys(&self, skip: u64) -> Result<Answer, XmlError> {
+        let (keys, nothing) = self.scan(Keys::new(self.attributes.clone())).await?;
+        if nothing.is_some() {
+            return Ok(Answer::undefined());
+        }
+        Ok(self.names(keys.keys.iter(), skip))
+    }
+
+    /// The names of all elements, each once, sorted.
+    ///
+    /// # Errors
+    ///
+    /// As [`XmlView::keys`].
+    pub async fn tags(&self, skip: u64) -> Result<Answer, XmlError> {
+        let (tags, _) = self.scan(Tags::default()).await?;
+        Ok(self.names(tags.names.iter(), skip))
+    }
+
+    /// 1, or 0 if there is no element. A note says how many child elements the root has.
+    ///
+    /// # Errors
+    ///
+    /// When the content is not XML, cannot be read, or the query was cancelled.
+    pub async fn length(&self) -> Result<Answer, XmlError> {
+        let (length, _) = self.scan(Length::default()).await?;
+        Ok(match length.root {
+            None => Answer::number(0),
+            Some(root) => Answer::number(1).noted(format_args!(
+                "the root element `{root}` has {} child elements",
+                length.children
+            )),
+        })
+    }
+
+    /// What a path selects in the projection.
+    ///
+    /// Text is never a number. Yet if a filter of the path compares with a number, every text that is
+    /// one is compared as a number.
+    ///
+    /// # Errors
+    ///
+    /// [`XmlError::Path`] when the path is not one, [`XmlError::TooLarge`] when the projection would be
+    /// larger than 16 MiB, else when the content is not XML, cannot be read, or the query was cancelled.
+    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, XmlError> {
+        self.select(path, skip, select::get).await
+    }
+
+    /// The elements that a path leads to, each once, in the order of the matches. A match that has
+    /// attributes or children is such an element itself; around any other match it is the element that
+    /// has the text or the attribute. So `$..book[?@.price > 10]` and `$..book[?@.price > 10].title` give
+    /// the same books.
+    ///
+    /// # Errors
+    ///
+    /// As [`XmlView::get`].
+    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, XmlError> {
+        self.select(path, skip, select::filter).await
+    }
+
+    async fn select(
+        &self,
+        path: &str,
+        skip: u64,
+        select: fn(&Tree, &JsonPath, Listing) -> Result<Answer, TooDeep>,
+    ) -> Result<Answer, XmlError> {
+        let path = JsonPath::parse_lenient(path)?;
+        let (tree, nothing) = self.scan(Tree::new(self.attributes.clone())).await?;
+        let listing = Listing::new(self.budget, skip);
+        if nothing.is_some() {
+            return Ok(listing.finish());
+        }
+        let selected = run_blocking(move || Ok(select(&tree, &path, listing)));
+        let selected =
+            selected.await.map_err(|source| SpoolError::Store { doing: "query", source })?;
+        selected.map_err(|TooDeep| XmlError::TooDeep { limit: json::MAX_DEPTH })
+    }
+
+    fn names<'n>(&self, names: impl Iterator<Item = &'n String>, skip: u64) -> Answer {
+        let mut list = Writer::new();
+        list.array(|out| {
+            for name in names {
+                out.string(name);
+            }
+        });
+        Answer::list(list.finish().root().elements(), self.budget, skip)
+    }
+
+    /// The visitor when it has seen all that it wanted to, and the end of content without an element.
+    async fn scan<V: Visit>(&self, visitor: V) -> Result<(V, Option<Place>), XmlError> {
+        let scan = XmlScan::new(self.reader.byte_length(), self.window, visitor);
+        drive(&self.reader, &self.cancellation, scan).await?.finish()
+    }
+}
+
+impl fmt::Debug for XmlView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("XmlView")
+            .field("reader", &self.reader)
+            .field("budget", &self.budget)
+            .field("attributes", &self.attributes)
+            .finish_non_exhaustive()
+    }
+}

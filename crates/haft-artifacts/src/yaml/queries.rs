@@ -1,0 +1,114 @@
+//! YAML: one document, or a stream of them.
+
+use std::sync::Arc;
+
+use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft_core::schema::object;
+use haft_core::{Args, ToolFailure};
+
+use crate::query_args::{Named as _, check_path, path, records, skip};
+use crate::yaml::YamlView;
+
+/// YAML: one document, or a stream of them.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct YamlFormat;
+
+impl YamlFormat {
+    /// The format.
+    #[must_use]
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl ArtifactFormat for YamlFormat {
+    fn reads(&self, kind: &ArtifactKind) -> bool {
+        *kind == ArtifactKind::YAML
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        let by_path = || object().field("path", path()).field("skip", skip());
+        vec![
+            Query::new(
+                "artifact_yaml_type",
+                "Returns whether a YAML artifact is a single document or a stream of several.",
+                kind,
+            )
+            .input(object()),
+            Query::new(
+                "artifact_yaml_keys",
+                "Returns the different keys of all documents of a YAML artifact that are mappings.",
+                keys,
+            )
+            .input(object().field("skip", skip())),
+            Query::new(
+                "artifact_yaml_length",
+                "Returns how many documents a YAML artifact has, and how many elements if the \
+                 only one is a list.",
+                length,
+            )
+            .input(object()),
+            Query::new(
+                "artifact_yaml_get",
+                "Returns what a JSONPath finds in every document of a YAML artifact.",
+                get,
+            )
+            .input(by_path())
+            .check(check_path),
+            Query::new(
+                "artifact_yaml_filter",
+                "Returns the records of a YAML artifact (documents, or the elements of a single \
+                 list) that a path matches; `$[?@.age > 17]` judges each record itself.",
+                filter,
+            )
+            .input(by_path())
+            .check(check_path),
+            Query::new(
+                "artifact_yaml_slice",
+                "Returns a range of the records of a YAML artifact. They are counted from 0; `end` \
+                 is not included.",
+                slice,
+            )
+            .input(records()),
+            Query::new(
+                "artifact_yaml_pluck",
+                "Returns one field of every document of a YAML artifact, by JSONPath.",
+                get,
+            )
+            .input(by_path())
+            .check(check_path),
+        ]
+    }
+}
+
+fn view(asked: &Asked) -> YamlView {
+    YamlView::new(Arc::clone(asked.artifact.reader()))
+        .budget(asked.budget)
+        .cancellation(asked.cancellation.clone())
+}
+
+async fn kind(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(Answer::whole(view(&asked).document_kind().await?.to_string()))
+}
+
+async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).keys(args.skip()).await?)
+}
+
+async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).length().await?)
+}
+
+async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).get(args.text("path").unwrap_or_default(), args.skip()).await?)
+}
+
+async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(view(&asked).filter(args.text("path").unwrap_or_default(), args.skip()).await?)
+}
+
+async fn slice(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    let start = args.count("start").unwrap_or(0);
+    Ok(view(&asked).slice(start, args.count("end"), args.skip()).await?)
+}

@@ -1,0 +1,133 @@
+//! Reads a stream of documents and shows them one after the other.
+
+use std::ops::ControlFlow;
+
+use haft_core::json::{self, Document};
+
+use super::error::YamlError;
+use super::read::{YamlLimits, parse_document};
+use super::split::{Piece, Splitter};
+use crate::text::drive::{Scan, Want};
+
+/// Whoever wants to see documents.
+pub(super) trait Visit: Send + 'static {
+    /// Takes the next document; `Break` if no more are wanted. `last` is true if it is known that no
+    /// other follows.
+    fn document(&mut self, document: Document, last: bool) -> ControlFlow<()>;
+
+    /// All documents were seen.
+    fn end(&mut self) {}
+}
+
+/// What the content may hold, and how it is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) window: usize,
+    pub(super) document_bytes: usize,
+    /// Whether a second document is an error.
+    pub(super) single: bool,
+}
+
+/// One pass over the content.
+pub(super) struct YamlScan<V> {
+    rules: Rules,
+    splitter: Splitter,
+    position: u64,
+    length: u64,
+    documents: u64,
+    stopped: bool,
+    error: Option<YamlError>,
+    visitor: V,
+}
+
+impl<V: Visit> YamlScan<V> {
+    pub(super) fn new(length: u64, rules: Rules, visitor: V) -> Self {
+        let splitter = Splitter::default();
+        let (stopped, error) = (false, None);
+        Self { rules, splitter, position: 0, length, documents: 0, stopped, error, visitor }
+    }
+
+    /// The visitor, when it has seen what it wanted to see.
+    pub(super) fn finish(self) -> Result<V, YamlError> {
+        self.error.map_or(Ok(self.visitor), Err)
+    }
+
+    fn read(&mut self, last: bool) -> Result<(), YamlError> {
+        while !self.stopped
+            && let Some(piece) = self.splitter.next(last)
+        {
+            self.take(&piece, last && self.splitter.gathered() == 0)?;
+        }
+        if self.splitter.gathered() > self.rules.document_bytes {
+            return Err(self.too_large(self.splitter.gathered_line()));
+        }
+        if last && !self.stopped {
+            if self.documents == 0 {
+                self.show(Document::default(), true);
+            }
+            self.visitor.end();
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, piece: &Piece, last: bool) -> Result<(), YamlError> {
+        if self.rules.single && self.documents > 0 {
+            return Err(YamlError::SeveralDocuments { line: piece.line + 1 });
+        }
+        let bytes = self.splitter.bytes(piece);
+        if bytes.len() > self.rules.document_bytes {
+            return Err(self.too_large(piece.line));
+        }
+        let text = String::from_utf8_lossy(bytes);
+        let document = parse_document(&text, LIMITS).map_err(|fault| YamlError::Syntax {
+            line: piece.line + fault.line as u64 + 1,
+            column: fault.column as u64 + 1,
+            reason: fault.reason.into(),
+        })?;
+        self.show(document, last);
+        Ok(())
+    }
+
+    fn show(&mut self, document: Document, last: bool) {
+        self.documents += 1;
+        self.stopped = self.visitor.document(document, last).is_break();
+    }
+
+    fn too_large(&self, line: u64) -> YamlError {
+        YamlError::TooLarge { line: line + 1, limit: self.rules.document_bytes }
+    }
+}
+
+impl<V: Visit> Scan for YamlScan<V> {
+    fn want(&self) -> Option<Want> {
+        let left = self.length - self.position;
+        if self.stopped || self.error.is_some() || left == 0 {
+            return None;
+        }
+        // The marks at the very start are looked at together.
+        let window = self.rules.window.max(if self.position == 0 { 4 } else { 1 });
+        let len = left.min(window as u64);
+        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(window) })
+    }
+
+    fn feed(&mut self, mut data: &[u8]) -> usize {
+        if self.position == 0 {
+            if data.starts_with(&[0xFE, 0xFF]) || data.starts_with(&[0xFF, 0xFE]) {
+                self.error = Some(YamlError::Encoding);
+                return 0;
+            }
+            self.position += data.len() as u64;
+            data = data.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(data);
+        } else {
+            self.position += data.len() as u64;
+        }
+        self.splitter.push(data);
+        if let Err(error) = self.read(self.position == self.length) {
+            self.error = Some(error);
+        }
+        0
+    }
+}
+
+/// As deep as JSON documents are. Only aliases make values larger than the text of a document.
+const LIMITS: YamlLimits = YamlLimits { depth: json::MAX_DEPTH, size: 32 * 1024 * 1024 };

@@ -1,0 +1,5 @@
+//! The dialects: how a prompt becomes a request of one API, and how its response becomes a generation.
+
+pub mod anthropic_messages;
+pub mod chat_completions;
+pub mod openai_responses;

@@ -1,0 +1,104 @@
+//! Options and documents.
+
+use haft_core::schema::ValueSchema;
+use serde_json::{Value, json};
+
+use super::AnthropicMessages;
+use crate::dialect::Dialect as _;
+
+#[track_caller]
+fn check(option: &Value, accepted: bool) {
+    let schema = ValueSchema::from_json_schema(AnthropicMessages.options()).unwrap();
+    let judged = schema.check(option);
+    assert_eq!(judged.is_ok(), accepted, "{option}: {judged:?}");
+}
+
+#[test]
+fn options_are_those_of_the_api() {
+    for fine in [
+        json!({}),
+        json!({ "max_tokens": 1 }),
+        json!({ "temperature": 0 }),
+        json!({ "temperature": 1, "top_p": 0.5, "top_k": 0 }),
+        json!({ "stop_sequences": ["a"] }),
+        json!({ "thinking": { "type": "enabled", "budget_tokens": 1024, "display": "omitted" } }),
+        json!({ "thinking": { "type": "disabled" } }),
+        json!({ "thinking": { "type": "adaptive", "display": "summarized" } }),
+        json!({ "output_config": { "effort": "xhigh", "format": { "type": "json_schema", "schema": {} } } }),
+        json!({ "tool_choice": { "type": "auto", "disable_parallel_tool_use": true } }),
+        json!({ "tool_choice": { "type": "tool", "name": "a.b" } }),
+        json!({ "tool_choice": { "type": "none" } }),
+        json!({ "metadata": { "user_id": "u" }, "service_tier": "standard_only" }),
+        json!({ "container": "c", "inference_geo": "eu", "user_profile_id": "p", "speed": "fast" }),
+        json!({ "container": { "skills": [{ "skill_id": "s", "type": "custom" }] } }),
+        json!({ "cache_breakpoints": "system-only", "cache_ttl": "1h" }),
+    ] {
+        check(&fine, true);
+    }
+    for wrong in [
+        json!({ "max_tokens": 0 }),
+        json!({ "max_tokens": "100" }),
+        json!({ "maxTokens": 100 }),
+        json!({ "temperature": 1.1 }),
+        json!({ "top_k": -1 }),
+        json!({ "stop_sequences": "a" }),
+        json!({ "stop_sequences": [""] }),
+        json!({ "thinking": { "type": "enabled" } }),
+        json!({ "thinking": { "type": "enabled", "budget_tokens": 1023 } }),
+        json!({ "thinking": { "type": "disabled", "budget_tokens": 2000 } }),
+        json!({ "output_config": { "effort": "huge" } }),
+        json!({ "tool_choice": "auto" }),
+        json!({ "tool_choice": { "type": "tool" } }),
+        json!({ "tool_choice": { "type": "none", "name": "x" } }),
+        json!({ "metadata": { "user": "u" } }),
+        json!({ "cache_breakpoints": "on" }),
+        json!({ "cache_ttl": "2h" }),
+        // What the dialect writes itself.
+        json!({ "model": "m" }),
+        json!({ "messages": [] }),
+        json!({ "system": "s" }),
+        json!({ "tools": [] }),
+        json!({ "stream": true }),
+    ] {
+        check(&wrong, false);
+    }
+}
+
+#[test]
+fn options_that_exclude_each_other_are_told() {
+    let problems = |options: Value| {
+        let problems = AnthropicMessages.check(options.as_object().unwrap());
+        problems.into_iter().map(|(option, _)| option).collect::<Vec<_>>()
+    };
+    let enabled = json!({ "type": "enabled", "budget_tokens": 2048 });
+    let forced = json!({ "type": "any" });
+    assert_eq!(problems(json!({ "thinking": enabled, "tool_choice": forced })), ["tool_choice"]);
+    assert!(
+        problems(json!({ "thinking": { "type": "adaptive" }, "tool_choice": forced })).is_empty()
+    );
+    assert!(problems(json!({ "thinking": enabled, "tool_choice": { "type": "auto" } })).is_empty());
+}
+
+#[test]
+fn the_output_is_bounded_without_an_option() {
+    let limit = |options: Value| AnthropicMessages.output_limit(options.as_object().unwrap());
+    assert_eq!(limit(json!({})), Some(8192));
+    assert_eq!(limit(json!({ "max_tokens": 10 })), Some(10));
+    let thinking = json!({ "type": "enabled", "budget_tokens": 4000 });
+    assert_eq!(limit(json!({ "thinking": thinking })), Some(12192));
+}
+
+#[test]
+fn overflow_is_recognised() {
+    let check = |status, body, expected| {
+        assert_eq!(AnthropicMessages.is_overflow(status, body), expected, "{status} {body}");
+    };
+    check(
+        400,
+        r#"{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+        true,
+    );
+    check(413, "", true);
+    check(400, r#"{"error":{"message":"max_tokens: too large"}}"#, false);
+    check(500, "prompt is too long", false);
+}

@@ -1,0 +1,92 @@
+//! Options.
+
+use haft_core::schema::ValueSchema;
+use serde_json::{Value, json};
+
+use super::OpenAiResponses;
+use crate::dialect::Dialect as _;
+
+#[track_caller]
+fn check(option: &Value, accepted: bool) {
+    let schema = ValueSchema::from_json_schema(OpenAiResponses.options()).unwrap();
+    let judged = schema.check(option);
+    assert_eq!(judged.is_ok(), accepted, "{option}: {judged:?}");
+}
+
+#[test]
+fn options_are_those_of_the_api() {
+    let format = json!({ "type": "json_schema", "name": "n", "schema": {}, "strict": true });
+    for fine in [
+        json!({}),
+        json!({ "max_output_tokens": 16 }),
+        json!({ "reasoning": { "effort": "xhigh", "summary": "auto" } }),
+        json!({ "text": { "format": format, "verbosity": "low" } }),
+        json!({ "text": { "format": { "type": "text" } } }),
+        json!({ "include": ["reasoning.encrypted_content"], "truncation": "auto" }),
+        json!({ "tool_choice": "required" }),
+        json!({ "tool_choice": { "type": "function", "name": "a.b" } }),
+        json!({ "tool_choice": { "type": "allowed_tools", "mode": "auto",
+            "tools": [{ "type": "function", "name": "a" }] } }),
+        json!({ "parallel_tool_calls": false, "max_tool_calls": 3, "metadata": { "a": "b" } }),
+        json!({ "prompt_cache_key": "k", "prompt_cache_retention": "24h", "user": "u" }),
+        json!({ "safety_identifier": "s", "service_tier": "flex", "top_logprobs": 20 }),
+        json!({ "temperature": 2, "top_p": 1, "stream_options": { "include_obfuscation": false } }),
+        json!({ "strict": true, "reasoning_replay": "encrypted", "system_prompt_channel": "system-item" }),
+    ] {
+        check(&fine, true);
+    }
+    for wrong in [
+        json!({ "max_output_tokens": 15 }),
+        json!({ "max_tokens": 100 }),
+        json!({ "reasoning": { "effort": "huge" } }),
+        json!({ "text": { "format": { "type": "json_schema", "name": "n" } } }),
+        json!({ "include": ["everything"] }),
+        json!({ "tool_choice": "any" }),
+        json!({ "tool_choice": { "type": "function", "function": { "name": "a" } } }),
+        json!({ "tool_choice": { "type": "allowed_tools", "mode": "auto", "tools": [] } }),
+        json!({ "metadata": { "a": 1 } }),
+        json!({ "temperature": 2.1 }),
+        json!({ "top_logprobs": 21 }),
+        json!({ "safety_identifier": "s".repeat(65) }),
+        json!({ "reasoning_replay": "on" }),
+        json!({ "strict": "yes" }),
+        // What would keep state with the provider.
+        json!({ "store": true }),
+        json!({ "previous_response_id": "resp_1" }),
+        json!({ "conversation": "conv_1" }),
+        json!({ "background": true }),
+        json!({ "prompt": { "id": "p" } }),
+        json!({ "context_management": [] }),
+        // What the dialect writes itself.
+        json!({ "model": "m" }),
+        json!({ "instructions": "i" }),
+        json!({ "input": [] }),
+        json!({ "tools": [] }),
+        json!({ "stream": true }),
+    ] {
+        check(&wrong, false);
+    }
+}
+
+#[test]
+fn forced_tools_are_found_in_every_form() {
+    let forced = |choice: Value| {
+        OpenAiResponses.forced_tools(json!({ "tool_choice": choice }).as_object().unwrap())
+    };
+    assert!(forced(json!("required")).is_empty());
+    assert_eq!(forced(json!({ "type": "function", "name": "a" })), ["a"]);
+    let tools =
+        [json!({ "type": "function", "name": "a" }), json!({ "type": "function", "name": "b" })];
+    assert_eq!(
+        forced(json!({ "type": "allowed_tools", "mode": "auto", "tools": tools })),
+        ["a", "b"]
+    );
+}
+
+#[test]
+fn overflow_is_recognised() {
+    let body = r#"{"error":{"code":"context_length_exceeded"}}"#;
+    assert!(OpenAiResponses.is_overflow(400, body));
+    assert!(!OpenAiResponses.is_overflow(429, body));
+    assert!(!OpenAiResponses.is_overflow(400, r#"{"error":{"code":"invalid_prompt"}}"#));
+}

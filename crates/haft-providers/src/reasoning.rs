@@ -1,0 +1,179 @@
+//! Reasoning that models write into their text, between tags.
+//!
+//! Most servers hand over reasoning in a field of its own. Gateways that do not know the template of a
+//! model leave it in the answer. [`ReasoningFormat::split`] takes it out of a whole text, and
+//! [`ReasoningFilter`] tells it apart while the text arrives.
+//!
+//! ```
+//! use haft_providers::reasoning::ReasoningFormat;
+//!
+//! let split = ReasoningFormat::Auto.split("<think>It is a capital.</think>\n\nParis.");
+//! assert_eq!(split.reasoning.as_deref(), Some("It is a capital."));
+//! assert_eq!(split.text, "Paris.");
+//! ```
+//!
+//! Tokens that mark the turns of a conversation have no place in an answer at all;
+//! [`strip_special_tokens`] removes those that a server let through. It is meant to run first.
+
+mod filter;
+mod special_tokens;
+mod tags;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::filter::{Piece, ReasoningFilter};
+pub use self::special_tokens::strip_special_tokens;
+use self::tags::{ALL, GEMMA, HARMONY, Pair, THINK, Tag, next_tag};
+use super::text_calls::Cleaned;
+
+/// How a model marks its reasoning.
+///
+/// The names in configuration are `auto`, `think_tag`, `harmony_analysis` and `gemma_channel`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReasoningFormat {
+    /// The first of the others that finds something, in their order here.
+    #[default]
+    Auto,
+    /// `<think>` to `</think>`, and `<thinking>` to `</thinking>`.
+    ThinkTag,
+    /// `<|channel|>analysis<|message|>` to `<|end|>`.
+    HarmonyAnalysis,
+    /// `<|channel>thought` to `<channel|>`.
+    GemmaChannel,
+}
+
+/// What to do with a tag whose other half is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Orphans {
+    /// What stands before a closing tag, back to the one before or to the beginning, is reasoning; so is
+    /// all that stands behind an opening tag. Templates often put the opening tag into the prompt, and
+    /// outputs are cut off.
+    #[default]
+    Recover,
+    /// It is text: only pairs count.
+    Keep,
+}
+
+/// Reasoning and answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Split {
+    /// All reasoning, its parts trimmed and parted by empty lines; nothing if there was none.
+    pub reasoning: Option<String>,
+    /// The rest. As it came if there were no tags, else trimmed, with at most two line breaks where
+    /// something was taken out.
+    pub text: String,
+}
+
+impl ReasoningFormat {
+    /// Takes the reasoning out of a whole text, with [`Orphans::Recover`].
+    #[must_use]
+    pub fn split(self, text: &str) -> Split {
+        self.split_with(text, Orphans::Recover)
+    }
+
+    /// Takes the reasoning out of a whole text.
+    #[must_use]
+    pub fn split_with(self, text: &str, orphans: Orphans) -> Split {
+        let split = match self {
+            Self::Auto => {
+                [THINK, HARMONY, GEMMA].into_iter().find_map(|it| split_by(text, it, orphans))
+            }
+            _ => split_by(text, self.pairs(), orphans),
+        };
+        split.unwrap_or_else(|| Split { reasoning: None, text: text.to_owned() })
+    }
+
+    fn pairs(self) -> &'static [Pair] {
+        match self {
+            Self::Auto => ALL,
+            Self::ThinkTag => THINK,
+            Self::HarmonyAnalysis => HARMONY,
+            Self::GemmaChannel => GEMMA,
+        }
+    }
+}
+
+/// Nothing if there is nothing to take out.
+fn split_by(text: &str, pairs: &[Pair], orphans: Orphans) -> Option<Split> {
+    let mut parts = Parts { text, ..Parts::default() };
+    // Pairs whose closing tag does not occur any more.
+    let mut endless: Vec<&str> = Vec::new();
+    let mut at = 0;
+    while let Some((start, tag)) = next_tag(text, at, pairs) {
+        at = start + tag.text().len();
+        match tag {
+            Tag::Open(pair) => {
+                let rest = text.get(at..).unwrap_or_default();
+                let is_endless = endless.contains(&pair.close);
+                let end = if is_endless { None } else { rest.find(pair.close) };
+                match end.map(|it| at + it) {
+                    Some(end) => {
+                        parts.take(start, at, end);
+                        at = end + pair.close.len();
+                        parts.pass(at);
+                    }
+                    None if orphans == Orphans::Recover => {
+                        parts.take(start, at, text.len());
+                        parts.pass(text.len());
+                        break;
+                    }
+                    None if is_endless => {}
+                    None => endless.push(pair.close),
+                }
+            }
+            Tag::Close(pair) => {
+                let before = parts.text.get(parts.since..start).unwrap_or_default();
+                if orphans == Orphans::Recover && !pair.is_other(before) {
+                    parts.take(parts.since, parts.since, start);
+                    parts.pass(at);
+                }
+                parts.since = at;
+            }
+        }
+    }
+    parts.finish()
+}
+
+#[derive(Default)]
+struct Parts<'t> {
+    text: &'t str,
+    cleaned: Cleaned,
+    /// Text before has been kept or taken.
+    done: usize,
+    /// Behind the closing tag before, or the beginning.
+    since: usize,
+    reasoning: Vec<&'t str>,
+    has_changed: bool,
+}
+
+impl<'t> Parts<'t> {
+    /// Keeps the text up to `start`, and takes what stands from `from` to `to`.
+    fn take(&mut self, start: usize, from: usize, to: usize) {
+        self.cleaned.push(self.text.get(self.done..start).unwrap_or_default());
+        self.cleaned.cut();
+        self.reasoning.push(self.text.get(from..to).unwrap_or_default().trim());
+        self.has_changed = true;
+    }
+
+    fn pass(&mut self, to: usize) {
+        (self.done, self.since) = (to, to);
+    }
+
+    fn finish(mut self) -> Option<Split> {
+        if !self.has_changed {
+            return None;
+        }
+        self.cleaned.push(self.text.get(self.done..).unwrap_or_default());
+        self.reasoning.retain(|it| !it.is_empty());
+        let reasoning = (!self.reasoning.is_empty()).then(|| self.reasoning.join("\n\n"));
+        Some(Split { reasoning, text: self.cleaned.text().trim().to_owned() })
+    }
+}

@@ -1,0 +1,253 @@
+//! Holding back what may be a call while text arrives.
+
+use super::fence::{Inner, Leading};
+use super::offered::Offered;
+use super::scan::{Grammar, Input, Patience, Reading, Scan, Whole};
+use super::{Cleaned, Parsed, TextCallFormat};
+
+/// Shows text as it arrives, but not what could be the beginning of a call.
+///
+/// Whatever the pieces in which a text arrives, all that [`feed`](Self::feed) showed, followed by what
+/// [`finish`](Self::finish) adds, is the text that [`TextCallFormat::parse`] gives for the whole, apart from
+/// white space at its beginning. Other white space is shown when something follows it.
+///
+/// Forms that are a whole output hold it back as long as it can still be one; most prose cannot from its
+/// first letter on. Once a call is complete, the text behind it is shown too if nothing that comes later
+/// can change what the call is; else it waits for the end.
+///
+/// ```
+/// use haft_providers::text_calls::{TextCallFilter, TextCallFormat};
+///
+/// let mut filter = TextCallFilter::new(TextCallFormat::Hermes, &["weather"]);
+/// assert_eq!(filter.feed("One moment. <tool"), "One moment.");
+/// assert_eq!(filter.feed("box> is a word, but <tool_"), " <toolbox> is a word, but");
+/// assert_eq!(filter.feed("call>{\"name\": \"weather\"}</tool_call>"), "");
+/// let rest = filter.finish();
+/// assert_eq!((rest.text.as_str(), rest.calls[0].name.as_str()), ("", "weather"));
+/// ```
+#[derive(Debug)]
+pub struct TextCallFilter {
+    format: TextCallFormat,
+    offered: Vec<String>,
+    /// All that came.
+    text: String,
+    leading: Leading,
+    watches: Vec<Watch>,
+    shown: Shown,
+}
+
+/// What has been shown.
+#[derive(Debug, Default)]
+struct Shown {
+    cleaned: Cleaned,
+    /// How much of the text has been looked at, and how many of its calls.
+    from: usize,
+    spans: usize,
+    /// How much of `cleaned` can be shown: all but white space at its end.
+    visible: usize,
+}
+
+impl TextCallFilter {
+    /// A filter for one output.
+    #[must_use]
+    pub fn new(format: TextCallFormat, offered: &[&str]) -> Self {
+        let names = Offered::new(offered);
+        let inner = format.grammars(&names);
+        let watches = format.grammars(&names).into_iter().zip(inner);
+        Self {
+            format,
+            offered: offered.iter().map(|it| (*it).to_owned()).collect(),
+            text: String::new(),
+            leading: Leading::default(),
+            watches: watches.map(|(grammar, inner)| Watch::new(grammar, inner)).collect(),
+            shown: Shown::default(),
+        }
+    }
+
+    /// Takes the next piece of the output and gives what can be shown now, which may be nothing.
+    pub fn feed(&mut self, delta: &str) -> &str {
+        self.text.push_str(delta);
+        self.leading.advance(&self.text, Input::Partial);
+        for watch in &mut self.watches {
+            watch.advance(&self.text, &self.leading);
+        }
+        // Nothing can take precedence over a call of the first grammar.
+        if self.watches.first().is_some_and(Watch::has_calls) {
+            self.watches.truncate(1);
+        }
+        let before = self.shown.visible;
+        if let [Watch::Placed { scan, .. }] = self.watches.as_slice()
+            && !scan.spans.is_empty()
+        {
+            self.shown.pass_spans(&self.text, scan);
+        } else {
+            let safe = self.watches.iter().map(|it| it.safe(&self.text, &self.leading)).min();
+            self.shown.pass(&self.text, safe.unwrap_or(self.text.len()));
+        }
+        let new = self.shown.cleaned.text().get(before..self.shown.visible).unwrap_or_default();
+        // A text with calls is trimmed.
+        if before == 0 && self.shown.spans > 0 { new.trim_start() } else { new }
+    }
+
+    /// All that came so far.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Ends the output: the calls, and the text that was not shown yet.
+    #[must_use]
+    pub fn finish(self) -> Parsed {
+        let offered: Vec<&str> = self.offered.iter().map(String::as_str).collect();
+        let mut parsed = self.format.parse(&self.text, &offered);
+        let shown = self.shown.cleaned.text().get(..self.shown.visible).unwrap_or_default();
+        let shown = if parsed.calls.is_empty() { shown } else { shown.trim_start() };
+        if let Some(rest) = parsed.text.strip_prefix(shown) {
+            parsed.text = rest.to_owned();
+        }
+        parsed
+    }
+}
+
+impl Shown {
+    /// Passes on the text up to `to`.
+    fn pass(&mut self, text: &str, to: usize) {
+        let Some(part) = text.get(self.from..to).filter(|it| !it.is_empty()) else { return };
+        self.from = to;
+        self.cleaned.push(part);
+        let inked = part.trim_end().len();
+        if inked > 0 {
+            self.visible = self.cleaned.text().len() - (part.len() - inked);
+        }
+    }
+
+    /// Passes on the text around calls.
+    fn pass_spans(&mut self, text: &str, scan: &Scan) {
+        for span in scan.spans.iter().skip(self.spans) {
+            self.pass(text, span.start);
+            self.cleaned.cut();
+            self.from = span.end;
+            self.spans += 1;
+        }
+        self.pass(text, scan.decided(text));
+    }
+}
+
+/// Looks out for one way of writing calls.
+#[derive(Debug)]
+enum Watch {
+    Placed {
+        scan: Scan,
+        /// For what stands in a fence that may turn out to be the whole output.
+        inner: Scan,
+        blank: Blank,
+    },
+    Whole {
+        grammar: Box<dyn Whole>,
+        patience: Patience,
+        is_over: bool,
+    },
+}
+
+impl Watch {
+    fn new(grammar: Grammar, inner: Grammar) -> Self {
+        match (grammar, inner) {
+            (Grammar::Placed(scan), Grammar::Placed(inner)) => {
+                Self::Placed { scan, inner, blank: Blank::default() }
+            }
+            (Grammar::Whole(grammar), _) | (_, Grammar::Whole(grammar)) => {
+                Self::Whole { grammar, patience: Patience::default(), is_over: false }
+            }
+        }
+    }
+
+    fn has_calls(&self) -> bool {
+        matches!(self, Self::Placed { scan, .. } if !scan.spans.is_empty())
+    }
+
+    fn advance(&mut self, text: &str, leading: &Leading) {
+        match self {
+            Self::Placed { scan, inner, blank } => {
+                scan.run(text, Input::Partial);
+                if let Some((_, inside)) = inside(text, leading) {
+                    inner.run(inside, Input::Partial);
+                    blank.advance(inside, settled(inner, inside));
+                }
+            }
+            Self::Whole { grammar, patience, is_over } => {
+                if *is_over || patience.lasts(text, Input::Partial) {
+                    return;
+                }
+                *is_over = matches!(read(grammar.as_ref(), text, leading), Reading::Declined(_));
+                patience.wait(text.len(), text.len());
+            }
+        }
+    }
+
+    /// How much of the text can be shown, as far as this is concerned.
+    fn safe(&self, text: &str, leading: &Leading) -> usize {
+        match self {
+            Self::Whole { is_over, .. } => {
+                if *is_over {
+                    text.len()
+                } else {
+                    0
+                }
+            }
+            Self::Placed { scan, inner, blank } => {
+                let outer = settled(scan, text);
+                match inside(text, leading) {
+                    // The fence goes if nothing but calls is in it.
+                    Some(_) if !blank.is_over => 0,
+                    Some((start, inside)) => outer.min(start + settled(inner, inside)),
+                    None => outer,
+                }
+            }
+        }
+    }
+}
+
+/// How much of the text has no call in it, nor the beginning of one.
+fn settled(scan: &Scan, text: &str) -> usize {
+    scan.spans.first().map_or_else(|| scan.decided(text), |it| it.start)
+}
+
+/// What stands in a fence that is the whole output so far, and where.
+fn inside<'t>(text: &'t str, leading: &Leading) -> Option<(usize, &'t str)> {
+    match leading.inner() {
+        Inner::Open(_, start) => Some((start, text.get(start..)?)),
+        Inner::Closed(range) => Some((range.start, text.get(range)?)),
+        Inner::Unknown | Inner::None => None,
+    }
+}
+
+/// Whether the output so far can be, or become, one of calls only.
+fn read(grammar: &dyn Whole, text: &str, leading: &Leading) -> Reading {
+    match leading.inner() {
+        Inner::Unknown => Reading::More,
+        Inner::None => grammar.read(text, Input::Partial),
+        Inner::Closed(range) => grammar.read(text.get(range).unwrap_or_default(), Input::Whole),
+        Inner::Open(fence, start) => {
+            let inner = text.get(start..).unwrap_or_default();
+            let last = inner.rfind('\n').map_or(0, |it| it + 1);
+            let (before, line) = inner.split_at_checked(last).unwrap_or_default();
+            let inner = if fence.may_be_closed_by(line) { before } else { inner };
+            grammar.read(inner, Input::Partial)
+        }
+    }
+}
+
+/// Whether a text that grows has been white space so far.
+#[derive(Debug, Default)]
+struct Blank {
+    at: usize,
+    is_over: bool,
+}
+
+impl Blank {
+    fn advance(&mut self, text: &str, to: usize) {
+        let Some(part) = text.get(self.at..to) else { return };
+        self.is_over |= !part.trim_start().is_empty();
+        self.at = to;
+    }
+}

@@ -1,0 +1,240 @@
+//! Finding calls in a text that may still arrive.
+
+use std::fmt;
+
+use super::TextCall;
+use super::cursor::Stop;
+use super::fence::{Fence, LineEnds, Opening};
+
+/// Whether the text is all there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    Whole,
+    /// More may come: what is decided must hold whatever comes.
+    Partial,
+}
+
+/// What a candidate turned out to be.
+#[derive(Debug)]
+pub(super) enum Reading {
+    /// Calls, and where their text ends.
+    Calls(usize, Vec<TextCall>),
+    /// No call; the search goes on at this place.
+    Declined(usize),
+    /// More text is needed. Only for [`Input::Partial`].
+    More,
+}
+
+/// Calls that can stand anywhere in a text.
+pub(super) trait Placed: fmt::Debug + Send + Sync {
+    /// Where the first candidate begins in `text[from..to]`, which is within one line.
+    fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize>;
+
+    /// Reads the candidate at `start`.
+    fn read(&mut self, text: &str, start: usize, input: Input) -> Reading;
+
+    /// How many bytes at the end of `text[from..]` could be the beginning of a candidate.
+    fn held(&self, text: &str, from: usize) -> usize;
+}
+
+/// Calls that are a whole output.
+pub(super) trait Whole: fmt::Debug + Send + Sync {
+    /// Reads an output. Never gives [`Reading::Calls`] for [`Input::Partial`].
+    fn read(&self, text: &str, input: Input) -> Reading;
+}
+
+/// One way of writing calls.
+#[derive(Debug)]
+pub(super) enum Grammar {
+    Placed(Scan),
+    Whole(Box<dyn Whole>),
+}
+
+/// Calls, and which part of the text they are.
+#[derive(Debug)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) calls: Vec<TextCall>,
+}
+
+impl Grammar {
+    pub(super) fn placed(grammar: impl Placed + 'static) -> Self {
+        Self::Placed(Scan::new(Box::new(grammar)))
+    }
+
+    pub(super) fn whole(grammar: impl Whole + 'static) -> Self {
+        Self::Whole(Box::new(grammar))
+    }
+
+    /// The calls of a whole text.
+    pub(super) fn spans(self, text: &str) -> Vec<Span> {
+        match self {
+            Self::Placed(mut scan) => {
+                scan.run(text, Input::Whole);
+                scan.spans
+            }
+            Self::Whole(grammar) => match grammar.read(text, Input::Whole) {
+                Reading::Calls(_, calls) if !calls.is_empty() => {
+                    vec![Span { start: 0, end: text.len(), calls }]
+                }
+                _ => Vec::new(),
+            },
+        }
+    }
+}
+
+/// One pass over a text that leaves out fenced code. It can be continued when more of the text is there.
+#[derive(Debug)]
+pub(super) struct Scan {
+    grammar: Box<dyn Placed>,
+    /// Everything before is decided.
+    at: usize,
+    place: Place,
+    lines: LineEnds,
+    patience: Patience,
+    pub(super) spans: Vec<Span>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    LineStart,
+    InLine,
+    Fence(Fence),
+}
+
+/// One line, or what there is of it.
+#[derive(Clone, Copy)]
+struct Line {
+    end: usize,
+    is_complete: bool,
+}
+
+impl Scan {
+    pub(super) fn new(grammar: Box<dyn Placed>) -> Self {
+        Self {
+            grammar,
+            at: 0,
+            place: Place::LineStart,
+            lines: LineEnds::default(),
+            patience: Patience::default(),
+            spans: Vec::new(),
+        }
+    }
+
+    /// How much of `text` is decided: calls in there are known, and none begins in there that ends later.
+    pub(super) fn decided(&self, text: &str) -> usize {
+        if matches!(self.place, Place::Fence(_)) { text.len() } else { self.at }
+    }
+
+    /// Goes on with `text`, which begins as it did before.
+    pub(super) fn run(&mut self, text: &str, input: Input) {
+        if self.patience.lasts(text, input) {
+            return;
+        }
+        while self.at < text.len() {
+            let end = self.lines.after(text, self.at);
+            let line = Line {
+                end: end.unwrap_or(text.len()),
+                is_complete: end.is_some() || input == Input::Whole,
+            };
+            let part = text.get(self.at..line.end).unwrap_or_default();
+            match self.place {
+                Place::Fence(_) if !line.is_complete => return,
+                Place::Fence(fence) => {
+                    if fence.is_closed_by(part) {
+                        self.place = Place::LineStart;
+                    }
+                    self.at = line.end;
+                }
+                Place::LineStart => match Fence::opening(part, line.is_complete) {
+                    Opening::Maybe => return,
+                    Opening::No => self.place = Place::InLine,
+                    Opening::Yes(fence) => {
+                        self.place = Place::Fence(fence);
+                        self.at = line.end;
+                    }
+                },
+                Place::InLine => {
+                    if !self.line(text, line, input) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks for calls in what is left of a line; false when more text is needed.
+    fn line(&mut self, text: &str, line: Line, input: Input) -> bool {
+        while self.at < line.end {
+            let Some(start) = self.grammar.candidate(text, self.at, line.end) else {
+                break;
+            };
+            match self.grammar.read(text, start, input) {
+                Reading::Calls(end, calls) => {
+                    self.at = end;
+                    self.spans.push(Span { start, end, calls });
+                }
+                Reading::Declined(resume) => self.at = resume.max(start + 1),
+                Reading::More => {
+                    self.at = start;
+                    self.patience.wait(text.len(), text.len() - start);
+                    return false;
+                }
+            }
+        }
+        if self.at > line.end {
+            return true;
+        }
+        if line.is_complete {
+            self.at = line.end;
+            self.place = Place::LineStart;
+            return true;
+        }
+        self.at = text.len() - self.grammar.held(text, self.at);
+        false
+    }
+}
+
+/// How long to wait before a candidate that needs more text is read again from its beginning: until it
+/// has grown by a part of its length, so that all readings together stay linear.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Patience(usize);
+
+impl Patience {
+    pub(super) fn lasts(self, text: &str, input: Input) -> bool {
+        input == Input::Partial && text.len() < self.0
+    }
+
+    pub(super) fn wait(&mut self, len: usize, pending: usize) {
+        self.0 = len + if pending < 64 { 1 } else { pending / 8 };
+    }
+}
+
+/// How many bytes at the end of `text[from..]` are the beginning of `marker`, but not all of it.
+pub(crate) fn held_of(text: &str, from: usize, marker: &str) -> usize {
+    let tail = text.as_bytes().get(from..).unwrap_or_default();
+    let longest = tail.len().min(marker.len() - 1);
+    (1..=longest)
+        .rev()
+        .find(|len| tail.ends_with(marker.as_bytes().get(..*len).unwrap_or_default()))
+        .unwrap_or(0)
+}
+
+/// Where `marker` begins in `text[from..to]`.
+pub(super) fn find(text: &str, from: usize, to: usize, marker: &str) -> Option<usize> {
+    Some(from + memchr::memmem::find(text.as_bytes().get(from..to)?, marker.as_bytes())?)
+}
+
+/// What a reading comes to that ended in this way.
+pub(super) fn settle(
+    read: Result<(usize, Vec<TextCall>), Stop>,
+    resume: usize,
+    input: Input,
+) -> Reading {
+    match read {
+        Ok((end, calls)) if !calls.is_empty() => Reading::Calls(end, calls),
+        Err(Stop::End) if input == Input::Partial => Reading::More,
+        _ => Reading::Declined(resume),
+    }
+}

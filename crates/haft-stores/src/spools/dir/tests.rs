@@ -1,0 +1,312 @@
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use haft_core::spool::{LineIndex, Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
+use haft_core::tool::{ByteStream, ToolFailure};
+
+use super::FolderSpoolStore;
+use super::disk::Step;
+use haft_artifacts::text::{GrepOptions, QueryError, TextView};
+
+const LONG: &str = "a key that is far too long for a file name ";
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    runtime().block_on(future)
+}
+
+/// With one thread for work that blocks, so that what is handed to it comes after what was before.
+fn runtime() -> tokio::runtime::Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.max_blocking_threads(1).build().unwrap()
+}
+
+fn open(folder: &Path) -> FolderSpoolStore {
+    FolderSpoolStore::open(folder).unwrap().block_size(NonZeroU32::new(16).unwrap())
+}
+
+/// A store whose steps fail as told.
+fn failing(
+    folder: &Path,
+    probe: impl Fn(Step) -> io::Result<()> + Send + Sync + 'static,
+) -> FolderSpoolStore {
+    let mut store = open(folder);
+    Arc::make_mut(&mut store.shared).disk.probe = Some(Arc::new(probe));
+    store
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+async fn content(store: &FolderSpoolStore, key: &str) -> Option<Vec<u8>> {
+    let reader = store.read(key.into()).await.unwrap()?;
+    let len = usize::try_from(reader.byte_length()).unwrap();
+    Some(reader.read_at(0, len).await.unwrap().to_vec())
+}
+
+fn full_disk() -> io::Error {
+    io::Error::from(io::ErrorKind::StorageFull)
+}
+
+#[test]
+fn whichever_step_fails_nothing_is_left_behind() {
+    for key in ["short".to_owned(), LONG.repeat(10)] {
+        for old in [None, Some("old content, longer than a block")] {
+            let mut clean = false;
+            for nth in 0..20 {
+                let folder = tempfile::tempdir().unwrap();
+                let plain = open(folder.path());
+                if let Some(old) = old {
+                    run(plain.write(key.as_str().into(), old.into())).unwrap();
+                }
+                let steps = AtomicUsize::new(0);
+                let store = failing(folder.path(), move |step| {
+                    // The index is a matter of speed: it has a test of its own.
+                    let at = steps.fetch_add(1, Ordering::Relaxed);
+                    if at == nth && step != Step::NoteIndex { Err(full_disk()) } else { Ok(()) }
+                });
+                let new = "new content\nof many blocks\n".repeat(20);
+                let wrote = run(store.write(key.as_str().into(), new.as_str().into()));
+                let found = run(content(&plain, &key));
+                match wrote {
+                    Ok(_) => {
+                        assert_eq!(found.as_deref(), Some(new.as_bytes()));
+                        clean = true;
+                    }
+                    Err(error) => {
+                        assert!(matches!(error, SpoolError::Io { doing: "write", .. }), "{error}");
+                        // The last step of all comes after the replacement: then nothing is there.
+                        let old = old.map(str::as_bytes);
+                        assert!(found.is_none() || found.as_deref() == old, "{found:?}");
+                    }
+                }
+                if found.is_none() {
+                    assert_eq!(names(folder.path()), Vec::<String>::new());
+                }
+                assert!(names(folder.path()).iter().all(|name| !name.ends_with(".tmp")));
+                assert_eq!(run(plain.sweep()).unwrap(), 0);
+            }
+            assert!(clean, "no run got through");
+        }
+    }
+}
+
+#[test]
+fn an_index_that_cannot_be_written_is_built_when_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = failing(folder.path(), |step| match step {
+        Step::NoteIndex => Err(full_disk()),
+        _ => Ok(()),
+    });
+    let text = "a line\n".repeat(10);
+    run(store.write("k".into(), text.as_str().into())).unwrap();
+    assert_eq!(names(folder.path()), ["k-k.spool"]);
+    let reader = run(open(folder.path()).read("k".into())).unwrap().unwrap();
+    assert_eq!(*run(reader.index()).unwrap(), index_of(&text));
+    assert_eq!(names(folder.path()), ["k-k.idx", "k-k.spool"]);
+}
+
+fn index_of(text: &str) -> LineIndex {
+    let mut builder = haft_core::spool::LineIndexBuilder::new(NonZeroU32::new(16).unwrap());
+    builder.push(text.as_bytes());
+    builder.finish()
+}
+
+#[test]
+fn a_damaged_index_is_built_again() {
+    let text = "a line\n".repeat(10);
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    run(store.write("k".into(), text.as_str().into())).unwrap();
+    let path = folder.path().join("k-k.idx");
+    let whole = fs::read(&path).unwrap();
+    let truncated = (0..whole.len()).map(|len| whole[..len].to_vec());
+    let flipped = (0..whole.len() * 8).map(|bit| {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    });
+    let longer = [1, 5000].map(|len| [&whole[..], &vec![0; len]].concat());
+    let other = {
+        // A sound index of other content.
+        let bytes = index_of("other\n").encode();
+        [&whole[..16], &bytes[..]].concat()
+    };
+    for damaged in truncated.chain(flipped).chain(longer).chain([other]) {
+        fs::write(&path, &damaged).unwrap();
+        let reader = run(store.read("k".into())).unwrap().unwrap();
+        assert_eq!(*run(reader.index()).unwrap(), index_of(&text));
+        assert_eq!(fs::read(&path).unwrap(), whole);
+    }
+    // And if something else lies in its place, it is built every time.
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    let reader = run(store.read("k".into())).unwrap().unwrap();
+    assert_eq!(*run(reader.index()).unwrap(), index_of(&text));
+}
+
+#[test]
+fn an_index_of_other_content_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    run(store.write("k".into(), "aaaaaaaaaaaaaaaaaaaa\n".into())).unwrap();
+    // The same length, other lines, while nobody looks.
+    fs::write(folder.path().join("k-k.spool"), "a\na\na\na\na\na\na\na\na\na\na").unwrap();
+    let reader = run(store.read("k".into())).unwrap().unwrap();
+    assert_eq!(run(reader.index()).unwrap().line_count(), 11);
+}
+
+#[test]
+fn content_that_was_changed_is_an_error_and_no_answer() {
+    #[track_caller]
+    fn check(change: impl Fn(&Path), expect: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path());
+        let reader = run(store.write("k".into(), "a\nb\nc\n".repeat(9).into())).unwrap();
+        let path = folder.path().join("k-k.spool");
+        let old = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::remove_file(folder.path().join("k-k.idx")).unwrap();
+        let unread = run(store.read("k".into())).unwrap().unwrap();
+        change(&path);
+        // A file system may be too coarse to see a change right after the last one.
+        let later = old + std::time::Duration::from_secs(7);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
+        let view = TextView::new(Arc::clone(&reader));
+        for error in [
+            run(reader.read_at(0, 1)).unwrap_err(),
+            run(view.head(1)).unwrap_err(),
+            run(view.tail(1)).unwrap_err(),
+            run(view.cat(..)).unwrap_err(),
+            run(view.line_part(0, ..)).unwrap_err(),
+            search_error(&view),
+            index_error(&unread),
+        ] {
+            assert!(matches!(error, SpoolError::Changed { .. }), "{error}");
+            assert!(error.to_string().ends_with(expect), "{error}");
+        }
+    }
+    check(|path| fs::write(path, "").unwrap(), "it had 54 bytes and has 0 now");
+    check(|path| fs::write(path, "a\n").unwrap(), "it had 54 bytes and has 2 now");
+    check(|path| fs::write(path, "x\ny\nz\n".repeat(9)).unwrap(), "its time of change differs");
+    check(|path| fs::write(path, "b\n".repeat(99)).unwrap(), "it had 54 bytes and has 198 now");
+}
+
+fn search_error(view: &TextView) -> SpoolError {
+    match run(view.grep("a", GrepOptions::new())) {
+        Err(QueryError::Spool(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn index_error(reader: &Arc<dyn SpoolReader>) -> SpoolError {
+    run(reader.index()).unwrap_err()
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&folder.path().join("spool"));
+    fs::remove_dir(folder.path().join("spool")).unwrap();
+    let error = run(store.write("k".into(), "text".into())).unwrap_err();
+    assert_eq!(error.to_string(), "could not write the stored content of `k`");
+    assert!(run(store.read("k".into())).unwrap().is_none());
+    assert!(matches!(run(store.list()), Err(SpoolError::Store { doing: "list", .. })));
+    fs::write(folder.path().join("file"), "").unwrap();
+    let opened = FolderSpoolStore::open(folder.path().join("file"));
+    assert!(matches!(opened, Err(SpoolError::Store { doing: "open", .. })));
+}
+
+/// A stream that is not ready every second time.
+struct Slow {
+    pieces: usize,
+    ready: bool,
+}
+
+impl Stream for Slow {
+    type Item = Result<Bytes, ToolFailure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.ready = !self.ready;
+        if self.ready {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Some(left) = self.pieces.checked_sub(1) else { return Poll::Ready(None) };
+        self.pieces = left;
+        Poll::Ready(Some(Ok(Bytes::from_static(&[b'x'; 600_000]))))
+    }
+}
+
+#[test]
+fn a_write_that_is_dropped_takes_no_effect_or_all_of_it() {
+    let mut finished = false;
+    for polls in 0..40 {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderSpoolStore::open(folder.path()).unwrap();
+        let runtime = runtime();
+        runtime.block_on(async {
+            let stream = ByteStream::new(Slow { pieces: 4, ready: false });
+            let mut write = pin!(store.write("k".into(), Payload::Stream(stream)));
+            for _ in 0..polls {
+                let polled = std::future::poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await;
+                if let Poll::Ready(written) = polled {
+                    written.unwrap();
+                    finished = true;
+                    break;
+                }
+                // Lets the thread get on between two polls.
+                tokio::task::spawn_blocking(|| ()).await.unwrap();
+            }
+        });
+        // Waits for the threads.
+        drop(runtime);
+        let found = run(content(&store, "k"));
+        assert!(found.as_ref().is_none_or(|it| it.len() == 2_400_000));
+        let expect = if found.is_some() { vec!["k-k.idx", "k-k.spool"] } else { Vec::new() };
+        assert_eq!(names(folder.path()), expect, "after {polls} polls");
+    }
+    assert!(finished, "no write was polled to its end");
+}
+
+#[test]
+fn a_sweep_removes_what_dead_writers_left_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    run(store.write("kept".into(), "text".into())).unwrap();
+    for name in [".writing-1-1.tmp", "k-gone.idx", "h-gone.key", "notes.txt", "other.idx"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let kept = ["k-kept.spool", "notes.txt", "other.idx"];
+
+    // While a writer lives, its file stays, and so do side files that may be its own.
+    run(async {
+        let stream = ByteStream::new(Slow { pieces: 400, ready: false });
+        let mut write = pin!(store.write("live".into(), Payload::Stream(stream)));
+        let mut cx = Context::from_waker(Waker::noop());
+        while !names(folder.path())
+            .iter()
+            .any(|name| name.starts_with(&format!(".writing-{}-", std::process::id())))
+        {
+            assert!(write.as_mut().poll(&mut cx).is_pending());
+            tokio::task::spawn_blocking(|| ()).await.unwrap();
+        }
+        assert_eq!(store.sweep().await.unwrap(), 1);
+        assert_eq!(names(folder.path()).len(), kept.len() + 3);
+    });
+    assert_eq!(run(store.sweep()).unwrap(), 2);
+    assert_eq!(names(folder.path()), kept);
+    assert_eq!(run(store.list()).unwrap(), [SpoolKey::from("kept")]);
+}

@@ -1,0 +1,9 @@
+//! Stores of turns.
+
+mod memory;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+
+pub use self::memory::MemoryStore;
+#[cfg(feature = "sqlite")]
+pub use self::sqlite::{SqliteOptions, SqliteStore, Synchronous};

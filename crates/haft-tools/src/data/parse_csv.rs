@@ -1,0 +1,164 @@
+//! `parse_csv`.
+
+use std::collections::HashSet;
+
+use csv_core::{ReadRecordResult, ReaderBuilder};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use haft_artifacts::csv::sniff_delimiter;
+use haft_core::tool::Json;
+use haft_macros::{ToolArgs, tool};
+
+#[derive(ToolArgs)]
+pub(crate) struct Csv {
+    /// The table
+    #[arg(max_len = 500000, example = "name;price\nbread;2.50\n")]
+    text: String,
+    /// What parts the fields; found out by itself if not given
+    delimiter: Option<Delimiter>,
+    /// Whether the first row has the names of the columns
+    #[arg(default = true)]
+    has_header: bool,
+    /// Whether fields that are numbers or booleans become so, and empty ones `null`; else all stay text
+    #[arg(default = true)]
+    typed: bool,
+    /// The most rows to return
+    #[arg(default = 1000, min = 1, max = 10000)]
+    limit: usize,
+}
+
+#[derive(ToolArgs)]
+pub(crate) enum Delimiter {
+    Comma,
+    Semicolon,
+    Tab,
+    Pipe,
+}
+
+#[derive(Serialize)]
+pub(super) struct Table {
+    columns: Vec<String>,
+    rows: Vec<Row>,
+    warnings: Vec<String>,
+    /// Whether there are more rows than `limit`.
+    truncated: bool,
+}
+
+/// The cells of a row with the names of their columns, in order.
+struct Row(Vec<(String, Value)>);
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, cell)| (name, cell)))
+    }
+}
+
+/// Reads CSV or TSV text into JSON rows.
+///
+/// Numbers become JSON numbers only if no digit is lost: `007` and `1.50` stay text.
+///
+/// Returns JSON: `columns`; `rows`, each an object by column; `warnings` about rows of another length and the
+/// like; `truncated`, which is true if there are more rows than `limit`.
+#[tool(effect = "read-only", artifact = "json")]
+pub(super) fn parse_csv(args: Csv) -> Json<Table> {
+    let text = args.text.strip_prefix('\u{FEFF}').unwrap_or(&args.text);
+    let delimiter = match args.delimiter {
+        Some(Delimiter::Comma) => b',',
+        Some(Delimiter::Semicolon) => b';',
+        Some(Delimiter::Tab) => b'\t',
+        Some(Delimiter::Pipe) => b'|',
+        None => sniff_delimiter(text),
+    };
+    let header = usize::from(args.has_header);
+    let (mut records, truncated) = records(text, delimiter, args.limit.saturating_add(header));
+    let names = if args.has_header && !records.is_empty() { records.remove(0) } else { Vec::new() };
+    let width = records.iter().map(Vec::len).max().unwrap_or(0).max(names.len());
+    let columns = columns(&names, width);
+    let mut warnings = Vec::new();
+    let expected = if args.has_header { names.len() } else { records.first().map_or(0, Vec::len) };
+    let odd = |row: &Vec<String>| row.len() != expected;
+    let ragged = records.iter().filter(|row| odd(row)).count();
+    if let Some(first) = records.iter().position(odd) {
+        warnings.push(format!(
+            "{ragged} rows have more or fewer than {expected} fields; the first is row {}",
+            first + 1
+        ));
+    }
+    if text.bytes().filter(|it| *it == b'"').count() % 2 == 1 {
+        warnings.push("the number of quotes is odd: a field may not be closed".to_owned());
+    }
+    let row = |fields: Vec<String>| {
+        let cells = fields.into_iter().map(|it| if args.typed { cell(it) } else { it.into() });
+        Row(columns.iter().cloned().zip(cells).collect())
+    };
+    let rows = records.into_iter().map(row).collect();
+    Json(Table { columns, rows, warnings, truncated })
+}
+
+/// The first rows as texts, and whether there are more.
+fn records(text: &str, delimiter: u8, most: usize) -> (Vec<Vec<String>>, bool) {
+    let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
+    let mut input = text.as_bytes();
+    let (mut output, mut ends) = (vec![0; text.len().max(1)], vec![0; text.len() + 1]);
+    let mut records = Vec::new();
+    let (mut filled, mut fields) = (0, 0);
+    loop {
+        let space = output.get_mut(filled..).unwrap_or_default();
+        let places = ends.get_mut(fields..).unwrap_or_default();
+        let (result, read, written, found) = reader.read_record(input, space, places);
+        input = input.get(read..).unwrap_or_default();
+        filled += written;
+        fields += found;
+        match result {
+            ReadRecordResult::Record if records.len() == most => return (records, true),
+            ReadRecordResult::Record => {
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                let field = |(start, end): (usize, &usize)| {
+                    String::from_utf8_lossy(output.get(start..*end).unwrap_or_default())
+                        .into_owned()
+                };
+                records.push(starts.zip(&ends).take(fields).map(field).collect());
+                (filled, fields) = (0, 0);
+            }
+            ReadRecordResult::End => return (records, false),
+            // There is room for all of the text, so that only its end is left.
+            _ if input.is_empty() && read == 0 && written == 0 && found == 0 => {
+                return (records, false);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A name for each column, none of them twice.
+fn columns(names: &[String], width: usize) -> Vec<String> {
+    let mut taken: HashSet<String> = names.iter().cloned().collect();
+    let mut used = HashSet::new();
+    let mut columns = Vec::with_capacity(width);
+    for place in 0..width {
+        let given = names.get(place).map(|it| it.trim()).filter(|it| !it.is_empty());
+        let mut name = given.map_or_else(|| format!("column_{}", place + 1), str::to_owned);
+        if !used.insert(name.clone()) {
+            let numbered = (2..).map(|number| format!("{name}_{number}"));
+            name = numbered.into_iter().find(|it| !taken.contains(it)).unwrap_or_default();
+            used.insert(name.clone());
+        }
+        taken.insert(name.clone());
+        columns.push(name);
+    }
+    columns
+}
+
+/// A number, a boolean or nothing, if that is written back as the very same text.
+fn cell(text: String) -> Value {
+    match text.as_str() {
+        "" => Value::Null,
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        _ => match serde_json::from_str::<serde_json::Number>(&text) {
+            Ok(number) if number.to_string() == text => Value::Number(number),
+            _ => Value::String(text),
+        },
+    }
+}

@@ -1,0 +1,103 @@
+//! `find_files`.
+
+use std::ops::ControlFlow;
+
+use globset::{GlobBuilder, GlobMatcher};
+use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
+use serde::Serialize;
+
+use super::walk::{DEEPEST, Effort, Found, Rules, slashed, walk};
+use super::{FilesOptions, answer, root};
+use haft_core::DispatchContext;
+use haft_macros::ToolArgs;
+
+#[derive(ToolArgs)]
+pub(crate) struct Finding {
+    /// A pattern of paths: `*` is any part of a name, `**` any folders, `?` one character, `{a,b}` either;
+    /// a pattern without `/` is looked for in all folders
+    #[arg(min_len = 1, max_len = 500, example = "*.md", example = "src/**/*.{rs,toml}")]
+    pattern: String,
+    /// The folder to look in, below the root; the root itself if not given
+    #[arg(default = ".", max_len = 4096, example = "src")]
+    path: String,
+    /// Whether to look at names that begin with a point
+    #[arg(default = false)]
+    hidden: bool,
+    /// The most files to return
+    #[arg(default = 200, min = 1, max = 2000)]
+    limit: usize,
+}
+
+#[derive(Serialize)]
+struct Files {
+    files: Vec<String>,
+    /// Whether there are more.
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<&'static str>,
+}
+
+const DESCRIPTION: &str = "Finds files by a pattern of their names or paths, in a folder and all folders in it. \
+Links are not followed.\n\
+Returns JSON: `files`, the paths below the root, sorted; `truncated`, which is true if there are more.";
+
+pub(super) fn find_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
+    let own = options.clone();
+    let find = move |args: Finding, ctx: &DispatchContext| find(&own, &args, ctx);
+    options
+        .reading("find_files")
+        .description(DESCRIPTION)
+        .artifact(haft_core::artifact::ArtifactKind::JSON)
+        .handler(find)
+        .build()
+}
+
+fn find(
+    options: &FilesOptions,
+    args: &Finding,
+    ctx: &DispatchContext,
+) -> Result<ToolOutput, ToolFailure> {
+    let matcher = matcher(&args.pattern)?;
+    let (dir, path) = options.root.folder(&args.path)?;
+    let folder = slashed(&path);
+    let (mut files, mut truncated) = (Vec::new(), false);
+    let mut effort = Effort::new(ctx);
+    let rules = Rules { depth: DEEPEST, hidden: args.hidden };
+    let mut visit = |found: &Found<'_>, _: &mut Effort<'_>| {
+        let fits = found.kind.is_file() && matcher.is_match(below(found.path, &folder));
+        if fits && files.len() == args.limit {
+            truncated = true;
+            return ControlFlow::Break(());
+        }
+        if fits {
+            files.push(found.path.to_owned());
+        }
+        ControlFlow::Continue(())
+    };
+    walk(dir, &path, rules, &mut effort, &mut visit)
+        .map_err(|error| root::failure(&args.path, "folder", error))?;
+    let warning = effort.why();
+    let truncated = truncated || warning.is_some();
+    answer::json(&Files { files, truncated, warning }, options.label())
+}
+
+/// The path below the folder that is searched, for patterns that name folders.
+pub(super) fn below<'p>(path: &'p str, folder: &str) -> &'p str {
+    let rest = path.strip_prefix(folder).and_then(|it| it.strip_prefix('/'));
+    rest.unwrap_or(path)
+}
+
+/// A pattern without folders fits in all of them.
+pub(super) fn matcher(pattern: &str) -> Result<GlobMatcher, ToolFailure> {
+    let pattern = pattern.trim_start_matches("./");
+    let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
+    let glob = GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build();
+    match glob {
+        Ok(glob) => Ok(glob.compile_matcher()),
+        Err(error) => Err(ToolFailure::new(format!(
+            "`{}` is not a pattern of paths: {}; write such as `*.md` or `src/**/*.rs`",
+            crate::shown(pattern),
+            error.kind()
+        ))),
+    }
+}

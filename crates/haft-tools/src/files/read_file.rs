@@ -1,0 +1,107 @@
+//! `read_file`.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft_core::artifact::{ArtifactDraft, ArtifactKind};
+use haft_core::media::{Media, MediaFile, MediaKind, MediaReader as _};
+use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
+
+use super::{FilesOptions, answer};
+use crate::shown;
+use haft_macros::ToolArgs;
+
+#[derive(ToolArgs)]
+pub(crate) struct Reading {
+    /// The path of the file, below the root
+    #[arg(min_len = 1, max_len = 4096, example = "notes/todo.md")]
+    path: String,
+}
+
+const DESCRIPTION: &str = "Reads a file. A small text is returned as it is; a large one as an artifact of its \
+format (JSON, Markdown, CSV, YAML, XML or text), which you query by its handle instead of reading it whole. \
+Pictures, sound, video and PDF are shown as such. Other files that are not text are refused.";
+
+pub(super) fn read_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
+    let own = options.clone();
+    let read = move |args: Reading| read(&own, &args.path);
+    options.reading("read_file").description(DESCRIPTION).handler(read).build()
+}
+
+fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
+    let (mut file, bytes) = options.root.file(path)?;
+    let mut start = Vec::new();
+    (&mut file)
+        .take(START)
+        .read_to_end(&mut start)
+        .map_err(|error| super::root::failure(path, "file", error))?;
+    if let Some((kind, mime)) = medium(&start) {
+        return media(options, path, kind, mime);
+    }
+    if memchr::memchr(0, &start).is_some() {
+        return Err(ToolFailure::new(format!(
+            "`{}` is not text ({bytes} bytes), and not a picture, sound, video or PDF either; it cannot be read",
+            shown(path)
+        )));
+    }
+    // All of it has been read.
+    if start.len() < answer::SMALL
+        && let Ok(text) = String::from_utf8(start)
+    {
+        return Ok(ToolOutput::Answer { text, label: options.label() });
+    }
+    let reader = options.root.reader(path, options.max_bytes)?;
+    let draft = ArtifactDraft::new(format(path), reader.open());
+    Ok(ToolOutput::Artifacts(vec![draft.labelled(options.label())]))
+}
+
+fn media(
+    options: &FilesOptions,
+    path: &str,
+    kind: MediaKind,
+    mime: &str,
+) -> Result<ToolOutput, ToolFailure> {
+    let reader = options.root.reader(path, options.max_bytes)?;
+    let name = Path::new(path).file_name().map(|it| it.to_string_lossy().into_owned());
+    let file = MediaFile::read_by(name.unwrap_or_default(), mime, Arc::new(reader));
+    let media = Media::new(kind, options.tier, kind.usual_hazard(), file)?;
+    Ok(ToolOutput::Media(vec![media.with_source(path)]))
+}
+
+/// The format by the end of the name.
+fn format(path: &str) -> ArtifactKind {
+    let end = Path::new(path).extension().and_then(|it| it.to_str()).unwrap_or_default();
+    match end.to_ascii_lowercase().as_str() {
+        "json" | "geojson" | "ipynb" => ArtifactKind::JSON,
+        "jsonl" | "ndjson" => ArtifactKind::JSONL,
+        "json5" | "jsonc" => ArtifactKind::JSON5,
+        "md" | "markdown" | "mdx" => ArtifactKind::MARKDOWN,
+        "csv" | "tsv" => ArtifactKind::CSV,
+        "yaml" | "yml" => ArtifactKind::YAML,
+        "xml" | "svg" | "rss" | "atom" | "xhtml" => ArtifactKind::XML,
+        _ => ArtifactKind::TEXT,
+    }
+}
+
+/// What a file is by its first bytes, which say more than its name.
+fn medium(start: &[u8]) -> Option<(MediaKind, &'static str)> {
+    let at = |from: usize, bytes: &[u8]| start.get(from..).is_some_and(|it| it.starts_with(bytes));
+    Some(match start {
+        _ if at(0, b"\x89PNG\r\n\x1a\n") => (MediaKind::Image, "image/png"),
+        _ if at(0, b"\xFF\xD8\xFF") => (MediaKind::Image, "image/jpeg"),
+        _ if at(0, b"GIF87a") || at(0, b"GIF89a") => (MediaKind::Image, "image/gif"),
+        _ if at(0, b"RIFF") && at(8, b"WEBP") => (MediaKind::Image, "image/webp"),
+        _ if at(0, b"RIFF") && at(8, b"WAVE") => (MediaKind::Audio, "audio/wav"),
+        _ if at(0, b"ID3") || at(0, b"\xFF\xFB") => (MediaKind::Audio, "audio/mpeg"),
+        _ if at(0, b"OggS") => (MediaKind::Audio, "audio/ogg"),
+        _ if at(0, b"fLaC") => (MediaKind::Audio, "audio/flac"),
+        _ if at(4, b"ftyp") => (MediaKind::Video, "video/mp4"),
+        _ if at(0, b"\x1A\x45\xDF\xA3") => (MediaKind::Video, "video/webm"),
+        _ if at(0, b"%PDF-") => (MediaKind::Document, "application/pdf"),
+        _ => return None,
+    })
+}
+
+/// How much is looked at to tell text from everything else.
+const START: u64 = 8 * 1024;

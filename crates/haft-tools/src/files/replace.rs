@@ -1,0 +1,52 @@
+//! Puts new content in the place of a file, all at once.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use cap_std::fs::{Dir, OpenOptions};
+use haft_core::tool::ToolFailure;
+
+use super::root::{Root, failure};
+use crate::shown;
+
+/// Writes a file beside its place and moves it there, so that nobody sees half of it. What is there and is not
+/// a regular file stays.
+pub(super) fn replace(root: &Root, path: &str, content: &[u8]) -> Result<(), ToolFailure> {
+    let (dir, name) = root.parent(path)?;
+    let io = |error| failure(path, "file", error);
+    let permissions = match dir.symlink_metadata(&name) {
+        Ok(there) if there.is_file() => Some(there.permissions()),
+        Ok(there) => {
+            let what = if there.is_dir() { "a folder" } else { "a link or a device" };
+            let text =
+                format!("`{}` is {what}, which is not written over; use another path", shown(path));
+            return Err(ToolFailure::new(text));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(io(error)),
+    };
+    let beside = format!(".haft-{}.tmp", uuid::Uuid::new_v4().simple());
+    let written = write(&dir, &beside, content).and_then(|file| {
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        file.sync_all()?;
+        dir.rename(&beside, &dir, &name)
+    });
+    if written.is_err() {
+        // It is not known how far it came.
+        let _ = dir.remove_file(&beside);
+    }
+    written.map_err(|error| {
+        ToolFailure::new(format!("`{}` could not be written ({})", shown(path), error.kind()))
+            .with_source(error)
+    })
+}
+
+fn write(dir: &Dir, name: &str, content: &[u8]) -> io::Result<cap_std::fs::File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let mut file = dir.open_with(Path::new(name), &options)?;
+    file.write_all(content)?;
+    Ok(file)
+}

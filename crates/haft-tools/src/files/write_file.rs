@@ -1,0 +1,56 @@
+//! `write_file`.
+
+use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool, ToolFailure};
+
+use super::FilesOptions;
+use super::replace::replace;
+use crate::shown;
+use haft_macros::ToolArgs;
+
+#[derive(ToolArgs)]
+pub(crate) struct Writing {
+    /// The path of the file, below the root; folders are made if need be
+    #[arg(min_len = 1, max_len = 4096, example = "notes/todo.md")]
+    path: String,
+    /// All of the new content
+    #[arg(max_len = 2000000, example = "# Today\n")]
+    content: String,
+    /// What to do if the file is there already
+    #[arg(default = "replace")]
+    if_exists: IfExists,
+}
+
+#[derive(ToolArgs)]
+pub(crate) enum IfExists {
+    /// Puts the new content in its place
+    Replace,
+    /// Fails, and leaves it as it is
+    Refuse,
+}
+
+const DESCRIPTION: &str = "Writes a text file, and makes the folders it is in. All of the content is replaced; to \
+change a part of a file use `edit_file`.\n\
+Returns a line that says what was written.";
+
+pub(super) fn write_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
+    let own = options.clone();
+    Tool::builder("write_file")
+        .description(DESCRIPTION)
+        .requires_approval("May this file be written?")
+        .effect(Effect::Idempotent)
+        .concurrency(Concurrency::Keyed("/path".to_owned()))
+        .handler(move |args: Writing| write(&own, &args))
+        .build()
+}
+
+fn write(options: &FilesOptions, args: &Writing) -> Result<String, ToolFailure> {
+    let there = matches!(args.if_exists, IfExists::Refuse) && options.root.file(&args.path).is_ok();
+    if there {
+        return Err(ToolFailure::new(format!(
+            "`{}` is there already, and was left as it is; use another path, or `if_exists`: `replace`",
+            shown(&args.path)
+        )));
+    }
+    replace(&options.root, &args.path, args.content.as_bytes())?;
+    Ok(format!("wrote {} bytes to `{}`", args.content.len(), shown(&args.path)))
+}

@@ -1,0 +1,80 @@
+//! `store_memory`.
+
+use haft_core::record::Memory;
+use haft_core::tool::{Effect, InvalidTool, Tool};
+use serde::Serialize;
+
+use super::listed::Listed;
+use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_macros::ToolArgs;
+
+#[derive(ToolArgs)]
+pub(crate) struct NewMemory {
+    /// What to remember, as one statement that stands on its own
+    #[arg(min_len = 1, max_len = 4000, example = "The user prefers answers in French.")]
+    content: String,
+    /// How sure it is, from 0 to 1
+    #[arg(default = 0.8, min = 0, max = 1)]
+    confidence: f64,
+    /// How much it matters, from 0 to 1
+    #[arg(default = 0.5, min = 0, max = 1)]
+    importance: f64,
+    /// A name by which to find it again; one is made if not given
+    #[arg(min_len = 1, max_len = 100, pattern = "^[a-z0-9][a-z0-9_-]*$", example = "language")]
+    id: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Stored {
+    stored: Listed,
+}
+
+const DESCRIPTION: &str = "Remembers something for later turns. Store facts and preferences that will matter again, one at a time; \
+not what is only of use now, and no secrets.\n\
+An id that is taken is refused: use `update_memory` for what is remembered already.\n\
+Returns JSON: `stored`, with the `id`.";
+
+pub(super) fn store_memory() -> Result<Tool, InvalidTool> {
+    super::definition("store_memory")
+        .description(DESCRIPTION)
+        .effect(Effect::Idempotent)
+        .handler(store)
+        .build()
+}
+
+async fn store(args: NewMemory, ctx: &DispatchContext) -> Result<Json<Stored>, ToolFailure> {
+    if args.content.trim().is_empty() {
+        return Err(ToolFailure::new("the content is blank; say what to remember"));
+    }
+    let id = args.id.unwrap_or_else(|| made(ctx));
+    if let Some(there) = ctx.turn_memories().into_iter().find(|it| it.id().as_str() == id) {
+        // The same call again, after a crash say, finds its own work.
+        if there.content().as_str() == args.content {
+            return Ok(Json(Stored { stored: Listed::from(&*there) }));
+        }
+        return Err(ToolFailure::new(format!(
+            "there is a memory `{id}` already; use `update_memory`, or another id"
+        )));
+    }
+    let memory = Memory::builder(id, args.content, ctx.clock().now())
+        .confidence(args.confidence)
+        .importance(args.importance)
+        .source("store_memory")
+        .build()?;
+    let stored = Listed::from(&memory);
+    ctx.store_memory(memory).await?;
+    Ok(Json(Stored { stored }))
+}
+
+/// An id that is the same when the same call is made again, and another one otherwise.
+fn made(ctx: &DispatchContext) -> String {
+    use sha2::Digest as _;
+    use std::fmt::Write as _;
+
+    let key = ctx.idempotency_key().map_or_else(|| "outside".to_owned(), |key| key.to_string());
+    let mut id = String::from("memory-");
+    for byte in sha2::Sha256::digest(key.as_bytes()).iter().take(8) {
+        let _ = write!(id, "{byte:02x}");
+    }
+    id
+}

@@ -1,0 +1,224 @@
+//! Packs by name, for agents that are described in a file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use haft_core::tool::{InvalidTool, Tool};
+
+use super::FilesOptions;
+#[cfg(feature = "http")]
+use super::WebOptions;
+
+/// A pack of tools.
+///
+/// ```
+/// use haft_tools::{Pack, PackOptions};
+///
+/// let pack: Pack = "math".parse()?;
+/// assert_eq!(pack.tools(), ["calculate", "convert_unit"]);
+/// assert_eq!(pack.build(&PackOptions::default())?.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Pack {
+    /// Files below one folder.
+    Files,
+    /// Dates, times and time zones.
+    Time,
+    /// Expressions and units.
+    Math,
+    /// Text.
+    Text,
+    /// CSV, JSON, YAML, statistics and tables.
+    Data,
+    /// What is remembered.
+    Memory,
+    /// Pages from the network.
+    Web,
+}
+
+/// What packs need to know. Packs that need nothing are always there.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PackOptions {
+    /// The folder of [`Pack::Files`].
+    pub files: Option<FilesOptions>,
+    /// The hosts of [`Pack::Web`].
+    #[cfg(feature = "http")]
+    pub web: Option<WebOptions>,
+}
+
+/// A name that no pack has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no pack `{name}`; there are {}", listed())]
+#[non_exhaustive]
+pub struct UnknownPack {
+    /// The name.
+    pub name: String,
+}
+
+/// A pack could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackError {
+    /// It needs to know something that nobody said.
+    #[error("the pack `{pack}` needs {what}")]
+    NotConfigured {
+        /// The pack.
+        pack: Pack,
+        /// What it needs.
+        what: &'static str,
+    },
+    /// A tool was refused.
+    #[error(transparent)]
+    Tool(#[from] InvalidTool),
+}
+
+/// The pack of this name.
+///
+/// # Errors
+///
+/// There is none.
+pub fn pack(name: &str) -> Result<Pack, UnknownPack> {
+    let found = Pack::ALL.into_iter().find(|it| it.name() == name);
+    found.ok_or_else(|| UnknownPack { name: super::shown(name) })
+}
+
+impl Pack {
+    /// All packs.
+    pub const ALL: [Self; 7] =
+        [Self::Files, Self::Time, Self::Math, Self::Text, Self::Data, Self::Memory, Self::Web];
+
+    /// Its name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Time => "time",
+            Self::Math => "math",
+            Self::Text => "text",
+            Self::Data => "data",
+            Self::Memory => "memory",
+            Self::Web => "web",
+        }
+    }
+
+    /// What it is for, in one sentence.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Files => {
+                "Read, list, find and search files below one folder; write and edit with leave."
+            }
+            Self::Time => {
+                "Tell the time, convert between time zones, add, compare, look at calendars."
+            }
+            Self::Math => "Calculate exactly and convert units of measure.",
+            Self::Text => "Count, change, compare, search, encode and hash text.",
+            Self::Data => "Read CSV, JSON and YAML, describe numbers, write tables.",
+            Self::Memory => "List, store, update and delete memories.",
+            Self::Web => "Fetch pages from the hosts that are allowed.",
+        }
+    }
+
+    /// The names of its tools, in the order in which it makes them.
+    #[must_use]
+    pub const fn tools(self) -> &'static [&'static str] {
+        match self {
+            Self::Files => &[
+                "read_file",
+                "list_files",
+                "find_files",
+                "search_files",
+                "write_file",
+                "edit_file",
+            ],
+            Self::Time => &["current_time", "convert_time", "time_add", "time_diff", "time_info"],
+            Self::Math => &["calculate", "convert_unit"],
+            Self::Text => &[
+                "text_analyze",
+                "text_transform",
+                "text_diff",
+                "text_extract",
+                "text_encode",
+                "text_hash",
+            ],
+            Self::Data => &[
+                "parse_csv",
+                "parse_json",
+                "parse_yaml",
+                "stats_describe",
+                "stats_histogram",
+                "format_table",
+            ],
+            Self::Memory => &["list_memories", "store_memory", "update_memory", "delete_memory"],
+            Self::Web => &["web_fetch"],
+        }
+    }
+
+    /// Makes its tools.
+    ///
+    /// # Errors
+    ///
+    /// It needs something that the options do not have.
+    pub fn build(self, options: &PackOptions) -> Result<Vec<Tool>, PackError> {
+        Ok(match self {
+            Self::Files => match &options.files {
+                Some(files) => super::files(files.clone())?,
+                None => return Err(self.needs("the folder that it may read: `FilesOptions`")),
+            },
+            Self::Time => super::time()?,
+            Self::Math => super::math()?,
+            Self::Text => super::text()?,
+            Self::Data => super::data()?,
+            Self::Memory => super::memory()?,
+            #[cfg(feature = "http")]
+            Self::Web => match &options.web {
+                Some(web) => super::web(web.clone())?,
+                None => return Err(self.needs("the hosts that it may fetch from: `WebOptions`")),
+            },
+            #[cfg(not(feature = "http"))]
+            Self::Web => return Err(self.needs("the feature `http`")),
+        })
+    }
+
+    fn needs(self, what: &'static str) -> PackError {
+        PackError::NotConfigured { pack: self, what }
+    }
+}
+
+impl fmt::Display for Pack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Pack {
+    type Err = UnknownPack;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPack> {
+        pack(name)
+    }
+}
+
+impl PackOptions {
+    /// Lets [`Pack::Files`] work below a folder.
+    #[must_use]
+    pub fn files(mut self, options: FilesOptions) -> Self {
+        self.files = Some(options);
+        self
+    }
+
+    /// Lets [`Pack::Web`] fetch.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn web(mut self, options: WebOptions) -> Self {
+        self.web = Some(options);
+        self
+    }
+}
+
+fn listed() -> String {
+    Pack::ALL.map(|it| format!("`{it}`")).join(", ")
+}

@@ -1,0 +1,87 @@
+//! Readers of media: where the bytes of a [`Media`](crate::Media) come from when they are not in memory.
+//!
+//! | reader | bytes | descriptor |
+//! |---|---|---|
+//! | [`MemoryReader`](crate::media::MemoryReader) | at hand | `media:in-memory` |
+//! | [`FileReader`] | a file | `media:file` |
+//! | `HttpReader` (feature `http`) | an answer to a GET request | `media:fetch` |
+//! | [`StoredReader`] | a [`SpoolStore`](haft_artifacts::text::SpoolStore) | `media:stored` |
+//!
+//! All are lazy: nothing is read before the stream is polled, and each stream starts anew. Dropping a
+//! stream ends the reading.
+//!
+//! A descriptor is data, and data can be forged. What a stored descriptor may open is decided by the
+//! resolvers that the application registers: files below [`FileRoots`], addresses within a `UrlPolicy`,
+//! keys of one store.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use haft_core::media::{Media, MediaFile, MediaKind, ReaderResolvers};
+//! use haft_tools::readers::{FileReader, FileRoots};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let uploads = folder.path();
+//! # std::fs::write(uploads.join("scan.png"), b"\x89PNG")?;
+//! let reader = FileReader::open(uploads.join("scan.png"))?;
+//! let file = MediaFile::read_by("scan.png", "image/png", Arc::new(reader));
+//! let record = Media::user_attachment(MediaKind::Image, file).to_record()?;
+//!
+//! let allowed = FileRoots::new([uploads])?;
+//! let resolvers = ReaderResolvers::default().with(FileReader::TAG, allowed.resolver());
+//! let media = record.load(&resolvers)?;
+//! assert_eq!(media.byte_length(), Some(4));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What fails, fails in the stream, as a [`ToolFailure`]. Its source is the typed error of the reader:
+//!
+//! ```
+//! # fn is_gone(failure: &haft_core::ToolFailure) -> bool {
+//! use haft_tools::readers::FileError;
+//!
+//! let error = failure.source().and_then(|it| it.downcast_ref::<FileError>());
+//! matches!(error, Some(FileError::Changed { .. }))
+//! # }
+//! ```
+
+mod file;
+#[cfg(feature = "http")]
+mod http;
+mod pull;
+mod stored;
+
+use haft_core::error::Coded;
+use haft_core::tool::ToolFailure;
+use serde_json::Value;
+
+pub use self::file::{FileError, FileReader, FileRoots};
+#[cfg(feature = "http")]
+pub use self::http::{
+    Deadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, HttpReader, RefusedUrl, UrlPolicy,
+};
+pub use self::stored::{StoredError, StoredReader, store_media};
+
+/// The most bytes that readers of files and of the network give, unless told otherwise: 64 MiB.
+pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// An error as the item of a stream, with the error itself as the source.
+fn failure<E>(error: E) -> ToolFailure
+where
+    E: std::error::Error + Coded + Send + Sync + 'static,
+{
+    let retryable = error.retryable();
+    let failure = ToolFailure::from(error);
+    if retryable { failure.retryable() } else { failure }
+}
+
+/// The text of a locator that has this field and no other.
+fn field<'a>(locator: &'a Value, name: &str) -> Option<&'a str> {
+    let fields = locator.as_object().filter(|it| it.len() == 1)?;
+    fields.get(name)?.as_str()
+}
+
+/// The bytes that are read at once.
+const CHUNK: usize = 256 * 1024;

@@ -1,0 +1,218 @@
+//! Media in a spool store.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use haft_core::error::{Code, Coded};
+use haft_core::media::{Media, MediaReader, ReaderDescriptor};
+use haft_core::spool::{Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
+use haft_core::tool::{ByteStream, ToolFailure};
+use serde_json::{Value, json};
+
+use super::pull::{Pull, Step, stream};
+use super::{CHUNK, failure, field};
+
+/// Reads what a store keeps under a key, in pieces. Each stream asks the store anew, so that nothing is
+/// held open between two.
+///
+/// Use a key for one content. If the content under it gets another length, streams end with
+/// [`StoredError::Changed`].
+#[derive(Clone)]
+pub struct StoredReader {
+    store: Arc<dyn SpoolStore>,
+    key: SpoolKey,
+    /// Known from writing, or from the first stream on.
+    length: Arc<OnceLock<u64>>,
+}
+
+impl StoredReader {
+    /// The tag of its descriptor. The locator is `{"key": "…"}`.
+    pub const TAG: &'static str = "media:stored";
+
+    /// A reader of what the store keeps, or will keep, under a key. The store is not asked yet, and the
+    /// length is not known before the first stream.
+    #[must_use]
+    pub fn new(store: Arc<dyn SpoolStore>, key: impl Into<SpoolKey>) -> Self {
+        Self { store, key: key.into(), length: Arc::default() }
+    }
+
+    /// Puts bytes into a store and reads them from there: an upload that comes as a stream is never whole
+    /// in memory, unless the store is memory. How much is taken is the store's limit.
+    ///
+    /// # Errors
+    ///
+    /// The stream broke off, or the store failed. Then nothing was stored.
+    pub async fn write(
+        store: Arc<dyn SpoolStore>,
+        key: impl Into<SpoolKey> + Send,
+        bytes: impl Into<Payload> + Send,
+    ) -> Result<Self, SpoolError> {
+        let (key, payload) = (key.into(), bytes.into());
+        let written = store.write(key.clone(), payload).await?;
+        let length = Arc::new(OnceLock::from(written.byte_length()));
+        Ok(Self { store, key, length })
+    }
+
+    /// The key.
+    #[must_use]
+    pub const fn key(&self) -> &SpoolKey {
+        &self.key
+    }
+
+    /// For [`ReaderResolvers::with`](crate::media::ReaderResolvers::with), under [`StoredReader::TAG`].
+    /// A descriptor can then open every key of the store, so a store of media is one of its own.
+    pub fn resolver(
+        store: Arc<dyn SpoolStore>,
+    ) -> impl Fn(&Value) -> Result<Self, ToolFailure> + use<> {
+        move |locator| {
+            let key = field(locator, "key").ok_or_else(|| failure(StoredError::Locator))?;
+            Ok(Self::new(Arc::clone(&store), key))
+        }
+    }
+}
+
+/// Copies the bytes of a medium into a store by stream. Gives the same medium, read from there: nothing
+/// else that is known of it changes.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use haft_core::media::{Media, MediaFile, MediaKind, ReaderResolvers};
+/// use haft_tools::readers::{StoredReader, store_media};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store: Arc<dyn SpoolStore> = Arc::new(MemorySpoolStore::new());
+/// let file = MediaFile::new("a.png", "image/png", &b"\x89PNG"[..]);
+/// let media = Media::user_attachment(MediaKind::Image, file);
+/// let stored = store_media(&media, Arc::clone(&store), "attachments/1").await?;
+///
+/// let record = serde_json::to_value(stored.to_record()?)?;
+/// assert_eq!(record["reader"], serde_json::json!({"tag": "media:stored", "locator": {"key": "attachments/1"}}));
+/// let resolvers = ReaderResolvers::empty().with(StoredReader::TAG, StoredReader::resolver(store));
+/// let media: haft_core::media::MediaRecord = serde_json::from_value(record)?;
+/// assert_eq!(media.load(&resolvers)?.bytes(100).await?, &b"\x89PNG"[..]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// The medium could not be read, or the store failed. Then nothing was stored.
+pub async fn store_media(
+    media: &Media,
+    store: Arc<dyn SpoolStore>,
+    key: impl Into<SpoolKey> + Send,
+) -> Result<Media, SpoolError> {
+    let reader = StoredReader::write(store, key, media.stream()).await?;
+    Ok(media.clone().with_reader(Arc::new(reader)))
+}
+
+impl MediaReader for StoredReader {
+    fn open(&self) -> ByteStream {
+        stream(Reading { from: self.clone(), opened: None, offset: 0 })
+    }
+
+    fn byte_length(&self) -> Option<u64> {
+        self.length.get().copied()
+    }
+
+    fn describe(&self) -> Option<ReaderDescriptor> {
+        Some(ReaderDescriptor::new(Self::TAG, json!({ "key": self.key })))
+    }
+}
+
+impl fmt::Debug for StoredReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoredReader({})", self.key)
+    }
+}
+
+/// Stored content could not be read as a medium.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoredError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] SpoolError),
+    /// The store has nothing under the key.
+    #[error("nothing is stored under `{key}`; it was removed, or this is another store")]
+    Missing {
+        /// The key.
+        key: SpoolKey,
+    },
+    /// The content under the key is not the one that was read before.
+    #[error("what is stored under `{key}` had {before} bytes and has {now} now")]
+    Changed {
+        /// The key.
+        key: SpoolKey,
+        /// How many bytes there were.
+        before: u64,
+        /// How many there are.
+        now: u64,
+    },
+    /// A stored locator is not one of stored content.
+    #[error("the locator of stored content is {{\"key\": \"…\"}} and nothing else")]
+    Locator,
+}
+
+impl Coded for StoredError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::Store(error) => error.error_code(),
+            Self::Missing { .. } | Self::Changed { .. } => Code::Store,
+            Self::Locator => Code::NotAMediaReader,
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Store(error) => error.retryable(),
+            Self::Missing { .. } | Self::Changed { .. } | Self::Locator => false,
+        }
+    }
+}
+
+/// Content that is read from this offset on; the store is asked with the first chunk.
+struct Reading {
+    from: StoredReader,
+    opened: Option<Arc<dyn SpoolReader>>,
+    offset: u64,
+}
+
+impl Pull for Reading {
+    type Error = StoredError;
+
+    async fn pull(self) -> Step<Self> {
+        let Self { from, opened, offset } = self;
+        let reader = match opened {
+            Some(reader) => reader,
+            None => from.ask().await?,
+        };
+        if offset == reader.byte_length() {
+            return Ok(None);
+        }
+        let bytes = reader.read_at(offset, CHUNK).await?;
+        if bytes.is_empty() {
+            return Err(from.changed(reader.byte_length(), offset));
+        }
+        let offset = offset.saturating_add(bytes.len() as u64);
+        Ok(Some((bytes, Self { from, opened: Some(reader), offset })))
+    }
+}
+
+impl StoredReader {
+    async fn ask(&self) -> Result<Arc<dyn SpoolReader>, StoredError> {
+        let found = self.store.read(self.key.clone()).await?;
+        let found = found.ok_or_else(|| StoredError::Missing { key: self.key.clone() })?;
+        let now = found.byte_length();
+        let before = *self.length.get_or_init(|| now);
+        if before == now { Ok(found) } else { Err(self.changed(before, now)) }
+    }
+
+    fn changed(&self, before: u64, now: u64) -> StoredError {
+        StoredError::Changed { key: self.key.clone(), before, now }
+    }
+}

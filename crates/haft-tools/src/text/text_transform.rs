@@ -1,0 +1,246 @@
+//! `text_transform`.
+
+use std::collections::HashSet;
+
+use haft_core::tool::ToolFailure;
+
+use super::{LONGEST, cases, pattern};
+use haft_macros::{ToolArgs, tool};
+
+#[derive(ToolArgs)]
+pub(crate) struct Transformation {
+    /// The text
+    #[arg(max_len = 200000, example = "Hello, World")]
+    text: String,
+    /// What to do with it, one step after the other
+    #[arg(min_len = 1, max_len = 20, example = vec![Step::Trim, Step::Slug])]
+    steps: Vec<Step>,
+}
+
+#[derive(ToolArgs)]
+#[arg(tag = "do")]
+pub(crate) enum Step {
+    Uppercase,
+    Lowercase,
+    /// Every Word With A Capital
+    TitleCase,
+    /// With a capital first, the rest as it is
+    Capitalize,
+    CamelCase,
+    PascalCase,
+    SnakeCase,
+    KebabCase,
+    ConstantCase,
+    /// Letters and digits in lower case, parted by `-`: for addresses and file names
+    Slug,
+    /// Takes white space from both ends
+    Trim,
+    /// Takes white space from both ends of each line
+    TrimLines,
+    /// Makes one space of each run of white space
+    NormalizeWhitespace,
+    /// Turns the order of the characters around
+    Reverse,
+    SortLines {
+        #[arg(default = false)]
+        descending: bool,
+    },
+    /// Keeps the first of equal lines
+    UniqueLines,
+    RemoveEmptyLines,
+    /// Writes `1: ` and so on before the lines
+    NumberLines,
+    /// Turns the order of the lines around
+    ReverseLines,
+    /// Puts this before each line
+    Indent {
+        #[arg(min_len = 1, max_len = 40, example = "  ")]
+        with: String,
+    },
+    /// Takes the white space that all lines begin with from each
+    Dedent,
+    /// Replaces every occurrence of a text
+    Replace {
+        #[arg(min_len = 1, max_len = 1000)]
+        find: String,
+        #[arg(max_len = 1000)]
+        with: String,
+    },
+    /// Replaces every match of a regular expression; `$1` and `${name}` stand for groups, `$$` for `$`
+    RegexReplace {
+        #[arg(min_len = 1, max_len = 1000, example = "([0-9]+)-([0-9]+)")]
+        pattern: String,
+        #[arg(max_len = 1000, example = "$2-$1")]
+        with: String,
+        #[arg(default = false)]
+        ignore_case: bool,
+    },
+    /// Puts each part on a line of its own
+    Split {
+        #[arg(min_len = 1, max_len = 100, example = ", ")]
+        separator: String,
+    },
+    /// Makes one line of all lines, with this between them
+    JoinLines {
+        #[arg(max_len = 100, example = ", ")]
+        separator: String,
+    },
+    /// The characters from `start` to before `end`, counted from 0; negative numbers count from the end
+    Slice {
+        #[arg(default = 0)]
+        start: i64,
+        end: Option<i64>,
+    },
+    /// At most so many characters, with `…` as the last one if something was cut
+    Truncate {
+        #[arg(min = 1)]
+        characters: usize,
+    },
+}
+
+/// Changes a text by one step or several: case, white space, lines, replacing, cutting, splitting. Use it
+/// for exact work on text that is too long or too delicate to retype.
+///
+/// Characters are Unicode scalar values. Returns the text.
+#[tool(effect = "read-only")]
+pub(super) fn text_transform(args: Transformation) -> Result<String, ToolFailure> {
+    let mut text = args.text;
+    for (at, step) in (1..).zip(args.steps) {
+        text = apply(step, text)
+            .map_err(|failure| ToolFailure::new(format!("step {at}: {failure}")))?;
+        if text.len() > LONGEST {
+            return Err(ToolFailure::new(format!("step {at}: {TOO_LONG}")));
+        }
+    }
+    Ok(text)
+}
+
+fn apply(step: Step, text: String) -> Result<String, ToolFailure> {
+    Ok(match step {
+        Step::Uppercase => text.to_uppercase(),
+        Step::Lowercase => text.to_lowercase(),
+        Step::TitleCase => cases::title(&text),
+        Step::Capitalize => cases::capitalized(&text),
+        Step::CamelCase => cases::camel(&text, false),
+        Step::PascalCase => cases::camel(&text, true),
+        Step::SnakeCase => cases::joined(&text, "_"),
+        Step::KebabCase => cases::joined(&text, "-"),
+        Step::ConstantCase => cases::joined(&text, "_").to_uppercase(),
+        Step::Slug => slug(&text),
+        Step::Trim => text.trim().to_owned(),
+        Step::NormalizeWhitespace => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Step::Reverse => text.chars().rev().collect(),
+        Step::Replace { find, with } => replace(&text, &find, &with)?,
+        Step::RegexReplace { pattern, with, ignore_case } => {
+            regex_replace(&text, &pattern, &with, ignore_case)?
+        }
+        Step::Split { separator } => text.split(&separator).collect::<Vec<_>>().join("\n"),
+        Step::Slice { start, end } => slice(&text, start, end),
+        Step::Truncate { characters } => truncate(text, characters),
+        step => by_lines(step, &text)?,
+    })
+}
+
+/// The steps that work on lines.
+fn by_lines(step: Step, text: &str) -> Result<String, ToolFailure> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let room = |each: usize, lines: &[&str]| {
+        let all = each.saturating_mul(lines.len()).saturating_add(text.len());
+        if all > LONGEST { Err(ToolFailure::new(TOO_LONG)) } else { Ok(()) }
+    };
+    match step {
+        Step::TrimLines => lines.iter_mut().for_each(|line| *line = line.trim()),
+        Step::SortLines { descending: false } => lines.sort_unstable(),
+        Step::SortLines { descending: true } => lines.sort_unstable_by(|a, b| b.cmp(a)),
+        Step::UniqueLines => {
+            let mut seen = HashSet::new();
+            lines.retain(|line| seen.insert(*line));
+        }
+        Step::RemoveEmptyLines => lines.retain(|line| !line.trim().is_empty()),
+        Step::ReverseLines => lines.reverse(),
+        Step::Dedent => {
+            let indent = |line: &&str| line.len() - line.trim_start_matches([' ', '\t']).len();
+            let full = lines.iter().filter(|line| !line.trim().is_empty());
+            let least = full.map(indent).min().unwrap_or(0);
+            lines.iter_mut().for_each(|line| *line = line.get(least..).unwrap_or_default());
+        }
+        Step::NumberLines => {
+            room(24, &lines)?;
+            let numbered = (1..).zip(&lines).map(|(at, line)| format!("{at}: {line}"));
+            return Ok(numbered.collect::<Vec<_>>().join("\n"));
+        }
+        Step::Indent { with } => {
+            room(with.len(), &lines)?;
+            let indented = lines.iter().map(|line| format!("{with}{line}"));
+            return Ok(indented.collect::<Vec<_>>().join("\n"));
+        }
+        Step::JoinLines { separator } => {
+            room(separator.len(), &lines)?;
+            return Ok(lines.join(&separator));
+        }
+        _ => {}
+    }
+    Ok(lines.join("\n"))
+}
+
+fn slug(text: &str) -> String {
+    let parts = text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty());
+    parts.map(str::to_lowercase).collect::<Vec<_>>().join("-")
+}
+
+fn replace(text: &str, find: &str, with: &str) -> Result<String, ToolFailure> {
+    let grown = text.matches(find).count().saturating_mul(with.len());
+    if grown.saturating_add(text.len()) > LONGEST {
+        return Err(ToolFailure::new(TOO_LONG));
+    }
+    Ok(text.replace(find, with))
+}
+
+fn regex_replace(
+    text: &str,
+    pattern: &str,
+    with: &str,
+    ignore_case: bool,
+) -> Result<String, ToolFailure> {
+    let regex = pattern::compile(pattern, ignore_case)?;
+    let mut out = String::new();
+    let mut end = 0;
+    for (count, captures) in regex.captures_iter(text).enumerate() {
+        if count == REPLACEMENTS {
+            return Err(ToolFailure::new(format!(
+                "the pattern matches more than {REPLACEMENTS} times; use a shorter text"
+            )));
+        }
+        let Some(found) = captures.get_match() else { continue };
+        out.push_str(text.get(end..found.start()).unwrap_or_default());
+        captures.interpolate_string_into(text, with, &mut out);
+        end = found.end();
+        if out.len() > LONGEST {
+            return Err(ToolFailure::new(TOO_LONG));
+        }
+    }
+    out.push_str(text.get(end..).unwrap_or_default());
+    Ok(out)
+}
+
+fn slice(text: &str, start: i64, end: Option<i64>) -> String {
+    let length = text.chars().count();
+    let place = |at: i64| {
+        let distance = usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX);
+        if at < 0 { length.saturating_sub(distance) } else { distance.min(length) }
+    };
+    let (start, end) = (place(start), end.map_or(length, place));
+    text.chars().skip(start).take(end.saturating_sub(start)).collect()
+}
+
+fn truncate(text: String, characters: usize) -> String {
+    if text.chars().nth(characters).is_none() {
+        return text;
+    }
+    let mut kept: String = text.chars().take(characters.saturating_sub(1)).collect();
+    kept.push('…');
+    kept
+}
+
+const TOO_LONG: &str = "the text gets longer than 4 MiB; work on a part of it";
+const REPLACEMENTS: usize = 10_000;

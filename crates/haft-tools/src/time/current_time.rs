@@ -1,0 +1,21 @@
+//! `current_time`.
+
+use super::moment::{self, Moment};
+use haft_core::{DispatchContext, ToolFailure, tool::Json};
+use haft_macros::{ToolArgs, tool};
+
+#[derive(ToolArgs)]
+pub(crate) struct Now {
+    /// The time zone, as a name of the IANA database; UTC if not given
+    #[arg(max_len = 60, example = "Europe/Paris")]
+    timezone: Option<String>,
+}
+
+/// Tells the current date and time in a time zone. Use it whenever an answer depends on today's date.
+///
+/// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
+#[tool(effect = "read-only", artifact = "json", trusted)]
+pub(super) fn current_time(args: Now, ctx: &DispatchContext) -> Result<Json<Moment>, ToolFailure> {
+    let zone = moment::zone(args.timezone.as_deref())?;
+    Ok(Json(Moment::from(&moment::now(zone, ctx)?)))
+}
