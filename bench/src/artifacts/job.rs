@@ -14,7 +14,6 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use futures_core::Stream;
 use haft::artifact::Budget;
-use haft::artifact::Spooler;
 use haft::artifacts::json::JsonView;
 use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, TextView};
@@ -23,6 +22,7 @@ use haft::spool::{Payload, SpoolReader, SpoolStore};
 use haft::stores::FolderSpoolStore;
 use haft::tokens::Encoding;
 use haft::tool::ByteStream;
+use haft::tool::Spooler;
 use haft::{DispatchContext, Tool, ToolFailure};
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,6 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use haft::artifact::Spooler;
 use haft::clock::{ManualClock, Timestamp};
 use haft::providers::Dialect as _;
 use haft::providers::assemble::{How, assemble};
@@ -12,6 +11,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::record::{Memory, Message, Retrievable, Thought};
 use haft::stores::MemorySpoolStore;
 use haft::tool::Effect;
+use haft::tool::Spooler;
 use haft::trust::{EnvelopeKey, Renderer, TrustTier};
 use haft::{DispatchContext, Tool, ToolArgs, ToolFailure, ToolRegistry};
 use serde_json::{Map, Value};

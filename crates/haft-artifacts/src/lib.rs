@@ -3,7 +3,8 @@
 //! [`standard`] has them all. A format of your own is a type with [`ArtifactFormat`]:
 //!
 //! ```
-//! use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+//! use haft_core::artifact::{Answer, ArtifactKind};
+//! use haft_core::forge::{ArtifactFormat, Asked, Query};
 //! use haft_artifacts::text::TextView;
 //! use haft_core::Args;
 //!
@@ -30,7 +31,7 @@
 //! }
 //!
 //! let formats = haft_artifacts::standard()?.with(Diff)?;
-//! # Ok::<(), haft_core::artifact::InvalidFormat>(())
+//! # Ok::<(), haft_core::forge::InvalidFormat>(())
 //! ```
 #![doc = include_str!("../docs/formats.md")]
 
@@ -49,7 +50,7 @@ pub mod xml;
 #[cfg(feature = "formats")]
 pub mod yaml;
 
-use haft_core::artifact::{Formats, InvalidFormat};
+use haft_core::forge::{Formats, InvalidFormat};
 
 pub use self::blocking::run_blocking;
 #[cfg(feature = "formats")]

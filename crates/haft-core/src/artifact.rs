@@ -7,21 +7,14 @@
 
 mod answer;
 mod budget;
-mod forge;
-mod format;
 mod kind;
-mod set;
 mod spooled;
-mod spooler;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::answer::{Answer, Listing};
 pub use self::budget::Budget;
-pub use self::forge::{Formats, InvalidFormat};
-pub use self::format::{ArtifactFormat, Asked, Query};
 pub use self::kind::{ArtifactKind, InvalidKind};
-pub use self::set::{ArtifactIdCollision, ArtifactSet};
+pub(crate) use self::spooled::DraftContent;
 pub use self::spooled::{ArtifactDraft, ArtifactRecord, NotDescribable, SpooledArtifact};
-pub use self::spooler::Spooler;

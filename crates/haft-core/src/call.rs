@@ -4,14 +4,14 @@
 //! [`RecordId`] names one record, so that the repeat of an equal call has its own. [`Handle`] is the
 //! short form that the model sees. [`ToolCall`] is the record itself.
 
-mod id;
-mod key;
 mod record;
 mod stored;
 
 #[cfg(test)]
 mod tests;
 
-pub use id::{CallId, Handle, HandleTable, Occurrences, ParseIdError, RecordId};
-pub use key::IdempotencyKey;
+pub use crate::id::{
+    CallId, Handle, HandleTable, IdempotencyKey, Occurrences, ParseIdError, RecordId,
+};
+
 pub use record::{CallError, CallState, IllegalTransition, ToolCall, ToolResults};

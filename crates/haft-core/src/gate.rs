@@ -17,11 +17,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::Args;
-use crate::call::{CallId, RecordId};
 use crate::clock::Timestamp;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
+use crate::id::{CallId, RecordId};
 use crate::json::canonical_text;
+use crate::schema::args::Args;
 use crate::schema::{ForeignSchemaError, Problems, ValueSchema};
 use crate::store::{GateId, StoreError, TurnId};
 

@@ -1,22 +1,24 @@
 //! Contracts and pure logic of Haft.
 
-pub mod args;
 pub mod artifact;
+mod byte_stream;
 pub mod call;
 pub mod cancel;
 pub mod clock;
-pub mod context;
+mod code;
 mod descriptor;
 pub mod error;
 pub mod event;
+mod failure;
+pub mod forge;
 pub mod gate;
 mod hmac;
+mod id;
 pub mod json;
 pub mod jsonpath;
 pub mod media;
 pub mod pipeline;
 pub mod record;
-pub mod registry;
 pub mod schema;
 pub mod spool;
 pub mod stash;
@@ -25,14 +27,15 @@ pub mod store;
 pub mod stream;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod tier;
 pub mod tokens;
 pub mod tool;
 pub mod trust;
 pub mod usage;
 
-pub use args::{ArgValue, Args, FromArgs, RawArgs, ToolArgs};
 pub use call::CallId;
-pub use context::DispatchContext;
 pub use error::{Code, Coded, Error};
-pub use registry::ToolRegistry;
+pub use schema::args::{self, ArgValue, Args, FromArgs, RawArgs, ToolArgs};
+pub use tool::context::{self, DispatchContext};
+pub use tool::registry::{self, ToolRegistry};
 pub use tool::{IntoToolOutput, Tool, ToolFailure, ToolOutput};

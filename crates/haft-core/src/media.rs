@@ -33,9 +33,9 @@ use bytes::Bytes;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::call::RecordId;
-use crate::tool::ByteStream;
-use crate::trust::{ModalityHazard, TrustTier};
+use crate::byte_stream::ByteStream;
+use crate::id::RecordId;
+use crate::tier::{ModalityHazard, TrustTier};
 
 pub use crate::descriptor::ReaderDescriptor;
 pub use base64::{Base64Stream, decode_base64, encode_base64};

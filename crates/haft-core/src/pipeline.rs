@@ -31,7 +31,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 
 /// Any error that a middleware fails with.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -28,7 +28,6 @@
 
 mod error;
 mod identity;
-mod instruction;
 mod loader;
 mod memory;
 mod message;
@@ -53,7 +52,6 @@ use crate::store::{Row, RowKind, StoredText};
 pub(crate) use self::error::Faults;
 pub use self::error::{InvalidRecord, LoadError, NotStorable, RecordFault};
 pub use self::identity::{Identifier, Identity};
-pub use self::instruction::Instruction;
 pub use self::loader::{Loader, SpoolResolver};
 pub use self::memory::{Memory, MemoryBuilder};
 pub use self::message::{Message, MessageBuilder, MessageRole};

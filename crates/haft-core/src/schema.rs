@@ -16,6 +16,7 @@
 //! # let _ = schema;
 //! ```
 
+pub mod args;
 mod build;
 mod check;
 mod coerce;

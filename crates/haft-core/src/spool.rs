@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::tool::ByteStream;
+use crate::byte_stream::ByteStream;
 
 pub use crate::descriptor::ReaderDescriptor;
 

@@ -25,13 +25,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::RawArgs;
-use crate::context::DispatchContext;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::event::StreamState;
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
+use crate::schema::args::RawArgs;
 use crate::stream::{Part, StreamError, Streams};
+use crate::tool::context::DispatchContext;
 use crate::usage::Usage;
 
 /// Takes steps.

@@ -6,7 +6,6 @@
 //! `haft::conformance` holds a store to it.
 
 mod error;
-mod id;
 mod text;
 
 use std::fmt;
@@ -20,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 
 pub use self::error::StoreError;
-pub use self::id::{GateId, InvalidId, TurnId};
 pub use self::text::StoredText;
+pub use crate::id::{GateId, InvalidId, TurnId};
 
 /// What the methods of a store return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

@@ -32,7 +32,7 @@ pub use self::text::StreamReport;
 use self::calls::Calls;
 use self::text::{Channel, Texts};
 use crate::clock::Timestamp;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::event::{EventKind, StreamState, ToolCallReport};
 
 /// Longest text of one stream, in bytes.

@@ -18,24 +18,25 @@
 //! # Ok::<(), haft_core::tokens::TokenError>(())
 //! ```
 
+mod count_cache;
 mod encoding;
 mod error;
 mod estimators;
 mod heuristic;
-mod tokenizable;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+pub(crate) use self::count_cache::CountCache;
 pub use self::encoding::Encoding;
+pub(crate) use self::error::panicked;
 pub use self::error::{
     BoxError, CounterFailed, EvaluatorInvalid, ShadowsBuiltin, TokenError, UnknownEncoding,
 };
 pub use self::estimators::{CountWarning, Estimators};
 pub use self::heuristic::{HeuristicCounter, HeuristicTally};
-pub use self::tokenizable::Tokenizable;
 
 /// A number of tokens and how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,12 +4,16 @@
 //! this module and runs only through [`ToolExecutor`], which keys the call, judges the arguments, tells
 //! observers, and catches what goes wrong.
 
+mod artifact_set;
 mod builder;
+mod call_record;
+pub mod context;
+mod error;
 mod executor;
-mod failure;
 mod handler;
-mod name;
 mod output;
+pub mod registry;
+mod spooler;
 
 #[cfg(test)]
 mod tests;
@@ -21,18 +25,25 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use artifact_set::ForgedTools;
+pub use artifact_set::{ArtifactIdCollision, ArtifactSet};
 pub use builder::{InvalidTool, ToolBuilder};
+pub use error::ToolError;
 pub use executor::{AcceptedCall, Invocation, ToolExecutor};
-pub use failure::{ToolError, ToolFailure};
 pub use handler::{Handler, IntoHandler, signature};
-pub use name::{InvalidToolName, ToolName};
-pub use output::{ByteStream, IntoToolOutput, Json, ToolOutput};
+pub use output::{IntoToolOutput, Json, ToolOutput};
+pub use registry::{ToolRegistry, ToolRegistryError};
+pub use spooler::Spooler;
 
-use crate::args::{Args, RawArgs, Strictness};
+pub use crate::byte_stream::ByteStream;
+pub use crate::failure::ToolFailure;
+pub use crate::id::{InvalidToolName, ToolName};
+
 use crate::artifact::ArtifactKind;
-use crate::context::DispatchContext;
+use crate::schema::args::{Args, RawArgs, Strictness};
 use crate::schema::{Accepted, InputSchema, Problems};
 use crate::stash::Registry;
+use crate::tool::context::DispatchContext;
 use builder::Validator;
 
 /// A capability that the agent can offer to the model.

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use haft::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft::artifact::{Answer, ArtifactKind};
 use haft::artifacts::text::TextView;
 use haft::executors::Scripted;
+use haft::forge::{ArtifactFormat, Asked, Query};
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure, artifacts};
 

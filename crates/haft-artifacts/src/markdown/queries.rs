@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Budget, Query};
+use haft_core::artifact::{Answer, ArtifactKind, Budget};
+use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::json::{Document, Writer};
 use haft_core::schema::{ObjectSchema, integer, object, string};
 use haft_core::{Args, ToolFailure};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft_core::artifact::{Answer, ArtifactKind};
+use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::object;
 use haft_core::{Args, ToolFailure};
 

@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use futures_core::Stream as _;
-use haft::artifact::{Budget, Spooler};
+use haft::artifact::Budget;
 use haft::artifacts::text::TextView;
 use haft::call::{ToolCall, ToolResults};
 use haft::clock::{Clock as _, SystemClock, Timestamp};
 use haft::media::Media;
 use haft::stores::FolderSpoolStore;
+use haft::tool::Spooler;
 use haft::{DispatchContext, Tool};
 use serde_json::{Value, json};
 

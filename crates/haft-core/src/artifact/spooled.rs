@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::ArtifactKind;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::spool::{Payload, ReaderDescriptor, SpoolReader};
 use crate::trust::TrustLabel;
 
@@ -162,23 +162,23 @@ impl Coded for NotDescribable {
 /// ```
 #[derive(Debug)]
 pub struct ArtifactDraft {
-    pub(super) kind: ArtifactKind,
-    pub(super) content: Content,
+    pub(crate) kind: ArtifactKind,
+    pub(crate) content: DraftContent,
     /// How far the content may be trusted at most; the tool's own label if nothing.
-    pub(super) label: Option<TrustLabel>,
+    pub(crate) label: Option<TrustLabel>,
 }
 
 #[derive(Debug)]
-pub(super) enum Content {
+pub(crate) enum DraftContent {
     New(Payload),
     Stored(SpooledArtifact),
 }
 
 impl ArtifactDraft {
-    /// Content of a kind.
+    /// DraftContent of a kind.
     #[must_use]
     pub fn new(kind: ArtifactKind, content: impl Into<Payload>) -> Self {
-        Self { kind, content: Content::New(content.into()), label: None }
+        Self { kind, content: DraftContent::New(content.into()), label: None }
     }
 
     /// Says that the content comes from elsewhere. It will never be trusted more than this, nor more
@@ -200,6 +200,6 @@ impl ArtifactDraft {
 impl From<SpooledArtifact> for ArtifactDraft {
     fn from(artifact: SpooledArtifact) -> Self {
         let (kind, label) = (artifact.kind().clone(), Some(artifact.label()));
-        Self { kind, content: Content::Stored(artifact), label }
+        Self { kind, content: DraftContent::Stored(artifact), label }
     }
 }

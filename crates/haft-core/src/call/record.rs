@@ -6,15 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{CallId, RecordId};
-use crate::args::{Args, RawArgs};
 use crate::artifact::SpooledArtifact;
 use crate::clock::Timestamp;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::json::Kind;
 use crate::media::Media;
 use crate::record::{Faults, InvalidRecord, RecordFault, Replay};
 use crate::schema::Change;
-use crate::tool::{Invocation, Role, ToolError, ToolName, ToolOutput};
+use crate::schema::args::{Args, RawArgs};
 use crate::trust::TrustLabel;
 
 /// One call of a tool as the turn remembers it.
@@ -26,19 +25,19 @@ use crate::trust::TrustLabel;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCall {
-    pub(super) id: RecordId,
-    pub(super) tool: String,
-    pub(super) raw: RawArgs,
+    pub(crate) id: RecordId,
+    pub(crate) tool: String,
+    pub(crate) raw: RawArgs,
     /// The arguments the handler got; nothing if they were refused.
     pub accepted: Option<Args>,
     /// What coercion changed.
     pub changes: Vec<Change>,
-    pub(super) state: CallState,
+    pub(crate) state: CallState,
     /// What came of it; nothing before the end and for calls that failed.
     pub results: Option<ToolResults>,
     /// Why it failed.
     pub error: Option<CallError>,
-    pub(super) label: TrustLabel,
+    pub(crate) label: TrustLabel,
     /// Whether the tool was a query on artifacts, whose results are never queried themselves.
     pub from_artifact_tool: bool,
     /// Whether an artifact is shown to the model in full instead of as a handle.
@@ -49,7 +48,7 @@ pub struct ToolCall {
     pub ordinal: u32,
     /// The id that the provider gave the call. It goes back to that provider and nowhere else.
     pub provider_id: Option<String>,
-    pub(super) replay: Replay,
+    pub(crate) replay: Replay,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When the record changed last.
@@ -174,52 +173,6 @@ impl ToolCall {
             created_at: at,
             updated_at: at,
             completed_at: None,
-        }
-    }
-
-    /// The record of a finished invocation. Results other than text are added by whoever wraps and
-    /// stores them.
-    #[must_use]
-    pub fn of(done: &Invocation, occurrence: std::num::NonZeroU32) -> Self {
-        let ended = done.started_at.saturating_add(done.duration);
-        let (state, error) = match &done.outcome {
-            Ok(_) => (CallState::Succeeded, None),
-            Err(error @ ToolError::Cancelled { .. }) => {
-                (CallState::Cancelled, Some(CallError::of(error)))
-            }
-            Err(error) => (CallState::Failed, Some(CallError::of(error))),
-        };
-        Self {
-            id: RecordId::new(done.call_id, occurrence),
-            tool: ToolName::to_string(done.tool.name()),
-            raw: done.raw.clone(),
-            accepted: done.accepted.clone(),
-            changes: done.changes.clone(),
-            state,
-            results: None,
-            label: match &done.outcome {
-                // Only a query has another source than the tool; what a tool says of its own text has a ceiling.
-                Ok(ToolOutput::Answer { label, .. })
-                    if *done.tool.role() == Role::ArtifactQuery =>
-                {
-                    *label
-                }
-                Ok(ToolOutput::Answer { label, .. }) => {
-                    label.floor(TrustLabel::of_tool_text(&done.tool))
-                }
-                Ok(_) => TrustLabel::of_tool_text(&done.tool),
-                Err(_) => TrustLabel::UNTRUSTED,
-            },
-            error,
-            from_artifact_tool: *done.tool.role() == Role::ArtifactQuery,
-            inline: false,
-            iteration: 0,
-            ordinal: done.ordinal,
-            provider_id: None,
-            replay: Replay::default(),
-            created_at: done.started_at,
-            updated_at: ended,
-            completed_at: Some(ended),
         }
     }
 
@@ -425,11 +378,5 @@ impl CallError {
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>, retryable: bool) -> Self {
         Self { code, message: message.into(), retryable }
-    }
-
-    /// What the record keeps of an error.
-    #[must_use]
-    pub fn of(error: &ToolError) -> Self {
-        Self { code: error.error_code(), message: error.to_string(), retryable: error.retryable() }
     }
 }

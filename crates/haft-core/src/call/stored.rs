@@ -11,13 +11,16 @@ use serde_json::Value;
 
 use super::RecordId;
 use super::record::{CallError, CallState, ToolCall, ToolResults};
-use crate::args::{Args, RawArgs};
 use crate::artifact::{ArtifactRecord, SpooledArtifact};
 use crate::clock::Timestamp;
+use crate::id::CallId;
 use crate::json::{Document, OWN_DEPTH, OWN_TEXT};
 use crate::media::{Media, MediaRecord};
-use crate::record::{Faults, LoadError, Loader, NotStorable, Record, Replay, depth, read, write};
+use crate::record::{
+    Faults, LoadError, Loader, NotStorable, Record, Replay, Shelf, depth, read, write,
+};
 use crate::schema::Change;
+use crate::schema::args::{Args, RawArgs};
 use crate::store::RowKind;
 use crate::trust::TrustLabel;
 
@@ -198,4 +201,13 @@ fn readable(text: &str, is_json: bool) -> Result<(), NotStorable> {
         _ => return Ok(()),
     };
     Err(NotStorable::Extent { what: "the arguments of a call", why })
+}
+
+impl Shelf<ToolCall> {
+    /// How often a call is on the shelf: what the seeds call the count of a checksum. It follows from
+    /// what is there, so that it is right after every change.
+    #[must_use]
+    pub fn call_count(&self, id: CallId) -> usize {
+        self.count_keys(|key| key.call_id() == id)
+    }
 }

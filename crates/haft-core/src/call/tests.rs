@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 use serde_json::json;
 
 use super::{CallState, Occurrences, ToolCall};
-use crate::args::RawArgs;
 use crate::clock::Timestamp;
-use crate::error::Coded as _;
+use crate::code::Coded as _;
+use crate::schema::args::RawArgs;
 
 const STATES: [CallState; 7] = [
     CallState::Requested,

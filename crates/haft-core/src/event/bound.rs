@@ -7,8 +7,8 @@ use std::ops::Deref;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::args::{Args, RawArgs};
 use crate::json::Writer;
+use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, Problem, Problems};
 
 /// Most bytes of a [`Brief`], without the note that says what is missing.

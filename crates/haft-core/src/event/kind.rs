@@ -13,10 +13,10 @@ use super::report::{
 use super::wire::{milliseconds, whole_milliseconds};
 use crate::call::CallId;
 use crate::clock::Timestamp;
-use crate::error::Code;
+use crate::code::Code;
+use crate::id::ToolName;
 use crate::schema::{Change, Problems};
 use crate::store::TurnStatus;
-use crate::tool::ToolName;
 use crate::usage::Usage;
 
 /// The things that can happen.

@@ -10,7 +10,7 @@ use super::wire::nanoseconds;
 use crate::artifact::ArtifactKind;
 use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
 use crate::clock::Timestamp;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::usage::Usage;
 
 /// A piece of a message or a thought.

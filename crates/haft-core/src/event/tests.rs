@@ -7,14 +7,14 @@ use super::{
     Brief, Bus, DispatchStatus, ErrorReport, Event, EventKind, EventName, GateResult,
     GenerationStats, Level, Observer, Payload, ShownArgs,
 };
-use crate::args::{Args, RawArgs};
 use crate::call::CallId;
 use crate::clock::Timestamp;
-use crate::context::DispatchContext;
-use crate::error::Code;
+use crate::code::Code;
+use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Problem, Problems, array, integer, object};
 use crate::store::TurnStatus;
 use crate::stream::{Part, Streams, ToolCallUpdate};
+use crate::tool::context::DispatchContext;
 use crate::tool::{Tool, ToolName};
 use crate::usage::Usage;
 

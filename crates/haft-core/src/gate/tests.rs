@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::call::CallId;
+use crate::id::CallId;
 
 fn args(text: &str) -> Args {
     Args::parse(text).unwrap()

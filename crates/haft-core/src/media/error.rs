@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::error::{Code, Coded};
-use crate::tool::ToolFailure;
+use crate::code::{Code, Coded};
+use crate::failure::ToolFailure;
 
 /// A medium that was refused, with everything that is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]

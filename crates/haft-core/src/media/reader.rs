@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::base64::{decode_base64, encode_base64};
 use super::{MediaError, ReaderDescriptor};
-use crate::tool::{ByteStream, ToolFailure};
+use crate::byte_stream::ByteStream;
+use crate::failure::ToolFailure;
 
 /// A source of bytes that can be read again and again.
 pub trait MediaReader: Send + Sync {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{
     Media, MediaError, MediaFile, MediaId, MediaKind, ReaderDescriptor, ReaderResolvers, StashEntry,
 };
-use crate::trust::{ModalityHazard, TrustTier};
+use crate::tier::{ModalityHazard, TrustTier};
 
 /// A medium as it is stored: everything that is known of it, and the descriptor of its reader.
 ///

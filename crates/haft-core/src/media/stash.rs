@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::trust::TrustTier;
+use crate::tier::TrustTier;
 
 /// Something derived from a medium: a transcript, a caption, what a classifier said.
 ///

@@ -12,10 +12,10 @@ use super::{
     InvalidMedia, Media, MediaError, MediaFault, MediaFile, MediaId, MediaKind, MediaReader,
     ReaderDescriptor, StashEntry,
 };
-use crate::call::{CallId, RecordId};
-use crate::error::Coded as _;
+use crate::code::Coded as _;
+use crate::id::{CallId, RecordId};
+use crate::tier::{ModalityHazard, TrustTier};
 use crate::tool::{ByteStream, IntoToolOutput as _, ToolFailure};
-use crate::trust::{ModalityHazard, TrustTier};
 
 const KINDS: [MediaKind; 4] =
     [MediaKind::Image, MediaKind::Audio, MediaKind::Video, MediaKind::Document];

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{InvalidName, RecordName};
 use crate::artifact::NotDescribable;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::media::{InvalidMedia, MediaError};
 use crate::spool::SpoolError;
 use crate::store::{RowKind, StoreError};
@@ -113,7 +113,7 @@ impl Faults {
         }
     }
 
-    pub(super) fn name(&mut self, field: &'static str, text: &str) -> Option<RecordName> {
+    pub(crate) fn name(&mut self, field: &'static str, text: &str) -> Option<RecordName> {
         text.parse().map_err(|why| self.add(RecordFault::Name { field, why })).ok()
     }
 

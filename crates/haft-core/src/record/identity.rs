@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Faults, InvalidRecord};
-use crate::error::Code;
+use crate::code::Code;
 
 /// Who says something: the name that the application knows, and the one that the model sees.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

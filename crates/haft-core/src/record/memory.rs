@@ -10,7 +10,7 @@ use super::{
     read, write,
 };
 use crate::clock::Timestamp;
-use crate::error::Code;
+use crate::code::Code;
 use crate::store::RowKind;
 use crate::trust::TrustLabel;
 

@@ -9,7 +9,7 @@ use super::{
     RecordName, Text, read, write,
 };
 use crate::clock::Timestamp;
-use crate::error::Code;
+use crate::code::Code;
 use crate::media::{Media, MediaRecord};
 use crate::store::RowKind;
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
 use crate::clock::Timestamp;
-use crate::error::Code;
+use crate::code::Code;
 use crate::spool::SpoolReader;
 use crate::store::RowKind;
 use crate::trust::{TrustLabel, TrustTier};

@@ -9,7 +9,6 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use indexmap::IndexMap;
 
 use super::Record;
-use crate::call::{CallId, ToolCall};
 
 /// Numbers the records of a turn, of all kinds, in the order in which they were first put on a shelf.
 /// Cheap to clone; clones count on together.
@@ -127,6 +126,12 @@ impl<T: Record> Shelf<T> {
         self.len() == 0
     }
 
+    /// How many keys match.
+    pub(crate) fn count_keys(&self, matches: impl Fn(&T::Id) -> bool) -> usize {
+        let records = self.read();
+        records.iter().flat_map(|records| records.keys()).filter(|key| matches(key)).count()
+    }
+
     fn each<R>(&self, of: impl Fn(&Placed<T>) -> R) -> Vec<R> {
         self.read().as_ref().map_or_else(Vec::new, |it| it.values().map(of).collect())
     }
@@ -137,17 +142,6 @@ impl<T: Record> Shelf<T> {
 
     fn write(&self) -> RwLockWriteGuard<'_, Records<T>> {
         self.records.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Shelf<ToolCall> {
-    /// How often a call is on the shelf: what the seeds call the count of a checksum. It follows from
-    /// what is there, so that it is right after every change.
-    #[must_use]
-    pub fn call_count(&self, id: CallId) -> usize {
-        let records = self.read();
-        let keys = records.iter().flat_map(|records| records.keys());
-        keys.filter(|it| it.call_id() == id).count()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::tokens::{Count, Estimators, TokenError, Tokenizable};
+use crate::tokens::{Count, CountCache, Estimators, TokenError};
 
 /// The text of a record, which never changes and remembers how many tokens it is.
 ///
@@ -19,7 +19,7 @@ use crate::tokens::{Count, Estimators, TokenError, Tokenizable};
 #[derive(Clone)]
 pub struct Text {
     text: Arc<str>,
-    counted: Tokenizable,
+    counts: CountCache,
 }
 
 impl Text {
@@ -41,7 +41,13 @@ impl Text {
     ///
     /// Nothing counts under that name, or the counter failed.
     pub fn count(&self, estimators: &Estimators, encoding: &str) -> Result<Count, TokenError> {
-        self.counted.count(estimators, encoding)
+        let stamp = estimators.stamp();
+        if let Some(count) = self.counts.get(stamp, encoding) {
+            return Ok(count);
+        }
+        let count = estimators.count(encoding, &self.text)?;
+        self.counts.insert(stamp, encoding, count);
+        Ok(count)
     }
 
     /// Whether it has no characters.
@@ -59,7 +65,7 @@ impl Default for Text {
 
 impl From<Arc<str>> for Text {
     fn from(text: Arc<str>) -> Self {
-        Self { counted: Tokenizable::new(Arc::clone(&text)), text }
+        Self { text, counts: CountCache::default() }
     }
 }
 

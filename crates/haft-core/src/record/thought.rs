@@ -11,7 +11,7 @@ use super::{
     Text, read, write,
 };
 use crate::clock::Timestamp;
-use crate::error::Code;
+use crate::code::Code;
 use crate::store::RowKind;
 use crate::trust::TrustLabel;
 

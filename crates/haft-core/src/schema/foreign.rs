@@ -10,8 +10,8 @@ use super::check::Mode;
 use super::coerce::{below, unwrapped};
 use super::foreign_coerce::mend;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
-use crate::args::Args;
 use crate::json::Document;
+use crate::schema::args::Args;
 
 /// Most bytes of a schema that is taken from elsewhere, as compact text.
 const MAX_SCHEMA: usize = 1024 * 1024;

@@ -10,8 +10,8 @@ use super::fault::{Fault, faults};
 use super::foreign::Foreign;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 use super::{Definitions, ForeignSchemaError, Schema, describe, wire};
-use crate::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
 use crate::json::Document;
+use crate::schema::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
 
 /// A schema that was checked when it was made: an object at the root, sound constraints, a default and
 /// examples that it accepts itself.

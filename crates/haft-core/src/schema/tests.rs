@@ -7,8 +7,8 @@ mod faults;
 mod foreign;
 mod wire;
 
-use crate::args::{RawArgs, Strictness};
 use crate::schema::InputSchema;
+use crate::schema::args::{RawArgs, Strictness};
 
 /// What becomes of a text: the accepted arguments and the changes, or the problems.
 fn verdict(input: &InputSchema, text: &str, strictness: Strictness) -> String {

@@ -4,8 +4,8 @@ use std::io;
 
 use super::SpoolKey;
 use crate::cancel::CancelReason;
-use crate::error::{Code, Coded};
-use crate::tool::ToolFailure;
+use crate::code::{Code, Coded};
+use crate::failure::ToolFailure;
 
 /// A store or a reader could not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::{AlignedBuffer, LineIndex, LineIndexBuilder, SpoolError, SpoolKey, count_newlines};
-use crate::error::Coded;
-use crate::tool::ToolFailure;
+use crate::code::Coded;
+use crate::failure::ToolFailure;
 
 fn index(content: &[u8], block: u32, piece: usize) -> LineIndex {
     let mut builder = LineIndexBuilder::new(NonZeroU32::new(block).unwrap());

@@ -1,7 +1,7 @@
 //! Why a store refused.
 
 use super::{MAX_DEPTH, MAX_GAP_INDEX, Path};
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::json::Kind;
 
 /// Why a [`Registry`](super::Registry) refused. A refused write changes nothing.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{GateId, TurnId};
 use crate::clock::Timestamp;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 
 /// A store could not do what was asked.
 #[derive(Debug, thiserror::Error)]

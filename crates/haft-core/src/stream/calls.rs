@@ -5,10 +5,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{Part, StreamError, checked};
-use crate::args::RawArgs;
 use crate::call::{CallId, CallState, Handle, ToolCall};
 use crate::clock::Timestamp;
 use crate::event::{ResultSummary, ToolCallReport};
+use crate::schema::args::RawArgs;
 
 /// What became known of a call. What is not said stays as it was.
 #[derive(Clone, Debug, Default)]

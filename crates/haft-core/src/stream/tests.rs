@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{MAX_STREAM_BYTES, Part, StreamError, Streams, ToolCallUpdate};
-use crate::args::RawArgs;
 use crate::call::{CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
-use crate::error::Coded as _;
+use crate::code::Coded as _;
 use crate::event::{EventKind, ResultKind, StreamDelta, StreamState};
+use crate::schema::args::RawArgs;
 
 fn at(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros).unwrap()

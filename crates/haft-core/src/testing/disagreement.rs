@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::args::DecodeError;
 use crate::json::NotJson;
+use crate::schema::args::DecodeError;
 use crate::schema::{Change, Fault, Problems};
 
 /// Two parts of a tool's definition that do not say the same, and the value that shows it.

@@ -9,8 +9,8 @@ use super::disagreement::Disagreement;
 use super::generate::Generator;
 use super::sketch::sketch;
 use super::spell::spell;
-use crate::args::{Args, DecodeError, RawArgs, Strictness, ToolArgs};
 use crate::json::{Document, NotJson, Writer};
+use crate::schema::args::{Args, DecodeError, RawArgs, Strictness, ToolArgs};
 use crate::schema::{ChangeKind, Definitions, InputSchema, Problems, Schema};
 
 /// How a proof is run.

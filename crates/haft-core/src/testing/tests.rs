@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::random::Random;
 use super::spell::spell;
 use super::{Agreement, Disagreement, Generator, ProofOptions, agreement, prove, prove_schema};
-use crate::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
 use crate::json::{Document, NotJson, View, Writer};
+use crate::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
 use crate::schema::{Definitions, InputSchema, Schema, array, integer, object, string};
 
 /// A type whose parts can be made to disagree.
@@ -74,7 +74,7 @@ fn a_proof_without_valid_values_is_none() {
 #[test]
 fn a_decoder_of_ones_own() {
     let input = InputSchema::new(object().field("n", integer().min(0).max(9).required())).unwrap();
-    let refuse = |_: &crate::args::Args| Err(DecodeError::new("nothing"));
+    let refuse = |_: &crate::schema::args::Args| Err(DecodeError::new("nothing"));
     let found = agreement(&input, Some(&refuse), ProofOptions::default());
     assert!(matches!(found, Err(Disagreement::Decode { .. })));
 }

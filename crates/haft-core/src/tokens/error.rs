@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::error::Error;
 
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 
 use super::Encoding;
 
@@ -103,7 +103,7 @@ impl Coded for ShadowsBuiltin {
 }
 
 /// A panic as an error, with its message where it has one.
-pub(super) fn panicked(payload: &(dyn Any + Send)) -> BoxError {
+pub(crate) fn panicked(payload: &(dyn Any + Send)) -> BoxError {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     format!("panicked: {}", text.unwrap_or("no message")).into()

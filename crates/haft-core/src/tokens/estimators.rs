@@ -115,7 +115,7 @@ impl Estimators {
     }
 
     /// Tells sets of counters apart: equal stamps count alike.
-    pub(super) const fn stamp(&self) -> u64 {
+    pub(crate) const fn stamp(&self) -> u64 {
         self.stamp
     }
 }

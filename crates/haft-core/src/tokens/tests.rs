@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::{any, proptest};
 
 use crate::DispatchContext;
-use crate::error::Coded as _;
+use crate::code::Coded as _;
+use crate::tool::context::Tokenizable;
 
 use super::{
     Certainty, Count, CounterFailed, Encoding, Estimators, HeuristicCounter, HeuristicTally,
-    TokenCounter, TokenError, Tokenizable,
+    TokenCounter, TokenError,
 };
 
 /// Counts how often it counts, and fails on the word `fail`.

@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::{
     Concurrency, Definition, Effect, Flags, Handler, IntoHandler, OnCollision, Role, Tool, ToolName,
 };
-use crate::args::{Args, Strictness};
 use crate::artifact::ArtifactKind;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
+use crate::schema::args::{Args, Strictness};
 use crate::schema::{Fault, InputSchema, Problems, Schema};
 use crate::stash::Registry;
 

@@ -7,17 +7,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::failure::bounded;
 use super::handler::HandlerFuture;
 use super::{Tool, ToolError, ToolFailure, ToolOutput};
-use crate::args::{Args, RawArgs};
 use crate::call::{CallId, RecordId};
 use crate::clock::{Reading, Timestamp};
-use crate::context::{CallScope, DispatchContext};
-use crate::error::Coded;
+use crate::code::Coded;
 use crate::event::{EventKind, Level, listed_changes, listed_problems};
+use crate::failure::bounded_message;
 use crate::json::Document;
+use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Accepted, Change, Problem, Problems};
+use crate::tool::context::{CallScope, DispatchContext};
 
 /// A tool bound to a dispatch. Bind it once, call it as often as needed; it keeps nothing between
 /// calls.
@@ -223,7 +223,7 @@ impl Scope<'_> {
     }
 
     fn panicked(self, panic: &(dyn Any + Send)) -> ToolError {
-        ToolError::Panicked { tool: self.name(), panic: bounded(panic_text(panic)) }
+        ToolError::Panicked { tool: self.name(), panic: bounded_message(panic_text(panic)) }
     }
 
     fn refused(self, problems: &Problems) -> ToolError {
@@ -294,7 +294,7 @@ impl<F: Future + ?Sized> Future for Guarded<F> {
 
 /// A validator panicked: nobody knows whether the arguments are right, so they are refused.
 fn unchecked(ctx: &DispatchContext, panic: &(dyn Any + Send)) -> Result<(), Problems> {
-    let panic = bounded(panic_text(panic));
+    let panic = bounded_message(panic_text(panic));
     ctx.log(Level::Error, "validator-panicked", &panic, None);
     Err(Problem::new("", "arguments that the tool can check; its own check failed").into())
 }

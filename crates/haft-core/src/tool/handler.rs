@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::executor::Scope;
 use super::{IntoToolOutput, ToolFailure, ToolOutput};
-use crate::args::{Args, FromArgs};
-use crate::context::DispatchContext;
+use crate::schema::args::{Args, FromArgs};
 use crate::schema::{Fault, InputSchema, object};
+use crate::tool::context::DispatchContext;
 
 /// What a handler returns inside. One that is not async has run already, and costs no allocation.
 pub(super) enum HandlerFuture {
@@ -26,7 +26,7 @@ impl HandlerFuture {
         Self::Running(Box::pin(async move { future.await.into_tool_output() }))
     }
 
-    fn failed(error: crate::args::DecodeError) -> Self {
+    fn failed(error: crate::schema::args::DecodeError) -> Self {
         Self::ready(Err::<(), _>(error))
     }
 }
@@ -133,7 +133,7 @@ impl FromArgs for NoArgs {
         Some(InputSchema::new(object()))
     }
 
-    fn from_args(_: &Args) -> Result<Self, crate::args::DecodeError> {
+    fn from_args(_: &Args) -> Result<Self, crate::schema::args::DecodeError> {
         Ok(Self)
     }
 }

@@ -1,14 +1,11 @@
 //! What a handler can return.
 
-use std::fmt;
-use std::pin::Pin;
-
 use bytes::Bytes;
-use futures_core::Stream;
 use serde::Serialize;
 
-use super::ToolFailure;
 use crate::artifact::{ArtifactDraft, SpooledArtifact};
+use crate::byte_stream::ByteStream;
+use crate::failure::ToolFailure;
 use crate::media::Media;
 use crate::trust::TrustLabel;
 
@@ -33,33 +30,6 @@ pub enum ToolOutput {
         /// How far it may be trusted.
         label: TrustLabel,
     },
-}
-
-/// Bytes that come bit by bit and can fail on the way.
-pub struct ByteStream(Pin<Box<dyn Stream<Item = Result<Bytes, ToolFailure>> + Send>>);
-
-impl ByteStream {
-    /// Takes a stream of bytes.
-    pub fn new(stream: impl Stream<Item = Result<Bytes, ToolFailure>> + Send + 'static) -> Self {
-        Self(Box::pin(stream))
-    }
-}
-
-impl Stream for ByteStream {
-    type Item = Result<Bytes, ToolFailure>;
-
-    fn poll_next(
-        mut self: Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx)
-    }
-}
-
-impl fmt::Debug for ByteStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ByteStream")
-    }
 }
 
 /// A value that is returned as JSON text.

@@ -2,7 +2,7 @@ mod build;
 mod execute;
 mod handlers;
 
-use crate::args::Args;
+use crate::schema::args::Args;
 use crate::schema::{integer, object, string};
 use crate::tool::{Tool, ToolBuilder};
 

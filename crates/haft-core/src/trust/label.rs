@@ -7,7 +7,6 @@ use serde::ser::{Serialize, Serializer};
 
 use super::{ModalityHazard, TrustTier};
 use crate::media::Media;
-use crate::tool::Tool;
 
 /// The trust of one model-visible part.
 ///
@@ -46,17 +45,6 @@ impl TrustLabel {
     /// quote anything) and handles. It is the least trusted tier and not the middle one, because an
     /// unknown origin must not outrank a known one.
     pub const UNTRUSTED: Self = Self(TrustTier::ThirdPartyPublic);
-
-    /// The label of a tool's own text: first-party if the tool is trusted, else
-    /// [`TrustLabel::UNTRUSTED`]. Take it when the call runs and keep it with the record, so that a
-    /// later tool of the same name cannot change it.
-    ///
-    /// `trusted` is a ceiling. Text that the tool knows to come from elsewhere goes below it:
-    /// `TrustLabel::of_tool_text(&tool).floor(TrustLabel::declared(tier))`.
-    #[must_use]
-    pub fn of_tool_text(tool: &Tool) -> Self {
-        if tool.is_trusted() { Self(TrustTier::FirstParty) } else { Self::UNTRUSTED }
-    }
 
     /// The label of a medium. The tool that returned it has no say in it.
     #[must_use]

@@ -7,7 +7,7 @@ mod sanitize;
 mod scanner;
 
 use super::{EnvelopeKey, Renderer};
-use crate::call::{CallId, RecordId};
+use crate::id::{CallId, RecordId};
 
 fn renderer() -> Renderer {
     Renderer::new(EnvelopeKey::from_bytes([7; 32]))

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft_core::artifact::{ArtifactFormat, ArtifactKind, Budget, Formats, SpooledArtifact};
+use haft_core::artifact::{ArtifactKind, Budget, SpooledArtifact};
+use haft_core::forge::{ArtifactFormat, Formats};
 use haft_core::spool::SpoolStore as _;
 use haft_core::tool::ToolError;
 use haft_core::trust::TrustLabel;

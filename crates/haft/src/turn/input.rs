@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use haft_core::record::{Instruction, Memory, Message, Retrievable, Thought};
+use haft_core::context::Instruction;
+use haft_core::context::Tokenizable;
+use haft_core::record::{Memory, Message, Retrievable, Thought};
 use haft_core::stash::Registry;
 use haft_core::store::TurnId;
-use haft_core::tokens::Tokenizable;
 use serde_json::Value;
 
 use super::TurnError;

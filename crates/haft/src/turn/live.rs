@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::call::Occurrences;
 use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::context::Tokenizable;
 use haft_core::context::{DispatchContext, Signal, TurnContext};
 use haft_core::error::Code;
 use haft_core::event::{ErrorReport, EventKind};
@@ -17,7 +18,6 @@ use haft_core::registry::ToolRegistry;
 use haft_core::stash::Registry;
 use haft_core::step::Then;
 use haft_core::store::{GateRow, Lease, TurnId};
-use haft_core::tokens::Tokenizable;
 use haft_core::tool::OnCollision;
 use haft_core::usage::Usage;
 

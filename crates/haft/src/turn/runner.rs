@@ -5,12 +5,12 @@ use std::future::Future;
 use std::sync::Arc;
 
 use haft_core::Tool;
-use haft_core::artifact::{Formats, Spooler};
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::context::{DispatchContext, ToolSource, TurnContext};
 use haft_core::error::{Code, Coded};
 use haft_core::event::Observer;
+use haft_core::forge::Formats;
 use haft_core::gate::GateKey;
 use haft_core::pipeline::{Middleware, Pipeline};
 use haft_core::record::{Loader, SpoolResolver};
@@ -18,6 +18,7 @@ use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
 use haft_core::step::Executor;
 use haft_core::store::{Store, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary};
+use haft_core::tool::Spooler;
 
 use super::gates::{Bells, Gatekeeper};
 use super::lease::Leases;

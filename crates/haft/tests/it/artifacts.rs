@@ -12,9 +12,11 @@ mod trust;
 
 use std::sync::Arc;
 
-use haft::artifact::{ArtifactDraft, ArtifactKind, Formats, Spooler};
+use haft::artifact::{ArtifactDraft, ArtifactKind};
 use haft::call::{Occurrences, ToolCall, ToolResults};
+use haft::forge::Formats;
 use haft::stores::MemorySpoolStore;
+use haft::tool::Spooler;
 use haft::{DispatchContext, IntoToolOutput, Tool, ToolRegistry, artifacts};
 use haft_core::tool::OnCollision;
 

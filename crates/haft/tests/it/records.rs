@@ -3,13 +3,14 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use haft::artifact::{ArtifactKind, SpooledArtifact, Spooler};
+use haft::artifact::{ArtifactKind, SpooledArtifact};
 use haft::call::{ToolCall, ToolResults};
 use haft::clock::Timestamp;
 use haft::record::{LoadError, Loader, Record as _, Retrievable, SpoolResolver};
 use haft::schema::object;
 use haft::spool::{ReaderDescriptor, SpoolStore};
 use haft::stores::{FolderSpoolStore, MemorySpoolStore};
+use haft::tool::Spooler;
 use haft::trust::TrustTier;
 use haft::{DispatchContext, Tool};
 use serde_json::json;

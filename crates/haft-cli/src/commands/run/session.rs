@@ -6,10 +6,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use haft::cancel::Cancellation;
 use haft::clock::{Clock as _, SystemClock};
+use haft::context::Instruction;
 use haft::event::{Event, EventKind};
 use haft::events::{EventHub, Filter};
 use haft::gate::Gate;
-use haft::record::{Instruction, Message};
+use haft::record::Message;
 use haft::stores::TurnFolder;
 use haft::turn::Gatekeeper;
 use haft::turn::{

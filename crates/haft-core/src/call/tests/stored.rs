@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::args::{Args, RawArgs};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallError, CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
@@ -13,6 +12,7 @@ use crate::error::{Code, Coded as _};
 use crate::json::{Document, MAX_DEPTH, MAX_TEXT, Repair};
 use crate::record::tests::{AT, Held, loader, now};
 use crate::record::{LoadError, NotStorable, Record as _, RecordFault};
+use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, ChangeKind};
 use crate::trust::{TrustLabel, TrustTier};
 

@@ -9,7 +9,8 @@ use proptest::prelude::{any, proptest};
 use super::super::base64::{decode_base64, encode_base64};
 use super::super::{Base64Stream, Media, MediaFile, MediaKind};
 use super::{file, pieces};
-use crate::tool::{ByteStream, ToolFailure};
+use crate::byte_stream::ByteStream;
+use crate::failure::ToolFailure;
 
 /// Bit by bit, as the definition says.
 fn naive(bytes: &[u8]) -> String {

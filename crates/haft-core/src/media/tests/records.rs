@@ -7,9 +7,9 @@ use super::super::{
     ReaderResolvers, StashEntry,
 };
 use super::{file, pieces};
-use crate::error::Coded as _;
-use crate::tool::ToolFailure;
-use crate::trust::TrustTier;
+use crate::code::Coded as _;
+use crate::failure::ToolFailure;
+use crate::tier::TrustTier;
 
 fn media() -> Media {
     let entry = StashEntry::new("a chart", TrustTier::FirstParty).derived_from("m0");

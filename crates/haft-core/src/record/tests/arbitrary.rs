@@ -7,19 +7,19 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::{Held, KEYS};
-use crate::args::{Args, RawArgs};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallError, CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
-use crate::error::Code;
+use crate::code::Code;
 use crate::json::Repair;
 use crate::json::tests::properties::value;
 use crate::media::{Media, MediaFile, MediaId, MediaKind, StashEntry};
 use crate::record::{
-    Identifier, Identity, Instruction, Memory, Message, MessageRole, Retrievable,
-    RetrievableContent, Thought,
+    Identifier, Identity, Memory, Message, MessageRole, Retrievable, RetrievableContent, Thought,
 };
+use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, ChangeKind};
+use crate::tool::context::Instruction;
 use crate::trust::{ModalityHazard, TrustLabel, TrustTier};
 
 pub(super) fn time() -> impl Strategy<Value = Timestamp> {

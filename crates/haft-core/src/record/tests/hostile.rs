@@ -7,7 +7,8 @@ use super::{arbitrary, loader, now};
 use crate::call::ToolCall;
 use crate::error::{Code, Coded as _};
 use crate::json::tests::properties::value;
-use crate::record::{Instruction, LoadError, Memory, Message, Record, Retrievable, Thought};
+use crate::record::{LoadError, Memory, Message, Record, Retrievable, Thought};
+use crate::tool::context::Instruction;
 
 /// Loads a text as a record. A record that comes of it is as good as any other.
 fn attempt<T: Record + PartialEq>(text: &str) -> Result<(), LoadError> {

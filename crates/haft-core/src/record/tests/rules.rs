@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 use super::{AT, Held};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::clock::Timestamp;
-use crate::error::Coded as _;
+use crate::code::Coded as _;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::RecordFault as F;
 use crate::record::{
-    Identifier, Identity, Instruction, InvalidName, InvalidRecord, Memory, Message, MessageRole,
-    RecordName, Retrievable, RetrievableContent, Text, Thought,
+    Identifier, Identity, InvalidName, InvalidRecord, Memory, Message, MessageRole, RecordName,
+    Retrievable, RetrievableContent, Text, Thought,
 };
-use crate::tokens::{Estimators, Tokenizable};
+use crate::tokens::Estimators;
+use crate::tool::context::{Instruction, Tokenizable};
 use crate::trust::{TrustLabel, TrustTier};
 
 const ID_EMPTY: F = F::Name { field: "id", why: InvalidName::Empty };

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::AT;
-use crate::args::RawArgs;
 use crate::call::{CallState, ToolCall};
 use crate::record::{Memory, Message, Record as _, Sequence, Shelf};
+use crate::schema::args::RawArgs;
 
 fn message(id: &str, text: &str) -> Message {
     Message::user(id, text, AT).unwrap()

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::{AT, Held, arbitrary, loader, now};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::ToolCall;
-use crate::error::Coded as _;
+use crate::code::Coded as _;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::{
-    Identity, Instruction, LoadError, Loader, Memory, Message, MessageRole, NotStorable, Record,
-    Retrievable, Thought,
+    Identity, LoadError, Loader, Memory, Message, MessageRole, NotStorable, Record, Retrievable,
+    Thought,
 };
 use crate::spool::ReaderDescriptor;
 use crate::store::{RowKind, StoreError};
-use crate::tokens::Tokenizable;
+use crate::tool::context::{Instruction, Tokenizable};
 use crate::tool::{ByteStream, ToolFailure};
 use crate::trust::{TrustLabel, TrustTier};
 

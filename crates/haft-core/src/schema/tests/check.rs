@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::verdict;
-use crate::args::{RawArgs, Strictness};
+use crate::schema::args::{RawArgs, Strictness};
 use crate::schema::{
     Definitions, Field, InputSchema, Rule, Schema, Shape, any, array, boolean, integer, map,
     number, object, one_of, string, tuple, union,

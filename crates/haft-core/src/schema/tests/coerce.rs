@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::verdict;
-use crate::args::{RawArgs, Strictness};
+use crate::schema::args::{RawArgs, Strictness};
 use crate::schema::{
     ChangeKind, Definitions, InputSchema, any, array, boolean, integer, map, number, object,
     one_of, string, tuple, union,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::verdict;
-use crate::args::{RawArgs, Strictness};
+use crate::schema::args::{RawArgs, Strictness};
 use crate::schema::{ForeignSchemaError, InputSchema};
 use crate::testing::{Disagreement, ProofOptions, prove_schema, prove_serde};
 

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use super::{echo, search};
-use crate::args::{Args, RawArgs};
 use crate::call::{CallState, ToolCall};
 use crate::cancel::Cancellation;
-use crate::context::DispatchContext;
 use crate::error::{Audience, Coded as _};
 use crate::event::Event;
 use crate::json::View;
+use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Problem, object, string};
+use crate::tool::context::DispatchContext;
 use crate::tool::{Tool, ToolError, ToolFailure, ToolOutput};
 use crate::trust::{TrustLabel, TrustTier};
 

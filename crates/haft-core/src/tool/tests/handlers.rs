@@ -4,9 +4,9 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::search;
-use crate::args::Args;
-use crate::context::DispatchContext;
 use crate::media::{Media, MediaFile, MediaKind};
+use crate::schema::args::Args;
+use crate::tool::context::DispatchContext;
 use crate::tool::{Json, Tool, ToolBuilder, ToolFailure, ToolOutput};
 use crate::trust::TrustTier;
 

@@ -1,6 +1,6 @@
 //! What tools return, and the handles that stand for it.
 
-use crate::call::RecordId;
+use crate::id::RecordId;
 use crate::trust::envelope::{Attributes, family_of};
 use crate::trust::nonce::Slot;
 use crate::trust::prompt::family;

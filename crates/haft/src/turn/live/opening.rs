@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use haft_core::call::ToolCall;
 use haft_core::cancel::Cancellation;
+use haft_core::context::Instruction;
 use haft_core::context::RecordError;
-use haft_core::record::{
-    Instruction, LoadError, Memory, Message, Record, RecordName, Retrievable, Thought,
-};
+use haft_core::context::Tokenizable;
+use haft_core::record::{LoadError, Memory, Message, Record, RecordName, Retrievable, Thought};
 use haft_core::stash::Registry;
 use haft_core::store::{
     Holder, Lease, NewTurn, Row, RowKind, StoreError, StoredTurn, TurnId, Write,
 };
-use haft_core::tokens::Tokenizable;
 
 use super::super::journal::{Entry, Journal, VERSION};
 use super::super::runner::Shared;

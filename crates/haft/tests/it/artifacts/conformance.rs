@@ -1,7 +1,8 @@
 use haft::Args;
-use haft::artifact::{Answer, ArtifactFormat, ArtifactKind, Asked, Query};
+use haft::artifact::{Answer, ArtifactKind};
 use haft::artifacts::{CsvFormat, JsonFormat, MarkdownFormat, TextFormat, XmlFormat, YamlFormat};
 use haft::conformance::{FormatSample, artifact_format};
+use haft::forge::{ArtifactFormat, Asked, Query};
 
 #[tokio::test]
 async fn every_format_of_ours_keeps_the_contract() {

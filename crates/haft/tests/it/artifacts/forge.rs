@@ -1,13 +1,12 @@
 use std::sync::Arc;
 
-use haft::artifact::{
-    Answer, ArtifactDraft, ArtifactFormat, ArtifactKind, ArtifactSet, Asked, Formats, Query,
-    SpooledArtifact,
-};
+use haft::artifact::{Answer, ArtifactDraft, ArtifactKind, SpooledArtifact};
 use haft::artifacts;
 use haft::error::Coded as _;
+use haft::forge::{ArtifactFormat, Asked, Formats, Query};
 use haft::spool::SpoolStore as _;
 use haft::stores::MemorySpoolStore;
+use haft::tool::ArtifactSet;
 use haft::tool::{OnCollision, Role};
 use haft::trust::{TrustLabel, TrustTier};
 use haft::{Args, ToolRegistry};

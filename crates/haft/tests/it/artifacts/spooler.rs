@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
-use haft::artifact::{ArtifactKind, Spooler};
+use haft::artifact::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::call::{CallState, ToolResults};
 use haft::spool::SpoolStore as _;
 use haft::stores::{FolderSpoolStore, MemorySpoolStore};
 use haft::tool::ByteStream;
+use haft::tool::Spooler;
 use haft::{Json, ToolFailure};
 
 use super::{Turn, returns};

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
 use haft::Tool;
-use haft::artifact::{ArtifactDraft, ArtifactKind, Spooler};
+use haft::artifact::{ArtifactDraft, ArtifactKind};
 use haft::call::ToolResults;
 use haft::stores::FolderSpoolStore;
 use haft::tool::OnCollision;
+use haft::tool::Spooler;
 use haft::trust::{TrustLabel, TrustTier};
 use proptest::prelude::*;
 

@@ -177,7 +177,7 @@ async fn requests(body: &str) -> [Value; 3] {
     let page = Retrievable::builder("page", format!("r{body}"), TrustTier::ThirdPartyPublic, AT);
     let page = page.source(format!("s{body}")).inline().build().unwrap();
     ctx.store_retrievable(page).await.unwrap();
-    let rule = haft::record::Instruction::from_developer("tone", "Be brief.").unwrap();
+    let rule = haft::context::Instruction::from_developer("tone", "Be brief.").unwrap();
     ctx.store_standing_instruction(rule).await.unwrap();
     turn.user("m-1", &format!("u{body}")).await;
     turn.call("fetch", r#"{"url":"x"}"#, "call_a").await;

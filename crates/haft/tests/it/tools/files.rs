@@ -2,10 +2,11 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use haft::artifact::{ArtifactKind, Spooler};
+use haft::artifact::ArtifactKind;
 use haft::call::ToolResults;
 use haft::media::MediaKind;
 use haft::stores::MemorySpoolStore;
+use haft::tool::Spooler;
 use haft::tool::ToolOutput;
 use haft::tools::{self, FilesOptions};
 use haft::trust::TrustTier;

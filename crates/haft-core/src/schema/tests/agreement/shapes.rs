@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
 use crate::json::{NotJson, View, Writer};
+use crate::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
 use crate::schema::{Schema, object};
 use crate::testing::{ProofOptions, prove};
 

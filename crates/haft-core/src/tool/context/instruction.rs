@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
+use super::{DispatchContext, Tokenizable};
+use crate::code::Code;
+use crate::record::{
     Faults, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordName, read, write,
 };
-use crate::context::DispatchContext;
-use crate::error::Code;
 use crate::store::RowKind;
-use crate::tokens::{EvaluatorInvalid, Tokenizable};
+use crate::tokens::EvaluatorInvalid;
 use crate::trust::DeveloperText;
 
 /// A standing instruction of the developer or the operator, which the model obeys.
@@ -17,7 +17,7 @@ use crate::trust::DeveloperText;
 /// gives it again.
 ///
 /// ```
-/// use haft_core::record::Instruction;
+/// use haft_core::context::Instruction;
 ///
 /// let tone = Instruction::from_developer("tone", "Answer in one sentence.")?;
 /// assert_eq!(tone.render(None)?.as_str(), "Answer in one sentence.");

@@ -5,19 +5,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use super::format::{AnswerFuture, CALL_ID};
-use super::{ArtifactFormat, ArtifactSet, Asked, Budget, Query, SpooledArtifact};
-use crate::args::Args;
-use crate::context::DispatchContext;
-use crate::error::{Code, Coded};
+use super::{ArtifactFormat, Asked, Query};
+use crate::artifact::{Budget, SpooledArtifact};
+use crate::code::{Code, Coded};
 use crate::json::View;
-use crate::registry::ToolRegistry;
 use crate::schema::Fault;
-use crate::tool::{Effect, InvalidTool, OnCollision, Tool, ToolFailure, ToolOutput};
+use crate::schema::args::Args;
+use crate::tool::context::DispatchContext;
+use crate::tool::registry::ToolRegistry;
+use crate::tool::{
+    ArtifactSet, Effect, ForgedTools, InvalidTool, OnCollision, Tool, ToolFailure, ToolOutput,
+};
 
 /// The formats that an application knows, and the one forge for all of them.
 ///
 /// ```
-/// use haft_core::artifact::{ArtifactSet, Formats};
+/// use haft_core::forge::Formats;
+/// use haft_core::tool::ArtifactSet;
 ///
 /// let formats = Formats::new();
 /// // Without artifacts there is nothing to ask.
@@ -36,14 +40,6 @@ pub struct Formats {
 struct Known {
     format: Arc<dyn ArtifactFormat>,
     queries: Vec<Query>,
-}
-
-/// The tools of one state of a set.
-#[derive(Debug)]
-pub(super) struct Forged {
-    stamp: u64,
-    revision: u64,
-    tools: Vec<Tool>,
 }
 
 /// A format that cannot be used, with every reason.
@@ -144,7 +140,7 @@ impl Formats {
                 tools.push(forged(query, &handles, self.budget)?);
             }
         }
-        *kept = Some(Forged { stamp: self.stamp, revision, tools: tools.clone() });
+        *kept = Some(ForgedTools { stamp: self.stamp, revision, tools: tools.clone() });
         Ok(tools)
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::call::CallId;
+use super::CallId;
 use serde::{Deserialize, Serialize};
 
 macro_rules! text_ids {

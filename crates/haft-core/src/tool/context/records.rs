@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::Instruction;
 use super::turn::{RecordError, TurnContext, text};
 use crate::call::{CallId, RecordId, ToolCall};
 use crate::record::{
-    Instruction, Memory, Message, RecordName, Retrievable, RetrievableContent, Sequence, Shelf,
-    Thought,
+    Memory, Message, RecordName, Retrievable, RetrievableContent, Sequence, Shelf, Thought,
 };
 use crate::store::{RowKind, Write};
 

@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use super::Tokenizable;
 use super::records::Records;
 use super::signal::Signals;
 use super::turn::Turn;
 use super::{Dispatch, DispatchContext, Gates, Recorder, ToolSource, TurnContext};
-use crate::artifact::{ArtifactSet, Spooler};
 use crate::cancel::Cancellation;
 use crate::clock::{Clock, default_clock};
 use crate::event::Observer;
-use crate::registry::ToolRegistry;
 use crate::stash::Registry;
-use crate::tokens::Tokenizable;
+use crate::tool::registry::ToolRegistry;
+use crate::tool::{ArtifactSet, Spooler};
 
 /// A context in the making.
 #[must_use = "a builder does nothing until `build` is called"]

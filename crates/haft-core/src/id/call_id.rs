@@ -1,8 +1,5 @@
 //! The content key of a call.
 
-mod handle;
-mod record;
-
 #[cfg(test)]
 mod tests;
 
@@ -13,9 +10,6 @@ use std::str::FromStr;
 use sha2::{Digest as _, Sha256};
 
 use crate::json::{SortScratch, View, canonicalize, write_string};
-
-pub use handle::{Handle, HandleTable};
-pub use record::{Occurrences, RecordId};
 
 /// What a call is, as a hash: SHA-256 of the canonical JSON of `{"args": …, "tool": …}` over the raw
 /// arguments, before validation, coercion and defaults.
@@ -79,7 +73,7 @@ impl CallId {
     }
 
     /// The text form, without allocation.
-    fn hex(self) -> Hex {
+    pub(super) fn hex(self) -> Hex {
         // Reckoned and not looked up, so that many digits are made at once.
         let digit = |nibble: u8| nibble + if nibble < 10 { b'0' } else { b'a' - 10 };
         let mut out = [b'0'; Self::HEX_LEN];
@@ -92,10 +86,10 @@ impl CallId {
 }
 
 /// The 64 digits of an id.
-struct Hex([u8; CallId::HEX_LEN]);
+pub(super) struct Hex(pub(super) [u8; CallId::HEX_LEN]);
 
 impl Hex {
-    fn as_str(&self) -> &str {
+    pub(super) fn as_str(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -150,9 +144,9 @@ impl<'de> serde::Deserialize<'de> for CallId {
 }
 
 /// Reads an id from its text form.
-struct FromText<T> {
-    what: &'static str,
-    of: std::marker::PhantomData<T>,
+pub(super) struct FromText<T> {
+    pub(super) what: &'static str,
+    pub(super) of: std::marker::PhantomData<T>,
 }
 
 impl<T: FromStr<Err = ParseIdError>> serde::de::Visitor<'_> for FromText<T> {

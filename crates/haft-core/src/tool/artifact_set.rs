@@ -4,10 +4,10 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
 
-use super::SpooledArtifact;
-use super::forge::Forged;
+use super::Tool;
+use crate::artifact::SpooledArtifact;
 use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 
 /// The artifacts that the model can query in a turn, by handle.
 ///
@@ -17,7 +17,17 @@ use crate::error::{Code, Coded};
 pub struct ArtifactSet {
     live: RwLock<Live>,
     /// What was forged last, as long as the set stays as it is.
-    pub(super) forged: Mutex<Option<Forged>>,
+    pub(crate) forged: Mutex<Option<ForgedTools>>,
+}
+
+/// The tools that were forged for one state of a set.
+#[derive(Debug)]
+pub(crate) struct ForgedTools {
+    /// The formats that made them.
+    pub(crate) stamp: u64,
+    /// The state of the set.
+    pub(crate) revision: u64,
+    pub(crate) tools: Vec<Tool>,
 }
 
 #[derive(Debug, Default)]

@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use super::{CallId, FromText, ParseIdError};
+use super::call_id::FromText;
+use super::{CallId, ParseIdError};
 
 /// The name of one call record, unique in its turn: the call id, and which occurrence it is.
 ///

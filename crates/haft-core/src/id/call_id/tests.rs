@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{CallId, HandleTable, Occurrences, ParseIdError, RecordId};
+use crate::id::{CallId, HandleTable, Occurrences, ParseIdError, RecordId};
 use crate::json::Document;
 
 fn id_of(text: &str) -> CallId {

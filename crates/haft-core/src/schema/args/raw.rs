@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ArgValue, Args};
-use crate::call::CallId;
+use crate::id::CallId;
 use crate::json::{Document, NotJson, ParseError, Writer};
 
 /// Arguments before anything has judged them: JSON, or text that was meant to be.

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream as _;
 
-use super::spooled::Content;
-use super::{ArtifactDraft, ArtifactKind, SpooledArtifact};
+use crate::artifact::{ArtifactDraft, ArtifactKind, DraftContent, SpooledArtifact};
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
-use crate::error::{Code, Coded as _};
+use crate::code::{Code, Coded as _};
 use crate::record::Retrievable;
 use crate::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
 use crate::tool::{ByteStream, Invocation, Role, ToolOutput};
@@ -159,11 +158,11 @@ impl Place<'_> {
         let single = drafts.len() == 1;
         let mut artifacts = Vec::with_capacity(drafts.len());
         for (part, draft) in drafts.into_iter().enumerate() {
-            // Content from elsewhere is trusted no more than its label and no more than the tool.
+            // DraftContent from elsewhere is trusted no more than its label and no more than the tool.
             let label = draft.label.map_or(self.label, |label| label.floor(self.label));
             artifacts.push(match draft.content {
-                Content::Stored(artifact) => artifact.floor(label),
-                Content::New(payload) => {
+                DraftContent::Stored(artifact) => artifact.floor(label),
+                DraftContent::New(payload) => {
                     let part = (!single).then_some(part);
                     self.store(part, draft.kind, payload, label).await?
                 }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::context::DispatchContext;
-
-use super::error::panicked;
-use super::{BoxError, Count, Estimators, EvaluatorInvalid, TokenError};
+use super::DispatchContext;
+use crate::tokens::{
+    BoxError, Count, CountCache, Estimators, EvaluatorInvalid, TokenError, panicked,
+};
 
 type Evaluator = dyn Fn(Option<&DispatchContext>) -> Result<Arc<str>, BoxError> + Send + Sync;
 
@@ -22,7 +22,7 @@ type Evaluator = dyn Fn(Option<&DispatchContext>) -> Result<Arc<str>, BoxError> 
 ///
 /// ```
 /// use haft_core::DispatchContext;
-/// use haft_core::tokens::Tokenizable;
+/// use haft_core::context::Tokenizable;
 ///
 /// let greeting = Tokenizable::dynamic(|ctx: Option<&DispatchContext>| {
 ///     Ok(ctx.map_or("hello".into(), |ctx| format!("hello, {}", ctx.turn_id()).into()))
@@ -32,9 +32,10 @@ type Evaluator = dyn Fn(Option<&DispatchContext>) -> Result<Arc<str>, BoxError> 
 /// assert_eq!(&*greeting.render(Some(&ctx))?, "hello, turn-1");
 /// # Ok::<(), haft_core::tokens::EvaluatorInvalid>(())
 /// ```
+#[derive(Clone)]
 pub struct Tokenizable {
     source: Source,
-    counts: Mutex<Vec<Counted>>,
+    counts: CountCache,
 }
 
 #[derive(Clone)]
@@ -42,16 +43,6 @@ enum Source {
     Fixed(Arc<str>),
     Dynamic(Arc<Evaluator>),
 }
-
-#[derive(Clone)]
-struct Counted {
-    stamp: u64,
-    name: Box<str>,
-    count: Count,
-}
-
-/// More counters than this for one text are counted again.
-const MAX_COUNTS: usize = 16;
 
 impl Tokenizable {
     /// A text that never changes unless it is [`set`](Self::set).
@@ -70,7 +61,7 @@ impl Tokenizable {
     }
 
     fn from_source(source: Source) -> Self {
-        Self { source, counts: Mutex::default() }
+        Self { source, counts: CountCache::default() }
     }
 
     /// Whether an evaluator makes the text.
@@ -107,16 +98,12 @@ impl Tokenizable {
     /// Nothing counts under that name, the counter failed, or the evaluator did.
     pub fn count(&self, estimators: &Estimators, name: &str) -> Result<Count, TokenError> {
         let stamp = estimators.stamp();
-        if let Some(count) = self.cached(stamp, name) {
+        if let Some(count) = self.counts.get(stamp, name) {
             return Ok(count);
         }
         // Not under the lock: an evaluator may be slow, or count the very text it belongs to.
         let count = estimators.count(name, &self.render(None)?)?;
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if counts.len() >= MAX_COUNTS {
-            counts.remove(0);
-        }
-        counts.push(Counted { stamp, name: name.into(), count });
+        self.counts.insert(stamp, name, count);
         Ok(count)
     }
 
@@ -138,21 +125,8 @@ impl Tokenizable {
     }
 
     #[cfg(test)]
-    pub(super) fn counts_kept(&self) -> usize {
-        self.counts.lock().unwrap().len()
-    }
-
-    fn cached(&self, stamp: u64, name: &str) -> Option<Count> {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = counts.iter().find(|kept| kept.stamp == stamp && *kept.name == *name);
-        found.map(|kept| kept.count)
-    }
-}
-
-impl Clone for Tokenizable {
-    fn clone(&self) -> Self {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Self { source: self.source.clone(), counts: Mutex::new(counts) }
+    pub(crate) fn counts_kept(&self) -> usize {
+        self.counts.len()
     }
 }
 

@@ -5,9 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::{Answer, ArtifactKind, Budget, SpooledArtifact};
-use crate::args::{Args, FromArgs};
+use crate::artifact::{Answer, ArtifactKind, Budget, SpooledArtifact};
 use crate::cancel::Cancellation;
+use crate::schema::args::{Args, FromArgs};
 use crate::schema::{Fault, InputSchema, Problems, Schema, object};
 use crate::tool::ToolFailure;
 

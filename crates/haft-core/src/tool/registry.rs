@@ -10,9 +10,9 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use indexmap::IndexMap;
 use indexmap::map::Entry as MapEntry;
 
-use crate::context::{AckSubscription, DispatchContext};
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::schema::nearest;
+use crate::tool::context::{AckSubscription, DispatchContext};
 use crate::tool::{Tool, ToolError, ToolName};
 
 /// Tools by name, in the order they were registered.

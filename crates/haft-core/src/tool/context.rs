@@ -1,8 +1,10 @@
 //! What a handler receives beside its arguments: the dispatch it runs in, and the turn around it.
 
 mod builder;
+mod instruction;
 mod records;
 mod signal;
+mod tokenizable;
 mod turn;
 
 #[cfg(test)]
@@ -16,7 +18,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
+pub use instruction::Instruction;
 pub use signal::{AckSubscription, AlreadySignalled, Signal};
+pub use tokenizable::Tokenizable;
 pub use turn::{
     Asking, GateFuture, Gates, RecordError, Recorder, ToolSource, ToolsFuture, TurnContext,
 };
@@ -26,9 +30,9 @@ use crate::cancel::Cancellation;
 use crate::event::{DispatchStatus, EventKind, Level};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::Context;
-use crate::registry::ToolRegistry;
 use crate::stash::Registry;
 use crate::tool::Tool;
+use crate::tool::registry::ToolRegistry;
 use signal::Signals;
 
 /// The dispatch that a call belongs to. Cheap to clone: a handle.

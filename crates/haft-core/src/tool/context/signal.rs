@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::event::DispatchStatus;
 
 /// How a dispatch was signalled.

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{ToolRegistry, ToolRegistryError};
-use crate::context::DispatchContext;
-use crate::error::Coded as _;
+use crate::code::Coded as _;
+use crate::tool::context::DispatchContext;
 use crate::tool::{OnCollision, Tool};
 
 const POLICIES: [OnCollision; 3] = [OnCollision::Throw, OnCollision::Replace, OnCollision::Keep];

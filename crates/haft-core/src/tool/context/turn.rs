@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
+use super::Tokenizable;
 use super::records::Records;
-use crate::artifact::{ArtifactIdCollision, ArtifactSet, Spooler};
 use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
-use crate::error::{Code, Coded};
+use crate::code::{Code, Coded};
 use crate::event::{Event, EventKind, Level, Observer};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::{BoxError, Context};
 use crate::record::{NotStorable, Record, RecordName};
-use crate::registry::ToolRegistry;
 use crate::spool::SpoolError;
 use crate::stash::Registry;
 use crate::store::{RowKind, StoreError, StoreFuture, Write};
-use crate::tokens::Tokenizable;
 use crate::tool::Tool;
+use crate::tool::registry::ToolRegistry;
+use crate::tool::{ArtifactIdCollision, ArtifactSet, Spooler};
 
 /// A turn, as middleware and handlers see it. Cheap to clone: a handle.
 ///

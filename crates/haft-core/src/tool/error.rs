@@ -1,0 +1,86 @@
+//! What goes wrong when a tool is called.
+
+use crate::cancel::CancelReason;
+use crate::code::{Code, Coded};
+use crate::failure::ToolFailure;
+use crate::schema::Problems;
+
+/// Why a call did not give a result. Its text is what the model sees.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// The arguments broke the schema. The handler was not called.
+    #[error(
+        "the arguments of `{tool}` were refused:\n{problems}\nmend them and call `{tool}` again"
+    )]
+    InvalidArgs {
+        /// The tool.
+        tool: String,
+        /// Every problem.
+        problems: Problems,
+    },
+    /// The handler failed.
+    #[error("`{tool}` failed: {failure}")]
+    Downstream {
+        /// The tool.
+        tool: String,
+        /// What the handler said.
+        failure: ToolFailure,
+    },
+    /// The handler panicked. The call is over, the loop is not.
+    #[error(
+        "`{tool}` failed unexpectedly; this is a defect of the tool, calling it the same way again will not help"
+    )]
+    Panicked {
+        /// The tool.
+        tool: String,
+        /// What the panic said; for the operator.
+        panic: String,
+    },
+    /// The call was cancelled.
+    #[error("the call of `{tool}` was cancelled: {reason}")]
+    Cancelled {
+        /// The tool.
+        tool: String,
+        /// Why.
+        reason: CancelReason,
+    },
+    /// There is no such tool.
+    #[error("there is no tool `{tool}`{}", .nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
+    Unknown {
+        /// The name that was called.
+        tool: String,
+        /// The name it is closest to.
+        nearest: Option<String>,
+    },
+}
+
+impl ToolError {
+    /// What made the call fail, for the operator. The model does not see it.
+    #[must_use]
+    pub fn cause(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::InvalidArgs { problems, .. } => Some(problems),
+            Self::Downstream { failure, .. } => failure.source().map(|it| it as _),
+            Self::Panicked { .. } | Self::Cancelled { .. } | Self::Unknown { .. } => None,
+        }
+    }
+}
+
+impl Coded for ToolError {
+    fn error_code(&self) -> Code {
+        match self {
+            Self::InvalidArgs { .. } => Code::InvalidToolArgs,
+            Self::Downstream { .. } | Self::Panicked { .. } => Code::ToolDownstreamError,
+            Self::Cancelled { .. } => Code::ToolCancelled,
+            Self::Unknown { .. } => Code::UnknownTool,
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Downstream { failure, .. } => failure.is_retryable(),
+            other => other.error_code().retryable(),
+        }
+    }
+}
