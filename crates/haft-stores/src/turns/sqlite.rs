@@ -2,6 +2,7 @@
 
 mod fault;
 mod file;
+mod migration;
 mod options;
 mod readers;
 mod reads;
@@ -49,6 +50,10 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// The store in a file, which is created if it does not exist. If the path is a folder, the file is
     /// `haft.sqlite` in it. This blocks for as long as the disk takes.
+    ///
+    /// A file of an older version is migrated in one transaction. Before that it is copied to a file beside it,
+    /// named after its version: `haft.sqlite.v1.bak`. The newest two such copies are kept. A migration that fails
+    /// changes nothing.
     ///
     /// # Errors
     ///
