@@ -35,7 +35,8 @@ use self::writer::Writer;
 /// every commit that is done. No method blocks the thread that polls it, if it is one of a Tokio runtime.
 ///
 /// Several processes, and several stores in one process, can use one file. The file system must be a
-/// local one.
+/// local one. If a newer program migrates the file meanwhile, every later operation of this store fails with
+/// [`StoreError::NewerVersion`].
 ///
 /// A store that is dropped finishes what was handed to it in the background; [`SqliteStore::close`]
 /// waits for that.

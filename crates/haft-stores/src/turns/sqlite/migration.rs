@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::fault::{Cause, Fault};
 use super::file::File;
+use super::schema::MIGRATIONS;
 
 /// Reads the version of a file, which is 0 for a new one. Refuses a file of a newer or of another program.
 pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usize, Fault> {
@@ -28,6 +29,16 @@ pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usiz
             _ => Err(newer_version(found, known)),
         },
         _ => Err(Cause::new("the file is a database of another program").into()),
+    }
+}
+
+/// Refuses a file that a newer program has migrated since it was opened.
+pub(super) fn check_version(connection: &Connection) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached("PRAGMA user_version")?;
+    let found: u32 = statement.query_row([], |row| row.get(0))?;
+    match usize::try_from(found) {
+        Ok(version) if version <= MIGRATIONS.len() => Ok(()),
+        _ => Err(newer_version(found, MIGRATIONS.len())),
     }
 }
 

@@ -60,6 +60,29 @@ fn an_older_file_is_copied_and_migrated_once() {
 }
 
 #[test]
+fn a_store_that_is_open_refuses_to_work_after_a_migration_by_a_newer_program() {
+    let (_directory, path) = folder();
+    let old = SqliteStore::open_with(&path, at_once()).unwrap();
+    run(async {
+        let lease = begin(&old, "old").await;
+        let connection = File::at(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap();
+        let is_newer =
+            |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 2, known: 1 });
+        let error = old.commit(lease.clone(), vec![Write::Journal("1".into())]).await.unwrap_err();
+        assert!(is_newer(&error), "{error:?}");
+        let error = old.load(turn("old")).await.unwrap_err();
+        assert!(is_newer(&error), "{error:?}");
+        // Also when several writes share a transaction.
+        let (first, second) =
+            tokio::join!(old.renew(lease.clone(), Timestamp::EPOCH), old.release(lease.clone()));
+        assert!(is_newer(&first.unwrap_err()) && is_newer(&second.unwrap_err()));
+        let entries: i64 =
+            connection.query_row("SELECT count(*) FROM journal", [], |row| row.get(0)).unwrap();
+        assert_eq!(entries, 0);
+    });
+}
+
+#[test]
 fn nothing_is_copied_without_a_migration() {
     let (directory, path) = folder();
     for _ in 0..2 {
