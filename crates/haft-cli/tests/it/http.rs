@@ -11,7 +11,7 @@ use insta::assert_snapshot;
 use super::{haft, ran, shown};
 
 /// Answers every request the same way. Gives its port, and the requests as they came.
-fn serve(answer: String) -> (u16, Receiver<String>) {
+pub(super) fn serve(answer: String) -> (u16, Receiver<String>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     let (send, requests) = channel();
@@ -41,7 +41,7 @@ fn serve(answer: String) -> (u16, Receiver<String>) {
     (port, requests)
 }
 
-fn answer(head: &str, body: &str) -> String {
+pub(super) fn answer(head: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
 }

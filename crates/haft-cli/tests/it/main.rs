@@ -21,6 +21,8 @@ mod packs;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]
+mod stored_versions;
+#[cfg(test)]
 mod stores;
 #[cfg(test)]
 mod terminal;

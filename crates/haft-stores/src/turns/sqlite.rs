@@ -2,6 +2,7 @@
 
 mod fault;
 mod file;
+mod migration;
 mod options;
 mod readers;
 mod reads;
@@ -34,7 +35,8 @@ use self::writer::Writer;
 /// every commit that is done. No method blocks the thread that polls it, if it is one of a Tokio runtime.
 ///
 /// Several processes, and several stores in one process, can use one file. The file system must be a
-/// local one.
+/// local one. If a newer program migrates the file meanwhile, every later operation of this store fails with
+/// [`StoreError::NewerVersion`].
 ///
 /// A store that is dropped finishes what was handed to it in the background; [`SqliteStore::close`]
 /// waits for that.
@@ -49,6 +51,10 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// The store in a file, which is created if it does not exist. If the path is a folder, the file is
     /// `haft.sqlite` in it. This blocks for as long as the disk takes.
+    ///
+    /// A file of an older version is migrated in one transaction. Before that it is copied to a file beside it,
+    /// named after its version: `haft.sqlite.v1.bak`. The newest two such copies are kept. A migration that fails
+    /// changes nothing.
     ///
     /// # Errors
     ///

@@ -1,5 +1,7 @@
 //! What can go wrong inside the store.
 
+use std::io;
+
 use haft_core::store::StoreError;
 use rusqlite::ErrorCode;
 
@@ -32,6 +34,11 @@ impl Cause {
         Self { message: message.into(), code: None }
     }
 
+    /// Says what failed, before the reason.
+    pub(super) fn context(self, what: &str) -> Self {
+        Self { message: format!("{what}: {}", self.message), code: self.code }
+    }
+
     pub(super) fn into_error(self, doing: &str) -> StoreError {
         if self.code == Some(ErrorCode::DatabaseCorrupt) {
             return damaged("the turns", self.message);
@@ -50,6 +57,12 @@ pub(super) fn damaged(what: impl Into<String>, reason: impl Into<String>) -> Sto
 impl From<rusqlite::Error> for Cause {
     fn from(error: rusqlite::Error) -> Self {
         Self { message: error.to_string(), code: error.sqlite_error_code() }
+    }
+}
+
+impl From<io::Error> for Cause {
+    fn from(error: io::Error) -> Self {
+        Self::new(error.to_string())
     }
 }
 

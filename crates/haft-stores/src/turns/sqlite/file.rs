@@ -1,13 +1,14 @@
-//! The file: opened, recognised and brought up to date.
+//! The file: opened and configured.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haft_core::store::StoreError;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::fault::{Cause, Fault};
+use super::migration;
 use super::options::{SqliteOptions, Synchronous};
 
 /// A file of turns and how to use it.
@@ -45,18 +46,18 @@ impl File {
     fn prepare(&self, migrations: &[&str]) -> Result<Connection, Fault> {
         let mut connection = self.connect(OpenFlags::SQLITE_OPEN_CREATE)?;
         // Before anything is changed: a file that is not ours stays as it is.
-        let version = version(&connection, migrations.len())?;
+        let version = migration::read_version(&connection, migrations.len())?;
         if connection.is_readonly("main")? {
             return Err(Cause::new("the file cannot be written").into());
         }
         self.configure(&connection)?;
         if version < migrations.len() {
-            migrate(&mut connection, migrations)?;
+            migration::migrate(self, &mut connection, migrations)?;
         }
         Ok(connection)
     }
 
-    fn connect(&self, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
+    pub(super) fn connect(&self, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
         // Each connection is used by one thread at a time.
         let always = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, always | flags)?;
@@ -112,50 +113,11 @@ impl File {
     }
 }
 
-/// The version of a file; 0 if it is new.
-fn version(connection: &Connection, known: usize) -> Result<usize, Fault> {
-    // One look at the file: somebody else may be making its tables right now.
-    let look =
-        connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
-    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    let (owner, found) = (number("application_id")?, number("user_version")?);
-    let objects: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    drop(look);
-    match (owner, u32::try_from(found)) {
-        (0, Ok(0)) if objects == 0 => Ok(0),
-        (OWNER, Ok(found)) => match usize::try_from(found) {
-            Ok(version) if version <= known => Ok(version),
-            _ => {
-                let known = u32::try_from(known).unwrap_or(u32::MAX);
-                Err(StoreError::NewerVersion { found, known }.into())
-            }
-        },
-        _ => Err(Cause::new("the file is a database of another program").into()),
-    }
-}
-
-/// Brings a file to the last version, or leaves it as it is.
-fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), Fault> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Somebody else may have done it while this waited.
-    let version = version(&transaction, migrations.len())?;
-    for step in migrations.iter().skip(version) {
-        transaction.execute_batch(step)?;
-    }
-    transaction.pragma_update(None, "application_id", OWNER)?;
-    let newest = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
-    transaction.pragma_update(None, "user_version", newest)?;
-    Ok(transaction.commit()?)
-}
-
 fn doing(path: &Path) -> String {
     format!("open the store `{}`", path.display())
 }
 
 const NAME: &str = "haft.sqlite";
-/// Says in the header of a file whose it is: `haft` in ASCII.
-const OWNER: i32 = 0x6861_6674;
 const STATEMENTS: usize = 64;
 const PAUSE: Duration = Duration::from_millis(5);
 /// What the log is cut to once its content is in the file.

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::fault::Fault;
 use super::file::File;
+use super::migration::check_version;
 use crate::blocking::run_blocking;
 
 /// Reads from one file, a few at a time.
@@ -54,7 +55,7 @@ impl Pool {
         };
         // All statements of one read see the same moment.
         let transaction = connection.transaction()?;
-        let result = work(&transaction);
+        let result = check_version(&transaction).and_then(|()| work(&transaction));
         drop(transaction);
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         result

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::fault::{Cause, Fault};
 use super::file::File;
+use super::migration::check_version;
 use super::options::Synchronous;
 
 /// Hands writes to the thread that has the connection.
@@ -88,7 +89,7 @@ trait Job: Send {
     /// Does it, and says whether it succeeded.
     fn run(&mut self, connection: &Connection) -> bool;
     /// It came to nothing.
-    fn fail(&mut self, cause: Cause);
+    fn fail(&mut self, fault: Fault);
     /// Tells who waits.
     fn answer(self: Box<Self>);
 }
@@ -115,8 +116,8 @@ where
         self.result.insert(result).is_ok()
     }
 
-    fn fail(&mut self, cause: Cause) {
-        self.result = Some(Err(cause.into_error(self.doing)));
+    fn fail(&mut self, fault: Fault) {
+        self.result = Some(Err(fault.into_error(self.doing)));
     }
 
     fn answer(self: Box<Self>) {
@@ -164,7 +165,7 @@ fn write_all(
         last = group.len();
         match syncing.suit(connection, &group) {
             Ok(()) => write_group(connection, &mut group),
-            Err(error) => group.iter_mut().for_each(|job| job.fail(error.clone())),
+            Err(error) => group.iter_mut().for_each(|job| job.fail(error.clone().into())),
         }
         group.drain(..).for_each(Job::answer);
     }
@@ -199,10 +200,12 @@ fn write_group(connection: &Connection, group: &mut [Box<dyn Job>]) {
     }
     if let Err(error) = execute(connection, "BEGIN IMMEDIATE") {
         // Trying again for each would only wait again.
-        return group.iter_mut().for_each(|job| job.fail(error.clone()));
+        return group.iter_mut().for_each(|job| job.fail(error.clone().into()));
     }
-    let all = group.iter_mut().try_for_each(|job| write_part(connection, &mut **job));
-    if all.and_then(|()| execute(connection, "COMMIT")).is_err() {
+    let is_written = check_version(connection).is_ok()
+        && group.iter_mut().all(|job| write_part(connection, &mut **job).is_ok())
+        && execute(connection, "COMMIT").is_ok();
+    if !is_written {
         undo(connection);
         group.iter_mut().for_each(|job| write_one(connection, &mut **job));
     }
@@ -219,12 +222,15 @@ fn write_part(connection: &Connection, job: &mut dyn Job) -> Result<(), Cause> {
 
 fn write_one(connection: &Connection, job: &mut dyn Job) {
     if let Err(error) = execute(connection, "BEGIN IMMEDIATE") {
-        return job.fail(error);
+        return job.fail(error.into());
     }
-    if job.run(connection) {
+    if let Err(fault) = check_version(connection) {
+        undo(connection);
+        job.fail(fault);
+    } else if job.run(connection) {
         if let Err(error) = execute(connection, "COMMIT") {
             undo(connection);
-            job.fail(error);
+            job.fail(error.into());
         }
     } else {
         undo(connection);

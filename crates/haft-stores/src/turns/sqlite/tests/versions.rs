@@ -3,42 +3,189 @@
 use super::*;
 use crate::turns::sqlite::schema::MIGRATIONS;
 
+/// A migration to one version more.
+const NOTE: &str = "ALTER TABLE turns ADD COLUMN note TEXT DEFAULT 'new'";
+
+/// The migrations of a program that knows these versions beyond the current one.
+fn newer(steps: &[&'static str]) -> Vec<&'static str> {
+    [MIGRATIONS, steps].concat()
+}
+
+/// A file of the current version with a turn `old`, whose commits are in the log of a store that is still open.
+fn store_with_turn(path: &Path) -> SqliteStore {
+    let store = SqliteStore::open_with(path, at_once()).unwrap();
+    run(begin(&store, "old"));
+    store
+}
+
+/// The names of the files in a directory, without those that belong to the database itself.
+fn other_files(directory: &TempDir) -> Vec<String> {
+    let entries = std::fs::read_dir(directory.path()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let own = ["turns.sqlite", "turns.sqlite-wal", "turns.sqlite-shm"];
+    let mut names: Vec<_> = names.filter(|name| !own.contains(&name.as_str())).collect();
+    names.sort();
+    names
+}
+
+fn version_of(connection: &Connection) -> i32 {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
 #[test]
-fn an_older_file_is_brought_up_to_date() {
-    let (_folder, path) = folder();
-    run(async {
-        let store = SqliteStore::open(&path).unwrap();
-        begin(&store, "old").await;
-        store.close().await;
-    });
+fn an_older_file_is_copied_and_migrated_once() {
+    let (directory, path) = folder();
+    let old = store_with_turn(&path);
+    let before = run(load(&old, "old"));
     let file = File::at(&path, at_once()).unwrap();
-    let newer = [MIGRATIONS, &["ALTER TABLE turns ADD COLUMN note TEXT DEFAULT 'new'"]].concat();
+    let copy = directory.path().join("turns.sqlite.v1.bak");
+    let mut copied = None;
     for _ in 0..2 {
-        let connection = file.open(&newer).unwrap();
+        let connection = file.open(&newer(&[NOTE])).unwrap();
         let note: (String, String) = connection
             .query_row("SELECT id, note FROM turns", [], |row| Ok((row.get(0)?, row.get(1)?)))
             .unwrap();
         assert_eq!(note, ("old".to_owned(), "new".to_owned()));
-        let version: i32 =
-            connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-        assert_eq!(version, 2);
+        assert_eq!(version_of(&connection), 2);
+        // The second opening finds nothing to migrate and copies nothing.
+        let bytes = std::fs::read(&copy).unwrap();
+        assert_eq!(*copied.get_or_insert(bytes.clone()), bytes);
+        assert_eq!(other_files(&directory), ["turns.sqlite.v1.bak"]);
     }
-    // And the program that does not know the step leaves it alone.
+    // The program that does not know the new version refuses the file, and can use the copy.
     let error = SqliteStore::open(&path).unwrap_err();
     assert!(matches!(error, StoreError::NewerVersion { found: 2, known: 1 }), "{error:?}");
+    let restored = SqliteStore::open(&copy).unwrap();
+    assert_eq!(run(load(&restored, "old")), before);
 }
 
 #[test]
-fn a_step_that_fails_leaves_the_file_as_it_is() {
-    let (_folder, path) = folder();
-    let file = File::at(&path, at_once()).unwrap();
-    drop(file.open(MIGRATIONS).unwrap());
-    let broken = [MIGRATIONS, &["CREATE TABLE half (a); INSERT INTO missing VALUES (1)"]].concat();
-    let error = file.open(&broken).unwrap_err();
-    assert!(message(&error).contains("no such table: missing"), "{}", message(&error));
+fn a_store_that_is_open_refuses_to_work_after_a_migration_by_a_newer_program() {
+    let (_directory, path) = folder();
+    let old = SqliteStore::open_with(&path, at_once()).unwrap();
+    run(async {
+        let lease = begin(&old, "old").await;
+        let connection = File::at(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap();
+        let is_newer =
+            |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 2, known: 1 });
+        let error = old.commit(lease.clone(), vec![Write::Journal("1".into())]).await.unwrap_err();
+        assert!(is_newer(&error), "{error:?}");
+        let error = old.load(turn("old")).await.unwrap_err();
+        assert!(is_newer(&error), "{error:?}");
+        // Also when several writes share a transaction.
+        let (first, second) =
+            tokio::join!(old.renew(lease.clone(), Timestamp::EPOCH), old.release(lease.clone()));
+        assert!(is_newer(&first.unwrap_err()) && is_newer(&second.unwrap_err()));
+        let entries: i64 =
+            connection.query_row("SELECT count(*) FROM journal", [], |row| row.get(0)).unwrap();
+        assert_eq!(entries, 0);
+    });
+}
+
+#[test]
+fn nothing_is_copied_without_a_migration() {
+    let (directory, path) = folder();
+    for _ in 0..2 {
+        run(SqliteStore::open(&path).unwrap().close());
+        assert_eq!(other_files(&directory), [""; 0]);
+    }
+    // Nor for a new file that gets the tables of several versions at once.
+    let (directory, path) = folder();
+    drop(File::at(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap());
+    assert_eq!(other_files(&directory), [""; 0]);
+}
+
+/// Opens a file of the current version with a migration that must fail, and checks that nothing has changed.
+#[track_caller]
+fn check_not_migrated(path: &Path, migrations: &[&str], expected: &str) {
+    let old = store_with_turn(path);
+    let before = run(load(&old, "old"));
+    let file = File::at(path, at_once()).unwrap();
+    let error = file.open(migrations).unwrap_err();
+    assert!(message(&error).contains(expected), "{}", message(&error));
     let connection = file.open(MIGRATIONS).unwrap();
+    assert_eq!(version_of(&connection), 1);
     let half = "SELECT count(*) FROM sqlite_schema WHERE name = 'half'";
     assert_eq!(connection.query_row(half, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    assert_eq!(run(load(&old, "old")), before);
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_store_as_it_is() {
+    let (directory, path) = folder();
+    let broken = "CREATE TABLE half (a); INSERT INTO missing VALUES (1)";
+    check_not_migrated(&path, &newer(&[NOTE, broken]), "no such table: missing");
+    assert_eq!(other_files(&directory), [""; 0], "no copy of a migration that did not happen");
+}
+
+#[test]
+fn a_copy_that_cannot_be_written_stops_the_migration() {
+    let expected = "that a migration needs could not be written: ";
+    let steps = newer(&["CREATE TABLE half (a)"]);
+    // The draft cannot be created, and the finished copy cannot get its name.
+    for blocked in ["turns.sqlite.v1.bak.new", "turns.sqlite.v1.bak"] {
+        let (directory, path) = folder();
+        std::fs::create_dir_all(directory.path().join(blocked).join("full")).unwrap();
+        check_not_migrated(&path, &steps, expected);
+        assert_eq!(other_files(&directory), [blocked]);
+    }
+}
+
+#[test]
+fn the_draft_of_a_process_that_died_is_replaced() {
+    let (directory, path) = folder();
+    drop(store_with_turn(&path));
+    std::fs::write(directory.path().join("turns.sqlite.v1.bak.new"), "half of a copy").unwrap();
+    drop(File::at(&path, SqliteOptions::default()).unwrap().open(&newer(&[NOTE])).unwrap());
+    assert_eq!(other_files(&directory), ["turns.sqlite.v1.bak"]);
+    let copy = SqliteStore::open(directory.path().join("turns.sqlite.v1.bak")).unwrap();
+    assert_eq!(run(copy.turns(TurnQuery::default())).unwrap().len(), 1);
+}
+
+#[test]
+fn only_the_newest_two_copies_are_kept() {
+    let (directory, path) = folder();
+    drop(store_with_turn(&path));
+    let file = File::at(&path, SqliteOptions::default()).unwrap();
+    let steps =
+        ["CREATE TABLE a (x)", "CREATE TABLE b (x)", "CREATE TABLE c (x)", "CREATE TABLE d (x)"];
+    let expected: [&[&str]; 4] = [
+        &["turns.sqlite.v1.bak"],
+        &["turns.sqlite.v1.bak", "turns.sqlite.v2.bak"],
+        &["turns.sqlite.v2.bak", "turns.sqlite.v3.bak"],
+        &["turns.sqlite.v3.bak", "turns.sqlite.v4.bak"],
+    ];
+    for (count, expected) in (1..).zip(expected) {
+        drop(file.open(&newer(steps.get(..count).unwrap())).unwrap());
+        assert_eq!(other_files(&directory), expected);
+    }
+}
+
+#[test]
+fn processes_that_open_an_older_file_at_once_migrate_it_once() {
+    let (directory, path) = folder();
+    drop(store_with_turn(&path));
+    let file = File::at(&path, SqliteOptions::default()).unwrap();
+    let steps = newer(&[NOTE]);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| file.open(&steps).unwrap())).collect();
+        for thread in threads {
+            assert_eq!(version_of(&thread.join().unwrap()), 2);
+        }
+    });
+    assert_eq!(other_files(&directory), ["turns.sqlite.v1.bak"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_copy_is_as_private_as_its_store() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (directory, path) = folder();
+    drop(store_with_turn(&path));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    drop(File::at(&path, SqliteOptions::default()).unwrap().open(&newer(&[NOTE])).unwrap());
+    let copy = std::fs::metadata(directory.path().join("turns.sqlite.v1.bak")).unwrap();
+    assert_eq!(copy.permissions().mode() & 0o777, 0o600);
 }
 
 #[test]

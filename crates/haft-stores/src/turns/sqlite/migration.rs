@@ -1,0 +1,162 @@
+//! The version of a file, and the migration of an older file after a copy was made of it.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use haft_core::store::StoreError;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::fault::{Cause, Fault};
+use super::file::File;
+use super::schema::MIGRATIONS;
+
+/// Reads the version of a file, which is 0 for a new one. Refuses a file of a newer or of another program.
+pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usize, Fault> {
+    // Both numbers are read from one snapshot, because another process may be creating the tables.
+    let snapshot =
+        connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
+    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    let (owner, found) = (number("application_id")?, number("user_version")?);
+    let objects: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    drop(snapshot);
+    match (owner, u32::try_from(found)) {
+        (0, Ok(0)) if objects == 0 => Ok(0),
+        (OWNER, Ok(found)) => match usize::try_from(found) {
+            Ok(version) if version <= known => Ok(version),
+            _ => Err(newer_version(found, known)),
+        },
+        _ => Err(Cause::new("the file is a database of another program").into()),
+    }
+}
+
+/// Refuses a file that a newer program has migrated since it was opened.
+pub(super) fn check_version(connection: &Connection) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached("PRAGMA user_version")?;
+    let found: u32 = statement.query_row([], |row| row.get(0))?;
+    match usize::try_from(found) {
+        Ok(version) if version <= MIGRATIONS.len() => Ok(()),
+        _ => Err(newer_version(found, MIGRATIONS.len())),
+    }
+}
+
+fn newer_version(found: u32, known: usize) -> Fault {
+    let known = u32::try_from(known).unwrap_or(u32::MAX);
+    StoreError::NewerVersion { found, known }.into()
+}
+
+/// Migrates a file to the newest version, or leaves it as it is.
+///
+/// The copy is written while this connection holds the write lock, so it is the file as the migration finds it. It
+/// gets its name when every step has succeeded, and before the commit: there is never a migrated file without a copy.
+pub(super) fn migrate(
+    file: &File,
+    connection: &mut Connection,
+    migrations: &[&str],
+) -> Result<(), Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have migrated the file while this one waited for the lock.
+    let version = read_version(&transaction, migrations.len())?;
+    if version == migrations.len() {
+        return Ok(());
+    }
+    // A new file has nothing to lose.
+    let copy = (version > 0).then(|| CopyDraft::write(file, version)).transpose()?;
+    for step in migrations.iter().skip(version) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", OWNER)?;
+    let newest = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
+    transaction.pragma_update(None, "user_version", newest)?;
+    if let Some(copy) = copy {
+        copy.publish()?;
+    }
+    transaction.commit()?;
+    remove_old_copies(&file.path, version);
+    Ok(())
+}
+
+/// A copy that has no final name yet. It is removed unless it is published.
+#[derive(Debug)]
+struct CopyDraft {
+    draft: PathBuf,
+    copy: PathBuf,
+}
+
+impl CopyDraft {
+    fn write(file: &File, version: usize) -> Result<Self, Cause> {
+        let copy = copy_path(&file.path, version);
+        let this = Self { draft: append(&copy, ".new"), copy };
+        this.fill(file).map_err(|error| this.failed(error))?;
+        Ok(this)
+    }
+
+    fn fill(&self, file: &File) -> Result<(), Cause> {
+        // Only the holder of the write lock comes here, so an older draft belongs to a process that died.
+        match fs::remove_file(&self.draft) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let target = self.draft.to_str().ok_or_else(|| Cause::new("its path is not UTF-8"))?;
+        let draft = OpenOptions::new().write(true).create_new(true).open(&self.draft)?;
+        draft.set_permissions(fs::metadata(&file.path)?.permissions())?;
+        // A connection of its own reads what was committed, including what only the log has.
+        let source = file.connect(OpenFlags::empty())?;
+        source.execute("VACUUM INTO ?1", [target])?;
+        Ok(draft.sync_all()?)
+    }
+
+    /// Gives the copy its name. An older copy of the same version is replaced.
+    fn publish(self) -> Result<(), Cause> {
+        fs::rename(&self.draft, &self.copy)
+            .and_then(|()| sync_directory(&self.copy))
+            .map_err(|error| self.failed(error.into()))
+    }
+
+    fn failed(&self, cause: Cause) -> Cause {
+        let copy = self.copy.display();
+        cause.context(&format!("the copy `{copy}` that a migration needs could not be written"))
+    }
+}
+
+impl Drop for CopyDraft {
+    fn drop(&mut self) {
+        // A published draft is not there any more. Any other that stays is removed by the next migration.
+        let _ = fs::remove_file(&self.draft);
+    }
+}
+
+/// Removes the copies of versions before `newest`, except for the most recent ones.
+fn remove_old_copies(path: &Path, newest: usize) {
+    let copies = (1..newest).rev().map(|version| copy_path(path, version));
+    for copy in copies.filter(|copy| copy.exists()).skip(KEPT_COPIES - 1) {
+        // One that cannot be removed costs space and nothing else; the next migration tries again.
+        let _ = fs::remove_file(copy);
+    }
+}
+
+/// The file beside the store that keeps it as it was in a version.
+fn copy_path(path: &Path, version: usize) -> PathBuf {
+    append(path, &format!(".v{version}.bak"))
+}
+
+fn append(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// Makes the name of a file survive a power failure.
+fn sync_directory(file: &Path) -> io::Result<()> {
+    match file.parent() {
+        Some(directory) if cfg!(unix) => fs::File::open(directory)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+/// The application id in the header of a file: `haft` in ASCII.
+const OWNER: i32 = 0x6861_6674;
+/// How many copies of older versions stay beside a store.
+const KEPT_COPIES: usize = 2;
