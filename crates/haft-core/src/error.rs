@@ -1,6 +1,8 @@
 //! The errors of the core in one enum.
 
-pub use crate::code::{Audience, Code, Coded};
+#[doc(hidden)]
+pub use crate::code::CodeTraits;
+pub use crate::code::{Audience, Coded, ErrorCode, codes};
 
 /// Any error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -51,22 +53,22 @@ pub enum Error {
 }
 
 impl Coded for Error {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::InvalidTool(error) => error.error_code(),
-            Self::Tool(error) => error.error_code(),
-            Self::ToolRegistry(error) => error.error_code(),
-            Self::Registry(error) => error.error_code(),
-            Self::Signal(error) => error.error_code(),
-            Self::Store(error) => error.error_code(),
-            Self::Transition(error) => error.error_code(),
-            Self::InvalidRecord(error) => error.error_code(),
-            Self::NotStorable(error) => error.error_code(),
-            Self::Load(error) => error.error_code(),
-            Self::InvalidMedia(error) => error.error_code(),
-            Self::Media(error) => error.error_code(),
-            Self::Spool(error) => error.error_code(),
-            Self::Tokens(error) => error.error_code(),
+            Self::InvalidTool(error) => error.code(),
+            Self::Tool(error) => error.code(),
+            Self::ToolRegistry(error) => error.code(),
+            Self::Registry(error) => error.code(),
+            Self::Signal(error) => error.code(),
+            Self::Store(error) => error.code(),
+            Self::Transition(error) => error.code(),
+            Self::InvalidRecord(error) => error.code(),
+            Self::NotStorable(error) => error.code(),
+            Self::Load(error) => error.code(),
+            Self::InvalidMedia(error) => error.code(),
+            Self::Media(error) => error.code(),
+            Self::Spool(error) => error.code(),
+            Self::Tokens(error) => error.code(),
         }
     }
 }

@@ -12,13 +12,14 @@ mod key;
 #[cfg(test)]
 mod tests;
 
+use crate::code::codes;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Timestamp;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::id::{CallId, RecordId};
 use crate::json::canonical_text;
 use crate::schema::args::Args;
@@ -265,8 +266,8 @@ pub enum InvalidGate {
 }
 
 impl Coded for InvalidGate {
-    fn error_code(&self) -> Code {
-        Code::InvalidInitialTurnGateValue
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_INITIAL_TURN_GATE_VALUE
     }
 }
 
@@ -311,15 +312,15 @@ impl GateError {
 }
 
 impl Coded for GateError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Invalid(_) => Code::InvalidInitialTurnGateValue,
-            Self::Rejected { .. } => Code::TurnGateRejected,
-            Self::Timeout => Code::TurnGateTimeout,
-            Self::Aborted => Code::TurnGateAborted,
-            Self::Forged(_) => Code::TurnGateForged,
-            Self::NotSupported => Code::LlmExecutionGateNotSupported,
-            Self::Store(error) => error.error_code(),
+            Self::Invalid(_) => codes::INVALID_INITIAL_TURN_GATE_VALUE,
+            Self::Rejected { .. } => codes::TURN_GATE_REJECTED,
+            Self::Timeout => codes::TURN_GATE_TIMEOUT,
+            Self::Aborted => codes::TURN_GATE_ABORTED,
+            Self::Forged(_) => codes::TURN_GATE_FORGED,
+            Self::NotSupported => codes::LLM_EXECUTION_GATE_NOT_SUPPORTED,
+            Self::Store(error) => error.code(),
         }
     }
 }

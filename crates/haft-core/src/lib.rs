@@ -34,7 +34,7 @@ pub mod trust;
 pub mod usage;
 
 pub use call::CallId;
-pub use error::{Code, Coded, Error};
+pub use error::{Coded, Error, ErrorCode};
 pub use schema::args::{self, ArgValue, Args, FromArgs, RawArgs, ToolArgs};
 pub use tool::context::{self, DispatchContext};
 pub use tool::registry::{self, ToolRegistry};

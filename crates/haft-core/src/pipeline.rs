@@ -25,13 +25,14 @@
 #[cfg(test)]
 mod tests;
 
+use crate::code::codes;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 
 /// Any error that a middleware fails with.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -237,12 +238,12 @@ pub enum PipelineError {
 }
 
 impl Coded for PipelineError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::ShortCircuited { .. } => Code::PipelineShortCircuited,
-            Self::Failed { stage: "turn-input", .. } => Code::InputPipelineError,
-            Self::Failed { stage: "turn-output", .. } => Code::OutputPipelineError,
-            Self::Failed { .. } => Code::DispatchPipelineError,
+            Self::ShortCircuited { .. } => codes::PIPELINE_SHORT_CIRCUITED,
+            Self::Failed { stage: "turn-input", .. } => codes::INPUT_PIPELINE_ERROR,
+            Self::Failed { stage: "turn-output", .. } => codes::OUTPUT_PIPELINE_ERROR,
+            Self::Failed { .. } => codes::DISPATCH_PIPELINE_ERROR,
         }
     }
 }

@@ -15,6 +15,7 @@
 //! }
 //! ```
 
+use crate::code::codes;
 use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::event::StreamState;
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
@@ -292,7 +293,7 @@ impl ProposedCall {
 
 /// A step could not be taken.
 pub struct StepError {
-    code: Code,
+    code: ErrorCode,
     message: String,
     retryable: bool,
     source: Option<BoxError>,
@@ -302,12 +303,12 @@ impl StepError {
     /// A failure in words for the operator.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self::coded(Code::LlmExecutionExecutorError, message)
+        Self::coded(codes::LLM_EXECUTION_EXECUTOR_ERROR, message)
     }
 
     /// A failure that has a code of its own, in words for the operator.
     #[must_use]
-    pub fn coded(code: Code, message: impl Into<String>) -> Self {
+    pub fn coded(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), retryable: false, source: None }
     }
 
@@ -351,8 +352,8 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for StepError {
 }
 
 impl Coded for StepError {
-    fn error_code(&self) -> Code {
-        self.code
+    fn code(&self) -> ErrorCode {
+        self.code.clone()
     }
 
     fn retryable(&self) -> bool {

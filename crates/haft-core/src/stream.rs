@@ -32,7 +32,8 @@ pub use self::text::StreamReport;
 use self::calls::Calls;
 use self::text::{Channel, Texts};
 use crate::clock::Timestamp;
-use crate::code::{Code, Coded};
+use crate::code::codes;
+use crate::code::{Coded, ErrorCode};
 use crate::event::{EventKind, StreamState, ToolCallReport};
 
 /// Longest text of one stream, in bytes.
@@ -92,8 +93,8 @@ pub enum StreamError {
 }
 
 impl Coded for StreamError {
-    fn error_code(&self) -> Code {
-        Code::LlmExecutionExecutorError
+    fn code(&self) -> ErrorCode {
+        codes::LLM_EXECUTION_EXECUTOR_ERROR
     }
 }
 

@@ -10,12 +10,13 @@ mod results;
 mod system;
 mod timeline;
 
+use haft_core::error::codes;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::call::RecordId;
 use haft_core::context::DispatchContext;
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::media::{MediaError, MediaKind};
 use haft_core::spool::SpoolError;
 use haft_core::tokens::EvaluatorInvalid;
@@ -164,12 +165,12 @@ pub enum AssembleError {
 }
 
 impl Coded for AssembleError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Text(error) => error.error_code(),
-            Self::UnsupportedMedia { .. } => Code::UnsupportedMediaModality,
-            Self::Media(error) => error.error_code(),
-            Self::Spool(error) => error.error_code(),
+            Self::Text(error) => error.code(),
+            Self::UnsupportedMedia { .. } => codes::UNSUPPORTED_MEDIA_MODALITY,
+            Self::Media(error) => error.code(),
+            Self::Spool(error) => error.code(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What tells providers apart.
 
 use bytes::Bytes;
-use haft_core::error::Code;
+use haft_core::error::ErrorCode;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
@@ -90,21 +90,21 @@ pub enum Framing {
 }
 
 /// The codes of a dialect's errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "dialects of others build it, and need to say all")]
 pub struct Codes {
     /// Options were refused.
-    pub options: Code,
+    pub options: ErrorCode,
     /// The prompt does not fit.
-    pub overflow: Code,
+    pub overflow: ErrorCode,
     /// An error status, or no answer.
-    pub http: Code,
+    pub http: ErrorCode,
     /// The answer cannot be read, or reports an error.
-    pub stream: Code,
+    pub stream: ErrorCode,
     /// The answer stopped coming.
-    pub stalled: Code,
+    pub stalled: ErrorCode,
     /// The answer did not begin in time.
-    pub timeout: Code,
+    pub timeout: ErrorCode,
 }
 
 /// What a dialect writes.

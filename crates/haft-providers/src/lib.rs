@@ -17,6 +17,7 @@
 pub mod assemble;
 pub mod budget;
 pub mod cassette;
+pub mod codes;
 pub mod dialect;
 pub mod dialects;
 pub mod down_schema;

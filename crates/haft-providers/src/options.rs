@@ -12,7 +12,7 @@ mod tests;
 
 use std::fmt;
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::schema::{ValueSchema, nearest};
 use haft_core::tokens::Estimators;
 use serde::Serialize;
@@ -88,7 +88,7 @@ pub struct InvalidOptions {
     pub dialect: &'static str,
     /// Everything that is wrong. Never empty.
     pub problems: Vec<String>,
-    code: Code,
+    code: ErrorCode,
 }
 
 impl fmt::Display for InvalidOptions {
@@ -100,8 +100,8 @@ impl fmt::Display for InvalidOptions {
 impl std::error::Error for InvalidOptions {}
 
 impl Coded for InvalidOptions {
-    fn error_code(&self) -> Code {
-        self.code
+    fn code(&self) -> ErrorCode {
+        self.code.clone()
     }
 }
 
@@ -119,7 +119,7 @@ pub struct Resolved {
 #[derive(Debug)]
 pub(super) struct OptionSchema {
     dialect: &'static str,
-    code: Code,
+    code: ErrorCode,
     wire: Result<ValueSchema, String>,
     control: Result<ValueSchema, String>,
     names: Vec<String>,
@@ -186,12 +186,12 @@ impl OptionSchema {
                 Err(wrong) => problems.extend(wrong),
             }
         }
-        Err(InvalidOptions { dialect: self.dialect, problems, code: self.code })
+        Err(InvalidOptions { dialect: self.dialect, problems, code: self.code.clone() })
     }
 
     /// Options that are refused for another reason.
     pub(super) fn refused(&self, problem: String) -> InvalidOptions {
-        InvalidOptions { dialect: self.dialect, problems: vec![problem], code: self.code }
+        InvalidOptions { dialect: self.dialect, problems: vec![problem], code: self.code.clone() }
     }
 
     fn unknown(&self, name: &str) -> String {

@@ -25,12 +25,13 @@ mod kept;
 mod roll;
 mod text;
 
+use haft_core::error::codes;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::step::StepContext;
 use haft_core::trust::PromptText;
 use haft_core::usage::Usage;
@@ -128,8 +129,8 @@ impl SummaryError {
 }
 
 impl Coded for SummaryError {
-    fn error_code(&self) -> Code {
-        Code::LlmExecutionExecutorError
+    fn code(&self) -> ErrorCode {
+        codes::LLM_EXECUTION_EXECUTOR_ERROR
     }
 
     fn retryable(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Why a query of CSV has no answer.
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::codes;
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::spool::SpoolError;
 
 /// A query of CSV could not be answered. Lines are counted from 1.
@@ -59,11 +60,11 @@ fn known(columns: &[Box<str>], more: usize) -> String {
 }
 
 impl Coded for CsvError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::NoColumn { .. } | Self::NoCondition { .. } => Code::InvalidToolArgs,
-            Self::RowTooLarge { .. } | Self::Encoding => Code::ToolDownstreamError,
-            Self::Spool(error) => error.error_code(),
+            Self::NoColumn { .. } | Self::NoCondition { .. } => codes::INVALID_TOOL_ARGS,
+            Self::RowTooLarge { .. } | Self::Encoding => codes::TOOL_DOWNSTREAM_ERROR,
+            Self::Spool(error) => error.code(),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Why a query of JSON has no answer.
 
+use haft_core::error::codes;
 use std::fmt;
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::json::ParseErrorKind;
 use haft_core::jsonpath::PathError;
 use haft_core::spool::SpoolError;
@@ -36,11 +37,11 @@ pub enum JsonQueryError {
 }
 
 impl Coded for JsonQueryError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Path(_) | Self::TooLarge { .. } | Self::TooMuchWork => Code::InvalidToolArgs,
-            Self::Content(_) => Code::ToolDownstreamError,
-            Self::Spool(error) => error.error_code(),
+            Self::Path(_) | Self::TooLarge { .. } | Self::TooMuchWork => codes::INVALID_TOOL_ARGS,
+            Self::Content(_) => codes::TOOL_DOWNSTREAM_ERROR,
+            Self::Spool(error) => error.code(),
         }
     }
 

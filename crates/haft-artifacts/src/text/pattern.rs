@@ -1,6 +1,7 @@
 //! Patterns that stay within lines.
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::codes;
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::spool::SpoolError;
 use memchr::memchr;
 use regex_automata::Input;
@@ -33,10 +34,10 @@ pub enum QueryError {
 }
 
 impl Coded for QueryError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Pattern { .. } => Code::InvalidToolArgs,
-            Self::Spool(error) => error.error_code(),
+            Self::Pattern { .. } => codes::INVALID_TOOL_ARGS,
+            Self::Spool(error) => error.code(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Why a query of XML has no answer.
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::codes;
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::jsonpath::PathError;
 use haft_core::spool::SpoolError;
 
@@ -68,15 +69,15 @@ pub enum XmlError {
 }
 
 impl Coded for XmlError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Path(_) => Code::InvalidToolArgs,
-            Self::Spool(error) => error.error_code(),
+            Self::Path(_) => codes::INVALID_TOOL_ARGS,
+            Self::Spool(error) => error.code(),
             Self::Syntax { .. }
             | Self::TooLarge { .. }
             | Self::TooDeep { .. }
             | Self::Empty { .. }
-            | Self::Encoding => Code::ToolDownstreamError,
+            | Self::Encoding => codes::TOOL_DOWNSTREAM_ERROR,
         }
     }
 

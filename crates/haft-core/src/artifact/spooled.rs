@@ -1,5 +1,6 @@
 //! A stored result and what is known of it.
 
+use crate::code::codes;
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::ArtifactKind;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::spool::{Payload, ReaderDescriptor, SpoolReader};
 use crate::trust::TrustLabel;
 
@@ -145,8 +146,8 @@ impl ArtifactRecord {
 pub struct NotDescribable;
 
 impl Coded for NotDescribable {
-    fn error_code(&self) -> Code {
-        Code::ReaderNotDescribable
+    fn code(&self) -> ErrorCode {
+        codes::READER_NOT_DESCRIBABLE
     }
 }
 

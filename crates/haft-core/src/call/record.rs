@@ -1,5 +1,6 @@
 //! The record of a call: what was asked, what came of it, and how far it got.
 
+use crate::code::codes;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde_json::Value;
 use super::{CallId, RecordId};
 use crate::artifact::SpooledArtifact;
 use crate::clock::Timestamp;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::json::Kind;
 use crate::media::Media;
 use crate::record::{Faults, InvalidRecord, RecordFault, Replay};
@@ -96,7 +97,7 @@ pub enum ToolResults {
 #[non_exhaustive]
 pub struct CallError {
     /// The stable code.
-    pub code: Code,
+    pub code: ErrorCode,
     /// What the model is told.
     pub message: String,
     /// Whether the same call may succeed later.
@@ -117,8 +118,8 @@ pub struct IllegalTransition {
 }
 
 impl Coded for IllegalTransition {
-    fn error_code(&self) -> Code {
-        Code::InvalidInitialToolCallValue
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_INITIAL_TOOL_CALL_VALUE
     }
 }
 
@@ -267,7 +268,7 @@ impl ToolCall {
     }
 
     pub(super) fn refused(faults: Faults) -> InvalidRecord {
-        faults.of("tool call", Code::InvalidInitialToolCallValue)
+        faults.of("tool call", codes::INVALID_INITIAL_TOOL_CALL_VALUE)
     }
 
     /// The record in any state, however it got there.
@@ -376,7 +377,7 @@ impl ToolCall {
 impl CallError {
     /// An error that no tool made.
     #[must_use]
-    pub fn new(code: Code, message: impl Into<String>, retryable: bool) -> Self {
+    pub fn new(code: ErrorCode, message: impl Into<String>, retryable: bool) -> Self {
         Self { code, message: message.into(), retryable }
     }
 }

@@ -1,4 +1,4 @@
-use super::{Audience, Code};
+use super::{Audience, ErrorCode, codes};
 
 /// The codes of the system this one comes from, with status and whether they are fatal.
 const REFERENCE: [(&str, u16, bool); 33] = [
@@ -40,7 +40,7 @@ const REFERENCE: [(&str, u16, bool); 33] = [
 #[test]
 fn the_reference_codes_are_all_there() {
     for (text, status, fatal) in REFERENCE {
-        let code = Code::ALL.iter().find(|code| code.as_str() == text);
+        let code = codes::ALL.iter().find(|code| code.as_str() == text);
         let code = code.unwrap_or_else(|| panic!("no code {text}"));
         assert_eq!((code.status(), code.fatal()), (status, fatal), "{text}");
     }
@@ -48,23 +48,31 @@ fn the_reference_codes_are_all_there() {
 
 #[test]
 fn codes_are_distinct_and_read_back() {
-    for (at, code) in Code::ALL.iter().enumerate() {
+    for (at, code) in codes::ALL.iter().enumerate() {
         assert!(code.as_str().starts_with("E_"), "{code}");
-        assert!(!Code::ALL[..at].contains(code));
+        assert!(!codes::ALL[..at].contains(code));
         let text = serde_json::to_string(code).unwrap();
-        assert_eq!(serde_json::from_str::<Code>(&text).unwrap(), *code);
+        assert_eq!(serde_json::from_str::<ErrorCode>(&text).unwrap(), *code);
     }
-    let unknown = serde_json::from_str::<Code>("\"E_NOTHING\"").unwrap_err();
-    assert_eq!(unknown.to_string(), "no error code `E_NOTHING`");
+}
+
+#[test]
+fn a_code_of_another_program_survives_and_promises_nothing() {
+    let unknown = serde_json::from_str::<ErrorCode>("\"E_NOTHING\"").unwrap();
+    assert_eq!(unknown, "E_NOTHING");
+    assert_eq!(serde_json::to_string(&unknown).unwrap(), "\"E_NOTHING\"");
+    assert!(!unknown.fatal() && !unknown.retryable());
+    assert_eq!(unknown.audience(), Audience::Operator);
+    assert!(serde_json::from_str::<ErrorCode>("7").is_err());
 }
 
 #[test]
 fn what_the_model_can_mend_goes_to_the_model_and_never_ends_the_loop() {
-    for code in Code::ALL {
+    for code in codes::ALL {
         if code.audience() == Audience::Model {
             assert!(!code.fatal(), "{code}");
         }
     }
-    assert_eq!(Code::InvalidToolArgs.audience(), Audience::Model);
-    assert_eq!(Code::InvalidInitialToolValue.audience(), Audience::Operator);
+    assert_eq!(codes::INVALID_TOOL_ARGS.audience(), Audience::Model);
+    assert_eq!(codes::INVALID_INITIAL_TOOL_VALUE.audience(), Audience::Operator);
 }

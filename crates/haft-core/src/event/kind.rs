@@ -13,7 +13,7 @@ use super::report::{
 use super::wire::{milliseconds, whole_milliseconds};
 use crate::call::CallId;
 use crate::clock::Timestamp;
-use crate::code::Code;
+use crate::code::ErrorCode;
 use crate::id::ToolName;
 use crate::schema::{Change, Problems};
 use crate::store::TurnStatus;
@@ -115,7 +115,7 @@ pub enum EventKind {
         is_error: bool,
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<Code>,
+        error: Option<ErrorCode>,
     },
     /// The arguments of a call were refused; the handler was not called.
     ToolExecutionRejected {

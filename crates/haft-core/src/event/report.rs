@@ -10,7 +10,7 @@ use super::wire::nanoseconds;
 use crate::artifact::ArtifactKind;
 use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
 use crate::clock::Timestamp;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::usage::Usage;
 
 /// A piece of a message or a thought.
@@ -133,7 +133,7 @@ pub struct ResultSummary {
     pub handle: Option<Brief>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Code>,
+    pub error: Option<ErrorCode>,
 }
 
 /// The sorts of results.
@@ -164,7 +164,7 @@ impl ResultSummary {
             count: 0,
             bytes: None,
             handle: handle.map(|it| it.as_str().into()),
-            error: call.error.as_ref().map(|it| it.code),
+            error: call.error.as_ref().map(|it| it.code.clone()),
         };
         match (&call.results, &call.error) {
             (Some(ToolResults::Text(text)), _) => {
@@ -274,7 +274,7 @@ impl GenerationStats {
 pub struct ErrorReport {
     /// The stable code; nothing for a reason that somebody gave in words, as with a nack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Code>,
+    pub code: Option<ErrorCode>,
     /// What went wrong.
     pub message: Brief,
     /// Where in the turn: the name of a pipeline or a step.
@@ -286,12 +286,12 @@ impl ErrorReport {
     /// The report of an error that has a code.
     #[must_use]
     pub fn of(error: &(impl Coded + std::fmt::Display + ?Sized)) -> Self {
-        Self { code: Some(error.error_code()), message: Brief::display(error), stage: None }
+        Self { code: Some(error.code()), message: Brief::display(error), stage: None }
     }
 
     /// The report of an error that has a code and a message.
     #[must_use]
-    pub fn coded(code: Code, message: impl Into<Brief>) -> Self {
+    pub fn coded(code: ErrorCode, message: impl Into<Brief>) -> Self {
         Self { code: Some(code), message: message.into(), stage: None }
     }
 

@@ -1,3 +1,4 @@
+use crate::code::codes;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,7 +10,6 @@ use super::{
 };
 use crate::call::CallId;
 use crate::clock::Timestamp;
-use crate::code::Code;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Problem, Problems, array, integer, object};
 use crate::store::TurnStatus;
@@ -26,7 +26,7 @@ fn kinds() -> Vec<EventKind> {
     let call_id = CallId::of_text("search", "x");
     let usage = Some(Usage::new(3, 4));
     let duration = Duration::from_micros(1500);
-    let error = Some(ErrorReport::coded(Code::Store, "disk full").at("store"));
+    let error = Some(ErrorReport::coded(codes::STORE, "disk full").at("store"));
     let update = ToolCallUpdate::new().tool("search").args(r#"{"q": "x"}"#);
     let stats = GenerationStats::new(Usage::new(10, 5).with_reasoning(2).with_cached(8));
     let mut stats = stats.model("small").raw(json!({ "id": 1 }));
@@ -69,7 +69,7 @@ fn kinds() -> Vec<EventKind> {
             started_at: now,
             duration,
             is_error: true,
-            error: Some(Code::ToolDownstreamError),
+            error: Some(codes::TOOL_DOWNSTREAM_ERROR),
         },
         EventKind::ToolExecutionRejected {
             tool_name,

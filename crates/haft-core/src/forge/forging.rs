@@ -1,5 +1,6 @@
 //! Forging: artifacts become tools that query them.
 
+use crate::code::codes;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -7,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use super::format::{AnswerFuture, CALL_ID};
 use super::{ArtifactFormat, Asked, Query};
 use crate::artifact::{Budget, SpooledArtifact};
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::json::View;
 use crate::schema::Fault;
 use crate::schema::args::Args;
@@ -54,8 +55,8 @@ pub struct InvalidFormat {
 }
 
 impl Coded for InvalidFormat {
-    fn error_code(&self) -> Code {
-        Code::InvalidInitialToolValue
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_INITIAL_TOOL_VALUE
     }
 }
 

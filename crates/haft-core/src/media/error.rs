@@ -1,8 +1,9 @@
 //! What can be wrong with media.
 
+use crate::code::codes;
 use std::fmt;
 
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::failure::ToolFailure;
 
 /// A medium that was refused, with everything that is wrong with it.
@@ -27,8 +28,8 @@ impl fmt::Display for InvalidMedia {
 }
 
 impl Coded for InvalidMedia {
-    fn error_code(&self) -> Code {
-        Code::InvalidInitialMediaValue
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_INITIAL_MEDIA_VALUE
     }
 }
 
@@ -96,20 +97,20 @@ pub enum MediaError {
 }
 
 impl Coded for MediaError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Invalid(error) => error.error_code(),
-            Self::NotDescribable { .. } => Code::ReaderNotDescribable,
-            Self::NoResolver { .. } => Code::NoReaderResolver,
-            Self::Unresolvable { .. } => Code::NotAMediaReader,
-            Self::TooLarge { .. } | Self::Read { .. } => Code::ToolDownstreamError,
+            Self::Invalid(error) => error.code(),
+            Self::NotDescribable { .. } => codes::READER_NOT_DESCRIBABLE,
+            Self::NoResolver { .. } => codes::NO_READER_RESOLVER,
+            Self::Unresolvable { .. } => codes::NOT_A_MEDIA_READER,
+            Self::TooLarge { .. } | Self::Read { .. } => codes::TOOL_DOWNSTREAM_ERROR,
         }
     }
 
     fn retryable(&self) -> bool {
         match self {
             Self::Read { failure, .. } => failure.is_retryable(),
-            other => other.error_code().retryable(),
+            other => other.code().retryable(),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What can be wrong with records.
 
+use crate::code::codes;
 use std::fmt;
 
 use super::{InvalidName, RecordName};
 use crate::artifact::NotDescribable;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::media::{InvalidMedia, MediaError};
 use crate::spool::SpoolError;
 use crate::store::{RowKind, StoreError};
@@ -17,7 +18,7 @@ pub struct InvalidRecord {
     pub what: &'static str,
     /// What is wrong. Never empty.
     pub faults: Vec<RecordFault>,
-    code: Code,
+    code: ErrorCode,
 }
 
 impl std::error::Error for InvalidRecord {}
@@ -34,8 +35,8 @@ impl fmt::Display for InvalidRecord {
 }
 
 impl Coded for InvalidRecord {
-    fn error_code(&self) -> Code {
-        self.code
+    fn code(&self) -> ErrorCode {
+        self.code.clone()
     }
 }
 
@@ -143,7 +144,7 @@ impl Faults {
         self.0.is_empty()
     }
 
-    pub(crate) fn of(self, what: &'static str, code: Code) -> InvalidRecord {
+    pub(crate) fn of(self, what: &'static str, code: ErrorCode) -> InvalidRecord {
         InvalidRecord { what, faults: self.0, code }
     }
 }
@@ -178,13 +179,13 @@ pub enum NotStorable {
 }
 
 impl Coded for NotStorable {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Artifact(error) => error.error_code(),
-            Self::Media(error) => error.error_code(),
-            Self::Dynamic { .. } => Code::ReaderNotDescribable,
-            Self::Extent { .. } => Code::Store,
-            Self::Invalid(error) => error.error_code(),
+            Self::Artifact(error) => error.code(),
+            Self::Media(error) => error.code(),
+            Self::Dynamic { .. } => codes::READER_NOT_DESCRIBABLE,
+            Self::Extent { .. } => codes::STORE,
+            Self::Invalid(error) => error.code(),
         }
     }
 
@@ -239,13 +240,13 @@ impl LoadError {
 }
 
 impl Coded for LoadError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Damaged { .. } | Self::Gone { .. } => Code::Store,
-            Self::Invalid(error) => error.error_code(),
-            Self::Media(error) => error.error_code(),
-            Self::NoResolver { .. } => Code::NoReaderResolver,
-            Self::Spool(error) => error.error_code(),
+            Self::Damaged { .. } | Self::Gone { .. } => codes::STORE,
+            Self::Invalid(error) => error.code(),
+            Self::Media(error) => error.code(),
+            Self::NoResolver { .. } => codes::NO_READER_RESOLVER,
+            Self::Spool(error) => error.code(),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Who speaks.
 
+use crate::code::codes;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Faults, InvalidRecord};
-use crate::code::Code;
 
 /// Who says something: the name that the application knows, and the one that the model sees.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Identity {
         if faults.is_empty() {
             return Ok(identity);
         }
-        Err(faults.of("identity", Code::InvalidInitialIdentityValue))
+        Err(faults.of("identity", codes::INVALID_INITIAL_IDENTITY_VALUE))
     }
 
     /// Somebody whom both know by the same name.

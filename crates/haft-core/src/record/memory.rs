@@ -1,5 +1,6 @@
 //! What is remembered from before.
 
+use crate::code::codes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -10,7 +11,6 @@ use super::{
     read, write,
 };
 use crate::clock::Timestamp;
-use crate::code::Code;
 use crate::store::RowKind;
 use crate::trust::TrustLabel;
 
@@ -208,7 +208,7 @@ impl MemoryBuilder {
                 created_at: self.created_at,
                 updated_at: self.updated_at,
             }),
-            _ => Err(faults.of("memory", Code::InvalidInitialMemoryValue)),
+            _ => Err(faults.of("memory", codes::INVALID_INITIAL_MEMORY_VALUE)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What users and the agent say to each other.
 
+use crate::code::codes;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,6 @@ use super::{
     RecordName, Text, read, write,
 };
 use crate::clock::Timestamp;
-use crate::code::Code;
 use crate::media::{Media, MediaRecord};
 use crate::store::RowKind;
 
@@ -208,7 +208,7 @@ impl MessageBuilder {
         }
         faults.media("attachments", &self.attachments);
         let (Some(id), true) = (id, faults.is_empty()) else {
-            return Err(faults.of("message", Code::InvalidInitialMessageValue));
+            return Err(faults.of("message", codes::INVALID_INITIAL_MESSAGE_VALUE));
         };
         let Self { role, content, attachments, identity, created_at, updated_at, .. } = self;
         let identity = identity.unwrap_or_else(|| Identity::of_word(role.as_str()));

@@ -1,5 +1,6 @@
 //! Records that were retrieved as material for the answer.
 
+use crate::code::codes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -10,7 +11,6 @@ use super::{
 };
 use crate::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
 use crate::clock::Timestamp;
-use crate::code::Code;
 use crate::spool::SpoolReader;
 use crate::store::RowKind;
 use crate::trust::{TrustLabel, TrustTier};
@@ -270,7 +270,7 @@ impl RetrievableBuilder {
             faults.unit("score", score);
         }
         let (Some(id), true) = (id, faults.is_empty()) else {
-            return Err(faults.of("retrievable", Code::InvalidInitialRetrievableValue));
+            return Err(faults.of("retrievable", codes::INVALID_INITIAL_RETRIEVABLE_VALUE));
         };
         let (content, trust_tier) = match self.content {
             RetrievableContent::Artifact(artifact) => {

@@ -1,5 +1,6 @@
 //! Reasoning.
 
+use crate::code::codes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -11,7 +12,6 @@ use super::{
     Text, read, write,
 };
 use crate::clock::Timestamp;
-use crate::code::Code;
 use crate::store::RowKind;
 use crate::trust::TrustLabel;
 
@@ -196,7 +196,7 @@ impl ThoughtBuilder {
             faults.not_empty("content", self.content.as_str());
         }
         let (Some(id), true) = (id, faults.is_empty()) else {
-            return Err(faults.of("thought", Code::InvalidInitialThoughtValue));
+            return Err(faults.of("thought", codes::INVALID_INITIAL_THOUGHT_VALUE));
         };
         let trust = self.trust.unwrap_or(TrustLabel::UNTRUSTED);
         Ok(Thought {

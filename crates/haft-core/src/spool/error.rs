@@ -1,10 +1,11 @@
 //! How stores and readers fail.
 
+use crate::code::codes;
 use std::io;
 
 use super::SpoolKey;
 use crate::cancel::CancelReason;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::failure::ToolFailure;
 
 /// A store or a reader could not do what was asked.
@@ -90,15 +91,15 @@ impl From<SpoolError> for io::Error {
 }
 
 impl Coded for SpoolError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Source { .. } => Code::ToolDownstreamError,
-            Self::Cancelled { .. } => Code::ToolCancelled,
+            Self::Source { .. } => codes::TOOL_DOWNSTREAM_ERROR,
+            Self::Cancelled { .. } => codes::TOOL_CANCELLED,
             Self::Io { .. }
             | Self::Store { .. }
             | Self::TooLarge { .. }
             | Self::Changed { .. }
-            | Self::DamagedIndex { .. } => Code::Store,
+            | Self::DamagedIndex { .. } => codes::STORE,
         }
     }
 
@@ -107,7 +108,7 @@ impl Coded for SpoolError {
             Self::Source { failure, .. } => failure.is_retryable(),
             Self::TooLarge { .. } | Self::Changed { .. } | Self::DamagedIndex { .. } => false,
             Self::Io { .. } | Self::Store { .. } | Self::Cancelled { .. } => {
-                self.error_code().retryable()
+                self.code().retryable()
             }
         }
     }

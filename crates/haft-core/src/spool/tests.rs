@@ -106,7 +106,7 @@ fn counts_that_no_content_has_are_refused() {
 fn errors_say_whether_trying_again_helps() {
     #[track_caller]
     fn check(error: &SpoolError, code: &str, retryable: bool) {
-        assert_eq!((error.code(), error.retryable()), (code, retryable), "{error}");
+        assert_eq!((error.code().as_str(), error.retryable()), (code, retryable), "{error}");
     }
     let key = || SpoolKey::from("k");
     let full = || io::Error::from(io::ErrorKind::StorageFull);

@@ -1,7 +1,8 @@
 //! Why a store refused.
 
 use super::{MAX_DEPTH, MAX_GAP_INDEX, Path};
-use crate::code::{Code, Coded};
+use crate::code::codes;
+use crate::code::{Coded, ErrorCode};
 use crate::json::Kind;
 
 /// Why a [`Registry`](super::Registry) refused. A refused write changes nothing.
@@ -71,16 +72,16 @@ pub enum RegistryError {
 }
 
 impl Coded for RegistryError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::InvalidInitialValue { .. } => Code::InvalidInitialRegistryValue,
-            Self::NotAContainer { .. } => Code::RegistryNotAContainer,
+            Self::InvalidInitialValue { .. } => codes::INVALID_INITIAL_REGISTRY_VALUE,
+            Self::NotAContainer { .. } => codes::REGISTRY_NOT_A_CONTAINER,
             Self::NotAnIndex { .. } | Self::IndexTooLarge { .. } | Self::EmptyPath => {
-                Code::RegistryPath
+                codes::REGISTRY_PATH
             }
-            Self::TooDeep { .. } => Code::RegistryTooDeep,
-            Self::NotJson { .. } => Code::RegistryNotJson,
-            Self::WrongType { .. } => Code::RegistryWrongType,
+            Self::TooDeep { .. } => codes::REGISTRY_TOO_DEEP,
+            Self::NotJson { .. } => codes::REGISTRY_NOT_JSON,
+            Self::WrongType { .. } => codes::REGISTRY_WRONG_TYPE,
         }
     }
 }

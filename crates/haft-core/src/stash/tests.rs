@@ -130,7 +130,7 @@ fn an_impossible_write_is_refused_and_changes_nothing() {
     fn check(start: Value, path: impl Into<Path>, code: &str, message: &str) {
         let store = store(start.clone());
         let error = store.set(path, 1).unwrap_err();
-        assert_eq!((error.code(), error.to_string().as_str()), (code, message));
+        assert_eq!((error.code().as_str(), error.to_string().as_str()), (code, message));
         assert_eq!(store.all(), start);
     }
     let scalar = "E_REGISTRY_NOT_A_CONTAINER";

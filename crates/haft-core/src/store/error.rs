@@ -1,10 +1,11 @@
 //! How stores fail.
 
+use crate::code::codes;
 use std::sync::Arc;
 
 use super::{GateId, TurnId};
 use crate::clock::Timestamp;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 
 /// A store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -113,8 +114,8 @@ impl StoreError {
 }
 
 impl Coded for StoreError {
-    fn error_code(&self) -> Code {
-        Code::Store
+    fn code(&self) -> ErrorCode {
+        codes::STORE
     }
 
     fn retryable(&self) -> bool {

@@ -1,9 +1,10 @@
 //! What can go wrong when tokens are counted.
 
+use crate::code::codes;
 use std::any::Any;
 use std::error::Error;
 
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 
 use super::Encoding;
 
@@ -26,11 +27,11 @@ pub enum TokenError {
 }
 
 impl Coded for TokenError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Unknown(_) => Code::UnknownEncoding,
-            Self::Evaluator(error) => error.error_code(),
-            Self::Counter(_) => Code::TokenCounterFailed,
+            Self::Unknown(_) => codes::UNKNOWN_ENCODING,
+            Self::Evaluator(error) => error.code(),
+            Self::Counter(_) => codes::TOKEN_COUNTER_FAILED,
         }
     }
 }
@@ -82,8 +83,8 @@ pub struct EvaluatorInvalid {
 }
 
 impl Coded for EvaluatorInvalid {
-    fn error_code(&self) -> Code {
-        Code::TokenizableEvaluatorInvalid
+    fn code(&self) -> ErrorCode {
+        codes::TOKENIZABLE_EVALUATOR_INVALID
     }
 }
 
@@ -97,8 +98,8 @@ pub struct ShadowsBuiltin {
 }
 
 impl Coded for ShadowsBuiltin {
-    fn error_code(&self) -> Code {
-        Code::TokenEstimatorShadowsBuiltin
+    fn code(&self) -> ErrorCode {
+        codes::TOKEN_ESTIMATOR_SHADOWS_BUILTIN
     }
 }
 

@@ -1,5 +1,6 @@
 //! The artifacts of a turn.
 
+use crate::code::codes;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
@@ -7,7 +8,7 @@ use indexmap::IndexMap;
 use super::Tool;
 use crate::artifact::SpooledArtifact;
 use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 
 /// The artifacts that the model can query in a turn, by handle.
 ///
@@ -63,8 +64,8 @@ pub struct ArtifactIdCollision {
 }
 
 impl Coded for ArtifactIdCollision {
-    fn error_code(&self) -> Code {
-        Code::ArtifactIdCollision
+    fn code(&self) -> ErrorCode {
+        codes::ARTIFACT_ID_COLLISION
     }
 }
 

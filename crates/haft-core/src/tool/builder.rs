@@ -1,5 +1,6 @@
 //! Defining a tool.
 
+use crate::code::codes;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +14,7 @@ use super::{
     Concurrency, Definition, Effect, Flags, Handler, IntoHandler, OnCollision, Role, Tool, ToolName,
 };
 use crate::artifact::ArtifactKind;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::schema::args::{Args, Strictness};
 use crate::schema::{Fault, InputSchema, Problems, Schema};
 use crate::stash::Registry;
@@ -62,8 +63,8 @@ impl fmt::Display for InvalidTool {
 impl std::error::Error for InvalidTool {}
 
 impl Coded for InvalidTool {
-    fn error_code(&self) -> Code {
-        Code::InvalidInitialToolValue
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_INITIAL_TOOL_VALUE
     }
 }
 

@@ -60,7 +60,7 @@ impl CallError {
     /// What the record keeps of an error.
     #[must_use]
     pub fn of(error: &ToolError) -> Self {
-        Self { code: error.error_code(), message: error.to_string(), retryable: error.retryable() }
+        Self { code: error.code(), message: error.to_string(), retryable: error.retryable() }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What goes wrong when a tool is called.
 
 use crate::cancel::CancelReason;
-use crate::code::{Code, Coded};
+use crate::code::codes;
+use crate::code::{Coded, ErrorCode};
 use crate::failure::ToolFailure;
 use crate::schema::Problems;
 
@@ -68,19 +69,19 @@ impl ToolError {
 }
 
 impl Coded for ToolError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::InvalidArgs { .. } => Code::InvalidToolArgs,
-            Self::Downstream { .. } | Self::Panicked { .. } => Code::ToolDownstreamError,
-            Self::Cancelled { .. } => Code::ToolCancelled,
-            Self::Unknown { .. } => Code::UnknownTool,
+            Self::InvalidArgs { .. } => codes::INVALID_TOOL_ARGS,
+            Self::Downstream { .. } | Self::Panicked { .. } => codes::TOOL_DOWNSTREAM_ERROR,
+            Self::Cancelled { .. } => codes::TOOL_CANCELLED,
+            Self::Unknown { .. } => codes::UNKNOWN_TOOL,
         }
     }
 
     fn retryable(&self) -> bool {
         match self {
             Self::Downstream { failure, .. } => failure.is_retryable(),
-            other => other.error_code().retryable(),
+            other => other.code().retryable(),
         }
     }
 }

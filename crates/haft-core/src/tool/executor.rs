@@ -267,7 +267,7 @@ impl Scope<'_> {
                 started_at,
                 duration,
                 is_error: outcome.is_err(),
-                error: outcome.as_ref().err().map(Coded::error_code),
+                error: outcome.as_ref().err().map(Coded::code),
             },
         });
     }

@@ -5,12 +5,13 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
+use crate::code::codes;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use indexmap::IndexMap;
 use indexmap::map::Entry as MapEntry;
 
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::schema::nearest;
 use crate::tool::context::{AckSubscription, DispatchContext};
 use crate::tool::{Tool, ToolError, ToolName};
@@ -56,10 +57,10 @@ pub enum ToolRegistryError {
 }
 
 impl Coded for ToolRegistryError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::AlreadyRegistered { .. } => Code::ToolAlreadyRegistered,
-            Self::Unknown { .. } => Code::UnknownTool,
+            Self::AlreadyRegistered { .. } => codes::TOOL_ALREADY_REGISTERED,
+            Self::Unknown { .. } => codes::UNKNOWN_TOOL,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From the end of a call to its record: what is large goes to the spool.
 
+use crate::code::codes;
 use std::fmt;
 use std::future::poll_fn;
 use std::num::NonZeroU32;
@@ -11,7 +12,7 @@ use futures_core::Stream as _;
 
 use crate::artifact::{ArtifactDraft, ArtifactKind, DraftContent, SpooledArtifact};
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
-use crate::code::{Code, Coded as _};
+use crate::code::Coded as _;
 use crate::record::Retrievable;
 use crate::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
 use crate::tool::{ByteStream, Invocation, Role, ToolOutput};
@@ -86,7 +87,7 @@ impl Spooler {
         if kind.is_none() && matches!(output, ToolOutput::Artifacts(_) | ToolOutput::Media(_)) {
             let tool = done.tool.name();
             let message = format!("`{tool}` is a query on artifacts and can only answer with text");
-            call.fail(CallError { code: Code::ToolDownstreamError, message, retryable: false });
+            call.fail(CallError { code: codes::TOOL_DOWNSTREAM_ERROR, message, retryable: false });
             return call;
         }
         let place = Place { spooler: self, turn, id: call.id(), label: call.label() };
@@ -94,7 +95,7 @@ impl Spooler {
         match Box::pin(place.results(output, kind)).await {
             Ok(results) => call.results = Some(results),
             Err(error) => call.fail(CallError {
-                code: error.error_code(),
+                code: error.code(),
                 message: said(done.tool.name().as_str(), &error),
                 retryable: error.retryable(),
             }),

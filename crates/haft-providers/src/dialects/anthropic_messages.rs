@@ -29,8 +29,8 @@ mod wire;
 
 #[cfg(test)]
 mod tests;
-
-use haft_core::error::Code;
+use crate::codes as provider_codes;
+use haft_core::error::codes;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
@@ -78,12 +78,12 @@ impl Dialect for AnthropicMessages {
 
     fn codes(&self) -> Codes {
         Codes {
-            options: Code::InvalidAnthropicMessagesOptions,
-            overflow: Code::AnthropicMessagesContextOverflow,
-            http: Code::AnthropicMessagesHttpError,
-            stream: Code::AnthropicMessagesStreamError,
-            stalled: Code::AnthropicMessagesStreamStalled,
-            timeout: Code::AnthropicMessagesRequestTimeout,
+            options: codes::INVALID_ANTHROPIC_MESSAGES_OPTIONS,
+            overflow: provider_codes::ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW,
+            http: provider_codes::ANTHROPIC_MESSAGES_HTTP_ERROR,
+            stream: provider_codes::ANTHROPIC_MESSAGES_STREAM_ERROR,
+            stalled: provider_codes::ANTHROPIC_MESSAGES_STREAM_STALLED,
+            timeout: provider_codes::ANTHROPIC_MESSAGES_REQUEST_TIMEOUT,
         }
     }
 

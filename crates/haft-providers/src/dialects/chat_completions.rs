@@ -7,11 +7,11 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use haft_core::error::Code;
+use crate::codes as provider_codes;
+use haft_core::error::codes;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 use crate::dialect::{CannotEncode, Codes, Decoder, Dialect, Encoded, Request};
 use crate::prompt::Place;
@@ -88,12 +88,12 @@ impl Dialect for ChatCompletions {
 
     fn codes(&self) -> Codes {
         Codes {
-            options: Code::InvalidOpenAiChatCompletionsOptions,
-            overflow: Code::OpenAiChatCompletionsContextOverflow,
-            http: Code::OpenAiChatCompletionsHttpError,
-            stream: Code::OpenAiChatCompletionsStreamError,
-            stalled: Code::OpenAiChatCompletionsStreamStalled,
-            timeout: Code::OpenAiChatCompletionsRequestTimeout,
+            options: codes::INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS,
+            overflow: provider_codes::OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW,
+            http: provider_codes::OPENAI_CHAT_COMPLETIONS_HTTP_ERROR,
+            stream: provider_codes::OPENAI_CHAT_COMPLETIONS_STREAM_ERROR,
+            stalled: provider_codes::OPENAI_CHAT_COMPLETIONS_STREAM_STALLED,
+            timeout: provider_codes::OPENAI_CHAT_COMPLETIONS_REQUEST_TIMEOUT,
         }
     }
 

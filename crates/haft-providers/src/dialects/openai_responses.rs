@@ -28,8 +28,8 @@ mod wire;
 
 #[cfg(test)]
 mod tests;
-
-use haft_core::error::Code;
+use crate::codes as provider_codes;
+use haft_core::error::codes;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
@@ -71,12 +71,12 @@ impl Dialect for OpenAiResponses {
 
     fn codes(&self) -> Codes {
         Codes {
-            options: Code::InvalidOpenAiResponsesOptions,
-            overflow: Code::OpenAiResponsesContextOverflow,
-            http: Code::OpenAiResponsesHttpError,
-            stream: Code::OpenAiResponsesStreamError,
-            stalled: Code::OpenAiResponsesStreamStalled,
-            timeout: Code::OpenAiResponsesRequestTimeout,
+            options: codes::INVALID_OPENAI_RESPONSES_OPTIONS,
+            overflow: provider_codes::OPENAI_RESPONSES_CONTEXT_OVERFLOW,
+            http: provider_codes::OPENAI_RESPONSES_HTTP_ERROR,
+            stream: provider_codes::OPENAI_RESPONSES_STREAM_ERROR,
+            stalled: provider_codes::OPENAI_RESPONSES_STREAM_STALLED,
+            timeout: provider_codes::OPENAI_RESPONSES_REQUEST_TIMEOUT,
         }
     }
 

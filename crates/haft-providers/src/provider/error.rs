@@ -1,8 +1,9 @@
 //! How a step of a provider fails.
 
+use haft_core::error::codes;
 use std::time::Duration;
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::record::InvalidRecord;
 use haft_core::step::StepError;
 use haft_core::tokens::TokenError;
@@ -51,7 +52,7 @@ pub enum ProviderError {
     #[error("the prompt does not fit: {what}")]
     Overflow {
         /// The code of the dialect.
-        code: Code,
+        code: ErrorCode,
         /// How much there is, and how much may be.
         what: String,
     },
@@ -59,7 +60,7 @@ pub enum ProviderError {
     #[error("{source}")]
     Request {
         /// The code of the dialect.
-        code: Code,
+        code: ErrorCode,
         /// What happened.
         source: Box<ClientError>,
     },
@@ -67,7 +68,7 @@ pub enum ProviderError {
     #[error("{source}")]
     Body {
         /// The code of the dialect.
-        code: Code,
+        code: ErrorCode,
         /// What happened.
         source: TransportError,
     },
@@ -75,7 +76,7 @@ pub enum ProviderError {
     #[error("{source}")]
     Answer {
         /// The code of the dialect.
-        code: Code,
+        code: ErrorCode,
         /// What happened.
         source: AnswerError,
     },
@@ -83,7 +84,7 @@ pub enum ProviderError {
     #[error("{what}")]
     TooLarge {
         /// The code of the dialect.
-        code: Code,
+        code: ErrorCode,
         /// What is too large.
         what: String,
     },
@@ -109,7 +110,12 @@ impl ProviderError {
         }
     }
 
-    pub(super) fn overflow(code: Code, measured: &Measured, limit: u64, encoding: &str) -> Self {
+    pub(super) fn overflow(
+        code: ErrorCode,
+        measured: &Measured,
+        limit: u64,
+        encoding: &str,
+    ) -> Self {
         let total = measured.total;
         let parts: Vec<String> = measured
             .per_bucket
@@ -123,31 +129,31 @@ impl ProviderError {
         Self::Overflow { code, what }
     }
 
-    pub(super) fn answer_too_large(code: Code, error: AnswerTooLarge) -> Self {
+    pub(super) fn answer_too_large(code: ErrorCode, error: AnswerTooLarge) -> Self {
         Self::TooLarge { code, what: error.to_string() }
     }
 
-    pub(super) fn frame_too_large(code: Code, error: FrameTooLarge) -> Self {
+    pub(super) fn frame_too_large(code: ErrorCode, error: FrameTooLarge) -> Self {
         Self::TooLarge { code, what: error.to_string() }
     }
 }
 
 impl Coded for ProviderError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Options(error) => error.error_code(),
+            Self::Options(error) => error.code(),
             Self::NoTransport { .. } | Self::PlainHttp { .. } | Self::Encode(_) => {
-                Code::LlmExecutionExecutorError
+                codes::LLM_EXECUTION_EXECUTOR_ERROR
             }
-            Self::Assemble(error) => error.error_code(),
-            Self::Tokens(error) => error.error_code(),
+            Self::Assemble(error) => error.code(),
+            Self::Tokens(error) => error.code(),
             Self::Overflow { code, .. }
             | Self::Request { code, .. }
             | Self::Body { code, .. }
             | Self::Answer { code, .. }
-            | Self::TooLarge { code, .. } => *code,
-            Self::Summary { source } => source.error_code(),
-            Self::Record(error) => error.error_code(),
+            | Self::TooLarge { code, .. } => code.clone(),
+            Self::Summary { source } => source.code(),
+            Self::Record(error) => error.code(),
         }
     }
 
@@ -167,7 +173,7 @@ impl Coded for ProviderError {
 
 /// The error that the loop gets: with the code, and saying whether trying again may help.
 pub(super) fn to_step_error(error: ProviderError) -> StepError {
-    let (code, retryable) = (error.error_code(), error.retryable());
+    let (code, retryable) = (error.code(), error.retryable());
     let mut message = error.to_string();
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {

@@ -76,7 +76,8 @@ impl<D: Dialect> Shared<D> {
             }
             loop {
                 let frame = frames.next();
-                let frame = frame.map_err(|error| ProviderError::frame_too_large(code, error))?;
+                let frame =
+                    frame.map_err(|error| ProviderError::frame_too_large(code.clone(), error))?;
                 let Some((name, data)) = frame else { break };
                 let read = decoder.event(name.as_deref(), &data, &mut |event| hearing.take(event));
                 read.map_err(|source| self.unreadable(source))?;

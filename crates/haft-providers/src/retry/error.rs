@@ -1,11 +1,12 @@
 //! How a request fails for good.
 
+use haft_core::error::codes;
 use std::fmt;
 use std::time::Duration;
 
 use haft_core::cancel::CancelReason;
 use haft_core::clock::Timestamp;
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 
 use crate::transport::TransportError;
 
@@ -108,10 +109,10 @@ impl ClientError {
 }
 
 impl Coded for ClientError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Transport { source, .. } => source.error_code(),
-            Self::Status(_) | Self::Cancelled { .. } => Code::LlmExecutionExecutorError,
+            Self::Transport { source, .. } => source.code(),
+            Self::Status(_) | Self::Cancelled { .. } => codes::LLM_EXECUTION_EXECUTOR_ERROR,
         }
     }
 

@@ -1,9 +1,10 @@
 //! How sending fails.
 
+use haft_core::error::codes;
 use std::fmt;
 use std::time::Duration;
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 
 /// There is no response, or its body broke off. Tells the host, and nothing else of the URL or of the headers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,10 +109,10 @@ impl TransportError {
 }
 
 impl Coded for TransportError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Timeout { .. } => Code::DeadlineExceeded,
-            _ => Code::LlmExecutionExecutorError,
+            Self::Timeout { .. } => codes::DEADLINE_EXCEEDED,
+            _ => codes::LLM_EXECUTION_EXECUTOR_ERROR,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Media in a spool store.
 
+use haft_core::error::codes;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::media::{Media, MediaReader, ReaderDescriptor};
 use haft_core::spool::{Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
@@ -159,11 +160,11 @@ pub enum StoredError {
 }
 
 impl Coded for StoredError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Store(error) => error.error_code(),
-            Self::Missing { .. } | Self::Changed { .. } => Code::Store,
-            Self::Locator => Code::NotAMediaReader,
+            Self::Store(error) => error.code(),
+            Self::Missing { .. } | Self::Changed { .. } => codes::STORE,
+            Self::Locator => codes::NOT_A_MEDIA_READER,
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::CallId;
 use haft_core::clock::Timestamp;
+use haft_core::error::ErrorCode;
 use haft_core::event::{ErrorReport, Event, EventKind, GenerationStats, Level, ShownArgs};
 use haft_core::usage::Usage;
 
@@ -146,7 +147,7 @@ impl<B: Backend> SpanTracker<B> {
             EventKind::ToolExecutionEnd { call_id, is_error, error, .. } => {
                 if let Some(mut span) = open.take_call(&event.turn, *call_id) {
                     if *is_error {
-                        let kind = error.map_or("_OTHER", |it| it.as_str());
+                        let kind = error.as_ref().map_or("_OTHER", ErrorCode::as_str);
                         self.backend.fail(&mut span, kind, "");
                     }
                     self.backend.end(span, event.at);
@@ -187,7 +188,7 @@ impl<B: Backend> SpanTracker<B> {
         if let Some(mut turn) = open.turns.remove(&event.turn) {
             self.set_usage(&mut turn.agent, usage.unwrap_or_default());
             if let Some(error) = error {
-                let kind = error.code.map_or("_OTHER", |it| it.as_str());
+                let kind = error.code.as_ref().map_or("_OTHER", ErrorCode::as_str);
                 self.backend.fail(&mut turn.agent, kind, &error.message);
             }
             self.backend.end(turn.agent, event.at);
@@ -259,9 +260,11 @@ impl<B: Backend> SpanTracker<B> {
         let (level, kind, message): (_, &str, &str) = match &event.kind {
             EventKind::Log { level, topic, message, .. } => (*level, topic, message),
             EventKind::Warning { topic, message, .. } => (Level::Warn, topic, message),
-            EventKind::Error(error) => {
-                (Level::Error, error.code.map_or("_OTHER", |it| it.as_str()), &error.message)
-            }
+            EventKind::Error(error) => (
+                Level::Error,
+                error.code.as_ref().map_or("_OTHER", ErrorCode::as_str),
+                &error.message,
+            ),
             EventKind::TurnGateOpen { gate_id, reason, .. } => (Level::Info, gate_id, reason),
             EventKind::TurnGateClosed { gate_id, .. } => (Level::Info, gate_id, ""),
             _ => return,

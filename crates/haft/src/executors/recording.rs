@@ -4,9 +4,10 @@ mod form;
 mod recorder;
 mod replay;
 
+use haft_core::error::codes;
 use std::fmt;
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::json::Document;
 use haft_core::media::MediaError;
 use haft_core::spool::SpoolError;
@@ -131,8 +132,8 @@ impl InvalidRecording {
 }
 
 impl Coded for InvalidRecording {
-    fn error_code(&self) -> Code {
-        Code::InvalidTurnRunnerConfig
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_TURN_RUNNER_CONFIG
     }
 }
 
@@ -165,12 +166,12 @@ pub enum RecordingError {
 }
 
 impl Coded for RecordingError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Incomplete { .. } => Code::InvalidLlmExecutionContext,
-            Self::TooLarge { .. } => Code::LimitReached,
-            Self::Spool(error) => error.error_code(),
-            Self::Media(error) => error.error_code(),
+            Self::Incomplete { .. } => codes::INVALID_LLM_EXECUTION_CONTEXT,
+            Self::TooLarge { .. } => codes::LIMIT_REACHED,
+            Self::Spool(error) => error.code(),
+            Self::Media(error) => error.code(),
         }
     }
 }
@@ -204,8 +205,8 @@ impl fmt::Display for NotReplayable {
 impl std::error::Error for NotReplayable {}
 
 impl Coded for NotReplayable {
-    fn error_code(&self) -> Code {
-        Code::InvalidTurnRunnerConfig
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_TURN_RUNNER_CONFIG
     }
 }
 

@@ -9,10 +9,11 @@ mod template;
 #[cfg(feature = "formats")]
 mod yaml;
 
+use haft_core::error::codes;
 use std::fmt;
 use std::time::Duration;
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::usage::Usage;
 use serde_json::Value;
 
@@ -163,7 +164,7 @@ impl From<ScriptFault> for InvalidScript {
 }
 
 impl Coded for InvalidScript {
-    fn error_code(&self) -> Code {
-        Code::InvalidTurnRunnerConfig
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_TURN_RUNNER_CONFIG
     }
 }

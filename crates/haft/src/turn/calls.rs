@@ -1,5 +1,6 @@
 //! The calls of one step: side by side as far as their tools allow, each ending as one record.
 
+use haft_core::error::codes;
 use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
@@ -9,7 +10,7 @@ use haft_core::args::Args;
 use haft_core::call::{CallError, CallState, RecordId, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::{DispatchContext, RecordError, TurnContext};
-use haft_core::error::{Code, Coded as _};
+use haft_core::error::Coded as _;
 use haft_core::event::{EventKind, Level, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError};
 use haft_core::store::StoreError;
@@ -258,7 +259,7 @@ impl Calls {
         if !matches!(error, GateError::Rejected { .. } | GateError::Timeout | GateError::Aborted) {
             self.ctx.emit_with(|| EventKind::Error(haft_core::event::ErrorReport::of(error)));
         }
-        let error = CallError::new(error.error_code(), message, false);
+        let error = CallError::new(error.code(), message, false);
         call.clone().ended(state, error, self.ctx.clock().now())
     }
 
@@ -275,10 +276,10 @@ impl Calls {
         let message = format!("`{}` did not finish within {limit:?}", call.tool());
         if ran == Ran::Handler && tool.effect() == Effect::Once {
             let message = format!("{message}; what it did is not known, do not repeat it blindly");
-            let error = CallError::new(Code::ToolOutcomeUnknown, message, false);
+            let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
             return call.clone().ended(CallState::Unknown, error, self.ctx.clock().now());
         }
-        self.failed(call, CallError::new(Code::DeadlineExceeded, message, true))
+        self.failed(call, CallError::new(codes::DEADLINE_EXCEEDED, message, true))
     }
 }
 

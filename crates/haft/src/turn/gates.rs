@@ -2,6 +2,7 @@
 
 mod bells;
 
+use haft_core::error::codes;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,7 @@ use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{Asking, DispatchContext, GateFuture, Gates, Recorder as _};
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::event::{EventKind, GateResult};
 use haft_core::gate::{BoundCall, Decision, Gate, GateError, GateKey, GateRequest, Settlement};
 use haft_core::schema::Problems;
@@ -56,11 +57,11 @@ pub enum AnswerError {
 }
 
 impl Coded for AnswerError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Invalid { .. } => Code::InvalidTurnGateResolution,
-            Self::Closed { .. } => Code::TurnGateAborted,
-            Self::Store(error) => error.error_code(),
+            Self::Invalid { .. } => codes::INVALID_TURN_GATE_RESOLUTION,
+            Self::Closed { .. } => codes::TURN_GATE_ABORTED,
+            Self::Store(error) => error.code(),
         }
     }
 }

@@ -4,13 +4,13 @@ mod opening;
 mod step;
 mod unfinished;
 
+use haft_core::error::codes;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::call::Occurrences;
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::Tokenizable;
 use haft_core::context::{DispatchContext, Signal, TurnContext};
-use haft_core::error::Code;
 use haft_core::event::{ErrorReport, EventKind};
 use haft_core::pipeline::{Context, Pipeline, PipelineError};
 use haft_core::record::RecordName;
@@ -243,7 +243,7 @@ impl Live {
                 Err(Interrupted::Cancelled(reason)) => return Err(Ended::cancelled(reason)),
                 Err(_) => {
                     let message = format!("the input could not be stored within {limit:?}");
-                    let error = ErrorReport::coded(Code::DeadlineExceeded, message).at("store");
+                    let error = ErrorReport::coded(codes::DEADLINE_EXCEEDED, message).at("store");
                     return Err(Ended { over: false, ..Ended::failed(error) });
                 }
             }
@@ -271,7 +271,7 @@ impl Live {
             Ok(Err(error)) => Some(ErrorReport::of(&error).at(stage)),
             Err(Interrupted::Deadline) => {
                 let message = format!("the {stage} pipeline did not end in time");
-                Some(ErrorReport::coded(Code::DeadlineExceeded, message).at(stage))
+                Some(ErrorReport::coded(codes::DEADLINE_EXCEEDED, message).at(stage))
             }
             Err(Interrupted::Cancelled(_)) => None,
             Err(Interrupted::Panicked(panic)) => {

@@ -1,12 +1,13 @@
 //! How a turn ended.
 
+use haft_core::error::codes;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::call::{CallState, RecordId, ToolCall};
 use haft_core::context::RecordError;
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::event::{DispatchStatus, ErrorReport};
 use haft_core::record::{LoadError, Message};
 use haft_core::spool::SpoolError;
@@ -120,7 +121,7 @@ impl Ended {
 
     pub(super) fn limit(limit: &str) -> Self {
         let error = ErrorReport::coded(
-            Code::LimitReached,
+            codes::LIMIT_REACHED,
             format!("the turn came to its limit of {limit}"),
         );
         let outcome = Outcome::LimitReached { limit: limit.to_owned() };
@@ -167,12 +168,12 @@ impl TurnError {
 }
 
 impl Coded for TurnError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Invalid { .. } => Code::InvalidTurnContext,
-            Self::Store(error) => error.error_code(),
-            Self::Load(error) => error.error_code(),
-            Self::Record(error) => error.error_code(),
+            Self::Invalid { .. } => codes::INVALID_TURN_CONTEXT,
+            Self::Store(error) => error.code(),
+            Self::Load(error) => error.code(),
+            Self::Record(error) => error.code(),
         }
     }
 }

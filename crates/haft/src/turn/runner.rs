@@ -1,5 +1,6 @@
 //! Building a runner, and what can be asked of it.
 
+use haft_core::error::codes;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use haft_core::Tool;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::context::{DispatchContext, ToolSource, TurnContext};
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
 use haft_core::gate::GateKey;
@@ -217,8 +218,8 @@ pub struct InvalidRunner {
 }
 
 impl Coded for InvalidRunner {
-    fn error_code(&self) -> Code {
-        Code::InvalidTurnRunnerConfig
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_TURN_RUNNER_CONFIG
     }
 }
 

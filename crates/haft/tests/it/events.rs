@@ -6,6 +6,7 @@ mod otlp;
 mod slow;
 mod spans;
 
+use haft::error::codes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use haft::event::{
 use haft::store::TurnStatus;
 use haft::stream::{Part, Streams};
 use haft::usage::Usage;
-use haft::{Args, CallId, Code, RawArgs};
+use haft::{Args, CallId, ErrorCode, RawArgs};
 
 /// The moment so many seconds after the epoch.
 fn at(seconds: i64) -> Timestamp {
@@ -102,7 +103,7 @@ impl<'o> Turn<'o> {
         call_id
     }
 
-    fn tool_end(&mut self, tool: &str, call_id: CallId, error: Option<Code>) {
+    fn tool_end(&mut self, tool: &str, call_id: CallId, error: Option<ErrorCode>) {
         self.emit(EventKind::ToolExecutionEnd {
             tool_name: tool.parse().unwrap(),
             call_id,
@@ -128,7 +129,7 @@ fn plain(turn: &mut Turn<'_>) {
     turn.stats();
     let call = turn.tool_start("search", r#"{"q": "haft"}"#);
     turn.log("half way");
-    turn.tool_end("search", call, Some(Code::ToolDownstreamError));
+    turn.tool_end("search", call, Some(codes::TOOL_DOWNSTREAM_ERROR));
     turn.emit(EventKind::IterationEnd {
         usage: Some(Usage::new(20, 10)),
         started_at: at(0),

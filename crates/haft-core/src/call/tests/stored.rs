@@ -1,5 +1,6 @@
 //! Calls as JSON, and back.
 
+use crate::code::codes;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallError, CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
-use crate::error::{Code, Coded as _};
+use crate::error::Coded as _;
 use crate::json::{Document, MAX_DEPTH, MAX_TEXT, Repair};
 use crate::record::tests::{AT, Held, loader, now};
 use crate::record::{LoadError, NotStorable, Record as _, RecordFault};
@@ -190,7 +191,7 @@ fn the_parts_of_a_record_go_together() {
     const ERROR: &str = "`error` belongs to calls that have ended without results";
     use CallState as S;
     let text = || Some(ToolResults::Text(String::new()));
-    let error = || Some(CallError { code: Code::Store, message: "m".into(), retryable: true });
+    let error = || Some(CallError { code: codes::STORE, message: "m".into(), retryable: true });
     for (state, plain, with_results, with_error) in [
         (S::Requested, &[][..], &[RESULTS][..], &[ERROR][..]),
         (S::Approved, &[], &[RESULTS], &[ERROR]),

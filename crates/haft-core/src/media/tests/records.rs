@@ -100,7 +100,7 @@ fn records_have_no_other_keys_and_no_holes() {
 fn check_load(record: Value, resolvers: &ReaderResolvers, code: &str, message: &str) {
     let record: MediaRecord = serde_json::from_value(record).unwrap();
     let error = record.load(resolvers).unwrap_err();
-    assert_eq!((error.code(), error.to_string().as_str()), (code, message));
+    assert_eq!((error.code().as_str(), error.to_string().as_str()), (code, message));
 }
 
 #[test]

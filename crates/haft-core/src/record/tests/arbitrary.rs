@@ -1,5 +1,6 @@
 //! Any valid record.
 
+use crate::code::codes;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -10,7 +11,6 @@ use super::{Held, KEYS};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallError, CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
-use crate::code::Code;
 use crate::json::Repair;
 use crate::json::tests::properties::value;
 use crate::media::{Media, MediaFile, MediaId, MediaKind, StashEntry};
@@ -261,7 +261,7 @@ pub(crate) fn call() -> impl Strategy<Value = ToolCall> {
         CallState::Cancelled,
         CallState::Unknown,
     ]);
-    let error = (prop::sample::select(Code::ALL.to_vec()), any::<String>(), any::<bool>());
+    let error = (prop::sample::select(codes::ALL.to_vec()), any::<String>(), any::<bool>());
     let end = (state, results(), error, label(), any::<(bool, bool)>(), time());
     (asked, place, judged, end).prop_map(|(asked, place, judged, end)| {
         let (tool, raw, occurrence, at) = asked;

@@ -1,11 +1,12 @@
 //! Stored texts that are damaged, forged or something else.
 
+use crate::code::codes;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::{arbitrary, loader, now};
 use crate::call::ToolCall;
-use crate::error::{Code, Coded as _};
+use crate::error::{Coded as _, ErrorCode};
 use crate::json::tests::properties::value;
 use crate::record::{LoadError, Memory, Message, Record, Retrievable, Thought};
 use crate::tool::context::Instruction;
@@ -120,9 +121,9 @@ proptest! {
 }
 
 #[track_caller]
-fn check<T: Record + PartialEq>(json: &str, code: Code) {
+fn check<T: Record + PartialEq>(json: &str, code: ErrorCode) {
     let error = attempt::<T>(json).unwrap_err();
-    assert_eq!(error.error_code(), code, "{error}");
+    assert_eq!(error.code(), code, "{error}");
     assert!(!error.retryable());
 }
 
@@ -133,43 +134,43 @@ fn rules_hold_for_what_is_stored_too() {
     let user = r#""identity":{"identifier":"u","representation":"u"}"#;
     check::<Message>(
         &format!(r#"{{"id":"m","role":"user",{user},{times}}}"#),
-        Code::InvalidInitialMessageValue,
+        codes::INVALID_INITIAL_MESSAGE_VALUE,
     );
     check::<Message>(
         &format!(r#"{{"id":"m","role":"system","content":"x",{user},{times}}}"#),
-        Code::Store,
+        codes::STORE,
     );
     check::<Message>(
         &format!(r#"{{"id":"m","id":"n","role":"user","content":"x",{user},{times}}}"#),
-        Code::Store,
+        codes::STORE,
     );
     check::<Memory>(
         &format!(
             r#"{{"id":"m","content":"x","confidence":1.5,"importance":1,"trust":"first-party",{times}}}"#
         ),
-        Code::InvalidInitialMemoryValue,
+        codes::INVALID_INITIAL_MEMORY_VALUE,
     );
     check::<Thought>(
         &format!(
             r#"{{"id":"t","content":"","payload":null,{user},"trust":"first-party",{times}}}"#
         ),
-        Code::InvalidInitialThoughtValue,
+        codes::INVALID_INITIAL_THOUGHT_VALUE,
     );
     check::<Thought>(
         &format!(r#"{{"id":"t","content":"x","payload":1,{user},"trust":"first-party",{times}}}"#),
-        Code::InvalidInitialThoughtValue,
+        codes::INVALID_INITIAL_THOUGHT_VALUE,
     );
     check::<Retrievable>(
         &format!(r#"{{"id":"r","content":{{"text":"x"}},"inline":false,{times}}}"#),
-        Code::Store,
+        codes::STORE,
     );
     check::<Retrievable>(
         &format!(
             r#"{{"id":"r","content":{{"text":"x"}},"trustTier":"mine","inline":false,{times}}}"#
         ),
-        Code::Store,
+        codes::STORE,
     );
-    check::<Instruction>(r#"{"id":"","text":""}"#, Code::InvalidTurnContext);
+    check::<Instruction>(r#"{"id":"","text":""}"#, codes::INVALID_TURN_CONTEXT);
     // The fields in order, without their names.
-    check::<Instruction>(r#"["i", "text"]"#, Code::Store);
+    check::<Instruction>(r#"["i", "text"]"#, codes::STORE);
 }

@@ -121,14 +121,14 @@ proptest! {
                 Step::Set(path, value) => {
                     let expect = put(Some(&model), &path, &value);
                     let found = store.set(path, value);
-                    prop_assert_eq!(found.map_err(|it| it.code()), expect.clone().map(|_| ()));
+                    prop_assert_eq!(found.map_err(|it| it.code().as_str().to_owned()), expect.clone().map(|_| ()).map_err(str::to_owned));
                     model = expect.unwrap_or(model);
                 }
                 Step::Update(path, value) => {
                     let change = |old: Option<&Value>| json!([old, value]);
                     let expect = put(Some(&model), &path, &change(get(&model, &path)));
                     let found = store.update(path, change);
-                    prop_assert_eq!(found.map_err(|it| it.code()), expect.clone().map(|_| ()));
+                    prop_assert_eq!(found.map_err(|it| it.code().as_str().to_owned()), expect.clone().map(|_| ()).map_err(str::to_owned));
                     model = expect.unwrap_or(model);
                 }
                 Step::Remove(path) => {

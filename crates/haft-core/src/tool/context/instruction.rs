@@ -1,9 +1,9 @@
 //! Standing instructions.
 
+use crate::code::codes;
 use serde::{Deserialize, Serialize};
 
 use super::{DispatchContext, Tokenizable};
-use crate::code::Code;
 use crate::record::{
     Faults, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordName, read, write,
 };
@@ -50,7 +50,7 @@ impl Instruction {
         }
         match id {
             Some(id) if faults.is_empty() => Ok(Self { id, text }),
-            _ => Err(faults.of("standing instruction", Code::InvalidTurnContext)),
+            _ => Err(faults.of("standing instruction", codes::INVALID_TURN_CONTEXT)),
         }
     }
 

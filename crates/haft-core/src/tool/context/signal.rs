@@ -1,10 +1,11 @@
 //! How a dispatch ends: acknowledged once, or refused once.
 
+use crate::code::codes;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::event::DispatchStatus;
 
 /// How a dispatch was signalled.
@@ -30,8 +31,8 @@ pub struct AlreadySignalled {
 }
 
 impl Coded for AlreadySignalled {
-    fn error_code(&self) -> Code {
-        Code::LlmExecutionAlreadySignalled
+    fn code(&self) -> ErrorCode {
+        codes::LLM_EXECUTION_ALREADY_SIGNALLED
     }
 }
 

@@ -14,7 +14,7 @@ use super::records::Records;
 use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
-use crate::code::{Code, Coded};
+use crate::code::{Coded, ErrorCode};
 use crate::event::{Event, EventKind, Level, Observer};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::{BoxError, Context};
@@ -144,12 +144,12 @@ pub enum RecordError {
 }
 
 impl Coded for RecordError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::NotStorable(error) => error.error_code(),
-            Self::Store(error) => error.error_code(),
-            Self::Spool(error) => error.error_code(),
-            Self::Collision(error) => error.error_code(),
+            Self::NotStorable(error) => error.code(),
+            Self::Store(error) => error.code(),
+            Self::Spool(error) => error.code(),
+            Self::Collision(error) => error.code(),
         }
     }
 }

@@ -68,7 +68,7 @@ async fn refused_arguments_never_reach_the_handler_and_are_observed() {
     let done = tool.executor(&ctx).call(r#"{"limit": 99, "qery": 1}"#).await;
     let error = done.outcome.as_ref().unwrap_err();
     assert_eq!(
-        (error.code(), error.status(), error.fatal(), error.audience(), error.retryable()),
+        (error.code().as_str(), error.status(), error.fatal(), error.audience(), error.retryable()),
         ("E_INVALID_TOOL_ARGS", 422, false, Audience::Model, false)
     );
     assert_eq!(

@@ -1,9 +1,10 @@
 //! How reading a file fails.
 
+use haft_core::error::codes;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haft_core::error::{Code, Coded};
+use haft_core::error::{Coded, ErrorCode};
 
 /// A file could not be read as a medium.
 #[derive(Debug, thiserror::Error)]
@@ -62,13 +63,13 @@ impl FileError {
 }
 
 impl Coded for FileError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
             Self::NotAFile { .. } | Self::OutsideRoots { .. } | Self::Locator => {
-                Code::NotAMediaReader
+                codes::NOT_A_MEDIA_READER
             }
             Self::Io { .. } | Self::Changed { .. } | Self::TooLarge { .. } => {
-                Code::ToolDownstreamError
+                codes::TOOL_DOWNSTREAM_ERROR
             }
         }
     }

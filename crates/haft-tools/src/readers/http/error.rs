@@ -1,9 +1,10 @@
 //! How reading from the network fails.
 
+use haft_core::error::codes;
 use std::fmt;
 use std::net::IpAddr;
 
-use haft_core::error::{Audience, Code, Coded};
+use haft_core::error::{Audience, Coded, ErrorCode};
 
 /// A URL could not be read as a medium. URLs are named without their query.
 #[derive(Debug, thiserror::Error)]
@@ -179,17 +180,19 @@ impl fmt::Display for FetchPhase {
 }
 
 impl Coded for FetchError {
-    fn error_code(&self) -> Code {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::InvalidUrl { .. } | Self::Refused { .. } | Self::Locator => Code::NotAMediaReader,
-            _ => Code::ToolDownstreamError,
+            Self::InvalidUrl { .. } | Self::Refused { .. } | Self::Locator => {
+                codes::NOT_A_MEDIA_READER
+            }
+            _ => codes::TOOL_DOWNSTREAM_ERROR,
         }
     }
 
     fn audience(&self) -> Audience {
         match self {
             Self::Header { .. } | Self::NoRuntime | Self::Client { .. } => Audience::Operator,
-            other => other.error_code().audience(),
+            other => other.code().audience(),
         }
     }
 

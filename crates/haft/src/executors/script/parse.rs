@@ -1,11 +1,11 @@
 //! From a document to typed steps, with everything that is wrong at once.
 
+use haft_core::error::codes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use haft_core::Args;
 use haft_core::args::{RawArgs, Strictness};
-use haft_core::error::Code;
 use haft_core::json::{Document, Kind, View};
 use haft_core::schema::{Field, InputSchema, Schema, any, array, integer, object, one_of, string};
 use haft_core::usage::Usage;
@@ -223,7 +223,7 @@ impl Parser {
         match (value.as_bool(), value.as_str()) {
             (Some(true), _) => Ends::Failing,
             (Some(false), _) => Ends::Well,
-            (_, Some(code)) if Code::ALL.iter().any(|it| it.as_str() == code) => {
+            (_, Some(code)) if codes::ALL.iter().any(|it| it.as_str() == code) => {
                 Ends::FailingWith(code.to_owned())
             }
             _ => {

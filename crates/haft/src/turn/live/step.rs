@@ -1,11 +1,11 @@
 //! One step of the model, and its calls.
 
+use haft_core::error::codes;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use haft_core::call::{CallError, CallState, ToolCall};
 use haft_core::context::{DispatchContext, Signal};
-use haft_core::error::Code;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
 use haft_core::record::Message;
 use haft_core::step::{ProposedCall, Step, StepContext, Then};
@@ -50,10 +50,13 @@ impl Live {
             Ok(Err(error)) => Err(Ended::failed(ErrorReport::of(&error).at("executor"))),
             Err(interrupted) => {
                 let (code, message) = match interrupted {
-                    Interrupted::Panicked(panic) => {
-                        (Code::LlmExecutionExecutorError, format!("the executor panicked: {panic}"))
+                    Interrupted::Panicked(panic) => (
+                        codes::LLM_EXECUTION_EXECUTOR_ERROR,
+                        format!("the executor panicked: {panic}"),
+                    ),
+                    _ => {
+                        (codes::DEADLINE_EXCEEDED, format!("the executor took more than {limit:?}"))
                     }
-                    _ => (Code::DeadlineExceeded, format!("the executor took more than {limit:?}")),
                 };
                 Err(Ended::failed(ErrorReport::coded(code, message).at("executor")))
             }
@@ -87,7 +90,7 @@ impl Live {
             // What the model said is kept, and its calls end without having been made.
             let now = self.runner.clock.now();
             let message = format!("not made: the turn came to its limit of {limit}");
-            let error = CallError::new(Code::LimitReached, message, false);
+            let error = CallError::new(codes::LIMIT_REACHED, message, false);
             let ended = |call: &Arc<ToolCall>| {
                 let call = ToolCall::clone(call);
                 Arc::new(call.ended(CallState::Cancelled, error.clone(), now))

@@ -1,10 +1,10 @@
 //! Calls that did not come to their end where they began.
 
+use haft_core::error::codes;
 use std::sync::Arc;
 
 use haft_core::call::{CallError, CallState, ToolCall};
 use haft_core::context::{DispatchContext, RecordError};
-use haft_core::error::Code;
 use haft_core::event::Level;
 use haft_core::store::{TurnStatus, Write};
 use haft_core::tool::Effect;
@@ -74,7 +74,7 @@ impl Live {
             return self.lost(call);
         }
         let message = format!("the turn ended before the call of `{}` did", call.tool());
-        let error = CallError::new(Code::ToolCancelled, message, false);
+        let error = CallError::new(codes::TOOL_CANCELLED, message, false);
         call.clone().ended(CallState::Cancelled, error, self.runner.clock.now())
     }
 
@@ -90,7 +90,7 @@ impl Live {
             "the process died while `{}` ran; what it did is not known, do not repeat it blindly",
             call.tool()
         );
-        let error = CallError::new(Code::ToolOutcomeUnknown, message, false);
+        let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
         call.clone().ended(CallState::Unknown, error, self.runner.clock.now())
     }
 }

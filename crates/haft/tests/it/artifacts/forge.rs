@@ -167,7 +167,10 @@ async fn an_id_names_one_thing() {
     let handle = set.handle(call.id()).to_string();
     for taken in [handle.clone(), format!("{handle}.1"), call.id().to_string()] {
         let error = set.put_retrieved(&taken, stored("y").await).unwrap_err();
-        assert_eq!((error.code(), error.id.as_str()), ("E_ARTIFACT_ID_COLLISION", taken.as_str()));
+        assert_eq!(
+            (error.code().as_str(), error.id.as_str()),
+            ("E_ARTIFACT_ID_COLLISION", taken.as_str())
+        );
     }
     let other = ArtifactSet::new();
     other.put_retrieved(&call.id().to_string(), stored("y").await).unwrap();

@@ -5,7 +5,8 @@ use haft::artifacts::csv::{CsvFilter, CsvView};
 use haft::artifacts::xml::XmlView;
 use haft::artifacts::yaml::YamlView;
 use haft::cancel::Cancellation;
-use haft::error::{Code, Coded};
+use haft::error::Coded;
+use haft::error::codes;
 use proptest::prelude::*;
 
 use super::{all, reader, run};
@@ -25,14 +26,14 @@ fn csv(content: &[u8]) -> CsvView {
 #[track_caller]
 fn yaml_error(content: &str, expected: &str) {
     let error = run(yaml(content.as_bytes()).length()).unwrap_err();
-    assert_eq!(error.error_code(), Code::ToolDownstreamError);
+    assert_eq!(error.code(), codes::TOOL_DOWNSTREAM_ERROR);
     assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[track_caller]
 fn xml_error(content: &str, expected: &str) {
     let error = run(xml(content.as_bytes()).get("$", 0)).unwrap_err();
-    assert_eq!(error.error_code(), Code::ToolDownstreamError);
+    assert_eq!(error.code(), codes::TOOL_DOWNSTREAM_ERROR);
     assert!(error.to_string().contains(expected), "{error}");
 }
 
@@ -166,13 +167,13 @@ fn other_encodings_are_named() {
 fn cancelled_queries_stop() {
     let cancellation = Cancellation::new();
     cancellation.cancel("enough");
-    let code = |error: &dyn Coded| error.error_code();
+    let code = |error: &dyn Coded| error.code();
     let view = yaml(b"a: 1\n").cancellation(cancellation.clone());
-    assert_eq!(code(&run(view.length()).unwrap_err()), Code::ToolCancelled);
+    assert_eq!(code(&run(view.length()).unwrap_err()), codes::TOOL_CANCELLED);
     let view = xml(b"<a/>").cancellation(cancellation.clone());
-    assert_eq!(code(&run(view.tags(0)).unwrap_err()), Code::ToolCancelled);
+    assert_eq!(code(&run(view.tags(0)).unwrap_err()), codes::TOOL_CANCELLED);
     let view = csv(b"a\n1\n").cancellation(cancellation);
-    assert_eq!(code(&run(view.length()).unwrap_err()), Code::ToolCancelled);
+    assert_eq!(code(&run(view.length()).unwrap_err()), codes::TOOL_CANCELLED);
 }
 
 /// Everything that can be asked, as text.

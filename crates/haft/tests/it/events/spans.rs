@@ -1,12 +1,11 @@
 //! Turns as `tracing` spans.
 
+use haft::error::codes;
+use haft::event::{ErrorReport, EventKind};
+use haft::events::{Content, TracingObserver};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};
-
-use haft::Code;
-use haft::event::{ErrorReport, EventKind};
-use haft::events::{Content, TracingObserver};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
@@ -146,8 +145,8 @@ fn a_failed_turn_says_why_and_a_refused_call_is_a_span_too() {
             call_id: haft::CallId::of_text("search", "x"),
             problems: haft::schema::Problem::new("/q", "a string").into(),
         });
-        turn.emit(EventKind::Error(ErrorReport::coded(Code::Store, "disk full")));
-        turn.fail(ErrorReport::coded(Code::Store, "disk full"));
+        turn.emit(EventKind::Error(ErrorReport::coded(codes::STORE, "disk full")));
+        turn.fail(ErrorReport::coded(codes::STORE, "disk full"));
     });
     assert_eq!(seen.len(), 3, "{seen:#?}");
     assert!(seen[0].starts_with("execute_tool in Some(\"invoke_agent\")"), "{}", seen[0]);

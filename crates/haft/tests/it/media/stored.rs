@@ -92,7 +92,7 @@ async fn a_reader_knows_its_length_from_the_first_stream_on() {
         let failure = read(&twin).await.unwrap_err();
         let error = cause(&failure);
         assert!(matches!(error, StoredError::Changed { before: 5, now: 4, .. }), "{error}");
-        assert_eq!((error.code(), error.retryable()), ("E_STORE", false));
+        assert_eq!((error.code().as_str(), error.retryable()), ("E_STORE", false));
         store.delete("k".into()).await.unwrap();
         let failure = read(&reader).await.unwrap_err();
         assert!(matches!(cause(&failure), StoredError::Missing { .. }), "{failure}");

@@ -103,7 +103,10 @@ fn what_a_url_shows_is_checked_at_once() {
         match (fetcher(policy).reader(url), expected) {
             (Ok(_), None) => {}
             (Err(error @ FetchError::Refused { .. }), Some(expected)) => {
-                assert_eq!((error.code(), error.retryable()), ("E_NOT_A_MEDIA_READER", false));
+                assert_eq!(
+                    (error.code().as_str(), error.retryable()),
+                    ("E_NOT_A_MEDIA_READER", false)
+                );
                 let FetchError::Refused { why, .. } = error else { return };
                 assert_eq!(why, *expected, "{url}");
             }

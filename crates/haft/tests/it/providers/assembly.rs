@@ -1,9 +1,10 @@
 //! What goes into a prompt, and where.
 
+use haft::error::codes;
 use std::sync::Arc;
 
 use haft::DispatchContext;
-use haft::error::{Code, Coded as _};
+use haft::error::Coded as _;
 use haft::media::MediaKind;
 use haft::providers::assemble::{AssembleError, ThoughtSurfacing, UnsupportedMedia, assemble};
 use haft::providers::dialects::chat_completions::ChatCompletions;
@@ -138,7 +139,7 @@ async fn media_that_cannot_be_shown_follow_the_policy() {
     let mut turn = transcripts::media_results().await;
     turn.how.unsupported_media = UnsupportedMedia::Throw;
     let error = assemble(&turn.ctx, &dialect(), &renderer(), &turn.how).await.unwrap_err();
-    assert_eq!(error.error_code(), Code::UnsupportedMediaModality);
+    assert_eq!(error.code(), codes::UNSUPPORTED_MEDIA_MODALITY);
     let AssembleError::UnsupportedMedia { kind, filename, .. } = error else { panic!("{error}") };
     assert_eq!((kind, filename.as_str()), (MediaKind::Video, "a.mp4"));
 

@@ -1,8 +1,9 @@
 //! What was said long ago, in short.
 
+use haft::error::codes;
 use std::sync::{Arc, Mutex};
 
-use haft::error::{Code, Coded};
+use haft::error::Coded;
 use haft::event::EventKind;
 use haft::providers::RollingSummary;
 use haft::providers::summary::{STASH_KEY, Summary, SummaryError, SummaryRequest};
@@ -256,8 +257,8 @@ async fn a_summarizer_that_fails_fails_the_step() {
     let error = talk.step(RollingSummary::new(failing).over_tokens(0)).await.unwrap_err();
     assert!(error.to_string().contains("out of ink"), "{error}");
     assert_eq!(
-        (error.error_code(), Coded::retryable(&error)),
-        (Code::LlmExecutionExecutorError, true)
+        (error.code(), Coded::retryable(&error)),
+        (codes::LLM_EXECUTION_EXECUTOR_ERROR, true)
     );
     assert!(talk.bodies.is_empty() && talk.stash().is_null());
 }

@@ -1,5 +1,6 @@
 //! Turns that every dialect has to be able to say, and what has to hold of each.
 
+use haft::error::codes;
 use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -8,7 +9,6 @@ use haft::args::RawArgs;
 use haft::call::{CallError, CallState, Occurrences, ToolCall};
 use haft::clock::{ManualClock, Timestamp};
 use haft::context::Instruction;
-use haft::error::Code;
 use haft::media::{Media, MediaFile, MediaId, MediaKind, StashEntry};
 use haft::providers::Dialect;
 use haft::providers::assemble::{Assembled, How, UnsupportedMedia, assemble};
@@ -90,7 +90,7 @@ impl Turn {
         let call = ToolCall::requested(tool, RawArgs::text(args), NonZeroU32::MIN, AT);
         let mut call = call.at_place(self.iteration, self.ordinal);
         if let Some(state) = end {
-            let error = CallError::new(Code::ToolCancelled, "the user stopped it", false);
+            let error = CallError::new(codes::TOOL_CANCELLED, "the user stopped it", false);
             call = call.ended(state, error, AT);
         }
         self.ordinal += 1;

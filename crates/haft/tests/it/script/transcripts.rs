@@ -40,8 +40,10 @@ fn transcript(events: &[Event]) -> String {
             EventKind::ToolCall(it) => {
                 let id = it.checksum.map_or_else(|| "c?".to_owned(), &mut number);
                 let result = it.results.as_ref().map_or_else(String::new, |it| {
-                    let code =
-                        it.error.map_or_else(String::new, |code| format!(" {}", code.as_str()));
+                    let code = it
+                        .error
+                        .as_ref()
+                        .map_or_else(String::new, |code| format!(" {}", code.as_str()));
                     format!(" {:?}{code}", it.kind)
                 });
                 format!("{id} {} complete={}{result}", it.tool, it.is_complete)
@@ -75,7 +77,7 @@ fn transcript(events: &[Event]) -> String {
 }
 
 fn shown(error: &ErrorReport) -> String {
-    let code = error.code.map_or("-", |code| code.as_str());
+    let code = error.code.as_ref().map_or("-", |code| code.as_str());
     let stage = error.stage.as_ref().map_or("-", |it| it.as_str());
     format!("{code} at {stage}")
 }

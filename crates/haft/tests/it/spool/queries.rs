@@ -274,7 +274,7 @@ fn patterns_that_cannot_be_used_say_what_to_do() {
         let view = run(view_of(b"a", 8, 8));
         let error = run(view.grep(pattern, GrepOptions::new())).unwrap_err();
         assert!(matches!(error, QueryError::Pattern { .. }), "{error:?}");
-        assert_eq!((error.code(), error.retryable()), ("E_INVALID_TOOL_ARGS", false));
+        assert_eq!((error.code().as_str(), error.retryable()), ("E_INVALID_TOOL_ARGS", false));
         assert!(error.to_string().contains(expect), "{error}");
     }
     check("a(?=b)", "look-around does not exist here");

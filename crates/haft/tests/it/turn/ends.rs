@@ -1,5 +1,6 @@
 //! What is written when a turn ends.
 
+use haft::error::codes;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +9,6 @@ use haft::DispatchContext;
 use haft::args::RawArgs;
 use haft::call::{CallError, CallState, ToolCall};
 use haft::context::TurnContext;
-use haft::error::Code;
 use haft::pipeline::Next;
 use haft::store::{Store as _, TurnId, TurnStatus};
 use haft::stores::MemoryStore;
@@ -85,7 +85,7 @@ async fn an_answer_beyond_a_limit_is_kept_as_that() {
     let foreign = async |ctx: DispatchContext, next: Next<DispatchContext>| {
         let now = ctx.clock().now();
         let call = ToolCall::requested("past", RawArgs::text("{}"), NonZeroU32::MIN, now);
-        let error = CallError::new(Code::ToolCancelled, "long ago", false);
+        let error = CallError::new(codes::TOOL_CANCELLED, "long ago", false);
         ctx.store_tool_call(call.ended(CallState::Cancelled, error, now)).await?;
         next.run().await
     };

@@ -1,3 +1,4 @@
+use haft::error::codes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -5,7 +6,7 @@ use std::time::Duration;
 use haft::call::CallState;
 use haft::cancel::Cancellation;
 use haft::context::{Signal, TurnContext};
-use haft::error::{Code, Coded as _};
+use haft::error::Coded as _;
 use haft::event::DispatchStatus;
 use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
@@ -75,7 +76,7 @@ fn a_runner_is_refused_with_every_reason() {
         .deadlines(Deadlines::new().step(Duration::ZERO))
         .build();
     let error = built.unwrap_err();
-    assert_eq!((error.code(), error.faults.len()), ("E_INVALID_TURN_RUNNER_CONFIG", 3));
+    assert_eq!((error.code().as_str(), error.faults.len()), ("E_INVALID_TURN_RUNNER_CONFIG", 3));
 }
 
 #[tokio::test]
@@ -203,7 +204,7 @@ async fn a_failing_executor_names_its_cause() {
     let built = runner(steps([|_| Err(StepError::new("status 529 from the provider"))]));
     let report = built.build().unwrap().run(input()).await.unwrap();
     let error = report.error.unwrap();
-    assert_eq!(error.code.unwrap().as_str(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
+    assert_eq!(error.code.as_ref().unwrap().as_str(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
     assert!(error.message.as_str().contains("status 529"), "{error:?}");
     let built = runner(|_: StepContext| async { panic!("on purpose") });
     assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, Outcome::Failed);
@@ -253,7 +254,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
     assert_eq!(states, [CallState::Succeeded, CallState::Succeeded, CallState::Cancelled]);
     let error = report.calls.last().unwrap().error.as_ref().unwrap();
-    assert_eq!(error.code, Code::LimitReached);
+    assert_eq!(error.code, codes::LIMIT_REACHED);
 
     let report = runner(repeat).tool(tool).limits(limits.tool_calls(1)).build().unwrap();
     let report = report.run(input()).await.unwrap();

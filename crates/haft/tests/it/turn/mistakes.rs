@@ -74,7 +74,7 @@ async fn middleware_that_calls_nothing_is_named() {
         let report = built.build().unwrap().run(input()).await.unwrap();
         assert_eq!(report.outcome, Outcome::Failed);
         let error = report.error.unwrap();
-        assert_eq!(error.code.unwrap().as_str(), "E_PIPELINE_SHORT_CIRCUITED");
+        assert_eq!(error.code.as_ref().unwrap().as_str(), "E_PIPELINE_SHORT_CIRCUITED");
         assert!(error.message.as_str().contains("`lazy`"), "{error:?}");
         assert_eq!(error.stage.unwrap().as_str(), stage);
     }

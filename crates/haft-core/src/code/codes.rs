@@ -1,0 +1,110 @@
+//! The error codes of the core.
+
+crate::error_codes! {
+    /// The configuration of a turn runner was refused.
+    INVALID_TURN_RUNNER_CONFIG: 529, fatal, Operator, permanent;
+    /// A turn context was refused before the turn began.
+    INVALID_TURN_CONTEXT: 529, fatal, Operator, permanent;
+    /// Input middleware failed.
+    INPUT_PIPELINE_ERROR: 500, continues, Operator, permanent;
+    /// Output middleware failed.
+    OUTPUT_PIPELINE_ERROR: 500, continues, Operator, permanent;
+    /// A pipeline ended without reaching its end.
+    PIPELINE_SHORT_CIRCUITED: 500, continues, Operator, permanent;
+    /// A registry was seeded with something that is not an object.
+    INVALID_INITIAL_REGISTRY_VALUE: 500, fatal, Operator, permanent;
+    /// A path of a registry leads nowhere.
+    REGISTRY_PATH: 422, continues, Operator, permanent;
+    /// A write to a registry would have to go through a scalar.
+    REGISTRY_NOT_A_CONTAINER: 422, continues, Operator, permanent;
+    /// A value of a registry would be nested too deeply.
+    REGISTRY_TOO_DEEP: 422, continues, Operator, permanent;
+    /// A value has no JSON form.
+    REGISTRY_NOT_JSON: 422, continues, Operator, permanent;
+    /// A value of a registry is not of the type that was asked for.
+    REGISTRY_WRONG_TYPE: 422, continues, Operator, permanent;
+    /// A memory record was refused.
+    INVALID_INITIAL_MEMORY_VALUE: 500, fatal, Operator, permanent;
+    /// Two things of a turn share an artifact id.
+    ARTIFACT_ID_COLLISION: 409, fatal, Operator, permanent;
+    /// A retrievable record was refused.
+    INVALID_INITIAL_RETRIEVABLE_VALUE: 500, fatal, Operator, permanent;
+    /// A message record was refused.
+    INVALID_INITIAL_MESSAGE_VALUE: 500, fatal, Operator, permanent;
+    /// An identity record was refused.
+    INVALID_INITIAL_IDENTITY_VALUE: 500, fatal, Operator, permanent;
+    /// A thought record was refused.
+    INVALID_INITIAL_THOUGHT_VALUE: 500, fatal, Operator, permanent;
+    /// A gate record was refused.
+    INVALID_INITIAL_TURN_GATE_VALUE: 500, fatal, Operator, permanent;
+    /// A gate was settled with a value that its schema refuses; it stays open.
+    INVALID_TURN_GATE_RESOLUTION: 500, fatal, Operator, permanent;
+    /// A gate was not settled in time.
+    TURN_GATE_TIMEOUT: 408, continues, Model, retryable;
+    /// A gate was aborted.
+    TURN_GATE_ABORTED: 499, continues, Model, permanent;
+    /// A gate was answered with a no.
+    TURN_GATE_REJECTED: 403, continues, Model, permanent;
+    /// An answer to a gate was forged, edited, or meant for another gate.
+    TURN_GATE_FORGED: 403, continues, Operator, permanent;
+    /// Something that is not a spool reader stood where one was needed.
+    NOT_A_SPOOL_READER: 500, fatal, Operator, permanent;
+    /// Something that is not a media reader stood where one was needed.
+    NOT_A_MEDIA_READER: 500, fatal, Operator, permanent;
+    /// A media record was refused.
+    INVALID_INITIAL_MEDIA_VALUE: 500, fatal, Operator, permanent;
+    /// A tool-call record was refused.
+    INVALID_INITIAL_TOOL_CALL_VALUE: 500, fatal, Operator, permanent;
+    /// A tool definition was refused.
+    INVALID_INITIAL_TOOL_VALUE: 500, fatal, Operator, permanent;
+    /// Arguments broke the tool's schema; the handler was not called.
+    INVALID_TOOL_ARGS: 422, continues, Model, permanent;
+    /// A handler failed.
+    TOOL_DOWNSTREAM_ERROR: 500, continues, Model, permanent;
+    /// A call was cancelled before or while its handler ran.
+    TOOL_CANCELLED: 499, continues, Model, permanent;
+    /// The model called a tool that does not exist.
+    UNKNOWN_TOOL: 404, continues, Model, permanent;
+    /// A tool of that name is registered already.
+    TOOL_ALREADY_REGISTERED: 409, fatal, Operator, permanent;
+    /// A dispatch context was refused.
+    INVALID_LLM_EXECUTION_CONTEXT: 529, fatal, Operator, permanent;
+    /// A gate was waited for in a context that has none.
+    LLM_EXECUTION_GATE_NOT_SUPPORTED: 501, continues, Operator, permanent;
+    /// A dispatch was signalled a second time.
+    LLM_EXECUTION_ALREADY_SIGNALLED: 500, fatal, Operator, permanent;
+    /// The input of a dispatch was refused.
+    INVALID_LLM_DISPATCH_INPUT: 529, fatal, Operator, permanent;
+    /// Dispatch middleware failed.
+    DISPATCH_PIPELINE_ERROR: 500, continues, Operator, permanent;
+    /// An executor failed.
+    LLM_EXECUTION_EXECUTOR_ERROR: 500, continues, Operator, retryable;
+    /// A value cannot be serialised because its reader has no descriptor.
+    READER_NOT_DESCRIBABLE: 422, continues, Operator, permanent;
+    /// No resolver knows the tag of a reader.
+    NO_READER_RESOLVER: 422, continues, Operator, permanent;
+    /// The evaluator of a dynamic text failed.
+    TOKENIZABLE_EVALUATOR_INVALID: 500, fatal, Operator, permanent;
+    /// A token estimator has the name of a built-in one.
+    TOKEN_ESTIMATOR_SHADOWS_BUILTIN: 409, fatal, Operator, permanent;
+    /// Nothing counts tokens under that name.
+    UNKNOWN_ENCODING: 422, continues, Model, permanent;
+    /// A token counter failed.
+    TOKEN_COUNTER_FAILED: 500, continues, Operator, permanent;
+    /// A turn came to one of its limits.
+    LIMIT_REACHED: 429, continues, Operator, permanent;
+    /// Something took longer than its deadline.
+    DEADLINE_EXCEEDED: 408, continues, Operator, retryable;
+    /// What a call did before the process died is not known.
+    TOOL_OUTCOME_UNKNOWN: 500, continues, Model, permanent;
+    /// A record could not be stored.
+    STORE: 500, continues, Operator, retryable;
+    /// The options of a Chat Completions provider were refused.
+    INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS: 529, fatal, Operator, permanent;
+    /// The options of a Responses provider were refused.
+    INVALID_OPENAI_RESPONSES_OPTIONS: 529, fatal, Operator, permanent;
+    /// The options of a Messages provider were refused.
+    INVALID_ANTHROPIC_MESSAGES_OPTIONS: 529, fatal, Operator, permanent;
+    /// A medium cannot be shown to the model, and nothing may stand for it.
+    UNSUPPORTED_MEDIA_MODALITY: 422, fatal, Operator, permanent;
+}

@@ -1,0 +1,34 @@
+//! The error codes of the providers.
+
+haft_core::error_codes! {
+    /// A Chat Completions request does not fit into the context window.
+    OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
+    /// A Chat Completions request was answered with an error, or not at all.
+    OPENAI_CHAT_COMPLETIONS_HTTP_ERROR: 502, continues, Operator, retryable;
+    /// A Chat Completions answer cannot be read, or reports an error.
+    OPENAI_CHAT_COMPLETIONS_STREAM_ERROR: 502, continues, Operator, retryable;
+    /// A Chat Completions answer stopped coming.
+    OPENAI_CHAT_COMPLETIONS_STREAM_STALLED: 504, continues, Operator, retryable;
+    /// A Chat Completions request took too long.
+    OPENAI_CHAT_COMPLETIONS_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
+    /// A Responses request does not fit into the context window.
+    OPENAI_RESPONSES_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
+    /// A Responses request was answered with an error, or not at all.
+    OPENAI_RESPONSES_HTTP_ERROR: 502, continues, Operator, retryable;
+    /// A Responses answer cannot be read, or reports an error.
+    OPENAI_RESPONSES_STREAM_ERROR: 502, continues, Operator, retryable;
+    /// A Responses answer stopped coming.
+    OPENAI_RESPONSES_STREAM_STALLED: 504, continues, Operator, retryable;
+    /// A Responses request took too long.
+    OPENAI_RESPONSES_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
+    /// A Messages request does not fit into the context window.
+    ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
+    /// A Messages request was answered with an error, or not at all.
+    ANTHROPIC_MESSAGES_HTTP_ERROR: 502, continues, Operator, retryable;
+    /// A Messages answer cannot be read, or reports an error.
+    ANTHROPIC_MESSAGES_STREAM_ERROR: 502, continues, Operator, retryable;
+    /// A Messages answer stopped coming.
+    ANTHROPIC_MESSAGES_STREAM_STALLED: 504, continues, Operator, retryable;
+    /// A Messages request took too long.
+    ANTHROPIC_MESSAGES_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
+}
