@@ -7,6 +7,7 @@ use haft::record::{Loader, Message, Record as _};
 use haft::store::{RowKind, Store as _, TurnQuery};
 use haft::stores::TurnFolder;
 use haft::turn::TurnRunner;
+use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 use super::run::{CANCELLED, TurnSession, build_runner, build_turn_input, new_user_message};
@@ -27,6 +28,9 @@ pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<Exit
     };
     let builder = build_runner(&agent, &args.options)?;
     let mut session = TurnSession::new(builder, &agent, store_dir, &args.options, terminal)?;
+    // The runtime's handler of Ctrl-C is installed before the line editor installs its own: the editor restores the
+    // handler that it has found, and without this one Ctrl-C would end the program instead of the turn.
+    let _interrupts = signal(SignalKind::interrupt())?;
     print_greeting(&agent, &conversation, terminal);
     loop {
         let input = tokio::select! {
