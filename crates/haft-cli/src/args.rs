@@ -37,7 +37,7 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "haft", version, styles = STYLES, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// When to use colors; `auto` respects NO_COLOR
+    /// When to use colors; `auto` respects NO_COLOR, CLICOLOR, CLICOLOR_FORCE and TERM
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
     #[command(subcommand)]

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io::{IsTerminal as _, stderr, stdout};
 
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -27,13 +29,13 @@ pub(crate) enum TextRole {
 }
 
 impl TextRole {
-    const fn escape_code(self) -> &'static str {
+    const fn style(self) -> Style {
         match self {
-            Self::Key => "36",
-            Self::Success => "32",
-            Self::Error => "31;1",
-            Self::Warning => "33",
-            Self::Muted => "2",
+            Self::Key => AnsiColor::Cyan.on_default(),
+            Self::Success => AnsiColor::Green.on_default(),
+            Self::Error => AnsiColor::Red.on_default().bold(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
+            Self::Muted => Style::new().dimmed(),
         }
     }
 }
@@ -41,18 +43,18 @@ impl TextRole {
 impl Terminal {
     /// Detects which streams get styles.
     ///
-    /// `--color always` and `--color never` decide alone. With `auto`, a terminal gets styles unless `NO_COLOR` is
-    /// set.
+    /// `--color always` and `--color never` decide alone. With `auto`, `NO_COLOR`, `CLICOLOR_FORCE`, `CLICOLOR`
+    /// and `TERM` are read, and a stream that is not a terminal gets no styles.
     pub(crate) fn detect(choice: ColorChoice) -> Self {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
-        let is_styled = |is_terminal: bool| match choice {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => is_terminal && !no_color,
+        let choice = match choice {
+            ColorChoice::Auto => anstream::ColorChoice::Auto,
+            ColorChoice::Always => anstream::ColorChoice::Always,
+            ColorChoice::Never => anstream::ColorChoice::Never,
         };
+        choice.write_global();
         Self {
-            is_stdout_styled: is_styled(stdout().is_terminal()),
-            is_stderr_styled: is_styled(stderr().is_terminal()),
+            is_stdout_styled: AutoStream::choice(&stdout()) != anstream::ColorChoice::Never,
+            is_stderr_styled: AutoStream::choice(&stderr()) != anstream::ColorChoice::Never,
         }
     }
 
@@ -130,8 +132,8 @@ fn styled(is_styled: bool, role: TextRole, text: &str) -> String {
     if !is_styled {
         return text.to_owned();
     }
-    let code = role.escape_code();
-    format!("\x1b[{code}m{text}\x1b[0m")
+    let style = role.style();
+    format!("{style}{text}{style:#}")
 }
 
 /// Replaces the characters of untrusted text that would move the cursor or change colours.

@@ -7,6 +7,8 @@ mod artifacts;
 #[cfg(test)]
 mod checks;
 #[cfg(test)]
+mod colors;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod gates;
