@@ -1,5 +1,13 @@
 //! The command-line program `haft`: runs agents, calls tools, queries artifacts and manages turns.
+//!
+//! The program supports Unix-like systems only. It starts tools in process groups of their own, handles Unix
+//! signals and checks the permission bits of files.
 #![expect(clippy::print_stderr, reason = "a command line program prints")]
+
+#[cfg(not(unix))]
+compile_error!(
+    "the `haft` program supports Unix-like systems only: it uses process groups, Unix signals and permission bits"
+);
 
 mod agent;
 mod args;
