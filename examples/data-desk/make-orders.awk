@@ -1,4 +1,4 @@
-# Writes 20000 orders as JSON. The same on every machine: the dice are of this file.
+# Writes 20000 orders as JSON. The random numbers are generated here, so that the output is the same on every machine.
 
 function dice(n) {
     seed = (seed * 16807) % 2147483647

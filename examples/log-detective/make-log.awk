@@ -1,4 +1,5 @@
-# Writes a day of a shop's log, about 200 MB. The same on every machine: the dice are of this file.
+# Writes the log of a shop for one day, about 200 MB. The random numbers are generated here, so that the output is the
+# same on every machine.
 
 function dice(n) {
     seed = (seed * 16807) % 2147483647
@@ -32,7 +33,7 @@ function noise() {
     else line("ERROR", "mail", sprintf("bounced: mailbox full to=user-%d@example.org", 100000 + dice(800000)))
 }
 
-# A payment takes a connection for 200 to 400 ms. There were enough of them, until there were not.
+# A payment occupies a connection for 200 to 400 ms. After the release there are too few connections.
 function checkout() {
     order = ++orders
     if (pool > 20 || at < changed + 21000 || dice(100) < 22) {

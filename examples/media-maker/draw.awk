@@ -1,4 +1,4 @@
-# Draws a bar chart of `values`, with `title` above it, as SVG.
+# Draws a bar chart of `values` with `title` above it, as SVG.
 
 function safe(text) {
     gsub(/&/, "\\&amp;", text)

@@ -1,19 +1,17 @@
-//! Agents: a file that says what an agent is, and what is made of it.
+//! Agents: reads the agent file and builds the tools that it describes.
 
+mod agent_dir;
 mod approvals;
+mod arguments;
 mod command;
 mod file;
-mod folder;
+mod file_schema;
 mod http;
-mod medium;
-mod memories;
 mod packs;
-mod place;
 mod prepare;
-mod publish;
-mod schema;
+mod source;
 mod template;
-mod text;
+mod tool_keys;
 
 use std::path::{Path, PathBuf};
 
@@ -22,109 +20,119 @@ use haft::Tool;
 use haft::executors::Scripted;
 use haft::turn::Limits;
 
+use self::agent_dir::{read_text_file, resolve_inside};
 pub(crate) use self::file::AgentFile;
-use self::place::{Fault, Source};
-pub(crate) use self::publish::json_schema;
-use crate::failure::Failure;
+pub(crate) use self::file_schema::agent_file_schema;
+use self::source::{AgentFileError, AgentSource};
 use crate::terminal::Terminal;
+use crate::user_error::UserError;
 
-/// An agent that was read and checked.
+/// An agent whose file was read and validated.
 pub(crate) struct Agent {
-    /// The folder that its paths start from.
-    pub(crate) folder: PathBuf,
+    /// The directory of the agent file. Paths in the file are relative to it.
+    pub(crate) dir: PathBuf,
     pub(crate) file: AgentFile,
     pub(crate) system: String,
     pub(crate) tools: Vec<Tool>,
-    source: Source,
+    source: AgentSource,
 }
 
-/// The name of the file in an agent's folder.
-const FILE: &str = "agent.toml";
+/// The name of the agent file in the directory of an agent.
+const FILE_NAME: &str = "agent.toml";
 
 impl Agent {
-    /// Reads the agent in a folder or file.
+    /// Loads an agent from its directory or from its file.
     pub(crate) fn load(path: &Path) -> Result<Self> {
         let path = match path.is_dir() {
-            true => path.join(FILE),
+            true => path.join(FILE_NAME),
             false => path.to_owned(),
         };
         let (file, source) = AgentFile::read(&path)?;
-        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        let system = system(&file, &folder, &source)?;
+        let dir = path.parent().unwrap_or(Path::new("")).to_owned();
+        let system = load_system_prompt(&file, &dir, &source)?;
         file.prepare
             .iter()
-            .try_for_each(prepare::Preparation::check)
-            .map_err(|it| source.failure(it))?;
-        let tools = file.tools.build(&folder, &file.approvals);
-        let tools = tools.map_err(|fault| source.failure(fault))?;
-        Ok(Self { folder, file, system, tools, source })
+            .try_for_each(prepare::PreparedFile::validate)
+            .map_err(|error| source.locate(error))?;
+        let tools = file.tools.build(&dir, &file.approvals);
+        let tools = tools.map_err(|error| source.locate(error))?;
+        Ok(Self { dir, file, system, tools, source })
     }
 
-    /// What it is called.
+    /// The name in the agent file, or the name of the agent's directory.
     pub(crate) fn name(&self) -> String {
-        let folder = || self.folder.file_name().map(|it| it.to_string_lossy().into_owned());
-        self.file.name.clone().or_else(folder).unwrap_or_else(|| "agent".to_owned())
+        let dir_name = || self.dir.file_name().map(|it| it.to_string_lossy().into_owned());
+        self.file.name.clone().or_else(dir_name).unwrap_or_else(|| "agent".to_owned())
     }
 
-    /// The script for runs without a model.
-    pub(crate) fn script(&self) -> Result<Option<Scripted>> {
+    /// Loads the script that replaces a model.
+    pub(crate) fn load_script(&self) -> Result<Option<Scripted>> {
         let Some(name) = &self.file.script else { return Ok(None) };
-        let path = text::inside(&self.folder, name, "script");
-        let path = path.map_err(|fault| self.source.failure(fault))?;
-        let script = Scripted::parse(&text::text_file(&path)?);
+        let path = resolve_inside(&self.dir, name, "script");
+        let path = path.map_err(|error| self.source.locate(error))?;
+        let script = Scripted::parse(&read_text_file(&path)?);
         Ok(Some(script.with_context(|| format!("in {}", path.display()))?))
     }
 
+    /// The default limits with the changes of the agent file.
     pub(crate) fn limits(&self) -> Limits {
-        self.file.limits.on(Limits::new())
+        self.file.limits.apply(Limits::new())
     }
 
-    /// Where its turns are kept: the folder that was asked for, or else the one that its file names.
-    pub(crate) fn store(&self, asked: Option<&Path>) -> PathBuf {
-        match (asked, &self.file.store) {
-            (Some(asked), _) => asked.to_owned(),
-            (None, Some(own)) => self.folder.join(own),
-            (None, None) => crate::args::STORE.into(),
+    /// The directory of the store: the selected one, else the one of the agent file, else the default.
+    pub(crate) fn store_path(&self, selected: Option<&Path>) -> PathBuf {
+        match (selected, &self.file.store) {
+            (Some(selected), _) => selected.to_owned(),
+            (None, Some(store)) => self.dir.join(store),
+            (None, None) => crate::args::DEFAULT_STORE.into(),
         }
     }
 
-    /// Makes the files that it needs and that are not there yet.
-    pub(crate) fn prepare(&self, terminal: &Terminal) -> Result<()> {
-        self.file.prepare.iter().try_for_each(|it| it.run(&self.folder, terminal))
+    /// Whether the agent has the pack `memory`.
+    pub(crate) const fn has_memory(&self) -> bool {
+        self.file.tools.has_memory()
     }
 
-    /// What keeps its tools from running on this machine.
-    pub(crate) fn missing(&self) -> Vec<Failure> {
-        let made = self.file.prepare.iter().filter_map(|it| it.missing(&self.folder));
-        let missing = self.file.tools.missing(&self.folder).into_iter().chain(made);
-        missing.map(|fault| self.source.failure(fault)).collect()
+    /// Creates the files of `prepare` that do not exist yet.
+    pub(crate) fn prepare_files(&self, terminal: &Terminal) -> Result<()> {
+        self.file.prepare.iter().try_for_each(|it| it.create(&self.dir, terminal))
     }
 
-    /// What its tools need from the environment, and do not find there now.
-    pub(crate) fn unset(&self) -> Vec<String> {
-        let unset = self.file.tools.unset();
-        unset.into_iter().map(|fault| self.source.failure(fault).to_string()).collect()
+    /// Finds programs and directories that the agent needs and this machine does not have.
+    pub(crate) fn find_unusable_programs(&self) -> Vec<UserError> {
+        let prepare = self.file.prepare.iter().filter_map(|it| it.find_problem(&self.dir));
+        let errors = self.file.tools.find_unusable_programs(&self.dir).into_iter().chain(prepare);
+        errors.map(|error| self.source.locate(error)).collect()
+    }
+
+    /// Finds environment variables that the tools need and that are not set.
+    pub(crate) fn find_unset_variables(&self) -> Vec<String> {
+        let errors = self.file.tools.find_unset_variables();
+        errors.into_iter().map(|error| self.source.locate(error).to_string()).collect()
     }
 }
 
-/// The system prompt, from where it is.
-fn system(file: &AgentFile, folder: &Path, source: &Source) -> Result<String> {
+/// Loads the system prompt from the agent file or from the file that it names.
+fn load_system_prompt(file: &AgentFile, dir: &Path, source: &AgentSource) -> Result<String> {
     let system = match (&file.system, &file.system_file) {
         (Some(_), Some(_)) => {
-            let fault = Fault::at(["system_file"], "`system` and `system_file` exclude each other");
-            return Err(source.failure(fault.hint("keep one of them")).into());
+            let error = AgentFileError::at(
+                ["system_file"],
+                "`system` and `system_file` exclude each other",
+            );
+            return Err(source.locate(error.hint("keep one of them")).into());
         }
         (Some(text), None) => text.clone(),
         (None, Some(name)) => {
-            let path = text::inside(folder, name, "system_file");
-            text::text_file(&path.map_err(|fault| source.failure(fault))?)?
+            let path = resolve_inside(dir, name, "system_file");
+            read_text_file(&path.map_err(|error| source.locate(error))?)?
         }
         (None, None) => String::new(),
     };
     if system.trim().is_empty() {
-        let fault = Fault::at([""; 0], "the agent has no system prompt");
-        let hint = "add `system = \"You …\"`, or `system_file = \"prompt.md\"`";
-        return Err(source.failure(fault.hint(hint)).into());
+        let error = AgentFileError::whole_file("the agent has no system prompt");
+        let hint = "add `system = \"You …\"` or `system_file = \"prompt.md\"`";
+        return Err(source.locate(error.hint(hint)).into());
     }
     Ok(system)
 }

@@ -1,4 +1,4 @@
-//! The commands, as they are typed.
+//! The command line: commands, arguments and their help texts.
 
 mod artifact;
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::artifact::{Artifact, Grep, Json, Markdown};
+pub(crate) use self::artifact::{ArtifactCommand, GrepArgs, JsonCommand, MarkdownCommand};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -17,27 +17,27 @@ const STYLES: Styles = Styles::styled()
 
 const EXAMPLES: &str = "\
 Examples:
-  haft new hello && haft run hello                      an agent that works at once, offline
-  haft run hello --model openai:gpt-5-mini              the same with a model
-  haft chat hello                                       a talk with it
-  haft id get_weather '{\"city\": \"Paris\"}'           the content key of a call
+  haft new hello && haft run hello                      create an agent and run it offline
+  haft run hello --model openai:gpt-5-mini              run it with a model
+  haft chat hello                                       start a conversation with it
+  haft id get_weather '{\"city\": \"Paris\"}'               print the id of a tool call
   haft artifact grep app.log 'ERROR|WARN' --limit 20    search a log of any size
-  haft artifact json get data.json '$.items[0].name'    look into JSON of any size
-  haft turns --store state                              the turns that a store holds
-  haft approve GATE --store state                       let a call run that asked for it
+  haft artifact json get data.json '$.items[0].name'    query JSON of any size
+  haft turns --store state                              list the turns in a store
+  haft approve GATE --store state                       approve a tool call
 
 Exit codes:
-  0    done
-  1    it failed; what happened is on standard error
-  2    the command line is wrong
-  3    nothing was found: no match, no such turn, no such gate
+  0    success
+  1    failure; the error is printed to standard error
+  2    invalid command line
+  3    nothing found: no match, or no such turn, gate or tool
   130  cancelled";
 
-/// Run agents, call tools, query artifacts, look after turns.
+/// Run agents, call tools, query artifacts and manage turns
 #[derive(Debug, Parser)]
 #[command(name = "haft", version, styles = STYLES, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// When to use colour; NO_COLOR is honoured
+    /// When to use colors; `auto` respects NO_COLOR, CLICOLOR, CLICOLOR_FORCE and TERM
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
     #[command(subcommand)]
@@ -46,42 +46,50 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a turn of an agent
-    Run(Run),
-    /// Talk with an agent: turns in a row, each with what was said before
-    Chat(Chat),
-    /// Go on with a turn that was cut short
-    Resume(Resume),
-    /// Make an agent that runs at once
-    New(New),
-    /// Check everything of an agent that can be checked without a model
-    Check(Check),
-    /// Print the JSON Schema of agent files, for editors and other programs
+    /// Run one turn of an agent
+    Run(RunArgs),
+    /// Start a conversation with an agent
+    ///
+    /// Each turn contains the messages of the turns before it. Ctrl-C cancels the current turn; Ctrl-D or /quit ends
+    /// the conversation. Every turn is saved in the store.
+    Chat(ChatArgs),
+    /// Resume an interrupted turn
+    Resume(ResumeArgs),
+    /// Create an agent that runs out of the box
+    New(NewArgs),
+    /// Check an agent without calling a model
+    Check(CheckArgs),
+    /// Print the JSON Schema of agent files
     Schema,
     /// List the tools of an agent
-    Tools(Tools),
-    /// Show what a model sees of a tool
-    Describe(Describe),
-    /// Call a tool of an agent and print what comes of it
-    Call(Call),
-    /// Show the content key of a call
-    Id(Id),
+    Tools(ToolsArgs),
+    /// Show a tool as the model sees it
+    Describe(DescribeArgs),
+    /// Call a tool of an agent and print the result
+    ///
+    /// The tool runs immediately, without approval, even if the agent file requires it.
+    Call(CallArgs),
+    /// Print the id of a tool call
+    ///
+    /// The id is the SHA-256 hash of the canonical JSON of the tool name and the arguments. The order of keys and the
+    /// whitespace do not change it.
+    Id(CallIdArgs),
     /// Query a file of any size, as a model queries an artifact
     #[command(subcommand)]
-    Artifact(Artifact),
-    /// List the turns of a store, newest first
-    Turns(Turns),
-    /// Show a turn: what was said, called and asked
-    Show(Show),
-    /// List the gates that wait for an answer
-    Gates(Gates),
-    /// Answer a gate: let a call run, or give the value it asks for
-    Approve(Approve),
-    /// Answer a gate with no; the model is told the reason
-    Deny(Deny),
-    /// Remove stored content that no turn needs any more
-    Gc(Gc),
-    /// Print completions for a shell
+    Artifact(ArtifactCommand),
+    /// List the turns in a store, newest first
+    Turns(TurnsArgs),
+    /// Show a turn: messages, tool calls and open gates
+    Show(ShowArgs),
+    /// List the open gates
+    Gates(GatesArgs),
+    /// Approve a tool call, or resolve a gate with a value
+    Approve(ApproveArgs),
+    /// Deny a tool call; the model receives the reason
+    Deny(DenyArgs),
+    /// Remove stored content that no turn references
+    Gc(GcArgs),
+    /// Print shell completions
     Completions {
         /// The shell
         #[arg(value_enum)]
@@ -92,50 +100,46 @@ pub(crate) enum Command {
     Man,
 }
 
-/// Show the content key of a call
-///
-/// The key is the SHA-256 of the canonical JSON of the tool's name and its arguments: the order of keys and the
-/// white space do not matter.
 #[derive(Debug, Args)]
-pub(crate) struct Id {
-    /// The tool's name
+pub(crate) struct CallIdArgs {
+    /// Name of the tool
     pub(crate) tool: String,
-    /// The arguments: JSON text, `@FILE` for a file, `-` for standard input
+    /// Arguments: JSON text, `@FILE` to read a file, `-` to read standard input
     pub(crate) args: String,
-    /// Print the canonical text instead, which is what is hashed
+    /// Print the canonical JSON that is hashed instead of the id
     #[arg(long)]
     pub(crate) canonical: bool,
 }
 
-/// Where turns are kept if nothing is said.
-pub(crate) const STORE: &str = ".haft";
+/// Default directory of the store.
+pub(crate) const DEFAULT_STORE: &str = ".haft";
 
-/// Where turns are kept.
+/// The option that selects the store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArg {
-    /// The folder of the store [default: .haft]
+    /// Directory of the store [default: .haft]
     #[arg(long, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
 }
 
 impl StoreArg {
-    /// The folder that was asked for, or the one that is used if nothing is said.
+    /// The selected directory, or the default.
     pub(crate) fn path(&self) -> &Path {
-        self.store.as_deref().unwrap_or(Path::new(STORE))
+        self.store.as_deref().unwrap_or(Path::new(DEFAULT_STORE))
     }
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Turns {
+pub(crate) struct TurnsArgs {
     #[command(flatten)]
     pub(crate) store: StoreArg,
-    /// Only turns that are not over
+    /// List only turns that have not ended
     #[arg(long)]
     pub(crate) unfinished: bool,
-    /// Only turns of this conversation
+    /// List only turns of this conversation
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
-    /// How many at most
+    /// Maximum number of turns to list
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
     /// Print one JSON object per line
@@ -144,8 +148,8 @@ pub(crate) struct Turns {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Show {
-    /// The turn, or the beginning of its name
+pub(crate) struct ShowArgs {
+    /// Id of the turn, or a unique prefix of it
     pub(crate) turn: String,
     #[command(flatten)]
     pub(crate) store: StoreArg,
@@ -155,7 +159,7 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Gates {
+pub(crate) struct GatesArgs {
     #[command(flatten)]
     pub(crate) store: StoreArg,
     /// Print one JSON object per line
@@ -164,29 +168,30 @@ pub(crate) struct Gates {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Approve {
-    /// The gate, or the beginning of its name
+pub(crate) struct ApproveArgs {
+    /// Id of the gate, or a unique prefix of it
     pub(crate) gate: String,
-    /// The answer as JSON, for a gate that asks for more than yes or no
+    /// Value as JSON, for a gate that expects more than yes or no; `@FILE` to read a file, `-` to read standard input
     pub(crate) value: Option<String>,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) decision: DecisionArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Deny {
-    /// The gate, or the beginning of its name
+pub(crate) struct DenyArgs {
+    /// Id of the gate, or a unique prefix of it
     pub(crate) gate: String,
-    /// Why not
+    /// Reason that the model receives
     #[arg(long, value_name = "TEXT", default_value = "it was not allowed")]
     pub(crate) reason: String,
     #[command(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) decision: DecisionArgs,
 }
 
+/// Options of the commands that decide a gate.
 #[derive(Debug, Args)]
-pub(crate) struct Answer {
-    /// Who answers; the user of this machine if not said
+pub(crate) struct DecisionArgs {
+    /// Name of the person who decides [default: the current user]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
@@ -194,88 +199,87 @@ pub(crate) struct Answer {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Gc {
+pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) store: StoreArg,
 }
 
-/// Where an agent is.
+/// The argument that selects an agent.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArg {
-    /// The agent: a folder with an `agent.toml`, or such a file
+    /// The agent: a directory that contains `agent.toml`, or the path of an agent file
     pub(crate) agent: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
-    /// What the user says; the agent's own prompt if not said; `@FILE` for a file, `-` for standard input
+    /// The user's message; `@FILE` to read a file, `-` to read standard input [default: the prompt of the agent file]
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
-    pub(crate) output: RunOutput,
-    /// Write down what the model did and what the calls gave
+    pub(crate) options: RunOptions,
+    /// Record model steps and tool results to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Give back what was recorded: no model is asked, whichever is named, and no tool does anything
+    /// Replay a recording from FILE; no model is called and no tool runs
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub(crate) replay: Option<PathBuf>,
 }
 
-/// Talk with an agent: turns in a row, each with what was said before
-///
-/// Ctrl-C stops an answer and not the talk; Ctrl-D or /quit ends it. Every turn is kept in the store.
 #[derive(Debug, Args)]
-pub(crate) struct Chat {
+pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
-    /// Go on with a conversation that the store holds
+    /// Continue a conversation from the store
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
     #[command(flatten)]
-    pub(crate) output: RunOutput,
+    pub(crate) options: RunOptions,
 }
 
+/// Options of the commands that run turns.
 #[derive(Debug, Args)]
-pub(crate) struct RunOutput {
-    /// The model, such as `openai:gpt-5-mini`, or `script` for the agent's script; the agent's own if not said
+pub(crate) struct RunOptions {
+    /// The model, such as `openai:gpt-5-mini`, or `script` for the agent's script [default: the model of the agent file]
     ///
-    /// Providers are openai (Chat Completions), openai-responses, anthropic, and ollama on this machine. Keys and addresses come from OPENAI_API_KEY,
-    /// OPENAI_BASE_URL, ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL.
+    /// Providers: openai (Chat Completions), openai-responses, anthropic, and ollama on this machine. API keys and base
+    /// URLs are read from OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, OLLAMA_API_KEY and
+    /// OLLAMA_BASE_URL. An agent file without a model runs its script.
     #[arg(long, value_name = "PROVIDER:MODEL", env = "HAFT_MODEL")]
     pub(crate) model: Option<String>,
-    /// Send the key to an address of the network that is not encrypted
+    /// Allow sending the API key over unencrypted HTTP
     #[arg(long)]
     pub(crate) plain_http: bool,
     #[command(flatten)]
     pub(crate) store: StoreArg,
-    /// Print every event as JSON, one per line
+    /// Print every event as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Let every call run that asks for it
+    /// Approve all tool calls without asking
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Resume {
-    /// The turn, or the beginning of its name
+pub(crate) struct ResumeArgs {
+    /// Id of the turn, or a unique prefix of it
     pub(crate) turn: String,
-    /// The agent, if not the one that began the turn
+    /// The agent [default: the agent that started the turn]
     #[arg(long)]
     pub(crate) agent: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) output: RunOutput,
+    pub(crate) options: RunOptions,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct New {
-    /// The folder to make
+pub(crate) struct NewArgs {
+    /// Directory to create
     pub(crate) name: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Tools {
+pub(crate) struct ToolsArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
     /// Print one JSON object per line
@@ -284,48 +288,45 @@ pub(crate) struct Tools {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Describe {
+pub(crate) struct DescribeArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
-    /// The tool
+    /// Name of the tool
     pub(crate) tool: String,
-    /// Print it as JSON, in this form
-    #[arg(long = "as", value_enum, value_name = "FORM")]
-    pub(crate) form: Option<Form>,
+    /// Print JSON in this format
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<ToolFormat>,
 }
 
-/// A form that a tool is shown to a model in.
+/// A format in which `haft describe` prints a tool.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Form {
-    /// The JSON Schema of its arguments
+pub(crate) enum ToolFormat {
+    /// JSON Schema of the arguments
     JsonSchema,
-    /// As OpenAI's Chat Completions have it
+    /// OpenAI Chat Completions
     ChatCompletions,
-    /// As OpenAI's Responses have it
+    /// OpenAI Responses
     Responses,
-    /// As Anthropic's Messages have it
+    /// Anthropic Messages
     Anthropic,
 }
 
-/// Call a tool of an agent and print what comes of it
-///
-/// The call is made at once: nobody is asked for leave, also if the tool requires it.
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
-    /// The tool
+    /// Name of the tool
     pub(crate) tool: String,
-    /// The arguments: JSON text, `@FILE` for a file, `-` for standard input
+    /// Arguments: JSON text, `@FILE` to read a file, `-` to read standard input
     #[arg(default_value = "{}")]
     pub(crate) args: String,
-    /// Print the whole record as JSON
+    /// Print the complete call record as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArg,
 }

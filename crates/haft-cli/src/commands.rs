@@ -1,13 +1,13 @@
-//! What the commands do.
+//! The implementation of the commands.
 
 mod artifact;
+mod call_id;
 mod chat;
 mod check;
 mod gates;
-mod id;
 mod new;
-mod offered;
 mod run;
+mod tool_encoding;
 mod tools;
 mod turns;
 
@@ -20,51 +20,51 @@ use clap::CommandFactory as _;
 use crate::args::{Cli, Command};
 use crate::terminal::Terminal;
 
-/// Runs a command.
-pub(crate) async fn run(command: Command, terminal: &Terminal) -> Result<ExitCode> {
+/// Runs a command and returns its exit code.
+pub(crate) async fn run_command(command: Command, terminal: &Terminal) -> Result<ExitCode> {
     match command {
-        Command::Run(args) => run::run(args, terminal).await,
-        Command::Chat(args) => chat::run(args, terminal).await,
-        Command::Resume(args) => run::resume(args, terminal).await,
-        Command::New(args) => new::run(&args),
-        Command::Check(args) => check::run(&args, terminal).await,
-        Command::Schema => print(&crate::agent::json_schema()?),
-        Command::Tools(args) => tools::list(&args, terminal),
-        Command::Describe(args) => tools::describe(&args, terminal),
-        Command::Call(args) => tools::call(&args, terminal).await,
-        Command::Id(args) => id::run(&args),
-        Command::Artifact(args) => artifact::run(args, terminal).await,
-        Command::Turns(args) => turns::list(args, terminal).await,
-        Command::Show(args) => turns::show(&args, terminal).await,
-        Command::Gates(args) => gates::list(&args, terminal).await,
-        Command::Approve(args) => gates::approve(&args, terminal).await,
-        Command::Deny(args) => gates::deny(&args, terminal).await,
-        Command::Gc(args) => turns::collect(&args).await,
+        Command::Run(args) => run::run_turn(args, terminal).await,
+        Command::Chat(args) => chat::run_chat(args, terminal).await,
+        Command::Resume(args) => run::resume_turn(args, terminal).await,
+        Command::New(args) => new::create_agent(&args),
+        Command::Check(args) => check::check_agent(&args, terminal).await,
+        Command::Schema => print_text(&crate::agent::agent_file_schema()?),
+        Command::Tools(args) => tools::list_tools(&args, terminal),
+        Command::Describe(args) => tools::describe_tool(&args, terminal),
+        Command::Call(args) => tools::call_tool(&args, terminal).await,
+        Command::Id(args) => call_id::print_call_id(&args),
+        Command::Artifact(args) => artifact::query_artifact(args, terminal).await,
+        Command::Turns(args) => turns::list_turns(args, terminal).await,
+        Command::Show(args) => turns::show_turn(&args, terminal).await,
+        Command::Gates(args) => gates::list_gates(&args, terminal).await,
+        Command::Approve(args) => gates::approve_gate(&args, terminal).await,
+        Command::Deny(args) => gates::deny_gate(&args, terminal).await,
+        Command::Gc(args) => turns::collect_garbage(&args).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "haft", &mut text);
-            print(&String::from_utf8_lossy(&text))
+            print_text(&String::from_utf8_lossy(&text))
         }
         Command::Man => {
             let mut text = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut text)?;
-            print(&String::from_utf8_lossy(&text))
+            print_text(&String::from_utf8_lossy(&text))
         }
     }
 }
 
-/// Writes to standard output and does not mind if nobody reads on.
-fn print(text: &str) -> Result<ExitCode> {
+/// Writes text to standard output. A closed pipe is an error that `main` reports as success.
+fn print_text(text: &str) -> Result<ExitCode> {
     use std::io::Write as _;
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Longest text that is taken from a file or standard input, in bytes.
+/// Maximum length of text from a file or from standard input, in bytes.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
-/// An argument that is text, `@FILE` or `-`.
-fn text_of(argument: &str) -> Result<String> {
+/// Reads the text of an argument: the argument itself, a file for `@FILE`, standard input for `-`.
+fn read_text_argument(argument: &str) -> Result<String> {
     let mut text = String::new();
     let read = match argument.strip_prefix('@') {
         Some(path) => {
@@ -84,4 +84,10 @@ fn text_of(argument: &str) -> Result<String> {
         anyhow::bail!("the text has more than {MAX_INPUT} bytes");
     }
     Ok(text)
+}
+
+/// A number and its noun, with the plural `s` where it belongs.
+fn count_noun(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }

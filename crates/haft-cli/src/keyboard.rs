@@ -1,4 +1,4 @@
-//! What somebody types.
+//! Reads lines that the user types.
 
 use std::io::{IsTerminal as _, Write as _, stderr, stdin};
 use std::sync::mpsc as blocking;
@@ -7,112 +7,113 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use tokio::sync::mpsc;
 
-/// What came of waiting for a line.
+/// The result of reading a line.
 #[derive(Debug)]
-pub(crate) enum Typed {
+pub(crate) enum KeyboardInput {
     Line(String),
     /// Ctrl-C.
     Interrupted,
-    /// Ctrl-D, or nobody is there.
+    /// Ctrl-D, or the end of standard input.
     End,
 }
 
-/// How a line is asked for.
-enum Ask {
-    /// With keys that edit, and what was typed before.
+/// How the reader thread reads a line.
+enum ReadMode {
+    /// With line editing and history.
     Edited { prompt: String },
-    /// As the terminal itself gives it.
+    /// As the terminal delivers it.
     Plain,
 }
 
-/// The keyboard. A thread of its own waits for it, so that a turn goes on meanwhile.
+/// The keyboard. A separate thread reads from it, so that a turn can proceed meanwhile.
 pub(crate) struct Keyboard {
-    asks: Option<blocking::Sender<Ask>>,
-    lines: mpsc::Receiver<Typed>,
-    /// Whether a line is waited for by somebody who gave up: it belongs to the next who asks.
-    is_open: bool,
+    requests: Option<blocking::Sender<ReadMode>>,
+    lines: mpsc::Receiver<KeyboardInput>,
+    /// Whether the thread still reads a line for an earlier, cancelled request. The next request gets that line.
+    is_reading: bool,
 }
 
 impl Keyboard {
-    pub(crate) fn new() -> Self {
-        let (asks, asked) = blocking::channel();
-        let (typed, lines) = mpsc::channel(1);
+    /// Starts the reader thread.
+    pub(crate) fn spawn() -> Self {
+        let (requests, received) = blocking::channel();
+        let (sender, lines) = mpsc::channel(1);
         let spawned = std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             let mut editor = None;
-            for ask in asked {
-                if typed.blocking_send(read(ask, &mut editor)).is_err() {
+            for mode in received {
+                if sender.blocking_send(read_line(mode, &mut editor)).is_err() {
                     break;
                 }
             }
         });
-        Self { asks: spawned.ok().map(|_| asks), lines, is_open: false }
+        Self { requests: spawned.ok().map(|_| requests), lines, is_reading: false }
     }
 
-    /// Whether somebody sits in front of it.
-    pub(crate) fn is_attended() -> bool {
+    /// Whether standard input is a terminal, so that the user can be asked.
+    pub(crate) fn is_interactive() -> bool {
         stdin().is_terminal()
     }
 
-    /// Waits for a line of a talk.
-    pub(crate) async fn prompt(&mut self, prompt: &str) -> Typed {
-        if self.is_open && Self::is_attended() {
-            // The line is waited for without an editor. Who cannot see the prompt can still type.
-            let _unseen = stderr().write_all(prompt.as_bytes());
+    /// Shows a prompt and reads a line of a conversation.
+    pub(crate) async fn read_prompt(&mut self, prompt: &str) -> KeyboardInput {
+        if self.is_reading && Self::is_interactive() {
+            // The pending read has no editor that would show the prompt. If printing fails, the user can still type.
+            let _ = stderr().write_all(prompt.as_bytes());
         }
-        self.wait(Ask::Edited { prompt: prompt.to_owned() }).await
+        self.request_line(ReadMode::Edited { prompt: prompt.to_owned() }).await
     }
 
-    /// Waits for the answer to a question that stands on the screen already.
-    pub(crate) async fn answer(&mut self) -> Typed {
-        self.wait(Ask::Plain).await
+    /// Reads the reply to a question that is already on the screen.
+    pub(crate) async fn read_reply(&mut self) -> KeyboardInput {
+        self.request_line(ReadMode::Plain).await
     }
 
-    /// Whoever drops this future loses nothing: the line goes to the next who asks.
-    async fn wait(&mut self, ask: Ask) -> Typed {
-        if !self.is_open {
-            let sent = self.asks.as_ref().is_some_and(|asks| asks.send(ask).is_ok());
+    /// Requests a line and waits for it. Dropping this future loses nothing: the next request gets the line.
+    async fn request_line(&mut self, mode: ReadMode) -> KeyboardInput {
+        if !self.is_reading {
+            let sent = self.requests.as_ref().is_some_and(|it| it.send(mode).is_ok());
             if !sent {
-                return Typed::End;
+                return KeyboardInput::End;
             }
-            self.is_open = true;
+            self.is_reading = true;
         }
-        let typed = self.lines.recv().await;
-        self.is_open = false;
-        typed.unwrap_or(Typed::End)
+        let input = self.lines.recv().await;
+        self.is_reading = false;
+        input.unwrap_or(KeyboardInput::End)
     }
 }
 
-fn read(ask: Ask, editor: &mut Option<DefaultEditor>) -> Typed {
-    match ask {
-        Ask::Edited { prompt } if Keyboard::is_attended() => {
+fn read_line(mode: ReadMode, editor: &mut Option<DefaultEditor>) -> KeyboardInput {
+    match mode {
+        ReadMode::Edited { prompt } if Keyboard::is_interactive() => {
             if editor.is_none() {
                 *editor = DefaultEditor::new().ok();
             }
             match editor {
-                Some(editor) => edited(editor, &prompt),
-                None => plain(),
+                Some(editor) => read_edited_line(editor, &prompt),
+                None => read_plain_line(),
             }
         }
-        Ask::Edited { .. } | Ask::Plain => plain(),
+        ReadMode::Edited { .. } | ReadMode::Plain => read_plain_line(),
     }
 }
 
-fn edited(editor: &mut DefaultEditor, prompt: &str) -> Typed {
+fn read_edited_line(editor: &mut DefaultEditor, prompt: &str) -> KeyboardInput {
     match editor.readline(prompt) {
         Ok(line) => {
-            // A line that cannot be remembered was still typed.
-            let _remembered = editor.add_history_entry(line.as_str());
-            Typed::Line(line)
+            // The line is valid even if the history does not accept it.
+            let _ = editor.add_history_entry(line.as_str());
+            KeyboardInput::Line(line)
         }
-        Err(ReadlineError::Interrupted) => Typed::Interrupted,
-        Err(_) => Typed::End,
+        Err(ReadlineError::Interrupted) => KeyboardInput::Interrupted,
+        Err(_) => KeyboardInput::End,
     }
 }
 
-fn plain() -> Typed {
+fn read_plain_line() -> KeyboardInput {
     let mut line = String::new();
     match stdin().read_line(&mut line) {
-        Ok(0) | Err(_) => Typed::End,
-        Ok(_) => Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()),
+        Ok(0) | Err(_) => KeyboardInput::End,
+        Ok(_) => KeyboardInput::Line(line.trim_end_matches(['\r', '\n']).to_owned()),
     }
 }

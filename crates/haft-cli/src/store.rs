@@ -1,4 +1,4 @@
-//! The folder of a store, and what is in it.
+//! Opens the directory of a store and finds turns and gates in it.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use haft::store::{Store as _, TurnId, TurnQuery, TurnSummary};
 use haft::stores::TurnFolder;
 use haft::turn::Gatekeeper;
 
-use crate::failure::{Code, Failure};
+use crate::user_error::{FailureCode, UserError};
 
-/// Opens a store that is there.
-pub(crate) fn open(path: &Path) -> Result<TurnFolder> {
+/// Opens an existing store.
+pub(crate) fn open_store(path: &Path) -> Result<TurnFolder> {
     if !path.is_dir() {
-        let failure = Failure::new(format!("there is no store at `{}`", path.display()));
-        let failure = failure.hint("name its folder with --store DIR; `haft run` makes one");
-        return Err(failure.code(Code::NothingFound).into());
+        let error = UserError::new(format!("there is no store at `{}`", path.display()));
+        let error = error.hint("set its directory with --store DIR; `haft run` creates a store");
+        return Err(error.code(FailureCode::NotFound).into());
     }
     Ok(TurnFolder::open(path)?)
 }
 
-/// The turn with this name, or the only one whose name begins so.
-pub(crate) async fn turn(folder: &TurnFolder, name: &str) -> Result<TurnId> {
-    if let Ok(id) = name.parse::<TurnId>()
-        && folder.store().load(id.clone()).await?.is_some()
+/// Finds the turn with this id, or the only one whose id starts with the text.
+pub(crate) async fn find_turn(store_dir: &TurnFolder, text: &str) -> Result<TurnId> {
+    if let Ok(id) = text.parse::<TurnId>()
+        && store_dir.store().load(id.clone()).await?.is_some()
     {
         return Ok(id);
     }
@@ -31,44 +31,44 @@ pub(crate) async fn turn(folder: &TurnFolder, name: &str) -> Result<TurnId> {
     query.limit = Some(1000);
     let mut found: Vec<TurnId> = Vec::new();
     loop {
-        let turns: Vec<TurnSummary> = folder.store().turns(query.clone()).await?;
+        let turns: Vec<TurnSummary> = store_dir.store().turns(query.clone()).await?;
         found.extend(
-            turns.iter().filter(|it| it.id.as_str().starts_with(name)).map(|it| it.id.clone()),
+            turns.iter().filter(|it| it.id.as_str().starts_with(text)).map(|it| it.id.clone()),
         );
         match turns.last() {
             Some(last) if found.len() < 2 => query.before = Some(last.id.clone()),
             _ => break,
         }
     }
-    let names: Vec<&str> = found.iter().map(TurnId::as_str).collect();
-    one("turn", name, &names, "haft turns")?;
-    found.pop().ok_or_else(|| Failure::new("no turn").into())
+    let ids: Vec<&str> = found.iter().map(TurnId::as_str).collect();
+    require_unique("turn", text, &ids, "haft turns")?;
+    found.pop().ok_or_else(|| UserError::new("no turn").into())
 }
 
-/// The open gate with this name, or the only one whose name begins so.
-pub(crate) async fn gate(folder: &TurnFolder, name: &str) -> Result<Gate> {
-    let mut open = Gatekeeper::of_dir(&folder).open(None).await?;
-    if let Some(at) = open.iter().position(|gate| gate.id.as_str() == name) {
+/// Finds the open gate with this id, or the only one whose id starts with the text.
+pub(crate) async fn find_open_gate(store_dir: &TurnFolder, text: &str) -> Result<Gate> {
+    let mut open = Gatekeeper::of_dir(store_dir).open(None).await?;
+    if let Some(at) = open.iter().position(|gate| gate.id.as_str() == text) {
         return Ok(open.swap_remove(at));
     }
-    open.retain(|gate| gate.id.as_str().starts_with(name));
-    let names: Vec<&str> = open.iter().map(|gate| gate.id.as_str()).collect();
-    one("open gate", name, &names, "haft gates")?;
-    open.pop().ok_or_else(|| Failure::new("no gate").into())
+    open.retain(|gate| gate.id.as_str().starts_with(text));
+    let ids: Vec<&str> = open.iter().map(|gate| gate.id.as_str()).collect();
+    require_unique("open gate", text, &ids, "haft gates")?;
+    open.pop().ok_or_else(|| UserError::new("no gate").into())
 }
 
-/// Refuses a name that stands for none or for several.
-fn one(what: &str, name: &str, found: &[&str], list: &str) -> Result<()> {
-    match found {
+/// Returns an error unless exactly one id was found.
+fn require_unique(kind: &str, text: &str, ids: &[&str], list_command: &str) -> Result<()> {
+    match ids {
         [_] => Ok(()),
         [] => {
-            let failure = Failure::new(format!("there is no {what} `{name}`"));
-            Err(failure.hint(format!("`{list}` lists them")).code(Code::NothingFound).into())
+            let error = UserError::new(format!("there is no {kind} `{text}`"));
+            let error = error.hint(format!("`{list_command}` lists them"));
+            Err(error.code(FailureCode::NotFound).into())
         }
         [first, second, ..] => {
-            let failure =
-                Failure::new(format!("`{name}` is the beginning of more than one {what}"));
-            Err(failure.hint(format!("say more of it: `{first}` or `{second}`")).into())
+            let error = UserError::new(format!("more than one {kind} starts with `{text}`"));
+            Err(error.hint(format!("use a longer prefix: `{first}` or `{second}`")).into())
         }
     }
 }

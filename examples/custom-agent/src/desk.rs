@@ -1,4 +1,4 @@
-//! The rooms, and the tools that a model has for them.
+//! The rooms and the tools that find and book them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ pub(crate) struct Room {
     has: Vec<String>,
 }
 
-/// What a room can have. A model cannot ask for anything else.
+/// Equipment of a room. The schema allows no other values.
 #[derive(Clone, Copy, Debug, ToolArgs)]
 enum Equipment {
     /// A screen
@@ -57,7 +57,7 @@ struct Booking {
     hour: u8,
 }
 
-/// The rooms of a house, and what is booked.
+/// The rooms of a building and their bookings.
 #[derive(Debug)]
 pub(crate) struct Desk {
     rooms: Vec<Room>,
@@ -65,20 +65,20 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// A desk for these rooms.
+    /// Parses the list of rooms.
     ///
     /// # Errors
     ///
-    /// The text is no list of rooms.
-    pub(crate) fn open(rooms: &str) -> Result<Arc<Self>> {
+    /// The text is not a JSON list of rooms.
+    pub(crate) fn parse(rooms: &str) -> Result<Arc<Self>> {
         Ok(Arc::new(Self { rooms: serde_json::from_str(rooms)?, booked: Mutex::default() }))
     }
 
-    /// What a model may do here. What each tool takes is a type, and the schema that a model sees is made of it.
+    /// Builds the tools of the model. The schema of each tool is generated from the type of its arguments.
     ///
     /// # Errors
     ///
-    /// A tool is not well defined.
+    /// The definition of a tool is invalid.
     pub(crate) fn tools(self: &Arc<Self>) -> Result<Vec<Tool>> {
         let (search, book) = (Arc::clone(self), Arc::clone(self));
         let find_rooms = Tool::builder("find_rooms")
@@ -86,19 +86,19 @@ impl Desk {
                 "Finds rooms that are large enough and have what is needed, smallest first.",
             )
             .effect(Effect::ReadOnly)
-            .handler(move |args: Search| Json(search.fitting(&args)))
+            .handler(move |args: Search| Json(search.fitting_rooms(&args)))
             .build()?;
         let book_room = Tool::builder("book_room")
             .description("Books a room for an hour. Fails if it is taken.")
             .requires_approval("May this room be booked?")
-            .handler(move |args: Booking| book.book(args))
+            .handler(move |args: Booking| book.book_room(args))
             .build()?;
         Ok(vec![find_rooms, book_room])
     }
 
-    fn fitting(&self, args: &Search) -> Vec<Room> {
+    fn fitting_rooms(&self, args: &Search) -> Vec<Room> {
         let fits = |room: &&Room| {
-            let has = |it: &Equipment| room.has.iter().any(|own| own == it.name());
+            let has = |it: &Equipment| room.has.iter().any(|name| name == it.name());
             room.seats >= args.seats && args.has.iter().all(has)
         };
         let mut rooms: Vec<Room> = self.rooms.iter().filter(fits).cloned().collect();
@@ -106,10 +106,10 @@ impl Desk {
         rooms
     }
 
-    fn book(&self, args: Booking) -> Result<String, ToolFailure> {
+    fn book_room(&self, args: Booking) -> Result<String, ToolFailure> {
         let Booking { room, hour } = args;
         if !self.rooms.iter().any(|it| it.name == room) {
-            // The model reads this, so it says what to do.
+            // The model reads this message, so it says what to do next.
             let what =
                 format!("there is no room `{room}`; find_rooms returns those that there are");
             return Err(ToolFailure::new(what));

@@ -1,7 +1,7 @@
-//! An agent of one's own: typed tools, somebody who is asked, turns that survive, a script or a model.
+//! A custom agent: typed tools, approvals, turns that survive a crash, and a script or a model.
 //!
 //! ```sh
-//! cargo run -p custom-agent                       # offline, by its script
+//! cargo run -p custom-agent                       # offline, with its script
 //! MODEL=gpt-5-mini OPENAI_API_KEY=… cargo run -p custom-agent "A room for six, with a phone"
 //! ```
 #![expect(clippy::print_stdout, reason = "an example prints")]
@@ -29,8 +29,8 @@ const SYSTEM: &str = "You book rooms. Find one that fits before you book it.";
 async fn main() -> Result<()> {
     let prompt = env::args().nth(1);
     let prompt = prompt.as_deref().unwrap_or("A room for ten at two o'clock, with a board.");
-    let folder = TurnFolder::open(env::temp_dir().join("haft-room-desk"))?;
-    let report = book(&folder, prompt).await?;
+    let store_dir = TurnFolder::open(env::temp_dir().join("haft-room-desk"))?;
+    let report = run_booking(&store_dir, prompt).await?;
     for call in &report.calls {
         println!("{} {} {:?}", call.tool(), call.raw().to_text(), call.state());
     }
@@ -38,32 +38,32 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs a turn. It is kept in the folder: after a crash, `TurnRunner::resume` goes on with it.
-async fn book(folder: &TurnFolder, prompt: &str) -> Result<TurnReport> {
-    let desk = Desk::open(include_str!("../data/rooms.json"))?;
+/// Runs a turn that is stored in a directory. After a crash, `TurnRunner::resume` continues it.
+async fn run_booking(store_dir: &TurnFolder, prompt: &str) -> Result<TurnReport> {
+    let desk = Desk::parse(include_str!("../data/rooms.json"))?;
     let (gates, mut opened) = mpsc::unbounded_channel();
-    let watch = move |event: &Event| {
+    let watch_gates = move |event: &Event| {
         if let EventKind::TurnGateOpen { .. } = &event.kind {
-            // Nobody listens any more once the turn is over.
+            // This fails only after the turn has ended, when nothing receives.
             let _ = gates.send(());
         }
     };
-    let builder = match variable("MODEL") {
+    let builder = match read_variable("MODEL") {
         Some(model) => {
             let mut provider = Provider::builder(ChatCompletions::new(), model);
-            if let Some(key) = variable("OPENAI_API_KEY") {
+            if let Some(key) = read_variable("OPENAI_API_KEY") {
                 provider = provider.key(key);
             }
             TurnRunner::builder(provider.build()?)
         }
         None => TurnRunner::builder(Scripted::parse(include_str!("../script.yaml"))?),
     };
-    let runner = builder.folder(folder).tools(desk.tools()?).observer(watch).build()?;
+    let runner = builder.folder(store_dir).tools(desk.tools()?).observer(watch_gates).build()?;
     let now = SystemClock::new().now();
     let input = TurnInput::new(SYSTEM).message(Message::user("prompt", prompt, now)?);
 
-    // Whoever answers can be anywhere, `haft approve` included; here it is the same program.
-    let answering = async {
+    // Any process can approve a call, for example `haft approve`. Here it is the same program.
+    let approve_calls = async {
         while opened.recv().await.is_some() {
             for gate in runner.gates().open(None).await? {
                 println!("{} {}", gate.reason, gate.payload);
@@ -74,11 +74,11 @@ async fn book(folder: &TurnFolder, prompt: &str) -> Result<TurnReport> {
     };
     tokio::select! {
         report = runner.run(input) => Ok(report?),
-        Err(error) = answering => Err(error),
+        Err(error) = approve_calls => Err(error),
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+fn read_variable(name: &str) -> Option<String> {
     env::var_os(name)?.into_string().ok().filter(|it| !it.is_empty())
 }
 
@@ -88,9 +88,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_room_is_found_and_booked() {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = TurnFolder::open(folder.path()).unwrap();
-        let report = book(&folder, "A room for ten at two o'clock, with a board.").await.unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let store_dir = TurnFolder::open(dir.path()).unwrap();
+        let report =
+            run_booking(&store_dir, "A room for ten at two o'clock, with a board.").await.unwrap();
         assert_eq!(report.text(), "Done: Eiche is booked from 14:00 to 15:00.");
         assert_eq!(report.calls.len(), 2);
     }

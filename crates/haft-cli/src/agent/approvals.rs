@@ -1,4 +1,4 @@
-//! Which calls somebody has to allow.
+//! The approval rules of the agent file.
 
 use std::collections::BTreeSet;
 
@@ -6,56 +6,61 @@ use haft::Tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::place::Fault;
+use super::source::AgentFileError;
 
-/// Which tools ask before each call, where it is not as the tools have it themselves.
+/// Approval rules that override the defaults of the tools.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Approvals {
-    /// Tools that ask before each call.
+    /// Tools that require approval before each call.
     #[serde(default)]
     require: Vec<String>,
-    /// Tools that do not ask, although they would otherwise: `write_file` and `edit_file` of the pack `files`.
+    /// Tools that run without approval although they require it by default: `write_file` and `edit_file` of the pack
+    /// `files`.
     #[serde(default)]
     never: Vec<String>,
 }
 
 impl Approvals {
-    /// A tool as this table has it.
-    pub(super) fn settle(&self, tool: Tool) -> Result<Tool, Fault> {
-        let listed = |list: &[String]| list.iter().any(|it| it == tool.name().as_str());
-        if listed(&self.require) {
+    /// Returns the tool with the approval rule of this table.
+    pub(super) fn apply(&self, tool: Tool) -> Result<Tool, AgentFileError> {
+        let is_listed = |list: &[String]| list.iter().any(|it| it == tool.name().as_str());
+        if is_listed(&self.require) {
             let question = format!("May `{}` be called?", tool.name());
-            tool.asking(question).map_err(|error| Fault::at(["approvals", "require"], error))
-        } else if listed(&self.never) {
+            let asking = tool.asking(question);
+            asking.map_err(|error| AgentFileError::at(["approvals", "require"], error))
+        } else if is_listed(&self.never) {
             Ok(tool.never_asking())
         } else {
             Ok(tool)
         }
     }
 
-    /// Checks the names against the tools that there are, of which some have a question of their own.
-    pub(super) fn check<'n>(
+    /// Checks that the listed names are tools of the agent, and that no two rules contradict each other.
+    pub(super) fn validate<'n>(
         &self,
         tools: impl Iterator<Item = &'n str> + Clone,
-        own: &BTreeSet<&str>,
-    ) -> Result<(), Fault> {
+        with_own_question: &BTreeSet<&str>,
+    ) -> Result<(), AgentFileError> {
         let lists = [("require", &self.require), ("never", &self.never)];
         for (key, name) in
             lists.iter().flat_map(|(key, list)| list.iter().map(move |it| (*key, it)))
         {
             if !tools.clone().any(|it| it == name) {
-                let fault = Fault::at(["approvals", key], format!("there is no tool `{name}`"));
-                return Err(fault.known(name, tools));
+                let message = format!("there is no tool `{name}`");
+                let error = AgentFileError::at(["approvals", key], message);
+                return Err(error.suggest(name, tools));
             }
         }
         if let Some(name) = self.require.iter().find(|it| self.never.contains(it)) {
-            let fault = Fault::at(["approvals", "never"], format!("`{name}` is in `require` too"));
-            return Err(fault.hint("keep it in one of them"));
+            let message = format!("`{name}` is also in `require`");
+            let error = AgentFileError::at(["approvals", "never"], message);
+            return Err(error.hint("keep it in one of the lists"));
         }
-        if let Some(name) = self.never.iter().find(|it| own.contains(it.as_str())) {
-            let what = format!("`{name}` has an `approval` of its own");
-            return Err(Fault::at(["approvals", "never"], what).hint("keep one of them"));
+        if let Some(name) = self.never.iter().find(|it| with_own_question.contains(it.as_str())) {
+            let message = format!("`{name}` sets its own `approval`");
+            let error = AgentFileError::at(["approvals", "never"], message);
+            return Err(error.hint("remove one of the two"));
         }
         Ok(())
     }

@@ -1,5 +1,4 @@
-//! `agent.toml`, as it is written. The types here are the only source: they read the file, and the published
-//! schema is made of them.
+//! The tables of `agent.toml`. These types parse the file, and the published JSON Schema is generated from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,73 +11,74 @@ use haft::turn::Limits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::agent_dir::read_text_file;
 use super::approvals::Approvals;
 use super::command::CommandTool;
 use super::http::HttpTool;
-use super::packs::{self, FilesPack, PlainPack, WebPack};
-use super::place::{Fault, Source};
-use super::prepare::Preparation;
-use crate::failure::Failure;
+use super::packs::{FilesPack, SimplePack, WebPack, build_pack};
+use super::prepare::PreparedFile;
+use super::source::{AgentFileError, AgentSource};
+use crate::user_error::UserError;
 
-/// An agent: what it is told, what it may do, and who takes its steps.
+/// An agent: its system prompt, model, tools, approval rules and limits.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["system"]}, {"required": ["system_file"]}]))]
 pub(crate) struct AgentFile {
-    /// What the agent is called; its folder's name if not said.
+    /// Name of the agent; default: the name of its directory.
     pub(crate) name: Option<String>,
-    /// The system prompt. An agent has this or `system_file`.
+    /// System prompt. Either this key or `system_file` is required.
     pub(crate) system: Option<String>,
-    /// A file with the system prompt, in the agent's folder.
+    /// File with the system prompt, inside the agent's directory.
     pub(crate) system_file: Option<PathBuf>,
     /// Standing instructions.
     #[serde(default)]
     pub(crate) instructions: Vec<String>,
-    /// What the user says if nothing is said.
+    /// Default message of the user for `haft run`.
     pub(crate) prompt: Option<String>,
-    /// The model, as `PROVIDER:MODEL`.
+    /// Model, as `PROVIDER:MODEL`; default: the script.
     pub(crate) model: Option<String>,
-    /// Options of the model's requests, as the provider calls them.
+    /// Options of the model, with the names that the provider uses.
     #[serde(default)]
     pub(crate) options: serde_json::Map<String, serde_json::Value>,
-    /// A script for runs without a model, in the agent's folder.
+    /// Script that replaces the model, inside the agent's directory.
     pub(crate) script: Option<PathBuf>,
-    /// The folder in which turns are kept, as seen from the agent's own; `.haft` where `haft` is run if not said.
+    /// Directory of the store, relative to the agent's directory; default: `.haft` in the current directory.
     pub(crate) store: Option<PathBuf>,
-    /// Files that are made on the first run.
+    /// Files that are created before the first run.
     #[serde(default)]
-    pub(crate) prepare: Vec<Preparation>,
-    /// How far a turn may go.
+    pub(crate) prepare: Vec<PreparedFile>,
+    /// Limits of a turn.
     #[serde(default)]
     pub(crate) limits: LimitsTable,
-    /// Which tools ask before each call.
+    /// Which tools require approval.
     #[serde(default)]
     pub(crate) approvals: Approvals,
-    /// What the agent may do. It has the tools that are listed here and no others.
+    /// The tools of the agent.
     #[serde(default)]
     pub(crate) tools: ToolsTable,
 }
 
-/// How far a turn may go.
+/// Limits of a turn.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LimitsTable {
-    /// How many steps it may take.
+    /// Maximum number of iterations.
     #[schemars(range(min = 1))]
     iterations: Option<u32>,
-    /// How many calls it may make.
+    /// Maximum number of tool calls.
     tool_calls: Option<u32>,
-    /// How often it may make the same call.
+    /// Maximum number of identical tool calls.
     identical_calls: Option<u32>,
-    /// How many tokens it may use.
+    /// Maximum number of tokens.
     tokens: Option<u64>,
-    /// How long it may work, in seconds.
+    /// Maximum duration in seconds; time spent waiting for approvals does not count.
     seconds: Option<u64>,
 }
 
 impl LimitsTable {
-    /// These limits where they are given, else the others.
-    pub(super) fn on(&self, mut limits: Limits) -> Limits {
+    /// Returns the limits with the changes of this table.
+    pub(super) fn apply(&self, mut limits: Limits) -> Limits {
         limits.iterations = self.iterations.unwrap_or(limits.iterations);
         limits.tool_calls = self.tool_calls.unwrap_or(limits.tool_calls);
         limits.identical_calls = self.identical_calls.unwrap_or(limits.identical_calls);
@@ -88,83 +88,89 @@ impl LimitsTable {
     }
 }
 
-/// What the agent may do.
+/// The tools of the agent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolsTable {
-    /// Files below one folder.
+    /// Pack `files`: files below one directory.
     files: Option<FilesPack>,
-    /// The time, time zones and calendars.
-    time: Option<PlainPack>,
-    /// Expressions and units of measure.
-    math: Option<PlainPack>,
-    /// Counts, changes, differences, patterns, encodings and hashes of text.
-    text: Option<PlainPack>,
-    /// CSV, JSON and YAML, statistics, tables.
-    data: Option<PlainPack>,
-    /// What is remembered from turn to turn, in the agent's store.
-    memory: Option<PlainPack>,
-    /// Pages from the network.
+    /// Pack `time`: time, time zones and calendars.
+    time: Option<SimplePack>,
+    /// Pack `math`: expressions and units of measure.
+    math: Option<SimplePack>,
+    /// Pack `text`: counts, transformations, differences, patterns, encodings and hashes of text.
+    text: Option<SimplePack>,
+    /// Pack `data`: CSV, JSON, YAML, statistics and tables.
+    data: Option<SimplePack>,
+    /// Pack `memory`: memories that last from turn to turn, in the agent's store.
+    memory: Option<SimplePack>,
+    /// Pack `web`: pages from the network.
     web: Option<WebPack>,
-    /// Programs, by the name of the tool.
+    /// Commands, by the name of the tool.
     #[serde(default)]
     command: BTreeMap<String, CommandTool>,
-    /// Addresses of the web, by the name of the tool.
+    /// HTTP endpoints, by the name of the tool.
     #[serde(default)]
     http: BTreeMap<String, HttpTool>,
 }
 
-/// A tool and the key that it comes from.
-type Keyed = (Vec<String>, Tool);
+/// A tool and the key of the agent file that defines it.
+type KeyedTool = (Vec<String>, Tool);
 
 impl ToolsTable {
-    /// Makes the tools, packs first.
-    pub(super) fn build(&self, folder: &Path, approvals: &Approvals) -> Result<Vec<Tool>, Fault> {
+    /// Builds the tools, packs first, with the approval rules of the file.
+    pub(super) fn build(
+        &self,
+        agent_dir: &Path,
+        approvals: &Approvals,
+    ) -> Result<Vec<Tool>, AgentFileError> {
         let mut all = Vec::new();
         for pack in Pack::ALL {
             let key = ["tools", pack.name()];
-            let made = self.pack(pack, folder).map_err(|it| it.below(key))?;
-            all.extend(made.into_iter().map(|tool| (key.map(str::to_owned).to_vec(), tool)));
+            let tools = self.build_pack(pack, agent_dir).map_err(|error| error.in_table(key))?;
+            all.extend(tools.into_iter().map(|tool| (key.map(str::to_owned).to_vec(), tool)));
         }
-        let mut own = BTreeSet::new();
+        let mut with_own_question = BTreeSet::new();
         for (name, tool) in &self.command {
             let key = ["tools", "command", name];
-            let made = tool.build(name, folder);
-            all.push((key.map(str::to_owned).to_vec(), made.map_err(|it| it.below(key))?));
-            own.extend(tool.asks().then_some(name.as_str()));
+            let built = tool.build(name, agent_dir).map_err(|error| error.in_table(key))?;
+            all.push((key.map(str::to_owned).to_vec(), built));
+            with_own_question.extend(tool.has_approval_question().then_some(name.as_str()));
         }
         for (name, tool) in &self.http {
             let key = ["tools", "http", name];
-            let made = tool.build(name);
-            all.push((key.map(str::to_owned).to_vec(), made.map_err(|it| it.below(key))?));
-            own.extend(tool.asks().then_some(name.as_str()));
+            let built = tool.build(name).map_err(|error| error.in_table(key))?;
+            all.push((key.map(str::to_owned).to_vec(), built));
+            with_own_question.extend(tool.has_approval_question().then_some(name.as_str()));
         }
-        distinct(&all)?;
+        reject_duplicate_names(&all)?;
         let names = all.iter().map(|(_, tool)| tool.name().as_str());
-        approvals.check(names, &own)?;
-        // The question of a tool's own says more than the one of the table.
-        let settled = all.into_iter().map(|(_, tool)| match own.contains(tool.name().as_str()) {
-            true => Ok(tool),
-            false => approvals.settle(tool),
+        approvals.validate(names, &with_own_question)?;
+        // A tool's own question says more than the one that the approval rules would set.
+        let tools = all.into_iter().map(|(_, tool)| {
+            match with_own_question.contains(tool.name().as_str()) {
+                true => Ok(tool),
+                false => approvals.apply(tool),
+            }
         });
-        settled.collect()
+        tools.collect()
     }
 
-    /// The tools of a pack; none if it is not listed.
-    fn pack(&self, pack: Pack, folder: &Path) -> Result<Vec<Tool>, Fault> {
+    /// Builds the tools of a pack; none if the file has no table for it.
+    fn build_pack(&self, pack: Pack, agent_dir: &Path) -> Result<Vec<Tool>, AgentFileError> {
         let options = PackOptions::default();
-        let (options, choice) = match (pack, &self.files, &self.web) {
-            (Pack::Files, Some(it), _) => (options.files(it.options(folder)?), it.choice()),
-            (Pack::Web, _, Some(it)) => (options.web(it.options()?), it.choice()),
-            _ => match self.plain(pack) {
-                Some(it) => (options, it.choice()),
+        let (options, selection) = match (pack, &self.files, &self.web) {
+            (Pack::Files, Some(it), _) => (options.files(it.options(agent_dir)?), it.selection()),
+            (Pack::Web, _, Some(it)) => (options.web(it.options()?), it.selection()),
+            _ => match self.simple_pack(pack) {
+                Some(it) => (options, it.selection()),
                 None => return Ok(Vec::new()),
             },
         };
-        packs::build(pack, &options, choice)
+        build_pack(pack, &options, selection)
     }
 
-    fn plain(&self, pack: Pack) -> Option<&PlainPack> {
+    fn simple_pack(&self, pack: Pack) -> Option<&SimplePack> {
         match pack {
             Pack::Time => self.time.as_ref(),
             Pack::Math => self.math.as_ref(),
@@ -175,52 +181,52 @@ impl ToolsTable {
         }
     }
 
-    /// Whether something is remembered from turn to turn.
-    pub(super) const fn remembers(&self) -> bool {
+    /// Whether the file has the pack `memory`.
+    pub(super) const fn has_memory(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// What keeps tools from running on this machine.
-    pub(super) fn missing(&self, folder: &Path) -> Vec<Fault> {
-        let missing = self.command.iter().filter_map(|(name, tool)| {
-            Some(tool.missing(folder)?.below(["tools", "command", name]))
+    /// Finds programs and directories that this machine does not have.
+    pub(super) fn find_unusable_programs(&self, agent_dir: &Path) -> Vec<AgentFileError> {
+        let errors = self.command.iter().filter_map(|(name, tool)| {
+            Some(tool.find_problem(agent_dir)?.in_table(["tools", "command", name]))
         });
-        missing.collect()
+        errors.collect()
     }
 
-    /// What tools need from the environment, and do not find there now.
-    pub(super) fn unset(&self) -> Vec<Fault> {
-        let unset = self
-            .http
-            .iter()
-            .filter_map(|(name, tool)| Some(tool.unset()?.below(["tools", "http", name])));
-        unset.collect()
+    /// Finds environment variables that the tools need and that are not set.
+    pub(super) fn find_unset_variables(&self) -> Vec<AgentFileError> {
+        let errors = self.http.iter().filter_map(|(name, tool)| {
+            Some(tool.find_unset_variable()?.in_table(["tools", "http", name]))
+        });
+        errors.collect()
     }
 }
 
-/// Refuses two tools of one name.
-fn distinct(all: &[Keyed]) -> Result<(), Fault> {
+/// Rejects two tools with the same name.
+fn reject_duplicate_names(all: &[KeyedTool]) -> Result<(), AgentFileError> {
     let mut seen: BTreeMap<&str, &[String]> = BTreeMap::new();
     for (key, tool) in all {
         if let Some(first) = seen.insert(tool.name().as_str(), key) {
-            let what = format!("`{}` has a tool `{}` already", first.join("."), tool.name());
-            let fault = Fault::at(key.iter(), what);
-            return Err(fault.hint("give it another name, or leave that one out with `except`"));
+            let message = format!("`{}` already defines a tool `{}`", first.join("."), tool.name());
+            let error = AgentFileError::at(key.iter(), message);
+            return Err(error.hint("rename it, or exclude the other one with `except`"));
         }
     }
     Ok(())
 }
 
 impl AgentFile {
-    /// Reads the file.
-    pub(super) fn read(path: &Path) -> Result<(Self, Source)> {
+    /// Reads and parses the file.
+    pub(super) fn read(path: &Path) -> Result<(Self, AgentSource)> {
         if !path.exists() {
-            let failure = Failure::new(format!("there is no agent at `{}`", path.display()));
-            return Err(failure.hint("`haft new NAME` makes one").into());
+            let error = UserError::new(format!("there is no agent at `{}`", path.display()));
+            return Err(error.hint("`haft new NAME` creates one").into());
         }
-        let source = Source::new(path, super::text::text_file(path)?);
-        let file = toml::from_str(source.text()).map_err(|error| source.refused(&error))?;
-        source.check_tables().map_err(|fault| source.failure(fault))?;
+        let source = AgentSource::new(path, read_text_file(path)?);
+        let file = toml::from_str(source.text());
+        let file = file.map_err(|error| source.explain_parse_error(&error))?;
+        source.validate_tables().map_err(|error| source.locate(error))?;
         Ok((file, source))
     }
 }

@@ -1,6 +1,6 @@
-//! Addresses of the web as tools.
+//! Tools that send a request to an HTTP endpoint.
 
-mod template;
+mod request_template;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -14,214 +14,222 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use self::template::{Address, Header, Query, filled};
-use super::command::{self, EffectWord};
-use super::packs::anywhere;
-use super::place::Fault;
-use super::template::Arguments;
+use self::request_template::{
+    HeaderTemplate, QueryTemplate, UrlTemplate, expand_body, validate_body,
+};
+use super::arguments::Arguments;
+use super::packs::allow_all_networks;
+use super::source::AgentFileError;
+use super::tool_keys::{
+    EffectKey, explain_invalid_tool, input_schema, parse_artifact_kind, parse_timeout,
+};
 
-/// An address that the model may ask. The host is fixed, and a value never becomes more than one part of the
-/// path or one value of the query.
+/// An HTTP endpoint that the model may call. The host is fixed, and a value never becomes more than one path segment
+/// or one query value.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HttpTool {
-    /// What the model reads when it chooses: what the tool does, and what it returns.
+    /// Description that the model reads when it selects a tool: what the tool does and what it returns.
     description: String,
-    /// How the address is asked.
+    /// HTTP method; default: `GET`.
     #[serde(default)]
     method: Method,
-    /// The address, without a query. `{name}` stands for an argument of the call, in the path only.
+    /// URL without a query. `{name}` inserts an argument of the call, in the path only.
     url: String,
-    /// The query, by names. `{name}` stands for an argument; what names an absent one is left out.
+    /// Query parameters, by name. `{name}` inserts an argument; a parameter whose argument is absent is omitted.
     #[serde(default)]
     query: BTreeMap<String, String>,
-    /// Headers of the request. `{env.NAME}` stands for a variable of the environment that `env` lists.
+    /// Request headers. `{env.NAME}` inserts an environment variable that `env` lists.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// The variables of the environment that headers may have. They are never printed.
+    /// Environment variables that headers may use. Their values are never printed.
     #[serde(default)]
     env: Vec<String>,
-    /// The JSON that POST sends. A text that is `{name}` and nothing else becomes the argument as it is; inside
-    /// other text it becomes text. All arguments, by their names, if not said.
+    /// JSON body of a POST request. A string that consists of `{name}` becomes the argument itself; inside other text,
+    /// `{name}` inserts the argument as text. Default: an object with all arguments.
     body: Option<Map<String, Value>>,
-    /// The arguments of a call, by their names.
+    /// The arguments of a call, by name.
     #[serde(default)]
     args: Arguments,
-    /// How long a request may take, in seconds; 30 if not said.
-    #[serde(default = "half_a_minute")]
+    /// Timeout in seconds; default: 30.
+    #[serde(default = "default_timeout")]
     timeout: u64,
-    /// How many bytes an answer may have; 67108864 if not said.
-    #[serde(default = "most_bytes")]
+    /// Maximum size of a response in bytes; default: 67108864.
+    #[serde(default = "default_max_bytes")]
     max_bytes: u64,
     /// Allows addresses that are not public: this machine and private networks.
     #[serde(default)]
     private: bool,
-    /// What asking does to the world; `read-only` for GET and `once` for POST if not said.
-    effect: Option<EffectWord>,
-    /// How the answer is read: `text`, `json`, `jsonl`, `ndjson`, `json5`, `markdown`, `csv`, `yaml` or `xml`;
-    /// `text` if not said.
+    /// Effect of a call, which decides whether it may be repeated after a crash; default: `read-only` for GET, `once`
+    /// for POST.
+    effect: Option<EffectKey>,
+    /// Artifact kind of the response: `text`, `json`, `jsonl`, `ndjson`, `json5`, `markdown`, `csv`, `yaml` or `xml`;
+    /// default: `text`.
     artifact: Option<String>,
-    /// The question that somebody has to say yes to before each request.
+    /// Question that the user must approve before each call.
     approval: Option<String>,
 }
 
-/// How an address is asked.
+/// HTTP method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 enum Method {
-    /// Asks for something.
+    /// Requests a resource.
     #[default]
     Get,
-    /// Sends JSON.
+    /// Sends a JSON body.
     Post,
 }
 
-fn half_a_minute() -> u64 {
+fn default_timeout() -> u64 {
     30
 }
 
-fn most_bytes() -> u64 {
+fn default_max_bytes() -> u64 {
     haft::readers::MAX_BYTES
 }
 
 impl HttpTool {
-    /// The tool of this name.
-    pub(super) fn build(&self, name: &str) -> Result<Tool, Fault> {
+    /// Builds the tool under this name.
+    pub(super) fn build(&self, name: &str) -> Result<Tool, AgentFileError> {
         let endpoint = Arc::new(self.endpoint()?);
         let effect = match (self.effect, self.method) {
-            (Some(word), _) => word.into(),
+            (Some(effect), _) => effect.into(),
             (None, Method::Get) => Effect::ReadOnly,
             (None, Method::Post) => Effect::Once,
         };
         let mut tool = Tool::builder(name)
             .description(&self.description)
-            .input(command::input(&self.args)?)
-            .artifact(command::artifact(self.artifact.as_deref())?)
+            .input(input_schema(&self.args)?)
+            .artifact(parse_artifact_kind(self.artifact.as_deref())?)
             .effect(effect)
             .timeout(endpoint.timeout)
             .handler(move |args: Args, ctx: DispatchContext| {
                 let endpoint = Arc::clone(&endpoint);
-                async move { endpoint.ask(&args, &ctx) }
+                async move { endpoint.send_request(&args, &ctx) }
             });
         if let Some(question) = &self.approval {
             tool = tool.requires_approval(question);
         }
-        tool.build().map_err(|error| command::refused(&error))
+        tool.build().map_err(|error| explain_invalid_tool(&error))
     }
 
-    fn endpoint(&self) -> Result<Endpoint, Fault> {
+    fn endpoint(&self) -> Result<Endpoint, AgentFileError> {
         if self.method == Method::Get && self.body.is_some() {
-            let fault = Fault::at(["body"], "GET sends nothing");
-            return Err(fault.hint("say `method = \"POST\"`, or use `query`"));
+            let error = AgentFileError::at(["body"], "a GET request has no body");
+            return Err(error.hint("set `method = \"POST\"`, or use `query`"));
         }
-        let address = Address::parse(&self.url, &self.args)?;
+        let url = UrlTemplate::parse(&self.url, &self.args)?;
         let policy = UrlPolicy::public();
-        let policy = if address.is_https() { policy } else { policy.allow_http() };
-        let policy = if self.private { anywhere(policy) } else { policy };
-        if address.is_number() {
-            judged(&policy, &address)?;
+        let policy = if url.is_https() { policy } else { policy.allow_http() };
+        let policy = if self.private { allow_all_networks(policy) } else { policy };
+        if url.is_ip_address() {
+            validate_ip_address(&policy, &url)?;
         }
         if let Some(body) = &self.body {
-            template::check(&Value::Object(body.clone()), &self.args)?;
+            validate_body(&Value::Object(body.clone()), &self.args)?;
         }
         Ok(Endpoint {
             method: self.method,
-            query: Query::parse(&self.query, &self.args)?,
-            headers: Header::parse(&self.headers, &self.env)?,
+            query: QueryTemplate::parse(&self.query, &self.args)?,
+            headers: HeaderTemplate::parse(&self.headers, &self.env)?,
             body: self.body.clone().map(Value::Object),
-            timeout: command::seconds(self.timeout)?,
+            timeout: parse_timeout(self.timeout)?,
             max_bytes: self.max_bytes,
-            repeats: matches!(self.effect, Some(EffectWord::Idempotent)),
-            address,
+            is_idempotent: matches!(self.effect, Some(EffectKey::Idempotent)),
+            url,
             policy,
             fetcher: OnceLock::new(),
         })
     }
 
-    /// Whether it asks by itself.
-    pub(super) const fn asks(&self) -> bool {
+    /// Whether the tool has its own approval question.
+    pub(super) const fn has_approval_question(&self) -> bool {
         self.approval.is_some()
     }
 
-    /// What it needs from the environment, and does not find there now.
-    pub(super) fn unset(&self) -> Option<Fault> {
-        let absent = |name: &&String| std::env::var_os(name).is_none();
-        let name = self.env.iter().find(absent)?;
-        Some(Fault::at(["env"], format!("the variable `{name}` is not set")))
+    /// Finds an environment variable that the tool needs and that is not set.
+    pub(super) fn find_unset_variable(&self) -> Option<AgentFileError> {
+        let is_unset = |name: &&String| std::env::var_os(name).is_none();
+        let name = self.env.iter().find(is_unset)?;
+        let message = format!("the environment variable `{name}` is not set");
+        Some(AgentFileError::at(["env"], message))
     }
 }
 
-/// What can be seen in an address alone is refused now, not when it is asked. Names are judged when they are
-/// resolved.
-fn judged(policy: &UrlPolicy, address: &Address) -> Result<(), Fault> {
-    let guard = Fetcher::builder(policy.clone()).build().map_err(|it| Fault::at(["url"], it))?;
-    let sample = address.sample();
-    let read = guard.reader(&sample).map_err(|error| {
-        let fault = Fault::at(["url"], error);
-        fault.hint("`private = true` allows addresses that are not public")
+/// Applies the policy to an IP address when the file is read. A host name is checked when a request resolves it.
+fn validate_ip_address(policy: &UrlPolicy, url: &UrlTemplate) -> Result<(), AgentFileError> {
+    let fetcher = Fetcher::builder(policy.clone()).build();
+    let fetcher = fetcher.map_err(|error| AgentFileError::at(["url"], error))?;
+    let sample = url.sample();
+    let reader = fetcher.reader(&sample).map_err(|error| {
+        let error = AgentFileError::at(["url"], error);
+        error.hint("`private = true` allows addresses that are not public")
     })?;
-    // Origins are compared as text, and a number has many spellings.
-    if read.url() == sample {
+    // Origins are compared as text, and an IP address has many spellings.
+    if reader.url() == sample {
         return Ok(());
     }
-    let what = format!("`{sample}` is another spelling of `{}`", read.url());
-    Err(Fault::at(["url"], what).hint("write the address that is meant"))
+    let message = format!("`{sample}` is another spelling of `{}`", reader.url());
+    Err(AgentFileError::at(["url"], message).hint("use the canonical spelling"))
 }
 
-/// An address with everything that it takes to ask it.
+/// A validated endpoint.
 #[derive(Debug)]
 struct Endpoint {
     method: Method,
-    address: Address,
-    query: Query,
-    headers: Vec<Header>,
+    url: UrlTemplate,
+    query: QueryTemplate,
+    headers: Vec<HeaderTemplate>,
     body: Option<Value>,
     timeout: Duration,
     max_bytes: u64,
-    /// Whether a request may come twice.
-    repeats: bool,
+    /// Whether a request may be repeated, so that it carries an idempotency key.
+    is_idempotent: bool,
     policy: UrlPolicy,
-    /// Made when it is first needed, because making it takes long.
+    /// Created by the first request, because creating it is slow.
     fetcher: OnceLock<Fetcher>,
 }
 
 impl Endpoint {
-    fn ask(&self, args: &Args, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
+    fn send_request(&self, args: &Args, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
         let args = args.to_value();
-        let url = self.address.fill(&args)? + &self.query.fill(&args);
-        // The fetcher asks for them when it sends. What is not set is told now.
-        self.headers.iter().try_for_each(|header| header.fill().map(drop))?;
-        let fetcher = self.fetcher()?;
+        let url = self.url.expand(&args)? + &self.query.expand(&args);
+        // The fetcher reads the headers again when it sends. A variable that is not set is reported now.
+        self.headers.iter().try_for_each(|header| header.read_env().map(drop))?;
+        let fetcher = self.init_fetcher()?;
         Ok(ToolOutput::Stream(match self.method {
             Method::Get => fetcher.reader(&url)?.open(),
             Method::Post => {
-                let key = ctx.idempotency_key().filter(|_| self.repeats);
+                let key = ctx.idempotency_key().filter(|_| self.is_idempotent);
                 let key = key.map(|it| ("idempotency-key".to_owned(), it.to_string()));
-                let body = self.body.as_ref().map_or_else(|| args.clone(), |it| filled(it, &args));
+                let body =
+                    self.body.as_ref().map_or_else(|| args.clone(), |it| expand_body(it, &args));
                 fetcher.post(&url, key.as_slice(), body.to_string())?
             }
         }))
     }
 
-    fn fetcher(&self) -> Result<&Fetcher, ToolFailure> {
+    /// Returns the fetcher, and creates it if this is the first request.
+    fn init_fetcher(&self) -> Result<&Fetcher, ToolFailure> {
         if let Some(fetcher) = self.fetcher.get() {
             return Ok(fetcher);
         }
-        let made = self.new_fetcher()?;
-        Ok(self.fetcher.get_or_init(|| made))
+        let fetcher = self.new_fetcher()?;
+        Ok(self.fetcher.get_or_init(|| fetcher))
     }
 
-    /// Redirects stay on the host, and only its own origin gets the headers.
+    /// Redirects stay on the host, and only requests to the origin of the URL carry the headers.
     fn new_fetcher(&self) -> Result<Fetcher, ToolFailure> {
-        let policy = self.policy.clone().only_hosts([self.address.host()]).allow_redirects(3);
+        let policy = self.policy.clone().only_hosts([self.url.host()]).allow_redirects(3);
         let limits = Deadlines::default();
-        let (origin, headers) = (self.address.origin().to_owned(), self.headers.clone());
+        let (origin, headers) = (self.url.origin().to_owned(), self.headers.clone());
         let fetcher = Fetcher::builder(policy)
             .max_bytes(self.max_bytes)
             .deadlines(limits.head(self.timeout).idle(self.timeout).total(self.timeout))
-            .headers(move |asked| {
-                let own = headers.iter().filter(|_| asked == origin);
-                own.filter_map(|header| header.fill().ok()).collect()
+            .headers(move |requested| {
+                let sent = headers.iter().filter(|_| requested == origin);
+                sent.filter_map(|header| header.read_env().ok()).collect()
             });
         Ok(fetcher.build()?)
     }

@@ -1,4 +1,4 @@
-//! Files that an agent needs and that are made on its first run.
+//! Creates the files that an agent needs before its first run.
 
 use std::fs::Permissions;
 use std::io::{Read, Write as _};
@@ -10,44 +10,46 @@ use anyhow::{Context as _, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::folder;
-use super::place::Fault;
-use crate::failure::Failure;
+use super::agent_dir::{contains_resolved, is_descending, openable_dir};
+use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
+use super::source::AgentFileError;
 use crate::terminal::Terminal;
+use crate::user_error::UserError;
 
-/// A file, and the program whose output it is.
+/// A file that is created from the output of a command.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Preparation {
-    /// The file, inside the agent's folder. It is made if it is not there, and never changed.
+pub(crate) struct PreparedFile {
+    /// Path of the file inside the agent's directory. The file is created if it does not exist, and never changed.
     file: PathBuf,
-    /// The program and its words. There is no shell.
+    /// The program and its arguments. No shell is involved.
     argv: Vec<String>,
-    /// How large the file becomes, for the bar that shows progress.
+    /// Expected size of the file in bytes, for the progress bar.
     bytes: Option<u64>,
 }
 
-impl Preparation {
-    /// Makes the file if it is not there. It appears whole or not at all.
-    pub(super) fn run(&self, folder: &Path, terminal: &Terminal) -> Result<()> {
-        let path = folder.join(&self.file);
+impl PreparedFile {
+    /// Creates the file if it does not exist. It appears complete or not at all.
+    pub(super) fn create(&self, agent_dir: &Path, terminal: &Terminal) -> Result<()> {
+        let path = agent_dir.join(&self.file);
         if path.exists() {
             return Ok(());
         }
         let shown = path.display();
         let Some(program) = self.argv.first() else { return Ok(()) };
-        let parent = self.parent(folder).with_context(|| format!("cannot make `{shown}`"))?;
+        let parent = self
+            .create_parent_dir(agent_dir)
+            .with_context(|| format!("cannot create `{shown}`"))?;
         let Some(parent) = parent else {
-            return Err(Failure::new(self.outside()).hint(OUTSIDE).into());
+            return Err(UserError::new(self.outside_message()).hint(OUTSIDE_HINT).into());
         };
-        // As any file that a program makes, and not for one user alone.
+        // The usual permissions of a new file. A temporary file would be readable only by its owner.
         let mut file = tempfile::Builder::new()
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&parent)
-            .with_context(|| format!("cannot make `{shown}`"))?;
-        let mut command =
-            Command::new(super::command::runnable(&super::command::resolved(program, folder)));
-        command.args(self.argv.iter().skip(1)).current_dir(folder).env_clear();
+            .with_context(|| format!("cannot create `{shown}`"))?;
+        let mut command = Command::new(resolve_program(&program_path(program, agent_dir)));
+        command.args(self.argv.iter().skip(1)).current_dir(agent_dir).env_clear();
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
@@ -55,95 +57,96 @@ impl Preparation {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot run `{program}`, which makes `{shown}`"))?;
-        let bar = terminal.bar(format!("making {shown}"), self.bytes);
-        let written = match child.stdout.take() {
-            Some(mut out) => copied(&mut out, &mut file, |bytes| bar.at(bytes)),
+            .with_context(|| format!("cannot run `{program}` to create `{shown}`"))?;
+        let progress = terminal.start_byte_progress(format!("creating {shown}"), self.bytes);
+        let copied = match child.stdout.take() {
+            Some(mut out) => copy_output(&mut out, &mut file, |bytes| progress.set_position(bytes)),
             None => Ok(()),
         };
-        drop(bar);
+        drop(progress);
         let status = child.wait()?;
-        written.with_context(|| format!("cannot write `{shown}`"))?;
+        copied.with_context(|| format!("cannot write `{shown}`"))?;
         if !status.success() {
-            let failure =
-                Failure::new(format!("`{program}`, which makes `{shown}`, failed: {status}"));
-            return Err(failure.into());
+            let message = format!("`{program}` failed to create `{shown}`: {status}");
+            return Err(UserError::new(message).into());
         }
-        let made = parent.join(self.file.file_name().unwrap_or_default());
-        file.persist(made).with_context(|| format!("cannot write `{shown}`"))?;
+        let target = parent.join(self.file.file_name().unwrap_or_default());
+        file.persist(target).with_context(|| format!("cannot write `{shown}`"))?;
         Ok(())
     }
 
-    /// The folder of the file, past all links, which is made if need be. Nothing if a link leads out of the
-    /// agent's folder; then nothing is made either.
-    fn parent(&self, agent: &Path) -> std::io::Result<Option<PathBuf>> {
-        if self.leads_out(agent)? {
+    /// Creates the directory of the file and resolves its links. Returns `None`, and creates nothing, if a link
+    /// leads out of the agent's directory.
+    fn create_parent_dir(&self, agent_dir: &Path) -> std::io::Result<Option<PathBuf>> {
+        if self.leads_outside(agent_dir)? {
             return Ok(None);
         }
-        let home = folder::home(agent);
-        let path = home.join(&self.file);
-        let parent = path.parent().unwrap_or(home);
+        let dir = openable_dir(agent_dir);
+        let path = dir.join(&self.file);
+        let parent = path.parent().unwrap_or(dir);
         std::fs::create_dir_all(parent)?;
         let parent = parent.canonicalize()?;
-        Ok(folder::holds(agent, &parent)?.then_some(parent))
+        Ok(contains_resolved(agent_dir, &parent)?.then_some(parent))
     }
 
-    /// Whether what is there of the file's folder lies elsewhere.
-    fn leads_out(&self, agent: &Path) -> std::io::Result<bool> {
-        let home = folder::home(agent);
-        let path = home.join(&self.file);
-        let there = path.ancestors().skip(1).find(|it| it.exists()).unwrap_or(home);
-        Ok(!folder::holds(agent, there)?)
+    /// Checks whether the nearest existing directory of the file is outside the agent's directory.
+    fn leads_outside(&self, agent_dir: &Path) -> std::io::Result<bool> {
+        let dir = openable_dir(agent_dir);
+        let path = dir.join(&self.file);
+        let existing = path.ancestors().skip(1).find(|it| it.exists()).unwrap_or(dir);
+        Ok(!contains_resolved(agent_dir, existing)?)
     }
 
-    fn outside(&self) -> String {
-        format!("`{}` is not inside the agent's folder, because of a link", self.file.display())
+    fn outside_message(&self) -> String {
+        format!("a link leads `{}` out of the agent's directory", self.file.display())
     }
 
-    /// What keeps it from being made on this machine, if anything does.
-    pub(super) fn missing(&self, folder: &Path) -> Option<Fault> {
-        let program = super::command::resolved(self.argv.first()?, folder);
-        if folder.join(&self.file).exists() {
+    /// Finds the reason why the file cannot be created on this machine.
+    pub(super) fn find_problem(&self, agent_dir: &Path) -> Option<AgentFileError> {
+        let program = program_path(self.argv.first()?, agent_dir);
+        if agent_dir.join(&self.file).exists() {
             return None;
         }
-        if self.leads_out(folder).unwrap_or(false) {
-            return Some(Fault::at(["prepare"], self.outside()).hint(OUTSIDE));
+        if self.leads_outside(agent_dir).unwrap_or(false) {
+            let error = AgentFileError::at(["prepare"], self.outside_message());
+            return Some(error.hint(OUTSIDE_HINT));
         }
-        let what = super::command::absent(&program)?;
-        Some(Fault::at(["prepare"], what).hint(super::command::INSTALL))
+        let message = find_program_problem(&program)?;
+        Some(AgentFileError::at(["prepare"], message).hint(INSTALL_HINT))
     }
 
-    /// Refuses what cannot be made.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    /// Checks the path and the command.
+    pub(super) fn validate(&self) -> Result<(), AgentFileError> {
         let shown = self.file.display();
-        if !folder::goes_down(&self.file) || self.file.file_name().is_none() {
-            let fault =
-                Fault::at(["prepare"], format!("`{shown}` is not inside the agent's folder"));
-            return Err(fault.hint("write a path such as data/app.log"));
+        if !is_descending(&self.file) || self.file.file_name().is_none() {
+            let message = format!("`{shown}` is not a file inside the agent's directory");
+            let error = AgentFileError::at(["prepare"], message);
+            return Err(error.hint("use a relative path such as data/app.log"));
         }
         if self.argv.first().is_none_or(String::is_empty) {
-            let what = format!("`argv` of `{shown}` begins with the program");
-            return Err(Fault::at(["prepare"], what));
+            let message = format!("`argv` of `{shown}` must start with a program name");
+            return Err(AgentFileError::at(["prepare"], message));
         }
         Ok(())
     }
 }
 
-fn copied(
-    from: &mut impl Read,
+/// Copies the output of a command to a file, and syncs the file.
+fn copy_output(
+    output: &mut impl Read,
     file: &mut tempfile::NamedTempFile,
-    progress: impl Fn(u64),
+    report_progress: impl Fn(u64),
 ) -> std::io::Result<()> {
     let (mut buffer, mut bytes) = (vec![0; 1 << 16], 0_u64);
     loop {
-        let read = from.read(&mut buffer)?;
-        let Some(piece) = buffer.get(..read).filter(|it| !it.is_empty()) else {
+        let read = output.read(&mut buffer)?;
+        let Some(chunk) = buffer.get(..read).filter(|it| !it.is_empty()) else {
             return file.as_file().sync_all();
         };
-        file.write_all(piece)?;
+        file.write_all(chunk)?;
         bytes += read as u64;
-        progress(bytes);
+        report_progress(bytes);
     }
 }
 
-const OUTSIDE: &str = "put a folder in the place of the link, or name another file";
+const OUTSIDE_HINT: &str = "replace the link with a directory, or use another path";

@@ -1,33 +1,30 @@
-//! Texts with places for the arguments of a call.
-
-use std::collections::BTreeMap;
+//! Text templates with placeholders for the arguments of a call.
 
 use serde_json::Value;
 
-use super::place::Fault;
-use super::schema::Argument;
+use super::arguments::Arguments;
+use super::source::AgentFileError;
 
-/// The arguments of a tool, by their names.
-pub(super) type Arguments = BTreeMap<String, Argument>;
-
-/// A piece of a template: text as it is, or the place of an argument.
+/// A piece of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
+    /// Fixed text.
     Text(String),
-    Hole(String),
+    /// `{name}`, which stands for a value.
+    Placeholder(String),
 }
 
-/// The pieces of a text. `{name}` is a hole.
-pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, String> {
+/// Splits a template into fixed text and placeholders.
+pub(super) fn parse_pieces(text: &str) -> Result<Vec<Piece>, String> {
     let (mut all, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, after)) = after.split_once('}') else {
-            return Err(format!("`{text}` has a `{{` without its `}}`"));
+            return Err(format!("`{text}` has a `{{` without a matching `}}`"));
         };
         if !before.is_empty() {
             all.push(Piece::Text(before.to_owned()));
         }
-        all.push(Piece::Hole(name.to_owned()));
+        all.push(Piece::Placeholder(name.to_owned()));
         rest = after;
     }
     if !rest.is_empty() {
@@ -36,37 +33,41 @@ pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, String> {
     Ok(all)
 }
 
-/// The pieces of a text at a key, whose holes are arguments.
-pub(super) fn parsed(text: &str, args: &Arguments, key: &[&str]) -> Result<Vec<Piece>, Fault> {
-    let all = pieces(text).map_err(|what| Fault::at(key.iter().copied(), what))?;
-    for piece in &all {
-        if let Piece::Hole(name) = piece
+/// Parses the template at a key, and checks that its placeholders are arguments.
+pub(super) fn parse_template(
+    text: &str,
+    args: &Arguments,
+    key: &[&str],
+) -> Result<Vec<Piece>, AgentFileError> {
+    let error_at_key = |message: String| AgentFileError::at(key.iter().copied(), message);
+    let pieces = parse_pieces(text).map_err(error_at_key)?;
+    for piece in &pieces {
+        if let Piece::Placeholder(name) = piece
             && !args.contains_key(name)
         {
-            let what = format!("`{text}` names `{name}`, which is none of its `args`");
-            let fault = Fault::at(key.iter().copied(), what);
-            return Err(fault.known(name, args.keys().map(String::as_str)));
+            let error = error_at_key(format!("`{text}` uses `{name}`, which is not in `args`"));
+            return Err(error.suggest(name, args.keys().map(String::as_str)));
         }
     }
-    Ok(all)
+    Ok(pieces)
 }
 
-/// What a template becomes: nothing if an argument is absent, several values for a list.
-pub(super) fn values(template: &[Piece], args: &Value) -> Vec<String> {
-    if let [Piece::Hole(name)] = template
+/// Expands a template: no value if an argument is absent, several values if its only piece is a list.
+pub(super) fn expand_template(template: &[Piece], args: &Value) -> Vec<String> {
+    if let [Piece::Placeholder(name)] = template
         && let Some(Value::Array(items)) = args.get(name)
     {
-        return items.iter().map(text_of).collect();
+        return items.iter().map(value_to_text).collect();
     }
     let pieces = template.iter().map(|piece| match piece {
         Piece::Text(text) => Some(text.clone()),
-        Piece::Hole(name) => args.get(name).filter(|it| !it.is_null()).map(text_of),
+        Piece::Placeholder(name) => args.get(name).filter(|it| !it.is_null()).map(value_to_text),
     });
     pieces.collect::<Option<String>>().into_iter().collect()
 }
 
-/// A value as text: a text without its quotes, anything else as JSON.
-pub(super) fn text_of(value: &Value) -> String {
+/// Converts a value to text: a string without quotes, any other value as JSON.
+pub(super) fn value_to_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -1,4 +1,4 @@
-//! `haft artifact`, as it is typed.
+//! The command line of `haft artifact`.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Artifact {
+pub(crate) enum ArtifactCommand {
     /// Print the first lines
     Head {
         /// The file
         file: PathBuf,
-        /// How many lines
+        /// Number of lines
         #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
         lines: u64,
     },
@@ -19,7 +19,7 @@ pub(crate) enum Artifact {
     Tail {
         /// The file
         file: PathBuf,
-        /// How many lines
+        /// Number of lines
         #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
         lines: u64,
     },
@@ -27,15 +27,15 @@ pub(crate) enum Artifact {
     Cat {
         /// The file
         file: PathBuf,
-        /// The first line; lines are counted from 1
+        /// First line to print; the first line of the file is 1
         #[arg(long, value_name = "LINE", default_value = "1")]
         start: NonZeroU64,
-        /// The last line; the end of the file if not said
+        /// Last line to print [default: the end of the file]
         #[arg(long, value_name = "LINE")]
         end: Option<u64>,
     },
     /// Print the lines that match a pattern
-    Grep(Grep),
+    Grep(GrepArgs),
     /// Count the lines
     Count {
         /// The file
@@ -45,34 +45,34 @@ pub(crate) enum Artifact {
     Tokens {
         /// The file
         file: PathBuf,
-        /// The encoding: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2
+        /// Encoding: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2
         #[arg(long, default_value = "o200k_base")]
         encoding: String,
     },
-    /// Query JSON, JSON lines or JSON5
+    /// Query JSON, JSON Lines or JSON5
     #[command(subcommand)]
-    Json(Json),
+    Json(JsonCommand),
     /// Query Markdown
     #[command(subcommand)]
-    Md(Markdown),
+    Md(MarkdownCommand),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Grep {
+pub(crate) struct GrepArgs {
     /// The file
     pub(crate) file: PathBuf,
-    /// The pattern: a regular expression
+    /// Regular expression
     pub(crate) pattern: String,
-    /// Print only how many lines match
+    /// Print only the number of matching lines
     #[arg(long)]
     pub(crate) count: bool,
-    /// Stop after so many matches
+    /// Stop after N matches
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<NonZeroUsize>,
-    /// Show so many lines before and after each match
+    /// Print N lines before and after each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0)]
     pub(crate) context: u64,
-    /// Take upper and lower case for the same
+    /// Ignore case
     #[arg(short, long)]
     pub(crate) ignore_case: bool,
     /// Print one JSON object per line, with `line` and `text`
@@ -81,24 +81,24 @@ pub(crate) struct Grep {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Json {
-    /// Print what a JSONPath finds
+pub(crate) enum JsonCommand {
+    /// Print the values that a JSONPath selects
     Get {
         /// The file
         file: PathBuf,
-        /// The path, such as `$.items[0].name`
+        /// JSONPath, such as `$.items[0].name`
         path: String,
     },
-    /// Print the keys of the object, or of all records
+    /// Print the keys of an object, or of all records
     Keys {
         /// The file
         file: PathBuf,
     },
-    /// Print the records that meet a condition
+    /// Print the records that match a filter
     Filter {
         /// The file
         file: PathBuf,
-        /// The condition, such as `$[?@.role == "admin"]`
+        /// JSONPath filter, such as `$[?@.role == "admin"]`
         condition: String,
     },
     /// Count the records
@@ -109,7 +109,7 @@ pub(crate) enum Json {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Markdown {
+pub(crate) enum MarkdownCommand {
     /// List the headings
     Headings {
         /// The file
@@ -122,7 +122,7 @@ pub(crate) enum Markdown {
     Section {
         /// The file
         file: PathBuf,
-        /// The heading, without its marks; upper and lower case are the same
+        /// Text of the heading without `#`; case is ignored
         title: String,
     },
     /// List the links

@@ -1,7 +1,7 @@
-//! `haft artifact`: the queries of artifacts, on any file.
+//! `haft artifact`: the queries of artifacts on any file.
 
-mod forged;
 pub(super) mod lines;
+mod query_tools;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -17,89 +17,96 @@ use haft::stores::FileSpoolReader;
 use haft::tokens::Encoding;
 use serde_json::{Map, Value, json};
 
-use self::forged::Forged;
-use crate::args::{Artifact, Json, Markdown};
-use crate::failure::Failure;
-use crate::terminal::{Terminal, Tone};
+use self::query_tools::FileQueries;
+use crate::args::{ArtifactCommand, JsonCommand, MarkdownCommand};
+use crate::terminal::{Terminal, TextRole};
+use crate::user_error::UserError;
 
-pub(super) async fn run(command: Artifact, terminal: &Terminal) -> Result<ExitCode> {
+pub(super) async fn query_artifact(
+    command: ArtifactCommand,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
     match command {
-        Artifact::Head { file, lines } => {
-            let view = view(&file, terminal).await?;
-            let count = lines::count(&view).await?;
-            lines::print(&view, 0, lines.min(count), terminal).await
+        ArtifactCommand::Head { file, lines } => {
+            let view = open_view(&file, terminal).await?;
+            let count = lines::count_lines(&view).await?;
+            lines::print_lines(&view, 0, lines.min(count), terminal).await
         }
-        Artifact::Tail { file, lines } => {
-            let view = view(&file, terminal).await?;
-            let count = lines::count(&view).await?;
-            lines::print(&view, count.saturating_sub(lines), count, terminal).await
+        ArtifactCommand::Tail { file, lines } => {
+            let view = open_view(&file, terminal).await?;
+            let count = lines::count_lines(&view).await?;
+            lines::print_lines(&view, count.saturating_sub(lines), count, terminal).await
         }
-        Artifact::Cat { file, start, end } => {
-            let view = view(&file, terminal).await?;
-            let end = end.unwrap_or(u64::MAX).min(lines::count(&view).await?);
-            lines::print(&view, start.get() - 1, end, terminal).await
+        ArtifactCommand::Cat { file, start, end } => {
+            let view = open_view(&file, terminal).await?;
+            let end = end.unwrap_or(u64::MAX).min(lines::count_lines(&view).await?);
+            lines::print_lines(&view, start.get() - 1, end, terminal).await
         }
-        Artifact::Grep(args) => {
-            let view = view(&args.file, terminal).await?;
-            lines::grep(&view, &args, terminal).await
+        ArtifactCommand::Grep(args) => {
+            let view = open_view(&args.file, terminal).await?;
+            lines::print_matches(&view, &args, terminal).await
         }
-        Artifact::Count { file } => {
-            let count = lines::count(&view(&file, terminal).await?).await?;
-            super::print(&format!("{count}\n"))
+        ArtifactCommand::Count { file } => {
+            let count = lines::count_lines(&open_view(&file, terminal).await?).await?;
+            super::print_text(&format!("{count}\n"))
         }
-        Artifact::Tokens { file, encoding } => tokens(&file, &encoding, terminal).await,
-        Artifact::Json(command) => json(command, terminal).await,
-        Artifact::Md(command) => markdown(command, terminal).await,
+        ArtifactCommand::Tokens { file, encoding } => {
+            print_token_count(&file, &encoding, terminal).await
+        }
+        ArtifactCommand::Json(command) => query_json(command, terminal).await,
+        ArtifactCommand::Md(command) => query_markdown(command, terminal).await,
     }
 }
 
-/// A file as an artifact. Its index is kept where caches are, so that the second query is quick.
-fn open(file: &Path) -> Result<FileSpoolReader> {
+/// Opens a file as an artifact. Its line index is cached, so that later queries are fast.
+fn open_reader(file: &Path) -> Result<FileSpoolReader> {
     let failed = || format!("cannot read `{}`", file.display());
-    let reader = FileSpoolReader::open_indexed(file, index_file(file)).with_context(failed)?;
+    let reader =
+        FileSpoolReader::open_indexed(file, create_index_path(file)).with_context(failed)?;
     Ok(reader)
 }
 
-async fn view(file: &Path, terminal: &Terminal) -> Result<TextView> {
-    let reader = open(file)?;
-    let _busy = terminal.spinner(format!("indexing {}", file.display()));
+/// Opens a file as text and builds its line index.
+async fn open_view(file: &Path, terminal: &Terminal) -> Result<TextView> {
+    let reader = open_reader(file)?;
+    let _spinner = terminal.start_spinner(format!("indexing {}", file.display()));
     reader.index().await?;
     Ok(TextView::new(Arc::new(reader)))
 }
 
-/// Where the index of a file is kept; nowhere if there is no place for caches.
-fn index_file(file: &Path) -> Option<PathBuf> {
+/// The cache file of a line index, whose directory is created. `None` if there is no cache directory.
+fn create_index_path(file: &Path) -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let folder = cache.filter(|it| it.is_absolute()).or_else(home)?.join("haft").join("lines");
-    std::fs::create_dir_all(&folder).ok()?;
+    let dir = cache.filter(|it| it.is_absolute()).or_else(home)?.join("haft").join("lines");
+    std::fs::create_dir_all(&dir).ok()?;
     let path = std::fs::canonicalize(file).ok()?;
     let mut name = DefaultHasher::new();
     path.hash(&mut name);
-    // Two files of one name cost an index each time: it says which file it belongs to.
-    Some(folder.join(format!("{:016x}", name.finish())))
+    // The index names its file, so that a hash collision only costs a rebuild.
+    Some(dir.join(format!("{:016x}", name.finish())))
 }
 
-async fn tokens(file: &Path, encoding: &str, terminal: &Terminal) -> Result<ExitCode> {
+async fn print_token_count(file: &Path, encoding: &str, terminal: &Terminal) -> Result<ExitCode> {
     let encoding: Encoding = encoding.parse().map_err(|_| {
-        Failure::new(format!("`{encoding}` is no encoding that is known here"))
-            .hint("known are o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2")
+        UserError::new(format!("unknown encoding `{encoding}`"))
+            .hint("known encodings: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2")
     })?;
-    let reader = open(file)?;
+    let reader = open_reader(file)?;
     let mut counter = StreamCounter::new(encoding);
-    let what = format!("counting the tokens of {}", file.display());
-    lines::each_piece(&reader, &what, terminal, |bytes| counter.push(bytes)).await?;
-    super::print(&format!("{}\n", counter.finish().tokens))
+    let label = format!("counting the tokens of {}", file.display());
+    lines::for_each_chunk(&reader, &label, terminal, |bytes| counter.push(bytes)).await?;
+    super::print_text(&format!("{}\n", counter.finish().tokens))
 }
 
-async fn json(command: Json, terminal: &Terminal) -> Result<ExitCode> {
+async fn query_json(command: JsonCommand, terminal: &Terminal) -> Result<ExitCode> {
     let (file, tool, args) = match &command {
-        Json::Get { file, path } => (file, "artifact_json_get", json!({"path": path})),
-        Json::Keys { file } => (file, "artifact_json_keys", json!({})),
-        Json::Filter { file, condition } => {
+        JsonCommand::Get { file, path } => (file, "artifact_json_get", json!({"path": path})),
+        JsonCommand::Keys { file } => (file, "artifact_json_keys", json!({})),
+        JsonCommand::Filter { file, condition } => {
             (file, "artifact_json_filter", json!({"path": condition}))
         }
-        Json::Length { file } => (file, "artifact_json_length", json!({})),
+        JsonCommand::Length { file } => (file, "artifact_json_length", json!({})),
     };
     let kind = match file.extension().and_then(|it| it.to_str()) {
         Some("jsonl") => ArtifactKind::JSONL,
@@ -107,25 +114,29 @@ async fn json(command: Json, terminal: &Terminal) -> Result<ExitCode> {
         Some("json5") => ArtifactKind::JSON5,
         _ => ArtifactKind::JSON,
     };
-    let busy = terminal.spinner(format!("reading {}", file.display()));
-    let answer = Forged::new(open(file)?, kind)?.ask(tool, args).await?;
-    drop(busy);
-    super::print(&format!("{}\n", terminal.shown(&answer)))
+    let spinner = terminal.start_spinner(format!("reading {}", file.display()));
+    let result = FileQueries::new(open_reader(file)?, kind)?.run_query(tool, args).await?;
+    drop(spinner);
+    super::print_text(&format!("{}\n", terminal.sanitize_for_stdout(&result)))
 }
 
-async fn markdown(command: Markdown, terminal: &Terminal) -> Result<ExitCode> {
+async fn query_markdown(command: MarkdownCommand, terminal: &Terminal) -> Result<ExitCode> {
     match command {
-        Markdown::Headings { file, json } => lines::headings(&open(&file)?, json, terminal).await,
-        Markdown::Links { file, json } => links(&file, json, terminal).await,
-        Markdown::Section { file, title } => lines::section(&open(&file)?, &title, terminal).await,
+        MarkdownCommand::Headings { file, json } => {
+            lines::print_headings(&open_reader(&file)?, json, terminal).await
+        }
+        MarkdownCommand::Links { file, json } => print_links(&file, json, terminal).await,
+        MarkdownCommand::Section { file, title } => {
+            lines::print_section(&open_reader(&file)?, &title, terminal).await
+        }
     }
 }
 
-async fn links(file: &Path, as_json: bool, terminal: &Terminal) -> Result<ExitCode> {
-    let forged = Forged::new(open(file)?, ArtifactKind::MARKDOWN)?;
-    let answer = forged.ask("artifact_md_links", json!({})).await?;
-    // Without links the answer is words for a model.
-    let links: Vec<Map<String, Value>> = serde_json::from_str(&answer).unwrap_or_default();
+async fn print_links(file: &Path, as_json: bool, terminal: &Terminal) -> Result<ExitCode> {
+    let queries = FileQueries::new(open_reader(file)?, ArtifactKind::MARKDOWN)?;
+    let result = queries.run_query("artifact_md_links", json!({})).await?;
+    // Without links the result is a sentence for a model instead of JSON.
+    let links: Vec<Map<String, Value>> = serde_json::from_str(&result).unwrap_or_default();
     let mut text = String::new();
     for mut link in links {
         let line = link.get("line").and_then(Value::as_u64).unwrap_or_default() + 1;
@@ -134,13 +145,13 @@ async fn links(file: &Path, as_json: bool, terminal: &Terminal) -> Result<ExitCo
             text.push_str(&format!("{}\n", Value::Object(link)));
         } else {
             let field = |name| link.get(name).and_then(Value::as_str).unwrap_or_default();
-            let line = terminal.out(Tone::Good, line.to_string());
+            let line = terminal.style_stdout(TextRole::Success, line.to_string());
             text.push_str(&format!(
                 "{line}:{} <{}>\n",
-                terminal.shown(field("text")),
-                terminal.shown(field("url"))
+                terminal.sanitize_for_stdout(field("text")),
+                terminal.sanitize_for_stdout(field("url"))
             ));
         }
     }
-    super::print(&text)
+    super::print_text(&text)
 }

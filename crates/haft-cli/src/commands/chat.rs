@@ -7,87 +7,92 @@ use haft::record::{Loader, Message, Record as _};
 use haft::store::{RowKind, Store as _, TurnQuery};
 use haft::stores::TurnFolder;
 use haft::turn::TurnRunner;
+use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
-use super::run::{CANCELLED, Session, input, played, said};
+use super::run::{CANCELLED, TurnSession, build_runner, build_turn_input, new_user_message};
 use crate::agent::Agent;
-use crate::args::Chat;
-use crate::failure::{self, Code, Failure};
-use crate::keyboard::{Keyboard, Typed};
-use crate::terminal::{Terminal, Tone};
+use crate::args::ChatArgs;
+use crate::keyboard::{Keyboard, KeyboardInput};
+use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::user_error::{FailureCode, UserError, print_error};
 
-pub(super) async fn run(args: Chat, terminal: &Terminal) -> Result<ExitCode> {
+pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<ExitCode> {
     let path = &args.agent.agent;
     let agent = Agent::load(path)?;
-    agent.prepare(terminal)?;
-    let folder = TurnFolder::open(agent.store(args.output.store.store.as_deref()))?;
+    agent.prepare_files(terminal)?;
+    let store_dir = TurnFolder::open(agent.store_path(args.options.store.store.as_deref()))?;
     let (conversation, mut history) = match args.conversation {
-        Some(id) => (id.clone(), history(&folder, &id).await?),
+        Some(id) => (id.clone(), load_history(&store_dir, &id).await?),
         None => (format!("chat-{}", Uuid::new_v4()), Vec::new()),
     };
-    let builder = played(&agent, &args.output)?;
-    let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;
-    greet(&agent, &conversation, terminal);
+    let builder = build_runner(&agent, &args.options)?;
+    let mut session = TurnSession::new(builder, &agent, store_dir, &args.options, terminal)?;
+    // The runtime's handler of Ctrl-C is installed before the line editor installs its own: the editor restores the
+    // handler that it has found, and without this one Ctrl-C would end the program instead of the turn.
+    let _interrupts = signal(SignalKind::interrupt())?;
+    print_greeting(&agent, &conversation, terminal);
     loop {
-        let typed = tokio::select! {
-            typed = session.keyboard().prompt("> ") => typed,
-            // An editor reports the key itself; without one it is a signal.
-            Ok(()) = tokio::signal::ctrl_c() => Typed::Interrupted,
+        let input = tokio::select! {
+            input = session.keyboard().read_prompt("> ") => input,
+            // The line editor reports Ctrl-C as a key; without it, Ctrl-C is a signal.
+            Ok(()) = tokio::signal::ctrl_c() => KeyboardInput::Interrupted,
         };
-        let text = match typed {
-            Typed::Line(text) if matches!(text.trim(), "/quit" | "/exit") => break,
-            Typed::Line(text) if text.trim().is_empty() => continue,
-            Typed::Line(text) => text,
-            Typed::Interrupted if Keyboard::is_attended() => {
-                eprintln!("{}", terminal.err(Tone::Quiet, "Ctrl-D or /quit ends the talk"));
+        let text = match input {
+            KeyboardInput::Line(text) if matches!(text.trim(), "/quit" | "/exit") => break,
+            KeyboardInput::Line(text) if text.trim().is_empty() => continue,
+            KeyboardInput::Line(text) => text,
+            KeyboardInput::Interrupted if Keyboard::is_interactive() => {
+                let text = "press Ctrl-D or type /quit to end the conversation";
+                eprintln!("{}", terminal.style_stderr(TextRole::Muted, text));
                 continue;
             }
-            Typed::Interrupted => return Ok(ExitCode::from(CANCELLED)),
-            Typed::End => break,
+            KeyboardInput::Interrupted => return Ok(ExitCode::from(CANCELLED)),
+            KeyboardInput::End => break,
         };
-        let prompt = said(format!("prompt-{}", Uuid::new_v4()), text)?;
-        let mut turn =
-            input(&agent, path, session.folder()).await?.conversation(conversation.as_str());
+        let prompt = new_user_message(format!("prompt-{}", Uuid::new_v4()), text)?;
+        let turn = build_turn_input(&agent, path, session.store_dir()).await?;
+        let mut turn = turn.conversation(conversation.as_str());
         for message in &history {
             turn = turn.message(message.clone());
         }
         let turn = turn.message(prompt.clone());
         history.push(prompt);
         let work = |runner: TurnRunner, token| async move { runner.run_until(turn, token).await };
-        match session.drive(work).await {
+        match session.run_turn(work).await {
             Ok(report) => history.extend(report.messages.iter().map(|it| it.as_ref().clone())),
-            // The screen is gone.
+            // The output cannot be written any more.
             Err(error) if error.downcast_ref::<std::io::Error>().is_some() => return Err(error),
             Err(error) => {
-                failure::report(terminal, &error);
+                print_error(terminal, &error);
             }
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn greet(agent: &Agent, conversation: &str, terminal: &Terminal) {
-    if Keyboard::is_attended() {
+fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
+    if Keyboard::is_interactive() {
         let text = format!(
-            "{}: Ctrl-C stops an answer, Ctrl-D ends the talk; later: --conversation {conversation}",
+            "{}: Ctrl-C cancels a turn, Ctrl-D ends the conversation; continue it with --conversation {conversation}",
             agent.name()
         );
-        eprintln!("{}", terminal.err(Tone::Quiet, text));
+        eprintln!("{}", terminal.style_stderr(TextRole::Muted, sanitize(&text)));
     }
 }
 
-/// What was said in a conversation: the newest turn holds all of it.
-async fn history(folder: &TurnFolder, conversation: &str) -> Result<Vec<Message>> {
+/// Loads the messages of a conversation. Its newest turn contains all of them.
+async fn load_history(store_dir: &TurnFolder, conversation: &str) -> Result<Vec<Message>> {
     let mut query = TurnQuery::default();
     query.conversation = Some(conversation.to_owned());
     query.limit = Some(1);
-    let newest = folder.store().turns(query).await?.into_iter().next();
+    let newest = store_dir.store().turns(query).await?.into_iter().next();
     let Some(newest) = newest else {
-        let failure = Failure::new(format!("there is no conversation `{conversation}`"));
-        let failure = failure.hint("`haft turns` shows the conversation of every turn");
-        return Err(failure.code(Code::NothingFound).into());
+        let error = UserError::new(format!("there is no conversation `{conversation}`"));
+        let error = error.hint("`haft turns` shows the conversation of every turn");
+        return Err(error.code(FailureCode::NotFound).into());
     };
-    let stored = folder.store().load(newest.id).await?;
+    let stored = store_dir.store().load(newest.id).await?;
     let loader = Loader::new();
     let mut messages = Vec::new();
     for row in stored.iter().flat_map(|turn| &turn.rows) {

@@ -8,63 +8,64 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::testing::{ProofOptions, prove_schema};
 
+use super::count_noun;
 use crate::agent::Agent;
-use crate::args::Check;
-use crate::failure::{self, Code, Failure};
-use crate::terminal::{Terminal, Tone, plain};
+use crate::args::CheckArgs;
+use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::user_error::{FailureCode, UserError, print_error};
 
-/// What was found beside what keeps an agent from being read at all.
+/// The findings about an agent file that parses.
 #[derive(Default)]
 struct Findings {
-    /// What does not work.
-    problems: Vec<Failure>,
-    /// What works, but maybe not as it was meant.
+    /// Problems that keep the agent from working.
+    errors: Vec<UserError>,
+    /// Conditions that may be unintended.
     warnings: Vec<String>,
 }
 
-/// Checks what can be checked without a model.
-pub(super) async fn run(args: &Check, terminal: &Terminal) -> Result<ExitCode> {
+/// Checks an agent without calling a model.
+pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
-    let mut found = Findings::default();
-    let script = agent.script()?;
-    found.problems.extend(agent.missing());
-    found.warnings.extend(agent.unset());
-    agreement(&agent, &mut found);
-    providers::check(&agent, &mut found);
+    let mut findings = Findings::default();
+    let script = agent.load_script()?;
+    findings.errors.extend(agent.find_unusable_programs());
+    findings.warnings.extend(agent.find_unset_variables());
+    check_schemas(&agent, &mut findings);
+    providers::check_providers(&agent, &mut findings);
     if let Some(script) = &script {
-        script::check(&agent, script.script(), &mut found).await?;
+        script::check_script(&agent, script.script(), &mut findings).await?;
     }
-    for warning in &found.warnings {
-        eprintln!("{}: {}", terminal.err(Tone::Notice, "warning"), plain(warning));
+    for warning in &findings.warnings {
+        eprintln!("{}: {}", terminal.style_stderr(TextRole::Warning, "warning"), sanitize(warning));
     }
-    if !found.problems.is_empty() {
-        for problem in found.problems {
-            failure::report(terminal, &problem.into());
+    if !findings.errors.is_empty() {
+        for error in findings.errors {
+            print_error(terminal, &error.into());
         }
-        return Ok(Code::Failed.into());
+        return Ok(FailureCode::Failed.into());
     }
     let script = script.map_or_else(
         || "no script".to_owned(),
-        |it| format!("a script of {} steps", it.script().len()),
+        |it| format!("a script of {}", count_noun(it.script().len(), "step")),
     );
-    let good = terminal.out(Tone::Good, "good");
-    let (name, tools) = (agent.name(), agent.tools.len());
-    super::print(&format!("{good}: {name} with {tools} tools and {script}\n"))
+    let ok = terminal.style_stdout(TextRole::Success, "ok");
+    let (name, tools) = (sanitize(&agent.name()), count_noun(agent.tools.len(), "tool"));
+    super::print_text(&format!("{ok}: {name} has {tools} and {script}\n"))
 }
 
-/// What the model is shown and what is enforced are the same, for every tool.
-fn agreement(agent: &Agent, found: &mut Findings) {
+/// Checks for every tool that the schema the model sees and the validator accept the same arguments.
+fn check_schemas(agent: &Agent, findings: &mut Findings) {
     for tool in &agent.tools {
-        let proof = prove_schema(tool.input_schema(), ProofOptions::default().values(VALUES));
+        let proof = prove_schema(tool.input_schema(), ProofOptions::default().values(PROOF_VALUES));
         if let Err(disagreement) = proof {
             let text = format!(
-                "tool `{}`: its schema and its validator do not agree: {disagreement}",
+                "tool `{}`: the JSON Schema and the validator disagree: {disagreement}",
                 tool.name()
             );
-            found.problems.push(Failure::new(text));
+            findings.errors.push(UserError::new(text));
         }
     }
 }
 
-/// How many values are put to every schema.
-const VALUES: usize = 60;
+/// How many generated values are checked against every schema.
+const PROOF_VALUES: usize = 60;

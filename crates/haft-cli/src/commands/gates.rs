@@ -4,33 +4,32 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::gate::Gate;
-use haft::turn::AnswerError;
-use haft::turn::Gatekeeper;
+use haft::turn::{AnswerError, Gatekeeper};
 use serde_json::{Value, json};
 
-use crate::args::{Answer, Approve, Deny, Gates};
-use crate::failure::Failure;
-use crate::store;
-use crate::terminal::{Terminal, Tone, plain};
+use crate::args::{ApproveArgs, DecisionArgs, DenyArgs, GatesArgs};
+use crate::store::{find_open_gate, open_store};
+use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::user_error::UserError;
 
-pub(super) async fn list(args: &Gates, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(args.store.path())?;
-    let open = Gatekeeper::of_dir(&folder).open(None).await?;
+pub(super) async fn list_gates(args: &GatesArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let store_dir = open_store(args.store.path())?;
+    let open = Gatekeeper::of_dir(&store_dir).open(None).await?;
     if open.is_empty() && !args.json {
-        eprintln!("no gate waits for an answer");
+        eprintln!("no open gates");
     }
     let mut text = String::new();
     for gate in &open {
         if args.json {
-            text.push_str(&format!("{}\n", as_json(gate)));
+            text.push_str(&format!("{}\n", gate_to_json(gate)));
         } else {
-            text.push_str(&described(gate, terminal));
+            text.push_str(&gate_to_text(gate, terminal));
         }
     }
-    super::print(&text)
+    super::print_text(&text)
 }
 
-fn as_json(gate: &Gate) -> Value {
+fn gate_to_json(gate: &Gate) -> Value {
     json!({
         "gate": gate.id.as_str(),
         "turn": gate.turn.as_str(),
@@ -42,55 +41,59 @@ fn as_json(gate: &Gate) -> Value {
     })
 }
 
-fn described(gate: &Gate, terminal: &Terminal) -> String {
-    let id = terminal.out(Tone::Key, gate.id.as_str());
-    let mut text = format!("{id}  {}\n", plain(&gate.reason));
-    text.push_str(&format!("  turn    {}\n", gate.turn));
+fn gate_to_text(gate: &Gate, terminal: &Terminal) -> String {
+    let id = terminal.style_stdout(TextRole::Key, gate.id.as_str());
+    let mut text = format!("{id}  {}\n", sanitize(&gate.reason));
+    text.push_str(&format!("  turn     {}\n", gate.turn));
     if !gate.payload.is_null() {
-        text.push_str(&format!("  about   {}\n", plain(&gate.payload.to_string())));
+        text.push_str(&format!("  payload  {}\n", sanitize(&gate.payload.to_string())));
     }
     if let Some(schema) = &gate.schema {
-        text.push_str(&format!("  answer  {}\n", plain(&schema.to_string())));
+        text.push_str(&format!("  schema   {}\n", sanitize(&schema.to_string())));
     }
     text
 }
 
-pub(super) async fn approve(args: &Approve, terminal: &Terminal) -> Result<ExitCode> {
+pub(super) async fn approve_gate(args: &ApproveArgs, terminal: &Terminal) -> Result<ExitCode> {
     let value = match &args.value {
-        Some(text) => serde_json::from_str(&super::text_of(text)?).map_err(|error| {
-            Failure::new(format!("the answer is not JSON: {error}"))
-                .hint("a text needs quotes of its own: haft approve GATE '\"blue\"'")
+        Some(text) => serde_json::from_str(&super::read_text_argument(text)?).map_err(|error| {
+            UserError::new(format!("the value is not valid JSON: {error}"))
+                .hint("a string needs JSON quotes: haft approve GATE '\"blue\"'")
         })?,
         None => Value::Bool(true),
     };
-    let folder = store::open(args.answer.store.path())?;
-    let gate = store::gate(&folder, &args.gate).await?;
-    let answered = Gatekeeper::of_dir(&folder).resolve(&gate.id, value, &who(&args.answer)).await;
-    answered.map_err(|error| explained(error, &gate))?;
-    eprintln!("{} {}", terminal.err(Tone::Good, "answered"), gate.id);
+    let store_dir = open_store(args.decision.store.path())?;
+    let gate = find_open_gate(&store_dir, &args.gate).await?;
+    let user = read_user_name(&args.decision);
+    let resolved = Gatekeeper::of_dir(&store_dir).resolve(&gate.id, value, &user).await;
+    resolved.map_err(|error| explain_decision_error(error, &gate))?;
+    let done = if args.value.is_some() { "resolved" } else { "approved" };
+    eprintln!("{} {}", terminal.style_stderr(TextRole::Success, done), gate.id);
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn deny(args: &Deny, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(args.answer.store.path())?;
-    let gate = store::gate(&folder, &args.gate).await?;
-    let answered =
-        Gatekeeper::of_dir(&folder).reject(&gate.id, &args.reason, &who(&args.answer)).await;
-    answered.map_err(|error| explained(error, &gate))?;
-    eprintln!("{} {}", terminal.err(Tone::Notice, "denied"), gate.id);
+pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let store_dir = open_store(args.decision.store.path())?;
+    let gate = find_open_gate(&store_dir, &args.gate).await?;
+    let user = read_user_name(&args.decision);
+    let rejected = Gatekeeper::of_dir(&store_dir).reject(&gate.id, &args.reason, &user).await;
+    rejected.map_err(|error| explain_decision_error(error, &gate))?;
+    eprintln!("{} {}", terminal.style_stderr(TextRole::Warning, "denied"), gate.id);
     Ok(ExitCode::SUCCESS)
 }
 
-fn explained(error: AnswerError, gate: &Gate) -> anyhow::Error {
+/// Adds the expected schema to the error of a value that does not match it.
+fn explain_decision_error(error: AnswerError, gate: &Gate) -> anyhow::Error {
     match (&error, &gate.schema) {
-        (AnswerError::Invalid { .. }, Some(schema)) => Failure::new(error.to_string())
-            .hint(format!("the answer has to fit {schema}; the gate is still open"))
+        (AnswerError::Invalid { .. }, Some(schema)) => UserError::new(error.to_string())
+            .hint(format!("the value must match {schema}; the gate is still open"))
             .into(),
         _ => error.into(),
     }
 }
 
-fn who(answer: &Answer) -> String {
+/// The name of the person who decides: `--by`, or the variable `USER`.
+fn read_user_name(decision: &DecisionArgs) -> String {
     let user = || std::env::var_os("USER").and_then(|it| it.into_string().ok());
-    answer.by.clone().or_else(user).unwrap_or_else(|| "somebody at the command line".to_owned())
+    decision.by.clone().or_else(user).unwrap_or_else(|| "an unknown user".to_owned())
 }

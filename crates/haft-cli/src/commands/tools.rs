@@ -19,29 +19,30 @@ use haft::tool::Spooler;
 use haft::{DispatchContext, Tool};
 use serde_json::{Value, json};
 
-use super::artifact::lines;
-use super::offered;
+use super::artifact::lines::{count_lines, print_lines};
+use super::tool_encoding::encode_tool;
 use crate::agent::Agent;
-use crate::args::{Call, Describe, Tools};
-use crate::failure::{Code, Failure};
-use crate::terminal::{Terminal, Tone, plain};
+use crate::args::{CallArgs, DescribeArgs, ToolsArgs};
+use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::user_error::{FailureCode, UserError};
 
-pub(super) fn list(args: &Tools, terminal: &Terminal) -> Result<ExitCode> {
+pub(super) fn list_tools(args: &ToolsArgs, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
     let mut text = String::new();
     for tool in &agent.tools {
         if args.json {
-            text.push_str(&format!("{}\n", described(tool)?));
+            text.push_str(&format!("{}\n", tool_to_json(tool)?));
         } else {
-            let name = terminal.out(Tone::Key, format!("{:<20}", tool.name().as_str()));
-            let first = tool.description().lines().next().unwrap_or_default();
-            text.push_str(&format!("{name} {}\n", plain(first)));
+            let name =
+                terminal.style_stdout(TextRole::Key, format!("{:<20}", tool.name().as_str()));
+            let first_line = tool.description().lines().next().unwrap_or_default();
+            text.push_str(&format!("{name} {}\n", sanitize(first_line)));
         }
     }
-    super::print(&text)
+    super::print_text(&text)
 }
 
-fn described(tool: &Tool) -> Result<Value> {
+fn tool_to_json(tool: &Tool) -> Result<Value> {
     Ok(json!({
         "name": tool.name(),
         "description": tool.description(),
@@ -49,64 +50,71 @@ fn described(tool: &Tool) -> Result<Value> {
     }))
 }
 
-fn find(agent: &Agent, name: &str) -> Result<Tool> {
+/// Finds a tool of an agent by its name.
+fn find_tool(agent: &Agent, name: &str) -> Result<Tool> {
     let found = agent.tools.iter().find(|tool| tool.name().as_str() == name).cloned();
     let names =
         || agent.tools.iter().map(|tool| tool.name().as_str()).collect::<Vec<_>>().join(", ");
     Ok(found.ok_or_else(|| {
-        let failure = Failure::new(format!("`{}` has no tool `{name}`", agent.name()));
-        failure.hint(format!("it has {}", names())).code(Code::NothingFound)
+        let error = UserError::new(format!("`{}` has no tool `{name}`", agent.name()));
+        error.hint(format!("its tools: {}", names())).code(FailureCode::NotFound)
     })?)
 }
 
-/// Shows what a model sees of a tool.
-pub(super) fn describe(args: &Describe, terminal: &Terminal) -> Result<ExitCode> {
+/// Prints a tool as a model sees it.
+pub(super) fn describe_tool(args: &DescribeArgs, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
-    let tool = find(&agent, &args.tool)?;
-    let Some(form) = args.form else { return super::print(&readable(&tool, terminal)?) };
-    let (shown, notes) = offered::shown(&tool, form)?;
+    let tool = find_tool(&agent, &args.tool)?;
+    let Some(format) = args.format else {
+        return super::print_text(&tool_to_text(&tool, terminal)?);
+    };
+    let (encoded, notes) = encode_tool(&tool, format)?;
     for note in notes {
-        eprintln!("{}: {}", terminal.err(Tone::Notice, "note"), plain(&note.message));
+        eprintln!(
+            "{}: {}",
+            terminal.style_stderr(TextRole::Warning, "note"),
+            sanitize(&note.message)
+        );
     }
-    super::print(&format!("{shown:#}\n"))
+    super::print_text(&format!("{encoded:#}\n"))
 }
 
-/// A tool for a person.
-fn readable(tool: &Tool, terminal: &Terminal) -> Result<String> {
+/// Describes a tool for the user.
+fn tool_to_text(tool: &Tool, terminal: &Terminal) -> Result<String> {
     let schema: Value = serde_json::from_str(tool.input_schema().json_schema_text())?;
-    let name = terminal.out(Tone::Key, tool.name().as_str());
-    let mut text = format!("{name}: {}\n", plain(tool.description()));
+    let name = terminal.style_stdout(TextRole::Key, tool.name().as_str());
+    let mut text = format!("{name}: {}\n", sanitize(tool.description()));
     if let Value::String(effect) = serde_json::to_value(tool.effect())? {
         text.push_str(&format!("effect: {effect}\n"));
     }
     if let Some(reason) = tool.requires_approval() {
-        text.push_str(&format!("asks for leave: {}\n", plain(reason)));
+        text.push_str(&format!("requires approval: {}\n", sanitize(reason)));
     }
     text.push_str(&format!("arguments: {schema:#}\n"));
     Ok(text)
 }
 
-/// Calls a tool. What it gives passes through a file, so that it may have any size.
-pub(super) async fn call(args: &Call, terminal: &Terminal) -> Result<ExitCode> {
+/// Calls a tool and prints its result. The result passes through a temporary file, so that it may have any size.
+pub(super) async fn call_tool(args: &CallArgs, terminal: &Terminal) -> Result<ExitCode> {
     let agent = Agent::load(&args.agent.agent)?;
-    let tool = find(&agent, &args.tool)?;
-    agent.prepare(terminal)?;
-    let folder = tempfile::tempdir()?;
-    let spooler = Spooler::new(Arc::new(FolderSpoolStore::open(folder.path())?));
+    let tool = find_tool(&agent, &args.tool)?;
+    agent.prepare_files(terminal)?;
+    let spool_dir = tempfile::tempdir()?;
+    let spooler = Spooler::new(Arc::new(FolderSpoolStore::open(spool_dir.path())?));
     let ctx = DispatchContext::builder("call").spooler(spooler.clone()).build();
-    let raw = super::text_of(&args.args)?;
-    let began = SystemClock::new().now();
+    let raw = super::read_text_argument(&args.args)?;
+    let started_at = SystemClock::new().now();
     let done = tool.executor(&ctx).call(raw).await;
     let record = spooler.record("call", done, NonZeroU32::MIN).await;
     if args.json {
-        print_record(&record, began).await?;
+        print_record(&record, started_at).await?;
     } else {
         if let Some(error) = &record.error {
-            return Err(Failure::new(error.message.clone()).into());
+            return Err(UserError::new(error.message.clone()).into());
         }
         print_results(&record, terminal).await?;
     }
-    Ok(if record.error.is_some() { Code::Failed.into() } else { ExitCode::SUCCESS })
+    Ok(if record.error.is_some() { FailureCode::Failed.into() } else { ExitCode::SUCCESS })
 }
 
 async fn print_results(record: &ToolCall, terminal: &Terminal) -> Result<()> {
@@ -114,23 +122,24 @@ async fn print_results(record: &ToolCall, terminal: &Terminal) -> Result<()> {
         Some(ToolResults::Artifacts(artifacts)) => {
             for artifact in artifacts {
                 let view = TextView::new(Arc::clone(artifact.reader()));
-                let end = lines::count(&view).await?;
-                lines::print(&view, 0, end, terminal).await?;
+                let end = count_lines(&view).await?;
+                print_lines(&view, 0, end, terminal).await?;
             }
         }
         Some(ToolResults::Media(media)) if !stdout().is_terminal() => {
-            for medium in media {
-                let mut bytes = medium.stream();
-                while let Some(piece) = poll_fn(|cx| Pin::new(&mut bytes).poll_next(cx)).await {
-                    stdout().write_all(&piece.map_err(|error| Failure::new(error.to_string()))?)?;
+            for item in media {
+                let mut bytes = item.stream();
+                while let Some(chunk) = poll_fn(|cx| Pin::new(&mut bytes).poll_next(cx)).await {
+                    stdout()
+                        .write_all(&chunk.map_err(|error| UserError::new(error.to_string()))?)?;
                 }
             }
         }
         Some(results) => {
-            let text = text_of_results(results).await?;
-            super::print(&terminal.shown(&text))?;
+            let text = read_results(results).await?;
+            super::print_text(&terminal.sanitize_for_stdout(&text))?;
             if !text.ends_with('\n') {
-                super::print("\n")?;
+                super::print_text("\n")?;
             }
         }
         None => {}
@@ -138,39 +147,41 @@ async fn print_results(record: &ToolCall, terminal: &Terminal) -> Result<()> {
     Ok(())
 }
 
-/// Most bytes of a result that the record shows, in one piece.
-const MAX_SHOWN: u64 = 64 << 20;
+/// Maximum size of the results that are printed inside a JSON record, in bytes.
+const MAX_RECORD_BYTES: u64 = 64 << 20;
 
-async fn text_of_results(results: &ToolResults) -> Result<String> {
+/// Reads results as text; for media, their file names and types.
+async fn read_results(results: &ToolResults) -> Result<String> {
     Ok(match results {
         ToolResults::Text(text) => text.to_string(),
         ToolResults::Artifacts(artifacts) => {
             let mut text = String::new();
             for artifact in artifacts {
                 let reader = artifact.reader();
-                let left = MAX_SHOWN.saturating_sub(text.len() as u64);
-                if reader.byte_length() > left {
-                    let failure = Failure::new("the result is too large for one JSON object");
-                    return Err(failure.hint("leave --json out to get it as it is").into());
+                let remaining = MAX_RECORD_BYTES.saturating_sub(text.len() as u64);
+                if reader.byte_length() > remaining {
+                    let error = UserError::new("the result is too large for a JSON object");
+                    return Err(error.hint("omit --json to print only the result").into());
                 }
                 let budget = Budget::new().lines(NonZeroUsize::MAX);
-                let budget = budget.bytes(MAX_SHOWN as usize).line_bytes(MAX_SHOWN as usize);
+                let budget =
+                    budget.bytes(MAX_RECORD_BYTES as usize).line_bytes(MAX_RECORD_BYTES as usize);
                 let view = TextView::new(Arc::clone(reader)).budget(budget);
                 text.push_str(&view.cat(..).await?.text());
             }
             text
         }
         ToolResults::Media(media) => {
-            let shown = |it: &Media| format!("{}, {}\n", it.filename(), it.mime_type());
-            media.iter().map(shown).collect()
+            let summary = |it: &Media| format!("{}, {}\n", it.filename(), it.mime_type());
+            media.iter().map(summary).collect()
         }
         _ => String::new(),
     })
 }
 
-async fn print_record(record: &ToolCall, began: Timestamp) -> Result<()> {
+async fn print_record(record: &ToolCall, started_at: Timestamp) -> Result<()> {
     let result = match &record.results {
-        Some(results) => text_of_results(results).await?.into(),
+        Some(results) => read_results(results).await?.into(),
         None => Value::Null,
     };
     let record = json!({
@@ -181,8 +192,8 @@ async fn print_record(record: &ToolCall, began: Timestamp) -> Result<()> {
         "state": record.state(),
         "error": record.error,
         "result": result,
-        "startedAt": began.to_string(),
+        "startedAt": started_at.to_string(),
     });
-    super::print(&format!("{record:#}\n"))?;
+    super::print_text(&format!("{record:#}\n"))?;
     Ok(())
 }

@@ -8,18 +8,18 @@ use haft::store::{Row, RowKind, Store as _, StoredTurn, TurnQuery, TurnStatus};
 use haft::turn::TurnRunner;
 use serde_json::{Value, json};
 
-use crate::args::{Gc, Show, Turns};
-use crate::failure::{Code, Failure};
-use crate::store;
-use crate::terminal::{Terminal, Tone, plain};
+use crate::args::{GcArgs, ShowArgs, TurnsArgs};
+use crate::store::{find_turn, open_store};
+use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::user_error::{FailureCode, UserError};
 
-pub(super) async fn list(args: Turns, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(args.store.path())?;
+pub(super) async fn list_turns(args: TurnsArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let store_dir = open_store(args.store.path())?;
     let mut query = TurnQuery::default();
     query.limit = Some(args.limit);
     query.unfinished = args.unfinished;
     query.conversation = args.conversation;
-    let turns = folder.store().turns(query).await?;
+    let turns = store_dir.store().turns(query).await?;
     if turns.is_empty() && !args.json {
         eprintln!("no turns");
     }
@@ -28,115 +28,116 @@ pub(super) async fn list(args: Turns, terminal: &Terminal) -> Result<ExitCode> {
         if args.json {
             text.push_str(&serde_json::to_string(turn)?);
         } else {
-            let status = terminal.out(tone(turn.status), format!("{:<10}", turn.status.as_str()));
-            let id = terminal.out(Tone::Key, turn.id.as_str());
+            let status = terminal
+                .style_stdout(status_role(turn.status), format!("{:<10}", turn.status.as_str()));
+            let id = terminal.style_stdout(TextRole::Key, turn.id.as_str());
             text.push_str(&format!("{id}  {status}  {}", turn.created_at));
             if let Some(conversation) = &turn.conversation {
-                text.push_str(&format!("  {}", plain(conversation)));
+                text.push_str(&format!("  {}", sanitize(conversation)));
             }
         }
         text.push('\n');
     }
-    super::print(&text)
+    super::print_text(&text)
 }
 
-fn tone(status: TurnStatus) -> Tone {
+fn status_role(status: TurnStatus) -> TextRole {
     match status {
-        TurnStatus::Completed => Tone::Good,
-        TurnStatus::Running | TurnStatus::Waiting => Tone::Notice,
-        _ => Tone::Bad,
+        TurnStatus::Completed => TextRole::Success,
+        TurnStatus::Running | TurnStatus::Waiting => TextRole::Warning,
+        _ => TextRole::Error,
     }
 }
 
-pub(super) async fn show(args: &Show, terminal: &Terminal) -> Result<ExitCode> {
-    let folder = store::open(args.store.path())?;
-    let id = store::turn(&folder, &args.turn).await?;
-    let Some(turn) = folder.store().load(id.clone()).await? else {
-        let failure = Failure::new(format!("turn `{id}` is gone")).code(Code::NothingFound);
-        return Err(failure.into());
+pub(super) async fn show_turn(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let store_dir = open_store(args.store.path())?;
+    let id = find_turn(&store_dir, &args.turn).await?;
+    let Some(turn) = store_dir.store().load(id.clone()).await? else {
+        let error = UserError::new(format!("turn `{id}` was removed")).code(FailureCode::NotFound);
+        return Err(error.into());
     };
     if args.json {
-        return super::print(&format!("{:#}\n", as_json(&turn)?));
+        return super::print_text(&format!("{:#}\n", turn_to_json(&turn)?));
     }
-    super::print(&described(&turn, terminal))
+    super::print_text(&turn_to_text(&turn, terminal))
 }
 
-/// Text that is JSON, as JSON.
-fn parsed(text: &str) -> Value {
+/// Parses JSON text. Text that is not JSON becomes a string.
+fn parse_json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
-fn as_json(turn: &StoredTurn) -> Result<Value> {
+fn turn_to_json(turn: &StoredTurn) -> Result<Value> {
     let rows = turn
         .rows
         .iter()
-        .map(|row| json!({"kind": row.kind.as_str(), "id": row.id, "record": parsed(&row.json)}));
+        .map(|row| json!({"kind": row.kind.as_str(), "id": row.id, "record": parse_json_or_text(&row.json)}));
     let gates = turn.gates.iter().map(|gate| {
-        let settlement = gate.settlement.as_deref().map(parsed);
-        json!({"gate": gate.id.as_str(), "opened": parsed(&gate.json), "settled": settlement})
+        let settlement = gate.settlement.as_deref().map(parse_json_or_text);
+        json!({"gate": gate.id.as_str(), "opened": parse_json_or_text(&gate.json), "settled": settlement})
     });
     Ok(json!({
         "turn": serde_json::to_value(&turn.summary)?,
         "records": rows.collect::<Vec<_>>(),
         "gates": gates.collect::<Vec<_>>(),
-        "journal": turn.journal.iter().map(|it| parsed(it)).collect::<Vec<_>>(),
+        "journal": turn.journal.iter().map(|it| parse_json_or_text(it)).collect::<Vec<_>>(),
     }))
 }
 
-fn described(turn: &StoredTurn, terminal: &Terminal) -> String {
+fn turn_to_text(turn: &StoredTurn, terminal: &Terminal) -> String {
     let summary = &turn.summary;
-    let status = terminal.out(tone(summary.status), summary.status.as_str());
-    let id = terminal.out(Tone::Key, summary.id.as_str());
+    let status = terminal.style_stdout(status_role(summary.status), summary.status.as_str());
+    let id = terminal.style_stdout(TextRole::Key, summary.id.as_str());
     let mut text = format!("{id}  {status}  {}\n", summary.created_at);
     for row in &turn.rows {
-        text.push_str(&line(row, terminal));
+        text.push_str(&record_to_text(row, terminal));
     }
     for gate in turn.gates.iter().filter(|gate| gate.settlement.is_none()) {
-        let waits = terminal.out(Tone::Notice, "waits at");
-        text.push_str(&format!("{waits} {}\n", gate.id));
+        let label = terminal.style_stdout(TextRole::Warning, "open gate");
+        text.push_str(&format!("{label} {}\n", gate.id));
     }
     text
 }
 
-/// A record in one or a few lines.
-fn line(row: &Row, terminal: &Terminal) -> String {
-    let record = parsed(&row.json);
+/// Summarizes a record in one line or a few lines.
+fn record_to_text(row: &Row, terminal: &Terminal) -> String {
+    let record = parse_json_or_text(&row.json);
     let field = |name: &str| match record.get(name) {
-        Some(Value::String(text)) => plain(text),
+        Some(Value::String(text)) => sanitize(text),
         Some(Value::Null) | None => String::new(),
-        Some(other) => plain(&other.to_string()),
+        Some(other) => sanitize(&other.to_string()),
     };
-    let (who, what) = match row.kind {
+    let (label, text) = match row.kind {
         RowKind::Message => (field("role"), field("content")),
-        RowKind::Thought => ("thinks".to_owned(), field("content")),
+        RowKind::Thought => ("thought".to_owned(), field("content")),
         RowKind::ToolCall => {
             let outcome = match field("error") {
-                error if error.is_empty() => shortened(&field("results")),
+                error if error.is_empty() => truncated(&field("results")),
                 error => error,
             };
             let call = format!("{} {}", field("tool"), field("raw"));
-            ("calls".to_owned(), format!("{call}\n  {} {outcome}", field("state")))
+            ("call".to_owned(), format!("{call}\n  {} {outcome}", field("state")))
         }
-        RowKind::Memory => ("remembers".to_owned(), field("content")),
-        RowKind::Retrievable => ("has".to_owned(), field("id")),
+        RowKind::Memory => ("memory".to_owned(), field("content")),
+        RowKind::Retrievable => ("source".to_owned(), field("id")),
         RowKind::Instruction => return String::new(),
         _ => (row.kind.as_str().to_owned(), row.id.clone()),
     };
-    let who = terminal.out(Tone::Notice, format!("{who:<10}"));
-    format!("{who} {}\n", what.replace('\n', "\n           "))
+    let label = terminal.style_stdout(TextRole::Warning, format!("{label:<10}"));
+    format!("{label} {}\n", text.replace('\n', "\n           "))
 }
 
-fn shortened(text: &str) -> String {
+fn truncated(text: &str) -> String {
     match text.char_indices().nth(200) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
-pub(super) async fn collect(args: &Gc) -> Result<ExitCode> {
-    let folder = store::open(args.store.path())?;
-    let nobody = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing is run here")) };
-    let runner = TurnRunner::builder(nobody).folder(&folder).build()?;
+pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
+    let store_dir = open_store(args.store.path())?;
+    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
+    let runner = TurnRunner::builder(no_step).folder(&store_dir).build()?;
     let removed = runner.collect_garbage().await?;
-    super::print(&format!("{removed} removed\n"))
+    super::print_text(&format!("{removed} removed\n"))
 }

@@ -1,44 +1,44 @@
 use insta::assert_snapshot;
 
-use super::{agent, ran};
+use super::support::{json_string, run_haft, write_agent};
 
 #[test]
 fn a_new_agent_runs_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let ran = |words: &[&str]| ran(folder.path(), words);
-    assert!(ran(&["new", "hello"]).starts_with("exit 0"));
-    assert_snapshot!(ran(&["check", "hello"]), @r"
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    assert!(cli(&["new", "hello"]).starts_with("exit 0"));
+    assert_snapshot!(cli(&["check", "hello"]), @r"
     exit 0
     --- out
-    good: hello with 2 tools and a script of 2 steps
+    ok: hello has 2 tools and a script of 2 steps
     ");
-    let run = ran(&["run", "hello"]);
+    let run = cli(&["run", "hello"]);
     assert!(run.starts_with("exit 0") && run.contains("agent.toml\nscript.yaml"), "{run}");
     assert!(run.contains("→ list_files") && run.contains("completed: 2 steps, 2 calls"), "{run}");
-    let events = ran(&["run", "hello", "--json"]);
+    let events = cli(&["run", "hello", "--json"]);
     let lines = events.lines().filter(|line| line.starts_with('{')).count();
     assert!(lines > 10 && events.contains("\"event\":\"turnEnd\""), "{events}");
-    let turns = ran(&["turns", "--json"]);
-    let id = turns.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
-    let shown = ran(&["show", id]);
+    let turns = cli(&["turns", "--json"]);
+    let id = json_string(&turns, "id");
+    let shown = cli(&["show", id]);
     assert!(shown.contains("What time is it") && shown.contains("succeeded"), "{shown}");
-    assert_eq!(ran(&["resume", id]).lines().next(), Some("exit 0"));
-    assert!(ran(&["new", "hello"]).contains("is there already"));
-    assert_eq!(ran(&["gc"]), "exit 0\n--- out\n0 removed");
+    assert_eq!(cli(&["resume", id]).lines().next(), Some("exit 0"));
+    assert!(cli(&["new", "hello"]).contains("already exists"));
+    assert_eq!(cli(&["gc"]), "exit 0\n--- out\n0 removed");
 }
 
 #[test]
 fn mistakes_in_an_agent_file_are_explained() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let check = |text: &str| {
-        agent(folder.path(), text);
-        ran(folder.path(), &["check", "a"])
+        write_agent(dir.path(), text);
+        run_haft(dir.path(), &["check", "a"])
     };
     assert_snapshot!(check("system = 'x'\n\ncolour = 'y'"), @r"
     exit 1
     --- err
     error: a/agent.toml:3: unknown field `colour`
-    hint: known here are name, system, system_file, instructions, prompt, model, options, script, store, prepare, limits, approvals, tools
+    hint: valid names: name, system, system_file, instructions, prompt, model, options, script, store, prepare, limits, approvals, tools
     ");
     assert_snapshot!(check("sistem = 'x'"), @r"
     exit 1
@@ -50,28 +50,28 @@ fn mistakes_in_an_agent_file_are_explained() {
     exit 1
     --- err
     error: a/agent.toml: the agent has no system prompt
-    hint: add `system = "You …"`, or `system_file = "prompt.md"`
+    hint: add `system = "You …"` or `system_file = "prompt.md"`
     "#);
     let tool = |argv: &str| {
         format!(
             "system = 'x'\n[tools.command.t]\ndescription = 'T.'\nargv = {argv}\nargs.n.type = 'integer'"
         )
     };
-    assert!(check(&tool("['echo', '{m}']")).contains("which is none of its `args`"));
-    assert!(check(&tool("['{n}']")).contains("begins with the program"));
-    assert!(check(&tool("['echo', '{n']")).contains("without its `}`"));
+    assert!(check(&tool("['echo', '{m}']")).contains("which is not in `args`"));
+    assert!(check(&tool("['{n}']")).contains("must start with a fixed program name"));
+    assert!(check(&tool("['echo', '{n']")).contains("without a matching `}`"));
     assert!(check("system = 'x'\n[limits]\niterations = -1").contains("a/agent.toml:3:"));
-    std::fs::write(folder.path().join("a/agent.toml"), vec![b'#'; 3 << 20]).unwrap();
-    assert!(ran(folder.path(), &["check", "a"]).contains("is this the right file?"));
-    assert!(ran(folder.path(), &["check", "nowhere"]).contains("`haft new NAME` makes one"));
+    std::fs::write(dir.path().join("a/agent.toml"), vec![b'#'; 3 << 20]).unwrap();
+    assert!(run_haft(dir.path(), &["check", "a"]).contains("is this the right file?"));
+    assert!(run_haft(dir.path(), &["check", "nowhere"]).contains("`haft new NAME` creates one"));
 }
 
-/// Words of a call stay words: nothing in them is read by a shell, and none becomes an option.
+/// A value stays one argument of the command: no shell interprets it, and it cannot become an option.
 #[test]
 fn a_value_is_one_word_and_no_option() {
-    let folder = tempfile::tempdir().unwrap();
-    agent(
-        folder.path(),
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(
+        dir.path(),
         r#"
         system = "x"
         [tools.command.say]
@@ -89,7 +89,7 @@ fn a_value_is_one_word_and_no_option() {
         argv = ["sh", "-c", "echo \"[$USER]\""]
         "#,
     );
-    let call = |tool: &str, args: &str| ran(folder.path(), &["call", "a", tool, args]);
+    let call = |tool: &str, args: &str| run_haft(dir.path(), &["call", "a", tool, args]);
     let hostile = r#"{"text": "$(id); `id` && x > y", "many": ["a b", "c"], "flag": "-n"}"#;
     assert_eq!(
         call("say", hostile),
@@ -103,5 +103,5 @@ fn a_value_is_one_word_and_no_option() {
     let failed = call("fail", "{}");
     assert!(failed.contains("exit status: 3") && failed.contains("no"), "{failed}");
     assert_eq!(call("secret", "{}"), "exit 0\n--- out\n[]");
-    assert!(call("nothing", "{}").contains("it has fail, say, secret"));
+    assert!(call("nothing", "{}").contains("its tools: fail, say, secret"));
 }

@@ -2,44 +2,45 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 
-use super::ran;
+use super::support::run_haft;
 
-fn log(folder: &Path) {
+fn write_log(dir: &Path) {
     let text = "start\nwarn: low\nok\nERROR: full\nok\nok\nwarn: again\nend\n";
-    std::fs::write(folder.join("app.log"), text).unwrap();
+    std::fs::write(dir.join("app.log"), text).unwrap();
 }
 
 #[test]
 fn lines_of_a_text() {
-    let folder = tempfile::tempdir().unwrap();
-    log(folder.path());
-    let ran = |words: &[&str]| ran(folder.path(), words);
-    assert_eq!(ran(&["artifact", "count", "app.log"]), "exit 0\n--- out\n8");
+    let dir = tempfile::tempdir().unwrap();
+    write_log(dir.path());
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    assert_eq!(cli(&["artifact", "count", "app.log"]), "exit 0\n--- out\n8");
     assert_eq!(
-        ran(&["artifact", "head", "app.log", "-n", "2"]),
+        cli(&["artifact", "head", "app.log", "-n", "2"]),
         "exit 0\n--- out\nstart\nwarn: low"
     );
     assert_eq!(
-        ran(&["artifact", "tail", "app.log", "-n", "2"]),
+        cli(&["artifact", "tail", "app.log", "-n", "2"]),
         "exit 0\n--- out\nwarn: again\nend"
     );
     let range = ["artifact", "cat", "app.log", "--start", "3", "--end", "4"];
-    assert_eq!(ran(&range), "exit 0\n--- out\nok\nERROR: full");
-    assert!(ran(&["artifact", "tokens", "app.log"]).starts_with("exit 0\n--- out\n"));
+    assert_eq!(cli(&range), "exit 0\n--- out\nok\nERROR: full");
+    assert!(cli(&["artifact", "tokens", "app.log"]).starts_with("exit 0\n--- out\n"));
     assert!(
-        ran(&["artifact", "tokens", "app.log", "--encoding", "nope"]).contains("hint: known are")
+        cli(&["artifact", "tokens", "app.log", "--encoding", "nope"])
+            .contains("hint: known encodings")
     );
-    assert!(ran(&["artifact", "cat", "app.log", "--start", "0"]).starts_with("exit 2"));
+    assert!(cli(&["artifact", "cat", "app.log", "--start", "0"]).starts_with("exit 2"));
 }
 
 #[test]
 fn lines_that_match() {
-    let folder = tempfile::tempdir().unwrap();
-    log(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    write_log(dir.path());
     let grep = |words: &[&str]| {
         let mut all = vec!["artifact", "grep", "app.log"];
         all.extend(words);
-        ran(folder.path(), &all)
+        run_haft(dir.path(), &all)
     };
     assert_eq!(grep(&["warn"]), "exit 0\n--- out\n2:warn: low\n7:warn: again");
     assert_eq!(grep(&["warn", "--count"]), "exit 0\n--- out\n2");
@@ -70,44 +71,47 @@ fn lines_that_match() {
 
 #[test]
 fn json_and_markdown() {
-    let folder = tempfile::tempdir().unwrap();
-    let ran = |words: &[&str]| ran(folder.path(), words);
-    std::fs::write(folder.path().join("d.json"), r#"{"items": [{"name": "a"}, {"name": "b"}]}"#)
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    std::fs::write(dir.path().join("d.json"), r#"{"items": [{"name": "a"}, {"name": "b"}]}"#)
         .unwrap();
-    std::fs::write(folder.path().join("d.jsonl"), "{\"n\":1}\n{\"n\":2}\n").unwrap();
+    std::fs::write(dir.path().join("d.jsonl"), "{\"n\":1}\n{\"n\":2}\n").unwrap();
     assert_eq!(
-        ran(&["artifact", "json", "get", "d.json", "$.items[1].name"]),
+        cli(&["artifact", "json", "get", "d.json", "$.items[1].name"]),
         "exit 0\n--- out\nb"
     );
-    assert_eq!(ran(&["artifact", "json", "keys", "d.json"]), "exit 0\n--- out\nitems");
-    assert_eq!(ran(&["artifact", "json", "length", "d.jsonl"]), "exit 0\n--- out\n2");
-    let found = ran(&["artifact", "json", "filter", "d.jsonl", "$[?@.n > 1]"]);
+    assert_eq!(cli(&["artifact", "json", "keys", "d.json"]), "exit 0\n--- out\nitems");
+    assert_eq!(cli(&["artifact", "json", "length", "d.jsonl"]), "exit 0\n--- out\n2");
+    let found = cli(&["artifact", "json", "filter", "d.jsonl", "$[?@.n > 1]"]);
     assert!(found.contains("\"n\": 2") && !found.contains("\"n\": 1"), "{found}");
-    assert!(ran(&["artifact", "json", "get", "d.json", "$.["]).starts_with("exit 1"));
+    assert!(cli(&["artifact", "json", "get", "d.json", "$.["]).starts_with("exit 1"));
 
     let text = "# Title\n\nSee [one](a.md).\n\n## Part\n\nbody\n\n## Other\n";
-    std::fs::write(folder.path().join("d.md"), text).unwrap();
+    std::fs::write(dir.path().join("d.md"), text).unwrap();
     assert_eq!(
-        ran(&["artifact", "md", "headings", "d.md"]),
+        cli(&["artifact", "md", "headings", "d.md"]),
         "exit 0\n--- out\n1:# Title\n5:## Part\n9:## Other"
     );
     assert_eq!(
-        ran(&["artifact", "md", "section", "d.md", "part"]),
+        cli(&["artifact", "md", "section", "d.md", "part"]),
         "exit 0\n--- out\n## Part\n\nbody"
     );
-    assert_eq!(ran(&["artifact", "md", "links", "d.md"]), "exit 0\n--- out\n3:one <a.md>");
-    let missing = ran(&["artifact", "md", "section", "d.md", "oth"]);
-    assert!(missing.starts_with("exit 3") && missing.contains("there is `Other`"), "{missing}");
+    assert_eq!(cli(&["artifact", "md", "links", "d.md"]), "exit 0\n--- out\n3:one <a.md>");
+    let missing = cli(&["artifact", "md", "section", "d.md", "oth"]);
+    assert!(
+        missing.starts_with("exit 3") && missing.contains("did you mean `Other`?"),
+        "{missing}"
+    );
 }
 
-/// A line far longer than a page comes out whole.
+/// A line far longer than a page is printed completely.
 #[test]
 fn long_lines_are_whole() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let long = "é".repeat(3_000_000);
-    std::fs::write(folder.path().join("long.txt"), format!("{long}\nend\n")).unwrap();
+    std::fs::write(dir.path().join("long.txt"), format!("{long}\nend\n")).unwrap();
     assert_eq!(
-        ran(folder.path(), &["artifact", "head", "long.txt", "-n", "2"]),
+        run_haft(dir.path(), &["artifact", "head", "long.txt", "-n", "2"]),
         format!("exit 0\n--- out\n{long}\nend")
     );
 }

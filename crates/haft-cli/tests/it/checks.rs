@@ -1,43 +1,36 @@
-//! What `haft check` finds, and the published schema.
+//! `haft check` and the published JSON Schema.
 
 use std::path::{Path, PathBuf};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::ran;
-
-fn agent(folder: &Path, text: &str, script: &str) {
-    std::fs::create_dir_all(folder.join("a")).unwrap();
-    let text = format!("system = 'x'\nscript = 'script.yaml'\n{text}");
-    std::fs::write(folder.join("a/agent.toml"), text).unwrap();
-    std::fs::write(folder.join("a/script.yaml"), script).unwrap();
-}
+use super::support::{run_haft, write_agent, write_scripted_agent};
 
 #[test]
 fn what_cannot_work_is_found_without_a_model() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let check = |text: &str, script: &str| {
-        agent(folder.path(), text, script);
-        ran(folder.path(), &["check", "a"])
+        write_scripted_agent(dir.path(), text, script);
+        run_haft(dir.path(), &["check", "a"])
     };
     let say = "steps:\n  - say: over\n";
     let program = |name: &str| format!("[tools.command.t]\ndescription = 'T.'\nargv = ['{name}']");
     assert_snapshot!(check(&program("no-such-program"), say), @r"
     exit 1
     --- err
-    error: a/agent.toml:5: `tools.command.t.argv`: no program is called `no-such-program`
-    hint: install it, or name another
+    error: a/agent.toml:5: `tools.command.t.argv`: there is no program `no-such-program` in PATH
+    hint: install it, or use another program
     ");
     assert_snapshot!(check(&program("./no-such-file"), say), @r"
     exit 1
     --- err
-    error: a/agent.toml:5: `tools.command.t.argv`: `a/./no-such-file` is no program
-    hint: install it, or name another
+    error: a/agent.toml:5: `tools.command.t.argv`: `a/./no-such-file` is not an executable file
+    hint: install it, or use another program
     ");
     let made = check("prepare = [{ file = 'x', argv = ['no-such-program'] }]", say);
     assert!(
-        made.starts_with("exit 1") && made.contains("`prepare`: no program is called"),
+        made.starts_with("exit 1") && made.contains("`prepare`: there is no program"),
         "{made}"
     );
     let calls = |calls: &str| format!("steps:\n  - call:\n{calls}\n  - say: over\n");
@@ -51,16 +44,16 @@ fn what_cannot_work_is_found_without_a_model() {
     assert_snapshot!(check(files, &calls("      - read_file: { file: x }")), @r#"
     exit 1
     --- err
-    error: a/script.yaml: step 1: `read_file` does not take these arguments: - `/file`: this field does not exist; the fields are `path`
+    error: a/script.yaml: step 1: `read_file` does not accept these arguments: - `/file`: this field does not exist; the fields are `path`
     - `/path`: missing; expected a string of 1 to 4096 characters; for example "notes/todo.md"
     "#);
-    // What is known only when it runs, what is meant to fail, and what artifacts bring.
+    // Arguments that are known only at run time, calls that are meant to fail, and artifact queries.
     let fine = "steps:\n  - call:\n      - list_files: {}\n      - read_file: 7\n  - expect:\n      read_file: { error: true }\n    \
                 call:\n      - read_file: { path: '{{ last.list_files }}' }\n      - artifact_grep: { callId: '{{ handle.list_files }}', pattern: x }\n  - say: over\n";
     assert_snapshot!(check(files, fine), @r"
     exit 0
     --- out
-    good: a with 4 tools and a script of 3 steps
+    ok: a has 4 tools and a script of 3 steps
     ");
     assert_snapshot!(check("model = 'openai:m'\noptions.temperatur = 1", say), @r"
     exit 1
@@ -70,40 +63,40 @@ fn what_cannot_work_is_found_without_a_model() {
     assert_snapshot!(check("[tools.command.'look.up']\ndescription = 'T.'\nargv = ['ls']", say), @r"
     exit 0
     --- out
-    good: a with 1 tools and a script of 1 steps
+    ok: a has 1 tool and a script of 1 step
     --- err
-    warning: tool `look.up` is called `look_up_c2199496` before models: use letters, digits, `_` and `-`, at most 64
+    warning: tool `look.up` is sent to models as `look_up_c2199496`: providers accept names of at most 64 letters, digits, `_` and `-`
     ");
     let long = format!("[tools.command.t]\ndescription = '{}'\nargv = ['ls']", "long ".repeat(300));
     assert_snapshot!(check(&long, say), @r"
     exit 0
     --- out
-    good: a with 1 tools and a script of 1 steps
+    ok: a has 1 tool and a script of 1 step
     --- err
-    warning: tool `t` has a description of 1500 characters, and OpenAI takes 1024
+    warning: tool `t` has a description of 1500 characters; OpenAI accepts at most 1024
     ");
 }
 
-fn published() -> Value {
+fn published_schema() -> Value {
     serde_json::from_str(include_str!("../../agent.schema.json")).unwrap()
 }
 
 #[test]
 fn the_published_schema_is_the_one_that_is_printed() {
-    let folder = tempfile::tempdir().unwrap();
-    let printed = ran(folder.path(), &["schema"]);
-    let kept = include_str!("../../agent.schema.json").trim_end();
-    let same = printed == format!("exit 0\n--- out\n{kept}");
-    assert!(same, "write it anew: haft schema > crates/haft-cli/agent.schema.json");
+    let dir = tempfile::tempdir().unwrap();
+    let printed = run_haft(dir.path(), &["schema"]);
+    let committed = include_str!("../../agent.schema.json").trim_end();
+    let same = printed == format!("exit 0\n--- out\n{committed}");
+    assert!(same, "regenerate it: haft schema > crates/haft-cli/agent.schema.json");
 }
 
-/// Agent files below a folder.
-fn agents(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
+/// Finds the agent files below a directory.
+fn find_agent_files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() && name != "target" && !name.starts_with('.') {
-            agents(&path, found);
+            find_agent_files(&path, found);
         } else if name == "agent.toml" {
             found.push(path);
         }
@@ -112,10 +105,10 @@ fn agents(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn every_agent_of_the_repository_follows_the_schema() {
-    let schema = jsonschema::validator_for(&published()).unwrap();
+    let schema = jsonschema::validator_for(&published_schema()).unwrap();
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap()).join("../..");
     let mut found = Vec::new();
-    agents(&root, &mut found);
+    find_agent_files(&root, &mut found);
     assert!(!found.is_empty());
     for path in found {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -125,11 +118,11 @@ fn every_agent_of_the_repository_follows_the_schema() {
     }
 }
 
-/// The examples of the reference are agents, and it names every key.
+/// The examples of the guide are valid agents, and the guide names every key.
 #[test]
 fn the_reference_names_every_key() {
     let text = include_str!("../../docs/agent-file.md");
-    let schema = jsonschema::validator_for(&published()).unwrap();
+    let schema = jsonschema::validator_for(&published_schema()).unwrap();
     let examples: Vec<&str> = text.split("```toml\n").skip(1).collect();
     assert!(!examples.is_empty());
     for example in examples {
@@ -141,7 +134,7 @@ fn the_reference_names_every_key() {
         let errors: Vec<_> = schema.iter_errors(&value).map(|it| it.to_string()).collect();
         assert!(errors.is_empty(), "{example}: {errors:?}");
     }
-    let published = published();
+    let published = published_schema();
     let tables = published["$defs"].as_object().unwrap().values().chain([&published]);
     for table in tables {
         let Some(keys) = table["properties"].as_object() else { continue };
@@ -152,11 +145,11 @@ fn the_reference_names_every_key() {
     }
 }
 
-/// The schema refuses what the program refuses, for all that a schema can say.
+/// The schema and the program reject the same files, as far as a schema can express the rules.
 #[test]
 fn the_schema_and_the_program_agree() {
-    let folder = tempfile::tempdir().unwrap();
-    let schema = jsonschema::validator_for(&published()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let schema = jsonschema::validator_for(&published_schema()).unwrap();
     let tool = "[tools.command.t]\ndescription = 'T.'\nargv = ['ls']\n";
     let http = "[tools.http.t]\ndescription = 'T.'\nurl = 'https://example.org/'\n";
     let cases = [
@@ -200,39 +193,42 @@ fn the_schema_and_the_program_agree() {
     for (text, good) in cases {
         let value: Value = toml::from_str(text).unwrap();
         assert_eq!(schema.is_valid(&value), good, "the schema about {text}");
-        std::fs::create_dir_all(folder.path().join("a")).unwrap();
-        std::fs::write(folder.path().join("a/agent.toml"), text).unwrap();
-        let said = ran(folder.path(), &["check", "a"]);
+        write_agent(dir.path(), text);
+        let said = run_haft(dir.path(), &["check", "a"]);
         assert_eq!(said.starts_with("exit 0"), good, "the program about {text}: {said}");
     }
 }
 
-/// A program in the agent's folder runs from wherever `haft` is run.
+/// A program in the agent's directory runs from any current directory.
 #[test]
 fn a_program_of_the_agent_is_found() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let tool = "[tools.command.t]\ndescription = 'T.'\nargv = ['./own.sh']\nfolder = 'sub'";
     let file = "prepare = [{ file = 'made', argv = ['./own.sh'] }]";
-    agent(folder.path(), &format!("prompt = 'Go.'\n{file}\n{tool}"), "steps:\n  - say: over\n");
-    std::fs::create_dir(folder.path().join("a/sub")).unwrap();
-    let own = folder.path().join("a/own.sh");
+    write_scripted_agent(
+        dir.path(),
+        &format!("prompt = 'Go.'\n{file}\n{tool}"),
+        "steps:\n  - say: over\n",
+    );
+    std::fs::create_dir(dir.path().join("a/sub")).unwrap();
+    let own = dir.path().join("a/own.sh");
     std::fs::write(&own, "#!/bin/sh\necho own\n").unwrap();
     std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(ran(folder.path(), &["check", "a"]).starts_with("exit 0"));
-    assert_eq!(ran(folder.path(), &["call", "a", "t"]), "exit 0\n--- out\nown");
-    assert!(ran(folder.path(), &["run", "a"]).starts_with("exit 0"));
-    assert_eq!(std::fs::read_to_string(folder.path().join("a/made")).unwrap(), "own\n");
+    assert!(run_haft(dir.path(), &["check", "a"]).starts_with("exit 0"));
+    assert_eq!(run_haft(dir.path(), &["call", "a", "t"]), "exit 0\n--- out\nown");
+    assert!(run_haft(dir.path(), &["run", "a"]).starts_with("exit 0"));
+    assert_eq!(std::fs::read_to_string(dir.path().join("a/made")).unwrap(), "own\n");
 }
 
-/// Nothing is made elsewhere, wherever on the way the link is, and a link that stays inside is no matter.
+/// No file is created outside, wherever on the path the link is. A link that stays inside is fine.
 #[test]
-fn a_link_does_not_lead_out_of_the_agents_folder() {
+fn a_link_does_not_lead_out_of_the_agents_directory() {
     use std::os::unix::fs::symlink;
 
-    let folder = tempfile::tempdir().unwrap();
-    let (inner, outer) = (folder.path().join("a"), folder.path().join("elsewhere"));
+    let dir = tempfile::tempdir().unwrap();
+    let (inner, outer) = (dir.path().join("a"), dir.path().join("elsewhere"));
     std::fs::create_dir_all(&outer).unwrap();
     std::fs::create_dir_all(inner.join("real")).unwrap();
     symlink(&outer, inner.join("away")).unwrap();
@@ -243,19 +239,19 @@ fn a_link_does_not_lead_out_of_the_agents_folder() {
     let made = |file: &str| {
         let text =
             format!("prompt = 'Go.'\nprepare = [{{ file = '{file}', argv = ['echo', 'x'] }}]");
-        agent(folder.path(), &text, "steps:\n  - say: over\n");
-        (ran(folder.path(), &["check", "a"]), ran(folder.path(), &["run", "a"]))
+        write_scripted_agent(dir.path(), &text, "steps:\n  - say: over\n");
+        (run_haft(dir.path(), &["check", "a"]), run_haft(dir.path(), &["run", "a"]))
     };
     for file in ["away/made", "away/deep/er/made", "real/up/made", "near/up/deep/made"] {
         let (checked, run) = made(file);
         for said in [checked, run] {
             assert!(said.starts_with("exit 1"), "{file}: {said}");
-            assert!(said.contains("is not inside the agent's folder, because of a link"), "{said}");
+            assert!(said.contains("out of the agent's directory"), "{said}");
         }
     }
-    // A link to nothing is no folder.
+    // A dangling link is not a directory.
     assert!(made("real/away/made").1.starts_with("exit 1"));
-    // A link in the place of the file itself gives way to the file.
+    // A link in place of the file itself is replaced by the file.
     for file in ["near/made", "near/deep/made", "file"] {
         let (checked, run) = made(file);
         assert!(checked.starts_with("exit 0") && run.starts_with("exit 0"), "{file}: {run}");

@@ -1,36 +1,36 @@
-//! The examples of the repository, each run as its README says.
+//! Runs the examples of the repository.
 
 use std::path::{Path, PathBuf};
 
-use super::{haft, ran, shown};
+use super::support::{haft, run_haft, transcript};
 
-/// A copy of an example, with nothing in it that a run has made.
-fn example(folder: &Path, name: &str) {
+/// Copies an example without its generated files.
+fn copy_example(dir: &Path, name: &str) {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
-    copy(&root.join("../../examples").join(name), &folder.join(name));
+    copy_dir(&root.join("../../examples").join(name), &dir.join(name));
 }
 
-fn copy(from: &Path, to: &Path) {
+fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to.join(&name));
+            copy_dir(&entry.path(), &to.join(&name));
         } else if !name.contains(".generated.") && !name.ends_with(".log") {
             std::fs::copy(entry.path(), to.join(&name)).unwrap();
         }
     }
 }
 
-/// Checks an example, runs it twice (the second time with what the first has made), and returns what it printed.
+/// Checks an example, runs it twice (the second time with its generated files), and returns the first transcript.
 #[track_caller]
-fn runs(folder: &Path, name: &str, expected: &[&str]) -> String {
-    example(folder, name);
-    let checked = ran(folder, &["check", name]);
+fn run_example(dir: &Path, name: &str, expected: &[&str]) -> String {
+    copy_example(dir, name);
+    let checked = run_haft(dir, &["check", name]);
     assert!(checked.starts_with("exit 0"), "{checked}");
-    let first = ran(folder, &["run", name]);
-    let again = ran(folder, &["run", name]);
+    let first = run_haft(dir, &["run", name]);
+    let again = run_haft(dir, &["run", name]);
     for text in expected {
         assert!(first.contains(text), "no `{text}` in {first}");
     }
@@ -42,10 +42,10 @@ fn runs(folder: &Path, name: &str, expected: &[&str]) -> String {
 
 #[test]
 fn the_log_detective_finds_the_cause_in_200_mb() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let expected = ["text ", "203158043 bytes", "set payment.pool_size from 64 to 6", "920416:"];
-    let run = runs(folder.path(), "log-detective", &expected);
-    // The log stays outside: all that was asked of it are a few lines.
+    let run = run_example(dir.path(), "log-detective", &expected);
+    // The log stays outside the prompt: the queries return only a few lines of it.
     let bytes = run.lines().filter(|line| line.starts_with("← artifact_"));
     let bytes = bytes.map(|line| line.rsplit(", ").next().unwrap().split(' ').next().unwrap());
     let bytes: usize = bytes.map(|it| it.parse::<usize>().unwrap()).sum();
@@ -54,28 +54,25 @@ fn the_log_detective_finds_the_cause_in_200_mb() {
 
 #[test]
 fn the_document_reader_finds_its_sections() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let expected = ["artifact_md_headings", "only an electrician may"];
-    runs(folder.path(), "document-reader", &expected);
+    run_example(dir.path(), "document-reader", &expected);
 }
 
 #[test]
 fn the_data_desk_computes_with_tools() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let expected = ["read_file json", "stats_describe", "9 orders above 1400 euros"];
-    runs(folder.path(), "data-desk", &expected);
+    run_example(dir.path(), "data-desk", &expected);
 }
 
 #[test]
 fn the_media_maker_draws() {
-    let folder = tempfile::tempdir().unwrap();
-    runs(folder.path(), "media-maker", &["draw_chart", "most fell on the sixth day"]);
+    let dir = tempfile::tempdir().unwrap();
+    run_example(dir.path(), "media-maker", &["draw_chart", "most fell on the sixth day"]);
     let call = |args: &str| {
-        shown(
-            &haft(folder.path())
-                .args(["call", "media-maker", "draw_chart", args])
-                .output()
-                .unwrap(),
+        transcript(
+            &haft(dir.path()).args(["call", "media-maker", "draw_chart", args]).output().unwrap(),
         )
     };
     let chart = call(r#"{"title": "a < b & c", "values": "1 2.5"}"#);
@@ -85,10 +82,10 @@ fn the_media_maker_draws() {
 
 #[test]
 fn the_approval_flow_writes_only_what_was_allowed() {
-    let folder = tempfile::tempdir().unwrap();
-    example(folder.path(), "approval-flow");
-    let list = folder.path().join("approval-flow/data/list.generated.md");
-    let allowed = ran(folder.path(), &["run", "approval-flow", "--yes"]);
+    let dir = tempfile::tempdir().unwrap();
+    copy_example(dir.path(), "approval-flow");
+    let list = dir.path().join("approval-flow/data/list.generated.md");
+    let allowed = run_haft(dir.path(), &["run", "approval-flow", "--yes"]);
     assert!(allowed.starts_with("exit 0") && allowed.contains("wrote 47 bytes"), "{allowed}");
     assert!(std::fs::read_to_string(&list).unwrap().contains("coffee"));
 }

@@ -2,61 +2,61 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use super::{asking_agent, haft, ran};
+use super::support::{haft, json_string, run_haft, write_asking_agent};
 
-/// A turn that waits for leave to make a file, and the gate it waits at.
-fn waiting(folder: &Path) -> (Child, String) {
-    asking_agent(folder, "May I make this file?");
-    let mut command = haft(folder);
+/// Starts a turn that waits for approval, and returns its process and its gate.
+fn start_waiting_turn(dir: &Path) -> (Child, String) {
+    write_asking_agent(dir, "May I make this file?");
+    let mut command = haft(dir);
     let mut child = command.args(["run", "a", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let open = lines.find(|line| line.as_ref().unwrap().contains("turnGateOpen")).unwrap().unwrap();
-    let gate = open.split("\"gateId\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
-    // The rest is read so that the turn can go on.
+    let gate = json_string(&open, "gateId").to_owned();
+    // The remaining output is read so that the turn can proceed.
     std::thread::spawn(move || lines.for_each(drop));
     (child, gate)
 }
 
 #[test]
-fn another_process_lets_a_call_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut child, gate) = waiting(folder.path());
-    let list = ran(folder.path(), &["gates"]);
+fn another_process_approves_a_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut child, gate) = start_waiting_turn(dir.path());
+    let list = run_haft(dir.path(), &["gates"]);
     assert!(list.contains(&gate) && list.contains("May I make this file?"), "{list}");
     assert!(list.contains(r#""arguments":{"name":"made"}"#), "{list}");
-    let wrong = ran(folder.path(), &["approve", &gate, "\"blue\""]);
+    let wrong = run_haft(dir.path(), &["approve", &gate, "\"blue\""]);
     assert!(wrong.starts_with("exit 1") && wrong.contains("still open"), "{wrong}");
-    assert!(!folder.path().join("a/made").exists());
-    let done = ran(folder.path(), &["approve", gate.get(..12).unwrap(), "--by", "ada"]);
+    assert!(!dir.path().join("a/made").exists());
+    let done = run_haft(dir.path(), &["approve", gate.get(..12).unwrap(), "--by", "ada"]);
     assert!(done.starts_with("exit 0"), "{done}");
     assert!(child.wait().unwrap().success());
-    assert!(folder.path().join("a/made").exists());
-    assert!(ran(folder.path(), &["approve", &gate]).starts_with("exit 3"));
+    assert!(dir.path().join("a/made").exists());
+    assert!(run_haft(dir.path(), &["approve", &gate]).starts_with("exit 3"));
 }
 
 #[test]
-fn another_process_forbids_a_call() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut child, gate) = waiting(folder.path());
-    assert!(ran(folder.path(), &["deny", &gate, "--reason", "not today"]).starts_with("exit 0"));
+fn another_process_denies_a_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut child, gate) = start_waiting_turn(dir.path());
+    assert!(run_haft(dir.path(), &["deny", &gate, "--reason", "not today"]).starts_with("exit 0"));
     assert!(child.wait().unwrap().success());
-    assert!(!folder.path().join("a/made").exists());
-    let turns = ran(folder.path(), &["turns", "--json"]);
-    let id = turns.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
-    assert!(ran(folder.path(), &["show", id]).contains("not today"));
+    assert!(!dir.path().join("a/made").exists());
+    let turns = run_haft(dir.path(), &["turns", "--json"]);
+    let id = json_string(&turns, "id");
+    assert!(run_haft(dir.path(), &["show", id]).contains("not today"));
 }
 
-/// Killed while it waits: the answer counts for the process that goes on with the turn.
+/// The process is killed while it waits. The decision counts for the process that resumes the turn.
 #[test]
-fn an_answer_outlives_the_process_that_asked() {
-    let folder = tempfile::tempdir().unwrap();
-    let (mut child, gate) = waiting(folder.path());
+fn a_decision_outlives_the_process_that_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut child, gate) = start_waiting_turn(dir.path());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(ran(folder.path(), &["approve", &gate]).starts_with("exit 0"));
-    let turns = ran(folder.path(), &["turns", "--unfinished", "--json"]);
-    let id = turns.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
-    let resumed = ran(folder.path(), &["resume", id]);
+    assert!(run_haft(dir.path(), &["approve", &gate]).starts_with("exit 0"));
+    let turns = run_haft(dir.path(), &["turns", "--unfinished", "--json"]);
+    let id = json_string(&turns, "id");
+    let resumed = run_haft(dir.path(), &["resume", id]);
     assert!(resumed.starts_with("exit 0") && resumed.contains("over"), "{resumed}");
-    assert!(folder.path().join("a/made").exists());
+    assert!(dir.path().join("a/made").exists());
 }

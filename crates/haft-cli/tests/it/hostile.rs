@@ -1,139 +1,139 @@
-//! Agent files that mean harm, or are none.
+//! Hostile and invalid agent files.
 
 use std::path::Path;
 use std::process::Command;
 
 use insta::assert_snapshot;
 
-use super::{agent, ran};
+use super::support::{run_haft, write_agent};
 
-fn pipe(path: &Path) {
+fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// None of these ends if it is waited for.
+/// Reading any of these files would block or never end.
 #[test]
 fn what_is_no_file_is_refused_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let check = |agent: &str| ran(folder.path(), &["check", agent]);
-    std::fs::create_dir_all(folder.path().join("a/agent.toml")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let check = |agent: &str| run_haft(dir.path(), &["check", agent]);
+    std::fs::create_dir_all(dir.path().join("a/agent.toml")).unwrap();
     assert_snapshot!(check("a"), @r"
     exit 1
     --- err
-    error: `a/agent.toml` is a folder
-    hint: name a file with text in it
+    error: `a/agent.toml` is a directory
+    hint: use the path of a text file
     ");
-    std::fs::remove_dir(folder.path().join("a/agent.toml")).unwrap();
-    pipe(&folder.path().join("a/agent.toml"));
+    std::fs::remove_dir(dir.path().join("a/agent.toml")).unwrap();
+    make_pipe(&dir.path().join("a/agent.toml"));
     assert_snapshot!(check("a"), @r"
     exit 1
     --- err
-    error: `a/agent.toml` is no regular file
-    hint: name a file with text in it
+    error: `a/agent.toml` is not a regular file
+    hint: use the path of a text file
     ");
     assert_snapshot!(check("/dev/zero"), @r"
     exit 1
     --- err
-    error: `/dev/zero` is no regular file
-    hint: name a file with text in it
+    error: `/dev/zero` is not a regular file
+    hint: use the path of a text file
     ");
-    std::fs::remove_file(folder.path().join("a/agent.toml")).unwrap();
-    pipe(&folder.path().join("a/pipe"));
-    agent(folder.path(), "system_file = 'pipe'");
+    std::fs::remove_file(dir.path().join("a/agent.toml")).unwrap();
+    make_pipe(&dir.path().join("a/pipe"));
+    write_agent(dir.path(), "system_file = 'pipe'");
     assert_snapshot!(check("a"), @r"
     exit 1
     --- err
-    error: `a/pipe` is no regular file
-    hint: name a file with text in it
+    error: `a/pipe` is not a regular file
+    hint: use the path of a text file
     ");
-    agent(folder.path(), "system = 'x'\nscript = 'pipe'");
+    write_agent(dir.path(), "system = 'x'\nscript = 'pipe'");
     assert_snapshot!(check("a"), @r"
     exit 1
     --- err
-    error: `a/pipe` is no regular file
-    hint: name a file with text in it
+    error: `a/pipe` is not a regular file
+    hint: use the path of a text file
     ");
-    agent(folder.path(), "system_file = '.'");
+    write_agent(dir.path(), "system_file = '.'");
     assert_snapshot!(check("a"), @r"
     exit 1
     --- err
-    error: `a/.` is a folder
-    hint: name a file with text in it
+    error: `a/.` is a directory
+    hint: use the path of a text file
     ");
 }
 
-/// 100 MB, of which nothing is read.
+/// The file has 100 MB, and nothing of it is read.
 #[test]
 fn a_huge_file_is_refused_by_its_size() {
-    let folder = tempfile::tempdir().unwrap();
-    agent(folder.path(), "");
-    let file = std::fs::File::options().write(true).open(folder.path().join("a/agent.toml"));
+    let dir = tempfile::tempdir().unwrap();
+    write_agent(dir.path(), "");
+    let file = std::fs::File::options().write(true).open(dir.path().join("a/agent.toml"));
     file.unwrap().set_len(100_000_000).unwrap();
-    assert_snapshot!(ran(folder.path(), &["check", "a"]), @r"
+    assert_snapshot!(run_haft(dir.path(), &["check", "a"]), @r"
     exit 1
     --- err
     error: `a/agent.toml` has 100000000 bytes
-    hint: at most 1048576 are read: is this the right file?
+    hint: the maximum is 1048576 bytes; is this the right file?
     ");
-    assert!(ran(folder.path(), &["run", "a", "Hi"]).contains("has 100000000 bytes"));
+    assert!(run_haft(dir.path(), &["run", "a", "Hi"]).contains("has 100000000 bytes"));
 }
 
 #[test]
-fn no_path_leads_out_of_the_folder() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("secret"), "the secret").unwrap();
+fn no_path_leads_out_of_the_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("secret"), "the secret").unwrap();
     let check = |text: &str| {
-        agent(folder.path(), text);
-        let said = ran(folder.path(), &["check", "a"]);
+        write_agent(dir.path(), text);
+        let said = run_haft(dir.path(), &["check", "a"]);
         assert!(!said.contains("the secret"), "{said}");
         said
     };
     assert_snapshot!(check("system_file = '../secret'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:1: `system_file`: `../secret` leads out of the agent's folder
-    hint: put the file into the folder, and name it from there
+    error: a/agent.toml:1: `system_file`: `../secret` is outside the agent's directory
+    hint: move the file into the directory and use a relative path
     ");
     assert_snapshot!(check("system_file = '/etc/hostname'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:1: `system_file`: `/etc/hostname` leads out of the agent's folder
-    hint: put the file into the folder, and name it from there
+    error: a/agent.toml:1: `system_file`: `/etc/hostname` is outside the agent's directory
+    hint: move the file into the directory and use a relative path
     ");
     assert_snapshot!(check("name = 'x'\nsystem_file = 'nowhere.md'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:2: `system_file`: `nowhere.md` cannot be read: No such file or directory (os error 2)
-    hint: paths start from the folder of the agent file
+    error: a/agent.toml:2: `system_file`: cannot read `nowhere.md`: No such file or directory (os error 2)
+    hint: paths are relative to the directory of the agent file
     ");
     assert_snapshot!(check("system = 'x'\n\nscript = 'x/../../secret'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:3: `script`: `x/../../secret` leads out of the agent's folder
-    hint: put the file into the folder, and name it from there
+    error: a/agent.toml:3: `script`: `x/../../secret` is outside the agent's directory
+    hint: move the file into the directory and use a relative path
     ");
-    std::fs::create_dir_all(folder.path().join("a")).unwrap();
-    std::os::unix::fs::symlink("../secret", folder.path().join("a/link")).unwrap();
+    std::fs::create_dir_all(dir.path().join("a")).unwrap();
+    std::os::unix::fs::symlink("../secret", dir.path().join("a/link")).unwrap();
     assert_snapshot!(check("system_file = 'link'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:1: `system_file`: `link` leads out of the agent's folder
-    hint: put the file into the folder, and name it from there
+    error: a/agent.toml:1: `system_file`: `link` is outside the agent's directory
+    hint: move the file into the directory and use a relative path
     ");
     assert_snapshot!(check("system_file = \"a\\u0000b\""), @r"
     exit 1
     --- err
-    error: a/agent.toml:1: `system_file`: `a�b` cannot be read: file name contained an unexpected NUL byte
-    hint: paths start from the folder of the agent file
+    error: a/agent.toml:1: `system_file`: cannot read `a�b`: file name contained an unexpected NUL byte
+    hint: paths are relative to the directory of the agent file
     ");
 }
 
 #[test]
 fn text_that_is_no_agent_is_explained() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let check = |text: &[u8]| {
-        agent(folder.path(), text);
-        ran(folder.path(), &["check", "a"])
+        write_agent(dir.path(), text);
+        run_haft(dir.path(), &["check", "a"])
     };
     assert_snapshot!(check(b"system = 'x'\nname = 'a\0b'"), @r"
     exit 1
@@ -143,7 +143,7 @@ fn text_that_is_no_agent_is_explained() {
     assert_snapshot!(check(b"system = 'x'\nname = '\xff'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:2: this is not text in UTF-8
+    error: a/agent.toml:2: the text is not valid UTF-8
     hint: is this the right file?
     ");
     assert_snapshot!(check(b"system = 'x'\nname = "), @r"
@@ -164,12 +164,12 @@ fn text_that_is_no_agent_is_explained() {
     assert_snapshot!(check(b"system = 'x'\n[limits]\niterations = 'many'"), @r#"
     exit 1
     --- err
-    error: a/agent.toml:3: `limits.iterations`: invalid type: string "many", expected a whole number
+    error: a/agent.toml:3: `limits.iterations`: invalid type: string "many", expected an integer
     "#);
     assert_snapshot!(check(b"system = 'x'\ntools = []"), @r"
     exit 1
     --- err
-    error: a/agent.toml:2: `tools`: this is a list, and a table is expected
+    error: a/agent.toml:2: `tools`: expected a table, found a list
     ");
     assert_snapshot!(check(b"system = 'x'\nsystem = 'y'"), @r"
     exit 1
@@ -182,19 +182,19 @@ fn text_that_is_no_agent_is_explained() {
     assert_snapshot!(check(&command("argv = []")), @r#"
     exit 1
     --- err
-    error: a/agent.toml:4: `tools.command.t.argv`: `argv` begins with the program, which is fixed
-    hint: such as argv = ["ls", "-1", "{folder}"]
+    error: a/agent.toml:4: `tools.command.t.argv`: `argv` must start with a fixed program name
+    hint: for example: argv = ["ls", "-1", "{folder}"]
     "#);
     assert_snapshot!(check(&command("argv = ['']")), @r#"
     exit 1
     --- err
-    error: a/agent.toml:4: `tools.command.t.argv`: `argv` begins with the program, which is fixed
-    hint: such as argv = ["ls", "-1", "{folder}"]
+    error: a/agent.toml:4: `tools.command.t.argv`: `argv` must start with a fixed program name
+    hint: for example: argv = ["ls", "-1", "{folder}"]
     "#);
     assert_snapshot!(check(&command("argv = [\"a\\u0000b\"]")), @r"
     exit 1
     --- err
-    error: a/agent.toml:4: `tools.command.t.argv`: a word cannot have a NUL character in it
+    error: a/agent.toml:4: `tools.command.t.argv`: an argument must not contain a NUL character
     ");
     assert_snapshot!(check(&command("argv = ['ls']\nargs.n.type = 'strng'")), @r"
     exit 1
@@ -228,18 +228,18 @@ fn text_that_is_no_agent_is_explained() {
     );
 }
 
-/// Deep or long: an answer, and no overflow of the stack.
+/// Deep nesting is an error with a short message, and does not overflow the stack.
 #[test]
 fn deep_nesting_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for text in [
         format!("system = 'x'\noptions.a = {}{}", "[".repeat(100_000), "]".repeat(100_000)),
         format!("system = 'x'\noptions.a = {}{}", "{a = ".repeat(50_000), "}".repeat(50_000)),
         format!("system = 'x'\noptions.{}a = 1", "a.".repeat(100_000)),
         format!("system = 'x'\n[{}a]", "a.".repeat(100_000)),
     ] {
-        agent(folder.path(), &text);
-        let said = ran(folder.path(), &["check", "a"]);
+        write_agent(dir.path(), &text);
+        let said = run_haft(dir.path(), &["check", "a"]);
         assert!(said.starts_with("exit 1") && said.contains("error: a/agent.toml"), "{said:.300}");
         assert!(said.len() < 2000, "{} bytes are said", said.len());
     }

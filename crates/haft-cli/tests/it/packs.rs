@@ -1,32 +1,33 @@
-//! Packs of tools in agent files, and who asks before a call.
+//! Packs of tools in agent files, and the approval rules.
 
 use std::path::Path;
 
 use insta::assert_snapshot;
 
-use super::ran;
+use super::support::{run_haft, write_agent, write_script};
 
-fn agent(folder: &Path, text: &str) {
-    std::fs::create_dir_all(folder.join("a/data")).unwrap();
-    std::fs::write(folder.join("a/agent.toml"), format!("system = 'x'\n{text}")).unwrap();
-    std::fs::write(folder.join("a/data/note.txt"), "hello\n").unwrap();
+/// Writes the agent `a` with a system prompt and a note in its directory `data`.
+fn write_agent_with_note(dir: &Path, text: &str) {
+    write_agent(dir, format!("system = 'x'\n{text}"));
+    std::fs::create_dir_all(dir.join("a/data")).unwrap();
+    std::fs::write(dir.join("a/data/note.txt"), "hello\n").unwrap();
 }
 
 #[test]
 fn packs_bring_their_tools() {
-    let folder = tempfile::tempdir().unwrap();
-    agent(
-        folder.path(),
+    let dir = tempfile::tempdir().unwrap();
+    write_agent_with_note(
+        dir.path(),
         "[tools.files]\nroot = 'data'\n[tools.time]\nonly = ['current_time']\n[tools.math]\nexcept = ['convert_unit']\n\
          [tools.text]\n[tools.data]\n[tools.memory]\n[tools.web]\nhosts = ['example.org']",
     );
-    let list = ran(folder.path(), &["tools", "a"]);
+    let list = run_haft(dir.path(), &["tools", "a"]);
     let names: Vec<&str> =
         list.lines().skip(2).filter_map(|it| it.split_once(' ')).map(|it| it.0).collect();
     let names: Vec<&str> =
         names.into_iter().filter(|it| it.contains('_') || *it == "calculate").collect();
     assert_snapshot!(names.join(" "), @"read_file list_files find_files search_files current_time calculate text_analyze text_transform text_diff text_extract text_encode text_hash parse_csv parse_json parse_yaml stats_describe stats_histogram format_table list_memories store_memory update_memory delete_memory web_fetch");
-    let call = |tool: &str, args: &str| ran(folder.path(), &["call", "a", tool, args]);
+    let call = |tool: &str, args: &str| run_haft(dir.path(), &["call", "a", tool, args]);
     assert_eq!(call("read_file", r#"{"path": "note.txt"}"#), "exit 0\n--- out\nhello");
     assert_eq!(call("calculate", r#"{"expression": "2^10"}"#).lines().next(), Some("exit 0"));
     for path in ["../agent.toml", "/etc/passwd", "x/../../agent.toml"] {
@@ -40,16 +41,16 @@ fn packs_bring_their_tools() {
 
 #[test]
 fn mistakes_in_packs_are_explained() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let check = |text: &str| {
-        agent(folder.path(), text);
-        ran(folder.path(), &["check", "a"])
+        write_agent_with_note(dir.path(), text);
+        run_haft(dir.path(), &["check", "a"])
     };
     assert_snapshot!(check("[tools.files]\nroot = 'nowhere'"), @r"
     exit 1
     --- err
-    error: a/agent.toml:3: `tools.files.root`: `nowhere` is no folder that can be opened
-    hint: name a folder that is there, as seen from the agent's own
+    error: a/agent.toml:3: `tools.files.root`: cannot open the directory `nowhere`
+    hint: use an existing directory, relative to the agent's directory
     ");
     assert_snapshot!(check("[tools.files]\nroot = 'data'\nwrit = true"), @r"
     exit 1
@@ -66,8 +67,8 @@ fn mistakes_in_packs_are_explained() {
     assert_snapshot!(check("[tools.files]\nonly = ['write_file']"), @r"
     exit 1
     --- err
-    error: a/agent.toml:3: `tools.files.only`: `write_file` writes, and the pack only reads
-    hint: say `write = true` as well
+    error: a/agent.toml:3: `tools.files.only`: `write_file` requires write access
+    hint: set `write = true`
     ");
     assert_snapshot!(check("[tools.tme]"), @r"
     exit 1
@@ -83,22 +84,22 @@ fn mistakes_in_packs_are_explained() {
     assert_snapshot!(check("[tools.web]\nhosts = []"), @r#"
     exit 1
     --- err
-    error: a/agent.toml:3: `tools.web.hosts`: no host is named, so that nothing could be fetched
-    hint: name hosts: hosts = ["example.org", "*.example.org"]
+    error: a/agent.toml:3: `tools.web.hosts`: `hosts` is empty
+    hint: list the allowed hosts: hosts = ["example.org", "*.example.org"]
     "#);
     assert_snapshot!(check("[tools.web]\nhosts = ['https://example.org/']"), @r"
     exit 1
     --- err
-    error: a/agent.toml:3: `tools.web.hosts`: `https://example.org/` is not the name of a host
-    hint: write it without `https://` and without a path
+    error: a/agent.toml:3: `tools.web.hosts`: `https://example.org/` is not a host name
+    hint: omit `https://` and the path
     ");
     assert_snapshot!(
         check("[tools.time]\n[tools.command.current_time]\ndescription = 'T.'\nargv = ['date']"),
         @r"
     exit 1
     --- err
-    error: a/agent.toml:3: `tools.command.current_time`: `tools.time` has a tool `current_time` already
-    hint: give it another name, or leave that one out with `except`
+    error: a/agent.toml:3: `tools.command.current_time`: `tools.time` already defines a tool `current_time`
+    hint: rename it, or exclude the other one with `except`
     "
     );
     assert_snapshot!(check("[tools.math]\n[approvals]\nrequire = ['calculat']"), @r"
@@ -112,8 +113,8 @@ fn mistakes_in_packs_are_explained() {
         @r"
     exit 1
     --- err
-    error: a/agent.toml:6: `approvals.never`: `write_file` is in `require` too
-    hint: keep it in one of them
+    error: a/agent.toml:6: `approvals.never`: `write_file` is also in `require`
+    hint: keep it in one of the lists
     "
     );
     assert_snapshot!(
@@ -121,22 +122,22 @@ fn mistakes_in_packs_are_explained() {
         @r"
     exit 1
     --- err
-    error: a/agent.toml:2: `approvals.never`: `d` has an `approval` of its own
-    hint: keep one of them
+    error: a/agent.toml:2: `approvals.never`: `d` sets its own `approval`
+    hint: remove one of the two
     "
     );
 }
 
-/// What a turn asks about, with the answer that everything may run.
-fn questions(folder: &Path, text: &str, script: &str) -> String {
-    agent(folder, &format!("prompt = 'Go.'\nscript = 'script.yaml'\n{text}"));
-    std::fs::write(folder.join("a/script.yaml"), script).unwrap();
-    let events = ran(folder, &["run", "a", "--json", "--yes"]);
+/// Runs a turn with `--yes` and returns the questions that it asked.
+fn run_and_list_questions(dir: &Path, text: &str, script: &str) -> String {
+    write_agent_with_note(dir, &format!("prompt = 'Go.'\nscript = 'script.yaml'\n{text}"));
+    write_script(dir, script);
+    let events = run_haft(dir, &["run", "a", "--json", "--yes"]);
     assert!(events.starts_with("exit 0"), "{events}");
     let reasons = events.lines().filter(|line| line.contains("\"turnGateOpen\""));
     let reasons = reasons.map(|line| line.split("\"reason\":\"").nth(1).unwrap());
     let mut reasons: Vec<_> = reasons.map(|it| it.split('"').next().unwrap()).collect();
-    // Calls of one step ask side by side.
+    // The calls of one step ask concurrently.
     reasons.sort_unstable();
     reasons.join("\n")
 }
@@ -144,48 +145,48 @@ fn questions(folder: &Path, text: &str, script: &str) -> String {
 const WRITES: &str = "steps:\n  - call:\n      - read_file: { path: note.txt }\n      - write_file: { path: new.txt, content: new }\n  - say: over\n";
 
 #[test]
-fn the_file_says_who_asks() {
-    let folder = tempfile::tempdir().unwrap();
+fn the_approval_rules_decide_which_tools_ask() {
+    let dir = tempfile::tempdir().unwrap();
     let files = "[tools.files]\nroot = 'data'\nwrite = true\n";
-    let asked = |rest: &str| questions(folder.path(), &format!("{files}{rest}"), WRITES);
+    let asked = |rest: &str| run_and_list_questions(dir.path(), &format!("{files}{rest}"), WRITES);
     assert_eq!(asked(""), "May this file be written?");
-    assert_eq!(std::fs::read_to_string(folder.path().join("a/data/new.txt")).unwrap(), "new");
+    assert_eq!(std::fs::read_to_string(dir.path().join("a/data/new.txt")).unwrap(), "new");
     assert_eq!(asked("[approvals]\nnever = ['write_file']"), "");
     let both = asked("[approvals]\nrequire = ['read_file', 'write_file']");
     assert_eq!(both, "May `read_file` be called?\nMay `write_file` be called?");
     let command =
         "[tools.command.d]\ndescription = 'D.'\nargv = ['true']\n[approvals]\nrequire = ['d']";
     let script = "steps:\n  - call: { d: {} }\n  - say: over\n";
-    assert_eq!(questions(folder.path(), command, script), "May `d` be called?");
+    assert_eq!(run_and_list_questions(dir.path(), command, script), "May `d` be called?");
     let own = command.replacen("[approvals]", "approval = 'Really?'\n[approvals]", 1);
-    assert_eq!(questions(folder.path(), &own, script), "Really?");
-    // Also what only computes.
+    assert_eq!(run_and_list_questions(dir.path(), &own, script), "Really?");
+    // Tools that only compute can require approval as well.
     let math = "[tools.math]\n[approvals]\nrequire = ['calculate']";
     let script = "steps:\n  - call: { calculate: { expression: 1 + 1 } }\n  - say: over\n";
-    assert_eq!(questions(folder.path(), math, script), "May `calculate` be called?");
+    assert_eq!(run_and_list_questions(dir.path(), math, script), "May `calculate` be called?");
 }
 
 #[test]
 fn memories_last_from_turn_to_turn_in_the_store_of_the_file() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let text = "prompt = 'Go.'\nscript = 'script.yaml'\nstore = 'state'\n[tools.memory]";
-    agent(folder.path(), text);
-    let script = |text: &str| std::fs::write(folder.path().join("a/script.yaml"), text).unwrap();
+    write_agent_with_note(dir.path(), text);
+    let script = |text: &str| write_script(dir.path(), text);
     script(
         "steps:\n  - call: { store_memory: { id: drink, content: The user likes tea. } }\n  - say: noted\n",
     );
-    assert!(ran(folder.path(), &["run", "a"]).starts_with("exit 0"));
+    assert!(run_haft(dir.path(), &["run", "a"]).starts_with("exit 0"));
     script("steps:\n  - call: { list_memories: {} }\n  - say: \"{{ last.list_memories }}\"\n");
     for _ in 0..2 {
-        let said = ran(folder.path(), &["run", "a"]);
+        let said = run_haft(dir.path(), &["run", "a"]);
         assert!(said.contains("The user likes tea."), "{said}");
     }
-    assert!(folder.path().join("a/state").is_dir() && !folder.path().join(".haft").exists());
-    // The usual store, if it is said, is that store and not the one of the file.
-    assert!(!ran(folder.path(), &["run", "a", "--store", ".haft"]).contains("tea"));
-    assert!(folder.path().join(".haft").is_dir());
-    assert!(ran(folder.path(), &["turns"]).contains("completed"));
-    // Another store is another memory.
-    let said = ran(folder.path(), &["run", "a", "--store", "other"]);
+    assert!(dir.path().join("a/state").is_dir() && !dir.path().join(".haft").exists());
+    // `--store .haft` overrides the store of the file.
+    assert!(!run_haft(dir.path(), &["run", "a", "--store", ".haft"]).contains("tea"));
+    assert!(dir.path().join(".haft").is_dir());
+    assert!(run_haft(dir.path(), &["turns"]).contains("completed"));
+    // Each store has its own memories.
+    let said = run_haft(dir.path(), &["run", "a", "--store", "other"]);
     assert!(said.starts_with("exit 0") && !said.contains("tea"), "{said}");
 }

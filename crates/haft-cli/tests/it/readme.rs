@@ -1,8 +1,8 @@
-//! What the README says, done.
+//! Runs the commands of the README.
 
 use std::path::PathBuf;
 
-use super::{haft, shown};
+use super::support::{haft, transcript};
 
 /// The lines of the README's shell blocks that call a program.
 fn commands(program: &str) -> Vec<Vec<String>> {
@@ -11,11 +11,11 @@ fn commands(program: &str) -> Vec<Vec<String>> {
     let blocks = text.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap());
     let lines = blocks.flat_map(str::lines).map(|line| line.split(" #").next().unwrap());
     let called = lines.filter_map(|line| line.strip_prefix(program)?.strip_prefix(' '));
-    called.map(words).collect()
+    called.map(split_words).collect()
 }
 
-/// The words of a line, with what stands in single quotes as one.
-fn words(line: &str) -> Vec<String> {
+/// Splits a line into words. Text in single quotes is one word.
+fn split_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (n, part) in line.split('\'').enumerate() {
         if n % 2 == 1 {
@@ -29,15 +29,14 @@ fn words(line: &str) -> Vec<String> {
 
 #[test]
 fn every_command_works_as_it_stands() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let commands = commands("haft");
     assert!(commands.len() > 10, "{commands:?}");
     for words in commands {
-        let output =
-            haft(folder.path()).args(&words).env_remove("OPENAI_API_KEY").output().unwrap();
-        let run = shown(&output);
+        let output = haft(dir.path()).args(&words).env_remove("OPENAI_API_KEY").output().unwrap();
+        let run = transcript(&output);
         if words.contains(&"--model".to_owned()) {
-            // There is no key here, and it says so.
+            // The error names the missing key.
             assert!(
                 run.starts_with("exit 1") && run.contains("OPENAI_API_KEY"),
                 "{words:?}: {run}"

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::http::{answer, serve};
-use super::{haft, ran, shown};
+use super::http::{response, serve};
+use super::support::{haft, run_haft, transcript};
 
 /// A copy of the fixture: the directories `agents` and `store`.
 struct Fixture {
@@ -48,14 +48,14 @@ impl Fixture {
 
     /// Runs `haft` on the store and returns its exit code and its output as text.
     fn run(&self, words: &[&str]) -> String {
-        ran(self.path(), &[words, &["--store", "store"]].concat())
+        run_haft(self.path(), &[words, &["--store", "store"]].concat())
     }
 
     /// The JSON values that a command prints, one per line.
     fn json_lines(&self, words: &[&str]) -> Vec<Value> {
         let output = haft(self.path()).args(words).args(["--json", "--store", "store"]).output();
         let output = output.unwrap();
-        assert!(output.status.success(), "{}", shown(&output));
+        assert!(output.status.success(), "{}", transcript(&output));
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -64,7 +64,7 @@ impl Fixture {
     fn show(&self, turn: &str) -> Value {
         let output = haft(self.path()).args(["show", turn, "--json", "--store", "store"]).output();
         let output = output.unwrap();
-        assert!(output.status.success(), "{}", shown(&output));
+        assert!(output.status.success(), "{}", transcript(&output));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
@@ -229,7 +229,7 @@ fn a_conversation_of_0_1_continues_with_its_history() {
     assert_eq!(listed.len(), 2);
     let chunk = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"Both days."},"finish_reason":"stop"}]}"#;
     let events = format!("data: {chunk}\n\ndata: [DONE]\n\n");
-    let (port, requests) = serve(answer("200 OK\r\ncontent-type: text/event-stream", &events));
+    let (port, requests) = serve(response("200 OK\r\ncontent-type: text/event-stream", &events));
     let question = fixture.path().join("question");
     fs::write(&question, "What did I note?\n").unwrap();
     let mut chat = haft(fixture.path());
@@ -237,7 +237,7 @@ fn a_conversation_of_0_1_continues_with_its_history() {
     chat.args(["--conversation", conversation]).stdin(File::open(question).unwrap());
     chat.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{port}"))
         .env("OPENAI_API_KEY", "sk-test");
-    let output = shown(&chat.output().unwrap());
+    let output = transcript(&chat.output().unwrap());
     assert!(output.starts_with("exit 0") && output.contains("Both days."), "{output}");
     // The request to the model has every message of the two earlier turns, in their order.
     let mut request = requests.recv().unwrap();
@@ -277,7 +277,7 @@ fn spooled_results_of_0_1_can_be_queried_and_are_not_collected() {
             let file = file.to_str().unwrap();
             let words: Vec<&str> =
                 words.iter().map(|it| if *it == "FILE" { file } else { it }).collect();
-            ran(fixture.path(), &words)
+            run_haft(fixture.path(), &words)
         });
         results.collect::<Vec<_>>().join("\n")
     };

@@ -1,14 +1,14 @@
-//! Stores that cannot be used: what is said, and that nothing is lost.
+//! Stores that cannot be used: the error messages, and that nothing is lost.
 
-use super::ran;
+use super::support::run_haft;
 
 #[test]
 fn what_is_no_store_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let ran = |words: &[&str]| ran(folder.path(), words);
-    ran(&["new", "hello"]);
-    std::fs::write(folder.path().join("file"), "not a folder").unwrap();
-    let run = ran(&["run", "hello", "--store", "file"]);
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    cli(&["new", "hello"]);
+    std::fs::write(dir.path().join("file"), "not a folder").unwrap();
+    let run = cli(&["run", "hello", "--store", "file"]);
     assert!(
         run.starts_with("exit 1") && run.contains("could not create the folder `file`"),
         "{run}"
@@ -18,40 +18,40 @@ fn what_is_no_store_is_refused() {
         ["gates", "--store", "nowhere"],
         ["gc", "--store", "nowhere"],
     ] {
-        let said = ran(&words);
-        assert!(said.starts_with("exit 3") && said.contains("hint: name its folder"), "{said}");
+        let said = cli(&words);
+        assert!(said.starts_with("exit 3") && said.contains("hint: set its directory"), "{said}");
     }
-    assert!(!folder.path().join("nowhere").exists());
-    assert_eq!(std::fs::read(folder.path().join("file")).unwrap(), b"not a folder");
+    assert!(!dir.path().join("nowhere").exists());
+    assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"not a folder");
 }
 
 #[test]
 fn a_store_of_a_newer_program_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let ran = |words: &[&str]| ran(folder.path(), words);
-    ran(&["new", "hello"]);
-    assert!(ran(&["run", "hello"]).starts_with("exit 0"));
-    let base = rusqlite::Connection::open(folder.path().join(".haft/haft.sqlite")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    cli(&["new", "hello"]);
+    assert!(cli(&["run", "hello"]).starts_with("exit 0"));
+    let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
     base.execute_batch("PRAGMA user_version = 99").unwrap();
     for words in [["turns", "--json"].as_slice(), &["run", "hello"], &["gc"]] {
-        let said = ran(words);
+        let said = cli(words);
         assert!(said.starts_with("exit 1") && said.contains("use a newer program"), "{said}");
     }
     base.execute_batch("PRAGMA user_version = 1").unwrap();
-    assert!(ran(&["turns"]).contains("completed"));
+    assert!(cli(&["turns"]).contains("completed"));
 }
 
 #[test]
 fn a_store_that_is_locked_can_be_read_and_is_waited_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let ran = |words: &[&str]| ran(folder.path(), words);
-    ran(&["new", "hello"]);
-    assert!(ran(&["run", "hello"]).starts_with("exit 0"));
-    let base = rusqlite::Connection::open(folder.path().join(".haft/haft.sqlite")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    cli(&["new", "hello"]);
+    assert!(cli(&["run", "hello"]).starts_with("exit 0"));
+    let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
     base.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    assert!(ran(&["turns"]).contains("completed"));
-    let run = ran(&["run", "hello"]);
+    assert!(cli(&["turns"]).contains("completed"));
+    let run = cli(&["run", "hello"]);
     assert!(run.starts_with("exit 1") && run.contains("database is locked"), "{run}");
     base.execute_batch("COMMIT").unwrap();
-    assert!(ran(&["run", "hello"]).starts_with("exit 0"));
+    assert!(cli(&["run", "hello"]).starts_with("exit 0"));
 }

@@ -1,37 +1,31 @@
-//! `haft` in front of somebody: a real terminal, keys and all.
+//! `haft` at a real terminal, with a user who types.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::{asking_agent, haft, ran};
+use super::support::{attach_terminal, haft, json_string, run_haft, write_asking_agent};
 
-/// A program at a terminal.
-struct Seat {
+/// A `haft` process at a terminal.
+struct TerminalSession {
     child: Child,
     keys: File,
     screen: Receiver<Vec<u8>>,
     seen: String,
 }
 
-impl Seat {
-    fn new(folder: &Path, words: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
-        let mut command = haft(folder);
-        command.args(words).env("TERM", "xterm").stdin(open()).stdout(open()).stderr(open());
+impl TerminalSession {
+    fn new(dir: &Path, words: &[&str]) -> Self {
+        let mut command = haft(dir);
+        command.args(words).env("TERM", "xterm");
+        let keys = attach_terminal(&mut command);
         let child = command.spawn().unwrap();
         drop(command);
-        let keys = File::from(master);
         let (mut read, (send, screen)) = (keys.try_clone().unwrap(), channel());
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
@@ -44,9 +38,9 @@ impl Seat {
         Self { child, keys, screen, seen: String::new() }
     }
 
-    /// Waits until something stands on the screen that was not there before.
+    /// Waits until new text on the screen contains this text.
     #[track_caller]
-    fn waits_for(&mut self, text: &str) {
+    fn wait_for(&mut self, text: &str) {
         while !self.seen.contains(text) {
             let piece = self.screen.recv_timeout(Duration::from_secs(60));
             let piece = piece.unwrap_or_else(|_| panic!("no `{text}` in {}", self.seen));
@@ -56,116 +50,113 @@ impl Seat {
         self.seen = rest.to_owned();
     }
 
-    fn types(&mut self, keys: &str) {
+    fn type_keys(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Ctrl-C, as a terminal tells a program of it.
-    fn interrupts(&self) {
+    /// Sends the signal of Ctrl-C.
+    fn interrupt(&self) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
 
-    fn ends(mut self) -> i32 {
+    fn wait_for_exit(mut self) -> i32 {
         self.child.wait().unwrap().code().unwrap()
     }
 }
 
-/// An agent whose question would clear the screen.
-fn agent(folder: &Path) {
-    asking_agent(folder, r"May I \u001b[2Jmake this file?");
-}
+/// A question that would clear the screen.
+const QUESTION: &str = r"May I \u001b[2Jmake this file?";
 
 #[test]
-fn whoever_is_there_is_asked() {
-    let folder = tempfile::tempdir().unwrap();
-    agent(folder.path());
-    let made = folder.path().join("a/made");
-    let mut no = Seat::new(folder.path(), &["run", "a"]);
-    // What would clear the screen is shown instead.
-    no.waits_for("May I \u{fffd}[2Jmake this file?");
-    no.waits_for("allow it? [y/N] ");
-    no.types("n\n");
-    no.waits_for("E_TURN_GATE_REJECTED");
-    no.waits_for("completed: 2 steps, 1 call");
-    assert_eq!((no.ends(), made.exists()), (0, false));
-    let mut yes = Seat::new(folder.path(), &["run", "a"]);
-    yes.waits_for("allow it? [y/N] ");
-    yes.types("y\n");
-    yes.waits_for("over");
-    assert_eq!((yes.ends(), made.exists()), (0, true));
+fn the_user_at_the_terminal_is_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), QUESTION);
+    let made = dir.path().join("a/made");
+    let mut no = TerminalSession::new(dir.path(), &["run", "a"]);
+    // The escape sequence is shown instead of executed.
+    no.wait_for("May I \u{fffd}[2Jmake this file?");
+    no.wait_for("approve? [y/N] ");
+    no.type_keys("n\n");
+    no.wait_for("E_TURN_GATE_REJECTED");
+    no.wait_for("completed: 2 steps, 1 call");
+    assert_eq!((no.wait_for_exit(), made.exists()), (0, false));
+    let mut yes = TerminalSession::new(dir.path(), &["run", "a"]);
+    yes.wait_for("approve? [y/N] ");
+    yes.type_keys("y\n");
+    yes.wait_for("over");
+    assert_eq!((yes.wait_for_exit(), made.exists()), (0, true));
 }
 
 #[test]
 fn ctrl_c_at_a_question_cancels_the_turn() {
-    let folder = tempfile::tempdir().unwrap();
-    agent(folder.path());
-    let mut seat = Seat::new(folder.path(), &["run", "a"]);
-    seat.waits_for("allow it? [y/N] ");
-    seat.interrupts();
-    seat.waits_for("cancelled");
-    assert_eq!(seat.ends(), 130);
-    assert!(!folder.path().join("a/made").exists());
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), QUESTION);
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for("approve? [y/N] ");
+    session.interrupt();
+    session.wait_for("cancelled");
+    assert_eq!(session.wait_for_exit(), 130);
+    assert!(!dir.path().join("a/made").exists());
 }
 
 #[test]
-fn somebody_else_may_answer_first() {
-    let folder = tempfile::tempdir().unwrap();
-    agent(folder.path());
-    let mut seat = Seat::new(folder.path(), &["run", "a"]);
-    seat.waits_for("allow it? [y/N] ");
-    let gates = ran(folder.path(), &["gates", "--json"]);
-    let gate = gates.split("\"gate\":\"").nth(1).unwrap().split('"').next().unwrap();
-    assert!(ran(folder.path(), &["approve", gate]).starts_with("exit 0"));
-    seat.waits_for("it was answered elsewhere");
-    seat.waits_for("over");
-    assert_eq!(seat.ends(), 0);
+fn another_process_may_decide_first() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), QUESTION);
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for("approve? [y/N] ");
+    let gates = run_haft(dir.path(), &["gates", "--json"]);
+    let gate = json_string(&gates, "gate");
+    assert!(run_haft(dir.path(), &["approve", gate]).starts_with("exit 0"));
+    session.wait_for("decided elsewhere");
+    session.wait_for("over");
+    assert_eq!(session.wait_for_exit(), 0);
 }
 
-/// Ctrl-C ends an answer; the talk goes on, with what was said before.
+/// Ctrl-C cancels a turn. The conversation continues with the earlier messages.
 #[test]
-fn a_talk_outlives_its_turns() {
-    let folder = tempfile::tempdir().unwrap();
-    agent(folder.path());
-    let mut seat = Seat::new(folder.path(), &["chat", "a"]);
-    seat.waits_for("--conversation ");
-    seat.waits_for("> ");
-    seat.types("first\r");
-    seat.waits_for("allow it? [y/N] ");
-    seat.interrupts();
-    seat.waits_for("cancelled");
-    seat.waits_for("> ");
-    seat.types("second\n");
-    seat.waits_for("allow it? [y/N] ");
-    seat.types("y\n");
-    seat.waits_for("completed");
-    seat.waits_for("> ");
-    // Ctrl-C with nothing to stop.
-    seat.types("\u{3}");
-    seat.waits_for("ends the talk");
-    seat.waits_for("> ");
-    seat.types("\u{4}");
-    assert_eq!(seat.ends(), 0);
-    let turns = ran(folder.path(), &["turns", "--json"]);
-    let conversation =
-        turns.split("\"conversation\":\"").nth(1).unwrap().split('"').next().unwrap();
+fn a_conversation_outlives_its_turns() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), QUESTION);
+    let mut session = TerminalSession::new(dir.path(), &["chat", "a"]);
+    session.wait_for("--conversation ");
+    session.wait_for("> ");
+    session.type_keys("first\r");
+    session.wait_for("approve? [y/N] ");
+    session.interrupt();
+    session.wait_for("cancelled");
+    session.wait_for("> ");
+    session.type_keys("second\n");
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("y\n");
+    session.wait_for("completed");
+    session.wait_for("> ");
+    // Ctrl-C without a running turn.
+    session.type_keys("\u{3}");
+    session.wait_for("end the conversation");
+    session.wait_for("> ");
+    session.type_keys("\u{4}");
+    assert_eq!(session.wait_for_exit(), 0);
+    let turns = run_haft(dir.path(), &["turns", "--json"]);
+    let conversation = json_string(&turns, "conversation");
     let said = |words: &[&str]| {
-        ran(folder.path(), words);
-        let newest = ran(folder.path(), &["turns", "--limit", "1", "--json"]);
-        let id = newest.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
-        ran(folder.path(), &["show", &id])
+        run_haft(dir.path(), words);
+        let newest = run_haft(dir.path(), &["turns", "--limit", "1", "--json"]);
+        let id = json_string(&newest, "id");
+        run_haft(dir.path(), &["show", id])
     };
     let shown = said(&["turns"]);
     assert!(shown.contains("first") && shown.contains("second"), "{shown}");
-    // Another process goes on with it; its end of input is the end of the talk.
-    let third = folder.path().join("third");
+    // Another process continues it. The end of its input ends the conversation.
+    let third = dir.path().join("third");
     std::fs::write(&third, "third\n").unwrap();
-    let mut later = haft(folder.path());
+    let mut later = haft(dir.path());
     later.args(["chat", "a", "--yes", "--conversation", conversation]);
     assert!(later.stdin(File::open(third).unwrap()).output().unwrap().status.success());
     let shown = said(&["turns"]);
     for word in ["first", "second", "over", "third"] {
         assert!(shown.contains(word), "{shown}");
     }
-    let unknown = ran(folder.path(), &["chat", "a", "--conversation", "nope"]);
+    let unknown = run_haft(dir.path(), &["chat", "a", "--conversation", "nope"]);
     assert!(unknown.starts_with("exit 3"), "{unknown}");
 }

@@ -3,14 +3,14 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use super::{haft, ran, shown};
+use super::support::{haft, run_haft, transcript};
 
 #[test]
 fn a_content_key_does_not_depend_on_the_order_of_keys() {
-    let folder = tempfile::tempdir().unwrap();
-    let one = ran(folder.path(), &["id", "get_weather", r#"{"units":"celsius","city":"Paris"}"#]);
-    let other = ran(
-        folder.path(),
+    let dir = tempfile::tempdir().unwrap();
+    let one = run_haft(dir.path(), &["id", "get_weather", r#"{"units":"celsius","city":"Paris"}"#]);
+    let other = run_haft(
+        dir.path(),
         &["id", "get_weather", "{ \"city\": \"Paris\",\n \"units\": \"celsius\" }"],
     );
     assert_eq!(one, other);
@@ -19,7 +19,7 @@ fn a_content_key_does_not_depend_on_the_order_of_keys() {
     --- out
     242a9bd4bbdc2d41271fa8487cbb3e292cefadc0348cdb2e06933fb957a1c719
     ");
-    assert_snapshot!(ran(folder.path(), &["id", "get_weather", r#"{"b":1.0,"a":"é"}"#, "--canonical"]), @r#"
+    assert_snapshot!(run_haft(dir.path(), &["id", "get_weather", r#"{"b":1.0,"a":"é"}"#, "--canonical"]), @r#"
     exit 0
     --- out
     {"args":{"a":"é","b":1},"tool":"get_weather"}
@@ -28,64 +28,64 @@ fn a_content_key_does_not_depend_on_the_order_of_keys() {
 
 #[test]
 fn arguments_come_from_a_file_or_from_standard_input() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("args.json"), "{\"a\": 1}").unwrap();
-    let typed = ran(folder.path(), &["id", "t", "{\"a\":1}"]);
-    assert_eq!(ran(folder.path(), &["id", "t", "@args.json"]), typed);
-    let mut child = haft(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("args.json"), "{\"a\": 1}").unwrap();
+    let typed = run_haft(dir.path(), &["id", "t", "{\"a\":1}"]);
+    assert_eq!(run_haft(dir.path(), &["id", "t", "@args.json"]), typed);
+    let mut child = haft(dir.path());
     let mut child =
         child.args(["id", "t", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b" {\"a\":1.0}").unwrap();
-    assert_eq!(shown(&child.wait_with_output().unwrap()), typed);
+    assert_eq!(transcript(&child.wait_with_output().unwrap()), typed);
 }
 
 #[test]
 fn what_is_wrong_is_said_with_a_hint() {
-    let folder = tempfile::tempdir().unwrap();
-    let ran = |words: &[&str]| ran(folder.path(), words);
-    assert_snapshot!(ran(&["id", "t", "{a:1}"]), @r"
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    assert_snapshot!(cli(&["id", "t", "{a:1}"]), @r"
     exit 1
     --- err
-    error: the arguments are not JSON: expected a key in double quotes but found 'a' at byte 1 (line 1, column 2)
+    error: the arguments are not valid JSON: expected a key in double quotes but found 'a' at byte 1 (line 1, column 2)
     hint: put them in single quotes, or in a file: haft id TOOL @args.json
     ");
-    assert_snapshot!(ran(&["turns"]), @r"
+    assert_snapshot!(cli(&["turns"]), @r"
     exit 3
     --- err
     error: there is no store at `.haft`
-    hint: name its folder with --store DIR; `haft run` makes one
+    hint: set its directory with --store DIR; `haft run` creates a store
     ");
-    assert_snapshot!(ran(&["artifact", "head", "nowhere.log"]), @r"
+    assert_snapshot!(cli(&["artifact", "head", "nowhere.log"]), @r"
     exit 1
     --- err
     error: cannot read `nowhere.log`
       caused by: No such file or directory (os error 2)
     ");
-    assert!(ran(&["trns"]).starts_with("exit 2"));
-    assert!(ran(&["artifact", "head", "."]).contains("is no regular file"));
+    assert!(cli(&["trns"]).starts_with("exit 2"));
+    assert!(cli(&["artifact", "head", "."]).contains("is no regular file"));
 }
 
 #[test]
-fn help_teaches_and_completions_are_made() {
-    let folder = tempfile::tempdir().unwrap();
-    let help = ran(folder.path(), &["--help"]);
+fn help_has_examples_and_completions_are_printed() {
+    let dir = tempfile::tempdir().unwrap();
+    let help = run_haft(dir.path(), &["--help"]);
     for word in ["Examples:", "Exit codes:", "haft new hello", "artifact"] {
         assert!(help.contains(word), "{word} is not in {help}");
     }
-    assert!(ran(folder.path(), &["completions", "bash"]).contains("_haft"));
-    assert!(ran(folder.path(), &["man"]).contains(".TH haft"));
+    assert!(run_haft(dir.path(), &["completions", "bash"]).contains("_haft"));
+    assert!(run_haft(dir.path(), &["man"]).contains(".TH haft"));
 }
 
-/// A reader that goes away early is no failure.
+/// A reader that closes the pipe early is not a failure.
 #[test]
 fn output_may_be_cut_off() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let lines: String = (0..200_000).map(|n| format!("line {n}\n")).collect();
-    std::fs::write(folder.path().join("long.txt"), lines).unwrap();
-    let mut child = haft(folder.path());
+    std::fs::write(dir.path().join("long.txt"), lines).unwrap();
+    let mut child = haft(dir.path());
     let child =
         child.args(["artifact", "cat", "long.txt"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = child.spawn().unwrap();
     drop(child.stdout.take());
-    assert_eq!(shown(&child.wait_with_output().unwrap()), "exit 0");
+    assert_eq!(transcript(&child.wait_with_output().unwrap()), "exit 0");
 }

@@ -1,4 +1,4 @@
-//! Lines of a file, page by page: a file of any size passes through little memory.
+//! Prints lines of a file page by page, so that a file of any size needs little memory.
 
 use std::io::{BufWriter, Write as _, stdout};
 use std::num::NonZeroUsize;
@@ -13,39 +13,38 @@ use haft::spool::SpoolReader as _;
 use haft::stores::FileSpoolReader;
 use serde_json::json;
 
-use crate::args::Grep;
-use crate::failure::{Code, Failure};
-use crate::terminal::{Terminal, Tone};
+use crate::args::GrepArgs;
+use crate::terminal::{Terminal, TextRole};
+use crate::user_error::{FailureCode, UserError};
 
-/// How much is read for one page.
-fn page() -> Budget {
+/// How much is read at once.
+fn page_budget() -> Budget {
     let lines = NonZeroUsize::MIN.saturating_add(16_383);
     Budget::new().lines(lines).bytes(1 << 20).line_bytes(1 << 20)
 }
 
-/// How many lines there are, as people count: what follows the last line end is a line only if there is
-/// something.
-pub(in crate::commands) async fn count(view: &TextView) -> Result<u64> {
+/// Counts the lines as `wc` and editors do: the text after the last line end counts only if it is not empty.
+pub(in crate::commands) async fn count_lines(view: &TextView) -> Result<u64> {
     let count = view.line_count().await?;
     let Some(last) = count.checked_sub(1) else { return Ok(0) };
-    let nothing = view.line_part(last, ..).await?.is_none_or(|last| last.bytes == 0);
-    Ok(if nothing { last } else { count })
+    let is_empty = view.line_part(last, ..).await?.is_none_or(|last| last.bytes == 0);
+    Ok(if is_empty { last } else { count })
 }
 
 /// Prints the lines of a range.
-pub(in crate::commands) async fn print(
+pub(in crate::commands) async fn print_lines(
     view: &TextView,
     start: u64,
     end: u64,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let view = view.clone().budget(page());
+    let view = view.clone().budget(page_budget());
     let mut out = BufWriter::new(stdout());
     let mut next = Some(start);
     while let Some(start) = next.take() {
         let page = view.cat(start..end).await?;
         for line in &page.lines {
-            whole(&view, line, &mut out, terminal).await?;
+            write_whole_line(&view, line, &mut out, terminal).await?;
             out.write_all(b"\n")?;
         }
         next = page.more.map(|more| more.start);
@@ -54,20 +53,20 @@ pub(in crate::commands) async fn print(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a line, also one that is longer than a page.
-async fn whole(
+/// Writes a line, even if it is longer than a page.
+async fn write_whole_line(
     view: &TextView,
     line: &Line,
     out: &mut impl std::io::Write,
     terminal: &Terminal,
 ) -> Result<()> {
     if !line.truncated {
-        out.write_all(terminal.shown(&line.text).as_bytes())?;
+        out.write_all(terminal.sanitize_for_stdout(&line.text).as_bytes())?;
         return Ok(());
     }
     let mut at = 0;
     while let Some(part) = view.line_part(line.number, at..).await? {
-        out.write_all(terminal.shown(&part.text).as_bytes())?;
+        out.write_all(terminal.sanitize_for_stdout(&part.text).as_bytes())?;
         match part.more {
             Some(more) => at = more.start,
             None => break,
@@ -76,9 +75,13 @@ async fn whole(
     Ok(())
 }
 
-/// Prints the lines that match.
-pub(super) async fn grep(view: &TextView, args: &Grep, terminal: &Terminal) -> Result<ExitCode> {
-    let view = view.clone().budget(page());
+/// Prints the lines that match a pattern, or their number.
+pub(super) async fn print_matches(
+    view: &TextView,
+    args: &GrepArgs,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let view = view.clone().budget(page_budget());
     let mut out = BufWriter::new(stdout());
     let (mut found, mut start, mut unsearched) = (0_usize, 0, 0);
     let around = args.context;
@@ -100,7 +103,7 @@ pub(super) async fn grep(view: &TextView, args: &Grep, terminal: &Terminal) -> R
                 continue;
             }
             if around > 0 && !args.json && last.is_some_and(|last| line.number > last + 1) {
-                writeln!(out, "{}", terminal.out(Tone::Quiet, "--"))?;
+                writeln!(out, "{}", terminal.style_stdout(TextRole::Muted, "--"))?;
             }
             last = Some(line.number);
             if args.json {
@@ -112,13 +115,14 @@ pub(super) async fn grep(view: &TextView, args: &Grep, terminal: &Terminal) -> R
                 writeln!(out, "{object}")?;
             } else {
                 let mark = if line.context { '-' } else { ':' };
-                let number = terminal.out(Tone::Good, (line.number + 1).to_string());
-                writeln!(out, "{number}{mark}{}", terminal.shown(&line.text))?;
+                let number =
+                    terminal.style_stdout(TextRole::Success, (line.number + 1).to_string());
+                writeln!(out, "{number}{mark}{}", terminal.sanitize_for_stdout(&line.text))?;
             }
         }
-        let enough = args.limit.is_some_and(|limit| found >= limit.get());
+        let is_limit_reached = args.limit.is_some_and(|limit| found >= limit.get());
         match page.more {
-            Some(more) if !enough && more.reason != Stopped::Limit => start = more.start,
+            Some(more) if !is_limit_reached && more.reason != Stopped::Limit => start = more.start,
             _ => break,
         }
     }
@@ -127,29 +131,29 @@ pub(super) async fn grep(view: &TextView, args: &Grep, terminal: &Terminal) -> R
     }
     out.flush()?;
     if unsearched > 0 {
-        eprintln!("{unsearched} lines are too long to be searched and were left out");
+        eprintln!("{unsearched} lines were skipped because they are too long to search");
     }
-    Ok(if found > 0 || args.count { ExitCode::SUCCESS } else { Code::NothingFound.into() })
+    Ok(if found > 0 || args.count { ExitCode::SUCCESS } else { FailureCode::NotFound.into() })
 }
 
-/// The headings of Markdown.
-pub(super) async fn outline(
+/// Reads the headings of a Markdown file.
+async fn read_markdown_index(
     reader: &FileSpoolReader,
     terminal: &Terminal,
 ) -> Result<MarkdownIndex> {
     let mut builder = MarkdownIndex::builder();
-    each_piece(reader, "reading the headings", terminal, |bytes| builder.push(bytes)).await?;
+    for_each_chunk(reader, "reading the headings", terminal, |bytes| builder.push(bytes)).await?;
     Ok(builder.finish())
 }
 
-/// Hands on the bytes of a file, a megabyte at a time.
-pub(super) async fn each_piece(
+/// Passes the bytes of a file to a function, one megabyte at a time, and shows the progress.
+pub(super) async fn for_each_chunk(
     reader: &FileSpoolReader,
-    what: &str,
+    label: &str,
     terminal: &Terminal,
-    mut take: impl FnMut(&[u8]) + Send,
+    mut consume: impl FnMut(&[u8]) + Send,
 ) -> Result<()> {
-    let bar = terminal.bar(what, Some(reader.byte_length()));
+    let progress = terminal.start_byte_progress(label, Some(reader.byte_length()));
     let mut at = 0;
     loop {
         let bytes = reader.read_at(at, 1 << 20).await?;
@@ -157,18 +161,18 @@ pub(super) async fn each_piece(
             return Ok(());
         }
         at += bytes.len() as u64;
-        take(&bytes);
-        bar.at(at);
+        consume(&bytes);
+        progress.set_position(at);
     }
 }
 
-/// Prints the headings of Markdown, each with its line.
-pub(super) async fn headings(
+/// Prints the headings of a Markdown file with their line numbers.
+pub(super) async fn print_headings(
     reader: &FileSpoolReader,
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let index = outline(reader, terminal).await?;
+    let index = read_markdown_index(reader, terminal).await?;
     let mut out = BufWriter::new(stdout());
     for heading in index.headings() {
         let (line, depth) = (heading.start_line + 1, usize::from(heading.depth));
@@ -177,32 +181,37 @@ pub(super) async fn headings(
             let object = json!({"line": line, "end": end, "depth": depth, "text": heading.text});
             writeln!(out, "{object}")?;
         } else {
-            let number = terminal.out(Tone::Good, line.to_string());
-            writeln!(out, "{number}:{} {}", "#".repeat(depth), terminal.shown(&heading.text))?;
+            let number = terminal.style_stdout(TextRole::Success, line.to_string());
+            writeln!(
+                out,
+                "{number}:{} {}",
+                "#".repeat(depth),
+                terminal.sanitize_for_stdout(&heading.text)
+            )?;
         }
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a section of Markdown.
-pub(super) async fn section(
+/// Prints the section of a Markdown file that has this heading.
+pub(super) async fn print_section(
     reader: &FileSpoolReader,
     title: &str,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let index = outline(reader, terminal).await?;
+    let index = read_markdown_index(reader, terminal).await?;
     let Some(section) = index.section_titled(title) else {
         let wanted = title.to_lowercase();
         let near = index.headings().iter().find(|it| it.text.to_lowercase().contains(&wanted));
-        let failure =
-            Failure::new(format!("no section is titled `{title}`")).code(Code::NothingFound);
+        let error =
+            UserError::new(format!("there is no section `{title}`")).code(FailureCode::NotFound);
         let hint = near.map_or_else(
-            || "`haft artifact md headings FILE` lists them".to_owned(),
-            |it| format!("there is `{}`", it.text),
+            || "`haft artifact md headings FILE` lists the headings".to_owned(),
+            |it| format!("did you mean `{}`?", it.text),
         );
-        return Err(failure.hint(hint).into());
+        return Err(error.hint(hint).into());
     };
     let (start, end) = (section.heading_line as u64, section.body_end_line as u64 + 1);
-    print(&TextView::new(Arc::new(reader.clone())), start, end, terminal).await
+    print_lines(&TextView::new(Arc::new(reader.clone())), start, end, terminal).await
 }

@@ -1,4 +1,4 @@
-//! What providers make of the tools.
+//! Checks the tools and the model options against the limits of the providers.
 
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
@@ -9,66 +9,68 @@ use serde_json::Value;
 
 use super::Findings;
 use crate::agent::Agent;
-use crate::commands::offered;
-use crate::failure::Failure;
+use crate::commands::tool_encoding::encode_request;
+use crate::user_error::UserError;
 
-/// The most tools that OpenAI takes.
-const MOST_TOOLS: usize = 128;
-/// The most characters of a description that OpenAI takes.
-const LONGEST_DESCRIPTION: usize = 1024;
+/// Maximum number of tools in a request to OpenAI.
+const MAX_TOOLS: usize = 128;
+/// Maximum number of characters in a tool description for OpenAI.
+const MAX_DESCRIPTION: usize = 1024;
 
-pub(super) fn check(agent: &Agent, found: &mut Findings) {
-    if agent.tools.len() > MOST_TOOLS {
+pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
+    if agent.tools.len() > MAX_TOOLS {
         let count = agent.tools.len();
-        found.warnings.push(format!("OpenAI takes {MOST_TOOLS} tools, and these are {count}"));
+        findings
+            .warnings
+            .push(format!("OpenAI accepts at most {MAX_TOOLS} tools; the agent has {count}"));
     }
     let names = WireNames::of(agent.tools.iter().map(|tool| tool.name().as_str()));
     for tool in &agent.tools {
         let (name, length) = (tool.name().as_str(), tool.description().chars().count());
         let wire = names.wire(name);
         if *wire != *name {
-            let text = format!("tool `{name}` is called `{wire}` before models");
-            found.warnings.push(format!("{text}: use letters, digits, `_` and `-`, at most 64"));
+            let text = format!("tool `{name}` is sent to models as `{wire}`");
+            let rule = "providers accept names of at most 64 letters, digits, `_` and `-`";
+            findings.warnings.push(format!("{text}: {rule}"));
         }
-        if length > LONGEST_DESCRIPTION {
-            let most = LONGEST_DESCRIPTION;
-            found.warnings.push(format!(
-                "tool `{name}` has a description of {length} characters, and OpenAI takes {most}"
+        if length > MAX_DESCRIPTION {
+            findings.warnings.push(format!(
+                "tool `{name}` has a description of {length} characters; OpenAI accepts at most {MAX_DESCRIPTION}"
             ));
         }
     }
-    lost("openai", &ChatCompletions::new(), agent, found);
-    lost("openai-responses", &OpenAiResponses::new(), agent, found);
-    lost("anthropic", &AnthropicMessages::new(), agent, found);
-    options(agent, found);
+    check_encoding("openai", &ChatCompletions::new(), agent, findings);
+    check_encoding("openai-responses", &OpenAiResponses::new(), agent, findings);
+    check_encoding("anthropic", &AnthropicMessages::new(), agent, findings);
+    check_model_options(agent, findings);
 }
 
-/// What a dialect leaves out of the schemas, or why it cannot offer the tools.
-fn lost<D: Dialect>(provider: &str, dialect: &D, agent: &Agent, found: &mut Findings) {
-    match offered::request(dialect, &agent.tools) {
-        Ok((_, notes)) => found
+/// Encodes the tools in a dialect. What the dialect cannot express becomes a warning.
+fn check_encoding<D: Dialect>(provider: &str, dialect: &D, agent: &Agent, findings: &mut Findings) {
+    match encode_request(dialect, &agent.tools) {
+        Ok((_, notes)) => findings
             .warnings
             .extend(notes.into_iter().map(|note| format!("{provider}: {}", note.message))),
-        Err(error) => found.problems.push(Failure::new(format!("{provider}: {error}"))),
+        Err(error) => findings.errors.push(UserError::new(format!("{provider}: {error}"))),
     }
 }
 
-/// The options of the agent's own model.
-fn options(agent: &Agent, found: &mut Findings) {
+/// Checks `options` of the agent file against the provider of `model`.
+fn check_model_options(agent: &Agent, findings: &mut Findings) {
     let Some((provider, model)) = agent.file.model.as_deref().and_then(|it| it.split_once(':'))
     else {
         return;
     };
     let options = Options::from(Value::Object(agent.file.options.clone()));
-    let refused = match provider {
-        "openai" | "ollama" => refusal(ChatCompletions::new(), model, options),
-        "openai-responses" => refusal(OpenAiResponses::new(), model, options),
-        "anthropic" => refusal(AnthropicMessages::new(), model, options),
+    let error = match provider {
+        "openai" | "ollama" => options_error(ChatCompletions::new(), model, options),
+        "openai-responses" => options_error(OpenAiResponses::new(), model, options),
+        "anthropic" => options_error(AnthropicMessages::new(), model, options),
         _ => None,
     };
-    found.problems.extend(refused.map(|it| Failure::new(format!("`options`: {it}"))));
+    findings.errors.extend(error.map(|it| UserError::new(format!("`options`: {it}"))));
 }
 
-fn refusal<D: Dialect>(dialect: D, model: &str, options: Options) -> Option<String> {
+fn options_error<D: Dialect>(dialect: D, model: &str, options: Options) -> Option<String> {
     Provider::builder(dialect, model).options(options).build().err().map(|it| it.to_string())
 }

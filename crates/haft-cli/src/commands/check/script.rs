@@ -1,40 +1,47 @@
-//! Whether a script can be played: its tools are there, and take its arguments.
+//! Checks that a script can run: its tools exist and accept its arguments.
 
 use anyhow::Result;
 use haft::executors::Script;
 
 use super::Findings;
 use crate::agent::Agent;
-use crate::failure::Failure;
+use crate::user_error::UserError;
 
-pub(super) async fn check(agent: &Agent, script: &Script, found: &mut Findings) -> Result<()> {
-    let file = agent.folder.join(agent.file.script.as_deref().unwrap_or("script".as_ref()));
+pub(super) async fn check_script(
+    agent: &Agent,
+    script: &Script,
+    findings: &mut Findings,
+) -> Result<()> {
+    let file = agent.dir.join(agent.file.script.as_deref().unwrap_or("script".as_ref()));
     let file = file.display();
     for call in script.calls() {
-        let place = format!("{file}: step {}", call.step);
+        let location = format!("{file}: step {}", call.step);
         let Some(tool) = agent.tools.iter().find(|it| it.name().as_str() == call.tool) else {
-            found.problems.extend(unknown(agent, &place, call.tool));
+            if !is_artifact_query(call.tool) {
+                findings.errors.push(unknown_tool(agent, &location, call.tool));
+            }
             continue;
         };
         let Some(args) = call.args.filter(|_| !call.may_fail) else { continue };
         if let Err(problems) = tool.validate(args).await {
             let tool = call.tool;
-            let text = format!("{place}: `{tool}` does not take these arguments: {problems}");
-            found.problems.push(Failure::new(text));
+            let text = format!("{location}: `{tool}` does not accept these arguments: {problems}");
+            findings.errors.push(UserError::new(text));
         }
     }
     Ok(())
 }
 
-/// Queries on artifacts are there when there is an artifact.
-fn unknown(agent: &Agent, place: &str, name: &str) -> Option<Failure> {
-    if name.starts_with("artifact_") {
-        return None;
-    }
-    let failure = Failure::new(format!("{place}: the agent has no tool `{name}`"));
+/// Whether a name is one of a query tool, which exists only once a turn has an artifact.
+fn is_artifact_query(name: &str) -> bool {
+    name.starts_with("artifact_")
+}
+
+fn unknown_tool(agent: &Agent, location: &str, name: &str) -> UserError {
+    let error = UserError::new(format!("{location}: the agent has no tool `{name}`"));
     let names = agent.tools.iter().map(|it| it.name().as_str());
-    Some(match haft::schema::nearest(name, names) {
-        Some(near) => failure.hint(format!("did you mean `{near}`?")),
-        None => failure.hint("a script calls the tools that the agent file lists"),
-    })
+    match haft::schema::nearest(name, names) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("a script can call only the tools of the agent file"),
+    }
 }

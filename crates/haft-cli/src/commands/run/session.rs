@@ -1,70 +1,72 @@
-//! Turns of an agent with somebody who watches and may be asked.
+//! Runs turns of an agent, prints their events and asks the user for decisions.
 
 use std::collections::VecDeque;
-use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use haft::cancel::Cancellation;
-use haft::clock::{Clock as _, SystemClock};
-use haft::context::Instruction;
 use haft::event::{Event, EventKind};
 use haft::events::{EventHub, Filter};
 use haft::gate::Gate;
-use haft::record::Message;
 use haft::stores::TurnFolder;
-use haft::turn::Gatekeeper;
 use haft::turn::{
-    AnswerError, Deadlines, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
+    AnswerError, Deadlines, Gatekeeper, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::screen::Screen;
-use super::{BEGUN_BY, LEASE, begun_by};
+use super::LEASE;
+use super::turn_printer::TurnPrinter;
 use crate::agent::Agent;
-use crate::args::RunOutput;
-use crate::keyboard::{Keyboard, Typed};
+use crate::args::RunOptions;
+use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::terminal::Terminal;
 
-/// A runner, and the screen and the keyboard of who watches it.
-pub(crate) struct Session {
-    folder: TurnFolder,
+/// A runner together with the printer and the keyboard of the user.
+pub(crate) struct TurnSession {
+    store_dir: TurnFolder,
     runner: TurnRunner,
     hub: EventHub,
-    screen: Screen,
+    printer: TurnPrinter,
     keyboard: Keyboard,
-    /// Whether every call may run that asks for it.
-    yes: bool,
-    /// Gates that somebody here is asked about, the first of them now.
-    asked: VecDeque<Gate>,
+    /// Whether every tool call is approved without asking.
+    approve_all: bool,
+    /// Gates that wait for a decision of the user. The question of the first one is on the screen.
+    pending_gates: VecDeque<Gate>,
 }
 
-impl Session {
-    /// A session of an agent whose executor and tools are set already.
+impl TurnSession {
+    /// Starts a session with a runner whose executor and tools are already set.
     pub(crate) fn new(
         builder: TurnRunnerBuilder,
         agent: &Agent,
-        folder: TurnFolder,
-        output: &RunOutput,
+        store_dir: TurnFolder,
+        options: &RunOptions,
         terminal: &Terminal,
     ) -> Result<Self> {
         let hub = EventHub::new();
-        let builder = builder.folder(&folder).observer(hub.clone()).limits(agent.limits());
+        let builder = builder.folder(&store_dir).observer(hub.clone()).limits(agent.limits());
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
-        let (screen, keyboard) = (Screen::new(*terminal, output.json), Keyboard::new());
-        Ok(Self { folder, runner, hub, screen, keyboard, yes: output.yes, asked: VecDeque::new() })
+        Ok(Self {
+            store_dir,
+            runner,
+            hub,
+            printer: TurnPrinter::new(*terminal, options.json),
+            keyboard: Keyboard::spawn(),
+            approve_all: options.yes,
+            pending_gates: VecDeque::new(),
+        })
     }
 
     pub(crate) const fn keyboard(&mut self) -> &mut Keyboard {
         &mut self.keyboard
     }
 
-    pub(crate) const fn folder(&self) -> &TurnFolder {
-        &self.folder
+    pub(crate) const fn store_dir(&self) -> &TurnFolder {
+        &self.store_dir
     }
 
-    /// Runs a turn, shows what happens, and asks whoever is there. Ctrl-C cancels the turn.
-    pub(crate) async fn drive<F>(
+    /// Runs a turn, prints its events and asks the user about its gates. Ctrl-C cancels the turn.
+    pub(crate) async fn run_turn<F>(
         &mut self,
         work: impl FnOnce(TurnRunner, Cancellation) -> F,
     ) -> Result<TurnReport>
@@ -72,59 +74,61 @@ impl Session {
         F: Future<Output = Result<TurnReport, TurnError>>,
     {
         let token = Cancellation::new();
-        // One for all of the turn, so that none is missed while something is shown.
+        // One listener for the whole turn, so that no interrupt is missed while an event is printed.
         let mut interrupts = signal(SignalKind::interrupt())?;
         let mut events = self.hub.subscribe(Filter::all());
         let work = work(self.runner.clone(), token.clone());
         tokio::pin!(work);
-        self.asked.clear();
-        let ended = loop {
-            let is_asked = !self.asked.is_empty();
+        self.pending_gates.clear();
+        let result = loop {
+            let has_question = !self.pending_gates.is_empty();
             tokio::select! {
                 biased;
                 Some(received) = events.next() => {
                     if let Some(event) = received.event() {
-                        self.seen(&event, token.is_cancelled()).await?;
+                        self.handle_event(&event, token.is_cancelled()).await?;
                     }
                 }
-                ended = &mut work => break ended,
-                typed = self.keyboard.answer(), if is_asked => match typed {
-                    Typed::Interrupted => token.cancel("the user pressed Ctrl-C"),
-                    Typed::Line(line) => self.answered(&line).await?,
-                    Typed::End => self.answered("").await?,
+                result = &mut work => break result,
+                input = self.keyboard.read_reply(), if has_question => match input {
+                    KeyboardInput::Interrupted => token.cancel("the user pressed Ctrl-C"),
+                    KeyboardInput::Line(line) => self.decide_first_gate(&line).await?,
+                    KeyboardInput::End => self.decide_first_gate("").await?,
                 },
                 Some(()) = interrupts.recv() => token.cancel("the user pressed Ctrl-C"),
             }
         };
         while let Some(received) = events.try_next() {
             if let Some(event) = received.event() {
-                self.screen.show(&event)?;
+                self.printer.print_event(&event)?;
             }
         }
-        let report = ended?;
-        self.screen.finish(&report)?;
+        let report = result?;
+        self.printer.print_outcome(&report)?;
         Ok(report)
     }
 
-    async fn seen(&mut self, event: &Event, is_cancelled: bool) -> Result<()> {
-        self.screen.show(event)?;
+    /// Prints an event, and opens or closes the question of its gate.
+    async fn handle_event(&mut self, event: &Event, is_cancelled: bool) -> Result<()> {
+        self.printer.print_event(event)?;
         match &event.kind {
             EventKind::TurnGateOpen { gate_id, .. } => {
-                // It may be closed again before somebody looks.
-                let open = Gatekeeper::of_dir(&self.folder).open(None).await?;
-                let gate = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id);
-                gate.map_or(Ok(()), |gate| self.asked_for(gate))?;
-                if self.yes {
-                    self.let_all_run().await?;
+                // The gate may already be closed when the event arrives.
+                let open = Gatekeeper::of_dir(&self.store_dir).open(None).await?;
+                if let Some(gate) = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id) {
+                    self.queue_gate(gate)?;
+                }
+                if self.approve_all {
+                    self.approve_pending_gates().await?;
                 }
             }
             EventKind::TurnGateClosed { gate_id, .. } => {
-                let first = self.asked.front().map(|gate| gate.id.clone());
-                self.asked.retain(|gate| gate.id.as_str() != &**gate_id);
-                let was_asked = first.is_some_and(|gate| gate.as_str() == &**gate_id);
-                if was_asked && !is_cancelled {
-                    self.screen.say("it was answered elsewhere, or waits no longer")?;
-                    self.ask()?;
+                let first = self.pending_gates.front().map(|gate| gate.id.clone());
+                self.pending_gates.retain(|gate| gate.id.as_str() != &**gate_id);
+                let was_on_screen = first.is_some_and(|gate| gate.as_str() == &**gate_id);
+                if was_on_screen && !is_cancelled {
+                    self.printer.print_notice("decided elsewhere, or no longer needed")?;
+                    self.ask_first_gate()?;
                 }
             }
             _ => {}
@@ -132,23 +136,27 @@ impl Session {
         Ok(())
     }
 
-    /// Has a gate answered by whoever can do it.
-    fn asked_for(&mut self, gate: Gate) -> Result<()> {
-        if !self.yes && !Keyboard::is_attended() {
-            return self.screen.waits(&gate.id, self.folder.path());
+    /// Queues a gate for the user. Without a terminal, prints how to decide it from elsewhere.
+    fn queue_gate(&mut self, gate: Gate) -> Result<()> {
+        if !self.approve_all && !Keyboard::is_interactive() {
+            return self.printer.print_waiting_gate(&gate.id, self.store_dir.path());
         }
-        self.asked.push_back(gate);
-        if self.asked.len() == 1 && !self.yes { self.ask() } else { Ok(()) }
+        self.pending_gates.push_back(gate);
+        if self.pending_gates.len() == 1 && !self.approve_all {
+            self.ask_first_gate()
+        } else {
+            Ok(())
+        }
     }
 
-    /// Answers with yes what yes is an answer to.
-    async fn let_all_run(&mut self) -> Result<()> {
-        while let Some(gate) = self.asked.pop_front() {
-            let gates = Gatekeeper::of_dir(&self.folder);
+    /// Approves the pending gates. A gate that expects another value than yes stays open.
+    async fn approve_pending_gates(&mut self) -> Result<()> {
+        while let Some(gate) = self.pending_gates.pop_front() {
+            let gates = Gatekeeper::of_dir(&self.store_dir);
             match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
                 Ok(()) | Err(AnswerError::Closed { .. }) => {}
                 Err(AnswerError::Invalid { .. }) => {
-                    self.screen.waits(&gate.id, self.folder.path())?;
+                    self.printer.print_waiting_gate(&gate.id, self.store_dir.path())?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -156,64 +164,49 @@ impl Session {
         Ok(())
     }
 
-    /// Puts the first question on the screen.
-    fn ask(&mut self) -> Result<()> {
-        match self.asked.front() {
-            Some(gate) => self.screen.ask(gate, wants_yes_or_no(gate)),
+    /// Prints the question of the first pending gate.
+    fn ask_first_gate(&mut self) -> Result<()> {
+        match self.pending_gates.front() {
+            Some(gate) => self.printer.print_question(gate, expects_yes_or_no(gate)),
             None => Ok(()),
         }
     }
 
-    /// Answers the first question.
-    async fn answered(&mut self, line: &str) -> Result<()> {
-        let Some(gate) = self.asked.front() else { return Ok(()) };
-        let (gates, line) = (Gatekeeper::of_dir(&self.folder), line.trim());
-        let value = match wants_yes_or_no(gate) {
-            true => {
-                matches!(line.to_lowercase().as_str(), "y" | "yes").then_some(Value::Bool(true))
-            }
-            // What is no JSON is a text, which needs no quotes then.
-            false if line.is_empty() => None,
-            false => Some(serde_json::from_str(line).unwrap_or_else(|_| line.into())),
-        };
-        let answered = match value {
+    /// Decides the first pending gate by the user's reply, and asks about the next one.
+    async fn decide_first_gate(&mut self, reply: &str) -> Result<()> {
+        let Some(gate) = self.pending_gates.front() else { return Ok(()) };
+        let gates = Gatekeeper::of_dir(&self.store_dir);
+        let decided = match parse_reply(gate, reply.trim()) {
             Some(value) => gates.resolve(&gate.id, value, "the user").await,
             None => gates.reject(&gate.id, "the user said no", "the user").await,
         };
-        match answered {
+        match decided {
             Ok(()) => {}
             Err(AnswerError::Invalid { problems }) => {
-                self.screen.say(&problems.to_string())?;
-                return self.ask();
+                self.printer.print_notice(&problems.to_string())?;
+                return self.ask_first_gate();
             }
-            Err(AnswerError::Closed { how }) => self.screen.say(&how)?,
+            Err(AnswerError::Closed { how }) => self.printer.print_notice(&how)?,
             Err(error) => return Err(error.into()),
         }
-        self.asked.pop_front();
-        self.ask()
+        self.pending_gates.pop_front();
+        self.ask_first_gate()
     }
 }
 
-/// Whether a gate asks for leave and nothing else.
-fn wants_yes_or_no(gate: &Gate) -> bool {
+/// The value that a reply gives to a gate; `None` denies it.
+fn parse_reply(gate: &Gate, reply: &str) -> Option<Value> {
+    if expects_yes_or_no(gate) {
+        return matches!(reply.to_lowercase().as_str(), "y" | "yes").then_some(Value::Bool(true));
+    }
+    if reply.is_empty() {
+        return None;
+    }
+    // A reply that is not JSON is a string, which then needs no quotes.
+    Some(serde_json::from_str(reply).unwrap_or_else(|_| reply.into()))
+}
+
+/// Whether a gate expects an approval and no other value.
+fn expects_yes_or_no(gate: &Gate) -> bool {
     gate.approval || gate.schema.as_ref().is_some_and(|it| it["type"] == "boolean")
-}
-
-/// What every turn of an agent begins with.
-pub(crate) async fn input(agent: &Agent, path: &Path, folder: &TurnFolder) -> Result<TurnInput> {
-    let path = std::fs::canonicalize(path).context("where the agent is")?;
-    let mut input = TurnInput::new(agent.system.as_str());
-    for (n, text) in agent.file.instructions.iter().enumerate() {
-        let rule = Instruction::from_developer(format!("instruction-{n}"), text.as_str())?;
-        input = input.instruction(rule);
-    }
-    for memory in agent.memories(folder, |first| begun_by(first) == path.to_str()).await? {
-        input = input.memory(memory);
-    }
-    Ok(input.stash(json!({BEGUN_BY: {"agent": path}})))
-}
-
-/// What the user says.
-pub(crate) fn said(id: impl Into<String>, text: String) -> Result<Message> {
-    Ok(Message::user(id, text, SystemClock::new().now())?)
 }

@@ -1,4 +1,4 @@
-//! Tools as a real request offers them, in each dialect.
+//! Encodes tools as the providers' requests contain them.
 
 use anyhow::{Context as _, Result};
 use haft::Tool;
@@ -10,26 +10,26 @@ use haft::providers::names::WireNames;
 use haft::providers::prompt::{OfferedTool, Prompt};
 use serde_json::{Map, Value};
 
-use crate::args::Form;
+use crate::args::ToolFormat;
 
-/// A tool in a form, and what could not be said in it.
-pub(super) fn shown(tool: &Tool, form: Form) -> Result<(Value, Vec<Note>)> {
+/// Encodes one tool, and returns it with the notes about what the format cannot express.
+pub(super) fn encode_tool(tool: &Tool, format: ToolFormat) -> Result<(Value, Vec<Note>)> {
     let tools = std::slice::from_ref(tool);
-    let (mut request, notes) = match form {
-        Form::JsonSchema => {
+    let (mut request, notes) = match format {
+        ToolFormat::JsonSchema => {
             let schema = serde_json::from_str(tool.input_schema().json_schema_text())?;
             return Ok((schema, Vec::new()));
         }
-        Form::ChatCompletions => request(&ChatCompletions::new(), tools)?,
-        Form::Responses => request(&OpenAiResponses::new(), tools)?,
-        Form::Anthropic => request(&AnthropicMessages::new(), tools)?,
+        ToolFormat::ChatCompletions => encode_request(&ChatCompletions::new(), tools)?,
+        ToolFormat::Responses => encode_request(&OpenAiResponses::new(), tools)?,
+        ToolFormat::Anthropic => encode_request(&AnthropicMessages::new(), tools)?,
     };
-    let shown = request.pointer_mut("/tools/0").map(Value::take);
-    Ok((shown.context("the request shows no tool")?, notes))
+    let encoded = request.pointer_mut("/tools/0").map(Value::take);
+    Ok((encoded.context("the encoded request contains no tool")?, notes))
 }
 
-/// A request with these tools and nothing else, and what it could not say of them.
-pub(super) fn request(
+/// Encodes a request that contains only these tools, and returns it with the notes about their schemas.
+pub(super) fn encode_request(
     dialect: &impl Dialect,
     tools: &[Tool],
 ) -> Result<(Value, Vec<Note>), CannotEncode> {
@@ -37,7 +37,7 @@ pub(super) fn request(
     let mut prompt = Prompt::default();
     let offered = |tool: &Tool| OfferedTool::new(names.wire(tool.name().as_str()), tool.clone());
     prompt.tools.extend(tools.iter().map(offered));
-    // Marks for the cache of a provider say nothing of the tools.
+    // Cache breakpoints of a provider are not part of a tool.
     let options = Map::from_iter([("cache_breakpoints".to_owned(), "off".into())]);
     let mut encoded = dialect.encode(&Request::new("model", &prompt, &options))?;
     encoded

@@ -2,14 +2,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Address, Arguments, Query, filled};
+use super::{Arguments, QueryTemplate, UrlTemplate, expand_body};
 
 fn args() -> Arguments {
     toml::from_str("a.required = true\nb.type = 'list'\nc = {}").unwrap()
 }
 
-fn fill(url: &str, value: impl Into<Value>) -> String {
-    match Address::parse(url, &args()).unwrap().fill(&json!({"a": value.into()})) {
+fn expand(url: &str, value: impl Into<Value>) -> String {
+    match UrlTemplate::parse(url, &args()).unwrap().expand(&json!({"a": value.into()})) {
         Ok(url) => url,
         Err(failure) => format!("failed: {failure}"),
     }
@@ -17,16 +17,16 @@ fn fill(url: &str, value: impl Into<Value>) -> String {
 
 #[test]
 fn a_value_stays_one_part_of_the_path() {
-    assert_eq!(fill("https://h/x/{a}/y", "b c?d#e&f"), "https://h/x/b%20c%3Fd%23e%26f/y");
-    assert_eq!(fill("https://h/{a}.json", 7), "https://h/7.json");
-    assert_eq!(fill("https://h/{a}", "ü%2e:@[]"), "https://h/%C3%BC%252e%3A%40%5B%5D");
-    assert_eq!(fill("https://H:443/{a}", "x"), "https://h/x");
+    assert_eq!(expand("https://h/x/{a}/y", "b c?d#e&f"), "https://h/x/b%20c%3Fd%23e%26f/y");
+    assert_eq!(expand("https://h/{a}.json", 7), "https://h/7.json");
+    assert_eq!(expand("https://h/{a}", "ü%2e:@[]"), "https://h/%C3%BC%252e%3A%40%5B%5D");
+    assert_eq!(expand("https://H:443/{a}", "x"), "https://h/x");
     for hostile in ["..", ".", "", "a/b", "..\\x", "a\nb", "\0"] {
-        let failed = fill("https://h/x/{a}/y", hostile);
+        let failed = expand("https://h/x/{a}/y", hostile);
         assert!(failed.starts_with("failed: "), "{hostile:?}: {failed}");
     }
-    assert!(fill("https://h/.{a}", ".").starts_with("failed: "));
-    assert!(fill("https://h/%2e{a}", ".").starts_with("failed: "));
+    assert!(expand("https://h/.{a}", ".").starts_with("failed: "));
+    assert!(expand("https://h/%2e{a}", ".").starts_with("failed: "));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_origin_is_fixed() {
         "https://h/{a",
         "https://h\\@x/{a}",
     ] {
-        assert!(Address::parse(url, &args()).is_err(), "{url}");
+        assert!(UrlTemplate::parse(url, &args()).is_err(), "{url}");
     }
     for (url, origin, host) in [
         ("https://h:8443/{a}", "https://h:8443", "h"),
@@ -59,8 +59,8 @@ fn the_origin_is_fixed() {
         ("http://[::1]:8080/", "http://[::1]:8080", "[::1]"),
         ("http://[::1]/", "http://[::1]", "[::1]"),
     ] {
-        let address = Address::parse(url, &args()).unwrap();
-        assert_eq!((address.origin(), address.host()), (origin, host), "{url}");
+        let template = UrlTemplate::parse(url, &args()).unwrap();
+        assert_eq!((template.origin(), template.host()), (origin, host), "{url}");
     }
 }
 
@@ -68,16 +68,16 @@ fn the_origin_is_fixed() {
 fn queries_and_bodies() {
     let query: BTreeMap<String, String> =
         toml::from_str("q = '{a}'\nlist = '{b}'\nrest = 'x{c}'\nfixed = '1'").unwrap();
-    let query = Query::parse(&query, &args()).unwrap();
-    let fill = |value: Value| query.fill(&value);
-    assert_eq!(fill(json!({"a": "x&y=z"})), "?fixed=1&q=x%26y%3Dz");
+    let query = QueryTemplate::parse(&query, &args()).unwrap();
+    let expand = |value: Value| query.expand(&value);
+    assert_eq!(expand(json!({"a": "x&y=z"})), "?fixed=1&q=x%26y%3Dz");
     assert_eq!(
-        fill(json!({"a": 1, "b": ["1", "2&"], "c": true})),
+        expand(json!({"a": 1, "b": ["1", "2&"], "c": true})),
         "?fixed=1&list=1&list=2%26&q=1&rest=xtrue"
     );
     let body = json!({"n": "{a}", "t": "n is {a}", "in": ["{b}", null], "gone": "{c}"});
     assert_eq!(
-        filled(&body, &json!({"a": {"x": "{b}"}, "b": ["1"]})),
+        expand_body(&body, &json!({"a": {"x": "{b}"}, "b": ["1"]})),
         json!({"n": {"x": "{b}"}, "t": "n is {\"x\":\"{b}\"}", "in": [["1"], null]})
     );
 }

@@ -1,4 +1,4 @@
-//! The tools that are forged for a model, asked by a person.
+//! Runs the query tools of artifacts on a file.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,38 +12,40 @@ use haft::trust::TrustLabel;
 use haft::{DispatchContext, ToolOutput, artifacts};
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::user_error::UserError;
 
-/// The tools for one file.
-pub(super) struct Forged {
+/// The query tools of one file.
+pub(super) struct FileQueries {
     tools: ToolRegistry,
     ctx: DispatchContext,
 }
 
-/// The name of the only artifact.
-const FILE: &str = "file";
+/// The handle of the only artifact.
+const HANDLE: &str = "file";
 
-impl Forged {
+impl FileQueries {
+    /// Makes the query tools for a file of this kind.
     pub(super) fn new(reader: FileSpoolReader, kind: ArtifactKind) -> Result<Self> {
         let artifacts = Arc::new(ArtifactSet::new());
         let file = SpooledArtifact::new(kind, Arc::new(reader), TrustLabel::UNTRUSTED);
-        artifacts.put_retrieved(FILE, file)?;
-        // A person can page; a model has to be spared.
+        artifacts.put_retrieved(HANDLE, file)?;
+        // The output goes to a person or a file, not into a prompt, so the budget is large.
         let budget = Budget::new().lines(NonZeroUsize::MAX).bytes(64 << 20).line_bytes(64 << 20);
         let tools = artifacts::standard()?.budget(budget).forge(&artifacts)?;
         let ctx = DispatchContext::builder("artifact").artifacts(artifacts).build();
         Ok(Self { tools, ctx })
     }
 
-    pub(super) async fn ask(&self, tool: &str, mut args: Value) -> Result<String> {
+    /// Runs a query tool and returns its result.
+    pub(super) async fn run_query(&self, tool: &str, mut args: Value) -> Result<String> {
         if let Some(args) = args.as_object_mut() {
-            args.insert("callId".to_owned(), FILE.into());
+            args.insert("callId".to_owned(), HANDLE.into());
         }
         let done = self.tools.find(tool)?.executor(&self.ctx).call(args).await;
         match done.outcome {
             Ok(ToolOutput::Answer { text, .. } | ToolOutput::Text(text)) => Ok(text),
-            Ok(_) => Err(Failure::new("the answer is no text").into()),
-            Err(error) => Err(Failure::new(error.to_string()).into()),
+            Ok(_) => Err(UserError::new("the result of the query is not text").into()),
+            Err(error) => Err(UserError::new(error.to_string()).into()),
         }
     }
 }

@@ -1,90 +1,98 @@
-//! The arguments of a tool, as the agent file writes them.
+//! The arguments of a tool in the agent file.
+
+use std::collections::BTreeMap;
 
 use haft::schema::{self, Field, Schema};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::place::Fault;
+use super::source::AgentFileError;
 
-/// One argument.
+/// The arguments of a tool, by name.
+pub(super) type Arguments = BTreeMap<String, Argument>;
+
+/// An argument of a tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Argument {
-    /// What it is.
+    /// Type of the argument; default: `string`.
     #[serde(rename = "type", default)]
-    kind: Kind,
-    /// What the model reads of it.
+    kind: ArgumentType,
+    /// Description that the model reads.
     description: Option<String>,
-    /// Whether a call without it is refused.
+    /// Whether a call without this argument is rejected.
     #[serde(default)]
     required: bool,
-    /// What it is if a call does not say.
+    /// Value if a call does not set the argument.
     default: Option<Value>,
-    /// The only values that are allowed.
+    /// The allowed values.
     values: Option<Vec<String>>,
-    /// The smallest number, or the fewest characters.
+    /// Minimum of a number, or minimum length of a string.
     min: Option<i64>,
-    /// The largest number, or the most characters.
+    /// Maximum of a number, or maximum length of a string.
     max: Option<i64>,
-    /// A regular expression that the text must match.
+    /// Regular expression that the string must match.
     pattern: Option<String>,
-    /// Lets a value begin with `-`, which a program may take for an option.
+    /// Allows values that start with `-`, which a command may interpret as an option.
     #[serde(default)]
     pub(super) allow_dash: bool,
 }
 
-/// What an argument is.
+/// Type of an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
-    /// A text.
+enum ArgumentType {
+    /// A string.
     #[default]
     String,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number.
     Number,
     /// `true` or `false`.
     Boolean,
-    /// A list of texts.
+    /// A list of strings.
     List,
 }
 
 impl Argument {
-    /// Whether every call has it.
-    pub(super) const fn always(&self) -> bool {
+    /// Whether every call has a value for it.
+    pub(super) const fn is_always_set(&self) -> bool {
         self.required || self.default.is_some()
     }
 
     /// Whether it is a list.
     pub(super) fn is_list(&self) -> bool {
-        self.kind == Kind::List
+        self.kind == ArgumentType::List
     }
 
-    /// Its schema.
-    pub(super) fn field(&self) -> Result<Field, Fault> {
-        let texts = matches!(self.kind, Kind::String | Kind::List);
-        if !texts && (self.pattern.is_some() || self.values.is_some()) {
+    /// The schema of the argument.
+    pub(super) fn field(&self) -> Result<Field, AgentFileError> {
+        let is_text = matches!(self.kind, ArgumentType::String | ArgumentType::List);
+        if !is_text && (self.pattern.is_some() || self.values.is_some()) {
             let key = if self.pattern.is_some() { "pattern" } else { "values" };
-            return Err(Fault::at([key], "`pattern` and `values` are for texts"));
+            return Err(AgentFileError::at(
+                [key],
+                "`pattern` and `values` apply only to strings and lists",
+            ));
         }
         for (key, value) in [("min", self.min), ("max", self.max)] {
-            if texts && value.is_some_and(|it| it < 0) {
-                return Err(Fault::at([key], "a text cannot have fewer than no characters"));
+            if is_text && value.is_some_and(|it| it < 0) {
+                return Err(AgentFileError::at([key], "the length of a string cannot be negative"));
             }
         }
         if self.values.is_some()
             && (self.pattern.is_some() || self.min.is_some() || self.max.is_some())
         {
-            let fault = Fault::at(["values"], "the values are all that is allowed");
-            return Err(fault.hint("leave out `min`, `max` and `pattern`"));
+            let message = "`values` excludes `min`, `max` and `pattern`";
+            return Err(AgentFileError::at(["values"], message).hint("keep only `values`"));
         }
         let mut schema: Schema = match self.kind {
-            Kind::String => self.text(),
-            Kind::List => schema::array(self.text()).into(),
-            Kind::Boolean => schema::boolean().into(),
-            Kind::Integer => {
+            ArgumentType::String => self.text_schema(),
+            ArgumentType::List => schema::array(self.text_schema()).into(),
+            ArgumentType::Boolean => schema::boolean().into(),
+            ArgumentType::Integer => {
                 let mut it = schema::integer();
                 if let Some(min) = self.min {
                     it = it.min(min);
@@ -94,7 +102,7 @@ impl Argument {
                 }
                 it.into()
             }
-            Kind::Number => {
+            ArgumentType::Number => {
                 let mut it = schema::number();
                 #[expect(clippy::cast_precision_loss, reason = "a bound that large is no bound")]
                 if let Some(min) = self.min {
@@ -112,7 +120,7 @@ impl Argument {
         Ok(if self.required { Field::required(schema) } else { Field::optional(schema) })
     }
 
-    fn text(&self) -> Schema {
+    fn text_schema(&self) -> Schema {
         if let Some(values) = &self.values {
             return schema::string().valid(values.iter().cloned()).into();
         }

@@ -1,0 +1,236 @@
+//! Errors in an agent file, and their source locations.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::file_schema::list_keys;
+use crate::user_error::UserError;
+
+/// An error at a key of the agent file.
+#[derive(Debug)]
+pub(super) struct AgentFileError {
+    /// The parts of the key, outermost first. Empty for an error about the whole file.
+    key: Vec<String>,
+    message: String,
+    hint: Option<String>,
+}
+
+impl AgentFileError {
+    /// An error at a key, whose parts are given from the outermost to the innermost.
+    pub(super) fn at<K: Into<String>>(
+        key: impl IntoIterator<Item = K>,
+        message: impl fmt::Display,
+    ) -> Self {
+        let key = key.into_iter().map(Into::into).collect();
+        Self { key, message: message.to_string(), hint: None }
+    }
+
+    /// An error about the file, or about the table that the caller adds with [`Self::in_table`].
+    pub(super) fn whole_file(message: impl fmt::Display) -> Self {
+        Self::at([""; 0], message)
+    }
+
+    /// Adds advice on how to fix the error.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds a hint with the valid name that is most similar to the wrong one, or with all valid names.
+    pub(super) fn suggest<'n>(self, wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Self {
+        let names: Vec<&str> = names.into_iter().collect();
+        match suggestion(wrong, &names) {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
+    /// Prefixes the key with the table that contains it.
+    pub(super) fn in_table<K: Into<String>>(mut self, outer: impl IntoIterator<Item = K>) -> Self {
+        self.key.splice(0..0, outer.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// A hint with the valid name that is most similar to the wrong one, else with all valid names.
+fn suggestion(wrong: &str, names: &[&str]) -> Option<String> {
+    match haft::schema::nearest(wrong, names.iter().copied()) {
+        Some(near) => Some(format!("did you mean `{near}`?")),
+        None if names.is_empty() => None,
+        None => Some(format!("valid names: {}", names.join(", "))),
+    }
+}
+
+/// Replaces the type names of the parser with terms of TOML.
+fn rephrase_expected_type(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once(", expected ") else {
+        return message.to_owned();
+    };
+    let expected = match expected {
+        "u32" | "u64" | "usize" | "i64" => "an integer",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other => other,
+    };
+    format!("{found}, expected {expected}")
+}
+
+const LIST_FOR_TABLE: &str = "expected a table, found a list";
+
+/// The text of an agent file and its path.
+#[derive(Debug)]
+pub(super) struct AgentSource {
+    path: PathBuf,
+    text: String,
+}
+
+impl AgentSource {
+    pub(super) fn new(path: &Path, text: String) -> Self {
+        Self { path: path.to_owned(), text }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Adds the file, the line and the key to an error.
+    pub(super) fn locate(&self, error: AgentFileError) -> UserError {
+        let key = error.key.join(".");
+        let line = self.line_of_key(&error.key);
+        let key = if key.is_empty() { String::new() } else { format!("`{key}`: ") };
+        let located = UserError::new(format!("{}: {key}{}", self.location(line), error.message));
+        match error.hint {
+            Some(hint) => located.hint(hint),
+            None => located,
+        }
+    }
+
+    /// Converts an error of the TOML parser to the same form.
+    pub(super) fn explain_parse_error(&self, error: &toml::de::Error) -> UserError {
+        let offset = error.span().map(|span| span.start);
+        let line = offset.map(|it| self.line_at_offset(it));
+        let key = offset.and_then(|it| self.key_at_offset(it)).unwrap_or_default().join(".");
+        let message = error.message();
+        let (first, expected) = message.split_once(", expected ").unwrap_or((message, ""));
+        let is_name_error = first.starts_with("unknown ") || first.starts_with("missing ");
+        let text = match message {
+            _ if is_name_error => first.to_owned(),
+            "recursion limit" => "the file is nested too deeply".to_owned(),
+            _ if expected.starts_with("struct ") => LIST_FOR_TABLE.to_owned(),
+            _ => rephrase_expected_type(message),
+        };
+        let text = if key.is_empty() || first.starts_with("unknown field") {
+            format!("{}: {text}", self.location(line))
+        } else {
+            format!("{}: `{key}`: {text}", self.location(line))
+        };
+        let error = UserError::new(text);
+        let wrong = first.split('`').nth(1).unwrap_or_default();
+        let valid: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+        match suggestion(wrong, &valid).filter(|_| is_name_error) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+
+    /// Rejects lists where tables are expected. Serde alone would read a list as the fields of a table in their
+    /// order.
+    pub(super) fn validate_tables(&self) -> Result<(), AgentFileError> {
+        match DeTable::parse(&self.text) {
+            Ok(root) => reject_lists(root.get_ref(), &mut Vec::new()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The path, with the line if it is known.
+    fn location(&self, line: Option<usize>) -> String {
+        let path = self.path.display();
+        line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
+    }
+
+    /// The number of the line at an offset; the first line is 1.
+    fn line_at_offset(&self, offset: usize) -> usize {
+        self.text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+    }
+
+    /// The line of a key, or of its longest prefix that exists.
+    fn line_of_key(&self, key: &[String]) -> Option<usize> {
+        let root = DeTable::parse(&self.text).ok()?;
+        let mut table = Some(root.get_ref());
+        let mut offset = None;
+        for part in key {
+            let Some((name, value)) = table?.iter().find(|(name, _)| name.get_ref() == part) else {
+                break;
+            };
+            offset = Some(name.span().start);
+            table = value.get_ref().as_table();
+            if table.is_none() {
+                break;
+            }
+        }
+        offset.map(|it| self.line_at_offset(it))
+    }
+
+    /// The key whose name or value covers an offset.
+    fn key_at_offset(&self, offset: usize) -> Option<Vec<String>> {
+        let root = DeTable::parse(&self.text).ok()?;
+        find_key(root.get_ref(), offset)
+    }
+}
+
+fn find_key(table: &DeTable<'_>, offset: usize) -> Option<Vec<String>> {
+    let mut found = None;
+    for (name, value) in table {
+        let below = value.get_ref().as_table().and_then(|it| find_key(it, offset));
+        if let Some(mut below) = below {
+            below.insert(0, name.get_ref().to_string());
+            return Some(below);
+        }
+        if name.span().contains(&offset) || covers(value, offset) {
+            found = Some(vec![name.get_ref().to_string()]);
+        }
+    }
+    found
+}
+
+/// Rejects lists at keys that are not lists in the schema.
+fn reject_lists(table: &DeTable<'_>, key: &mut Vec<String>) -> Result<(), AgentFileError> {
+    for (name, value) in table {
+        key.push(name.get_ref().to_string());
+        let names: Vec<&str> = key.iter().map(String::as_str).collect();
+        let is_free_form = matches!(
+            names.as_slice(),
+            ["options", ..]
+                | ["tools", "http", _, "body", ..]
+                | ["tools", "command" | "http", _, "args", _, "default", ..]
+        );
+        let is_named_table =
+            matches!(names.as_slice(), ["tools", "command" | "http", _] | [_, _, _, "args", _]);
+        match value.get_ref() {
+            _ if is_free_form => {}
+            DeValue::Table(inner) => reject_lists(inner, key)?,
+            DeValue::Array(_)
+                if is_named_table || !list_keys().contains(name.get_ref().as_ref()) =>
+            {
+                return Err(AgentFileError::at(key.iter(), LIST_FOR_TABLE));
+            }
+            // `prepare` is the only list of tables.
+            DeValue::Array(items)
+                if names.as_slice() == ["prepare"]
+                    && items.iter().any(|it| it.get_ref().is_array()) =>
+            {
+                return Err(AgentFileError::at(key.iter(), LIST_FOR_TABLE));
+            }
+            _ => {}
+        }
+        key.pop();
+    }
+    Ok(())
+}
+
+fn covers(value: &Spanned<DeValue<'_>>, offset: usize) -> bool {
+    value.span().contains(&offset)
+}

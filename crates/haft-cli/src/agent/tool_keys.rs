@@ -1,0 +1,93 @@
+//! Keys that `tools.command` and `tools.http` share.
+
+use std::time::Duration;
+
+use haft::artifact::ArtifactKind;
+use haft::schema;
+use haft::tool::{Effect, InvalidTool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::arguments::Arguments;
+use super::source::AgentFileError;
+
+/// Effect of a tool call, which decides whether it may be repeated after a crash.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum EffectKey {
+    /// The call changes nothing.
+    ReadOnly,
+    /// The call may be repeated.
+    Idempotent,
+    /// The call must not be repeated.
+    #[default]
+    Once,
+}
+
+impl From<EffectKey> for Effect {
+    fn from(key: EffectKey) -> Self {
+        match key {
+            EffectKey::ReadOnly => Self::ReadOnly,
+            EffectKey::Idempotent => Self::Idempotent,
+            EffectKey::Once => Self::Once,
+        }
+    }
+}
+
+/// The input schema of the arguments.
+pub(super) fn input_schema(args: &Arguments) -> Result<schema::ObjectSchema, AgentFileError> {
+    let mut input = schema::object();
+    for (name, argument) in args {
+        let field = argument.field().map_err(|error| error.in_table(["args", name.as_str()]))?;
+        input = input.field(name, field);
+    }
+    Ok(input)
+}
+
+/// Parses the key `artifact`.
+pub(super) fn parse_artifact_kind(name: Option<&str>) -> Result<ArtifactKind, AgentFileError> {
+    let Some(name) = name else { return Ok(ArtifactKind::TEXT) };
+    let kind: Option<ArtifactKind> = name.parse().ok().filter(|it| KINDS.contains(it));
+    kind.ok_or_else(|| {
+        let error = AgentFileError::at(["artifact"], format!("unknown artifact kind `{name}`"));
+        error.suggest(name, KINDS.iter().map(ArtifactKind::as_str))
+    })
+}
+
+/// The artifact kinds that the output of a tool can have.
+const KINDS: &[ArtifactKind] = &[
+    ArtifactKind::TEXT,
+    ArtifactKind::JSON,
+    ArtifactKind::JSONL,
+    ArtifactKind::NDJSON,
+    ArtifactKind::JSON5,
+    ArtifactKind::MARKDOWN,
+    ArtifactKind::CSV,
+    ArtifactKind::YAML,
+    ArtifactKind::XML,
+];
+
+/// Parses the key `timeout`.
+pub(super) fn parse_timeout(seconds: u64) -> Result<Duration, AgentFileError> {
+    match seconds {
+        0 => {
+            let error = AgentFileError::at(["timeout"], "the timeout must not be 0");
+            Err(error.hint("set it to a number of seconds"))
+        }
+        _ => Ok(Duration::from_secs(seconds)),
+    }
+}
+
+/// Converts the error of a tool builder to an error at the key that caused it.
+pub(super) fn explain_invalid_tool(error: &InvalidTool) -> AgentFileError {
+    let Some(fault) = error.faults.first() else { return AgentFileError::whole_file(error) };
+    match fault.at.as_str() {
+        "description" | "approval" => AgentFileError::at([fault.at.as_str()], &fault.what),
+        "name" => AgentFileError::whole_file(&fault.what),
+        at if at.starts_with("input.") => {
+            let name = at.split('.').nth(1).unwrap_or_default();
+            AgentFileError::at(["args", name], &fault.what)
+        }
+        _ => AgentFileError::whole_file(fault),
+    }
+}

@@ -1,0 +1,84 @@
+//! Errors as the user sees them: a message, its causes, a hint and an exit code.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use crate::terminal::{Terminal, TextRole, sanitize};
+
+/// Exit codes other than success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureCode {
+    Failed = 1,
+    NotFound = 3,
+}
+
+impl From<FailureCode> for ExitCode {
+    fn from(code: FailureCode) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+/// An error with an optional hint and an exit code.
+#[derive(Debug)]
+pub(crate) struct UserError {
+    code: FailureCode,
+    message: String,
+    hint: Option<String>,
+}
+
+impl UserError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { code: FailureCode::Failed, message: message.into(), hint: None }
+    }
+
+    /// Adds advice on how to fix the problem.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Sets the exit code.
+    pub(crate) fn code(mut self, code: FailureCode) -> Self {
+        self.code = code;
+        self
+    }
+}
+
+impl fmt::Display for UserError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for UserError {}
+
+/// Prints an error, its causes and its hint to standard error, and returns the exit code.
+///
+/// A cause whose text is already part of the previous message is skipped. A broken pipe counts as success: the
+/// reader of the output has closed it.
+pub(crate) fn print_error(terminal: &Terminal, error: &anyhow::Error) -> ExitCode {
+    if error.chain().any(is_broken_pipe) {
+        return ExitCode::SUCCESS;
+    }
+    let label = terminal.style_stderr(TextRole::Error, "error");
+    eprintln!("{label}: {}", sanitize(&error.to_string()));
+    let mut last = error.to_string();
+    for cause in error.chain().skip(1) {
+        let text = cause.to_string();
+        if !last.contains(&text) {
+            eprintln!("  caused by: {}", sanitize(&text));
+        }
+        last = text;
+    }
+    let user_error = error.downcast_ref::<UserError>();
+    if let Some(hint) = user_error.and_then(|it| it.hint.as_deref()) {
+        eprintln!("{}: {}", terminal.style_stderr(TextRole::Warning, "hint"), sanitize(hint));
+    }
+    user_error.map_or(FailureCode::Failed, |it| it.code).into()
+}
+
+fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|it| it.kind() == std::io::ErrorKind::BrokenPipe)
+}

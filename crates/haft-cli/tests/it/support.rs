@@ -1,0 +1,84 @@
+//! Runs `haft` and writes the agents that the tests run.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+/// The command `haft` in a directory, without colours and with a cache of its own.
+pub(crate) fn haft(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+    command.current_dir(dir).env("XDG_CACHE_HOME", dir.join(".cache"));
+    command.env("USER", "ada").env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+/// Runs `haft` in a directory and returns the transcript.
+pub(crate) fn run_haft(dir: &Path, words: &[&str]) -> String {
+    transcript(&haft(dir).args(words).output().unwrap())
+}
+
+/// The exit code, standard output and standard error in one text.
+pub(crate) fn transcript(output: &Output) -> String {
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let code = output.status.code().map_or_else(|| "none".to_owned(), |it| it.to_string());
+    let mut text = format!("exit {code}\n");
+    for (name, part) in [("out", out), ("err", err)] {
+        if !part.is_empty() {
+            text.push_str(&format!("--- {name}\n{}\n", part.trim_end()));
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+/// The first string member of this name in JSON output.
+#[track_caller]
+pub(crate) fn json_string<'t>(text: &'t str, name: &str) -> &'t str {
+    let (_, rest) = text.split_once(&format!("\"{name}\":\"")).unwrap();
+    rest.split('"').next().unwrap()
+}
+
+/// Connects a command to a new pseudo-terminal, and returns the other end of it.
+pub(crate) fn attach_terminal(command: &mut Command) -> File {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
+    command.stdin(open()).stdout(open()).stderr(open());
+    File::from(master)
+}
+
+/// Writes the agent file of the agent `a`.
+pub(crate) fn write_agent(dir: &Path, text: impl AsRef<[u8]>) {
+    std::fs::create_dir_all(dir.join("a")).unwrap();
+    std::fs::write(dir.join("a/agent.toml"), text).unwrap();
+}
+
+/// Writes the script of the agent `a`.
+pub(crate) fn write_script(dir: &Path, text: &str) {
+    std::fs::create_dir_all(dir.join("a")).unwrap();
+    std::fs::write(dir.join("a/script.yaml"), text).unwrap();
+}
+
+/// Writes the agent `a` with a system prompt, a script and the rest of its file.
+pub(crate) fn write_scripted_agent(dir: &Path, text: &str, script: &str) {
+    write_agent(dir, format!("system = 'x'\nscript = 'script.yaml'\n{text}"));
+    write_script(dir, script);
+}
+
+/// Writes an agent `a` that needs approval to create a file, and asks this question.
+pub(crate) fn write_asking_agent(dir: &Path, question: &str) {
+    let text = r#"
+        prompt = "Go."
+        [tools.command.touch]
+        description = "Makes a file."
+        argv = ["touch", "{name}"]
+        args.name.required = true
+        approval = "QUESTION"
+    "#;
+    let script = "steps:\n  - call: { touch: { name: made } }\n  - say: over\n";
+    write_scripted_agent(dir, &text.replace("QUESTION", question), script);
+}
