@@ -2,7 +2,9 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program prints")]
 
 mod ci;
+mod figures;
 mod servers;
+mod source;
 #[cfg(test)]
 mod tidy;
 
@@ -18,7 +20,8 @@ Usage: cargo xtask <command>
 Commands:
   ci      Every check, in order; stops at the first that fails
   servers Installs the servers that some tests talk to, below target/servers
-  tidy    The rules about files, manifests and documents alone
+  tidy    The rules about files, manifests and documents alone;
+          with --figures: counts of names and shapes, for reviewers
   help    This text (also --help, -h)
 
 Steps of `ci`:
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&ci::steps(root())),
         ["servers"] => servers::install(root()),
         ["tidy"] => ci::run(&[ci::tidy()]),
+        ["tidy", "--figures"] => figures::print(root()),
         ["help" | "--help" | "-h"] | ["ci" | "servers" | "tidy", "--help" | "-h"] => {
             print!("{HELP}");
             for step in ci::steps(root()) {
