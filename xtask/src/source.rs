@@ -12,7 +12,7 @@ pub(crate) use references::{cyclic_modules, module_graph};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
+use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, Visibility};
 
 /// One module with its items, without those of its child modules.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Module {
     /// The file, as a path from the root of the workspace.
     pub(crate) file: String,
     pub(crate) items: Vec<Item>,
+    /// Marked `pub`.
+    pub(crate) is_public: bool,
 }
 
 /// A crate of ours: its package name and its modules, the root first.
@@ -92,12 +94,14 @@ fn read_items(
         .filter(|item| !is_test_only(attributes(item)))
         .partition(|item| matches!(item, Item::Mod(_)));
     let file = place.shown.to_owned();
-    krate.modules.push(Module { path: path.to_vec(), file, items: rest });
+    krate.modules.push(Module { path: path.to_vec(), file, items: rest, is_public: false });
     for module in modules {
         let Item::Mod(module) = module else { continue };
         let name = module.ident.to_string();
         let path: Vec<String> = path.iter().cloned().chain([name.clone()]).collect();
         let below = children.join(&name);
+        let at = krate.modules.len();
+        let is_public = matches!(module.vis, Visibility::Public(_));
         if let Some((_, items)) = module.content {
             read_items(place, items, &below, &path, krate)?;
         } else if let Some(custom) = custom_path(&module.attrs) {
@@ -106,6 +110,9 @@ fn read_items(
         } else {
             let file = children.join(format!("{name}.rs"));
             read_file(place.root, &file, &below, &path, krate)?;
+        }
+        if let Some(read) = krate.modules.get_mut(at) {
+            read.is_public = is_public;
         }
     }
     Ok(())

@@ -162,6 +162,7 @@ mod tests {
             path: path.split("::").filter(|it| !it.is_empty()).map(str::to_owned).collect(),
             file: String::new(),
             items: syn::parse_file(text).unwrap().items,
+            is_public: false,
         };
         Krate {
             name: "x".to_owned(),

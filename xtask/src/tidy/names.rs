@@ -23,3 +23,9 @@ fn public_types_of_a_crate_have_names_of_their_own() {
     }
     report(&problems);
 }
+
+/// A change of the public API shows in `xtask/api`, where a reviewer sees it.
+#[test]
+fn the_public_api_is_written_down() {
+    report(&crate::api::differences(crate::root()).unwrap());
+}
