@@ -1,7 +1,7 @@
-//! Agents with a model, which a server of others plays. `cargo xtask servers` installs it.
+//! Agents with a model, which a server of others plays. `cargo xtask setup` installs it.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{haft, ran, shown};
@@ -14,12 +14,9 @@ const ANSWERS: &str = r#"{"fixtures": [
 #[test]
 fn every_provider_runs_an_agent() {
     let folder = tempfile::tempdir().unwrap();
-    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
-    let server = root.join("../../target/servers/node_modules/@copilotkit/aimock/dist/cli.js");
-    if !server.exists() {
-        eprintln!("left out: `cargo xtask servers` installs the server");
-        return;
-    }
+    let server = "node_modules/@copilotkit/aimock/dist/cli.js";
+    let Some(servers) = haft_testkit::server("aimock", server) else { return };
+    let server = servers.join(server);
     std::fs::create_dir(folder.path().join("answers")).unwrap();
     std::fs::write(folder.path().join("answers/a.json"), ANSWERS).unwrap();
     let mut double = Command::new("node");
