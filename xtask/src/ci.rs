@@ -122,7 +122,6 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
         "test --locked --all-features --bins --lib --tests --examples"
     };
     let msrv = minimum_version(root);
-    let libraries = "-p haft-core -p haft-macros -p haft";
     vec![
         Step::cargo("fmt --all --check").quick(),
         Step::cargo("clippy --locked --all-targets --all-features -- -D warnings").quick(),
@@ -136,7 +135,7 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
             has_target(WASM),
             "the target is not installed",
         ),
-        Step::cargo(&format!("+{msrv} check --locked --all-features {libraries}")).needs(
+        Step::cargo(&format!("+{msrv} check --locked --all-features{}", libraries(root))).needs(
             format!("toolchain:{msrv}"),
             has_toolchain(&msrv),
             "the toolchain is not installed",
@@ -278,6 +277,20 @@ fn has_toolchain(version: &str) -> bool {
 /// The database is a git repository elsewhere: it is fetched only where that is asked for.
 fn has_advisories() -> bool {
     std::env::var_os("HAFT_ADVISORIES").is_some_and(|it| it == "1")
+}
+
+/// `-p` for every crate that takes the `rust-version` of the workspace.
+fn libraries(root: &Path) -> String {
+    let entries = std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    let takes_it = |name: &String| {
+        let manifest = root.join("crates").join(name).join("Cargo.toml");
+        std::fs::read_to_string(manifest)
+            .is_ok_and(|it| it.contains("rust-version.workspace = true"))
+    };
+    let names = entries.map(|it| it.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(takes_it).collect();
+    names.sort();
+    names.iter().map(|name| format!(" -p {name}")).collect()
 }
 
 /// The `rust-version` of the workspace.

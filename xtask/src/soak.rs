@@ -5,6 +5,7 @@
 //! - Turns that are killed 300 times at random moments, with five seeds (`HAFT_KILLS`, `HAFT_SEED`), and every other
 //!   test of kills and leases, five times each.
 //! - Contents of one gibibyte (`HAFT_LARGE_BYTES`).
+//! - Every package, built from what would be published.
 //! - A part of the mutants of `haft-core`, if cargo-mutants is installed.
 //!
 //! The profile `soak` of nextest bounds every test; all of it takes about an hour on two cores.
@@ -29,6 +30,7 @@ pub(crate) fn run(root: &Path) -> ExitCode {
         steps.push(Step::cargo(&format!("{TESTS} crash kill lease")));
     }
     steps.push(Step::cargo(&format!("{TESTS} large")).env("HAFT_LARGE_BYTES", "1073741824"));
+    steps.push(Step::cargo("publish --workspace --dry-run --locked --allow-dirty"));
     if has_mutants() {
         steps.push(Step::cargo("mutants --package haft-core --shard 0/20 --timeout 120"));
     } else {

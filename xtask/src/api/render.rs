@@ -55,7 +55,8 @@ impl List<'_> {
         let attrs = attributes(item);
         match item {
             Item::Use(it) if is_public(&it.vis) => {
-                self.add(attrs, "", &format!("pub use {}", text(&it.tree)));
+                let tree = text(&it.tree).replace(" }", "}");
+                self.add(attrs, "", &format!("pub use {tree}"));
             }
             Item::Fn(it) if is_public(&it.vis) => {
                 self.add(attrs, &it.sig.ident.to_string(), &format!("pub {}", text(&it.sig)));
@@ -292,6 +293,6 @@ mod tests {
                 "a_b::m::S::f: pub fn f(&mut self)",
             ],
         );
-        check("pub use a::{B, c::*};", &["a_b::m: pub use a::{B, c::* }"]);
+        check("pub use a::{B, c::*};", &["a_b::m: pub use a::{B, c::*}"]);
     }
 }
