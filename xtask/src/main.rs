@@ -1,14 +1,22 @@
 //! Chores of this repository. `cargo xtask --help` lists them.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line program prints")]
 
+mod api;
 mod ci;
-mod servers;
+mod figures;
+mod setup;
+mod skips;
+mod soak;
+mod source;
 #[cfg(test)]
 mod tidy;
+mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
+
+use ci::Extent;
 
 const HELP: &str = "\
 Chores of this repository.
@@ -16,9 +24,15 @@ Chores of this repository.
 Usage: cargo xtask <command>
 
 Commands:
-  ci      Every check, in order; stops at the first that fails
-  servers Installs the servers that some tests talk to, below target/servers
-  tidy    The rules about files, manifests and documents alone
+  ci      Every check, in order; stops at the first that fails, ends with the list of what was left out
+          and fails if that is more than xtask/exceptions.txt names.
+          With --quick: formatting, lints and tests alone, with what is installed
+  setup   Installs the servers, suites and programs that tests use
+  tidy    The rules about files, manifests and documents alone.
+          With --figures: counts of names and shapes, for reviewers
+  api     Writes the public items of every library crate to xtask/api.
+          With --check: fails if they differ from what is written
+  soak    What takes long: more cases of properties, crashes again and again, large contents
   help    This text (also --help, -h)
 
 Steps of `ci`:
@@ -28,10 +42,15 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["ci"] => ci::run(&ci::steps(root())),
-        ["servers"] => servers::install(root()),
-        ["tidy"] => ci::run(&[ci::tidy()]),
-        ["help" | "--help" | "-h"] | ["ci" | "servers" | "tidy", "--help" | "-h"] => {
+        ["ci"] => ci::run(root(), Extent::Complete),
+        ["ci", "--quick"] => ci::run(root(), Extent::Quick),
+        ["setup"] => setup::run(root()),
+        ["tidy"] => ci::run_plain(root(), &[ci::tidy()]),
+        ["tidy", "--figures"] => figures::print(root()),
+        ["api"] => api::write(root()),
+        ["api", "--check"] => api::check(root()),
+        ["soak"] => soak::run(root()),
+        ["help" | "--help" | "-h"] | [_, "--help" | "-h"] => {
             print!("{HELP}");
             for step in ci::steps(root()) {
                 println!("  {step}");
@@ -39,7 +58,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: cargo xtask <ci|servers|tidy|help>");
+            eprintln!("usage: cargo xtask <ci|setup|tidy|api|soak|help>");
             ExitCode::from(2)
         }
     }

@@ -1,7 +1,9 @@
 //! Rules that no lint knows, as tests over the tree. Every test lists all that it found.
 
 mod documents;
+mod layers;
 mod manifests;
+mod names;
 mod sources;
 
 use std::fs;

@@ -33,6 +33,7 @@
 //! let formats = haft_artifacts::standard()?.with(Diff)?;
 //! # Ok::<(), haft_core::forge::InvalidFormat>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![doc = include_str!("../docs/formats.md")]
 
 mod blocking;

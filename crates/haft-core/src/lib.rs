@@ -1,4 +1,5 @@
 //! Contracts and pure logic of Haft.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod artifact;
 mod byte_stream;

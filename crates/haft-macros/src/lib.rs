@@ -2,6 +2,7 @@
 //!
 //! Both expand to what a user could have written by hand: [`macro@ToolArgs`] to implementations of
 //! `ArgValue` and `ToolArgs`, [`macro@tool`] to a function around `Tool::builder`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod attr;
 mod case;

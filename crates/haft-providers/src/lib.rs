@@ -13,6 +13,7 @@
 //! - [`summary`]: what was said long ago, in short.
 //! - [`cassette`]: requests and responses in a file, for tests without a network.
 //! - [`sse`], [`ndjson`]: the two framings of streamed responses.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod assemble;
 pub mod budget;

@@ -7,6 +7,7 @@
 //! forgets everything with the process. Both keep the contract of [`SpoolStore`](haft_core::spool::SpoolStore).
 //!
 //! `TurnFolder` (feature `sqlite`) is one folder with both, and the key for answers to gates.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocking;
 #[cfg(feature = "sqlite")]

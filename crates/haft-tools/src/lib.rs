@@ -47,6 +47,7 @@
 //! - Tools that write files ask before each call, others do not; [`Tool::asking`](crate::Tool::asking) and
 //!   [`Tool::never_asking`](crate::Tool::never_asking) make them do otherwise.
 //! - Time is that of the turn's clock, so that runs can be replayed.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "packs")]
 pub mod data;

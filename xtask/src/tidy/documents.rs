@@ -67,6 +67,64 @@ fn invariants_name_tests_that_exist() {
     report(&problems);
 }
 
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut problems = Vec::new();
+    for path in files("", &["md"]) {
+        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        for target in links(&read(&path)) {
+            if !crate::root().join(dir).join(&target).exists() {
+                problems.push(format!("{path}: `{target}` does not exist"));
+            }
+        }
+    }
+    report(&problems);
+}
+
+/// A page of the book that its summary does not name is not built.
+#[test]
+fn the_summary_of_the_book_names_every_page() {
+    let named = links(&read("docs/book/src/SUMMARY.md"));
+    let pages = files("docs/book/src", &["md"]).into_iter();
+    let pages = pages.filter_map(|it| it.strip_prefix("docs/book/src/").map(str::to_owned));
+    let lost = pages.filter(|it| it != "SUMMARY.md" && !named.contains(it));
+    report(&lost.map(|it| format!("docs/book/src/SUMMARY.md lacks {it}")).collect::<Vec<_>>());
+}
+
+/// The files that a Markdown text links to or includes, without addresses and anchors.
+fn links(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        let include = line.strip_prefix("{{#include ").and_then(|it| it.split(['}', ':']).next());
+        found.extend(include.map(|it| it.trim().to_owned()));
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        }
+        if inside {
+            continue;
+        }
+        // Code spans are no links.
+        let prose: String = line.split('`').step_by(2).collect();
+        for (_, rest) in prose.match_indices("](").map(|(at, sign)| prose.split_at(at + sign.len()))
+        {
+            let target = rest.split([')', ' ', '#']).next().unwrap();
+            // Paths of items belong to rustdoc, which checks them.
+            if !target.is_empty() && !target.contains("::") && !target.contains("://") {
+                found.push(target.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn links_are_found_outside_of_code() {
+    let text = "[a](b.md) `[c](d.md)` [e](https://f) [g](h.md#i) [j](#k)\n```\n[l](m.md)\n```\n\
+                {{#include n.rs}}\n";
+    assert_eq!(links(text), ["b.md", "h.md", "n.rs"]);
+}
+
 /// Folders that the code map describes, each under a heading "### `path`".
 fn code_map(text: &str) -> Vec<&str> {
     text.lines().filter_map(|it| it.strip_prefix("### `")?.strip_suffix('`')).collect()

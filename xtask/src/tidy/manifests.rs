@@ -2,9 +2,6 @@
 
 use super::{folders, library_crates, read, report};
 
-/// Direct dependencies that `haft-core` may have: whoever writes a tool or a store compiles them.
-const MAX_CORE: usize = 12;
-
 #[test]
 fn every_crate_takes_the_workspace_lints() {
     let mut crates = library_crates();
@@ -33,10 +30,51 @@ fn every_dependency_says_why() {
     report(&problems);
 }
 
+/// The page of a crate in the registry and its package are complete.
 #[test]
-fn core_has_few_dependencies() {
-    let count = dependencies(&read("crates/haft-core/Cargo.toml")).len();
-    assert!(count <= MAX_CORE, "haft-core has {count} dependencies, at most {MAX_CORE}");
+fn every_published_crate_can_be_published() {
+    let mut problems = Vec::new();
+    for package in super::layers::packages() {
+        let name = package["name"].as_str().unwrap();
+        let manifest = package["manifest_path"].as_str().unwrap();
+        if package["publish"].as_array().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        for key in
+            ["description", "license", "repository", "documentation", "readme", "rust_version"]
+        {
+            if package[key].as_str().is_none_or(str::is_empty) {
+                problems.push(format!("{name}: the manifest has no `{key}`"));
+            }
+        }
+        for key in ["keywords", "categories"] {
+            if package[key].as_array().is_none_or(Vec::is_empty) {
+                problems.push(format!("{name}: the manifest has no `{key}`"));
+            }
+        }
+        let dir = std::path::Path::new(manifest).parent().unwrap();
+        for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+            if !dir.join(file).is_file() {
+                problems.push(format!("{name}: `{file}` is missing"));
+            }
+        }
+        let text = std::fs::read_to_string(manifest).unwrap();
+        for entry in ["\"/README.md\"", "\"/LICENSE-*\"", "\"/src/**\""] {
+            if !text.lines().any(|it| it.starts_with("include = ") && it.contains(entry)) {
+                problems.push(format!("{name}: `include` lacks {entry}"));
+            }
+        }
+        if dir.join("src/lib.rs").is_file() {
+            if !text.contains("[package.metadata.docs.rs]\nall-features = true\n") {
+                problems.push(format!("{name}: docs.rs shows no features"));
+            }
+            let library = std::fs::read_to_string(dir.join("src/lib.rs")).unwrap();
+            if !library.contains("#![cfg_attr(docsrs, feature(doc_cfg))]") {
+                problems.push(format!("{name}: docs.rs does not say which feature an item needs"));
+            }
+        }
+    }
+    report(&problems);
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn bytes_that_are_not_text_count_as_replacements() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(100)))]
 
     #[test]
     fn a_safe_cut_changes_no_count(text in text()) {

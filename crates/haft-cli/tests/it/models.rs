@@ -1,7 +1,7 @@
-//! Agents with a model, against a mock server. `cargo xtask servers` installs it.
+//! Agents with a model, against a mock server. `cargo xtask setup` installs it.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::support::{haft, run_haft, transcript};
@@ -14,12 +14,9 @@ const RESPONSES: &str = r#"{"fixtures": [
 #[test]
 fn every_provider_runs_an_agent() {
     let dir = tempfile::tempdir().unwrap();
-    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap());
-    let server = root.join("../../target/servers/node_modules/@copilotkit/aimock/dist/cli.js");
-    if !server.exists() {
-        eprintln!("left out: `cargo xtask servers` installs the server");
-        return;
-    }
+    let server = "node_modules/@copilotkit/aimock/dist/cli.js";
+    let Some(servers) = haft_testkit::server("aimock", server) else { return };
+    let server = servers.join(server);
     std::fs::create_dir(dir.path().join("answers")).unwrap();
     std::fs::write(dir.path().join("answers/a.json"), RESPONSES).unwrap();
     let mut double = Command::new("node");

@@ -5,6 +5,7 @@ mod conformance;
 mod differential;
 #[cfg(unix)]
 mod faults;
+mod large;
 mod model;
 mod parts;
 mod queries;

@@ -1,21 +1,12 @@
-//! The examples of the CommonMark specification, when they are at hand.
-//!
-//! `HAFT_SUITES` names a folder; the examples are in its file `commonmark/spec.txt`.
+//! The examples of the CommonMark specification, which lives outside the project.
 
 use super::differential::Found;
 use crate::markdown::MarkdownIndex;
 
 #[test]
 fn reads_the_examples_of_the_specification() {
-    let Some(suites) = std::env::var_os("HAFT_SUITES") else {
-        eprintln!("skipped: HAFT_SUITES is not set");
-        return;
-    };
-    let path = std::path::Path::new(&suites).join("commonmark/spec.txt");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: there is no {}", path.display());
-        return;
-    };
+    let Some(path) = haft_testkit::suite("commonmark/spec.txt") else { return };
+    let text = std::fs::read_to_string(path).unwrap();
     let examples = examples(&text);
     assert_eq!(examples.len(), 652);
     let mut wrong = Vec::new();

@@ -79,7 +79,7 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(300)))]
 
     #[test]
     fn many_threads_find_what_one_finds(

@@ -1,19 +1,11 @@
-//! Suites that live outside the project, found through `HAFT_SUITES`.
+//! Suites that live outside the project.
 
 use std::fs;
-use std::path::PathBuf;
+
+use haft_testkit::suite;
 
 use super::doc;
 use crate::json::{Document, View, Writer, canonical_text};
-
-/// The folder of a suite, or nothing when there are no suites here.
-fn suite(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("HAFT_SUITES");
-    if root.is_none() {
-        eprintln!("skipped: HAFT_SUITES names no folder of suites");
-    }
-    root.map(|root| PathBuf::from(root).join(name))
-}
 
 #[test]
 fn the_parsing_suite_is_read_as_it_asks() {

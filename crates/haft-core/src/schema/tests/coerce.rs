@@ -356,7 +356,7 @@ fn strict_tools_change_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(haft_testkit::cases(256)) })]
 
     /// What strict mode accepts is left alone; what is mended is right; a refusal repeats itself.
     #[test]

@@ -203,7 +203,7 @@ fn model(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(64)))]
 
     #[test]
     fn merge_agrees_with_the_model(

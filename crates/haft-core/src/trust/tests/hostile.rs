@@ -97,11 +97,7 @@ fn three_hundred_escapes_fail() {
 
 #[test]
 fn naughty_strings_stay_inside() {
-    let Some(suites) = std::env::var_os("HAFT_SUITES") else {
-        println!("HAFT_SUITES is not set");
-        return;
-    };
-    let file = std::path::Path::new(&suites).join("naughty-strings.json");
+    let Some(file) = haft_testkit::suite("naughty-strings.json") else { return };
     let strings: Vec<String> =
         serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert!(strings.len() > 400);

@@ -45,7 +45,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(400)))]
 
     #[test]
     fn nothing_leaves_its_envelope(text in text()) {

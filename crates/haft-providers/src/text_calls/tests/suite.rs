@@ -1,18 +1,12 @@
 //! Strings that break programs, from a suite outside the project.
 
-use std::path::PathBuf;
-
 use serde_json::json;
 
 use super::{OFFERED, TextCallFormat, calls};
 
 #[test]
 fn naughty_strings_are_values_like_any_other() {
-    let Some(root) = std::env::var_os("HAFT_SUITES") else {
-        eprintln!("skipped: HAFT_SUITES names no folder of suites");
-        return;
-    };
-    let file = PathBuf::from(root).join("naughty-strings.json");
+    let Some(file) = haft_testkit::suite("naughty-strings.json") else { return };
     let strings: Vec<String> =
         serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     assert!(strings.len() > 400);

@@ -242,7 +242,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(64)))]
 
     /// Whatever happens to the set, the enum is the live set.
     #[test]

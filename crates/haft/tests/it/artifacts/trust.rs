@@ -54,7 +54,7 @@ async fn an_answer_is_trusted_as_far_as_its_source() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(64)))]
 
     /// Artifacts made from artifacts, kept and loaded again, queried: nothing raises a tier.
     #[test]

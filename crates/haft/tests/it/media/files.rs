@@ -39,7 +39,7 @@ async fn files_keep_the_contract() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(32)))]
 
     #[test]
     fn the_same_bytes_come_out(content in any::<Vec<u8>>()) {

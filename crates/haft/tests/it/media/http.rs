@@ -57,7 +57,7 @@ fn the_same_bytes_come_out() {
     let server = Server::start();
     let fetcher = fetcher(local());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    proptest!(ProptestConfig::with_cases(24), |(content: Vec<u8>, piece in 1_usize..50)| {
+    proptest!(ProptestConfig::with_cases(haft_testkit::cases(24)), |(content: Vec<u8>, piece in 1_usize..50)| {
         let mut chunked = Vec::new();
         for piece in content.chunks(piece) {
             chunked.extend(format!("{:x}\r\n", piece.len()).into_bytes());

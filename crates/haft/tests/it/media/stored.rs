@@ -40,7 +40,7 @@ async fn stored_media_keep_the_contract() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(16)))]
 
     #[test]
     fn the_same_bytes_come_out(content in any::<Vec<u8>>(), key in any::<String>()) {

@@ -260,7 +260,7 @@ fn any_chunks_come_back_without_the_secret() {
         prop::collection::vec(any::<u8>(), 0..3),
     ];
     let strategy = prop::collection::vec(prop::collection::vec(piece, 0..4), 0..6);
-    proptest!(ProptestConfig::with_cases(64), |(pieces in strategy)| {
+    proptest!(ProptestConfig::with_cases(haft_testkit::cases(64)), |(pieces in strategy)| {
         let sent: Vec<Bytes> = pieces.iter().map(|it| it.concat().into()).collect();
         let said = Ok(Response::new(200, Body::from_chunks(sent.clone())));
         runtime.block_on(async {

@@ -19,11 +19,7 @@ async fn golden(turn: &Turn) -> Value {
 
 /// The schema of requests that the provider publishes, if it is at hand.
 fn schema() -> Option<ValueSchema> {
-    let Some(suites) = std::env::var_os("HAFT_SUITES") else {
-        println!("HAFT_SUITES is not set: requests are not checked against the schema");
-        return None;
-    };
-    let path = std::path::Path::new(&suites).join("wire/openai.schema.json");
+    let path = haft_testkit::suite("wire/openai.schema.json")?;
     let mut all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     // A keyword of an older draft, in a part that no request of ours has.
     all["$defs"]["CompoundFilter"].as_object_mut().unwrap().remove("$recursiveAnchor");

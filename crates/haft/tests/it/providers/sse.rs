@@ -198,7 +198,7 @@ fn cut<'a>(stream: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(512)))]
 
     #[test]
     fn any_chunking_gives_the_events_of_the_standard(stream in pieces(), cuts: [usize; 6]) {

@@ -7,20 +7,10 @@ use std::process::{Command, Stdio};
 
 use haft::artifact::Budget;
 use haft::artifacts::text::{GrepOptions, Page, TextView};
+use haft_testkit::has_program;
 use proptest::prelude::*;
 
 use super::{lines, run, view_of};
-
-/// Whether a program is on this machine. Says so if it is not.
-fn installed(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let found = command.status().is_ok();
-    if !found {
-        eprintln!("skipped: `{program}` is not installed");
-    }
-    found
-}
 
 /// What a program prints about a file.
 fn output<I: AsRef<OsStr>>(
@@ -82,7 +72,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(40)))]
 
     #[test]
     fn matches_are_those_of_grep_and_ripgrep(
@@ -94,7 +84,7 @@ proptest! {
         let path = folder.path().join("text");
         std::fs::write(&path, &content).unwrap();
         let programs = [("grep", "-E"), ("rg", "--no-heading")];
-        let programs: Vec<_> = programs.into_iter().filter(|(it, _)| installed(it)).collect();
+        let programs: Vec<_> = programs.into_iter().filter(|(it, _)| has_program(it)).collect();
         for pattern in patterns {
             let mut options = GrepOptions::new();
             options.ignore_case = ignore_case;
@@ -126,7 +116,7 @@ proptest! {
         }).collect();
         let (before, after) = (format!("-B{before}"), format!("-A{after}"));
         for (program, syntax) in [("grep", "-E"), ("rg", "--no-heading")] {
-            if !installed(program) {
+            if !has_program(program) {
                 continue;
             }
             let args = [syntax, "-a", "-n", &before, &after, "-e", &pattern];
@@ -160,7 +150,7 @@ proptest! {
             ("tail", vec!["-n", &count], plain(&tail)),
         ];
         for (program, args, got) in asked {
-            if installed(program) {
+            if has_program(program) {
                 let expect = output(program, args, &path);
                 prop_assert_eq!(got.trim_end_matches('\n'), expect.trim_end_matches('\n'));
             }
@@ -172,7 +162,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("text");
         std::fs::write(&path, &content).unwrap();
-        if installed("wc") {
+        if has_program("wc") {
             let counts = output("wc", ["-l", "-c"], &path);
             let counts: Vec<u64> =
                 counts.split_whitespace().take(2).map(|it| it.parse().unwrap()).collect();
@@ -185,7 +175,7 @@ proptest! {
 
 #[test]
 fn bytes_that_are_no_text_are_searched_as_ripgrep_does() {
-    if !installed("rg") {
+    if !has_program("rg") {
         return;
     }
     let content =

@@ -221,14 +221,12 @@ fn a_full_disk_and_a_read_only_one_are_errors_and_the_content_stays() {
     let wrapper = ["unshare", "--user", "--map-root-user", "--mount"];
     let works = Command::new(wrapper[0]).args(&wrapper[1..]).arg("true").status();
     if !works.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: `unshare` is not allowed here");
-        return;
+        haft_testkit::skip!("kernel:user-namespaces", "`unshare` is not allowed here");
     }
     let output = again(&wrapper, "child_fills_a_disk", folder.path()).output().unwrap();
     let text = said(&output);
     if text.contains("cannot mount") {
-        eprintln!("skipped: `mount` is not allowed here");
-        return;
+        haft_testkit::skip!("kernel:user-namespaces", "`mount` is not allowed here");
     }
     assert!(text.contains("the disk was full, then read-only"), "{text}");
     assert!(names(folder.path()).is_empty());
@@ -236,23 +234,22 @@ fn a_full_disk_and_a_read_only_one_are_errors_and_the_content_stays() {
 
 #[test]
 fn a_folder_without_permission_to_write_can_still_be_read() {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
-    let store = FolderSpoolStore::open(folder.path()).unwrap();
-    run(store.write("k".into(), stream(&content(0), 50_000))).unwrap();
-    // Nor can the index be written again.
-    std::fs::remove_file(folder.path().join("k-k.idx")).unwrap();
-    let mode = |mode| std::fs::Permissions::from_mode(mode);
-    std::fs::set_permissions(folder.path(), mode(0o555)).unwrap();
-    if std::fs::write(folder.path().join("probe"), "").is_ok() {
-        eprintln!("skipped: permissions do not bind this user");
-        return;
-    }
-    let refused = run(store.write("other".into(), "text".into())).unwrap_err();
-    assert!(matches!(refused, SpoolError::Io { doing: "write", .. }), "{refused}");
-    let refused = run(store.delete("k".into())).unwrap_err();
-    assert!(matches!(refused, SpoolError::Io { doing: "delete", .. }), "{refused}");
-    assert_eq!(stored_version(&store, "k".into()), Some(0));
-    assert_eq!(names(folder.path()), ["k-k.spool"]);
-    std::fs::set_permissions(folder.path(), mode(0o755)).unwrap();
+    let name = "spool::faults::a_folder_without_permission_to_write_can_still_be_read";
+    haft_testkit::run_unprivileged(name, || {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let store = FolderSpoolStore::open(folder.path()).unwrap();
+        run(store.write("k".into(), stream(&content(0), 50_000))).unwrap();
+        // Nor can the index be written again.
+        std::fs::remove_file(folder.path().join("k-k.idx")).unwrap();
+        let mode = |mode| std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(folder.path(), mode(0o555)).unwrap();
+        let refused = run(store.write("other".into(), "text".into())).unwrap_err();
+        assert!(matches!(refused, SpoolError::Io { doing: "write", .. }), "{refused}");
+        let refused = run(store.delete("k".into())).unwrap_err();
+        assert!(matches!(refused, SpoolError::Io { doing: "delete", .. }), "{refused}");
+        assert_eq!(stored_version(&store, "k".into()), Some(0));
+        assert_eq!(names(folder.path()), ["k-k.spool"]);
+        std::fs::set_permissions(folder.path(), mode(0o755)).unwrap();
+    });
 }

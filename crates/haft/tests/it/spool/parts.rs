@@ -24,7 +24,7 @@ async fn follow(view: &TextView, number: u64) -> Vec<LinePart> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(150)))]
 
     #[test]
     fn following_the_parts_shows_the_text_of_the_line(

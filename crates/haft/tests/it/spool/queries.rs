@@ -24,7 +24,7 @@ fn budget() -> impl Strategy<Value = Budget> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(150)))]
 
     #[test]
     fn ranges_equal_the_model(

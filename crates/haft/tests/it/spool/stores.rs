@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{Pieces, blocks, model, read_all, run, stream};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(48)))]
 
     #[test]
     fn the_same_bytes_come_out(

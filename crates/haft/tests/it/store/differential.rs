@@ -143,7 +143,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(64)))]
 
     #[test]
     fn both_stores_do_the_same(steps in prop::collection::vec(step(), 1..40)) {

@@ -108,7 +108,7 @@ async fn tables() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(64)))]
 
     /// What a table is written as is what it is read from.
     #[test]

@@ -216,7 +216,7 @@ async fn pipes_and_sockets_are_refused_at_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(96)))]
 
     /// Any path: an answer without what is outside, or a failure.
     #[test]

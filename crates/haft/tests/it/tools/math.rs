@@ -46,7 +46,7 @@ async fn units() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(256)))]
 
     /// Random strings of what expressions are made of: an answer or a fault, never a panic.
     #[test]

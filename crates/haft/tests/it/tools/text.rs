@@ -149,7 +149,7 @@ async fn hashes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(haft_testkit::cases(64)))]
 
     #[test]
     fn what_is_encoded_is_decoded(plain in any::<String>()) {

@@ -108,13 +108,11 @@ async fn two_records_of_the_input_with_one_id_are_refused() {
     }
 }
 
-/// A store that another process has locked, or that may not be written to.
+/// A store that another process has locked.
 #[cfg(all(unix, feature = "sqlite"))]
 #[test]
-fn a_locked_store_and_a_read_only_one_are_errors_in_time() {
-    use haft::store::StoreError;
+fn a_locked_store_is_an_error_in_time() {
     use haft::stores::{SqliteOptions, SqliteStore};
-    use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let options = SqliteOptions::default().busy_timeout(Duration::from_millis(20));
     super::block_on(async {
@@ -127,16 +125,23 @@ fn a_locked_store_and_a_read_only_one_are_errors_in_time() {
         drop(locked);
         assert_eq!(runner.run(input().id("t")).await.unwrap().outcome, Outcome::Completed);
     });
-    let mode = |mode| std::fs::Permissions::from_mode(mode);
-    let empty = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(empty.path(), mode(0o555)).unwrap();
-    if std::fs::write(empty.path().join("probe"), "").is_ok() {
-        eprintln!("skipped: permissions do not bind this user");
-        return;
-    }
-    let error = SqliteStore::open(empty.path()).unwrap_err();
-    assert!(matches!(error, StoreError::Backend { .. }), "{error}");
-    std::fs::set_permissions(empty.path(), mode(0o755)).unwrap();
+}
+
+/// A store that may not be written to.
+#[cfg(all(unix, feature = "sqlite"))]
+#[test]
+fn a_read_only_store_is_an_error() {
+    use haft::store::StoreError;
+    use haft::stores::SqliteStore;
+    use std::os::unix::fs::PermissionsExt as _;
+    haft_testkit::run_unprivileged("turn::mistakes::a_read_only_store_is_an_error", || {
+        let mode = |mode| std::fs::Permissions::from_mode(mode);
+        let empty = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(empty.path(), mode(0o555)).unwrap();
+        let error = SqliteStore::open(empty.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Backend { .. }), "{error}");
+        std::fs::set_permissions(empty.path(), mode(0o755)).unwrap();
+    });
 }
 
 /// Holds the lock of a file, as another process does that writes and does not come to its end.

@@ -80,15 +80,15 @@ impl Random {
 
 #[test]
 fn node_computes_the_same_ids() {
-    let node = Command::new("node")
+    if !haft_testkit::has_program("node") {
+        return;
+    }
+    let mut node = Command::new("node")
         .args(["-e", SCRIPT])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .spawn();
-    let Ok(mut node) = node else {
-        eprintln!("skipped: there is no node here");
-        return;
-    };
+        .spawn()
+        .unwrap();
     let mut random = Random(20_260_605);
     let lines: Vec<String> = (0..10_000).map(|_| random.value(8)).collect();
     let mut input = node.stdin.take().unwrap();

@@ -152,7 +152,7 @@ fn tree() -> impl Strategy<Value = Schema> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(128) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(haft_testkit::cases(128)) })]
 
     #[test]
     fn random_schemas_agree(a in tree(), b in tree(), seed: u64) {

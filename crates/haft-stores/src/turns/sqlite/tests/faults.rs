@@ -67,24 +67,23 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
 #[cfg(unix)]
 #[test]
 fn a_folder_or_a_file_that_cannot_be_written_is_told() {
-    use std::os::unix::fs::PermissionsExt;
-    let (folder, path) = folder();
-    let set = |path: &Path, mode| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    };
-    set(folder.path(), 0o500);
-    if std::fs::write(folder.path().join("probe"), "").is_ok() {
-        println!("left out: permissions do not bind this user");
-        return;
-    }
-    let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
-    assert!(error.contains("unable to open database file"), "{error}");
-    assert!(!path.exists());
-    set(folder.path(), 0o700);
-    drop(SqliteStore::open_with(&path, at_once()).unwrap());
-    set(&path, 0o400);
-    let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
-    assert!(error.ends_with("the file cannot be written"), "{error}");
+    let name = "turns::sqlite::tests::faults::a_folder_or_a_file_that_cannot_be_written_is_told";
+    haft_testkit::run_unprivileged(name, || {
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, path) = folder();
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(folder.path(), 0o500);
+        let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
+        assert!(error.contains("unable to open database file"), "{error}");
+        assert!(!path.exists());
+        set(folder.path(), 0o700);
+        drop(SqliteStore::open_with(&path, at_once()).unwrap());
+        set(&path, 0o400);
+        let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
+        assert!(error.ends_with("the file cannot be written"), "{error}");
+    });
 }
 
 #[test]

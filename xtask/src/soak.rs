@@ -1,0 +1,45 @@
+//! `cargo xtask soak`: what takes too long for every change.
+//!
+//! - Every property test with twenty times its cases (`HAFT_CASES_FACTOR`), and the comparison of Markdown with another
+//!   parser on 200 000 new documents (`HAFT_CASES`).
+//! - Turns that are killed 300 times at random moments, with five seeds (`HAFT_KILLS`, `HAFT_SEED`), and every other
+//!   test of kills and leases, five times each.
+//! - Contents of one gibibyte (`HAFT_LARGE_BYTES`).
+//! - Every package, built from what would be published.
+//! - A part of the mutants of `haft-core`, if cargo-mutants is installed.
+//!
+//! The profile `soak` of nextest bounds every test; all of it takes about an hour on two cores.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::ci::{self, Step};
+
+const TESTS: &str = "nextest run --locked --all-features --profile soak";
+
+/// Runs everything, and stops at the first step that fails.
+pub(crate) fn run(root: &Path) -> ExitCode {
+    let mut steps = vec![
+        Step::cargo("run --locked --quiet --package xtask -- setup"),
+        Step::cargo(TESTS).env("HAFT_CASES_FACTOR", "20"),
+        Step::cargo(&format!("{TESTS} differential")).env("HAFT_CASES", "200000"),
+    ];
+    for seed in 1..=5 {
+        let kills = Step::cargo(&format!("{TESTS} kills_at_random"));
+        steps.push(kills.env("HAFT_KILLS", "300").env("HAFT_SEED", seed.to_string()));
+        steps.push(Step::cargo(&format!("{TESTS} crash kill lease")));
+    }
+    steps.push(Step::cargo(&format!("{TESTS} large")).env("HAFT_LARGE_BYTES", "1073741824"));
+    steps.push(Step::cargo("publish --workspace --dry-run --locked --allow-dirty"));
+    if has_mutants() {
+        steps.push(Step::cargo("mutants --package haft-core --shard 0/20 --timeout 120"));
+    } else {
+        println!("left out: `cargo install --locked cargo-mutants` adds mutants of haft-core");
+    }
+    ci::run_plain(root, &steps)
+}
+
+fn has_mutants() -> bool {
+    let output = Command::new("cargo").args(["mutants", "--version"]).output();
+    output.is_ok_and(|it| it.status.success())
+}
