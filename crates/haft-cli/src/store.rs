@@ -5,23 +5,23 @@ use std::path::Path;
 use anyhow::Result;
 use haft::gate::Gate;
 use haft::store::{Store as _, TurnId, TurnQuery, TurnSummary};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::Gatekeeper;
 
 use crate::failure::{Code, Failure};
 
 /// Opens a store that is there.
-pub(crate) fn open(path: &Path) -> Result<TurnFolder> {
+pub(crate) fn open(path: &Path) -> Result<TurnDir> {
     if !path.is_dir() {
         let failure = Failure::new(format!("there is no store at `{}`", path.display()));
         let failure = failure.hint("name its folder with --store DIR; `haft run` makes one");
         return Err(failure.code(Code::NothingFound).into());
     }
-    Ok(TurnFolder::open(path)?)
+    Ok(TurnDir::open(path)?)
 }
 
 /// The turn with this name, or the only one whose name begins so.
-pub(crate) async fn turn(folder: &TurnFolder, name: &str) -> Result<TurnId> {
+pub(crate) async fn turn(folder: &TurnDir, name: &str) -> Result<TurnId> {
     if let Ok(id) = name.parse::<TurnId>()
         && folder.store().load(id.clone()).await?.is_some()
     {
@@ -46,7 +46,7 @@ pub(crate) async fn turn(folder: &TurnFolder, name: &str) -> Result<TurnId> {
 }
 
 /// The open gate with this name, or the only one whose name begins so.
-pub(crate) async fn gate(folder: &TurnFolder, name: &str) -> Result<Gate> {
+pub(crate) async fn gate(folder: &TurnDir, name: &str) -> Result<Gate> {
     let mut open = Gatekeeper::of_dir(&folder).open(None).await?;
     if let Some(at) = open.iter().position(|gate| gate.id.as_str() == name) {
         return Ok(open.swap_remove(at));

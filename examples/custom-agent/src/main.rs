@@ -17,7 +17,7 @@ use haft::executors::Scripted;
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::record::Message;
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::{TurnInput, TurnReport, TurnRunner};
 use tokio::sync::mpsc;
 
@@ -29,7 +29,7 @@ const SYSTEM: &str = "You book rooms. Find one that fits before you book it.";
 async fn main() -> Result<()> {
     let prompt = env::args().nth(1);
     let prompt = prompt.as_deref().unwrap_or("A room for ten at two o'clock, with a board.");
-    let folder = TurnFolder::open(env::temp_dir().join("haft-room-desk"))?;
+    let folder = TurnDir::open(env::temp_dir().join("haft-room-desk"))?;
     let report = book(&folder, prompt).await?;
     for call in &report.calls {
         println!("{} {} {:?}", call.tool(), call.raw().to_text(), call.state());
@@ -39,7 +39,7 @@ async fn main() -> Result<()> {
 }
 
 /// Runs a turn. It is kept in the folder: after a crash, `TurnRunner::resume` goes on with it.
-async fn book(folder: &TurnFolder, prompt: &str) -> Result<TurnReport> {
+async fn book(folder: &TurnDir, prompt: &str) -> Result<TurnReport> {
     let desk = Desk::open(include_str!("../data/rooms.json"))?;
     let (gates, mut opened) = mpsc::unbounded_channel();
     let watch = move |event: &Event| {
@@ -58,7 +58,7 @@ async fn book(folder: &TurnFolder, prompt: &str) -> Result<TurnReport> {
         }
         None => TurnRunner::builder(Scripted::parse(include_str!("../script.yaml"))?),
     };
-    let runner = builder.folder(folder).tools(desk.tools()?).observer(watch).build()?;
+    let runner = builder.dir(folder).tools(desk.tools()?).observer(watch).build()?;
     let now = SystemClock::new().now();
     let input = TurnInput::new(SYSTEM).message(Message::user("prompt", prompt, now)?);
 
@@ -89,7 +89,7 @@ mod tests {
     #[tokio::test]
     async fn a_room_is_found_and_booked() {
         let folder = tempfile::tempdir().unwrap();
-        let folder = TurnFolder::open(folder.path()).unwrap();
+        let folder = TurnDir::open(folder.path()).unwrap();
         let report = book(&folder, "A room for ten at two o'clock, with a board.").await.unwrap();
         assert_eq!(report.text(), "Done: Eiche is booked from 14:00 to 15:00.");
         assert_eq!(report.calls.len(), 2);

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use haft::record::{Loader, Memory, Record as _};
 use haft::store::{RowKind, Store as _, StoredText, TurnQuery};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use serde_json::Value;
 
 use super::Agent;
@@ -15,7 +15,7 @@ impl Agent {
     /// `began` tells its turns from those of other agents: it gets the first entry of a turn's journal.
     pub(crate) async fn memories(
         &self,
-        folder: &TurnFolder,
+        folder: &TurnDir,
         began: impl Fn(&Value) -> bool,
     ) -> Result<Vec<Memory>> {
         if !self.file.tools.remembers() {

@@ -56,8 +56,11 @@ pub(super) async fn run(command: Artifact, terminal: &Terminal) -> Result<ExitCo
 /// A file as an artifact. Its index is kept where caches are, so that the second query is quick.
 fn open(file: &Path) -> Result<FileSpoolReader> {
     let failed = || format!("cannot read `{}`", file.display());
-    let reader = FileSpoolReader::open_indexed(file, index_file(file)).with_context(failed)?;
-    Ok(reader)
+    let opened = match index_file(file) {
+        Some(index) => FileSpoolReader::open_with_index(file, index),
+        None => FileSpoolReader::open(file),
+    };
+    opened.with_context(failed)
 }
 
 async fn view(file: &Path, terminal: &Terminal) -> Result<TextView> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::record::{Loader, Message, Record as _};
 use haft::store::{RowKind, Store as _, TurnQuery};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::TurnRunner;
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ pub(super) async fn run(args: Chat, terminal: &Terminal) -> Result<ExitCode> {
     let path = &args.agent.agent;
     let agent = Agent::load(path)?;
     agent.prepare(terminal)?;
-    let folder = TurnFolder::open(agent.store(args.output.store.store.as_deref()))?;
+    let folder = TurnDir::open(agent.store(args.output.store.store.as_deref()))?;
     let (conversation, mut history) = match args.conversation {
         Some(id) => (id.clone(), history(&folder, &id).await?),
         None => (format!("chat-{}", Uuid::new_v4()), Vec::new()),
@@ -77,7 +77,7 @@ fn greet(agent: &Agent, conversation: &str, terminal: &Terminal) {
 }
 
 /// What was said in a conversation: the newest turn holds all of it.
-async fn history(folder: &TurnFolder, conversation: &str) -> Result<Vec<Message>> {
+async fn history(folder: &TurnDir, conversation: &str) -> Result<Vec<Message>> {
     let mut query = TurnQuery::default();
     query.conversation = Some(conversation.to_owned());
     query.limit = Some(1);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use haft::cancel::Cancellation;
 use haft::store::{Store as _, StoreError, TurnId};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::{Outcome, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ pub(super) async fn run(args: Run, terminal: &Terminal) -> Result<ExitCode> {
         (None, Some(file)) => replayed(&agent, file)?,
         (None, None) => played(&agent, &args.output)?,
     };
-    let folder = TurnFolder::open(agent.store(args.output.store.store.as_deref()))?;
+    let folder = TurnDir::open(agent.store(args.output.store.store.as_deref()))?;
     let input = input(&agent, &args.agent.agent, &folder).await?;
     let input = input.message(said("prompt", prompt)?);
     let mut session = Session::new(builder, &agent, folder, &args.output, terminal)?;
@@ -135,7 +135,7 @@ fn begun_by(first: &Value) -> Option<&str> {
 }
 
 /// The agent that began a turn.
-async fn agent_of(folder: &TurnFolder, id: &TurnId) -> Result<String> {
+async fn agent_of(folder: &TurnDir, id: &TurnId) -> Result<String> {
     let stored = folder.store().load(id.clone()).await?;
     let first = stored.as_ref().and_then(|turn| turn.journal.first());
     let first: Value = first.and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();

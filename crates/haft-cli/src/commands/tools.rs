@@ -14,7 +14,7 @@ use haft::artifacts::text::TextView;
 use haft::call::{ToolCall, ToolResults};
 use haft::clock::{Clock as _, SystemClock, Timestamp};
 use haft::media::Media;
-use haft::stores::FolderSpoolStore;
+use haft::stores::DirSpoolStore;
 use haft::{DispatchContext, Tool};
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ pub(super) async fn call(args: &Call, terminal: &Terminal) -> Result<ExitCode> {
     let tool = find(&agent, &args.tool)?;
     agent.prepare(terminal)?;
     let folder = tempfile::tempdir()?;
-    let spooler = Spooler::new(Arc::new(FolderSpoolStore::open(folder.path())?));
+    let spooler = Spooler::new(Arc::new(DirSpoolStore::open(folder.path())?));
     let ctx = DispatchContext::builder("call").spooler(spooler.clone()).build();
     let raw = super::text_of(&args.args)?;
     let began = SystemClock::new().now();

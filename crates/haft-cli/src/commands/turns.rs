@@ -136,7 +136,7 @@ fn shortened(text: &str) -> String {
 pub(super) async fn collect(args: &Gc) -> Result<ExitCode> {
     let folder = store::open(args.store.path())?;
     let nobody = |_: StepContext| async { Err::<Step, _>(StepError::new("nothing is run here")) };
-    let runner = TurnRunner::builder(nobody).folder(&folder).build()?;
+    let runner = TurnRunner::builder(nobody).dir(&folder).build()?;
     let removed = runner.collect_garbage().await?;
     super::print(&format!("{removed} removed\n"))
 }

@@ -10,7 +10,7 @@ use haft::event::{Event, EventKind};
 use haft::events::{EventHub, Filter};
 use haft::gate::Gate;
 use haft::record::{Instruction, Message};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::Gatekeeper;
 use haft::turn::{
     AnswerError, Deadlines, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
@@ -27,7 +27,7 @@ use crate::terminal::Terminal;
 
 /// A runner, and the screen and the keyboard of who watches it.
 pub(crate) struct Session {
-    folder: TurnFolder,
+    folder: TurnDir,
     runner: TurnRunner,
     hub: EventHub,
     screen: Screen,
@@ -43,12 +43,12 @@ impl Session {
     pub(crate) fn new(
         builder: TurnRunnerBuilder,
         agent: &Agent,
-        folder: TurnFolder,
+        folder: TurnDir,
         output: &RunOutput,
         terminal: &Terminal,
     ) -> Result<Self> {
         let hub = EventHub::new();
-        let builder = builder.folder(&folder).observer(hub.clone()).limits(agent.limits());
+        let builder = builder.dir(&folder).observer(hub.clone()).limits(agent.limits());
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
         let (screen, keyboard) = (Screen::new(*terminal, output.json), Keyboard::new());
         Ok(Self { folder, runner, hub, screen, keyboard, yes: output.yes, asked: VecDeque::new() })
@@ -58,7 +58,7 @@ impl Session {
         &mut self.keyboard
     }
 
-    pub(crate) const fn folder(&self) -> &TurnFolder {
+    pub(crate) const fn folder(&self) -> &TurnDir {
         &self.folder
     }
 
@@ -199,7 +199,7 @@ fn wants_yes_or_no(gate: &Gate) -> bool {
 }
 
 /// What every turn of an agent begins with.
-pub(crate) async fn input(agent: &Agent, path: &Path, folder: &TurnFolder) -> Result<TurnInput> {
+pub(crate) async fn input(agent: &Agent, path: &Path, folder: &TurnDir) -> Result<TurnInput> {
     let path = std::fs::canonicalize(path).context("where the agent is")?;
     let mut input = TurnInput::new(agent.system.as_str());
     for (n, text) in agent.file.instructions.iter().enumerate() {
