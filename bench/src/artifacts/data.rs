@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use haft::spool::{Payload, SpoolStore};
-use haft::stores::FolderSpoolStore;
+use haft::stores::DirSpoolStore;
 
 use super::job::{FileStream, wait};
 
@@ -26,7 +26,7 @@ impl Data {
         let data = Self { folder: folder.map_err(text)?, lines: 0, items: 0 };
         let source = data.folder().join("source");
         let lines = write(&source, |out| log(out, bytes))?;
-        let store = FolderSpoolStore::open(data.folder().join("spool")).map_err(text)?;
+        let store = DirSpoolStore::open(data.folder().join("spool")).map_err(text)?;
         let stream = Payload::Stream(FileStream::open(&source)?);
         wait(store.write("log".into(), stream))?.map_err(text)?;
         let items = write(&source, |out| items(out, (bytes / 2).min(500_000_000)))?;

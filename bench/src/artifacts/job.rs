@@ -19,7 +19,7 @@ use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, TextView};
 use haft::artifacts::tokens::StreamCounter;
 use haft::spool::{Payload, SpoolReader, SpoolStore};
-use haft::stores::FolderSpoolStore;
+use haft::stores::DirSpoolStore;
 use haft::tokens::Encoding;
 use haft::tool::ByteStream;
 use haft::tool::Spooler;
@@ -150,7 +150,7 @@ async fn work(job: Job) -> Result<(f64, String), String> {
     let answer = match job {
         Job::Idle => String::new(),
         Job::Spool { source, folder } => {
-            let store = FolderSpoolStore::open(&folder).map_err(text)?;
+            let store = DirSpoolStore::open(&folder).map_err(text)?;
             let stream = Payload::Stream(FileStream::open(&source)?);
             let reader = store.write("copy".into(), stream).await.map_err(text)?;
             let seconds = start.elapsed().as_secs_f64();
@@ -243,7 +243,7 @@ async fn handler(source: &Path, folder: &Path) -> Result<(f64, String), String> 
         .build()
         .map_err(text)?;
     let ctx = DispatchContext::builder("turn").build();
-    let spooler = Spooler::new(Arc::new(FolderSpoolStore::open(folder).map_err(text)?));
+    let spooler = Spooler::new(Arc::new(DirSpoolStore::open(folder).map_err(text)?));
     let formats = haft::artifacts::standard().map_err(text)?;
     let done = tool.executor(&ctx).call("{}").await;
     let call = spooler.record("turn", done, std::num::NonZeroU32::MIN).await;
@@ -286,7 +286,7 @@ async fn reader(spool: &Path) -> Result<Arc<dyn SpoolReader>, String> {
 }
 
 async fn stored(spool: &Path, key: &str) -> Result<Arc<dyn SpoolReader>, String> {
-    let store = FolderSpoolStore::open(spool).map_err(text)?;
+    let store = DirSpoolStore::open(spool).map_err(text)?;
     store.read(key.into()).await.map_err(text)?.ok_or_else(|| format!("there is no `{key}`"))
 }
 

@@ -5,23 +5,23 @@ use std::path::Path;
 use anyhow::Result;
 use haft::gate::Gate;
 use haft::store::{Store as _, TurnId, TurnQuery, TurnSummary};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::Gatekeeper;
 
 use crate::user_error::{FailureCode, UserError};
 
 /// Opens an existing store.
-pub(crate) fn open_store(path: &Path) -> Result<TurnFolder> {
+pub(crate) fn open_store(path: &Path) -> Result<TurnDir> {
     if !path.is_dir() {
         let error = UserError::new(format!("there is no store at `{}`", path.display()));
         let error = error.hint("set its directory with --store DIR; `haft run` creates a store");
         return Err(error.code(FailureCode::NotFound).into());
     }
-    Ok(TurnFolder::open(path)?)
+    Ok(TurnDir::open(path)?)
 }
 
 /// Finds the turn with this id, or the only one whose id starts with the text.
-pub(crate) async fn find_turn(store_dir: &TurnFolder, text: &str) -> Result<TurnId> {
+pub(crate) async fn find_turn(store_dir: &TurnDir, text: &str) -> Result<TurnId> {
     if let Ok(id) = text.parse::<TurnId>()
         && store_dir.store().load(id.clone()).await?.is_some()
     {
@@ -46,7 +46,7 @@ pub(crate) async fn find_turn(store_dir: &TurnFolder, text: &str) -> Result<Turn
 }
 
 /// Finds the open gate with this id, or the only one whose id starts with the text.
-pub(crate) async fn find_open_gate(store_dir: &TurnFolder, text: &str) -> Result<Gate> {
+pub(crate) async fn find_open_gate(store_dir: &TurnDir, text: &str) -> Result<Gate> {
     let mut open = Gatekeeper::of_dir(store_dir).open(None).await?;
     if let Some(at) = open.iter().position(|gate| gate.id.as_str() == text) {
         return Ok(open.swap_remove(at));

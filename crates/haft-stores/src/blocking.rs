@@ -1,8 +1,8 @@
-//! Work that blocks, off the async workers.
+//! Runs blocking work outside the async workers.
 
 use std::io;
 
-/// Runs blocking work on the runtime's blocking threads, or in place where there is no runtime.
+/// Runs blocking work on the blocking threads of the runtime, or in place if there is no runtime.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

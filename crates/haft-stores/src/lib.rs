@@ -1,12 +1,42 @@
-//! Stores: where turns, and the bytes of large results, are kept.
+//! Stores of the agent development kit Haft: turns, and the content of large results.
 //!
-//! Turns: `SqliteStore` (feature `sqlite`) is the default; [`MemoryStore`] forgets everything with the
-//! process. Both keep the contract of [`Store`](haft_core::store::Store).
+//! Two contracts of [`haft_core`] are implemented here, each by a store that persists and by one in memory:
 //!
-//! Results: [`FolderSpoolStore`] is the default, and the one for results of any size; [`MemorySpoolStore`]
-//! forgets everything with the process. Both keep the contract of [`SpoolStore`](haft_core::spool::SpoolStore).
+//! | contract | persistent | in memory |
+//! |---|---|---|
+//! | [`Store`](haft_core::store::Store): turns, records, journals, gates | `SqliteStore` (feature `sqlite`) | [`MemoryStore`] |
+//! | [`SpoolStore`](haft_core::spool::SpoolStore): content of any size | [`DirSpoolStore`] | [`MemorySpoolStore`] |
 //!
-//! `TurnFolder` (feature `sqlite`) is one folder with both, and the key for answers to gates.
+//! `TurnDir` (feature `sqlite`) is one directory with both persistent stores and the key that signs decisions on
+//! gates. [`FileSpoolReader`] reads any file as if a store had written it.
+//!
+//! ```
+//! use haft_core::spool::{SpoolReader as _, SpoolStore as _};
+//! use haft_stores::DirSpoolStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! let store = DirSpoolStore::open(dir.path())?;
+//! store.write("report".into(), "one\ntwo\n".into()).await?;
+//!
+//! let report = store.read("report".into()).await?.ok_or("the report is missing")?;
+//! assert_eq!(report.read_at(4, 3).await?, "two");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! - `sqlite`: `SqliteStore` and `TurnDir`. It links the SQLite library of the system.
+//! - `sqlite-bundled`: compiles SQLite and links it statically. It implies `sqlite`.
+//!
+//! Neither is on by default: only one version of the native SQLite library can be linked into a program, and the
+//! program decides which one.
+//!
+//! # Dependencies
+//!
+//! This crate depends on [`haft_core`] and on no other crate of the workspace.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocking;
@@ -17,9 +47,9 @@ mod spools;
 mod turn_dir;
 mod turns;
 
-pub use self::spools::{FileSpoolReader, FolderSpoolStore, MemorySpoolStore};
+pub use self::spools::{DirSpoolStore, FileSpoolReader, MemorySpoolStore};
 #[cfg(feature = "sqlite")]
-pub use self::turn_dir::TurnFolder;
+pub use self::turn_dir::TurnDir;
 pub use self::turns::MemoryStore;
 #[cfg(feature = "sqlite")]
 pub use self::turns::{SqliteOptions, SqliteStore, Synchronous};

@@ -1,9 +1,18 @@
-//! Stores of large results.
+//! Stores for the content of large results.
 
+mod chunk_batches;
 mod dir;
 mod memory;
-mod pump;
-mod resolve;
+mod resolver;
 
-pub use self::dir::{FileSpoolReader, FolderSpoolStore};
+use std::io;
+
+use haft_core::spool::Payload;
+
+pub use self::dir::{DirSpoolStore, FileSpoolReader};
 pub use self::memory::MemorySpoolStore;
+
+/// The error for a payload variant that is newer than this crate.
+fn unknown_payload(payload: &Payload) -> io::Error {
+    io::Error::other(format!("unknown kind of payload: {payload:?}"))
+}

@@ -1,102 +1,102 @@
-//! One folder for everything that turns need to survive.
+//! One directory for everything that turns need to survive.
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::store::StoreError;
 
 use crate::secret::random_secret;
-use crate::{FolderSpoolStore, SqliteStore};
+use crate::{DirSpoolStore, SqliteStore};
 
-/// A folder with the database of turns, their large results, and the key that signs answers to gates.
+/// A directory with the database of turns, the content of their large results, and the key that signs decisions on
+/// gates.
 ///
-/// Every process that opens it can go on with its turns and answer their gates. Whoever can read the key can
-/// allow calls, so that the file is made readable for its owner only.
+/// Every process that opens the directory can resume its turns and decide on their gates. The key grants the right
+/// to approve calls, so only the owner of the file can read it.
 ///
 /// ```
-/// use haft_stores::TurnFolder;
+/// use haft_stores::TurnDir;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let parent = tempfile::tempdir()?;
 /// # let path = parent.path().join("state");
-/// let dir = TurnFolder::open(&path)?;
+/// let dir = TurnDir::open(&path)?;
 /// assert_eq!(dir.path(), path);
 /// assert!(path.join("gate.key").is_file());
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct TurnFolder {
+pub struct TurnDir {
     path: PathBuf,
     store: Arc<SqliteStore>,
-    spools: Arc<FolderSpoolStore>,
+    spools: Arc<DirSpoolStore>,
     secret: [u8; 32],
 }
 
-impl TurnFolder {
-    /// The file of the key.
-    const KEY: &str = "gate.key";
+impl TurnDir {
+    /// The name of the key file.
+    const KEY_FILE: &str = "gate.key";
 
-    /// Opens a folder, which is created if it does not exist.
+    /// Opens a directory. It is created if it does not exist.
     ///
     /// # Errors
     ///
-    /// The folder cannot be written, a newer program has written it, another one has locked it, or the key is
-    /// not one.
+    /// Fails if the directory cannot be written, a newer program has written it, another process has locked the
+    /// database, or the key file does not contain a key.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
-        let failed = |doing: &str, error| {
-            StoreError::backend(format!("{doing} `{}`", path.display()), error)
-        };
-        fs::create_dir_all(&path).map_err(|error| failed("create the folder", error))?;
-        let secret = secret(&path.join(Self::KEY))?;
+        fs::create_dir_all(&path).map_err(|error| {
+            StoreError::backend(format!("create the directory `{}`", path.display()), error)
+        })?;
+        let secret = load_or_create_secret(&path.join(Self::KEY_FILE))?;
         let store = Arc::new(SqliteStore::open(&path)?);
-        let spools = FolderSpoolStore::open(path.join("spools"));
+        let spools = DirSpoolStore::open(path.join("spools"));
         let spools = spools.map_err(|error| StoreError::backend("open the spools", error))?;
         Ok(Self { path, store, spools: Arc::new(spools), secret })
     }
 
-    /// Where it is.
+    /// The path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The turns.
+    /// The store of the turns.
     #[must_use]
     pub const fn store(&self) -> &Arc<SqliteStore> {
         &self.store
     }
 
-    /// The large results.
+    /// The store of large results.
     #[must_use]
-    pub const fn spools(&self) -> &Arc<FolderSpoolStore> {
+    pub const fn spools(&self) -> &Arc<DirSpoolStore> {
         &self.spools
     }
 
-    /// The secret that the key of gates is made from. Anyone who has it can approve calls.
+    /// The secret that the key of gates is derived from. Every holder of the secret can approve calls.
     #[must_use]
     pub const fn secret(&self) -> [u8; 32] {
         self.secret
     }
 }
 
-impl fmt::Debug for TurnFolder {
+impl fmt::Debug for TurnDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TurnFolder").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("TurnDir").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
-/// The key in a file, which is made in one step if there is none: two processes that begin at once get the
-/// same.
-fn secret(file: &Path) -> Result<[u8; 32], StoreError> {
-    let failed = |doing: &str, error: std::io::Error| {
+/// Reads the secret in a file, or creates it. Of processes that create it at the same time one wins, and all return
+/// the same secret.
+fn load_or_create_secret(file: &Path) -> Result<[u8; 32], StoreError> {
+    let failed = |doing: &str, error: io::Error| {
         StoreError::backend(format!("{doing} the key `{}`", file.display()), error)
     };
     match fs::read(file) {
@@ -109,22 +109,28 @@ fn secret(file: &Path) -> Result<[u8; 32], StoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(failed("read", error)),
     }
+    let secret = random_secret().map_err(|error| failed("create", error.into()))?;
+    match create_secret_file(file, &secret) {
+        Ok(()) => Ok(secret),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => load_or_create_secret(file),
+        Err(error) => Err(failed("write", error)),
+    }
+}
+
+/// Writes a secret to a draft and links the draft to its final name. The link fails if another process was faster; a
+/// rename would replace the secret of that process.
+fn create_secret_file(file: &Path, secret: &[u8; 32]) -> io::Result<()> {
     let draft = file.with_extension(format!("new-{}", uuid::Uuid::new_v4().simple()));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let made = random_secret();
     let written = options.open(&draft).and_then(|mut draft| {
-        draft.write_all(&made)?;
+        draft.write_all(secret)?;
         draft.sync_all()
     });
-    // A link fails if somebody was faster; a rename would take his key away.
     let linked = written.and_then(|()| fs::hard_link(&draft, file));
+    // A draft that cannot be removed is not used by anything.
     let _ = fs::remove_file(&draft);
-    match linked {
-        Ok(()) => Ok(made),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => secret(file),
-        Err(error) => Err(failed("write", error)),
-    }
+    linked
 }

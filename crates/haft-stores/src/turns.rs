@@ -1,8 +1,8 @@
-//! Stores of turns.
+//! Stores for turns.
 
 mod memory;
 #[cfg(feature = "sqlite")]
-pub(crate) mod sqlite;
+mod sqlite;
 
 pub use self::memory::MemoryStore;
 #[cfg(feature = "sqlite")]

@@ -73,7 +73,8 @@
 //! | `conformance` | no | checks that stores and readers of your own keep what the contracts say |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
 //! | `formats` | yes | artifacts in Markdown, YAML, XML and CSV |
-//! | `sqlite` | yes | `stores::SqliteStore`: turns in a file |
+//! | `sqlite` | no | `stores::SqliteStore` and `stores::TurnDir`: turns in a file; links the SQLite library of the system |
+//! | `sqlite-bundled` | no | `sqlite` with a SQLite that is compiled and linked statically |
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `providers::transport::HttpTransport`: models behind HTTP; `readers::HttpReader`: media from the network |

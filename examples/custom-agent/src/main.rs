@@ -17,7 +17,7 @@ use haft::executors::Scripted;
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::record::Message;
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::{TurnInput, TurnReport, TurnRunner};
 use tokio::sync::mpsc;
 
@@ -29,7 +29,7 @@ const SYSTEM: &str = "You book rooms. Find one that fits before you book it.";
 async fn main() -> Result<()> {
     let prompt = env::args().nth(1);
     let prompt = prompt.as_deref().unwrap_or("A room for ten at two o'clock, with a board.");
-    let store_dir = TurnFolder::open(env::temp_dir().join("haft-room-desk"))?;
+    let store_dir = TurnDir::open(env::temp_dir().join("haft-room-desk"))?;
     let report = run_booking(&store_dir, prompt).await?;
     for call in &report.calls {
         println!("{} {} {:?}", call.tool(), call.raw().to_text(), call.state());
@@ -39,7 +39,7 @@ async fn main() -> Result<()> {
 }
 
 /// Runs a turn that is stored in a directory. After a crash, `TurnRunner::resume` continues it.
-async fn run_booking(store_dir: &TurnFolder, prompt: &str) -> Result<TurnReport> {
+async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
     let desk = Desk::parse(include_str!("../data/rooms.json"))?;
     let (gates, mut opened) = mpsc::unbounded_channel();
     let watch_gates = move |event: &Event| {
@@ -58,7 +58,7 @@ async fn run_booking(store_dir: &TurnFolder, prompt: &str) -> Result<TurnReport>
         }
         None => TurnRunner::builder(Scripted::parse(include_str!("../script.yaml"))?),
     };
-    let runner = builder.folder(store_dir).tools(desk.tools()?).observer(watch_gates).build()?;
+    let runner = builder.dir(store_dir).tools(desk.tools()?).observer(watch_gates).build()?;
     let now = SystemClock::new().now();
     let input = TurnInput::new(SYSTEM).message(Message::user("prompt", prompt, now)?);
 
@@ -89,7 +89,7 @@ mod tests {
     #[tokio::test]
     async fn a_room_is_found_and_booked() {
         let dir = tempfile::tempdir().unwrap();
-        let store_dir = TurnFolder::open(dir.path()).unwrap();
+        let store_dir = TurnDir::open(dir.path()).unwrap();
         let report =
             run_booking(&store_dir, "A room for ten at two o'clock, with a board.").await.unwrap();
         assert_eq!(report.text(), "Done: Eiche is booked from 14:00 to 15:00.");

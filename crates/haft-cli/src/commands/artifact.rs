@@ -62,7 +62,7 @@ pub(super) async fn query_artifact(
 fn open_reader(file: &Path) -> Result<FileSpoolReader> {
     let failed = || format!("cannot read `{}`", file.display());
     let reader =
-        FileSpoolReader::open_indexed(file, create_index_path(file)).with_context(failed)?;
+        FileSpoolReader::open_with_index(file, create_index_path(file)).with_context(failed)?;
     Ok(reader)
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use haft::record::{Loader, Message, Record as _};
 use haft::store::{RowKind, Store as _, TurnQuery};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::TurnRunner;
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
@@ -21,7 +21,7 @@ pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<Exit
     let path = &args.agent.agent;
     let agent = Agent::load(path)?;
     agent.prepare_files(terminal)?;
-    let store_dir = TurnFolder::open(agent.store_path(args.options.store.store.as_deref()))?;
+    let store_dir = TurnDir::open(agent.store_path(args.options.store.store.as_deref()))?;
     let (conversation, mut history) = match args.conversation {
         Some(id) => (id.clone(), load_history(&store_dir, &id).await?),
         None => (format!("chat-{}", Uuid::new_v4()), Vec::new()),
@@ -82,7 +82,7 @@ fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
 }
 
 /// Loads the messages of a conversation. Its newest turn contains all of them.
-async fn load_history(store_dir: &TurnFolder, conversation: &str) -> Result<Vec<Message>> {
+async fn load_history(store_dir: &TurnDir, conversation: &str) -> Result<Vec<Message>> {
     let mut query = TurnQuery::default();
     query.conversation = Some(conversation.to_owned());
     query.limit = Some(1);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Result;
 use haft::cancel::Cancellation;
 use haft::store::{StoreError, TurnId};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::{Outcome, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder};
 
 use self::model_executor::ModelExecutor;
@@ -51,7 +51,7 @@ pub(super) async fn run_turn(args: RunArgs, terminal: &Terminal) -> Result<ExitC
         (None, Some(file)) => replay_recording(&agent, file)?,
         (None, None) => build_runner(&agent, &args.options)?,
     };
-    let store_dir = TurnFolder::open(agent.store_path(args.options.store.store.as_deref()))?;
+    let store_dir = TurnDir::open(agent.store_path(args.options.store.store.as_deref()))?;
     let input = build_turn_input(&agent, &args.agent.agent, &store_dir).await?;
     let input = input.message(new_user_message("prompt", prompt)?);
     let mut session = TurnSession::new(builder, &agent, store_dir, &args.options, terminal)?;

@@ -14,7 +14,7 @@ use haft::artifacts::text::TextView;
 use haft::call::{ToolCall, ToolResults};
 use haft::clock::{Clock as _, SystemClock, Timestamp};
 use haft::media::Media;
-use haft::stores::FolderSpoolStore;
+use haft::stores::DirSpoolStore;
 use haft::tool::Spooler;
 use haft::{DispatchContext, Tool};
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ pub(super) async fn call_tool(args: &CallArgs, terminal: &Terminal) -> Result<Ex
     let tool = find_tool(&agent, &args.tool)?;
     agent.prepare_files(terminal)?;
     let spool_dir = tempfile::tempdir()?;
-    let spooler = Spooler::new(Arc::new(FolderSpoolStore::open(spool_dir.path())?));
+    let spooler = Spooler::new(Arc::new(DirSpoolStore::open(spool_dir.path())?));
     let ctx = DispatchContext::builder("call").spooler(spooler.clone()).build();
     let raw = super::read_text_argument(&args.args)?;
     let started_at = SystemClock::new().now();

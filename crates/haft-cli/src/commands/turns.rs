@@ -137,7 +137,7 @@ fn truncated(text: &str) -> String {
 pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
     let store_dir = open_store(args.store.path())?;
     let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    let runner = TurnRunner::builder(no_step).folder(&store_dir).build()?;
+    let runner = TurnRunner::builder(no_step).dir(&store_dir).build()?;
     let removed = runner.collect_garbage().await?;
     super::print_text(&format!("{removed} removed\n"))
 }

@@ -1,9 +1,9 @@
-//! Results as files in one folder.
+//! Stores each result as a file in one directory.
 
 mod disk;
-mod name;
+mod orphans;
+mod paths;
 mod reader;
-mod sweep;
 mod writer;
 
 #[cfg(test)]
@@ -11,7 +11,6 @@ mod tests;
 
 use std::fmt;
 use std::fs;
-use std::io;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,143 +19,152 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haft_core::spool::{
     LineIndex, Payload, SpoolError, SpoolFuture, SpoolKey, SpoolReader, SpoolStore,
 };
+use haft_core::tool::ByteStream;
 
 use self::disk::Disk;
-use self::name::Paths;
+use self::paths::SpoolPaths;
 pub use self::reader::FileSpoolReader;
-use self::writer::Writer;
-use super::pump::Pump;
+use self::writer::SpoolWriter;
+use super::chunk_batches::ChunkBatches;
+use super::unknown_payload;
 use crate::blocking::run_blocking;
 
-/// Keeps results as files in a folder: the bytes exactly as given, and beside them the index of their
-/// lines.
+/// Stores results as files in a directory: the bytes exactly as given, and next to them an index of their lines.
 ///
-/// Content is written under a temporary name, brought to the disk, and takes its place in one step, so
-/// a crash leaves the old content or the new. Nothing needs a result in memory; how large one can be is
-/// up to the disk, or to [`FolderSpoolStore::max_bytes`]. Every key becomes one safe file name, whatever
-/// it contains. Several processes can use one folder.
+/// Content is written under a temporary name, flushed to the disk and renamed, so after a crash a key has either
+/// the old content or the new one. No result has to fit into memory; its size is limited by the disk and by
+/// [`DirSpoolStore::max_bytes`]. Every key maps to one safe file name, whatever characters it contains. Several
+/// processes can use the same directory.
+///
+/// ```
+/// use haft_core::spool::{SpoolReader as _, SpoolStore as _};
+/// use haft_stores::DirSpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// let store = DirSpoolStore::open(dir.path())?.max_bytes(1024);
+/// let written = store.write("logs/today".into(), "started\n".into()).await?;
+/// assert_eq!(written.byte_length(), 8);
+/// assert!(store.write("logs/all".into(), "x".repeat(2000).into()).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
-pub struct FolderSpoolStore {
-    shared: Arc<Shared>,
+pub struct DirSpoolStore {
+    config: Arc<DirConfig>,
 }
 
 #[derive(Clone)]
-struct Shared {
-    folder: PathBuf,
+struct DirConfig {
+    dir: PathBuf,
     max_bytes: Option<u64>,
     block_size: NonZeroU32,
     disk: Disk,
 }
 
-impl FolderSpoolStore {
-    /// The tag of its readers' descriptors.
+impl DirSpoolStore {
+    /// The tag in the descriptors of its readers.
     pub const TAG: &'static str = "spool:folder";
 
-    /// The store in a folder, which is created if it does not exist.
+    /// Opens the store in a directory. The directory is created if it does not exist.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be created.
-    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, SpoolError> {
-        let folder = folder.into();
+    /// Fails if the directory cannot be created.
+    pub fn open(dir: impl Into<PathBuf>) -> Result<Self, SpoolError> {
+        let dir = dir.into();
         let failed = |source| SpoolError::Store { doing: "open", source };
-        fs::create_dir_all(&folder).map_err(failed)?;
+        fs::create_dir_all(&dir).map_err(failed)?;
         let (max_bytes, block_size, disk) = (None, LineIndex::BLOCK_SIZE, Disk::default());
-        Ok(Self { shared: Arc::new(Shared { folder, max_bytes, block_size, disk }) })
+        Ok(Self { config: Arc::new(DirConfig { dir, max_bytes, block_size, disk }) })
     }
 
-    /// Refuses results of more than this many bytes.
+    /// Sets the maximum size of a result. A larger one is refused with [`SpoolError::TooLarge`].
     #[must_use]
     pub fn max_bytes(mut self, limit: u64) -> Self {
-        Arc::make_mut(&mut self.shared).max_bytes = Some(limit);
+        Arc::make_mut(&mut self.config).max_bytes = Some(limit);
         self
     }
 
-    /// Counts lines per this many bytes instead of [`LineIndex::BLOCK_SIZE`].
+    /// Sets the block size of the line index. The default is [`LineIndex::BLOCK_SIZE`].
     #[must_use]
     pub fn block_size(mut self, bytes: NonZeroU32) -> Self {
-        Arc::make_mut(&mut self.shared).block_size = bytes;
+        Arc::make_mut(&mut self.config).block_size = bytes;
         self
     }
 
-    /// Removes what writers left behind that died, and says how many files that were. Writers that live,
-    /// here or in other processes, are not touched.
+    /// Removes the files that crashed writers left behind, and returns how many there were. Files of live writers,
+    /// in this or in another process, are not touched.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be read, or a file of a dead writer cannot be removed.
-    pub async fn sweep(&self) -> Result<usize, SpoolError> {
-        let shared = Arc::clone(&self.shared);
-        let swept = run_blocking(move || sweep::sweep(&shared.folder)).await;
-        swept.map_err(|source| SpoolError::Store { doing: "sweep", source })
+    /// Fails if the directory cannot be read or a file cannot be removed.
+    pub async fn remove_orphans(&self) -> Result<usize, SpoolError> {
+        let config = Arc::clone(&self.config);
+        let removed = run_blocking(move || orphans::remove_orphans(&config.dir)).await;
+        removed.map_err(|source| SpoolError::Store { doing: "clean up", source })
     }
 
-    async fn store(
+    async fn store_payload(
         &self,
         key: &SpoolKey,
         payload: Payload,
-    ) -> Result<io::Result<FileSpoolReader>, SpoolError> {
-        let abandoned = Abandoned::default();
+    ) -> Result<FileSpoolReader, SpoolError> {
+        let guard = AbandonGuard::default();
         let bytes = match payload {
             Payload::Text(text) => text.into(),
             Payload::Bytes(bytes) => bytes,
-            Payload::Stream(stream) => {
-                return self.store_stream(key, Pump::new(stream), &abandoned).await;
-            }
-            other => {
-                let reason = format!("a payload of an unknown sort: {other:?}");
-                return Ok(Err(io::Error::other(reason)));
-            }
+            Payload::Stream(stream) => return self.store_stream(key, stream, &guard).await,
+            other => return Err(SpoolError::io(key, "write", unknown_payload(&other))),
         };
-        let mut writer = self.writer(key, &abandoned);
-        let stored = run_blocking(move || {
+        let mut writer = self.new_writer(key, &guard);
+        let written = run_blocking(move || {
             writer.push(&bytes)?;
             writer.commit()
         });
-        Ok(stored.await)
+        written.await.map_err(|source| SpoolError::io(key, "write", source))
     }
 
     async fn store_stream(
         &self,
         key: &SpoolKey,
-        mut pump: Pump,
-        abandoned: &Abandoned,
-    ) -> Result<io::Result<FileSpoolReader>, SpoolError> {
-        let mut writer = self.writer(key, abandoned);
+        stream: ByteStream,
+        guard: &AbandonGuard,
+    ) -> Result<FileSpoolReader, SpoolError> {
+        let (mut batches, mut writer) = (ChunkBatches::new(stream), self.new_writer(key, guard));
+        let failed = |source| SpoolError::io(key, "write", source);
         loop {
-            let chunks = pump.next(key).await?;
+            let chunks = batches.next_batch(key).await?;
             if chunks.is_empty() {
-                return Ok(run_blocking(move || writer.commit()).await);
+                return run_blocking(move || writer.commit()).await.map_err(failed);
             }
             let pushed = run_blocking(move || {
                 chunks.iter().try_for_each(|chunk| writer.push(chunk)).map(|()| writer)
             });
-            writer = match pushed.await {
-                Ok(writer) => writer,
-                Err(error) => return Ok(Err(error)),
-            };
+            writer = pushed.await.map_err(failed)?;
         }
     }
 
-    fn writer(&self, key: &SpoolKey, abandoned: &Abandoned) -> Writer {
-        Writer::new(Arc::clone(&self.shared), key.clone(), Arc::clone(&abandoned.0))
+    fn new_writer(&self, key: &SpoolKey, guard: &AbandonGuard) -> SpoolWriter {
+        SpoolWriter::new(Arc::clone(&self.config), key.clone(), Arc::clone(&guard.0))
     }
 }
 
-impl SpoolStore for FolderSpoolStore {
+impl SpoolStore for DirSpoolStore {
     fn write(&self, key: SpoolKey, payload: Payload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
         Box::pin(async move {
-            let stored = self.store(&key, payload).await?;
-            let reader = stored.map_err(|source| SpoolError::io(&key, "write", source))?;
+            let reader = self.store_payload(&key, payload).await?;
             Ok(Arc::new(reader) as Arc<dyn SpoolReader>)
         })
     }
 
     fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>> {
         Box::pin(async move {
-            let (shared, wanted) = (Arc::clone(&self.shared), key.clone());
+            let (config, wanted) = (Arc::clone(&self.config), key.clone());
             let opened = run_blocking(move || {
-                FileSpoolReader::stored(wanted.clone(), Paths::of(&shared.folder, &wanted), &shared)
+                let paths = SpoolPaths::of(&config.dir, &wanted);
+                FileSpoolReader::open_stored(wanted, paths, config.block_size)
             });
             let opened = opened.await;
             let reader = opened.map_err(|source| SpoolError::io(&key, "open", source))?;
@@ -166,13 +174,14 @@ impl SpoolStore for FolderSpoolStore {
 
     fn delete(&self, key: SpoolKey) -> SpoolFuture<'_, bool> {
         Box::pin(async move {
-            let (shared, paths) = (Arc::clone(&self.shared), Paths::of(&self.shared.folder, &key));
+            let (config, paths) =
+                (Arc::clone(&self.config), SpoolPaths::of(&self.config.dir, &key));
             let deleted = run_blocking(move || {
-                let existed = disk::remove(&paths.data)?;
-                disk::remove(&paths.index)?;
-                disk::remove(&paths.key)?;
+                let existed = disk::remove_if_exists(&paths.data)?;
+                disk::remove_if_exists(&paths.index)?;
+                disk::remove_if_exists(&paths.key)?;
                 if existed {
-                    shared.disk.sync_folder(&shared.folder)?;
+                    config.disk.sync_dir(&config.dir)?;
                 }
                 Ok(existed)
             });
@@ -181,26 +190,25 @@ impl SpoolStore for FolderSpoolStore {
     }
 
     fn list(&self) -> SpoolFuture<'_, Vec<SpoolKey>> {
-        let shared = Arc::clone(&self.shared);
+        let config = Arc::clone(&self.config);
         Box::pin(async move {
-            let listed = run_blocking(move || name::keys(&shared.folder)).await;
+            let listed = run_blocking(move || paths::list_keys(&config.dir)).await;
             listed.map_err(|source| SpoolError::Store { doing: "list", source })
         })
     }
 }
 
-impl fmt::Debug for FolderSpoolStore {
+impl fmt::Debug for DirSpoolStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FolderSpoolStore({})", self.shared.folder.display())
+        write!(f, "DirSpoolStore({})", self.config.dir.display())
     }
 }
 
-/// Set when the future of a write is gone, so that work which still runs on a thread stops short of
-/// taking effect.
+/// Tells a write that still runs on a blocking thread that its future was dropped, so that it does not take effect.
 #[derive(Default)]
-struct Abandoned(Arc<AtomicBool>);
+struct AbandonGuard(Arc<AtomicBool>);
 
-impl Drop for Abandoned {
+impl Drop for AbandonGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }

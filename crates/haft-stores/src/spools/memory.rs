@@ -1,9 +1,9 @@
-//! Results in memory.
+//! Stores results in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
-use std::io;
+use std::io::{self, Read as _};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,27 +12,42 @@ use haft_core::spool::{
     LineIndex, LineIndexBuilder, LocalRead, Payload, ReaderDescriptor, SpoolError, SpoolFuture,
     SpoolKey, SpoolReader, SpoolStore,
 };
-use serde_json::json;
 
-use super::pump::Pump;
+use super::chunk_batches::ChunkBatches;
+use super::resolver::memory_descriptor;
+use super::unknown_payload;
 
-/// Keeps results in memory, until it is dropped. A streamed result is in memory as a whole.
+/// Stores results in memory until it is dropped. A streamed result is collected in memory as a whole.
+///
+/// ```
+/// use haft_core::spool::{SpoolReader as _, SpoolStore as _};
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemorySpoolStore::new();
+/// store.write("a".into(), "text".into()).await?;
+/// assert_eq!(store.len(), 1);
+/// assert!(store.read("b".into()).await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
 pub struct MemorySpoolStore {
-    /// Tells it from every other store in memory, here and in other processes.
+    /// Unique among all stores in memory, in this and in other processes.
     name: Arc<str>,
-    entries: Mutex<BTreeMap<SpoolKey, Arc<MemoryReader>>>,
+    entries: Mutex<BTreeMap<SpoolKey, Arc<MemorySpoolReader>>>,
     max_bytes: Option<u64>,
     block_size: Option<NonZeroU32>,
 }
 
 impl MemorySpoolStore {
-    /// The tag of its readers' descriptors.
+    /// The tag in the descriptors of its readers.
     pub const TAG: &'static str = "spool:memory";
 
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
-        // The standard library seeds every hasher at random.
+        // The standard library seeds every hasher randomly.
         let name = format!("{:016x}", RandomState::new().hash_one(0)).into();
         Self { name, entries: Mutex::default(), max_bytes: None, block_size: None }
     }
@@ -41,66 +56,63 @@ impl MemorySpoolStore {
         &self.name
     }
 
-    /// Refuses results of more than this many bytes.
+    /// Sets the maximum size of a result. A larger one is refused with [`SpoolError::TooLarge`].
     #[must_use]
     pub fn max_bytes(mut self, limit: u64) -> Self {
         self.max_bytes = Some(limit);
         self
     }
 
-    /// Counts lines per this many bytes instead of [`LineIndex::BLOCK_SIZE`].
+    /// Sets the block size of the line index. The default is [`LineIndex::BLOCK_SIZE`].
     #[must_use]
     pub fn block_size(mut self, bytes: NonZeroU32) -> Self {
         self.block_size = Some(bytes);
         self
     }
 
-    /// Removes everything. Readers that were handed out stay readable.
+    /// Removes all results. Existing readers stay readable.
     pub fn clear(&self) {
         self.entries().clear();
     }
 
-    /// How many results there are.
+    /// The number of results.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no results.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
 
-    fn entries(&self) -> MutexGuard<'_, BTreeMap<SpoolKey, Arc<MemoryReader>>> {
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<SpoolKey, Arc<MemorySpoolReader>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check(&self, key: &SpoolKey, len: u64) -> Result<(), SpoolError> {
+    fn check_size(&self, key: &SpoolKey, len: u64) -> Result<(), SpoolError> {
         match self.max_bytes {
             Some(limit) if len > limit => Err(SpoolError::TooLarge { key: key.clone(), limit }),
             _ => Ok(()),
         }
     }
 
-    async fn gather(&self, key: &SpoolKey, payload: Payload) -> Result<Bytes, SpoolError> {
+    async fn collect_bytes(&self, key: &SpoolKey, payload: Payload) -> Result<Bytes, SpoolError> {
         let stream = match payload {
             Payload::Text(text) => return Ok(text.into()),
             Payload::Bytes(bytes) => return Ok(bytes),
             Payload::Stream(stream) => stream,
-            other => {
-                let reason = format!("a payload of an unknown sort: {other:?}");
-                return Err(SpoolError::io(key, "write", io::Error::other(reason)));
-            }
+            other => return Err(SpoolError::io(key, "write", unknown_payload(&other))),
         };
-        let (mut pump, mut bytes) = (Pump::new(stream), BytesMut::new());
+        let (mut batches, mut bytes) = (ChunkBatches::new(stream), BytesMut::new());
         loop {
-            let chunks = pump.next(key).await?;
+            let chunks = batches.next_batch(key).await?;
             if chunks.is_empty() {
                 return Ok(bytes.freeze());
             }
             for chunk in chunks {
-                self.check(key, bytes.len() as u64 + chunk.len() as u64)?;
+                self.check_size(key, bytes.len() as u64 + chunk.len() as u64)?;
                 bytes.extend_from_slice(&chunk);
             }
         }
@@ -110,14 +122,14 @@ impl MemorySpoolStore {
 impl SpoolStore for MemorySpoolStore {
     fn write(&self, key: SpoolKey, payload: Payload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
         Box::pin(async move {
-            let bytes = self.gather(&key, payload).await?;
-            self.check(&key, bytes.len() as u64)?;
+            let bytes = self.collect_bytes(&key, payload).await?;
+            self.check_size(&key, bytes.len() as u64)?;
             let mut index = LineIndexBuilder::new(self.block_size.unwrap_or(LineIndex::BLOCK_SIZE));
             index.push(&bytes);
-            let reader = Arc::new(MemoryReader {
+            let reader = Arc::new(MemorySpoolReader {
                 key: key.clone(),
                 store: Arc::clone(&self.name),
-                content: Arc::new(Content(bytes)),
+                content: Arc::new(MemoryContent(bytes)),
                 index: Arc::new(index.finish()),
             });
             self.entries().insert(key, Arc::clone(&reader));
@@ -153,14 +165,14 @@ impl fmt::Debug for MemorySpoolStore {
     }
 }
 
-struct MemoryReader {
+struct MemorySpoolReader {
     key: SpoolKey,
     store: Arc<str>,
-    content: Arc<Content>,
+    content: Arc<MemoryContent>,
     index: Arc<LineIndex>,
 }
 
-impl SpoolReader for MemoryReader {
+impl SpoolReader for MemorySpoolReader {
     fn byte_length(&self) -> u64 {
         self.content.0.len() as u64
     }
@@ -177,8 +189,7 @@ impl SpoolReader for MemoryReader {
     }
 
     fn describe(&self) -> Option<ReaderDescriptor> {
-        let locator = json!({"key": self.key, "store": &*self.store});
-        Some(ReaderDescriptor::new(MemorySpoolStore::TAG, locator))
+        Some(memory_descriptor(&self.key, &self.store))
     }
 
     fn local(&self) -> Option<Arc<dyn LocalRead>> {
@@ -186,21 +197,17 @@ impl SpoolReader for MemoryReader {
     }
 }
 
-impl fmt::Debug for MemoryReader {
+impl fmt::Debug for MemorySpoolReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MemoryReader({} bytes)", self.content.0.len())
+        write!(f, "MemorySpoolReader({} bytes)", self.content.0.len())
     }
 }
 
-struct Content(Bytes);
+struct MemoryContent(Bytes);
 
-impl LocalRead for Content {
+impl LocalRead for MemoryContent {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let rest = self.0.get(start..).unwrap_or_default();
-        let len = rest.len().min(buffer.len());
-        let (Some(to), Some(from)) = (buffer.get_mut(..len), rest.get(..len)) else { return Ok(0) };
-        to.copy_from_slice(from);
-        Ok(len)
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
+        self.0.slice(start..).as_ref().read(buffer)
     }
 }

@@ -1,4 +1,4 @@
-//! Turns in memory.
+//! Stores turns in memory.
 
 mod state;
 
@@ -11,39 +11,57 @@ use haft_core::store::{
     TurnQuery, TurnSummary, Write, check_text,
 };
 
-use self::state::State;
+use self::state::StoreState;
 
-/// Keeps turns in memory, until they are removed or the store is dropped.
+/// Stores turns in memory until they are removed or the store is dropped.
 ///
-/// It keeps the whole contract of [`Store`] but the one promise that needs a disk: its turns end with the
+/// It fulfils the whole contract of [`Store`] except for the promise that needs a disk: its turns do not survive the
 /// process.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use haft_core::clock::Timestamp;
+/// use haft_core::store::{Holder, NewTurn, Store as _};
+/// use haft_stores::MemoryStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let holder = Holder::new("worker-1", Timestamp::EPOCH, Duration::from_secs(30));
+/// let lease = store.create(NewTurn::new("turn-1".parse()?, holder)).await?;
+/// assert_eq!(lease.epoch, 1);
+/// assert_eq!(store.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct MemoryStore {
-    state: Mutex<State>,
+    state: Mutex<StoreState>,
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many turns there are.
+    /// The number of turns.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.state().len()
+        self.lock_state().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no turns.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Nothing panics while it holds the lock, and every change is checked before it begins, so the
-    /// state is whole even if the lock is poisoned.
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// Locks the state. No code panics while it holds the lock, and every change is checked before it begins, so the
+    /// state is consistent even if the lock is poisoned.
+    fn lock_state(&self) -> MutexGuard<'_, StoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -52,24 +70,24 @@ impl Store for MemoryStore {
     fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             turn.check()?;
-            self.state().create(turn)
+            self.lock_state().create(turn)
         })
     }
 
     fn claim(&self, turn: TurnId, holder: Holder) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
-            self.state().claim(turn, &holder)
+            self.lock_state().claim(turn, &holder)
         })
     }
 
     fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease> {
-        Box::pin(async move { self.state().renew(lease, now) })
+        Box::pin(async move { self.lock_state().renew(lease, now) })
     }
 
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            self.state().release(&lease);
+            self.lock_state().release(&lease);
             Ok(())
         })
     }
@@ -77,34 +95,34 @@ impl Store for MemoryStore {
     fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             writes.iter().try_for_each(Write::check)?;
-            self.state().commit(&lease, writes)
+            self.lock_state().commit(&lease, writes)
         })
     }
 
     fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>> {
-        Box::pin(async move { Ok(self.state().load(&turn)) })
+        Box::pin(async move { Ok(self.lock_state().load(&turn)) })
     }
 
     fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
-        Box::pin(async move { self.state().turns(&query) })
+        Box::pin(async move { self.lock_state().turns(&query) })
     }
 
     fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool> {
-        Box::pin(async move { self.state().remove(&turn, now) })
+        Box::pin(async move { self.lock_state().remove(&turn, now) })
     }
 
     fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
-        Box::pin(async move { Ok(self.state().gate(&gate)) })
+        Box::pin(async move { Ok(self.lock_state().gate(&gate)) })
     }
 
     fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
-        Box::pin(async move { Ok(self.state().open_gates(turn.as_ref())) })
+        Box::pin(async move { Ok(self.lock_state().open_gates(turn.as_ref())) })
     }
 
     fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, Settled> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
-            self.state().settle(&gate, settlement)
+            self.lock_state().settle(&gate, settlement)
         })
     }
 }

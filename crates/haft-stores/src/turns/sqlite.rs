@@ -1,14 +1,14 @@
-//! Turns in an SQLite file.
+//! Stores turns in an SQLite file.
 
-mod fault;
-mod file;
+mod database_file;
+mod error;
 mod migration;
 mod options;
-mod readers;
-mod reads;
+mod queries;
+mod read_pool;
 mod schema;
-mod writer;
-mod writes;
+mod updates;
+mod write_queue;
 
 #[cfg(test)]
 mod tests;
@@ -22,35 +22,50 @@ use haft_core::store::{
     TurnId, TurnQuery, TurnSummary, Write, check_text,
 };
 
-use self::file::File;
+use self::database_file::DatabaseFile;
 pub use self::options::{SqliteOptions, Synchronous};
-use self::readers::Readers;
-use self::writer::Writer;
+use self::read_pool::ReadPool;
+use self::write_queue::WriteQueue;
 
-/// Keeps turns in an SQLite file, where they survive the process and the machine.
+/// Stores turns in an SQLite file, where they survive a crash of the process and a power failure.
 ///
-/// One thread writes. It takes everything that waits into one transaction, so that a thousand turns
-/// share the cost of bringing their commits to the disk; each of them still fails or succeeds alone. Its
-/// queue is bounded: who writes faster than the disk waits. Reads have connections of their own and see
-/// every commit that is done. No method blocks the thread that polls it, if it is one of a Tokio runtime.
+/// One thread writes. It groups all waiting writes into one transaction, so that many turns share the cost of an
+/// fsync; each write still succeeds or fails on its own. The queue is bounded, so a caller that writes faster than
+/// the disk has to wait. Reads use separate connections and see every committed write. No method blocks the thread
+/// that polls it, provided that the thread belongs to a Tokio runtime.
 ///
-/// Several processes, and several stores in one process, can use one file. The file system must be a
-/// local one. If a newer program migrates the file meanwhile, every later operation of this store fails with
+/// Several processes, and several stores in one process, can use the same file. The file has to be on a local file
+/// system. If a newer program migrates the file meanwhile, every later operation of this store fails with
 /// [`StoreError::NewerVersion`].
 ///
-/// A store that is dropped finishes what was handed to it in the background; [`SqliteStore::close`]
-/// waits for that.
+/// After a store is dropped, the writer thread finishes the queued writes in the background. [`SqliteStore::close`]
+/// waits for it.
+///
+/// ```
+/// use haft_core::store::{Store as _, TurnQuery};
+/// use haft_stores::SqliteStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// let store = SqliteStore::open(dir.path())?;
+/// assert!(store.file().ends_with("haft.sqlite"));
+/// assert!(store.turns(TurnQuery::default()).await?.is_empty());
+/// store.close().await;
+/// # Ok(())
+/// # }
+/// ```
 pub struct SqliteStore {
     file: PathBuf,
-    // Closed before the writer's connection: the last one that is closed moves the log into the file,
-    // and that is to happen on the writer's thread.
-    readers: Readers,
-    writer: Writer,
+    // Dropped before the write queue: the last connection that closes checkpoints the log, and that has to be the
+    // connection of the writer thread.
+    read_pool: ReadPool,
+    write_queue: WriteQueue,
 }
 
 impl SqliteStore {
-    /// The store in a file, which is created if it does not exist. If the path is a folder, the file is
-    /// `haft.sqlite` in it. This blocks for as long as the disk takes.
+    /// Opens the store in a file. The file is created if it does not exist. If the path is a directory, the file is
+    /// `haft.sqlite` in that directory. This call blocks on the disk.
     ///
     /// A file of an older version is migrated in one transaction. Before that it is copied to a file beside it,
     /// named after its version: `haft.sqlite.v1.bak`. The newest two such copies are kept. A migration that fails
@@ -58,36 +73,37 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NewerVersion`] if a newer program has written the file, and [`StoreError::Backend`]
-    /// if it cannot be opened and written, is locked, or is no store of turns. Nothing is changed then.
+    /// Returns [`StoreError::NewerVersion`] if a newer program has written the file, and [`StoreError::Backend`] if
+    /// the file cannot be opened or written, is locked, or is a database of another program. The file is unchanged
+    /// then.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(path, SqliteOptions::default())
     }
 
-    /// The same, not as usual.
+    /// Opens the store with custom options.
     ///
     /// # Errors
     ///
-    /// As [`SqliteStore::open`].
+    /// Fails like [`SqliteStore::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
-        let file = File::at(path.as_ref(), options)?;
+        let file = DatabaseFile::locate(path.as_ref(), options)?;
         let connection = file.open(schema::MIGRATIONS)?;
         let path = file.path.clone();
-        let writer = Writer::start(connection, &file)?;
-        Ok(Self { file: path, readers: Readers::new(file), writer })
+        let write_queue = WriteQueue::start(connection, &file)?;
+        Ok(Self { file: path, read_pool: ReadPool::new(file), write_queue })
     }
 
-    /// The file.
+    /// The path of the file.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Ends the store, and waits until everything that was handed to it is done and the file is closed.
+    /// Closes the store. Waits until all queued writes are committed and the file is closed.
     pub async fn close(self) {
-        let Self { readers, writer, .. } = self;
-        drop(readers);
-        writer.close().await;
+        let Self { read_pool, write_queue, .. } = self;
+        drop(read_pool);
+        write_queue.close().await;
     }
 }
 
@@ -96,26 +112,34 @@ impl Store for SqliteStore {
         Box::pin(async move {
             turn.writes.iter().for_each(Write::write_down);
             turn.check()?;
-            self.writer.run("begin a turn", move |it| writes::create(it, &turn)).await
+            self.write_queue.run("begin a turn", move |it| updates::create_turn(it, &turn)).await
         })
     }
 
     fn claim(&self, turn: TurnId, holder: Holder) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
-            self.writer.run("take a turn over", move |it| writes::claim(it, &turn, &holder)).await
+            self.write_queue
+                .run("take a turn over", move |it| updates::claim_turn(it, &turn, &holder))
+                .await
         })
     }
 
     fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease> {
-        // Whoever could mind is on this machine, and gone when its power is.
-        Box::pin(self.writer.run_briefly("renew a lease", move |it| writes::renew(it, &lease, now)))
+        // A lost renewal matters only to processes on this machine, and a power failure ends those as well.
+        Box::pin(
+            self.write_queue.run_without_fsync("renew a lease", move |it| {
+                updates::renew_lease(it, &lease, now)
+            }),
+        )
     }
 
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()> {
-        // One that is back after a loss of power runs out.
+        // A lease that reappears after a power failure expires.
         Box::pin(
-            self.writer.run_briefly("give a lease back", move |it| writes::release(it, &lease)),
+            self.write_queue.run_without_fsync("give a lease back", move |it| {
+                updates::release_lease(it, &lease)
+            }),
         )
     }
 
@@ -123,34 +147,42 @@ impl Store for SqliteStore {
         Box::pin(async move {
             writes.iter().for_each(Write::write_down);
             writes.iter().try_for_each(Write::check)?;
-            self.writer.run("commit", move |it| writes::commit(it, &lease, &writes)).await
+            self.write_queue
+                .run("commit", move |it| updates::commit_writes(it, &lease, &writes))
+                .await
         })
     }
 
     fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>> {
-        Box::pin(self.readers.run("load a turn", move |it| reads::load(it, &turn)))
+        Box::pin(self.read_pool.run("load a turn", move |it| queries::load_turn(it, &turn)))
     }
 
     fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
-        Box::pin(self.readers.run("list turns", move |it| reads::turns(it, &query)))
+        Box::pin(self.read_pool.run("list turns", move |it| queries::list_turns(it, &query)))
     }
 
     fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool> {
-        Box::pin(self.writer.run("remove a turn", move |it| writes::remove(it, &turn, now)))
+        Box::pin(
+            self.write_queue.run("remove a turn", move |it| updates::remove_turn(it, &turn, now)),
+        )
     }
 
     fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
-        Box::pin(self.readers.run("read a gate", move |it| reads::gate(it, &gate)))
+        Box::pin(self.read_pool.run("read a gate", move |it| queries::load_gate(it, &gate)))
     }
 
     fn open_gates(&self, turn: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
-        Box::pin(self.readers.run("list gates", move |it| reads::open_gates(it, turn.as_ref())))
+        Box::pin(
+            self.read_pool.run("list gates", move |it| queries::list_open_gates(it, turn.as_ref())),
+        )
     }
 
     fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, Settled> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
-            self.writer.run("settle a gate", move |it| writes::settle(it, &gate, &settlement)).await
+            self.write_queue
+                .run("settle a gate", move |it| updates::settle_gate(it, &gate, &settlement))
+                .await
         })
     }
 }

@@ -76,7 +76,7 @@ impl Gatekeeper {
     /// Settles the gates of the turns in a directory.
     #[cfg(feature = "sqlite")]
     #[must_use]
-    pub fn of_dir(dir: &haft_stores::TurnFolder) -> Self {
+    pub fn of_dir(dir: &haft_stores::TurnDir) -> Self {
         let (store, key) = (Arc::clone(dir.store()) as _, GateKey::from_bytes(dir.secret()));
         Self::new(store, key, Arc::new(haft_core::clock::SystemClock::new()))
     }

@@ -247,12 +247,12 @@ impl TurnRunnerBuilder {
         }
     }
 
-    /// Keeps turns, their large results and the key for gates in a folder, so that another process can go on
-    /// with a turn and answer its gates.
+    /// Stores turns, their large results and the key for gates in a directory, so that another process can resume a
+    /// turn and decide on its gates.
     #[cfg(feature = "sqlite")]
-    pub fn folder(self, folder: &haft_stores::TurnFolder) -> Self {
-        let this = self.store(Arc::clone(folder.store()) as _).spools(Arc::clone(folder.spools()));
-        this.secret(folder.secret())
+    pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
+        let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
+        this.secret(dir.secret())
     }
 
     /// Keeps turns in a store; in memory if not said.
@@ -410,7 +410,13 @@ impl TurnRunnerBuilder {
         if let Err(error) = &formats {
             faults.push(error.to_string());
         }
-        let (Ok(formats), Ok(tools), true) = (formats, tools, faults.is_empty()) else {
+        let secret = self.secret.map_or_else(random_secret, Ok);
+        if let Err(error) = &secret {
+            faults.push(format!("there are no random bytes for the key of gates: {error}"));
+        }
+        let (Ok(formats), Ok(tools), Ok(secret), true) =
+            (formats, tools, secret, faults.is_empty())
+        else {
             return Err(InvalidRunner { faults });
         };
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
@@ -426,7 +432,6 @@ impl TurnRunnerBuilder {
         };
         let leases = Leases::new(Arc::clone(&store) as _, Arc::clone(&self.clock), deadlines.lease);
         let bells = Bells::new(Arc::clone(&store) as _, deadlines.gate_poll);
-        let secret = self.secret.unwrap_or_else(random_secret);
         let shared = Shared {
             executor: self.executor,
             store,

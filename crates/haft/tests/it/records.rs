@@ -9,7 +9,7 @@ use haft::clock::Timestamp;
 use haft::record::{LoadError, Loader, Record as _, Retrievable, SpoolResolver};
 use haft::schema::object;
 use haft::spool::{ReaderDescriptor, SpoolStore};
-use haft::stores::{FolderSpoolStore, MemorySpoolStore};
+use haft::stores::{DirSpoolStore, MemorySpoolStore};
 use haft::tool::Spooler;
 use haft::trust::TrustTier;
 use haft::{DispatchContext, Tool};
@@ -56,7 +56,7 @@ async fn check<S: SpoolStore + SpoolResolver + 'static>(store: &Arc<S>, reopened
 #[tokio::test]
 async fn in_a_folder_also_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let open = || Arc::new(FolderSpoolStore::open(folder.path()).unwrap());
+    let open = || Arc::new(DirSpoolStore::open(folder.path()).unwrap());
     check(&open(), open()).await;
 }
 
@@ -82,7 +82,7 @@ async fn another_store_in_memory_is_not_asked() {
 #[tokio::test]
 async fn a_locator_that_is_none_opens_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let folder = FolderSpoolStore::open(folder.path()).unwrap();
+    let folder = DirSpoolStore::open(folder.path()).unwrap();
     let memory = MemorySpoolStore::new();
     folder.write("k".into(), "x".into()).await.unwrap();
     let written = memory.write("k".into(), "x".into()).await.unwrap().describe().unwrap();

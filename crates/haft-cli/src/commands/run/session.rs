@@ -7,7 +7,7 @@ use haft::cancel::Cancellation;
 use haft::event::{Event, EventKind};
 use haft::events::{EventHub, Filter};
 use haft::gate::Gate;
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::{
     AnswerError, Deadlines, Gatekeeper, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder,
 };
@@ -23,7 +23,7 @@ use crate::terminal::Terminal;
 
 /// A runner together with the printer and the keyboard of the user.
 pub(crate) struct TurnSession {
-    store_dir: TurnFolder,
+    store_dir: TurnDir,
     runner: TurnRunner,
     hub: EventHub,
     printer: TurnPrinter,
@@ -39,12 +39,12 @@ impl TurnSession {
     pub(crate) fn new(
         builder: TurnRunnerBuilder,
         agent: &Agent,
-        store_dir: TurnFolder,
+        store_dir: TurnDir,
         options: &RunOptions,
         terminal: &Terminal,
     ) -> Result<Self> {
         let hub = EventHub::new();
-        let builder = builder.folder(&store_dir).observer(hub.clone()).limits(agent.limits());
+        let builder = builder.dir(&store_dir).observer(hub.clone()).limits(agent.limits());
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
         Ok(Self {
             store_dir,
@@ -61,7 +61,7 @@ impl TurnSession {
         &mut self.keyboard
     }
 
-    pub(crate) const fn store_dir(&self) -> &TurnFolder {
+    pub(crate) const fn store_dir(&self) -> &TurnDir {
         &self.store_dir
     }
 

@@ -7,7 +7,7 @@ use haft::clock::{Clock as _, SystemClock};
 use haft::context::Instruction;
 use haft::record::{Loader, Memory, Message, Record as _};
 use haft::store::{RowKind, Store as _, StoredText, StoredTurn, TurnId, TurnQuery};
-use haft::stores::TurnFolder;
+use haft::stores::TurnDir;
 use haft::turn::TurnInput;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ const MAX_SEARCHED_TURNS: usize = 200;
 pub(crate) async fn build_turn_input(
     agent: &Agent,
     path: &Path,
-    store_dir: &TurnFolder,
+    store_dir: &TurnDir,
 ) -> Result<TurnInput> {
     let path = std::fs::canonicalize(path).context("cannot resolve the path of the agent")?;
     let mut input = TurnInput::new(agent.system.as_str());
@@ -47,7 +47,7 @@ pub(crate) fn new_user_message(id: impl Into<String>, text: String) -> Result<Me
 
 /// Loads the memories of the newest turn that this agent has started in the store. They include the memories of
 /// its earlier turns.
-async fn load_memories(agent_path: &Path, store_dir: &TurnFolder) -> Result<Vec<Memory>> {
+async fn load_memories(agent_path: &Path, store_dir: &TurnDir) -> Result<Vec<Memory>> {
     let mut query = TurnQuery::default();
     query.limit = Some(MAX_SEARCHED_TURNS);
     for summary in store_dir.store().turns(query).await? {
@@ -65,7 +65,7 @@ async fn load_memories(agent_path: &Path, store_dir: &TurnFolder) -> Result<Vec<
 }
 
 /// Loads the path of the agent that started a turn.
-pub(super) async fn load_agent_path(store_dir: &TurnFolder, id: &TurnId) -> Result<String> {
+pub(super) async fn load_agent_path(store_dir: &TurnDir, id: &TurnId) -> Result<String> {
     let stored = store_dir.store().load(id.clone()).await?;
     let agent = stored.as_ref().and_then(origin_agent).ok_or_else(|| {
         UserError::new(format!("turn `{id}` was not started by `haft run`"))

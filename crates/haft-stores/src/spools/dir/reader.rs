@@ -1,4 +1,4 @@
-//! Reads one stored result.
+//! Reads the content of one file.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -8,23 +8,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
 
+use super::disk::Disk;
+use super::paths::SpoolPaths;
+use crate::blocking::run_blocking;
+use crate::spools::resolver::dir_descriptor;
 use bytes::Bytes;
 use haft_core::spool::{
-    LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey,
-    SpoolReader,
+    AlignedBuffer, LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError,
+    SpoolFuture, SpoolKey, SpoolReader,
 };
-use serde_json::json;
-
-use super::disk::Disk;
-use super::name::Paths;
-use super::{FolderSpoolStore, Shared};
-use crate::blocking::run_blocking;
-use haft_core::spool::AlignedBuffer;
 
 /// Reads any file as an artifact: a log, an export, a book.
 ///
-/// The file is not copied and stays where it is. It is kept open, so that the content outlives its replacement and its
-/// removal. If it changes while it is read, the answer is an error, never a mixture.
+/// The file is not copied. It stays open, so the content remains readable after the file is replaced or removed. If
+/// the file itself changes, reads fail with [`SpoolError::Changed`]; they never mix old and new bytes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -34,8 +31,8 @@ use haft_core::spool::AlignedBuffer;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let folder = tempfile::tempdir()?;
-/// # let path = folder.path().join("app.log");
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("app.log");
 /// std::fs::write(&path, "one\ntwo\nthree")?;
 /// let view = TextView::new(Arc::new(FileSpoolReader::open(&path)?));
 /// assert_eq!(view.tail(1).await?.text(), "three");
@@ -44,34 +41,34 @@ use haft_core::spool::AlignedBuffer;
 /// ```
 #[derive(Clone)]
 pub struct FileSpoolReader {
-    content: Arc<Content>,
+    content: Arc<FileContent>,
 }
 
-struct Content {
+struct FileContent {
     key: SpoolKey,
-    /// Whether a store has it under its key, so that it can be found again.
-    is_stored: bool,
-    /// Where the index of lines is kept; nowhere if it is built anew every time.
+    /// How stored records find the content again; `None` for a file outside of stores.
+    descriptor: Option<ReaderDescriptor>,
+    /// The file with the line index; without one the index is built for each reader.
     index_file: Option<PathBuf>,
     file: File,
-    stamp: Stamp,
+    stamp: FileStamp,
     block_size: NonZeroU32,
     index: OnceLock<Arc<LineIndex>>,
 }
 
-/// What a file looks like as long as nobody changes it.
+/// The properties of a file that differ after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     pub(super) len: u64,
-    /// Of the last change, since 1970.
-    nanoseconds: u128,
+    /// The time of the last change, since 1970.
+    modified_nanos: u128,
 }
 
-impl Stamp {
+impl FileStamp {
     pub(super) fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        let changed = metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-        Ok(Self { len: metadata.len(), nanoseconds: changed.map_or(0, |it| it.as_nanos()) })
+        let modified = metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+        Ok(Self { len: metadata.len(), modified_nanos: modified.map_or(0, |it| it.as_nanos()) })
     }
 }
 
@@ -80,56 +77,65 @@ impl FileSpoolReader {
     ///
     /// # Errors
     ///
-    /// It cannot be opened, or is no regular file.
+    /// Fails if the file cannot be opened or is not a regular file.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        Self::open_indexed(path, None)
+        Self::open_regular(path.as_ref(), None)
     }
 
-    /// Opens a file whose index of lines is kept in another one, so that it is built once: a gigabyte costs a
-    /// fifth of a second. An index that does not belong to the file is built anew.
+    /// Opens a file and stores its line index in another file, so that the index is built only once. An index file
+    /// that does not fit the file is replaced; one that cannot be written is ignored.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open). An index that cannot be written is none.
-    pub fn open_indexed(path: impl AsRef<Path>, index_file: Option<PathBuf>) -> io::Result<Self> {
-        let path = path.as_ref();
-        // A pipe would be waited for, and a device never ends.
+    /// Fails like [`open`](Self::open).
+    pub fn open_with_index(
+        path: impl AsRef<Path>,
+        index_file: impl Into<PathBuf>,
+    ) -> io::Result<Self> {
+        Self::open_regular(path.as_ref(), Some(index_file.into()))
+    }
+
+    fn open_regular(path: &Path, index_file: Option<PathBuf>) -> io::Result<Self> {
+        // Opening a pipe would wait for its other end, and reading a device would never end.
         if !fs::metadata(path)?.is_file() {
             let what = format!("`{}` is no regular file", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let file = File::open(path)?;
-        let (stamp, block_size) = (Stamp::of(&file)?, LineIndex::BLOCK_SIZE);
+        let (stamp, block_size) = (FileStamp::of(&file)?, LineIndex::BLOCK_SIZE);
         let (key, index) = (SpoolKey::new(path.to_string_lossy()), OnceLock::new());
-        let is_stored = false;
-        let content = Content { key, is_stored, index_file, file, stamp, block_size, index };
+        let descriptor = None;
+        let content = FileContent { key, descriptor, index_file, file, stamp, block_size, index };
         Ok(Self { content: Arc::new(content) })
     }
 
-    /// The reader of content that was just stored.
-    pub(super) fn written(
+    /// The reader of content that was just written.
+    pub(super) fn from_written(
         key: SpoolKey,
-        paths: Paths,
+        paths: SpoolPaths,
         file: File,
-        (stamp, index): (Stamp, LineIndex),
+        (stamp, index): (FileStamp, LineIndex),
     ) -> Self {
         let block_size = index.block_size();
         let (index, index_file) = (OnceLock::from(Arc::new(index)), Some(paths.index));
-        let is_stored = true;
-        let content = Content { key, is_stored, index_file, file, stamp, block_size, index };
+        let descriptor = Some(dir_descriptor(&key));
+        let content = FileContent { key, descriptor, index_file, file, stamp, block_size, index };
         Self { content: Arc::new(content) }
     }
 
-    /// The reader of content that is stored; nothing if there is none.
-    pub(super) fn stored(key: SpoolKey, paths: Paths, shared: &Shared) -> io::Result<Option<Self>> {
+    /// Opens the content that a store has under a key; `None` if there is no such content.
+    pub(super) fn open_stored(
+        key: SpoolKey,
+        paths: SpoolPaths,
+        block_size: NonZeroU32,
+    ) -> io::Result<Option<Self>> {
         let file = match File::open(&paths.data) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        let (stamp, block_size) = (Stamp::of(&file)?, shared.block_size);
+        let (stamp, descriptor) = (FileStamp::of(&file)?, Some(dir_descriptor(&key)));
         let (index, index_file) = (OnceLock::new(), Some(paths.index));
-        let is_stored = true;
-        let content = Content { key, is_stored, index_file, file, stamp, block_size, index };
+        let content = FileContent { key, descriptor, index_file, file, stamp, block_size, index };
         Ok(Some(Self { content: Arc::new(content) }))
     }
 }
@@ -140,16 +146,15 @@ impl SpoolReader for FileSpoolReader {
     }
 
     fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
-        Content::read_off(&self.content, offset, len)
+        FileContent::spawn_read(&self.content, offset, len)
     }
 
     fn index(&self) -> SpoolFuture<'_, Arc<LineIndex>> {
-        Content::index_off(&self.content)
+        FileContent::spawn_load_index(&self.content)
     }
 
     fn describe(&self) -> Option<ReaderDescriptor> {
-        let Content { key, is_stored, .. } = &*self.content;
-        is_stored.then(|| ReaderDescriptor::new(FolderSpoolStore::TAG, json!({"key": key})))
+        self.content.descriptor.clone()
     }
 
     fn local(&self) -> Option<Arc<dyn LocalRead>> {
@@ -163,22 +168,22 @@ impl fmt::Debug for FileSpoolReader {
     }
 }
 
-impl LocalRead for Content {
+impl LocalRead for FileContent {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        // A system may refuse an offset far past the end.
+        // Some systems refuse an offset far past the end.
         let read = match offset < self.stamp.len {
             true => read_file_at(&self.file, buffer, offset)?,
             false => 0,
         };
-        // Afterwards: what was read before this moment is what the stamp stands for.
-        let stamp = Stamp::of(&self.file)?;
-        if stamp == self.stamp { Ok(read) } else { Err(self.changed(stamp).into()) }
+        // After the read: if the stamp is unchanged now, the bytes are those of the content that was opened.
+        let stamp = FileStamp::of(&self.file)?;
+        if stamp == self.stamp { Ok(read) } else { Err(self.changed_error(stamp).into()) }
     }
 }
 
-impl Content {
-    /// Reads off the async workers.
-    fn read_off<'r>(this: &Arc<Self>, offset: u64, len: usize) -> SpoolFuture<'r, Bytes> {
+impl FileContent {
+    /// Reads on a blocking thread.
+    fn spawn_read<'r>(this: &Arc<Self>, offset: u64, len: usize) -> SpoolFuture<'r, Bytes> {
         let content = Arc::clone(this);
         Box::pin(async move {
             let (read, key) = (Arc::clone(&content), &content.key);
@@ -187,8 +192,8 @@ impl Content {
         })
     }
 
-    /// The index, loaded or built off the async workers.
-    fn index_off<'r>(this: &Arc<Self>) -> SpoolFuture<'r, Arc<LineIndex>> {
+    /// Loads or builds the index on a blocking thread.
+    fn spawn_load_index<'r>(this: &Arc<Self>) -> SpoolFuture<'r, Arc<LineIndex>> {
         if let Some(index) = this.index.get() {
             return Box::pin(std::future::ready(Ok(Arc::clone(index))));
         }
@@ -206,14 +211,16 @@ impl Content {
         let mut filled = 0;
         while let Some(buffer) = bytes.get_mut(filled..).filter(|buffer| !buffer.is_empty()) {
             match self.read_at(offset + filled as u64, buffer)? {
-                0 => return Err(self.changed(Stamp { len: offset, ..self.stamp }).into()),
+                0 => {
+                    return Err(self.changed_error(FileStamp { len: offset, ..self.stamp }).into());
+                }
                 read => filled += read,
             }
         }
         Ok(bytes.into())
     }
 
-    fn changed(&self, stamp: Stamp) -> SpoolError {
+    fn changed_error(&self, stamp: FileStamp) -> SpoolError {
         let how = if stamp.len == self.stamp.len {
             "its time of change differs".to_owned()
         } else {
@@ -222,41 +229,41 @@ impl Content {
         SpoolError::Changed { key: self.key.clone(), how }
     }
 
-    /// The index from beside the data, or from the data if that one does not belong to it.
+    /// Reads the index file, or builds the index if there is no file that fits the content.
     fn load_index(&self) -> io::Result<Arc<LineIndex>> {
-        let index = match self.stored_index() {
+        let index = match self.read_index_file() {
             Some(index) => index,
             None => self.build_index()?,
         };
         Ok(Arc::clone(self.index.get_or_init(|| Arc::new(index))))
     }
 
-    fn stored_index(&self) -> Option<LineIndex> {
+    fn read_index_file(&self) -> Option<LineIndex> {
         let blocks = self.stamp.len.div_ceil(u64::from(self.block_size.get()));
-        // Not read at all if it cannot be the one: a file of any size may lie there.
-        let longest = blocks.checked_mul(4)?.checked_add(256)?;
+        // Not read if it is too large to be the index: a file of any size may be in its place.
+        let max_bytes = blocks.checked_mul(4)?.checked_add(256)?;
         let file = self.index_file.as_ref()?;
-        if fs::metadata(file).ok()?.len() > longest {
+        if fs::metadata(file).ok()?.len() > max_bytes {
             return None;
         }
         let bytes = fs::read(file).ok()?;
         let (stamp, index) = bytes.split_first_chunk::<16>()?;
         let index = LineIndex::decode(index).ok()?;
-        let fits = u128::from_le_bytes(*stamp) == self.stamp.nanoseconds
+        let is_current = u128::from_le_bytes(*stamp) == self.stamp.modified_nanos
             && index.byte_length() == self.stamp.len
             && index.block_size() == self.block_size;
-        fits.then_some(index)
+        is_current.then_some(index)
     }
 
     fn build_index(&self) -> io::Result<LineIndex> {
         let mut builder = LineIndexBuilder::new(self.block_size);
         let mut window = AlignedBuffer::default();
         while builder.byte_length() < self.stamp.len {
-            let buffer = window.next(0, WINDOW);
+            let buffer = window.next(0, WINDOW_BYTES);
             let read = self.read_at(builder.byte_length(), buffer)?;
             if read == 0 {
                 return Err(self
-                    .changed(Stamp { len: builder.byte_length(), ..self.stamp })
+                    .changed_error(FileStamp { len: builder.byte_length(), ..self.stamp })
                     .into());
             }
             builder.push(buffer.get(..read).unwrap_or_default());
@@ -266,16 +273,16 @@ impl Content {
             && let Some(file) = &self.index_file
         {
             let bytes = encode_index(&index, self.stamp);
-            // It saves time, no more.
-            let _ = Disk::default().note_index(file, &bytes);
+            // The index file only saves time.
+            let _ = Disk::default().write_index(file, &bytes);
         }
         Ok(index)
     }
 }
 
-/// The bytes of an index file: when the data was last changed, and the index.
-pub(super) fn encode_index(index: &LineIndex, stamp: Stamp) -> Vec<u8> {
-    let mut bytes = stamp.nanoseconds.to_le_bytes().to_vec();
+/// The bytes of an index file: the time of the last change of the content, and the index.
+pub(super) fn encode_index(index: &LineIndex, stamp: FileStamp) -> Vec<u8> {
+    let mut bytes = stamp.modified_nanos.to_le_bytes().to_vec();
     bytes.extend(index.encode());
     bytes
 }
@@ -290,4 +297,4 @@ fn read_file_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize
     std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
-const WINDOW: usize = 256 * 1024;
+const WINDOW_BYTES: usize = 256 * 1024;

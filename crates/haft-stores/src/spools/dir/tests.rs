@@ -13,8 +13,8 @@ use futures_core::Stream;
 use haft_core::spool::{LineIndex, Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 
-use super::FolderSpoolStore;
-use super::disk::Step;
+use super::DirSpoolStore;
+use super::disk::DiskStep;
 use haft_artifacts::text::{GrepOptions, QueryError, TextView};
 
 const LONG: &str = "a key that is far too long for a file name ";
@@ -29,29 +29,29 @@ fn runtime() -> tokio::runtime::Runtime {
     builder.max_blocking_threads(1).build().unwrap()
 }
 
-fn open(folder: &Path) -> FolderSpoolStore {
-    FolderSpoolStore::open(folder).unwrap().block_size(NonZeroU32::new(16).unwrap())
+fn open(dir: &Path) -> DirSpoolStore {
+    DirSpoolStore::open(dir).unwrap().block_size(NonZeroU32::new(16).unwrap())
 }
 
 /// A store whose steps fail as told.
 fn failing(
-    folder: &Path,
-    probe: impl Fn(Step) -> io::Result<()> + Send + Sync + 'static,
-) -> FolderSpoolStore {
-    let mut store = open(folder);
-    Arc::make_mut(&mut store.shared).disk.probe = Some(Arc::new(probe));
+    dir: &Path,
+    probe: impl Fn(DiskStep) -> io::Result<()> + Send + Sync + 'static,
+) -> DirSpoolStore {
+    let mut store = open(dir);
+    Arc::make_mut(&mut store.config).disk.probe = Some(Arc::new(probe));
     store
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
     let mut names: Vec<_> =
         entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
 
-async fn content(store: &FolderSpoolStore, key: &str) -> Option<Vec<u8>> {
+async fn content(store: &DirSpoolStore, key: &str) -> Option<Vec<u8>> {
     let reader = store.read(key.into()).await.unwrap()?;
     let len = usize::try_from(reader.byte_length()).unwrap();
     Some(reader.read_at(0, len).await.unwrap().to_vec())
@@ -67,16 +67,20 @@ fn whichever_step_fails_nothing_is_left_behind() {
         for old in [None, Some("old content, longer than a block")] {
             let mut clean = false;
             for nth in 0..20 {
-                let folder = tempfile::tempdir().unwrap();
-                let plain = open(folder.path());
+                let dir = tempfile::tempdir().unwrap();
+                let plain = open(dir.path());
                 if let Some(old) = old {
                     run(plain.write(key.as_str().into(), old.into())).unwrap();
                 }
                 let steps = AtomicUsize::new(0);
-                let store = failing(folder.path(), move |step| {
+                let store = failing(dir.path(), move |step| {
                     // The index is a matter of speed: it has a test of its own.
                     let at = steps.fetch_add(1, Ordering::Relaxed);
-                    if at == nth && step != Step::NoteIndex { Err(full_disk()) } else { Ok(()) }
+                    if at == nth && step != DiskStep::WriteIndex {
+                        Err(full_disk())
+                    } else {
+                        Ok(())
+                    }
                 });
                 let new = "new content\nof many blocks\n".repeat(20);
                 let wrote = run(store.write(key.as_str().into(), new.as_str().into()));
@@ -94,10 +98,10 @@ fn whichever_step_fails_nothing_is_left_behind() {
                     }
                 }
                 if found.is_none() {
-                    assert_eq!(names(folder.path()), Vec::<String>::new());
+                    assert_eq!(names(dir.path()), Vec::<String>::new());
                 }
-                assert!(names(folder.path()).iter().all(|name| !name.ends_with(".tmp")));
-                assert_eq!(run(plain.sweep()).unwrap(), 0);
+                assert!(names(dir.path()).iter().all(|name| !name.ends_with(".tmp")));
+                assert_eq!(run(plain.remove_orphans()).unwrap(), 0);
             }
             assert!(clean, "no run got through");
         }
@@ -106,17 +110,17 @@ fn whichever_step_fails_nothing_is_left_behind() {
 
 #[test]
 fn an_index_that_cannot_be_written_is_built_when_needed() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = failing(folder.path(), |step| match step {
-        Step::NoteIndex => Err(full_disk()),
+    let dir = tempfile::tempdir().unwrap();
+    let store = failing(dir.path(), |step| match step {
+        DiskStep::WriteIndex => Err(full_disk()),
         _ => Ok(()),
     });
     let text = "a line\n".repeat(10);
     run(store.write("k".into(), text.as_str().into())).unwrap();
-    assert_eq!(names(folder.path()), ["k-k.spool"]);
-    let reader = run(open(folder.path()).read("k".into())).unwrap().unwrap();
+    assert_eq!(names(dir.path()), ["k-k.spool"]);
+    let reader = run(open(dir.path()).read("k".into())).unwrap().unwrap();
     assert_eq!(*run(reader.index()).unwrap(), index_of(&text));
-    assert_eq!(names(folder.path()), ["k-k.idx", "k-k.spool"]);
+    assert_eq!(names(dir.path()), ["k-k.idx", "k-k.spool"]);
 }
 
 fn index_of(text: &str) -> LineIndex {
@@ -128,10 +132,10 @@ fn index_of(text: &str) -> LineIndex {
 #[test]
 fn a_damaged_index_is_built_again() {
     let text = "a line\n".repeat(10);
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
     run(store.write("k".into(), text.as_str().into())).unwrap();
-    let path = folder.path().join("k-k.idx");
+    let path = dir.path().join("k-k.idx");
     let whole = fs::read(&path).unwrap();
     let truncated = (0..whole.len()).map(|len| whole[..len].to_vec());
     let flipped = (0..whole.len() * 8).map(|bit| {
@@ -160,11 +164,11 @@ fn a_damaged_index_is_built_again() {
 
 #[test]
 fn an_index_of_other_content_is_not_used() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
     run(store.write("k".into(), "aaaaaaaaaaaaaaaaaaaa\n".into())).unwrap();
     // The same length, other lines, while nobody looks.
-    fs::write(folder.path().join("k-k.spool"), "a\na\na\na\na\na\na\na\na\na\na").unwrap();
+    fs::write(dir.path().join("k-k.spool"), "a\na\na\na\na\na\na\na\na\na\na").unwrap();
     let reader = run(store.read("k".into())).unwrap().unwrap();
     assert_eq!(run(reader.index()).unwrap().line_count(), 11);
 }
@@ -173,12 +177,12 @@ fn an_index_of_other_content_is_not_used() {
 fn content_that_was_changed_is_an_error_and_no_answer() {
     #[track_caller]
     fn check(change: impl Fn(&Path), expect: &str) {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open(folder.path());
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(dir.path());
         let reader = run(store.write("k".into(), "a\nb\nc\n".repeat(9).into())).unwrap();
-        let path = folder.path().join("k-k.spool");
+        let path = dir.path().join("k-k.spool");
         let old = fs::metadata(&path).unwrap().modified().unwrap();
-        fs::remove_file(folder.path().join("k-k.idx")).unwrap();
+        fs::remove_file(dir.path().join("k-k.idx")).unwrap();
         let unread = run(store.read("k".into())).unwrap().unwrap();
         change(&path);
         // A file system may be too coarse to see a change right after the last one.
@@ -216,16 +220,16 @@ fn index_error(reader: &Arc<dyn SpoolReader>) -> SpoolError {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_to_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(&folder.path().join("spool"));
-    fs::remove_dir(folder.path().join("spool")).unwrap();
+fn a_directory_that_cannot_be_written_to_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("spool"));
+    fs::remove_dir(dir.path().join("spool")).unwrap();
     let error = run(store.write("k".into(), "text".into())).unwrap_err();
     assert_eq!(error.to_string(), "could not write the stored content of `k`");
     assert!(run(store.read("k".into())).unwrap().is_none());
     assert!(matches!(run(store.list()), Err(SpoolError::Store { doing: "list", .. })));
-    fs::write(folder.path().join("file"), "").unwrap();
-    let opened = FolderSpoolStore::open(folder.path().join("file"));
+    fs::write(dir.path().join("file"), "").unwrap();
+    let opened = DirSpoolStore::open(dir.path().join("file"));
     assert!(matches!(opened, Err(SpoolError::Store { doing: "open", .. })));
 }
 
@@ -254,8 +258,8 @@ impl Stream for Slow {
 fn a_write_that_is_dropped_takes_no_effect_or_all_of_it() {
     let mut finished = false;
     for polls in 0..40 {
-        let folder = tempfile::tempdir().unwrap();
-        let store = FolderSpoolStore::open(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let store = DirSpoolStore::open(dir.path()).unwrap();
         let runtime = runtime();
         runtime.block_on(async {
             let stream = ByteStream::new(Slow { pieces: 4, ready: false });
@@ -276,18 +280,18 @@ fn a_write_that_is_dropped_takes_no_effect_or_all_of_it() {
         let found = run(content(&store, "k"));
         assert!(found.as_ref().is_none_or(|it| it.len() == 2_400_000));
         let expect = if found.is_some() { vec!["k-k.idx", "k-k.spool"] } else { Vec::new() };
-        assert_eq!(names(folder.path()), expect, "after {polls} polls");
+        assert_eq!(names(dir.path()), expect, "after {polls} polls");
     }
     assert!(finished, "no write was polled to its end");
 }
 
 #[test]
 fn a_sweep_removes_what_dead_writers_left_and_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
     run(store.write("kept".into(), "text".into())).unwrap();
     for name in [".writing-1-1.tmp", "k-gone.idx", "h-gone.key", "notes.txt", "other.idx"] {
-        fs::write(folder.path().join(name), "").unwrap();
+        fs::write(dir.path().join(name), "").unwrap();
     }
     let kept = ["k-kept.spool", "notes.txt", "other.idx"];
 
@@ -296,17 +300,17 @@ fn a_sweep_removes_what_dead_writers_left_and_nothing_else() {
         let stream = ByteStream::new(Slow { pieces: 400, ready: false });
         let mut write = pin!(store.write("live".into(), Payload::Stream(stream)));
         let mut cx = Context::from_waker(Waker::noop());
-        while !names(folder.path())
+        while !names(dir.path())
             .iter()
             .any(|name| name.starts_with(&format!(".writing-{}-", std::process::id())))
         {
             assert!(write.as_mut().poll(&mut cx).is_pending());
             tokio::task::spawn_blocking(|| ()).await.unwrap();
         }
-        assert_eq!(store.sweep().await.unwrap(), 1);
-        assert_eq!(names(folder.path()).len(), kept.len() + 3);
+        assert_eq!(store.remove_orphans().await.unwrap(), 1);
+        assert_eq!(names(dir.path()).len(), kept.len() + 3);
     });
-    assert_eq!(run(store.sweep()).unwrap(), 2);
-    assert_eq!(names(folder.path()), kept);
+    assert_eq!(run(store.remove_orphans()).unwrap(), 2);
+    assert_eq!(names(dir.path()), kept);
     assert_eq!(run(store.list()).unwrap(), [SpoolKey::from("kept")]);
 }

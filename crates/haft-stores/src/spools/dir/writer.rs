@@ -1,4 +1,4 @@
-//! Writes one result.
+//! Writes the content of one key.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,40 +10,45 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fs4::FileExt;
 use haft_core::spool::{LineIndexBuilder, SpoolError, SpoolKey};
 
-use super::Shared;
-use super::disk::{Disk, remove};
-use super::name::{Paths, TEMPORARY};
-use super::reader::{FileSpoolReader, Stamp, encode_index};
+use super::DirConfig;
+use super::disk::{Disk, remove_if_exists};
+use super::paths::{SpoolPaths, TEMPORARY};
+use super::reader::{FileSpoolReader, FileStamp, encode_index};
 
-/// Takes the bytes of a result. Everything here blocks. A writer that is dropped leaves nothing.
-pub(super) struct Writer {
-    shared: Arc<Shared>,
+/// Writes content to a temporary file and renames it at the end. Every method blocks. A writer that is dropped
+/// before [`commit`](Self::commit) leaves nothing behind.
+pub(super) struct SpoolWriter {
+    config: Arc<DirConfig>,
     key: SpoolKey,
-    /// Created with the first bytes, because creating blocks and a writer is made where nothing may.
-    temporary: Option<Temporary>,
+    /// Created with the first write: creating a file blocks, and a writer is constructed in async code.
+    temporary: Option<TempFile>,
     buffer: Vec<u8>,
     index: LineIndexBuilder,
-    abandoned: Arc<AtomicBool>,
+    is_abandoned: Arc<AtomicBool>,
 }
 
-impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, key: SpoolKey, abandoned: Arc<AtomicBool>) -> Self {
-        let index = LineIndexBuilder::new(shared.block_size);
-        Self { shared, key, temporary: None, buffer: Vec::new(), index, abandoned }
+impl SpoolWriter {
+    pub(super) fn new(
+        config: Arc<DirConfig>,
+        key: SpoolKey,
+        is_abandoned: Arc<AtomicBool>,
+    ) -> Self {
+        let index = LineIndexBuilder::new(config.block_size);
+        Self { config, key, temporary: None, buffer: Vec::new(), index, is_abandoned }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         let total = self.index.byte_length() + self.buffer.len() as u64 + bytes.len() as u64;
-        if let Some(limit) = self.shared.max_bytes.filter(|limit| total > *limit) {
+        if let Some(limit) = self.config.max_bytes.filter(|limit| total > *limit) {
             return Err(SpoolError::TooLarge { key: self.key.clone(), limit }.into());
         }
-        if self.buffer.len() + bytes.len() < PIECE {
+        if self.buffer.len() + bytes.len() < PIECE_BYTES {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
         }
         self.flush()?;
-        // In pieces that stay in the cache between counting and writing.
-        bytes.chunks(PIECE).try_for_each(|piece| self.write(piece))
+        // In pieces that stay in the CPU cache between counting lines and writing.
+        bytes.chunks(PIECE_BYTES).try_for_each(|piece| self.write(piece))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -57,74 +62,74 @@ impl Writer {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.abandoned.load(Ordering::Acquire) {
-            return Err(abandoned());
+        if self.is_abandoned.load(Ordering::Acquire) {
+            return Err(abandoned_error());
         }
-        let Shared { folder, disk, .. } = &*self.shared;
+        let DirConfig { dir, disk, .. } = &*self.config;
         let temporary = match &mut self.temporary {
             Some(temporary) => temporary,
-            none => none.insert(Temporary::create(folder, disk)?),
+            none => none.insert(TempFile::create(dir, disk)?),
         };
         disk.write(&mut temporary.file, bytes)?;
         self.index.push(bytes);
         Ok(())
     }
 
-    /// Puts the content in its place.
+    /// Makes the content visible under its key.
     pub(super) fn commit(mut self) -> io::Result<FileSpoolReader> {
         self.flush()?;
-        let Shared { folder, disk, block_size, .. } = &*self.shared;
+        let DirConfig { dir, disk, block_size, .. } = &*self.config;
         let temporary = match self.temporary.take() {
             Some(temporary) => temporary,
-            None => Temporary::create(folder, disk)?,
+            None => TempFile::create(dir, disk)?,
         };
-        let paths = Paths::of(folder, &self.key);
+        let paths = SpoolPaths::of(dir, &self.key);
         let index = self.index.finish();
         disk.sync(&temporary.file)?;
-        let stamp = Stamp::of(&temporary.file)?;
+        let stamp = FileStamp::of(&temporary.file)?;
         if stamp.len != index.byte_length() {
             let how = "its file changed while it was written".to_owned();
             return Err(SpoolError::Changed { key: self.key, how }.into());
         }
-        let replaced = note_key(&self.key, &paths, &self.shared).and_then(|()| {
-            remove(&paths.index)?;
-            if self.abandoned.load(Ordering::Acquire) {
-                return Err(abandoned());
+        let renamed = write_key_file(&self.key, &paths, &self.config).and_then(|()| {
+            remove_if_exists(&paths.index)?;
+            if self.is_abandoned.load(Ordering::Acquire) {
+                return Err(abandoned_error());
             }
             temporary.replace(&paths.data, disk)
         });
-        let file = replaced.inspect_err(|_| forget_key(&paths))?;
+        let file = renamed.inspect_err(|_| remove_unused_key_file(&paths))?;
         if index.byte_length() > u64::from(block_size.get()) {
-            // Without it the index is built again when it is needed.
-            let _ = disk.note_index(&paths.index, &encode_index(&index, stamp));
+            // A missing index file costs time only: the index is built again when it is needed.
+            let _ = disk.write_index(&paths.index, &encode_index(&index, stamp));
         }
-        if let Err(error) = disk.sync_folder(folder) {
-            remove(&paths.data)?;
-            remove(&paths.index)?;
-            forget_key(&paths);
+        if let Err(error) = disk.sync_dir(dir) {
+            remove_if_exists(&paths.data)?;
+            remove_if_exists(&paths.index)?;
+            remove_unused_key_file(&paths);
             return Err(error);
         }
-        Ok(FileSpoolReader::written(self.key, paths, file, (stamp, index)))
+        Ok(FileSpoolReader::from_written(self.key, paths, file, (stamp, index)))
     }
 }
 
-/// A file under a temporary name, locked while its writer lives and removed when it is dropped.
-struct Temporary {
+/// A file with a temporary name. It is locked while its writer lives, and removed on drop.
+struct TempFile {
     file: File,
     path: Option<PathBuf>,
 }
 
-impl Temporary {
-    fn create(folder: &Path, disk: &Disk) -> io::Result<Self> {
+impl TempFile {
+    fn create(dir: &Path, disk: &Disk) -> io::Result<Self> {
         loop {
-            let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-            let path = folder.join(format!("{TEMPORARY}{}-{number}.tmp", process::id()));
+            let number = TEMP_FILE_COUNTER.fetch_add(1, Ordering::Relaxed);
+            let path = dir.join(format!("{TEMPORARY}{}-{number}.tmp", process::id()));
             let file = match disk.create(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 created => created?,
             };
             let temporary = Self { file, path: Some(path.clone()) };
-            // Between creation and lock a sweep may have taken it for a dead writer's.
+            // Before the lock was taken, `remove_orphans` may have removed the file as that of a crashed writer.
             match FileExt::try_lock(&temporary.file) {
                 Err(fs4::TryLockError::WouldBlock) => {}
                 _ if fs::exists(&path)? => return Ok(temporary),
@@ -133,51 +138,51 @@ impl Temporary {
         }
     }
 
-    /// Gives the file its name and hands it over.
+    /// Renames the file and returns it.
     fn replace(mut self, to: &Path, disk: &Disk) -> io::Result<File> {
         let file = self.file.try_clone()?;
         if let Some(path) = &self.path {
             disk.replace(path, to)?;
         }
         self.path = None;
-        // Readers of other processes may not be shut out where locks are binding.
+        // Where locks are mandatory, a lock that stays would keep readers of other processes out.
         let _ = FileExt::unlock(&file);
         Ok(file)
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // What cannot be removed now is removed by a sweep.
+            // A file that cannot be removed now is removed by `remove_orphans`.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Writes the file with the key, if this key needs one and has none.
-fn note_key(key: &SpoolKey, paths: &Paths, shared: &Shared) -> io::Result<()> {
-    let (Shared { folder, disk, .. }, key) = (shared, key.as_str().as_bytes());
-    if !paths.needs_key || fs::read(&paths.key).is_ok_and(|noted| noted == key) {
+/// Writes the key file, if the key needs one and has none.
+fn write_key_file(key: &SpoolKey, paths: &SpoolPaths, config: &DirConfig) -> io::Result<()> {
+    let (DirConfig { dir, disk, .. }, key) = (config, key.as_str().as_bytes());
+    if !paths.needs_key_file || fs::read(&paths.key).is_ok_and(|existing| existing == key) {
         return Ok(());
     }
-    // In one step as well: half a key would hide the content that is there.
-    let mut temporary = Temporary::create(folder, disk)?;
+    // By rename as well: a partially written key would hide the existing content.
+    let mut temporary = TempFile::create(dir, disk)?;
     disk.write(&mut temporary.file, key)?;
     disk.sync(&temporary.file)?;
     temporary.replace(&paths.key, disk).map(drop)
 }
 
-/// Removes the file with the key of content that did not come to be.
-fn forget_key(paths: &Paths) {
-    if paths.needs_key && !fs::exists(&paths.data).unwrap_or(true) {
+/// Removes the key file of content that was not written.
+fn remove_unused_key_file(paths: &SpoolPaths) {
+    if paths.needs_key_file && !fs::exists(&paths.data).unwrap_or(true) {
         let _ = fs::remove_file(&paths.key);
     }
 }
 
-fn abandoned() -> io::Error {
-    io::Error::new(io::ErrorKind::Interrupted, "nobody waits for the write any more")
+fn abandoned_error() -> io::Error {
+    io::Error::new(io::ErrorKind::Interrupted, "the write was abandoned by its caller")
 }
 
-static COUNTER: AtomicU64 = AtomicU64::new(0);
-const PIECE: usize = 128 * 1024;
+static TEMP_FILE_COUNTER: AtomicU64 = AtomicU64::new(0);
+const PIECE_BYTES: usize = 128 * 1024;

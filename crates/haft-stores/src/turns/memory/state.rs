@@ -1,4 +1,4 @@
-//! What a store in memory holds, and how it changes.
+//! The state of a store in memory, and its changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use haft_core::store::{
     TurnId, TurnQuery, TurnSummary, Write,
 };
 
-/// Every method either fails and changes nothing, or changes everything that it says.
+/// A method that fails changes nothing.
 #[derive(Default)]
-pub(super) struct State {
-    /// The turns by number, which is the order in which they were created.
-    turns: BTreeMap<u64, Turn>,
+pub(super) struct StoreState {
+    /// The turns by number, in the order of their creation.
+    turns: BTreeMap<u64, TurnState>,
     numbers: HashMap<TurnId, u64>,
-    /// The gates by number, which is the order in which they were opened.
+    /// The gates by number, in the order of their opening.
     gates: BTreeMap<u64, GateRow>,
     gate_numbers: HashMap<GateId, u64>,
     last_turn: u64,
     last_gate: u64,
 }
 
-struct Turn {
+struct TurnState {
     summary: TurnSummary,
     epoch: u64,
     rows: Vec<Row>,
     journal: Vec<StoredText>,
-    /// Their numbers.
+    /// The numbers of its gates.
     gates: Vec<u64>,
 }
 
-impl State {
+impl StoreState {
     pub(super) fn len(&self) -> usize {
         self.turns.len()
     }
@@ -45,13 +45,18 @@ impl State {
         let lease = Lease::new(id.clone(), &holder, 1);
         let mut summary = TurnSummary::new(id.clone(), holder.now);
         summary.conversation = conversation;
-        let mut turn =
-            Turn { summary, epoch: 0, rows: Vec::new(), journal: Vec::new(), gates: Vec::new() };
-        turn.give(&lease);
+        let mut turn = TurnState {
+            summary,
+            epoch: 0,
+            rows: Vec::new(),
+            journal: Vec::new(),
+            gates: Vec::new(),
+        };
+        turn.set_lease(&lease);
         self.last_turn += 1;
         self.turns.insert(self.last_turn, turn);
         self.numbers.insert(id, self.last_turn);
-        self.apply(self.last_turn, writes);
+        self.apply_writes(self.last_turn, writes);
         Ok(lease)
     }
 
@@ -59,7 +64,7 @@ impl State {
         let turn = self.turn_mut(&id).ok_or_else(|| StoreError::unknown_turn(&id))?;
         turn.check_free(holder.now)?;
         let lease = Lease::new(id, holder, turn.epoch + 1);
-        turn.give(&lease);
+        turn.set_lease(&lease);
         Ok(lease)
     }
 
@@ -67,7 +72,7 @@ impl State {
         self.check_lease(&lease)?;
         let lease = lease.renewed(now);
         if let Some(turn) = self.turn_mut(&lease.turn) {
-            turn.give(&lease);
+            turn.set_lease(&lease);
         }
         Ok(lease)
     }
@@ -82,7 +87,7 @@ impl State {
     pub(super) fn commit(&mut self, lease: &Lease, writes: Vec<Write>) -> Result<(), StoreError> {
         let number = self.check_lease(lease)?;
         self.check_writes(&lease.turn, &writes)?;
-        self.apply(number, writes);
+        self.apply_writes(number, writes);
         Ok(())
     }
 
@@ -138,7 +143,7 @@ impl State {
         Ok(Settled::new(gate.settlement.get_or_insert(given).clone(), first))
     }
 
-    fn turn_mut(&mut self, id: &TurnId) -> Option<&mut Turn> {
+    fn turn_mut(&mut self, id: &TurnId) -> Option<&mut TurnState> {
         self.turns.get_mut(self.numbers.get(id)?)
     }
 
@@ -146,7 +151,7 @@ impl State {
         self.gates.get_mut(self.gate_numbers.get(id)?)
     }
 
-    /// The number of the lease's turn, if the lease is good.
+    /// Returns the number of the turn, if the lease is valid.
     fn check_lease(&self, lease: &Lease) -> Result<u64, StoreError> {
         let unknown = || StoreError::unknown_turn(&lease.turn);
         let number = self.numbers.get(&lease.turn).ok_or_else(unknown)?;
@@ -157,7 +162,7 @@ impl State {
         Ok(*number)
     }
 
-    /// Fails if one of the writes cannot be done: it opens a gate that is there and is another one.
+    /// Fails if one of the writes opens a gate whose id belongs to another gate.
     fn check_writes(&self, turn: &TurnId, writes: &[Write]) -> Result<(), StoreError> {
         let mut opened: Vec<(&GateId, &str)> = Vec::new();
         for write in writes {
@@ -168,7 +173,7 @@ impl State {
                 | Write::Journal(_)
                 | Write::Status(_)
                 | Write::CloseGate { .. } => continue,
-                _ => return Err(unknown_write()),
+                _ => return Err(unknown_write_error()),
             };
             let stored = self.gate_numbers.get(id).and_then(|number| self.gates.get(number));
             let same = match (stored, opened.iter().find(|(it, _)| *it == id)) {
@@ -184,11 +189,11 @@ impl State {
         Ok(())
     }
 
-    fn apply(&mut self, number: u64, writes: Vec<Write>) {
+    fn apply_writes(&mut self, number: u64, writes: Vec<Write>) {
         let Some(turn) = self.turns.get_mut(&number) else { return };
         for write in writes {
             match write {
-                Write::Put(row) => turn.put(row),
+                Write::Put(row) => turn.put_row(row),
                 Write::Delete { kind, id } => {
                     turn.rows.retain(|row| row.kind != kind || row.id != id);
                 }
@@ -207,15 +212,15 @@ impl State {
                         gate.settlement.get_or_insert(settlement);
                     }
                 }
-                // A gate that is open stays so, and `check_writes` has refused all others.
+                // The gate is open already; `check_writes` has refused all other cases.
                 _ => {}
             }
         }
     }
 }
 
-impl Turn {
-    fn give(&mut self, lease: &Lease) {
+impl TurnState {
+    fn set_lease(&mut self, lease: &Lease) {
         self.epoch = lease.epoch;
         self.summary.holder = Some(Arc::clone(&lease.holder));
         self.summary.held_until = Some(lease.until);
@@ -225,7 +230,7 @@ impl Turn {
         self.epoch == lease.epoch && self.summary.holder.as_ref() == Some(&lease.holder)
     }
 
-    /// Fails while somebody has the turn.
+    /// Fails while a lease on the turn is active.
     fn check_free(&self, now: Timestamp) -> Result<(), StoreError> {
         match (&self.summary.holder, self.summary.held_until) {
             (Some(holder), Some(until)) if now < until => {
@@ -236,8 +241,8 @@ impl Turn {
         }
     }
 
-    /// The rows of a turn are few, and those that change are the last ones.
-    fn put(&mut self, row: Row) {
+    /// Inserts or replaces a row. The search is linear: a turn has few rows, and the last ones change most often.
+    fn put_row(&mut self, row: Row) {
         let same = self.rows.iter_mut().rfind(|it| it.kind == row.kind && it.id == row.id);
         match same {
             Some(place) => *place = row,
@@ -246,6 +251,6 @@ impl Turn {
     }
 }
 
-fn unknown_write() -> StoreError {
+fn unknown_write_error() -> StoreError {
     StoreError::Invalid { what: "a write", reason: "this store does not know its sort" }
 }

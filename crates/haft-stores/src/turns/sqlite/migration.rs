@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use haft_core::store::StoreError;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::fault::{Cause, Fault};
-use super::file::File;
+use super::database_file::DatabaseFile;
+use super::error::{SqliteCause, SqliteError};
 use super::schema::MIGRATIONS;
 
 /// Reads the version of a file, which is 0 for a new one. Refuses a file of a newer or of another program.
-pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usize, Fault> {
+pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usize, SqliteError> {
     // Both numbers are read from one snapshot, because another process may be creating the tables.
     let snapshot =
         connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
@@ -28,12 +28,12 @@ pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usiz
             Ok(version) if version <= known => Ok(version),
             _ => Err(newer_version(found, known)),
         },
-        _ => Err(Cause::new("the file is a database of another program").into()),
+        _ => Err(SqliteCause::new("the file is a database of another program").into()),
     }
 }
 
 /// Refuses a file that a newer program has migrated since it was opened.
-pub(super) fn check_version(connection: &Connection) -> Result<(), Fault> {
+pub(super) fn check_version(connection: &Connection) -> Result<(), SqliteError> {
     let mut statement = connection.prepare_cached("PRAGMA user_version")?;
     let found: u32 = statement.query_row([], |row| row.get(0))?;
     match usize::try_from(found) {
@@ -42,7 +42,7 @@ pub(super) fn check_version(connection: &Connection) -> Result<(), Fault> {
     }
 }
 
-fn newer_version(found: u32, known: usize) -> Fault {
+fn newer_version(found: u32, known: usize) -> SqliteError {
     let known = u32::try_from(known).unwrap_or(u32::MAX);
     StoreError::NewerVersion { found, known }.into()
 }
@@ -52,10 +52,10 @@ fn newer_version(found: u32, known: usize) -> Fault {
 /// The copy is written while this connection holds the write lock, so it is the file as the migration finds it. It
 /// gets its name when every step has succeeded, and before the commit: there is never a migrated file without a copy.
 pub(super) fn migrate(
-    file: &File,
+    file: &DatabaseFile,
     connection: &mut Connection,
     migrations: &[&str],
-) -> Result<(), Fault> {
+) -> Result<(), SqliteError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated the file while this one waited for the lock.
     let version = read_version(&transaction, migrations.len())?;
@@ -86,20 +86,21 @@ struct CopyDraft {
 }
 
 impl CopyDraft {
-    fn write(file: &File, version: usize) -> Result<Self, Cause> {
+    fn write(file: &DatabaseFile, version: usize) -> Result<Self, SqliteCause> {
         let copy = copy_path(&file.path, version);
         let this = Self { draft: append(&copy, ".new"), copy };
         this.fill(file).map_err(|error| this.failed(error))?;
         Ok(this)
     }
 
-    fn fill(&self, file: &File) -> Result<(), Cause> {
+    fn fill(&self, file: &DatabaseFile) -> Result<(), SqliteCause> {
         // Only the holder of the write lock comes here, so an older draft belongs to a process that died.
         match fs::remove_file(&self.draft) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        let target = self.draft.to_str().ok_or_else(|| Cause::new("its path is not UTF-8"))?;
+        let target =
+            self.draft.to_str().ok_or_else(|| SqliteCause::new("its path is not UTF-8"))?;
         let draft = OpenOptions::new().write(true).create_new(true).open(&self.draft)?;
         draft.set_permissions(fs::metadata(&file.path)?.permissions())?;
         // A connection of its own reads what was committed, including what only the log has.
@@ -109,13 +110,13 @@ impl CopyDraft {
     }
 
     /// Gives the copy its name. An older copy of the same version is replaced.
-    fn publish(self) -> Result<(), Cause> {
+    fn publish(self) -> Result<(), SqliteCause> {
         fs::rename(&self.draft, &self.copy)
             .and_then(|()| sync_directory(&self.copy))
             .map_err(|error| self.failed(error.into()))
     }
 
-    fn failed(&self, cause: Cause) -> Cause {
+    fn failed(&self, cause: SqliteCause) -> SqliteCause {
         let copy = self.copy.display();
         cause.context(&format!("the copy `{copy}` that a migration needs could not be written"))
     }

@@ -1,18 +1,29 @@
-//! How a file is used.
+//! Options of the store.
 
 use std::time::Duration;
 
-/// How an SQLite store uses its file.
+/// Options of an SQLite store.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use haft_stores::{SqliteOptions, Synchronous};
+///
+/// let options = SqliteOptions::default()
+///     .synchronous(Synchronous::Normal)
+///     .busy_timeout(Duration::from_secs(30));
+/// assert_eq!(options.queue, 1024);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteOptions {
-    /// What commits survive.
+    /// Which failures a commit survives. The default is [`Synchronous::Full`].
     pub synchronous: Synchronous,
-    /// How long to wait for others who write to the file.
+    /// How long to wait while another process writes to the file. The default is 5 seconds.
     pub busy_timeout: Duration,
-    /// How many writes can wait for the disk before who writes more has to wait too; at least 1.
+    /// How many writes can be queued before callers have to wait; at least 1. The default is 1024.
     pub queue: usize,
-    /// How large the file may become; without limit if not said.
+    /// The maximum size of the file. There is no limit by default.
     pub max_bytes: Option<u64>,
 }
 
@@ -28,28 +39,28 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// What commits survive.
+    /// Sets which failures a commit survives.
     #[must_use]
     pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self
     }
 
-    /// How long to wait for others who write to the file.
+    /// Sets how long to wait while another process writes to the file.
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// How many writes can wait for the disk before who writes more has to wait too; at least 1.
+    /// Sets how many writes can be queued before callers have to wait; at least 1.
     #[must_use]
     pub fn queue(mut self, writes: usize) -> Self {
         self.queue = writes;
         self
     }
 
-    /// How large the file may become. Writes that need more fail.
+    /// Sets the maximum size of the file. Writes that need more space fail.
     #[must_use]
     pub fn max_bytes(mut self, limit: u64) -> Self {
         self.max_bytes = Some(limit);
@@ -57,20 +68,20 @@ impl SqliteOptions {
     }
 }
 
-/// What commits survive.
+/// Which failures a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Synchronous {
-    /// The end of the process and the loss of power: every transaction is brought to the disk, but for those
-    /// that only renew leases or give them back, for which a loss of power does not matter.
+    /// A crash of the process and a power failure: every transaction is flushed to the disk, except those that only
+    /// renew or release leases.
     #[default]
     Full,
-    /// The end of the process. A loss of power can take the last commits back, each as a whole.
+    /// A crash of the process. A power failure can undo the last commits, each as a whole.
     Normal,
 }
 
 impl Synchronous {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn pragma_value(self) -> &'static str {
         match self {
             Self::Full => "FULL",
             Self::Normal => "NORMAL",

@@ -1,10 +1,10 @@
-//! The tables, and how older files come to have them.
+//! The tables, and the migrations of older files.
 
-/// What brings a file from each version to the next; the first makes the tables. A step that was
-/// released is never changed: files may have gone through it.
+/// The steps from each version to the next; the first one creates the tables. A released step is never changed,
+/// because files exist that it has migrated.
 ///
-/// The number of a record is its place in time. Numbers of records that are gone may be given again,
-/// which changes no order.
+/// The numbers of rows give their order in time. SQLite may assign the number of a deleted row again, which changes
+/// no order.
 pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
 
 const VERSION_1: &str = "

@@ -13,8 +13,8 @@ use haft_core::store::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::file::File;
-use super::{SqliteOptions, SqliteStore, Synchronous, reads};
+use super::database_file::DatabaseFile;
+use super::{SqliteOptions, SqliteStore, Synchronous, queries};
 
 /// Runs a future on a runtime of its own.
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -26,10 +26,10 @@ fn at_once() -> SqliteOptions {
     SqliteOptions::default().busy_timeout(Duration::ZERO)
 }
 
-fn folder() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("turns.sqlite");
-    (folder, file)
+fn temp_db() -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("turns.sqlite");
+    (dir, file)
 }
 
 fn turn(name: &str) -> TurnId {
@@ -59,9 +59,9 @@ fn message(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn a_folder_holds_a_file_and_missing_folders_are_made() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
+fn a_directory_holds_a_file_and_missing_folders_are_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
     let store = SqliteStore::open(path).unwrap();
     assert_eq!(store.file(), path.join("haft.sqlite"));
     let store = SqliteStore::open(path.join("new/deep/turns.db")).unwrap();
@@ -71,8 +71,8 @@ fn a_folder_holds_a_file_and_missing_folders_are_made() {
 
 #[test]
 fn the_file_is_used_as_it_should_be() {
-    let (_folder, path) = folder();
-    let file = File::at(&path, SqliteOptions::default()).unwrap();
+    let (_dir, path) = temp_db();
+    let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
     let connection = file.open(super::schema::MIGRATIONS).unwrap();
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     assert_eq!(number("synchronous").unwrap(), 2, "FULL");
@@ -84,11 +84,11 @@ fn the_file_is_used_as_it_should_be() {
 
 #[test]
 fn lists_walk_through_what_they_list() {
-    let (_folder, path) = folder();
-    let file = File::at(&path, SqliteOptions::default()).unwrap();
+    let (_dir, path) = temp_db();
+    let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
     let connection = file.open(super::schema::MIGRATIONS).unwrap();
     let plan = |query: TurnQuery| {
-        let sql = format!("EXPLAIN QUERY PLAN {}", reads::turns_sql(&query));
+        let sql = format!("EXPLAIN QUERY PLAN {}", queries::turns_sql(&query));
         let parameters = (1, &query.conversation, 1);
         let mut statement = connection.prepare(&sql).unwrap();
         let lines = statement.query_map(parameters, |row| row.get::<_, String>(3)).unwrap();
@@ -109,7 +109,7 @@ fn the_tables_know_which_turns_are_over() {
         TurnStatus::ALL.iter().filter(|it| !it.is_final()).map(|it| it.as_str()).collect();
     let words = format!("status IN ('{}')", open.join("', '"));
     assert!(super::schema::MIGRATIONS.concat().contains(&words), "{words}");
-    assert!(reads::turns_sql(&TurnQuery::default().unfinished()).contains(&words), "{words}");
+    assert!(queries::turns_sql(&TurnQuery::default().unfinished()).contains(&words), "{words}");
 }
 
 fn sql(path: &Path, sql: &str) {

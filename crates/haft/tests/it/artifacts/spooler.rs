@@ -4,7 +4,7 @@ use haft::artifact::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::call::{CallState, ToolResults};
 use haft::spool::SpoolStore as _;
-use haft::stores::{FolderSpoolStore, MemorySpoolStore};
+use haft::stores::{DirSpoolStore, MemorySpoolStore};
 use haft::tool::ByteStream;
 use haft::tool::Spooler;
 use haft::{Json, ToolFailure};
@@ -80,7 +80,7 @@ async fn a_stream_that_breaks_off_is_a_failed_call_and_leaves_nothing() {
 async fn a_result_that_the_store_refuses_is_not_lost_silently() {
     let folder = tempfile::tempdir().unwrap();
     let mut turn = Turn::new();
-    let store = FolderSpoolStore::open(folder.path()).unwrap().max_bytes(8);
+    let store = DirSpoolStore::open(folder.path()).unwrap().max_bytes(8);
     turn.spooler = Spooler::new(Arc::new(store)).inline_below(4);
     let call = turn.call(&returns("fetch", || "much too long"), "{}").await;
     assert_eq!(call.state(), CallState::Failed);
@@ -90,7 +90,7 @@ async fn a_result_that_the_store_refuses_is_not_lost_silently() {
 #[tokio::test]
 async fn an_artifact_is_found_again_by_its_record() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(FolderSpoolStore::open(folder.path()).unwrap());
+    let store = Arc::new(DirSpoolStore::open(folder.path()).unwrap());
     let mut turn = Turn::new();
     turn.spooler = Spooler::new(Arc::clone(&store) as _).inline_below(4);
     let call = turn.call(&returns("fetch", || "one\ntwo\n"), "{}").await;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use haft::Tool;
 use haft::artifact::{ArtifactDraft, ArtifactKind};
 use haft::call::ToolResults;
-use haft::stores::FolderSpoolStore;
+use haft::stores::DirSpoolStore;
 use haft::tool::OnCollision;
 use haft::tool::Spooler;
 use haft::trust::{TrustLabel, TrustTier};
@@ -66,7 +66,7 @@ proptest! {
         runtime.block_on(async {
             let folder = tempfile::tempdir().unwrap();
             let mut turn = Turn::new();
-            let store = FolderSpoolStore::open(folder.path()).unwrap();
+            let store = DirSpoolStore::open(folder.path()).unwrap();
             turn.spooler = Spooler::new(Arc::new(store));
             let mut source = turn.call(&tool(true, Some(TIERS[first])), "{}").await;
             let mut lowest = first;

@@ -4,7 +4,7 @@ use haft::error::Coded as _;
 use haft::media::{Media, MediaFile, MediaKind, MediaReader, ReaderResolvers, StashEntry};
 use haft::readers::{FileReader, StoredError, StoredReader, store_media};
 use haft::spool::{SpoolError, SpoolStore};
-use haft::stores::{FolderSpoolStore, MemorySpoolStore};
+use haft::stores::{DirSpoolStore, MemorySpoolStore};
 use haft::trust::TrustTier;
 use proptest::prelude::*;
 use serde_json::json;
@@ -14,7 +14,7 @@ use super::{base64, base64_of, cause, media, read};
 
 fn stores() -> (TempDir, [Arc<dyn SpoolStore>; 2]) {
     let folder = tempfile::tempdir().unwrap();
-    let on_disk = FolderSpoolStore::open(folder.path().join("spool")).unwrap();
+    let on_disk = DirSpoolStore::open(folder.path().join("spool")).unwrap();
     (folder, [Arc::new(MemorySpoolStore::new()), Arc::new(on_disk)])
 }
 

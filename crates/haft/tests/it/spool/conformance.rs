@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::conformance;
 use haft::spool::{LineIndex, LocalRead, SpoolFuture, SpoolReader, SpoolStore};
-use haft::stores::{FolderSpoolStore, MemorySpoolStore};
+use haft::stores::{DirSpoolStore, MemorySpoolStore};
 
 use super::queries::Remote;
 use super::{blocks, run, stream};
@@ -21,7 +21,7 @@ fn both_stores_keep_the_contract() {
     run(async {
         conformance::spool_store(&MemorySpoolStore::new()).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let store = FolderSpoolStore::open(folder.path()).unwrap();
+        let store = DirSpoolStore::open(folder.path()).unwrap();
         conformance::spool_store(&store).await.unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     });
@@ -35,7 +35,7 @@ fn all_readers_keep_the_contract() {
         for block in [1000, 65_536] {
             let stores: [Arc<dyn SpoolStore>; 2] = [
                 Arc::new(MemorySpoolStore::new().block_size(blocks(block))),
-                Arc::new(FolderSpoolStore::open(folder.path()).unwrap().block_size(blocks(block))),
+                Arc::new(DirSpoolStore::open(folder.path()).unwrap().block_size(blocks(block))),
             ];
             for store in stores {
                 let written = store.write("k".into(), stream(&content, 999)).await.unwrap();

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use haft::artifacts::text::{GrepOptions, TextView};
 use haft::spool::{SpoolError, SpoolKey, SpoolStore};
-use haft::stores::FolderSpoolStore;
+use haft::stores::DirSpoolStore;
 
 use super::{read_all, run, stream};
 
@@ -45,7 +45,7 @@ fn content(version: u64) -> Vec<u8> {
 }
 
 /// The version of what is stored under a key, which must be whole.
-fn stored_version(store: &FolderSpoolStore, key: SpoolKey) -> Option<u64> {
+fn stored_version(store: &DirSpoolStore, key: SpoolKey) -> Option<u64> {
     let reader = run(store.read(key)).unwrap()?;
     let found = run(read_all(&reader));
     let text = std::str::from_utf8(&found).unwrap();
@@ -69,7 +69,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn child_streams_until_it_is_killed() {
     let Some(folder) = child_folder() else { return };
-    let store = FolderSpoolStore::open(folder).unwrap();
+    let store = DirSpoolStore::open(folder).unwrap();
     let first = std::env::var_os(FIRST).unwrap().into_string().unwrap().parse().unwrap();
     for version in first..u64::MAX {
         println!("step: begins");
@@ -102,7 +102,7 @@ fn kill_after(mut child: Child, steps: usize, more: u32) -> Option<u64> {
 #[test]
 fn a_kill_leaves_the_old_content_or_the_new() {
     let folder = tempfile::tempdir().unwrap();
-    let store = FolderSpoolStore::open(folder.path()).unwrap();
+    let store = DirSpoolStore::open(folder.path()).unwrap();
     let (mut next, mut unfinished) = (0, 0);
     for round in 0..24_u32 {
         let mut command = again(&[], "child_streams_until_it_is_killed", folder.path());
@@ -121,8 +121,8 @@ fn a_kill_leaves_the_old_content_or_the_new() {
             let expect = (0..newest).rev().find(|version| version % 2 == parity);
             assert_eq!(*version, expect);
         }
-        run(store.sweep()).unwrap();
-        assert_eq!(run(store.sweep()).unwrap(), 0);
+        run(store.remove_orphans()).unwrap();
+        assert_eq!(run(store.remove_orphans()).unwrap(), 0);
         let keys = found.iter().flatten().count();
         assert_eq!(run(store.list()).unwrap().len(), keys);
         let left = names(folder.path());
@@ -144,7 +144,7 @@ fn said(output: &Output) -> String {
 #[test]
 fn child_meets_a_limit() {
     let Some(folder) = child_folder() else { return };
-    let store = FolderSpoolStore::open(&folder).unwrap();
+    let store = DirSpoolStore::open(&folder).unwrap();
     run(store.write("k".into(), "old\n".into())).unwrap();
     for piece in [1_000, 100_000, 10_000_000] {
         let refused = run(store.write("k".into(), stream(&content(1), piece))).unwrap_err();
@@ -171,7 +171,7 @@ fn child_fills_a_disk() {
         println!("cannot mount");
         return;
     }
-    let store = FolderSpoolStore::open(&folder).unwrap();
+    let store = DirSpoolStore::open(&folder).unwrap();
     let mut versions = 0;
     let refused = loop {
         match run(store.write(versions.to_string().into(), stream(&content(versions), 50_000))) {
@@ -189,7 +189,7 @@ fn child_fills_a_disk() {
         }
     };
     check(0);
-    assert_eq!(run(store.sweep()).unwrap(), 0);
+    assert_eq!(run(store.remove_orphans()).unwrap(), 0);
     assert_eq!(run(store.list()).unwrap().len(), usize::try_from(versions).unwrap());
     run(store.write("0".into(), stream(&content(6), 50_000))).unwrap_err();
     check(0);
@@ -204,7 +204,7 @@ fn child_fills_a_disk() {
         assert_eq!(source.kind(), ErrorKind::ReadOnlyFilesystem);
     }
     run(store.delete("new".into())).unwrap_err();
-    assert_eq!(run(store.sweep()).unwrap(), 0);
+    assert_eq!(run(store.remove_orphans()).unwrap(), 0);
     assert_eq!(stored_version(&store, "new".into()), Some(0));
     check(1);
     println!("the disk was full, then read-only");
@@ -238,7 +238,7 @@ fn a_folder_without_permission_to_write_can_still_be_read() {
     haft_testkit::run_unprivileged(name, || {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let store = FolderSpoolStore::open(folder.path()).unwrap();
+        let store = DirSpoolStore::open(folder.path()).unwrap();
         run(store.write("k".into(), stream(&content(0), 50_000))).unwrap();
         // Nor can the index be written again.
         std::fs::remove_file(folder.path().join("k-k.idx")).unwrap();

@@ -8,7 +8,7 @@ use futures_core::Stream;
 use haft::ToolFailure;
 use haft::artifacts::text::{GrepOptions, TextView};
 use haft::spool::{Payload, SpoolStore};
-use haft::stores::FolderSpoolStore;
+use haft::stores::DirSpoolStore;
 use haft::tool::ByteStream;
 
 use super::run;
@@ -43,7 +43,7 @@ fn text(line: u64) -> String {
 fn a_large_content_is_stored_and_queried() {
     let count = haft_testkit::large_bytes(16 << 20) / LINE;
     let dir = tempfile::tempdir().unwrap();
-    let store = FolderSpoolStore::open(dir.path()).unwrap();
+    let store = DirSpoolStore::open(dir.path()).unwrap();
     let content = Payload::Stream(ByteStream::new(Lines { next: 0, end: count }));
     run(async {
         let reader = store.write("large".into(), content).await.unwrap();

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use haft::ToolFailure;
 use haft::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
-use haft::stores::{FolderSpoolStore, MemorySpoolStore};
+use haft::stores::{DirSpoolStore, MemorySpoolStore};
 use haft::tool::ByteStream;
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ proptest! {
             let folder = tempfile::tempdir().unwrap();
             let stores: [Arc<dyn SpoolStore>; 2] = [
                 Arc::new(MemorySpoolStore::new().block_size(blocks(block))),
-                Arc::new(FolderSpoolStore::open(folder.path()).unwrap().block_size(blocks(block))),
+                Arc::new(DirSpoolStore::open(folder.path()).unwrap().block_size(blocks(block))),
             ];
             for store in stores {
                 let key = SpoolKey::from(key.as_str());
@@ -45,7 +45,7 @@ fn more_than_the_limit_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let stores: [Arc<dyn SpoolStore>; 2] = [
             Arc::new(MemorySpoolStore::new().max_bytes(10)),
-            Arc::new(FolderSpoolStore::open(folder.path()).unwrap().max_bytes(10)),
+            Arc::new(DirSpoolStore::open(folder.path()).unwrap().max_bytes(10)),
         ];
         for store in stores {
             for payload in [Payload::from("0123456789a"), stream(b"0123456789a", 3)] {
@@ -64,7 +64,7 @@ fn a_stream_that_breaks_off_leaves_the_old_content() {
         let folder = tempfile::tempdir().unwrap();
         let stores: [Arc<dyn SpoolStore>; 2] = [
             Arc::new(MemorySpoolStore::new()),
-            Arc::new(FolderSpoolStore::open(folder.path()).unwrap()),
+            Arc::new(DirSpoolStore::open(folder.path()).unwrap()),
         ];
         for store in stores {
             store.write("k".into(), "old".into()).await.unwrap();
@@ -93,7 +93,7 @@ fn a_stream_that_breaks_off_leaves_the_old_content() {
 fn every_key_has_content_of_its_own() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let store = FolderSpoolStore::open(folder.path()).unwrap();
+        let store = DirSpoolStore::open(folder.path()).unwrap();
         let long = "long/".repeat(1000);
         let mut keys: Vec<SpoolKey> = [
             "",

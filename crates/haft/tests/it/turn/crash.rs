@@ -11,7 +11,7 @@ use haft::clock::{ManualClock, Timestamp};
 use haft::gate::GateKey;
 use haft::spool::SpoolStore as _;
 use haft::store::Store;
-use haft::stores::{FolderSpoolStore, SqliteOptions, SqliteStore, Synchronous};
+use haft::stores::{DirSpoolStore, SqliteOptions, SqliteStore, Synchronous};
 use haft::turn::{Gatekeeper, Outcome};
 use serde_json::json;
 
@@ -130,8 +130,8 @@ impl World {
         SqliteStore::open_with(&self.folder, options).unwrap()
     }
 
-    fn spools(&self) -> FolderSpoolStore {
-        FolderSpoolStore::open(self.folder.join("spools")).unwrap()
+    fn spools(&self) -> DirSpoolStore {
+        DirSpoolStore::open(self.folder.join("spools")).unwrap()
     }
 
     fn start(&self, plan: &Plan) -> Process {
@@ -192,7 +192,7 @@ impl World {
             let clock = Plan::new(9999).clock();
             let runner = errand.runner(Arc::clone(&store) as _, Arc::clone(&spools), clock);
             let runner = runner.build().unwrap();
-            spools.sweep().await.unwrap();
+            spools.remove_orphans().await.unwrap();
             errand::check_over(&errand, &runner, &*store, &*spools).await;
             let names = std::fs::read_dir(self.folder.join("spools")).unwrap();
             let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());

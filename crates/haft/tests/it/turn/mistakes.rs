@@ -14,7 +14,7 @@ use haft::pipeline::Next;
 use haft::record::{Memory, Message, Retrievable, Thought};
 use haft::spool::{SpoolKey, SpoolStore as _};
 use haft::step::{Step, StepContext, StepError};
-use haft::stores::{FolderSpoolStore, MemoryStore};
+use haft::stores::{DirSpoolStore, MemoryStore};
 use haft::tool::ByteStream;
 use haft::trust::TrustTier;
 use haft::turn::{Deadlines, Limits, Outcome};
@@ -37,7 +37,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let spools = Arc::new(FolderSpoolStore::open(folder.path()).unwrap().max_bytes(1 << 20));
+    let spools = Arc::new(DirSpoolStore::open(folder.path()).unwrap().max_bytes(1 << 20));
     let tool = Tool::builder("all").description("Gives all.");
     let tool = tool.handler(async || ByteStream::new(Endless(0))).build().unwrap();
     let built = runner(steps([

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn a_locked_file_is_told_and_nothing_is_lost() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     run(async {
         let store = SqliteStore::open_with(&path, at_once()).unwrap();
         let lease = begin(&store, "a").await;
@@ -26,8 +26,13 @@ fn a_locked_file_is_told_and_nothing_is_lost() {
 
 #[test]
 fn a_file_that_somebody_has_for_themselves_is_not_opened() {
-    let (_folder, path) = folder();
-    drop(File::at(&path, at_once()).unwrap().open(super::super::schema::MIGRATIONS).unwrap());
+    let (_dir, path) = temp_db();
+    drop(
+        DatabaseFile::locate(&path, at_once())
+            .unwrap()
+            .open(super::super::schema::MIGRATIONS)
+            .unwrap(),
+    );
     let other = Connection::open(&path).unwrap();
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
     let error = SqliteStore::open_with(&path, at_once()).unwrap_err();
@@ -40,7 +45,7 @@ fn a_file_that_somebody_has_for_themselves_is_not_opened() {
 
 #[test]
 fn a_full_disk_is_told_and_nothing_is_lost() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     let large =
         || vec![Write::Journal("x".repeat(1 << 20).into()), Write::Status(TurnStatus::Failed)];
     run(async {
@@ -66,19 +71,19 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_or_a_file_that_cannot_be_written_is_told() {
-    let name = "turns::sqlite::tests::faults::a_folder_or_a_file_that_cannot_be_written_is_told";
+fn a_directory_or_a_file_that_cannot_be_written_is_told() {
+    let name = "turns::sqlite::tests::faults::a_directory_or_a_file_that_cannot_be_written_is_told";
     haft_testkit::run_unprivileged(name, || {
         use std::os::unix::fs::PermissionsExt;
-        let (folder, path) = folder();
+        let (dir, path) = temp_db();
         let set = |path: &Path, mode| {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         };
-        set(folder.path(), 0o500);
+        set(dir.path(), 0o500);
         let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
         assert!(error.contains("unable to open database file"), "{error}");
         assert!(!path.exists());
-        set(folder.path(), 0o700);
+        set(dir.path(), 0o700);
         drop(SqliteStore::open_with(&path, at_once()).unwrap());
         set(&path, 0o400);
         let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
@@ -88,7 +93,7 @@ fn a_folder_or_a_file_that_cannot_be_written_is_told() {
 
 #[test]
 fn a_path_that_cannot_be_is_told() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     std::fs::write(&path, "").unwrap();
     let error = SqliteStore::open_with(path.join("below/a.sqlite"), at_once()).unwrap_err();
     let text = message(&error);
@@ -114,7 +119,7 @@ fn what_does_not_mean_anything_is_told() {
         ("UPDATE gates SET id = ''", "gate `` is damaged: an id is none"),
     ];
     for (damage, expected) in damages {
-        let (_folder, path) = folder();
+        let (_dir, path) = temp_db();
         run(async {
             let store = SqliteStore::open(&path).unwrap();
             let lease = begin(&store, "a").await;
@@ -138,7 +143,7 @@ fn what_does_not_mean_anything_is_told() {
 
 #[test]
 fn pages_that_are_damaged_are_told() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     run(async {
         let store = SqliteStore::open(&path).unwrap();
         let lease = begin(&store, "a").await;

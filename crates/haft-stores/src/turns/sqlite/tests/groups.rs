@@ -32,7 +32,7 @@ fn entry(text: &str) -> Vec<Write> {
 
 #[test]
 fn each_succeeds_or_fails_alone() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     run(async {
         let store = SqliteStore::open(&path).unwrap();
         let mut leases = Vec::new();
@@ -68,7 +68,7 @@ fn each_succeeds_or_fails_alone() {
 
 #[test]
 fn one_that_is_too_large_does_not_fail_the_others() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     run(async {
         let store =
             SqliteStore::open_with(&path, SqliteOptions::default().max_bytes(500_000)).unwrap();
@@ -91,7 +91,7 @@ fn one_that_is_too_large_does_not_fail_the_others() {
 
 #[test]
 fn who_goes_away_breaks_nothing() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     run(async {
         let store = SqliteStore::open_with(&path, SqliteOptions::default().queue(1)).unwrap();
         let lease = begin(&store, "a").await;
@@ -116,7 +116,7 @@ fn who_goes_away_breaks_nothing() {
 
 #[test]
 fn what_was_handed_over_is_done_when_the_store_is_dropped() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     run(async {
         let store = SqliteStore::open(&path).unwrap();
         let lease = begin(&store, "a").await;
@@ -132,26 +132,26 @@ fn what_was_handed_over_is_done_when_the_store_is_dropped() {
     });
 }
 
-/// What a loss of power may undo does not wait for the disk, unless what may not be undone stands beside it.
+/// A write that a power failure may undo does not wait for an fsync, unless another write of its group needs one.
 #[test]
 fn leases_that_are_given_back_do_not_wait_for_the_disk() {
-    fn level(connection: &Connection) -> Result<i64, crate::turns::sqlite::fault::Fault> {
+    fn level(connection: &Connection) -> Result<i64, crate::turns::sqlite::error::SqliteError> {
         Ok(connection.pragma_query_value(None, "synchronous", |row| row.get(0))?)
     }
     #[track_caller]
     fn check(synchronous: Synchronous, expected: [i64; 5]) {
-        let (_folder, path) = folder();
+        let (_dir, path) = temp_db();
         let options = SqliteOptions::default().synchronous(synchronous);
         let levels = run(async {
             let store = SqliteStore::open_with(&path, options).unwrap();
-            let writer = &store.writer;
+            let queue = &store.write_queue;
             let (first, brief) =
-                (writer.run("a", level).await, writer.run_briefly("b", level).await);
+                (queue.run("a", level).await, queue.run_without_fsync("b", level).await);
             // The first has the writer wait, so that the other two are one group.
             let mixed: Vec<haft_core::store::StoreFuture<'_, i64>> = vec![
-                Box::pin(writer.run("c", level)),
-                Box::pin(writer.run_briefly("d", level)),
-                Box::pin(writer.run("e", level)),
+                Box::pin(queue.run("c", level)),
+                Box::pin(queue.run_without_fsync("d", level)),
+                Box::pin(queue.run("e", level)),
             ];
             let mixed = together(&path, mixed).await;
             let levels = [first, brief].into_iter().chain(mixed);

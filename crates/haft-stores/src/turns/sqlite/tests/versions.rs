@@ -34,10 +34,10 @@ fn version_of(connection: &Connection) -> i32 {
 
 #[test]
 fn an_older_file_is_copied_and_migrated_once() {
-    let (directory, path) = folder();
+    let (directory, path) = temp_db();
     let old = store_with_turn(&path);
     let before = run(load(&old, "old"));
-    let file = File::at(&path, at_once()).unwrap();
+    let file = DatabaseFile::locate(&path, at_once()).unwrap();
     let copy = directory.path().join("turns.sqlite.v1.bak");
     let mut copied = None;
     for _ in 0..2 {
@@ -61,11 +61,12 @@ fn an_older_file_is_copied_and_migrated_once() {
 
 #[test]
 fn a_store_that_is_open_refuses_to_work_after_a_migration_by_a_newer_program() {
-    let (_directory, path) = folder();
+    let (_directory, path) = temp_db();
     let old = SqliteStore::open_with(&path, at_once()).unwrap();
     run(async {
         let lease = begin(&old, "old").await;
-        let connection = File::at(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap();
+        let connection =
+            DatabaseFile::locate(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap();
         let is_newer =
             |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 2, known: 1 });
         let error = old.commit(lease.clone(), vec![Write::Journal("1".into())]).await.unwrap_err();
@@ -84,14 +85,14 @@ fn a_store_that_is_open_refuses_to_work_after_a_migration_by_a_newer_program() {
 
 #[test]
 fn nothing_is_copied_without_a_migration() {
-    let (directory, path) = folder();
+    let (directory, path) = temp_db();
     for _ in 0..2 {
         run(SqliteStore::open(&path).unwrap().close());
         assert_eq!(other_files(&directory), [""; 0]);
     }
     // Nor for a new file that gets the tables of several versions at once.
-    let (directory, path) = folder();
-    drop(File::at(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap());
+    let (directory, path) = temp_db();
+    drop(DatabaseFile::locate(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap());
     assert_eq!(other_files(&directory), [""; 0]);
 }
 
@@ -100,7 +101,7 @@ fn nothing_is_copied_without_a_migration() {
 fn check_not_migrated(path: &Path, migrations: &[&str], expected: &str) {
     let old = store_with_turn(path);
     let before = run(load(&old, "old"));
-    let file = File::at(path, at_once()).unwrap();
+    let file = DatabaseFile::locate(path, at_once()).unwrap();
     let error = file.open(migrations).unwrap_err();
     assert!(message(&error).contains(expected), "{}", message(&error));
     let connection = file.open(MIGRATIONS).unwrap();
@@ -112,7 +113,7 @@ fn check_not_migrated(path: &Path, migrations: &[&str], expected: &str) {
 
 #[test]
 fn a_step_that_fails_leaves_the_store_as_it_is() {
-    let (directory, path) = folder();
+    let (directory, path) = temp_db();
     let broken = "CREATE TABLE half (a); INSERT INTO missing VALUES (1)";
     check_not_migrated(&path, &newer(&[NOTE, broken]), "no such table: missing");
     assert_eq!(other_files(&directory), [""; 0], "no copy of a migration that did not happen");
@@ -124,7 +125,7 @@ fn a_copy_that_cannot_be_written_stops_the_migration() {
     let steps = newer(&["CREATE TABLE half (a)"]);
     // The draft cannot be created, and the finished copy cannot get its name.
     for blocked in ["turns.sqlite.v1.bak.new", "turns.sqlite.v1.bak"] {
-        let (directory, path) = folder();
+        let (directory, path) = temp_db();
         std::fs::create_dir_all(directory.path().join(blocked).join("full")).unwrap();
         check_not_migrated(&path, &steps, expected);
         assert_eq!(other_files(&directory), [blocked]);
@@ -133,10 +134,15 @@ fn a_copy_that_cannot_be_written_stops_the_migration() {
 
 #[test]
 fn the_draft_of_a_process_that_died_is_replaced() {
-    let (directory, path) = folder();
+    let (directory, path) = temp_db();
     drop(store_with_turn(&path));
     std::fs::write(directory.path().join("turns.sqlite.v1.bak.new"), "half of a copy").unwrap();
-    drop(File::at(&path, SqliteOptions::default()).unwrap().open(&newer(&[NOTE])).unwrap());
+    drop(
+        DatabaseFile::locate(&path, SqliteOptions::default())
+            .unwrap()
+            .open(&newer(&[NOTE]))
+            .unwrap(),
+    );
     assert_eq!(other_files(&directory), ["turns.sqlite.v1.bak"]);
     let copy = SqliteStore::open(directory.path().join("turns.sqlite.v1.bak")).unwrap();
     assert_eq!(run(copy.turns(TurnQuery::default())).unwrap().len(), 1);
@@ -144,9 +150,9 @@ fn the_draft_of_a_process_that_died_is_replaced() {
 
 #[test]
 fn only_the_newest_two_copies_are_kept() {
-    let (directory, path) = folder();
+    let (directory, path) = temp_db();
     drop(store_with_turn(&path));
-    let file = File::at(&path, SqliteOptions::default()).unwrap();
+    let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
     let steps =
         ["CREATE TABLE a (x)", "CREATE TABLE b (x)", "CREATE TABLE c (x)", "CREATE TABLE d (x)"];
     let expected: [&[&str]; 4] = [
@@ -163,9 +169,9 @@ fn only_the_newest_two_copies_are_kept() {
 
 #[test]
 fn processes_that_open_an_older_file_at_once_migrate_it_once() {
-    let (directory, path) = folder();
+    let (directory, path) = temp_db();
     drop(store_with_turn(&path));
-    let file = File::at(&path, SqliteOptions::default()).unwrap();
+    let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
     let steps = newer(&[NOTE]);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| file.open(&steps).unwrap())).collect();
@@ -180,17 +186,22 @@ fn processes_that_open_an_older_file_at_once_migrate_it_once() {
 #[test]
 fn a_copy_is_as_private_as_its_store() {
     use std::os::unix::fs::PermissionsExt as _;
-    let (directory, path) = folder();
+    let (directory, path) = temp_db();
     drop(store_with_turn(&path));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    drop(File::at(&path, SqliteOptions::default()).unwrap().open(&newer(&[NOTE])).unwrap());
+    drop(
+        DatabaseFile::locate(&path, SqliteOptions::default())
+            .unwrap()
+            .open(&newer(&[NOTE]))
+            .unwrap(),
+    );
     let copy = std::fs::metadata(directory.path().join("turns.sqlite.v1.bak")).unwrap();
     assert_eq!(copy.permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn a_new_file_gets_its_tables_once() {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     let opened: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| SqliteStore::open(&path))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect()
@@ -207,7 +218,7 @@ fn a_new_file_gets_its_tables_once() {
 
 #[track_caller]
 fn check_refused(content: impl FnOnce(&Path), expected: &str) {
-    let (_folder, path) = folder();
+    let (_dir, path) = temp_db();
     content(&path);
     let before = std::fs::read(&path).unwrap();
     let error = SqliteStore::open(&path).unwrap_err();

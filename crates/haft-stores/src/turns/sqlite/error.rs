@@ -1,47 +1,47 @@
-//! What can go wrong inside the store.
+//! Errors inside the store.
 
 use std::io;
 
 use haft_core::store::StoreError;
 use rusqlite::ErrorCode;
 
-/// Either what the contract knows, or what SQLite says.
+/// An error that the contract defines, or one of SQLite.
 #[derive(Debug)]
-pub(super) enum Fault {
-    Refused(StoreError),
-    Sqlite(Cause),
+pub(super) enum SqliteError {
+    Store(StoreError),
+    Sqlite(SqliteCause),
 }
 
-/// What SQLite says. One cause can fail many writes.
+/// An error of SQLite or of the file system. It can be cloned, because one error can fail many writes.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
-pub(super) struct Cause {
+pub(super) struct SqliteCause {
     message: String,
     code: Option<ErrorCode>,
 }
 
-impl Fault {
-    pub(super) fn into_error(self, doing: &str) -> StoreError {
+impl SqliteError {
+    pub(super) fn into_store_error(self, doing: &str) -> StoreError {
         match self {
-            Self::Refused(error) => error,
-            Self::Sqlite(cause) => cause.into_error(doing),
+            Self::Store(error) => error,
+            Self::Sqlite(cause) => cause.into_store_error(doing),
         }
     }
 }
 
-impl Cause {
+impl SqliteCause {
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: None }
     }
 
-    /// Says what failed, before the reason.
+    /// Prefixes the message with the operation that failed.
     pub(super) fn context(self, what: &str) -> Self {
         Self { message: format!("{what}: {}", self.message), code: self.code }
     }
 
-    pub(super) fn into_error(self, doing: &str) -> StoreError {
+    pub(super) fn into_store_error(self, doing: &str) -> StoreError {
         if self.code == Some(ErrorCode::DatabaseCorrupt) {
-            return damaged("the turns", self.message);
+            return damaged_error("the turns", self.message);
         }
         let retryable =
             matches!(self.code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
@@ -49,45 +49,45 @@ impl Cause {
     }
 }
 
-/// What is stored is not what this store writes.
-pub(super) fn damaged(what: impl Into<String>, reason: impl Into<String>) -> StoreError {
+/// The error for stored data that this store did not write.
+pub(super) fn damaged_error(what: impl Into<String>, reason: impl Into<String>) -> StoreError {
     StoreError::Damaged { what: what.into(), reason: reason.into() }
 }
 
-impl From<rusqlite::Error> for Cause {
+impl From<rusqlite::Error> for SqliteCause {
     fn from(error: rusqlite::Error) -> Self {
         Self { message: error.to_string(), code: error.sqlite_error_code() }
     }
 }
 
-impl From<io::Error> for Cause {
+impl From<io::Error> for SqliteCause {
     fn from(error: io::Error) -> Self {
         Self::new(error.to_string())
     }
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for SqliteError {
     fn from(error: rusqlite::Error) -> Self {
         match error {
             rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::IntegralValueOutOfRange(..)
             | rusqlite::Error::InvalidColumnType(..)
             | rusqlite::Error::Utf8Error(..) => {
-                Self::Refused(damaged("the turns", error.to_string()))
+                Self::Store(damaged_error("the turns", error.to_string()))
             }
             error => Self::Sqlite(error.into()),
         }
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for SqliteError {
     fn from(error: StoreError) -> Self {
-        Self::Refused(error)
+        Self::Store(error)
     }
 }
 
-impl From<Cause> for Fault {
-    fn from(cause: Cause) -> Self {
+impl From<SqliteCause> for SqliteError {
+    fn from(cause: SqliteCause) -> Self {
         Self::Sqlite(cause)
     }
 }

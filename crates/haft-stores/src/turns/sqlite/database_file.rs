@@ -1,4 +1,4 @@
-//! The file: opened and configured.
+//! Opens and configures connections to the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,48 +7,49 @@ use std::time::Duration;
 use haft_core::store::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::fault::{Cause, Fault};
+use super::error::{SqliteCause, SqliteError};
 use super::migration;
 use super::options::{SqliteOptions, Synchronous};
 
-/// A file of turns and how to use it.
+/// The path of the file and the options of its connections.
 #[derive(Clone, Debug)]
-pub(super) struct File {
+pub(super) struct DatabaseFile {
     pub(super) path: PathBuf,
     pub(super) options: SqliteOptions,
 }
 
-impl File {
-    pub(super) fn at(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
-        let failed = |error| StoreError::backend(doing(path), error);
+impl DatabaseFile {
+    /// Makes the path absolute, appends the default name to a directory, and creates missing parent directories.
+    pub(super) fn locate(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+        let failed = |error| StoreError::backend(open_action(path), error);
         // An absolute path is never taken for a URI.
         let mut path = std::path::absolute(path).map_err(failed)?;
         if path.is_dir() {
-            path.push(NAME);
-        } else if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
+            path.push(DEFAULT_FILE_NAME);
+        } else if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir).map_err(failed)?;
         }
         Ok(Self { path, options })
     }
 
-    /// A connection that writes, to a file with all the tables.
+    /// Opens a connection that writes, and creates or migrates the tables.
     pub(super) fn open(&self, migrations: &[&str]) -> Result<Connection, StoreError> {
-        self.prepare(migrations).map_err(|fault| fault.into_error(&doing(&self.path)))
+        self.prepare(migrations).map_err(|error| error.into_store_error(&open_action(&self.path)))
     }
 
-    /// A connection that only reads.
-    pub(super) fn open_to_read(&self) -> Result<Connection, rusqlite::Error> {
+    /// Opens a connection that only reads.
+    pub(super) fn open_read_only(&self) -> Result<Connection, rusqlite::Error> {
         let connection = self.connect(OpenFlags::empty())?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
     }
 
-    fn prepare(&self, migrations: &[&str]) -> Result<Connection, Fault> {
+    fn prepare(&self, migrations: &[&str]) -> Result<Connection, SqliteError> {
         let mut connection = self.connect(OpenFlags::SQLITE_OPEN_CREATE)?;
-        // Before anything is changed: a file that is not ours stays as it is.
+        // Before anything is changed, so that a file of another program stays as it is.
         let version = migration::read_version(&connection, migrations.len())?;
         if connection.is_readonly("main")? {
-            return Err(Cause::new("the file cannot be written").into());
+            return Err(SqliteCause::new("the file cannot be written").into());
         }
         self.configure(&connection)?;
         if version < migrations.len() {
@@ -58,37 +59,38 @@ impl File {
     }
 
     pub(super) fn connect(&self, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
-        // Each connection is used by one thread at a time.
+        // Only one thread uses a connection at a time.
         let always = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, always | flags)?;
         connection.busy_timeout(self.options.busy_timeout)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
         Ok(connection)
     }
 
-    fn configure(&self, connection: &Connection) -> Result<(), Fault> {
-        self.use_log(connection)?;
+    fn configure(&self, connection: &Connection) -> Result<(), SqliteError> {
+        self.enable_write_ahead_log(connection)?;
         let synchronous = self.options.synchronous;
-        connection.pragma_update(None, "synchronous", synchronous.word())?;
-        // Where the system has two sorts of sync, the one that reaches the disk.
+        connection.pragma_update(None, "synchronous", synchronous.pragma_value())?;
+        // On systems with two kinds of fsync, the one that reaches the disk.
         connection.pragma_update(None, "fullfsync", synchronous == Synchronous::Full)?;
         connection.pragma_update(None, "checkpoint_fullfsync", true)?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        // What is needed to undo one write of many stays out of the file system.
+        // The statement journal of savepoints stays in memory.
         connection.pragma_update(None, "temp_store", "MEMORY")?;
-        connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+        connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
         if let Some(limit) = self.options.max_bytes {
             let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-            let pages = i64::try_from(limit / u64::from(page).max(1)).unwrap_or(i64::MAX).max(1);
+            let pages = u32::try_from(limit / u64::from(page).max(1)).unwrap_or(MAX_PAGE_COUNT);
+            let pages = pages.clamp(1, MAX_PAGE_COUNT);
             connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
         }
         Ok(())
     }
 
-    /// Has commits go to a log first, so that reads and writes do not wait for each other.
+    /// Switches to a write-ahead log, so that reads and writes do not block each other.
     ///
-    /// SQLite does not wait here when somebody else does the same to a new file, so this does.
-    fn use_log(&self, connection: &Connection) -> Result<(), Fault> {
+    /// SQLite ignores the busy timeout while another process switches a new file, so this function waits itself.
+    fn enable_write_ahead_log(&self, connection: &Connection) -> Result<(), SqliteError> {
         let mut waited = Duration::ZERO;
         loop {
             let mode = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| {
@@ -98,14 +100,14 @@ impl File {
                 Ok(mode) if mode == "wal" => return Ok(()),
                 Ok(mode) => {
                     let reason = format!("the file system allows no write-ahead log, only {mode}");
-                    return Err(Cause::new(reason).into());
+                    return Err(SqliteCause::new(reason).into());
                 }
                 Err(error)
                     if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
                         && waited < self.options.busy_timeout =>
                 {
-                    std::thread::sleep(PAUSE);
-                    waited += PAUSE;
+                    std::thread::sleep(BUSY_PAUSE);
+                    waited += BUSY_PAUSE;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -113,12 +115,14 @@ impl File {
     }
 }
 
-fn doing(path: &Path) -> String {
+fn open_action(path: &Path) -> String {
     format!("open the store `{}`", path.display())
 }
 
-const NAME: &str = "haft.sqlite";
-const STATEMENTS: usize = 64;
-const PAUSE: Duration = Duration::from_millis(5);
-/// What the log is cut to once its content is in the file.
-const LOG_BYTES: i64 = 64 << 20;
+const DEFAULT_FILE_NAME: &str = "haft.sqlite";
+const STATEMENT_CACHE_SIZE: usize = 64;
+/// The largest `max_page_count` that SQLite accepts.
+const MAX_PAGE_COUNT: u32 = 4_294_967_294;
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
+/// The log is truncated to this size after a checkpoint.
+const MAX_LOG_BYTES: i64 = 64 << 20;

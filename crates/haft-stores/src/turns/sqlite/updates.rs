@@ -1,4 +1,4 @@
-//! What changes turns. Each function runs in a transaction that is undone if it fails.
+//! Updates. Each function runs in a transaction that is rolled back if it fails.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use haft_core::store::{
 };
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
-use super::fault::{Fault, damaged};
+use super::error::{SqliteError, damaged_error};
 
-pub(super) fn create(connection: &Connection, new: &NewTurn) -> Result<Lease, Fault> {
+pub(super) fn create_turn(connection: &Connection, new: &NewTurn) -> Result<Lease, SqliteError> {
     let lease = Lease::new(new.id.clone(), &new.holder, 1);
     let inserted = execute(
         connection,
@@ -28,31 +28,35 @@ pub(super) fn create(connection: &Connection, new: &NewTurn) -> Result<Lease, Fa
     if inserted == 0 {
         return Err(StoreError::turn_exists(&new.id).into());
     }
-    apply(connection, connection.last_insert_rowid(), &new.writes)?;
+    apply_writes(connection, connection.last_insert_rowid(), &new.writes)?;
     Ok(lease)
 }
 
-pub(super) fn claim(connection: &Connection, id: &TurnId, holder: &Holder) -> Result<Lease, Fault> {
-    let turn = find(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?;
+pub(super) fn claim_turn(
+    connection: &Connection,
+    id: &TurnId,
+    holder: &Holder,
+) -> Result<Lease, SqliteError> {
+    let turn = find_lease(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?;
     turn.check_free(id, holder.now)?;
     let lease = Lease::new(id.clone(), holder, turn.epoch + 1);
-    give(connection, turn.number, &lease)?;
+    store_lease(connection, turn.number, &lease)?;
     Ok(lease)
 }
 
-pub(super) fn renew(
+pub(super) fn renew_lease(
     connection: &Connection,
     lease: &Lease,
     now: Timestamp,
-) -> Result<Lease, Fault> {
+) -> Result<Lease, SqliteError> {
     let number = check_lease(connection, lease)?;
     let lease = lease.clone().renewed(now);
-    give(connection, number, &lease)?;
+    store_lease(connection, number, &lease)?;
     Ok(lease)
 }
 
-pub(super) fn release(connection: &Connection, lease: &Lease) -> Result<(), Fault> {
-    if let Some(turn) = find(connection, &lease.turn)?
+pub(super) fn release_lease(connection: &Connection, lease: &Lease) -> Result<(), SqliteError> {
+    if let Some(turn) = find_lease(connection, &lease.turn)?
         && turn.is_held_with(lease)
     {
         let sql = "UPDATE turns SET holder = NULL, held_until = NULL WHERE number = ?1";
@@ -61,28 +65,32 @@ pub(super) fn release(connection: &Connection, lease: &Lease) -> Result<(), Faul
     Ok(())
 }
 
-pub(super) fn commit(
+pub(super) fn commit_writes(
     connection: &Connection,
     lease: &Lease,
     writes: &[Write],
-) -> Result<(), Fault> {
+) -> Result<(), SqliteError> {
     let number = check_lease(connection, lease)?;
-    apply(connection, number, writes)
+    apply_writes(connection, number, writes)
 }
 
-pub(super) fn remove(connection: &Connection, id: &TurnId, now: Timestamp) -> Result<bool, Fault> {
-    let Some(turn) = find(connection, id)? else { return Ok(false) };
+pub(super) fn remove_turn(
+    connection: &Connection,
+    id: &TurnId,
+    now: Timestamp,
+) -> Result<bool, SqliteError> {
+    let Some(turn) = find_lease(connection, id)? else { return Ok(false) };
     turn.check_free(id, now)?;
-    // Everything that belongs to it goes with it.
+    // The rows that belong to the turn are deleted by the foreign keys.
     execute(connection, "DELETE FROM turns WHERE number = ?1", &[&turn.number])?;
     Ok(true)
 }
 
-pub(super) fn settle(
+pub(super) fn settle_gate(
     connection: &Connection,
     id: &GateId,
     settlement: &str,
-) -> Result<Settled, Fault> {
+) -> Result<Settled, SqliteError> {
     let settled = execute(
         connection,
         "UPDATE gates SET settlement = ?2 WHERE id = ?1 AND settlement IS NULL",
@@ -92,40 +100,41 @@ pub(super) fn settle(
         return Ok(Settled::new(settlement, true));
     }
     let mut statement = connection.prepare_cached("SELECT settlement FROM gates WHERE id = ?1")?;
-    let holds: Option<String> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
-    Ok(Settled::new(holds.ok_or_else(|| StoreError::unknown_gate(id))?, false))
+    let existing: Option<String> =
+        statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
+    Ok(Settled::new(existing.ok_or_else(|| StoreError::unknown_gate(id))?, false))
 }
 
-/// What a turn says about who has it.
-struct Tenure {
+/// The lease of a turn as it is stored.
+struct LeaseRow {
     number: i64,
     epoch: u64,
     holder: Option<Arc<str>>,
-    until: Option<Timestamp>,
+    held_until: Option<Timestamp>,
 }
 
-fn find(connection: &Connection, id: &TurnId) -> Result<Option<Tenure>, Fault> {
+fn find_lease(connection: &Connection, id: &TurnId) -> Result<Option<LeaseRow>, SqliteError> {
     let sql = "SELECT number, epoch, holder, held_until FROM turns WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_row([id.as_str()], |row| {
         Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get(2)?, row.get::<_, Option<i64>>(3)?))
     });
     let Some((number, epoch, holder, until)) = found.optional()? else { return Ok(None) };
-    let broken = |reason| damaged(format!("turn `{id}`"), reason);
-    let epoch = u64::try_from(epoch).map_err(|_| broken("its epoch is negative"))?;
+    let damaged = |reason| damaged_error(format!("turn `{id}`"), reason);
+    let epoch = u64::try_from(epoch).map_err(|_| damaged("its epoch is negative"))?;
     let until = until.map(Timestamp::from_micros).transpose();
-    let until = until.map_err(|_| broken("its lease has no valid end"))?;
-    Ok(Some(Tenure { number, epoch, holder, until }))
+    let until = until.map_err(|_| damaged("its lease has no valid end"))?;
+    Ok(Some(LeaseRow { number, epoch, holder, held_until: until }))
 }
 
-impl Tenure {
+impl LeaseRow {
     fn is_held_with(&self, lease: &Lease) -> bool {
         self.epoch == lease.epoch && self.holder.as_ref() == Some(&lease.holder)
     }
 
-    /// Fails while somebody has the turn.
+    /// Fails while a lease on the turn is active.
     fn check_free(&self, id: &TurnId, now: Timestamp) -> Result<(), StoreError> {
-        match (&self.holder, self.until) {
+        match (&self.holder, self.held_until) {
             (Some(holder), Some(until)) if now < until => {
                 Err(StoreError::Held { turn: id.clone(), holder: Arc::clone(holder), until })
             }
@@ -134,9 +143,9 @@ impl Tenure {
     }
 }
 
-/// The number of the lease's turn, if the lease is good.
-fn check_lease(connection: &Connection, lease: &Lease) -> Result<i64, Fault> {
-    let turn = find(connection, &lease.turn)?;
+/// Returns the number of the turn, if the lease is valid.
+fn check_lease(connection: &Connection, lease: &Lease) -> Result<i64, SqliteError> {
+    let turn = find_lease(connection, &lease.turn)?;
     let turn = turn.ok_or_else(|| StoreError::unknown_turn(&lease.turn))?;
     if !turn.is_held_with(lease) {
         return Err(StoreError::LeaseLost { turn: lease.turn.clone() }.into());
@@ -144,18 +153,18 @@ fn check_lease(connection: &Connection, lease: &Lease) -> Result<i64, Fault> {
     Ok(turn.number)
 }
 
-fn give(connection: &Connection, turn: i64, lease: &Lease) -> Result<(), Fault> {
-    // Counted up one by one from 1, it does not come to where this would matter.
-    let epoch = i64::try_from(lease.epoch).unwrap_or(i64::MAX);
+fn store_lease(connection: &Connection, turn: i64, lease: &Lease) -> Result<(), SqliteError> {
+    let invalid = |_| damaged_error(format!("turn `{}`", lease.turn), "its epoch is too large");
+    let epoch = i64::try_from(lease.epoch).map_err(invalid)?;
     let sql = "UPDATE turns SET epoch = ?2, holder = ?3, held_until = ?4 WHERE number = ?1";
     execute(connection, sql, &[&turn, &epoch, &&*lease.holder, &lease.until.as_micros()])?;
     Ok(())
 }
 
-fn apply(connection: &Connection, turn: i64, writes: &[Write]) -> Result<(), Fault> {
+fn apply_writes(connection: &Connection, turn: i64, writes: &[Write]) -> Result<(), SqliteError> {
     for write in writes {
         match write {
-            Write::Put(row) => put(connection, turn, row)?,
+            Write::Put(row) => put_record(connection, turn, row)?,
             Write::Delete { kind, id } => {
                 let sql = "DELETE FROM records WHERE turn = ?1 AND kind = ?2 AND id = ?3";
                 execute(connection, sql, &[&turn, &kind.as_str(), id])?;
@@ -183,15 +192,20 @@ fn apply(connection: &Connection, turn: i64, writes: &[Write]) -> Result<(), Fau
     Ok(())
 }
 
-/// A row that is there keeps its number, and with it its place.
-fn put(connection: &Connection, turn: i64, row: &Row) -> Result<(), Fault> {
+/// Inserts or replaces a record. A replaced record keeps its number and so its place in the order.
+fn put_record(connection: &Connection, turn: i64, row: &Row) -> Result<(), SqliteError> {
     let sql = "INSERT INTO records (turn, kind, id, json) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT (turn, kind, id) DO UPDATE SET json = excluded.json";
     execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id, &row.json.as_str()])?;
     Ok(())
 }
 
-fn open_gate(connection: &Connection, turn: i64, id: &GateId, json: &str) -> Result<(), Fault> {
+fn open_gate(
+    connection: &Connection,
+    turn: i64,
+    id: &GateId,
+    json: &str,
+) -> Result<(), SqliteError> {
     let sql = "INSERT INTO gates (id, turn, json) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING";
     if execute(connection, sql, &[&id.as_str(), &turn, &json])? == 1 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Connections that read.
+//! Read-only connections.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,33 +6,33 @@ use haft_core::store::StoreError;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use super::fault::Fault;
-use super::file::File;
+use super::database_file::DatabaseFile;
+use super::error::SqliteError;
 use super::migration::check_version;
 use crate::blocking::run_blocking;
 
-/// Reads from one file, a few at a time.
-pub(super) struct Readers {
-    pool: Arc<Pool>,
+/// Runs reads, a few at the same time.
+pub(super) struct ReadPool {
+    pool: Arc<ConnectionPool>,
     permits: Arc<Semaphore>,
 }
 
-struct Pool {
-    file: File,
+struct ConnectionPool {
+    file: DatabaseFile,
     idle: Mutex<Vec<Connection>>,
 }
 
-impl Readers {
-    pub(super) fn new(file: File) -> Self {
-        let pool = Arc::new(Pool { file, idle: Mutex::default() });
-        Self { pool, permits: Arc::new(Semaphore::new(READERS)) }
+impl ReadPool {
+    pub(super) fn new(file: DatabaseFile) -> Self {
+        let pool = Arc::new(ConnectionPool { file, idle: Mutex::default() });
+        Self { pool, permits: Arc::new(Semaphore::new(MAX_READERS)) }
     }
 
-    /// Does this in a transaction, on a thread for work that blocks.
+    /// Runs a read in a transaction on a blocking thread.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, SqliteError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let pool = Arc::clone(&self.pool);
@@ -42,18 +42,21 @@ impl Readers {
             Ok(result)
         });
         let result = done.await.map_err(|error| StoreError::backend(doing, error))?;
-        result.map_err(|fault| fault.into_error(doing))
+        result.map_err(|error| error.into_store_error(doing))
     }
 }
 
-impl Pool {
-    fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+impl ConnectionPool {
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, SqliteError>,
+    ) -> Result<T, SqliteError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut connection = match idle {
             Some(connection) => connection,
-            None => self.file.open_to_read()?,
+            None => self.file.open_read_only()?,
         };
-        // All statements of one read see the same moment.
+        // All statements of one read see the same snapshot.
         let transaction = connection.transaction()?;
         let result = check_version(&transaction).and_then(|()| work(&transaction));
         drop(transaction);
@@ -62,5 +65,5 @@ impl Pool {
     }
 }
 
-/// How many can read at the same time.
-const READERS: usize = 4;
+/// The maximum number of concurrent reads.
+const MAX_READERS: usize = 4;

@@ -1,4 +1,4 @@
-//! What reads turns. Each function runs in a transaction, so it sees one moment.
+//! Queries. Each function runs in a transaction, so it sees one snapshot.
 
 use std::sync::Arc;
 
@@ -9,35 +9,43 @@ use haft_core::store::{
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
-use super::fault::{Fault, damaged};
+use super::error::{SqliteError, damaged_error};
 
-pub(super) fn load(connection: &Connection, id: &TurnId) -> Result<Option<StoredTurn>, Fault> {
+pub(super) fn load_turn(
+    connection: &Connection,
+    id: &TurnId,
+) -> Result<Option<StoredTurn>, SqliteError> {
     let sql = format!("SELECT number, {SUMMARY} FROM turns WHERE id = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_row([id.as_str()], |row| Ok((row.get(0)?, summary(row, 1))));
+    let found = statement.query_row([id.as_str()], |row| Ok((row.get(0)?, read_summary(row, 1))));
     let Some((number, summary)): Option<(i64, _)> = found.optional()? else { return Ok(None) };
     let mut turn = StoredTurn::new(summary?);
     let sql = "SELECT kind, id, json FROM records WHERE turn = ?1 ORDER BY number";
-    turn.rows = all(connection, sql, [number], record)?;
+    turn.rows = query_all(connection, sql, [number], read_record)?;
     let sql = "SELECT json FROM journal WHERE turn = ?1 ORDER BY number";
-    turn.journal = all(connection, sql, [number], |row| Ok(row.get::<_, Arc<str>>(0)?.into()))?;
+    turn.journal =
+        query_all(connection, sql, [number], |row| Ok(row.get::<_, Arc<str>>(0)?.into()))?;
     let sql = format!("{GATES} WHERE gates.turn = ?1 ORDER BY gates.number");
-    turn.gates = all(connection, &sql, [number], gate_row)?;
+    turn.gates = query_all(connection, &sql, [number], read_gate)?;
     Ok(Some(turn))
 }
 
-pub(super) fn turns(connection: &Connection, query: &TurnQuery) -> Result<Vec<TurnSummary>, Fault> {
+pub(super) fn list_turns(
+    connection: &Connection,
+    query: &TurnQuery,
+) -> Result<Vec<TurnSummary>, SqliteError> {
     let before = match &query.before {
-        Some(id) => Some(number(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?),
+        Some(id) => Some(find_number(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?),
         None => None,
     };
     let limit = query.limit.unwrap_or(TurnQuery::DEFAULT_LIMIT);
+    // A limit beyond the range of SQLite's integers is no limit.
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let parameters = (before.unwrap_or(i64::MAX), &query.conversation, limit);
-    all(connection, &turns_sql(query), parameters, |row| summary(row, 0))
+    query_all(connection, &turns_sql(query), parameters, |row| read_summary(row, 0))
 }
 
-/// Walks only through turns of the conversation, or only through those that are not over.
+/// The query visits only the turns of the conversation, or only the unfinished ones.
 pub(super) fn turns_sql(query: &TurnQuery) -> String {
     let (index, conversation) = match (&query.conversation, query.unfinished) {
         (Some(_), _) => ("INDEXED BY turns_by_conversation", "conversation = ?2"),
@@ -51,35 +59,39 @@ pub(super) fn turns_sql(query: &TurnQuery) -> String {
     )
 }
 
-pub(super) fn gate(connection: &Connection, id: &GateId) -> Result<Option<GateRow>, Fault> {
-    let found = all(connection, &format!("{GATES} WHERE gates.id = ?1"), [id.as_str()], gate_row)?;
+pub(super) fn load_gate(
+    connection: &Connection,
+    id: &GateId,
+) -> Result<Option<GateRow>, SqliteError> {
+    let found =
+        query_all(connection, &format!("{GATES} WHERE gates.id = ?1"), [id.as_str()], read_gate)?;
     Ok(found.into_iter().next())
 }
 
-pub(super) fn open_gates(
+pub(super) fn list_open_gates(
     connection: &Connection,
     turn: Option<&TurnId>,
-) -> Result<Vec<GateRow>, Fault> {
+) -> Result<Vec<GateRow>, SqliteError> {
     let order = "ORDER BY gates.number";
     let Some(id) = turn else {
         let sql = format!("{GATES} WHERE gates.settlement IS NULL {order}");
-        return all(connection, &sql, [], gate_row);
+        return query_all(connection, &sql, [], read_gate);
     };
     let sql = format!("{GATES} WHERE turns.id = ?1 AND gates.settlement IS NULL {order}");
-    all(connection, &sql, [id.as_str()], gate_row)
+    query_all(connection, &sql, [id.as_str()], read_gate)
 }
 
-fn number(connection: &Connection, id: &TurnId) -> Result<Option<i64>, Fault> {
+fn find_number(connection: &Connection, id: &TurnId) -> Result<Option<i64>, SqliteError> {
     let mut statement = connection.prepare_cached("SELECT number FROM turns WHERE id = ?1")?;
     Ok(statement.query_row([id.as_str()], |row| row.get(0)).optional()?)
 }
 
-fn all<T>(
+fn query_all<T>(
     connection: &Connection,
     sql: &str,
     parameters: impl Params,
-    read: impl Fn(&Row<'_>) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
+    read: impl Fn(&Row<'_>) -> Result<T, SqliteError>,
+) -> Result<Vec<T>, SqliteError> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(parameters)?;
     let mut found = Vec::new();
@@ -90,36 +102,37 @@ fn all<T>(
 }
 
 /// Reads the columns of `SUMMARY`, which begin at `first`.
-fn summary(row: &Row<'_>, first: usize) -> Result<TurnSummary, Fault> {
+fn read_summary(row: &Row<'_>, first: usize) -> Result<TurnSummary, SqliteError> {
     let id: String = row.get(first)?;
-    let broken = |reason| damaged(format!("turn `{id}`"), reason);
-    let turn = id.parse().map_err(|_| broken("its id is none"))?;
+    let damaged = |reason| damaged_error(format!("turn `{id}`"), reason);
+    let turn = id.parse().map_err(|_| damaged("its id is none"))?;
     let created_at = Timestamp::from_micros(row.get(first + 3)?);
-    let created_at = created_at.map_err(|_| broken("its begin is no valid time"))?;
+    let created_at = created_at.map_err(|_| damaged("its begin is no valid time"))?;
     let mut summary = TurnSummary::new(turn, created_at);
     summary.conversation = row.get(first + 1)?;
     let status: String = row.get(first + 2)?;
     let status = TurnStatus::from_word(&status);
-    summary.status = status.ok_or_else(|| broken("its status is unknown"))?;
+    summary.status = status.ok_or_else(|| damaged("its status is unknown"))?;
     summary.holder = row.get(first + 4)?;
     let until: Option<i64> = row.get(first + 5)?;
     let until = until.map(Timestamp::from_micros).transpose();
-    summary.held_until = until.map_err(|_| broken("its lease has no valid end"))?;
+    summary.held_until = until.map_err(|_| damaged("its lease has no valid end"))?;
     Ok(summary)
 }
 
-fn record(row: &Row<'_>) -> Result<Record, Fault> {
+fn read_record(row: &Row<'_>) -> Result<Record, SqliteError> {
     let (kind, id): (String, String) = (row.get(0)?, row.get(1)?);
-    let known = RowKind::from_word(&kind)
-        .ok_or_else(|| damaged(format!("row `{id}`"), format!("its kind `{kind}` is unknown")))?;
+    let known = RowKind::from_word(&kind).ok_or_else(|| {
+        damaged_error(format!("row `{id}`"), format!("its kind `{kind}` is unknown"))
+    })?;
     Ok(Record::new(known, id, row.get::<_, Arc<str>>(2)?))
 }
 
 /// Reads the columns of `GATES`.
-fn gate_row(row: &Row<'_>) -> Result<GateRow, Fault> {
+fn read_gate(row: &Row<'_>) -> Result<GateRow, SqliteError> {
     let (id, turn): (String, String) = (row.get(0)?, row.get(1)?);
-    let broken = |_| damaged(format!("gate `{id}`"), "an id is none");
-    let (gate, turn) = (id.parse().map_err(broken)?, turn.parse().map_err(broken)?);
+    let damaged = |_| damaged_error(format!("gate `{id}`"), "an id is none");
+    let (gate, turn) = (id.parse().map_err(damaged)?, turn.parse().map_err(damaged)?);
     let mut gate = GateRow::open(gate, turn, row.get::<_, Arc<str>>(2)?);
     gate.settlement = row.get(3)?;
     Ok(gate)

@@ -1,0 +1,41 @@
+//! Removes the files that crashed writers left behind.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use fs4::FileExt;
+
+use super::disk::remove_if_exists;
+use super::paths::{DATA, INDEX, KEY, is_spool_file, is_temporary};
+
+/// Removes temporary files that no writer has locked, and index and key files without content.
+pub(super) fn remove_orphans(dir: &Path) -> io::Result<usize> {
+    let (mut removed, mut has_live_writer) = (0, false);
+    let mut side_files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(is_temporary) {
+            match File::open(&path) {
+                Ok(file) if FileExt::try_lock(&file).is_ok() => {
+                    removed += usize::from(remove_if_exists(&path)?);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                _ => has_live_writer = true,
+            }
+        } else if [INDEX, KEY].iter().any(|it| path.extension() == Some(OsStr::new(it))) {
+            side_files.push(path);
+        }
+    }
+    if has_live_writer {
+        // It may be about to add the content of these side files.
+        return Ok(removed);
+    }
+    for side_file in side_files.into_iter().filter(|path| is_spool_file(path)) {
+        if !fs::exists(side_file.with_extension(DATA))? {
+            removed += usize::from(remove_if_exists(&side_file)?);
+        }
+    }
+    Ok(removed)
+}

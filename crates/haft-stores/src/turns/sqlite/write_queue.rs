@@ -1,0 +1,263 @@
+//! The writer thread, which groups many writes into one transaction.
+
+use std::thread;
+
+use haft_core::store::StoreError;
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::database_file::DatabaseFile;
+use super::error::{SqliteCause, SqliteError};
+use super::migration::check_version;
+use super::options::Synchronous;
+
+/// Sends writes to the thread that owns the writing connection.
+pub(super) struct WriteQueue {
+    jobs: mpsc::Sender<Box<dyn WriteJob>>,
+    finished: oneshot::Receiver<()>,
+}
+
+impl WriteQueue {
+    pub(super) fn start(connection: Connection, file: &DatabaseFile) -> Result<Self, StoreError> {
+        let queue = file.options.queue.clamp(1, MAX_QUEUE);
+        let sync_level = SyncLevel::new(file.options.synchronous);
+        let (sender, receiver) = mpsc::channel(queue);
+        let (send_finished, finished) = oneshot::channel();
+        let thread = thread::Builder::new().name("haft-sqlite".to_owned());
+        let started = thread.spawn(move || {
+            run_writer(receiver, &connection, sync_level);
+            drop(connection);
+            // Nothing receives it if the store was dropped instead of closed.
+            let _ = send_finished.send(());
+        });
+        started.map_err(|error| StoreError::backend("start a thread that writes", error))?;
+        Ok(Self { jobs: sender, finished })
+    }
+
+    /// Runs a write in a transaction, and returns its result when the transaction is on the disk. A write that fails
+    /// is rolled back. It runs again if another write has failed the transaction that both shared.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl Fn(&Connection) -> Result<T, SqliteError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.enqueue(doing, Durability::PowerFailure, work).await
+    }
+
+    /// Runs a write that a power failure may undo. It survives a crash of the process, and waits for an fsync only if
+    /// another write of the same group needs one.
+    pub(super) async fn run_without_fsync<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl Fn(&Connection) -> Result<T, SqliteError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.enqueue(doing, Durability::ProcessCrash, work).await
+    }
+
+    async fn enqueue<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        durability: Durability,
+        work: impl Fn(&Connection) -> Result<T, SqliteError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (send_result, result) = oneshot::channel();
+        let task = QueuedWrite { doing, durability, work, result: None, send_result };
+        let stopped =
+            || StoreError::backend(doing, SqliteCause::new("the thread that writes has ended"));
+        self.jobs.send(Box::new(task)).await.map_err(|_| stopped())?;
+        result.await.map_err(|_| stopped())?
+    }
+
+    /// Waits until the thread has run all queued writes and closed its connection.
+    pub(super) async fn close(self) {
+        drop(self.jobs);
+        // An error means that the thread has ended too.
+        let _ = self.finished.await;
+    }
+}
+
+/// Which failures a write has to survive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    PowerFailure,
+    ProcessCrash,
+}
+
+/// A queued write together with its caller.
+trait WriteJob: Send {
+    fn durability(&self) -> Durability;
+    /// Runs the write, and returns whether it succeeded.
+    fn run(&mut self, connection: &Connection) -> bool;
+    /// Records that the write failed.
+    fn fail(&mut self, fault: SqliteError);
+    /// Sends the result to the caller.
+    fn send_result(self: Box<Self>);
+}
+
+struct QueuedWrite<T, F> {
+    doing: &'static str,
+    durability: Durability,
+    work: F,
+    result: Option<Result<T, StoreError>>,
+    send_result: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> WriteJob for QueuedWrite<T, F>
+where
+    T: Send,
+    F: Fn(&Connection) -> Result<T, SqliteError> + Send,
+{
+    fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    fn run(&mut self, connection: &Connection) -> bool {
+        let result = (self.work)(connection).map_err(|fault| fault.into_store_error(self.doing));
+        self.result.insert(result).is_ok()
+    }
+
+    fn fail(&mut self, fault: SqliteError) {
+        self.result = Some(Err(fault.into_store_error(self.doing)));
+    }
+
+    fn send_result(self: Box<Self>) {
+        if let Some(result) = self.result {
+            // The caller may have dropped its future.
+            let _ = self.send_result.send(result);
+        }
+    }
+}
+
+/// Whether commits of the connection end with an fsync.
+struct SyncLevel {
+    configured: Synchronous,
+    current: Synchronous,
+}
+
+impl SyncLevel {
+    fn new(synchronous: Synchronous) -> Self {
+        Self { configured: synchronous, current: synchronous }
+    }
+
+    /// Sets the level for a group of writes. One write that has to survive a power failure flushes the whole group,
+    /// and everything that was written before it.
+    fn adjust(
+        &mut self,
+        connection: &Connection,
+        group: &[Box<dyn WriteJob>],
+    ) -> Result<(), SqliteCause> {
+        let needs_fsync = group.iter().any(|job| job.durability() == Durability::PowerFailure);
+        let wanted = if needs_fsync { self.configured } else { Synchronous::Normal };
+        if wanted != self.current {
+            connection.pragma_update(None, "synchronous", wanted.pragma_value())?;
+            self.current = wanted;
+        }
+        Ok(())
+    }
+}
+
+fn run_writer(
+    mut receiver: mpsc::Receiver<Box<dyn WriteJob>>,
+    connection: &Connection,
+    mut sync_level: SyncLevel,
+) {
+    let (mut group, mut last_size) = (Vec::new(), 0);
+    while let Some(job) = receiver.blocking_recv() {
+        group.push(job);
+        collect_waiting(&mut receiver, &mut group, last_size);
+        last_size = group.len();
+        match sync_level.adjust(connection, &group) {
+            Ok(()) => write_group(connection, &mut group),
+            Err(error) => group.iter_mut().for_each(|job| job.fail(error.clone().into())),
+        }
+        group.drain(..).for_each(WriteJob::send_result);
+    }
+}
+
+/// Moves the waiting writes into the group.
+///
+/// Callers whose writes were committed together tend to write again together, but the first of them arrives before
+/// the others have run and would get a transaction of its own. So this function yields a few times while the group is
+/// smaller than the last one.
+fn collect_waiting(
+    receiver: &mut mpsc::Receiver<Box<dyn WriteJob>>,
+    group: &mut Vec<Box<dyn WriteJob>>,
+    last_size: usize,
+) {
+    for _ in 0..MAX_YIELDS {
+        while group.len() < MAX_GROUP
+            && let Ok(job) = receiver.try_recv()
+        {
+            group.push(job);
+        }
+        if group.len() >= last_size {
+            return;
+        }
+        thread::yield_now();
+    }
+}
+
+/// Runs a group of writes in one transaction, in which each succeeds or fails on its own.
+///
+/// Some errors end the whole transaction. Then each write gets its own transaction, so that none fails because of
+/// another one.
+fn write_group(connection: &Connection, group: &mut [Box<dyn WriteJob>]) {
+    if let [job] = group {
+        return write_one(connection, &mut **job);
+    }
+    if let Err(error) = execute(connection, "BEGIN IMMEDIATE") {
+        // A retry for each write would only wait for the same lock again.
+        return group.iter_mut().for_each(|job| job.fail(error.clone().into()));
+    }
+    let is_written = check_version(connection).is_ok()
+        && group.iter_mut().all(|job| write_in_savepoint(connection, &mut **job).is_ok())
+        && execute(connection, "COMMIT").is_ok();
+    if !is_written {
+        roll_back(connection);
+        group.iter_mut().for_each(|job| write_one(connection, &mut **job));
+    }
+}
+
+/// Runs one write of a group. Fails if the whole transaction is lost.
+fn write_in_savepoint(connection: &Connection, job: &mut dyn WriteJob) -> Result<(), SqliteCause> {
+    execute(connection, "SAVEPOINT one")?;
+    if !job.run(connection) {
+        execute(connection, "ROLLBACK TO one")?;
+    }
+    execute(connection, "RELEASE one")
+}
+
+fn write_one(connection: &Connection, job: &mut dyn WriteJob) {
+    if let Err(error) = execute(connection, "BEGIN IMMEDIATE") {
+        return job.fail(error.into());
+    }
+    if let Err(fault) = check_version(connection) {
+        roll_back(connection);
+        job.fail(fault);
+    } else if job.run(connection) {
+        if let Err(error) = execute(connection, "COMMIT") {
+            roll_back(connection);
+            job.fail(error.into());
+        }
+    } else {
+        roll_back(connection);
+    }
+}
+
+/// Rolls the transaction back, unless SQLite has done so already.
+fn roll_back(connection: &Connection) {
+    if !connection.is_autocommit() {
+        // It can only fail if there is no transaction any more.
+        let _ = execute(connection, "ROLLBACK");
+    }
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<(), SqliteCause> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+const MAX_GROUP: usize = 1024;
+/// Enough for other tasks to run, and short compared to an fsync.
+const MAX_YIELDS: usize = 32;
+const MAX_QUEUE: usize = 1 << 20;
