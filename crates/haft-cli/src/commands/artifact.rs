@@ -61,9 +61,11 @@ pub(super) async fn query_artifact(
 /// Opens a file as an artifact. Its line index is cached, so that later queries are fast.
 fn open_reader(file: &Path) -> Result<FileSpoolReader> {
     let failed = || format!("cannot read `{}`", file.display());
-    let reader =
-        FileSpoolReader::open_with_index(file, create_index_path(file)).with_context(failed)?;
-    Ok(reader)
+    let opened = match create_index_path(file) {
+        Some(index) => FileSpoolReader::open_with_index(file, index),
+        None => FileSpoolReader::open(file),
+    };
+    opened.with_context(failed)
 }
 
 /// Opens a file as text and builds its line index.
