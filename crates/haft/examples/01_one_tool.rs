@@ -34,11 +34,11 @@ async fn main() -> Result<(), haft::Error> {
     let ctx = DispatchContext::builder("turn-1").build();
     let run = tool.executor(&ctx);
 
-    // A model's near misses are mended, and the record says what was changed.
+    // Near misses of a model are coerced, and the record lists the changes.
     let done = run.call("```json\n{\"city\": \"Paris\", \"units\": \"CELSIUS\",}\n```").await;
     println!("call {}\n{:?}\nchanged: {:?}\n", done.call_id, done.outcome?, done.changes);
 
-    // What cannot be mended is data for the model, never the end of the run.
+    // A call that cannot be coerced is data for the model; it does not end the run.
     if let Err(error) = run.call(r#"{"town": "Paris"}"#).await.outcome {
         println!("{error}");
     }
