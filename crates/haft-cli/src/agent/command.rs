@@ -33,7 +33,8 @@ pub(super) struct CommandTool {
     #[serde(default)]
     args: Arguments,
     /// Working directory of the command; default: the agent's directory.
-    folder: Option<PathBuf>,
+    #[serde(rename = "folder")]
+    dir: Option<PathBuf>,
     /// Environment variables that the command receives in addition to `PATH`.
     #[serde(default)]
     env: Vec<String>,
@@ -104,7 +105,7 @@ impl CommandTool {
             let error = error_at_argv("`argv` must start with a fixed program name");
             return Err(error.hint("for example: argv = [\"ls\", \"-1\", \"{folder}\"]"));
         };
-        let dir = self.folder.as_ref();
+        let dir = self.dir.as_ref();
         Ok(CommandLine {
             program: program_path(program, agent_dir),
             words: words.into_iter().skip(1).collect(),

@@ -4,7 +4,7 @@ use std::fs::Permissions;
 use std::io::{Read, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result};
 use schemars::JsonSchema;
@@ -48,15 +48,8 @@ impl PreparedFile {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&parent)
             .with_context(|| format!("cannot create `{shown}`"))?;
-        let mut command = Command::new(resolve_program(&program_path(program, agent_dir)));
-        command.args(self.argv.iter().skip(1)).current_dir(agent_dir).env_clear();
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
-        }
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
+        let mut child = self
+            .spawn_program(program, agent_dir)
             .with_context(|| format!("cannot run `{program}` to create `{shown}`"))?;
         let progress = terminal.start_byte_progress(format!("creating {shown}"), self.bytes);
         let copied = match child.stdout.take() {
@@ -73,6 +66,16 @@ impl PreparedFile {
         let target = parent.join(self.file.file_name().unwrap_or_default());
         file.persist(target).with_context(|| format!("cannot write `{shown}`"))?;
         Ok(())
+    }
+
+    /// Starts the program in the agent's directory, with `PATH` as its only environment variable.
+    fn spawn_program(&self, program: &str, agent_dir: &Path) -> std::io::Result<Child> {
+        let mut command = Command::new(resolve_program(&program_path(program, agent_dir)));
+        command.args(self.argv.iter().skip(1)).current_dir(agent_dir).env_clear();
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()
     }
 
     /// Creates the directory of the file and resolves its links. Returns `None`, and creates nothing, if a link

@@ -33,22 +33,10 @@ pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<Exit
     let _interrupts = signal(SignalKind::interrupt())?;
     print_greeting(&agent, &conversation, terminal);
     loop {
-        let input = tokio::select! {
-            input = session.keyboard().read_prompt("> ") => input,
-            // The line editor reports Ctrl-C as a key; without it, Ctrl-C is a signal.
-            Ok(()) = tokio::signal::ctrl_c() => KeyboardInput::Interrupted,
-        };
-        let text = match input {
-            KeyboardInput::Line(text) if matches!(text.trim(), "/quit" | "/exit") => break,
-            KeyboardInput::Line(text) if text.trim().is_empty() => continue,
+        let text = match read_message(session.keyboard(), terminal).await {
             KeyboardInput::Line(text) => text,
-            KeyboardInput::Interrupted if Keyboard::is_interactive() => {
-                let text = "press Ctrl-D or type /quit to end the conversation";
-                eprintln!("{}", terminal.style_stderr(TextRole::Muted, text));
-                continue;
-            }
             KeyboardInput::Interrupted => return Ok(ExitCode::from(CANCELLED)),
-            KeyboardInput::End => break,
+            KeyboardInput::End => return Ok(ExitCode::SUCCESS),
         };
         let prompt = new_user_message(format!("prompt-{}", Uuid::new_v4()), text)?;
         let turn = build_turn_input(&agent, path, session.store_dir()).await?;
@@ -68,7 +56,29 @@ pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<Exit
             }
         }
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the next message. Empty lines are skipped, and `/quit` and `/exit` end the conversation. At a terminal,
+/// Ctrl-C only prints how to end it.
+async fn read_message(keyboard: &mut Keyboard, terminal: &Terminal) -> KeyboardInput {
+    loop {
+        let input = tokio::select! {
+            input = keyboard.read_prompt("> ") => input,
+            // The line editor reports Ctrl-C as a key; without it, Ctrl-C is a signal.
+            Ok(()) = tokio::signal::ctrl_c() => KeyboardInput::Interrupted,
+        };
+        match input {
+            KeyboardInput::Line(text) if matches!(text.trim(), "/quit" | "/exit") => {
+                return KeyboardInput::End;
+            }
+            KeyboardInput::Line(text) if text.trim().is_empty() => {}
+            KeyboardInput::Interrupted if Keyboard::is_interactive() => {
+                let text = "press Ctrl-D or type /quit to end the conversation";
+                eprintln!("{}", terminal.style_stderr(TextRole::Muted, text));
+            }
+            other => return other,
+        }
+    }
 }
 
 fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
