@@ -18,7 +18,7 @@ pub fn json_shape(data: &[u8]) {
     let written = now(store.write("k".into(), content.to_vec().into()));
     let reader = written.expect("content in memory is kept");
     let view = |strict| {
-        let view = JsonView::new(Arc::clone(&reader), None);
+        let view = JsonView::new(Arc::clone(&reader));
         view.window_bytes(window).value_bytes(value).strict_bytes(strict)
     };
     let strict = view(u64::MAX);

@@ -217,7 +217,7 @@ async fn work(job: Job) -> Result<(f64, String), String> {
         }
         Job::Handler { source, folder } => return handler(&source, &folder).await,
         Job::JsonGet { spool, path, times } => {
-            let view = JsonView::new(stored(&spool, "items").await?, None);
+            let view = JsonView::new(stored(&spool, "items").await?);
             for _ in 1..times {
                 let _ = view.get(&path, 0).await.map_err(text)?;
             }
@@ -226,7 +226,7 @@ async fn work(job: Job) -> Result<(f64, String), String> {
             return Ok((last.elapsed().as_secs_f64(), digest(answer.as_str())));
         }
         Job::JsonCount { spool, path } => {
-            let view = JsonView::new(stored(&spool, "items").await?, None);
+            let view = JsonView::new(stored(&spool, "items").await?);
             digest(view.get(&path, 0).await.map_err(text)?.as_str())
         }
     };

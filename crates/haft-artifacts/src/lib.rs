@@ -37,12 +37,18 @@
 #![doc = include_str!("../docs/formats.md")]
 
 mod blocking;
+mod byte_order_mark;
+mod content_view;
 #[cfg(feature = "formats")]
 pub mod csv;
+#[cfg(feature = "formats")]
+mod error;
 pub mod json;
 #[cfg(feature = "formats")]
 pub mod markdown;
 mod query_args;
+mod ranges;
+mod scan;
 pub mod text;
 #[cfg(feature = "tokens")]
 pub mod tokens;
@@ -56,6 +62,8 @@ use haft_core::forge::{Formats, InvalidFormat};
 pub use self::blocking::run_blocking;
 #[cfg(feature = "formats")]
 pub use self::csv::CsvFormat;
+#[cfg(feature = "formats")]
+pub use self::error::ContentError;
 pub use self::json::JsonFormat;
 #[cfg(feature = "formats")]
 pub use self::markdown::MarkdownFormat;

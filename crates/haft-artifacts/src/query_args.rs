@@ -24,6 +24,12 @@ pub(super) trait Named {
     fn skip(&self) -> u64 {
         self.count("skip").unwrap_or(0)
     }
+
+    /// The range of the arguments that [`records`] declares.
+    #[cfg(feature = "formats")]
+    fn record_range(&self) -> std::ops::Range<u64> {
+        self.count("start").unwrap_or(0)..self.count("end").unwrap_or(u64::MAX)
+    }
 }
 
 impl Named for Args {

@@ -21,20 +21,20 @@
 //! # }
 //! ```
 
-mod chunks;
-pub(crate) mod drive;
+mod error;
 mod grep;
 mod line;
+mod line_part;
 mod page;
-mod part;
 mod pattern;
 mod queries;
+mod scan;
 mod view;
 
-pub(crate) use self::chunks::each_chunk;
+pub use self::error::QueryError;
 pub use self::grep::GrepOptions;
+pub use self::line_part::{LinePart, RestOfLine};
 pub use self::page::{Continuation, Line, Page, Stopped};
-pub use self::part::{LinePart, RestOfLine};
-pub use self::pattern::{QueryError, check_pattern};
+pub use self::pattern::check_pattern;
 pub use self::queries::TextFormat;
 pub use self::view::TextView;

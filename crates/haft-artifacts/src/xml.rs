@@ -26,15 +26,15 @@
 //! skipped, and bytes that are not UTF-8 become the replacement character, whatever encoding the
 //! declaration names.
 
+mod character_data;
 mod error;
 mod outline;
-mod piece;
+mod projection;
 mod queries;
 mod scan;
 mod select;
-mod tag;
-mod token;
-mod tree;
+mod tags;
+mod text_run;
 mod view;
 
 pub use self::error::XmlError;

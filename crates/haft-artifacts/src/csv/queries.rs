@@ -1,13 +1,12 @@
 //! Rows of fields, parted by commas, semicolons, tabs or bars.
 
-use std::sync::Arc;
-
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::json::View;
 use haft_core::schema::{Problem, Problems, array, number, object, string};
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::csv::{CsvFilter, CsvView};
 use crate::query_args::{Named as _, records, skip};
 
@@ -90,9 +89,7 @@ impl ArtifactFormat for CsvFormat {
 }
 
 fn view(asked: &Asked) -> CsvView {
-    CsvView::new(Arc::clone(asked.artifact.reader()))
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    CsvView::of_content(ContentView::of_query(asked))
 }
 
 async fn columns(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -104,12 +101,11 @@ async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn rows(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let start = args.count("start").unwrap_or(0);
     let columns = args.root().get("columns").map(|list| {
         list.elements().filter_map(|it| it.as_str().map(str::to_owned)).collect::<Vec<_>>()
     });
     let columns = columns.unwrap_or_default();
-    Ok(view(&asked).rows(start, args.count("end"), &columns, args.skip()).await?)
+    Ok(view(&asked).rows(args.record_range(), &columns, args.skip()).await?)
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {

@@ -1,6 +1,6 @@
 //! Who looks at rows: one type per query.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use haft_core::artifact::Listing;
 use haft_core::json::Writer;
@@ -43,8 +43,7 @@ impl Visit for Count {
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) at: u64,
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(super) range: Range<u64>,
     pub(super) only: Vec<String>,
     pub(super) places: Vec<usize>,
     pub(super) listing: Listing,
@@ -59,10 +58,10 @@ impl Visit for Rows {
     fn row(&mut self, columns: &Columns, row: Record<'_>) -> ControlFlow<()> {
         let at = self.at;
         self.at += 1;
-        if at >= self.end {
+        if at >= self.range.end {
             return ControlFlow::Break(());
         }
-        if at < self.start {
+        if at < self.range.start {
             return ControlFlow::Continue(());
         }
         self.listing.push(columns.object(row, &self.places).root())

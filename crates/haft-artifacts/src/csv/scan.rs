@@ -9,7 +9,7 @@ use haft_core::spool::count_newlines;
 use super::columns::Columns;
 use super::error::CsvError;
 use super::view::Header;
-use crate::text::drive::{Scan, Want};
+use crate::scan::{ContentScan, ReadRequest};
 
 /// Whoever wants to see rows.
 pub(super) trait Visit: Send + 'static {
@@ -235,18 +235,15 @@ impl<V: Visit> CsvScan<V> {
     }
 }
 
-impl<V: Visit> Scan for CsvScan<V> {
-    fn want(&self) -> Option<Want> {
-        let left = self.length.saturating_sub(self.position);
-        if self.stopped || self.error.is_some() || left == 0 {
+impl<V: Visit> ContentScan for CsvScan<V> {
+    fn next_read(&self) -> Option<ReadRequest> {
+        if self.stopped || self.error.is_some() {
             return None;
         }
-        let window = self.rules.window.max(1);
-        let len = left.min(window as u64);
-        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(window) })
+        ReadRequest::next_window(self.position, self.length, self.rules.window)
     }
 
-    fn feed(&mut self, data: &[u8]) -> usize {
+    fn process(&mut self, data: &[u8]) -> usize {
         self.position += data.len() as u64;
         let mut result = self.read(data);
         if result.is_ok() && !self.stopped && self.position == self.length {

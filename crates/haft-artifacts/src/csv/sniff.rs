@@ -2,6 +2,8 @@
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
+use crate::byte_order_mark;
+
 /// What the first bytes of content say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
@@ -12,10 +14,10 @@ pub(crate) struct Start {
 
 /// Looks at the first bytes; nothing if they are not UTF-8. `whole` says that there are no others.
 pub(crate) fn start(sample: &[u8], whole: bool) -> Option<Start> {
-    if sample.starts_with(&[0xFE, 0xFF]) || sample.starts_with(&[0xFF, 0xFE]) {
+    if byte_order_mark::is_utf16(sample) {
         return None;
     }
-    let table = sample.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(sample);
+    let table = byte_order_mark::strip_utf8(sample);
     let mark = (sample.len() - table.len()) as u64;
     // Of several that fit as well the first one counts.
     let best = CANDIDATES.into_iter().rev().max_by_key(|it| fit(table, *it, whole));

@@ -1,10 +1,9 @@
 //! Queries of CSV.
 
-use std::fmt;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Budget, Listing};
-use haft_core::cancel::Cancellation;
+use haft_core::artifact::{Answer, Listing};
 use haft_core::json::Writer;
 use haft_core::spool::SpoolReader;
 
@@ -14,7 +13,9 @@ use super::rows::{Count, Names, Pluck, Rows};
 use super::scan::{CsvScan, Oddities, Rules, Visit};
 use super::sniff::{self, SAMPLE};
 use super::stats::Stats;
-use crate::text::drive::drive;
+use crate::content_view::{ContentView, content_view_options};
+use crate::error::ContentError;
+use crate::ranges::range_of;
 
 /// The rows of a stored table.
 ///
@@ -42,14 +43,11 @@ use crate::text::drive::drive;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct CsvView {
-    reader: Arc<dyn SpoolReader>,
-    budget: Budget,
-    cancellation: Cancellation,
+    content: ContentView,
     delimiter: Option<u8>,
     header: Header,
-    window: usize,
 }
 
 /// Where the names of the columns come from.
@@ -67,36 +65,14 @@ impl CsvView {
     /// The rows of what a reader reads.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        Self {
-            reader,
-            budget: Budget::new(),
-            cancellation: Cancellation::new(),
-            delimiter: None,
-            header: Header::FirstRow,
-            window: 256 * 1024,
-        }
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// Bounds the answers.
-    #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub(super) fn of_content(content: ContentView) -> Self {
+        Self { content, delimiter: None, header: Header::FirstRow }
     }
 
-    /// Stops queries when this is cancelled, before the next read.
-    #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
-
-    /// Reads about so many bytes at once instead of 256 KiB.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.window = bytes;
-        self
-    }
+    content_view_options!();
 
     /// What parts the fields, instead of what fits best.
     #[must_use]
@@ -126,7 +102,7 @@ impl CsvView {
                 out.string(name);
             }
         });
-        let answer = Answer::list(list.finish().root().elements(), self.budget, skip);
+        let answer = Answer::list(list.finish().root().elements(), self.content.budget, skip);
         let columns = if names.len() == 1 { "column" } else { "columns" };
         let delimiter = match rules.delimiter {
             b'\t' => "a tab".to_owned(),
@@ -154,14 +130,13 @@ impl CsvView {
     /// [`CsvError::NoColumn`] when there is no such column, else as [`CsvView::length`].
     pub async fn rows(
         &self,
-        start: u64,
-        end: Option<u64>,
+        rows: impl RangeBounds<u64> + Send,
         columns: &[String],
         skip: u64,
     ) -> Result<Answer, CsvError> {
-        let listing = Listing::new(self.budget, skip);
-        let (only, end) = (columns.to_vec(), end.unwrap_or(u64::MAX));
-        let rows = Rows { at: 0, start, end, only, places: Vec::new(), listing };
+        let listing = Listing::new(self.content.budget, skip);
+        let range = range_of(&rows);
+        let rows = Rows { at: 0, range, only: columns.to_vec(), places: Vec::new(), listing };
         let (rows, oddities) = self.scan(rows).await?;
         Ok(oddities.note(rows.listing.finish()))
     }
@@ -175,7 +150,7 @@ impl CsvView {
         if filter.says_nothing() {
             return Err(CsvError::NoCondition { column: filter.column.into() });
         }
-        let filter = Filter::new(filter, Listing::new(self.budget, skip));
+        let filter = Filter::new(filter, Listing::new(self.content.budget, skip));
         let (filter, oddities) = self.scan(filter).await?;
         let mut answer = filter.listing.finish();
         if filter.no_numbers > 0 {
@@ -193,7 +168,7 @@ impl CsvView {
     ///
     /// As [`CsvView::rows`].
     pub async fn pluck(&self, column: &str, skip: u64) -> Result<Answer, CsvError> {
-        let listing = Listing::new(self.budget, skip);
+        let listing = Listing::new(self.content.budget, skip);
         let pluck = Pluck { column: column.to_owned(), place: 0, listing };
         let (pluck, oddities) = self.scan(pluck).await?;
         Ok(oddities.note(pluck.listing.finish()))
@@ -209,15 +184,15 @@ impl CsvView {
     /// As [`CsvView::rows`].
     pub async fn stats(&self, column: &str) -> Result<Answer, CsvError> {
         let (stats, oddities) = self.scan(Stats::new(column.to_owned())).await?;
-        Ok(oddities.note(Answer::value(stats.document().root(), self.budget)))
+        Ok(oddities.note(Answer::value(stats.document().root(), self.content.budget)))
     }
 
     async fn rules(&self) -> Result<Rules, CsvError> {
-        let sample = self.reader.read_at(0, SAMPLE).await?;
-        let whole = sample.len() as u64 == self.reader.byte_length();
-        let found = sniff::start(&sample, whole).ok_or(CsvError::Encoding)?;
+        let sample = self.content.reader.read_at(0, SAMPLE).await?;
+        let whole = sample.len() as u64 == self.content.reader.byte_length();
+        let found = sniff::start(&sample, whole).ok_or(ContentError::Encoding)?;
         let delimiter = self.delimiter.unwrap_or(found.delimiter);
-        let (header, window) = (self.header, self.window);
+        let (header, window) = (self.header, self.content.window_bytes);
         Ok(Rules { delimiter, header, window, start: found.mark })
     }
 
@@ -226,18 +201,7 @@ impl CsvView {
     }
 
     async fn scan_by<V: Visit>(&self, rules: Rules, visitor: V) -> Result<(V, Oddities), CsvError> {
-        let scan = CsvScan::new(self.reader.byte_length(), rules, visitor);
-        drive(&self.reader, &self.cancellation, scan).await?.finish()
-    }
-}
-
-impl fmt::Debug for CsvView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CsvView")
-            .field("reader", &self.reader)
-            .field("budget", &self.budget)
-            .field("delimiter", &self.delimiter)
-            .field("header", &self.header)
-            .finish_non_exhaustive()
+        let scan = CsvScan::new(self.content.reader.byte_length(), rules, visitor);
+        self.content.run_scan(scan).await?.finish()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::container::Container;
 use super::error::ContentError;
-use super::shape::{JsonShape, Opened};
+use super::notation::{JsonShape, Opened};
 
 /// What was found out about content, for the next query: its shape, that it is well-formed, and where the
 /// elements of its large lists begin. At most a few megabytes, whatever the content.

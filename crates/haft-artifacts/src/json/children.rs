@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use haft_core::json::{Document, View};
 
-use super::check;
 use super::container::{self, Container, ContainerKind, Member};
-use super::engine::{Engine, parse, unreadable};
 use super::error::{JsonQueryError, Trouble};
-use super::lines::{self, Record};
+use super::json_lines::{self, Record};
+use super::scan::{Engine, parse, unreadable};
+use super::validate;
 
 /// Whether to go on.
 pub(super) type Flow = Result<ControlFlow<()>, Trouble>;
@@ -52,13 +52,13 @@ impl Engine {
         loop {
             self.cursor.clear_end();
             self.cursor.seek(next);
-            let Some(Record { start, end }) = lines::next_record(&mut self.cursor)? else {
+            let Some(Record { start, end }) = json_lines::next_record(&mut self.cursor)? else {
                 return NEXT;
             };
             next = end;
             let flow = match self.tree(start, 0)? {
                 Some(doc) => {
-                    lines::expect_end(&mut self.cursor)?;
+                    json_lines::expect_end(&mut self.cursor)?;
                     take(self, Child::Tree(doc.root()))?
                 }
                 None => take(self, Child::Large(start, 0))?,
@@ -99,7 +99,7 @@ impl Engine {
                 }
             }
             self.cursor.seek(end);
-            if check::is_last(&mut self.cursor, true)? {
+            if validate::is_last(&mut self.cursor, true)? {
                 return NEXT;
             }
             offset = self.cursor.offset();
@@ -132,7 +132,7 @@ impl Engine {
                     }
                     let end = self.end_of(start, array.depth)?;
                     self.cursor.seek(end);
-                    let last = check::is_last(&mut self.cursor, false)?;
+                    let last = validate::is_last(&mut self.cursor, false)?;
                     next = (!last).then(|| self.cursor.offset());
                 }
             }
@@ -164,8 +164,8 @@ impl Engine {
             Some(None) => {
                 self.cursor.seek(start);
                 while self.cursor.offset() < gathered.end {
-                    check::value(&mut self.cursor, array.depth)?;
-                    check::is_last(&mut self.cursor, false)?;
+                    validate::value(&mut self.cursor, array.depth)?;
+                    validate::is_last(&mut self.cursor, false)?;
                 }
                 Err(unreadable(start))
             }
@@ -185,7 +185,7 @@ impl Engine {
                 return Ok(gathered);
             }
             gathered.end = end;
-            let last = check::is_last(&mut self.cursor, false)?;
+            let last = validate::is_last(&mut self.cursor, false)?;
             gathered.next = (!last).then(|| self.cursor.offset());
             if last || end - start >= self.sizes.batch as u64 {
                 return Ok(gathered);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use haft_core::json::Document;
 
-use super::check;
 use super::cursor::Cursor;
 use super::error::Trouble;
+use super::validate;
 
 /// A list, an object or a sequence of lines, with the places of some of its children.
 #[derive(Debug)]
@@ -212,7 +212,7 @@ pub(super) fn survey(
             builder.child(cursor.offset());
             cursor.skip_value(depth + 1, u64::MAX)?;
         }
-        if check::is_last(cursor, object)? {
+        if validate::is_last(cursor, object)? {
             remembered.add(builder.finish(cursor.offset()));
             return Ok(());
         }
@@ -257,12 +257,12 @@ pub(super) fn name(cursor: &mut Cursor) -> Result<Name, Trouble> {
         Some(Some(text)) => Name::Short(text),
         Some(None) => {
             cursor.seek(start);
-            check::string(cursor)?;
+            validate::string(cursor)?;
             Name::Short(String::new())
         }
         None => long_name(cursor, start)?,
     };
-    check::colon(cursor)?;
+    validate::colon(cursor)?;
     Ok(name)
 }
 

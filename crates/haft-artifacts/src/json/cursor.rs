@@ -3,8 +3,8 @@
 use haft_core::json::ParseErrorKind;
 use haft_core::spool::SpoolError;
 
+use super::blocking_source::Source;
 use super::error::{Fault, Reason, Trouble};
-use super::source::Source;
 use haft_core::spool::AlignedBuffer;
 
 /// Reads the content from front to back, one window at a time, and jumps.

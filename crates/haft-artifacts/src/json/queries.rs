@@ -1,13 +1,14 @@
 //! JSON in its shapes.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::ops::Bound;
 
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::{ObjectSchema, integer, object};
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::json::{JsonCache, JsonShape, JsonView};
 use crate::query_args::{Named as _, check_path, path, skip};
 
@@ -112,10 +113,11 @@ async fn view(asked: &Asked) -> JsonView {
         Ok(cache) => cache,
         Err(never) => match never {},
     };
-    let (reader, hint) = (Arc::clone(asked.artifact.reader()), shape_of(asked.artifact.kind()));
-    JsonView::with_cache(reader, hint, cache)
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    let view = JsonView::of_content(ContentView::of_query(asked)).cache(cache);
+    match shape_of(asked.artifact.kind()) {
+        Some(notation) => view.notation(notation),
+        None => view,
+    }
 }
 
 async fn shape(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -141,6 +143,7 @@ async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn slice(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let (start, end) = (args.place("start"), args.place("end"));
-    Ok(view(&asked).await.slice(start, end, args.skip()).await?)
+    let start = args.place("start").map_or(Bound::Unbounded, Bound::Included);
+    let end = args.place("end").map_or(Bound::Unbounded, Bound::Excluded);
+    Ok(view(&asked).await.slice((start, end), args.skip()).await?)
 }

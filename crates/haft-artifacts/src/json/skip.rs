@@ -6,10 +6,10 @@
 use haft_core::json::{MAX_DEPTH, ParseErrorKind};
 use memchr::memchr2;
 
-use super::bits::{Masks, Strings};
-use super::check;
+use super::block_masks::{Masks, Strings};
 use super::cursor::{Cursor, is_space};
 use super::error::Trouble;
+use super::validate;
 
 impl Cursor {
     /// Passes over the value at the cursor, which is nested in `depth` others. Nothing if it turns out to
@@ -18,7 +18,7 @@ impl Cursor {
         match self.peek()? {
             Some(b'"') => self.skip_string(limit),
             Some(b'{' | b'[') => self.skip_container(depth, limit),
-            _ => check::scalar(self).map(Some),
+            _ => validate::scalar(self).map(Some),
         }
     }
 

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::bits::{Masks, Strings};
+use super::block_masks::{Masks, Strings};
 use super::container::{Builder, ContainerKind, Member};
 use super::json5;
 

@@ -1,19 +1,19 @@
 //! Queries of JSON.
 
-use std::fmt;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Budget};
-use haft_core::cancel::Cancellation;
+use haft_core::artifact::Answer;
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::SpoolReader;
 
+use super::blocking_source;
 use super::cache::JsonCache;
-use super::engine::{Engine, Sizes};
 use super::error::{JsonQueryError, Trouble};
-use super::query;
-use super::shape::JsonShape;
-use super::source;
+use super::notation::JsonShape;
+use super::operations;
+use super::scan::{Engine, Sizes};
+use crate::content_view::{ContentView, content_view_options};
 
 /// The values of stored JSON.
 ///
@@ -22,13 +22,11 @@ use super::source;
 /// The work is done on a thread for work that blocks, and stops when the future is dropped.
 ///
 /// Paths are read by [`JsonPath::parse_lenient`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct JsonView {
-    reader: Arc<dyn SpoolReader>,
-    hint: Option<JsonShape>,
+    content: ContentView,
+    declared: Option<JsonShape>,
     cache: Arc<JsonCache>,
-    budget: Budget,
-    cancellation: Cancellation,
     sizes: Sizes,
 }
 
@@ -55,43 +53,32 @@ impl JsonLength {
 }
 
 impl JsonView {
-    /// The values of what a reader reads. A hint is trusted; without one the shape is found out.
+    /// The values of what a reader reads. The notation is detected unless it is declared.
     #[must_use]
-    pub fn new(reader: Arc<dyn SpoolReader>, hint: Option<JsonShape>) -> Self {
-        Self::with_cache(reader, hint, Arc::new(JsonCache::new()))
+    pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// [`JsonView::new`] with what earlier views of the same content found out.
-    #[must_use]
-    pub fn with_cache(
-        reader: Arc<dyn SpoolReader>,
-        hint: Option<JsonShape>,
-        cache: Arc<JsonCache>,
-    ) -> Self {
-        let (budget, cancellation) = (Budget::new(), Cancellation::new());
-        Self { reader, hint, cache, budget, cancellation, sizes: Sizes::new() }
+    pub(super) fn of_content(content: ContentView) -> Self {
+        Self { content, declared: None, cache: Arc::new(JsonCache::new()), sizes: Sizes::new() }
     }
 
-    /// Bounds the answers.
+    /// Declares the notation of the content, which is detected otherwise. Content in another notation is
+    /// an error.
     #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
+    pub fn notation(mut self, notation: JsonShape) -> Self {
+        self.declared = Some(notation);
         self
     }
 
-    /// Stops queries when this is cancelled, before the next read.
+    /// Uses what earlier views of the same content found out.
     #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
+    pub fn cache(mut self, cache: Arc<JsonCache>) -> Self {
+        self.cache = cache;
         self
     }
 
-    /// Reads so many bytes at once instead of 256 KiB.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.sizes.window = bytes;
-        self
-    }
+    content_view_options!();
 
     /// Makes trees of values of up to so many bytes instead of 2 MiB. A tree takes up to sixteen times the
     /// bytes of its text. Larger values are walked; what is selected of them is shown by its start, and
@@ -111,12 +98,6 @@ impl JsonView {
         self
     }
 
-    /// What queries find out, for the next view of the same content.
-    #[must_use]
-    pub fn cache(&self) -> Arc<JsonCache> {
-        Arc::clone(&self.cache)
-    }
-
     /// The shape of the content: the hint, or else what was inferred.
     ///
     /// # Errors
@@ -133,8 +114,8 @@ impl JsonView {
     ///
     /// As [`JsonView::shape`].
     pub async fn keys(&self, skip: u64) -> Result<Answer, JsonQueryError> {
-        let budget = self.budget;
-        self.run(move |engine| query::keys(engine, (budget, skip))).await
+        let budget = self.content.budget;
+        self.run(move |engine| operations::keys(engine, (budget, skip))).await
     }
 
     /// How many records there are, and how many elements a list has.
@@ -143,7 +124,7 @@ impl JsonView {
     ///
     /// As [`JsonView::shape`].
     pub async fn length(&self) -> Result<JsonLength, JsonQueryError> {
-        self.run(query::length).await
+        self.run(operations::length).await
     }
 
     /// The values that a path selects in the root, or in each record, from the one after the first `skip`
@@ -154,8 +135,8 @@ impl JsonView {
     /// When the path is not one or cannot be evaluated on content of this size, and as
     /// [`JsonView::shape`].
     pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, JsonQueryError> {
-        let (path, budget) = (JsonPath::parse_lenient(path)?, self.budget);
-        self.run(move |engine| query::get(engine, &path, (budget, skip))).await
+        let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
+        self.run(move |engine| operations::get(engine, &path, (budget, skip))).await
     }
 
     /// The records for which a path holds, from the one after the first `skip` on. Records are lines, the
@@ -170,8 +151,8 @@ impl JsonView {
     ///
     /// As [`JsonView::get`].
     pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, JsonQueryError> {
-        let (path, budget) = (JsonPath::parse_lenient(path)?, self.budget);
-        self.run(move |engine| query::filter(engine, &path, (budget, skip))).await
+        let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
+        self.run(move |engine| operations::filter(engine, &path, (budget, skip))).await
     }
 
     /// The records from `start` until before `end`; negative positions count from the end. Records are
@@ -183,33 +164,39 @@ impl JsonView {
     /// As [`JsonView::shape`].
     pub async fn slice(
         &self,
-        start: Option<i64>,
-        end: Option<i64>,
+        records: impl RangeBounds<i64> + Send,
         skip: u64,
     ) -> Result<Answer, JsonQueryError> {
-        let budget = self.budget;
-        self.run(move |engine| query::slice(engine, (start, end), (budget, skip))).await
+        let (range, budget) = (slice_bounds(&records), self.content.budget);
+        self.run(move |engine| operations::slice(engine, range, (budget, skip))).await
     }
 
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Engine) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, JsonQueryError> {
-        let (hint, sizes, cache) = (self.hint, self.sizes, Arc::clone(&self.cache));
-        source::run(&self.reader, &self.cancellation, move |source| {
-            let mut engine = Engine::open(source, hint, sizes, cache)?;
+        let (declared, cache) = (self.declared, Arc::clone(&self.cache));
+        let sizes = Sizes { window: self.content.window_bytes, ..self.sizes };
+        blocking_source::run(&self.content, move |source| {
+            let mut engine = Engine::open(source, declared, sizes, cache)?;
             work(&mut engine).map_err(|trouble| engine.explain(trouble))
         })
         .await?
     }
 }
 
-impl fmt::Debug for JsonView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JsonView")
-            .field("reader", &self.reader)
-            .field("hint", &self.hint)
-            .field("budget", &self.budget)
-            .finish_non_exhaustive()
-    }
+/// The first position and the one before which to stop, as far as they are given.
+fn slice_bounds(records: &impl RangeBounds<i64>) -> (Option<i64>, Option<i64>) {
+    let start = match records.start_bound() {
+        Bound::Included(start) => Some(*start),
+        Bound::Excluded(start) => start.checked_add(1),
+        Bound::Unbounded => None,
+    };
+    let end = match records.end_bound() {
+        // The last record, behind which there is no position.
+        Bound::Included(-1) | Bound::Unbounded => None,
+        Bound::Included(end) => end.checked_add(1),
+        Bound::Excluded(end) => Some(*end),
+    };
+    (start, end)
 }

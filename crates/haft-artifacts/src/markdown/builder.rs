@@ -1,8 +1,9 @@
 //! From chunks of bytes to lines.
 
 use super::front_matter::FrontMatter;
-use super::scanner::{Scanner, Tail};
+use super::scan::{Scanner, Tail};
 use super::{FrontMatterKind, MarkdownIndex};
+use crate::byte_order_mark;
 
 /// Reads a document in pieces of any size and keeps its structure.
 ///
@@ -126,7 +127,7 @@ impl MarkdownIndexBuilder {
         match &mut self.front {
             Front::None | Front::Closed(_) => self.scanner.line(line, tail),
             Front::Unread => {
-                let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+                let line = byte_order_mark::strip_utf8(line);
                 match FrontMatterKind::opened_by(line) {
                     Some(kind) if !tail.cut => {
                         self.front =

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::definition::Source;
-use super::scanner::Nesting;
+use super::link_definition::Source;
+use super::scan::Nesting;
 use super::{CodeBlock, Heading, LinkDefinition, plain};
 
 /// Headings, code blocks and definitions of a document.

@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use haft_core::artifact::Budget;
-use haft_core::cancel::Cancellation;
-use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
+use haft_core::spool::{LineIndex, SpoolError};
 
 use self::scan::GrepScan;
-use super::drive::{drive, on_thread};
 use super::page::{Shown, Stopped};
 use super::pattern::Pattern;
+use crate::content_view::ContentView;
+use crate::scan::run_cancellable;
 
 /// How to search. The default finds every line that matches, in the case given, without lines around.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,23 +121,24 @@ impl Query {
     /// Searches from a line on. How the work is shared out does not change what is found.
     pub(super) async fn search(
         self,
-        reader: &Arc<dyn SpoolReader>,
-        cancellation: &Cancellation,
+        content: &ContentView,
         (start, scan_bytes): (u64, Option<u64>),
     ) -> Result<Found, SpoolError> {
         let lines = start..self.end_line(start, scan_bytes);
         let count = self.index.line_count();
         let large = self.sizes.threads.get() > 1 && self.bytes(&lines) >= self.sizes.parallel;
         let end = lines.end;
-        let mut found = match reader.local().filter(|_| large) {
+        let mut found = match content.reader.local().filter(|_| large) {
             Some(local) => {
-                on_thread(cancellation, move |token| parts::search(&self, &*local, token, lines))
-                    .await?
+                run_cancellable(&content.cancellation, move |token| {
+                    parts::search(&self, &*local, token, lines)
+                })
+                .await?
             }
             None => {
                 let mut found = Found::new(&self);
                 let scan = GrepScan::new(Arc::new(self), &lines);
-                found.add(drive(reader, cancellation, scan).await?);
+                found.add(content.run_scan(scan).await?);
                 found
             }
         };

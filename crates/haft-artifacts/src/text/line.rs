@@ -35,15 +35,7 @@ pub(super) fn kept(cap: usize) -> usize {
     cap.saturating_add(8)
 }
 
-/// The bytes without a byte order mark at their start.
-pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(MARK).unwrap_or(bytes)
-}
-
 /// The bytes without one CR at their end.
 pub(super) fn without_return(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
-
-/// The byte order mark in UTF-8.
-pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";

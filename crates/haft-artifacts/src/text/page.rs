@@ -1,14 +1,8 @@
 //! Bounded answers.
 
 use std::fmt;
-use std::sync::Arc;
 
 use haft_core::artifact::Budget;
-use haft_core::spool::LineIndex;
-use memchr::memchr;
-
-use super::drive::{Scan, Want};
-use super::line::{RawLine, kept, without_mark};
 
 /// Some lines of the content, and where to go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,124 +130,4 @@ impl Shown {
         }
         self.stopped.is_none()
     }
-}
-
-/// Collects the lines of a range, by way of the index and without reading what is not shown.
-#[derive(Debug)]
-pub(super) struct LineScan {
-    index: Arc<LineIndex>,
-    /// The line that is being read.
-    number: u64,
-    end: u64,
-    cap: usize,
-    /// From where to read next.
-    position: u64,
-    /// Newlines to pass before the first line.
-    skip: u64,
-    /// Where the line begins that is being read, and its first bytes.
-    line_start: u64,
-    start: Vec<u8>,
-    pub(super) shown: Shown,
-}
-
-impl LineScan {
-    /// The lines from `start` until before `end`, which must exist.
-    pub(super) fn new(index: Arc<LineIndex>, start: u64, end: u64, budget: Budget) -> Self {
-        let found = index.locate(start);
-        let (position, skip) = found.map_or((0, 0), |found| (found.offset, found.newlines));
-        Self {
-            end: if found.is_some() { end } else { start },
-            number: start,
-            cap: budget.line_cap(),
-            position,
-            skip,
-            line_start: position,
-            start: Vec::new(),
-            shown: Shown::new(budget),
-            index,
-        }
-    }
-
-    /// The line after the last that is shown.
-    pub(super) fn next_line(&self) -> u64 {
-        self.number
-    }
-
-    fn done(&self) -> bool {
-        self.number >= self.end || self.shown.stopped.is_some()
-    }
-
-    fn keep(&mut self, bytes: &[u8]) {
-        let room = kept(self.cap).saturating_sub(self.start.len()).min(bytes.len());
-        self.start.extend_from_slice(bytes.get(..room).unwrap_or_default());
-    }
-
-    /// Ends the line before this offset.
-    fn finish_line(&mut self, at: u64) {
-        let bytes = at - self.line_start;
-        let complete = self.start.len() as u64 == bytes;
-        let start = if self.number == 0 { without_mark(&self.start) } else { &self.start };
-        let line = RawLine { number: self.number, start, complete, bytes }.show(self.cap);
-        if self.shown.push(line) {
-            self.number += 1;
-        }
-        self.start.clear();
-        self.line_start = at + 1;
-    }
-
-    /// Goes on where the line ends, if nothing of it is needed before that.
-    fn skip_rest_of_line(&mut self) {
-        if self.skip > 0 || self.start.len() < kept(self.cap) {
-            return;
-        }
-        match self.index.locate(self.number + 1) {
-            Some(next) => self.position = self.position.max(next.offset),
-            None => self.position = self.index.byte_length(),
-        }
-    }
-}
-
-impl Scan for LineScan {
-    fn want(&self) -> Option<Want> {
-        let left = self.index.byte_length().saturating_sub(self.position);
-        if self.done() || left == 0 {
-            return None;
-        }
-        let len = left.min(u64::from(self.index.block_size().get()));
-        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(usize::MAX) })
-    }
-
-    fn feed(&mut self, data: &[u8]) -> usize {
-        let mut rest = data;
-        let mut at = self.position;
-        self.position += data.len() as u64;
-        while !self.done() {
-            let Some((line, after)) = split_line(rest) else {
-                if self.skip == 0 {
-                    self.keep(rest);
-                }
-                self.skip_rest_of_line();
-                break;
-            };
-            let line_end = at + line.len() as u64;
-            if self.skip > 0 {
-                self.skip -= 1;
-                self.line_start = line_end + 1;
-            } else {
-                self.keep(line);
-                self.finish_line(line_end);
-            }
-            (rest, at) = (after, line_end + 1);
-        }
-        if self.position >= self.index.byte_length() && self.skip == 0 && !self.done() {
-            self.finish_line(self.index.byte_length());
-        }
-        0
-    }
-}
-
-/// The bytes before the first LF and those after it.
-fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (line, rest) = bytes.split_at_checked(memchr(b'\n', bytes)?)?;
-    Some((line, rest.get(1..).unwrap_or_default()))
 }

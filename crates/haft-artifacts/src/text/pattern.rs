@@ -1,8 +1,5 @@
 //! Patterns that stay within lines.
 
-use haft_core::error::codes;
-use haft_core::error::{Coded, ErrorCode};
-use haft_core::spool::SpoolError;
 use memchr::memchr;
 use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
@@ -13,41 +10,9 @@ use regex_syntax::hir::{
     Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look,
 };
 
+use super::error::QueryError;
 use super::grep::GrepOptions;
 use super::line::without_return;
-
-/// A query could not be answered.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum QueryError {
-    /// The pattern is not one, or is too large.
-    #[error("the pattern cannot be used: {problem}{}", .hint.map(|it| format!("; {it}")).unwrap_or_default())]
-    Pattern {
-        /// What is wrong with it, and where.
-        problem: String,
-        /// What to write instead.
-        hint: Option<&'static str>,
-    },
-    /// The content could not be read.
-    #[error(transparent)]
-    Spool(#[from] SpoolError),
-}
-
-impl Coded for QueryError {
-    fn code(&self) -> ErrorCode {
-        match self {
-            Self::Pattern { .. } => codes::INVALID_TOOL_ARGS,
-            Self::Spool(error) => error.code(),
-        }
-    }
-
-    fn retryable(&self) -> bool {
-        match self {
-            Self::Pattern { .. } => false,
-            Self::Spool(error) => error.retryable(),
-        }
-    }
-}
 
 /// A pattern in two forms. Both run in time linear in what is searched.
 ///

@@ -1,15 +1,14 @@
 //! Text: what can be asked of every artifact.
 
-use std::sync::Arc;
-
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::{Problems, integer, object, one_of, string};
 use haft_core::tokens::Encoding;
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::query_args::{Named as _, count, refused};
-use crate::text::{GrepOptions, Line, LinePart, Page, TextView, check_pattern, each_chunk};
+use crate::text::{GrepOptions, Line, LinePart, Page, TextView, check_pattern};
 
 /// Lines of text. It reads every kind, so that every artifact can be paged through and searched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,9 +94,7 @@ fn grep_input() -> haft_core::schema::ObjectSchema {
 }
 
 fn view(asked: &Asked) -> TextView {
-    TextView::new(Arc::clone(asked.artifact.reader()))
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    TextView::of_content(ContentView::of_query(asked))
 }
 
 async fn head(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -169,9 +166,7 @@ async fn line_count(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 async fn tokens(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let encoding: Encoding = args.text("encoding").unwrap_or_default().parse()?;
     let counter = Counter::new(encoding);
-    let counter =
-        each_chunk(asked.artifact.reader(), &asked.cancellation, counter, Counter::push).await?;
-    let count = counter.finish();
+    let count = ContentView::of_query(&asked).fold_chunks(counter, Counter::push).await?.finish();
     let answer = Answer::number(count.tokens);
     Ok(if count.is_exact() { answer } else { answer.noted("an estimate, not an exact count") })
 }

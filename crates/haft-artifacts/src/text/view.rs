@@ -1,30 +1,28 @@
 //! Queries of text.
 
-use std::fmt;
 use std::num::NonZeroUsize;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 
-use haft_core::artifact::Budget;
-use haft_core::cancel::Cancellation;
 use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
 
-use super::drive::drive;
+use super::error::QueryError;
 use super::grep::{GrepOptions, Query, Sizes};
-use super::page::{Continuation, LineScan, Page, Shown, Stopped};
-use super::part::{LinePart, PartScan};
-use super::pattern::{Pattern, QueryError};
+use super::line_part::{LinePart, PartScan};
+use super::page::{Continuation, Page, Shown, Stopped};
+use super::pattern::Pattern;
+use super::scan::LineScan;
+use crate::content_view::{ContentView, content_view_options};
+use crate::ranges::range_of;
 
 /// The lines of stored content.
 ///
 /// Every answer is a [`Page`]: bounded by the [`Budget`], and telling how to get what was left out.
 /// Lines are found by the reader's index, so no query but a search reads more than it shows and one
 /// block. The work is done on a thread for work that blocks, and stops when the future is dropped.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct TextView {
-    reader: Arc<dyn SpoolReader>,
-    budget: Budget,
-    cancellation: Cancellation,
+    content: ContentView,
     sizes: Sizes,
 }
 
@@ -32,30 +30,14 @@ impl TextView {
     /// The lines of what a reader reads.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        let (budget, cancellation) = (Budget::new(), Cancellation::new());
-        Self { reader, budget, cancellation, sizes: Sizes::DEFAULT }
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// Bounds the answers.
-    #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub(crate) fn of_content(content: ContentView) -> Self {
+        Self { content, sizes: Sizes::DEFAULT }
     }
 
-    /// Stops queries when this is cancelled, before the next read.
-    #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
-
-    /// Searches about so many bytes at once instead of 256 KiB.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.sizes.window = bytes;
-        self
-    }
+    content_view_options!();
 
     /// Searches lines of up to so many bytes instead of 16 MiB. This is what a thread of a search holds in
     /// memory at most, a few times over; longer lines are passed over, and counted in the answer.
@@ -76,7 +58,7 @@ impl TextView {
     /// How many bytes the content has.
     #[must_use]
     pub fn byte_length(&self) -> u64 {
-        self.reader.byte_length()
+        self.content.reader.byte_length()
     }
 
     /// How many lines the content has.
@@ -85,7 +67,7 @@ impl TextView {
     ///
     /// When the content cannot be read.
     pub async fn line_count(&self) -> Result<u64, SpoolError> {
-        Ok(self.reader.index().await?.line_count())
+        Ok(self.content.reader.index().await?.line_count())
     }
 
     /// The first `n` lines.
@@ -103,15 +85,15 @@ impl TextView {
     ///
     /// When the content cannot be read, or the query was cancelled.
     pub async fn tail(&self, n: u64) -> Result<Page, SpoolError> {
-        let index = self.reader.index().await?;
+        let index = self.content.reader.index().await?;
         let count = index.line_count();
         let asked = count - n.min(count);
-        let start = asked.max(count.saturating_sub(self.budget.lines.get() as u64));
+        let start = asked.max(count.saturating_sub(self.content.budget.lines.get() as u64));
         // Bounded by lines here, and by bytes from the end below.
-        let room = self.budget.bytes(usize::MAX).line_bytes(self.budget.line_cap());
+        let room = self.content.budget.bytes(usize::MAX).line_bytes(self.content.budget.line_cap());
         let scan = LineScan::new(Arc::clone(&index), start, count, room);
-        let read = drive(&self.reader, &self.cancellation, scan).await?.shown.lines;
-        let mut shown = Shown::new(self.budget);
+        let read = self.content.run_scan(scan).await?.shown.lines;
+        let mut shown = Shown::new(self.content.budget);
         let all = read.into_iter().rev().try_for_each(|line| shown.push(line).then_some(()));
         shown.lines.reverse();
         let first = shown.lines.first().map_or(count, |line| line.number);
@@ -126,14 +108,14 @@ impl TextView {
     ///
     /// When the content cannot be read, or the query was cancelled.
     pub async fn cat(&self, range: impl RangeBounds<u64> + Send) -> Result<Page, SpoolError> {
-        let (start, end) = bounds(&range);
-        let index = self.reader.index().await?;
+        let Range { start, end } = range_of(&range);
+        let index = self.content.reader.index().await?;
         let end = end.min(index.line_count());
         if start >= end {
             return Ok(facts(&index));
         }
-        let scan = LineScan::new(Arc::clone(&index), start, end, self.budget);
-        let scan = drive(&self.reader, &self.cancellation, scan).await?;
+        let scan = LineScan::new(Arc::clone(&index), start, end, self.content.budget);
+        let scan = self.content.run_scan(scan).await?;
         let reason = scan.shown.stopped.unwrap_or(Stopped::Lines);
         let next = scan.next_line();
         let more = rest(next, end, next < end, reason);
@@ -169,13 +151,13 @@ impl TextView {
         number: u64,
         bytes: impl RangeBounds<u64> + Send,
     ) -> Result<Option<LinePart>, SpoolError> {
-        let (start, end) = bounds(&bytes);
-        let index = self.reader.index().await?;
+        let bytes = range_of(&bytes);
+        let index = self.content.reader.index().await?;
         if number >= index.line_count() {
             return Ok(None);
         }
-        let scan = PartScan::new(index, number, start..end, self.budget.bytes);
-        Ok(drive(&self.reader, &self.cancellation, scan).await?.part)
+        let scan = PartScan::new(index, number, bytes, self.content.budget.bytes);
+        Ok(self.content.run_scan(scan).await?.part)
     }
 
     /// The lines that match a pattern, each once, in order. The pattern is matched against the text of
@@ -187,17 +169,17 @@ impl TextView {
     /// when the content cannot be read, or the query was cancelled.
     pub async fn grep(&self, pattern: &str, options: GrepOptions) -> Result<Page, QueryError> {
         let pattern = Pattern::new(pattern, &options)?;
-        let index = self.reader.index().await?;
+        let index = self.content.reader.index().await?;
         let around = (options.context_before, options.context_after);
         let query = Query {
             pattern,
             index: Arc::clone(&index),
-            budget: self.budget,
+            budget: self.content.budget,
             limit: options.limit,
-            sizes: self.sizes,
+            sizes: Sizes { window: self.content.window_bytes, ..self.sizes },
         };
         let from = (options.start_line, options.scan_bytes);
-        let found = query.search(&self.reader, &self.cancellation, from).await?;
+        let found = query.search(&self.content, from).await?;
         let go_on = |(start, reason)| Continuation { start, end: None, left_out: None, reason };
         let mut page = Page {
             lines: found.shown.lines,
@@ -220,15 +202,15 @@ impl TextView {
         (before, after): (u64, u64),
     ) -> Result<(), SpoolError> {
         let matches: Vec<u64> = page.lines.iter().map(|line| line.number).collect();
-        let mut shown = Shown::new(self.budget);
+        let mut shown = Shown::new(self.content.budget);
         let mut next = 0;
         for (at, number) in matches.iter().enumerate() {
             let start = number.saturating_sub(before).max(next).min(*number);
             let end = number.saturating_add(after).saturating_add(1).min(index.line_count());
             // A match of its own begins where another line follows that is shown because of it.
             let end = matches.get(at + 1).map_or(end, |next| end.min(*next));
-            let scan = LineScan::new(Arc::clone(index), start, end, self.budget);
-            let scan = drive(&self.reader, &self.cancellation, scan).await?;
+            let scan = LineScan::new(Arc::clone(index), start, end, self.content.budget);
+            let scan = self.content.run_scan(scan).await?;
             next = end;
             for mut line in scan.shown.lines {
                 line.context = line.number != *number;
@@ -257,15 +239,6 @@ impl TextView {
     }
 }
 
-impl fmt::Debug for TextView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextView")
-            .field("reader", &self.reader)
-            .field("budget", &self.budget)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A page without lines.
 fn facts(index: &LineIndex) -> Page {
     Page { total_lines: index.line_count(), total_bytes: index.byte_length(), ..Page::default() }
@@ -279,18 +252,4 @@ fn rest(start: u64, end: u64, any: bool, reason: Stopped) -> Option<Continuation
         left_out: Some(end.saturating_sub(start)),
         reason,
     })
-}
-
-fn bounds(range: &impl RangeBounds<u64>) -> (u64, u64) {
-    let start = match range.start_bound() {
-        Bound::Included(start) => *start,
-        Bound::Excluded(start) => start.saturating_add(1),
-        Bound::Unbounded => 0,
-    };
-    let end = match range.end_bound() {
-        Bound::Included(end) => end.saturating_add(1),
-        Bound::Excluded(end) => *end,
-        Bound::Unbounded => u64::MAX,
-    };
-    (start, end)
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
-use super::piece::Piece;
 use super::scan::{Flow, Stop, Visit};
+use super::text_run::Piece;
 use super::view::Attributes;
 
 /// The name of the root.

@@ -1,12 +1,11 @@
 //! XML, seen as JSON: elements and attributes are members.
 
-use std::sync::Arc;
-
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::object;
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::query_args::{Named as _, check_path, path, skip};
 use crate::xml::XmlView;
 
@@ -86,9 +85,7 @@ impl ArtifactFormat for XmlFormat {
 }
 
 fn view(asked: &Asked) -> XmlView {
-    XmlView::new(Arc::clone(asked.artifact.reader()))
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    XmlView::of_content(ContentView::of_query(asked))
 }
 
 async fn root(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {

@@ -5,10 +5,12 @@ use std::ops::ControlFlow;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
+use super::character_data::{is_space, referenced, with_line_ends};
 use super::error::{Fault, Place, XmlError};
-use super::tag::{CORRECT, Nesting, attributes, shortened};
-use super::token::{is_space, referenced, with_line_ends};
-use crate::text::drive::{Scan, Want};
+use super::tags::{CORRECT, Nesting, attributes, shortened};
+use crate::byte_order_mark;
+use crate::error::ContentError;
+use crate::scan::{ContentScan, ReadRequest};
 
 /// Whoever wants to see elements.
 pub(super) trait Visit: Send + 'static {
@@ -277,28 +279,26 @@ impl<V: Visit> XmlScan<V> {
     }
 }
 
-impl<V: Visit> Scan for XmlScan<V> {
-    fn want(&self) -> Option<Want> {
-        let left = self.length - self.position;
-        if self.done || self.error.is_some() || left == 0 {
+impl<V: Visit> ContentScan for XmlScan<V> {
+    fn next_read(&self) -> Option<ReadRequest> {
+        if self.done || self.error.is_some() {
             return None;
         }
         // A long token is looked at again with every read, so reads grow with it.
         let window = self.window.max(self.text.len());
-        let len = left.min(window as u64);
-        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(window) })
+        ReadRequest::next_window(self.position, self.length, window)
     }
 
-    fn feed(&mut self, mut data: &[u8]) -> usize {
+    fn process(&mut self, mut data: &[u8]) -> usize {
         let first = self.position == 0;
         self.position += data.len() as u64;
         let last = self.position == self.length;
         if first {
-            if data.starts_with(&[0xFE, 0xFF]) || data.starts_with(&[0xFF, 0xFE]) {
-                self.error = Some(XmlError::Encoding);
+            if byte_order_mark::is_utf16(data) {
+                self.error = Some(ContentError::Encoding.into());
                 return 0;
             }
-            data = data.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(data);
+            data = byte_order_mark::strip_utf8(data);
         }
         self.decode(data, last);
         if let Err(error) = self.read(last) {

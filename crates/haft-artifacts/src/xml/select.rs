@@ -7,7 +7,7 @@ use haft_core::artifact::{Answer, Listing};
 use haft_core::json::{Document, Kind, View};
 use haft_core::jsonpath::{JsonPath, Limits, Selection, Step};
 
-use super::tree::{Numbers, TooDeep, Tree};
+use super::projection::{Numbers, TooDeep, Tree};
 
 /// The values that a path selects.
 pub(super) fn get(tree: &Tree, path: &JsonPath, mut listing: Listing) -> Result<Answer, TooDeep> {

@@ -1,21 +1,19 @@
 //! Queries of XML.
 
-use std::fmt;
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Budget, Listing};
-use haft_core::cancel::Cancellation;
+use haft_core::artifact::{Answer, Listing};
 use haft_core::json::{self, Writer};
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::{SpoolError, SpoolReader};
 
 use super::error::{Place, XmlError};
 use super::outline::{Keys, Length, Root, Tags};
+use super::projection::{TooDeep, Tree};
 use super::scan::{Visit, XmlScan};
 use super::select;
-use super::tree::{TooDeep, Tree};
 use crate::blocking::run_blocking;
-use crate::text::drive::drive;
+use crate::content_view::{ContentView, content_view_options};
 
 /// The elements of stored XML.
 ///
@@ -41,13 +39,10 @@ use crate::text::drive::drive;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct XmlView {
-    reader: Arc<dyn SpoolReader>,
-    budget: Budget,
-    cancellation: Cancellation,
+    content: ContentView,
     attributes: Attributes,
-    window: usize,
 }
 
 /// How attributes are shown.
@@ -68,31 +63,14 @@ impl XmlView {
     /// The elements of what a reader reads.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        let attributes = Attributes { prefix: "_".into(), ignored: false };
-        let (budget, cancellation) = (Budget::new(), Cancellation::new());
-        Self { reader, budget, cancellation, attributes, window: 256 * 1024 }
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// Bounds the answers.
-    #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub(super) fn of_content(content: ContentView) -> Self {
+        Self { content, attributes: Attributes { prefix: "_".into(), ignored: false } }
     }
 
-    /// Stops queries when this is cancelled, before the next read.
-    #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
-
-    /// Reads about so many bytes at once instead of 256 KiB.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.window = bytes;
-        self
-    }
+    content_view_options!();
 
     /// Puts this before the names of attributes instead of `_`.
     #[must_use]
@@ -103,8 +81,8 @@ impl XmlView {
 
     /// Leaves all attributes out.
     #[must_use]
-    pub fn ignore_attributes(mut self, ignore: bool) -> Self {
-        self.attributes.ignored = ignore;
+    pub fn ignore_attributes(mut self) -> Self {
+        self.attributes.ignored = true;
         self
     }
 
@@ -194,7 +172,7 @@ impl XmlView {
     ) -> Result<Answer, XmlError> {
         let path = JsonPath::parse_lenient(path)?;
         let (tree, nothing) = self.scan(Tree::new(self.attributes.clone())).await?;
-        let listing = Listing::new(self.budget, skip);
+        let listing = Listing::new(self.content.budget, skip);
         if nothing.is_some() {
             return Ok(listing.finish());
         }
@@ -211,22 +189,12 @@ impl XmlView {
                 out.string(name);
             }
         });
-        Answer::list(list.finish().root().elements(), self.budget, skip)
+        Answer::list(list.finish().root().elements(), self.content.budget, skip)
     }
 
     /// The visitor when it has seen all that it wanted to, and the end of content without an element.
     async fn scan<V: Visit>(&self, visitor: V) -> Result<(V, Option<Place>), XmlError> {
-        let scan = XmlScan::new(self.reader.byte_length(), self.window, visitor);
-        drive(&self.reader, &self.cancellation, scan).await?.finish()
-    }
-}
-
-impl fmt::Debug for XmlView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("XmlView")
-            .field("reader", &self.reader)
-            .field("budget", &self.budget)
-            .field("attributes", &self.attributes)
-            .finish_non_exhaustive()
+        let scan = XmlScan::new(self.content.byte_length(), self.content.window_bytes, visitor);
+        self.content.run_scan(scan).await?.finish()
     }
 }

@@ -1,12 +1,11 @@
 //! YAML: one document, or a stream of them.
 
-use std::sync::Arc;
-
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::object;
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::query_args::{Named as _, check_path, path, records, skip};
 use crate::yaml::YamlView;
 
@@ -84,13 +83,11 @@ impl ArtifactFormat for YamlFormat {
 }
 
 fn view(asked: &Asked) -> YamlView {
-    YamlView::new(Arc::clone(asked.artifact.reader()))
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    YamlView::of_content(ContentView::of_query(asked))
 }
 
 async fn kind(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::whole(view(&asked).document_kind().await?.to_string()))
+    Ok(Answer::whole(view(&asked).detect_stream_kind().await?.to_string()))
 }
 
 async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -110,6 +107,5 @@ async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn slice(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let start = args.count("start").unwrap_or(0);
-    Ok(view(&asked).slice(start, args.count("end"), args.skip()).await?)
+    Ok(view(&asked).slice(args.record_range(), args.skip()).await?)
 }

@@ -1,7 +1,7 @@
 //! Who looks at documents: one type per query.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use haft_core::artifact::{Answer, Listing};
 use haft_core::json::{Document, Kind, View, Writer};
@@ -200,8 +200,7 @@ impl Each for Filter {
 #[derive(Debug)]
 pub(super) struct Slice {
     pub(super) at: u64,
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(super) range: Range<u64>,
     pub(super) listing: Listing,
 }
 
@@ -209,10 +208,10 @@ impl Each for Slice {
     fn record(&mut self, record: View<'_>) -> ControlFlow<()> {
         let at = self.at;
         self.at += 1;
-        if at >= self.end {
+        if at >= self.range.end {
             return ControlFlow::Break(());
         }
-        if at < self.start { ControlFlow::Continue(()) } else { self.listing.push(record) }
+        if at < self.range.start { ControlFlow::Continue(()) } else { self.listing.push(record) }
     }
 }
 

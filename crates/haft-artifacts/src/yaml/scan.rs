@@ -4,10 +4,12 @@ use std::ops::ControlFlow;
 
 use haft_core::json::{self, Document};
 
+use super::document_splitter::{Piece, Splitter};
 use super::error::YamlError;
-use super::read::{YamlLimits, parse_document};
-use super::split::{Piece, Splitter};
-use crate::text::drive::{Scan, Want};
+use super::parse::{YamlLimits, parse_document};
+use crate::byte_order_mark;
+use crate::error::ContentError;
+use crate::scan::{ContentScan, ReadRequest};
 
 /// Whoever wants to see documents.
 pub(super) trait Visit: Send + 'static {
@@ -98,26 +100,24 @@ impl<V: Visit> YamlScan<V> {
     }
 }
 
-impl<V: Visit> Scan for YamlScan<V> {
-    fn want(&self) -> Option<Want> {
-        let left = self.length - self.position;
-        if self.stopped || self.error.is_some() || left == 0 {
+impl<V: Visit> ContentScan for YamlScan<V> {
+    fn next_read(&self) -> Option<ReadRequest> {
+        if self.stopped || self.error.is_some() {
             return None;
         }
         // The marks at the very start are looked at together.
         let window = self.rules.window.max(if self.position == 0 { 4 } else { 1 });
-        let len = left.min(window as u64);
-        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(window) })
+        ReadRequest::next_window(self.position, self.length, window)
     }
 
-    fn feed(&mut self, mut data: &[u8]) -> usize {
+    fn process(&mut self, mut data: &[u8]) -> usize {
         if self.position == 0 {
-            if data.starts_with(&[0xFE, 0xFF]) || data.starts_with(&[0xFF, 0xFE]) {
-                self.error = Some(YamlError::Encoding);
+            if byte_order_mark::is_utf16(data) {
+                self.error = Some(ContentError::Encoding.into());
                 return 0;
             }
             self.position += data.len() as u64;
-            data = data.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(data);
+            data = byte_order_mark::strip_utf8(data);
         } else {
             self.position += data.len() as u64;
         }

@@ -23,7 +23,11 @@ async fn reader_of(content: &[u8]) -> Arc<dyn SpoolReader> {
 
 /// A view of content in memory.
 async fn view_of(content: &[u8], hint: Option<JsonShape>) -> JsonView {
-    JsonView::new(reader_of(content).await, hint)
+    let view = JsonView::new(reader_of(content).await);
+    match hint {
+        Some(notation) => view.notation(notation),
+        None => view,
+    }
 }
 
 /// A view that makes no trees but of small values and reads little at once.

@@ -10,7 +10,7 @@ use haft_core::spool::{LocalRead, SpoolError};
 
 use super::scan::GrepScan;
 use super::{Found, Query};
-use crate::text::drive::scan_local;
+use crate::scan::run_local_scan;
 use haft_core::spool::AlignedBuffer;
 
 /// Searches these lines by as many threads as the query says, this one included.
@@ -43,7 +43,7 @@ impl Work {
         loop {
             let Some((number, lines)) = self.lock().take(&query) else { return };
             let scan = GrepScan::new(Arc::clone(&query), &lines);
-            let part = scan_local(local, stop, scan, &mut window);
+            let part = run_local_scan(local, stop, scan, &mut window);
             if self.lock().add(number, part) {
                 stop.cancel(CancelReason::Requested);
                 return;

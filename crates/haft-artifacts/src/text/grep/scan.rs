@@ -7,8 +7,9 @@ use haft_core::spool::{BlockStart, LineIndex, count_newlines};
 use memchr::{memchr, memrchr};
 
 use super::Query;
-use crate::text::drive::{Scan, Want};
-use crate::text::line::{MARK, RawLine, kept, without_mark};
+use crate::byte_order_mark;
+use crate::scan::{ContentScan, ReadRequest};
+use crate::text::line::{RawLine, kept};
 use crate::text::page::Line;
 
 /// A search of some lines. What is fed always begins at the start of a line, unless the line is longer
@@ -156,7 +157,7 @@ impl GrepScan {
             return rest.map(|rest| (line + 1, rest));
         }
         if offset == 0 {
-            let rest = without_mark(data);
+            let rest = byte_order_mark::strip_utf8(data);
             self.mark = (data.len() - rest.len()) as u64;
             return Some((0, rest));
         }
@@ -191,21 +192,21 @@ impl GrepScan {
     }
 }
 
-impl Scan for GrepScan {
-    fn want(&self) -> Option<Want> {
+impl ContentScan for GrepScan {
+    fn next_read(&self) -> Option<ReadRequest> {
         let left = self.until.saturating_sub(self.position);
         if self.full || left == 0 {
             return None;
         }
         let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.window);
-        Some(Want { offset: self.position, len })
+        Some(ReadRequest { offset: self.position, len })
     }
 
-    fn feed(&mut self, data: &[u8]) -> usize {
+    fn process(&mut self, data: &[u8]) -> usize {
         let offset = self.position - self.carried as u64;
         let read = (data.len() - self.carried) as u64;
         let done = self.position + read >= self.until;
-        if offset == 0 && data.len() < MARK.len() && !done {
+        if offset == 0 && data.len() < byte_order_mark::UTF8.len() && !done {
             // It may be the start of a mark.
             (self.position, self.carried) = (read + self.position, data.len());
             return data.len();

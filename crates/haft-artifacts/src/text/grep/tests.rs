@@ -9,7 +9,7 @@ use haft_core::spool::{LineIndexBuilder, LocalRead, SpoolError};
 use proptest::prelude::*;
 
 use super::{Found, GrepOptions, GrepScan, Query, Sizes, parts};
-use crate::text::drive::scan_local;
+use crate::scan::run_local_scan;
 use crate::text::page::{Line, Stopped};
 use crate::text::pattern::Pattern;
 use haft_core::artifact::Budget;
@@ -60,8 +60,9 @@ fn query(content: &[u8], pattern: &str, block: u32, sizes: Sizes) -> Query {
 fn by_one(query: &Query, local: &dyn LocalRead, lines: &Range<u64>) -> Found {
     let scan = GrepScan::new(Arc::new(query.clone()), lines);
     let mut found = Found::new(query);
-    found
-        .add(scan_local(local, &Cancellation::new(), scan, &mut AlignedBuffer::default()).unwrap());
+    found.add(
+        run_local_scan(local, &Cancellation::new(), scan, &mut AlignedBuffer::default()).unwrap(),
+    );
     found
 }
 

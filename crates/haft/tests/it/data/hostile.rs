@@ -186,12 +186,12 @@ fn everything(content: &[u8], window: usize) -> Vec<String> {
     let csv = csv(content).window_bytes(window);
     run(async {
         vec![
-            yaml.document_kind().await.map_or_else(|it| it.to_string(), |it| it.to_string()),
+            yaml.detect_stream_kind().await.map_or_else(|it| it.to_string(), |it| it.to_string()),
             shown(yaml.keys(0).await),
             shown(yaml.length().await),
             shown(yaml.get("$..*", 0).await),
             shown(yaml.filter("$[?@.a]", 0).await),
-            shown(yaml.slice(1, Some(3), 0).await),
+            shown(yaml.slice(1..3, 0).await),
             xml.root().await.unwrap_or_else(|it| it.to_string()),
             shown(xml.keys(0).await),
             shown(xml.tags(0).await),
@@ -200,7 +200,7 @@ fn everything(content: &[u8], window: usize) -> Vec<String> {
             shown(xml.filter("$..[?@.a > 1]", 0).await),
             shown(csv.columns(0).await),
             shown(csv.length().await),
-            shown(csv.rows(0, None, &[], 0).await),
+            shown(csv.rows(.., &[], 0).await),
             shown(csv.filter(CsvFilter::new("a").contains("1"), 0).await),
             shown(csv.pluck("a", 0).await),
             shown(csv.stats("a").await),

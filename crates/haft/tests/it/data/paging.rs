@@ -48,8 +48,8 @@ fn yaml_is_shown_part_by_part() {
     check(50, |skip| run(stream.keys(skip)).unwrap());
     check(50, |skip| run(list.get("$[*]", skip)).unwrap());
     check(50, |skip| run(list.filter("$[?@ != 'x']", skip)).unwrap());
-    check(50, |skip| run(list.slice(0, None, skip)).unwrap());
-    check(20, |skip| run(list.slice(0, Some(20), skip)).unwrap());
+    check(50, |skip| run(list.slice(.., skip)).unwrap());
+    check(20, |skip| run(list.slice(..20, skip)).unwrap());
     let told = run(list.get("$[*]", 0)).unwrap().into_string();
     assert!(told.ends_with("[43 more; go on with skip 7]"), "{told}");
 }
@@ -75,9 +75,9 @@ fn csv_is_shown_part_by_part() {
     let rows: String = (0..50).map(|it| format!("mark{it},{it}\n")).collect();
     let view = CsvView::new(reader(format!("a,b\n{rows}").as_bytes())).budget(small());
     let only = ["a".to_owned()];
-    check(50, |skip| run(view.rows(0, None, &[], skip)).unwrap());
-    check(50, |skip| run(view.rows(0, Some(50), &only, skip)).unwrap());
-    check(30, |skip| run(view.rows(0, Some(30), &only, skip)).unwrap());
+    check(50, |skip| run(view.rows(.., &[], skip)).unwrap());
+    check(50, |skip| run(view.rows(..50, &only, skip)).unwrap());
+    check(30, |skip| run(view.rows(..30, &only, skip)).unwrap());
     check(50, |skip| run(view.pluck("a", skip)).unwrap());
     check(50, |skip| run(view.filter(CsvFilter::new("b").above(-1.0), skip)).unwrap());
     let header: Vec<String> = (0..50).map(|it| format!("mark{it}")).collect();

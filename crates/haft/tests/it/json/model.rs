@@ -170,7 +170,7 @@ proptest! {
                 let absolute = |it: i64| if it < 0 { (len + it).max(0) } else { it.min(len) };
                 let (from, to) = (absolute(start), absolute(end).max(absolute(start)));
                 let expected = list(elements[from as usize..to as usize].to_vec(), skip);
-                let answer = view.slice(Some(start), Some(end), skip).await.unwrap().into_string();
+                let answer = view.slice(start..end, skip).await.unwrap().into_string();
                 prop_assert!(is_cut(&answer) || answer == expected, "{}\nnot\n{}", answer, expected);
                 prop_assert_eq!(view.length().await.unwrap().root_array, Some(len as u64));
             }

@@ -52,7 +52,7 @@ fn later_queries_read_next_to_nothing() {
         let cache = Arc::new(JsonCache::new());
         let view = || {
             let reader = Arc::clone(&remote) as Arc<dyn SpoolReader>;
-            JsonView::with_cache(reader, None, Arc::clone(&cache))
+            JsonView::new(reader).cache(Arc::clone(&cache))
         };
         let read = || remote.read.swap(0, Ordering::Relaxed);
         let get = async |path: &str| view().get(path, 0).await.unwrap().into_string();
@@ -81,7 +81,7 @@ fn a_query_stops_when_it_is_cancelled_or_dropped() {
             Arc::new(Remote { inner: Arc::clone(&inner), read: 0.into() });
         for reader in [inner, remote] {
             let token = Cancellation::new();
-            let view = JsonView::new(reader, None).cancellation(token.clone());
+            let view = JsonView::new(reader).cancellation(token.clone());
             token.cancel("enough");
             let error = view.length().await.unwrap_err();
             assert!(
@@ -114,7 +114,7 @@ impl SpoolReader for Silent {
 fn a_dropped_query_leaves_no_thread_behind() {
     // The runtime waits for its threads when it goes, so this test ends only if the thread does.
     run(async {
-        let view = JsonView::new(Arc::new(Silent), None);
+        let view = JsonView::new(Arc::new(Silent));
         let mut query = Box::pin(view.length());
         let waker = std::task::Waker::noop();
         for _ in 0..3 {
@@ -141,7 +141,7 @@ fn a_failing_read_is_an_error() {
         }
     }
     run(async {
-        let view = JsonView::new(Arc::new(Short(reader_of(b"[1]").await)), None);
+        let view = JsonView::new(Arc::new(Short(reader_of(b"[1]").await)));
         let error = view.length().await.unwrap_err();
         assert!(matches!(error, JsonQueryError::Spool(_)), "{error}");
     });

@@ -8,10 +8,11 @@ use std::thread;
 
 use bytes::Bytes;
 use haft_core::cancel::{CancelReason, Cancellation};
-use haft_core::spool::{LocalRead, SpoolError, SpoolReader};
+use haft_core::spool::{LocalRead, SpoolError};
 
 use crate::blocking::run_blocking;
-use crate::text::drive::{StopOnDrop, check, read_error, too_short};
+use crate::content_view::ContentView;
+use crate::scan::{CancelOnDrop, check_cancelled, read_error, read_exact_local, too_short};
 
 /// Content that is read from a thread for work that blocks.
 pub(super) struct Source {
@@ -42,9 +43,9 @@ impl Source {
 
     /// Fills the buffer with the bytes from `offset` on, which must exist.
     pub(super) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SpoolError> {
-        check(&self.cancellation)?;
+        check_cancelled(&self.cancellation)?;
         match &self.reads {
-            Reads::Local(local) => read_local(&**local, offset, buffer),
+            Reads::Local(local) => read_exact_local(&**local, offset, buffer),
             Reads::Remote(bridge) => copy(&bridge.read(offset, buffer.len())?, buffer),
             Reads::Memory(bytes) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -63,28 +64,14 @@ fn copy(from: &[u8], to: &mut [u8]) -> Result<(), SpoolError> {
     Ok(())
 }
 
-fn read_local(local: &dyn LocalRead, offset: u64, buffer: &mut [u8]) -> Result<(), SpoolError> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match local.read_at(offset + filled as u64, rest) {
-            Ok(0) => return Err(too_short()),
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(read_error(error)),
-        }
-    }
-    Ok(())
-}
-
 /// Does work that reads, on a thread for it. Dropping the future stops it at its next read.
 pub(super) async fn run<T: Send + 'static>(
-    reader: &Arc<dyn SpoolReader>,
-    cancellation: &Cancellation,
+    content: &ContentView,
     work: impl FnOnce(Source) -> T + Send + 'static,
 ) -> Result<T, SpoolError> {
-    let guard = StopOnDrop(cancellation.child());
-    let (length, token) = (reader.byte_length(), guard.0.clone());
-    if let Some(local) = reader.local() {
+    let guard = CancelOnDrop(content.cancellation.child());
+    let (length, token) = (content.byte_length(), guard.0.clone());
+    if let Some(local) = content.reader.local() {
         let source = Source { reads: Reads::Local(local), cancellation: token, length };
         return run_blocking(move || Ok(work(source))).await.map_err(read_error);
     }
@@ -104,7 +91,7 @@ pub(super) async fn run<T: Send + 'static>(
         Err(_) => drop(thread::Builder::new().spawn(thread_work).map_err(read_error)?),
     }
     while let Some((offset, len)) = bridge.wanted().await {
-        let read = reader.read_at(offset, len).await;
+        let read = content.reader.read_at(offset, len).await;
         bridge.answer(read);
     }
     drop(closer);

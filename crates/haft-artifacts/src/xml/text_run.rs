@@ -1,6 +1,6 @@
 //! Text between two tags, without the white space around it.
 
-use super::token::is_space;
+use super::character_data::is_space;
 
 /// Gathers text up to the next tag. White space that was written as such at either end is left out;
 /// what came from CDATA or a reference stays.

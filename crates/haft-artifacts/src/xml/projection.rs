@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use haft_core::json::{self, Document, Kind, Writer};
 
-use super::piece::Piece;
 use super::scan::{Flow, Stop, Visit};
+use super::text_run::Piece;
 use super::view::Attributes;
 
 /// A document as a flat list of what is in it, in order.

@@ -8,13 +8,13 @@ use haft_core::artifact::{Answer, Budget, Listing};
 use haft_core::json::{Document, Kind, View, Writer};
 use haft_core::jsonpath::{FilterRef, JsonPath, SegmentRef, SelectorRef};
 
-use super::check;
 use super::children::{Child, Flow, NEXT};
 use super::container::{self, Container, ContainerKind, Name};
-use super::engine::Engine;
 use super::error::Trouble;
-use super::eval::{self, Sink};
-use super::lines;
+use super::json_lines;
+use super::path_eval::{self, Sink};
+use super::scan::Engine;
+use super::validate;
 use super::view::JsonLength;
 
 /// What the content is made of, for queries of records.
@@ -59,10 +59,12 @@ pub(super) fn get(
     let mut listing = Listing::new(budget, skip);
     let mut sink = Sink::Listing(&mut listing, budget.bytes.saturating_add(8));
     let _ = match engine.root() {
-        Ok(start) => eval::select(engine, path, (start, 0), &mut sink)?,
+        Ok(start) => path_eval::select(engine, path, (start, 0), &mut sink)?,
         Err(records) => engine.each(&records, 0, &mut |engine, record| match record {
             Child::Tree(view) => sink.select(path, view),
-            Child::Large(start, depth) => eval::select(engine, path, (start, depth), &mut sink),
+            Child::Large(start, depth) => {
+                path_eval::select(engine, path, (start, depth), &mut sink)
+            }
         })?,
     };
     Ok(listing.finish())
@@ -141,10 +143,10 @@ impl<'p> Condition<'p> {
         depth: usize,
     ) -> Result<bool, Trouble> {
         if !self.filters.is_empty() {
-            return Err(eval::too_large_to_judge(engine, start));
+            return Err(path_eval::too_large_to_judge(engine, start));
         }
         let mut found = false;
-        let _ = eval::select(engine, self.path, (start, depth), &mut Sink::Any(&mut found))?;
+        let _ = path_eval::select(engine, self.path, (start, depth), &mut Sink::Any(&mut found))?;
         Ok(found)
     }
 }
@@ -259,7 +261,7 @@ impl Keys {
                 return Ok(flow);
             }
             cursor.skip_value(1, u64::MAX)?;
-            if check::is_last(cursor, true)? {
+            if validate::is_last(cursor, true)? {
                 return NEXT;
             }
         }
@@ -297,11 +299,11 @@ impl Keys {
         debug_assert_eq!(records.kind, ContainerKind::Lines);
         engine.cursor.clear_end();
         engine.cursor.seek(records.start);
-        while let Some(record) = lines::next_record(&mut engine.cursor)? {
+        while let Some(record) = json_lines::next_record(&mut engine.cursor)? {
             if self.of_value(engine)?.is_break() {
                 break;
             }
-            lines::pass(&mut engine.cursor, record);
+            json_lines::pass(&mut engine.cursor, record);
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use quick_xml::events::BytesStart;
 use quick_xml::events::attributes::AttrError;
 
+use super::character_data::attribute_value;
 use super::error::Fault;
-use super::token::attribute_value;
 
 /// The elements that are open.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use haft_core::jsonpath::{FilterRef, JsonPath, SelectorRef};
 
 use super::children::{Child, Flow, NEXT};
 use super::container::{Container, ContainerKind};
-use super::engine::Engine;
 use super::error::{JsonQueryError, Trouble};
+use super::scan::Engine;
 
 /// What takes the values that a path selects.
 pub(super) enum Sink<'l> {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use haft_core::json::{Document, Writer};
 
-use super::read::{Entry, Flat, Form};
+use super::parse::{Entry, Flat, Form};
 use super::scalar;
 
 impl Flat {

@@ -7,8 +7,8 @@ mod paragraph;
 
 use self::paragraph::Paragraph;
 use super::cursor::{Cursor, is_blank};
-use super::definition::Extent;
 use super::html;
+use super::link_definition::Extent;
 use super::outline::Outline;
 use super::syntax::{self, Fence, Within};
 

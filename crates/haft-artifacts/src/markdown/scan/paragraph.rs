@@ -2,7 +2,7 @@
 
 use super::{Leaf, Scanner, Tail};
 use crate::markdown::cursor::Cursor;
-use crate::markdown::definition::{self, Extent, Start};
+use crate::markdown::link_definition::{self, Extent, Start};
 use crate::markdown::syntax::{self, Within};
 
 /// The text of the open paragraph.
@@ -182,7 +182,7 @@ impl Scanner {
         while let Some(text) = it.text.get(taken..)
             && text.first() == Some(&b'[')
         {
-            let Start::Definition { found, length } = definition::parse(text, extent) else {
+            let Start::Definition { found, length } = link_definition::parse(text, extent) else {
                 self.steps += text.len() as u64;
                 break;
             };

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft_core::json::Document;
 
+use super::blocking_source::Source;
 use super::cache::JsonCache;
-use super::check;
 use super::container::{self, Container, ContainerKind, Remembered};
 use super::cursor::Cursor;
 use super::error::{ContentError, Fault, JsonQueryError, Reason, Trouble};
-use super::lines;
-use super::shape::{self, JsonShape, Opened, Root};
-use super::source::Source;
+use super::json_lines;
+use super::notation::{self, JsonShape, Opened, Root};
+use super::validate;
 
 /// What is held at once, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ impl Engine {
             Some(Some(doc)) => Ok(Some(doc)),
             Some(None) => {
                 self.cursor.seek(start);
-                check::value(&mut self.cursor, depth)?;
+                validate::value(&mut self.cursor, depth)?;
                 Err(unreadable(start))
             }
         }
@@ -160,8 +160,8 @@ impl Engine {
         for _ in 0..pass {
             match container.kind {
                 ContainerKind::Lines => {
-                    if let Some(record) = lines::next_record(&mut self.cursor)? {
-                        lines::pass(&mut self.cursor, record);
+                    if let Some(record) = json_lines::next_record(&mut self.cursor)? {
+                        json_lines::pass(&mut self.cursor, record);
                     }
                 }
                 kind => {
@@ -170,7 +170,7 @@ impl Engine {
                         container::name(&mut self.cursor)?;
                     }
                     self.cursor.skip_value(container.depth, u64::MAX)?;
-                    check::is_last(&mut self.cursor, object)?;
+                    validate::is_last(&mut self.cursor, object)?;
                 }
             }
         }
@@ -205,7 +205,7 @@ impl Engine {
                 found = Some(self.cursor.offset());
             }
             self.cursor.skip_value(object.depth, u64::MAX)?;
-            if check::is_last(&mut self.cursor, true)? {
+            if validate::is_last(&mut self.cursor, true)? {
                 return Ok(found);
             }
         }
@@ -252,7 +252,7 @@ fn open_first(
     cache: &JsonCache,
 ) -> Result<Opened, JsonQueryError> {
     let mut remembered = remembered(sizes);
-    match shape::open(cursor, hint, sizes, &mut remembered) {
+    match notation::open(cursor, hint, sizes, &mut remembered) {
         Ok(opened) => {
             cache.remember(remembered.containers);
             cache.open(hint, Ok(opened.clone()));

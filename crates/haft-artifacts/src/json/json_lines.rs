@@ -3,10 +3,10 @@
 use haft_core::json::ParseErrorKind;
 use memchr::memchr;
 
-use super::check;
 use super::container::{self, Builder, Container, ContainerKind, Remembered};
 use super::cursor::Cursor;
 use super::error::Trouble;
+use super::validate;
 
 /// A line that is not blank, without the white space around it.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ pub(super) fn survey(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Co
     let mut builder = Builder::new(ContainerKind::Lines, start, 0);
     while let Some(record) = next_record(cursor)? {
         if strict || builder.count() < CHECKED && record.end - record.start <= SHORT {
-            check::value(cursor, 0)?;
+            validate::value(cursor, 0)?;
         } else if record.end - record.start > SHORT {
             container::survey(cursor, 0, &mut Remembered::nothing())?;
         } else {

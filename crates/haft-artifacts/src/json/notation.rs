@@ -8,9 +8,10 @@ use haft_core::json::ParseErrorKind;
 
 use super::container::{self, Container, Remembered};
 use super::cursor::Cursor;
-use super::engine::Sizes;
 use super::error::{Fault, Reason, Trouble};
-use super::{check, json5, lines};
+use super::scan::Sizes;
+use super::{json_lines, json5, validate};
+use crate::byte_order_mark;
 
 /// The notation of JSON content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -155,8 +156,12 @@ impl Unfit {
 fn after_mark(cursor: &mut Cursor) -> Result<u64, Trouble> {
     cursor.clear_end();
     cursor.seek(0);
-    cursor.ensure(MARK.len())?;
-    Ok(if cursor.rest().starts_with(MARK) { MARK.len() as u64 } else { 0 })
+    cursor.ensure(byte_order_mark::UTF8.len())?;
+    Ok(if cursor.rest().starts_with(byte_order_mark::UTF8) {
+        byte_order_mark::UTF8.len() as u64
+    } else {
+        0
+    })
 }
 
 /// One value and nothing else; gives its place.
@@ -172,17 +177,17 @@ fn json(
     }
     let root = cursor.offset();
     if strict {
-        check::value(cursor, 0)?;
+        validate::value(cursor, 0)?;
     } else {
         container::survey(cursor, 0, remembered)?;
     }
-    lines::expect_end(cursor)?;
+    json_lines::expect_end(cursor)?;
     Ok(root)
 }
 
 /// One value a line, and at least one.
 fn records(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Container, Trouble> {
-    let records = lines::survey(cursor, start, strict)?;
+    let records = json_lines::survey(cursor, start, strict)?;
     if records.count == 0 {
         cursor.seek(start);
         return Err(cursor.fault(ParseErrorKind::Empty));
@@ -221,6 +226,3 @@ fn offset_in(bytes: &[u8], shown: u64) -> u64 {
     }
     (offset + left).min(bytes.len() as u64)
 }
-
-/// The byte order mark in UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use haft_core::spool::{BlockStart, LineIndex};
 use memchr::memchr_iter;
 
-use super::drive::{Scan, Want};
-use super::line::MARK;
+use crate::byte_order_mark;
+use crate::scan::{ContentScan, ReadRequest};
 
 /// A part of a line that may be too long for an answer.
 ///
@@ -75,11 +75,11 @@ impl PartScan {
         Self { index, number, asked, cap, start, end, lost: false, part: None }
     }
 
-    fn want_block(&self, line: u64) -> Option<Want> {
+    fn want_block(&self, line: u64) -> Option<ReadRequest> {
         let BlockStart { offset, .. } = self.index.locate(line)?;
         let left = self.index.byte_length().saturating_sub(offset);
         let len = left.min(u64::from(self.index.block_size().get()));
-        Some(Want { offset, len: usize::try_from(len).ok()? })
+        Some(ReadRequest { offset, len: usize::try_from(len).ok()? })
     }
 
     /// Where a line begins that begins behind an LF of this block.
@@ -104,8 +104,12 @@ impl PartScan {
         let text = if last { data.strip_suffix(b"\r").unwrap_or(data) } else { data };
         let asked = usize::try_from(self.asked.start.min(length) - from).unwrap_or(0);
         let mut start = character_start(text, asked.min(text.len()));
-        if self.number == 0 && from == 0 && start < MARK.len() && text.starts_with(MARK) {
-            start = MARK.len();
+        if self.number == 0
+            && from == 0
+            && start < byte_order_mark::UTF8.len()
+            && text.starts_with(byte_order_mark::UTF8)
+        {
+            start = byte_order_mark::UTF8.len();
         }
         let (mut shown, mut at) = (String::new(), start);
         for (character, len) in characters(text.get(start..).unwrap_or_default()) {
@@ -131,8 +135,8 @@ impl PartScan {
     }
 }
 
-impl Scan for PartScan {
-    fn want(&self) -> Option<Want> {
+impl ContentScan for PartScan {
+    fn next_read(&self) -> Option<ReadRequest> {
         if self.lost || self.part.is_some() {
             return None;
         }
@@ -142,12 +146,12 @@ impl Scan for PartScan {
             (Some(start), Some(end)) => {
                 let part = self.wanted(&(start..end));
                 let len = usize::try_from(part.end - part.start).ok()?;
-                Some(Want { offset: start + part.start, len })
+                Some(ReadRequest { offset: start + part.start, len })
             }
         }
     }
 
-    fn feed(&mut self, data: &[u8]) -> usize {
+    fn process(&mut self, data: &[u8]) -> usize {
         match (self.start, self.end) {
             (None, _) => {
                 self.start = self.find(self.number, data);
