@@ -166,7 +166,7 @@ async fn work(job: Job) -> Result<(f64, String), String> {
         }
         Job::Count { spool } => {
             without_index(&spool);
-            (view(&spool).await?.line_count().await.map_err(text)? - 1).to_string()
+            (view(&spool).await?.count_lines().await.map_err(text)? - 1).to_string()
         }
         Job::Head { spool, lines } => {
             digest(view(&spool).await?.head(lines).await.map_err(text)?.text())
@@ -298,7 +298,7 @@ fn without_index(spool: &Path) {
 /// The time of one line, when the view is open.
 async fn random_lines(spool: &Path, count: u64) -> Result<(f64, String), String> {
     let view = view(spool).await?;
-    let lines = view.line_count().await.map_err(text)?;
+    let lines = view.count_lines().await.map_err(text)?;
     let (mut line, mut bytes) = (0, 0);
     let start = now();
     for _ in 0..count {

@@ -11,7 +11,7 @@
 //! let reader = MemorySpoolStore::new().write("call-1".into(), records.into()).await?;
 //! let view = JsonView::new(reader);
 //!
-//! assert_eq!(view.shape().await?.name(), "jsonl");
+//! assert_eq!(view.detect_notation().await?.name(), "jsonl");
 //! assert_eq!(view.get("$.role", 0).await?.as_str(), "user\nadmin");
 //! let admins = view.filter("$[?@.role == 'admin']", 0).await?;
 //! assert_eq!(admins.as_str(), "[\n  {\n    \"id\": 2,\n    \"role\": \"admin\"\n  }\n]");
@@ -48,7 +48,7 @@ mod view;
 mod tests;
 
 pub use self::cache::JsonCache;
-pub use self::error::{ContentError, JsonQueryError};
-pub use self::notation::JsonShape;
+pub use self::error::{InvalidJson, JsonError};
+pub use self::notation::JsonNotation;
 pub use self::queries::JsonFormat;
 pub use self::view::{JsonLength, JsonView};

@@ -8,7 +8,7 @@
 //! Lines are counted from 0 in the whole document, and ends are inclusive. A line ends with LF or CRLF; a
 //! byte order mark is skipped; bytes that are not UTF-8 become the replacement character.
 //!
-//! Everything that is kept is capped: see [`MarkdownIndex::n_left_out`].
+//! Everything that is kept is capped: see [`MarkdownIndex::omitted_count`].
 
 mod builder;
 mod cursor;
@@ -32,7 +32,7 @@ mod tests;
 pub use self::builder::MarkdownIndexBuilder;
 pub use self::elements::{CodeBlock, Heading, LinkDefinition, Section};
 pub use self::error::FrontMatterError;
-pub use self::fragment::{Fragment, Image, Link};
+pub use self::fragment::{MarkdownFragment, MarkdownImage, MarkdownLink};
 pub use self::front_matter::{FrontMatter, FrontMatterKind};
 pub use self::index::MarkdownIndex;
 pub use self::queries::MarkdownFormat;

@@ -36,6 +36,6 @@ mod to_json;
 mod view;
 
 pub use self::error::YamlError;
-pub use self::parse::{YamlFault, YamlLimits, parse_document};
+pub use self::parse::{YamlLimits, YamlParseError, parse_document};
 pub use self::queries::YamlFormat;
 pub use self::view::{YamlStreamKind, YamlView};

@@ -1,4 +1,4 @@
-//! Rows of fields, parted by commas, semicolons, tabs or bars.
+//! ReadRows of fields, parted by commas, semicolons, tabs or bars.
 
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
@@ -10,7 +10,7 @@ use crate::content_view::ContentView;
 use crate::csv::{CsvFilter, CsvView};
 use crate::query_args::{Named as _, records, skip};
 
-/// Rows of fields, parted by commas, semicolons, tabs or bars.
+/// ReadRows of fields, parted by commas, semicolons, tabs or bars.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct CsvFormat;
@@ -93,11 +93,11 @@ fn view(asked: &Asked) -> CsvView {
 }
 
 async fn columns(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).columns(args.skip()).await?)
+    Ok(view(&asked).list_columns(args.skip()).await?)
 }
 
 async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).length().await?)
+    Ok(view(&asked).count_rows().await?)
 }
 
 async fn rows(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -105,7 +105,7 @@ async fn rows(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
         list.elements().filter_map(|it| it.as_str().map(str::to_owned)).collect::<Vec<_>>()
     });
     let columns = columns.unwrap_or_default();
-    Ok(view(&asked).rows(args.record_range(), &columns, args.skip()).await?)
+    Ok(view(&asked).read_rows(args.record_range(), &columns, args.skip()).await?)
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -139,5 +139,5 @@ async fn pluck(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn stats(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).stats(args.text("column").unwrap_or_default()).await?)
+    Ok(view(&asked).summarize_column(args.text("column").unwrap_or_default()).await?)
 }

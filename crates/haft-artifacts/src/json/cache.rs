@@ -4,22 +4,22 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::container::Container;
-use super::error::ContentError;
-use super::notation::{JsonShape, Opened};
+use super::error::InvalidJson;
+use super::notation::{JsonNotation, OpenedContent};
 
-/// What was found out about content, for the next query: its shape, that it is well-formed, and where the
+/// What was found out about content, for the next query: its notation, that it is well-formed, and where the
 /// elements of its large lists begin. At most a few megabytes, whatever the content.
 ///
 /// Keep it with the content, and give it to every view of that content and of no other.
 #[derive(Default)]
 pub struct JsonCache {
-    known: Mutex<Known>,
+    known: Mutex<CacheEntries>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CacheEntries {
     /// One per hint that was given.
-    opened: Vec<(Option<JsonShape>, Result<Opened, ContentError>)>,
+    opened: Vec<(Option<JsonNotation>, Result<OpenedContent, InvalidJson>)>,
     /// The one used last is last.
     containers: Vec<Arc<Container>>,
 }
@@ -31,19 +31,26 @@ impl JsonCache {
         Self::default()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, CacheEntries> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn opened(&self, hint: Option<JsonShape>) -> Option<Result<Opened, ContentError>> {
+    pub(super) fn opened(
+        &self,
+        declared: Option<JsonNotation>,
+    ) -> Option<Result<OpenedContent, InvalidJson>> {
         let known = self.known();
-        known.opened.iter().find(|(it, _)| *it == hint).map(|(_, opened)| opened.clone())
+        known.opened.iter().find(|(it, _)| *it == declared).map(|(_, opened)| opened.clone())
     }
 
-    pub(super) fn open(&self, hint: Option<JsonShape>, opened: Result<Opened, ContentError>) {
+    pub(super) fn open(
+        &self,
+        declared: Option<JsonNotation>,
+        opened: Result<OpenedContent, InvalidJson>,
+    ) {
         let mut known = self.known();
-        known.opened.retain(|(it, _)| *it != hint);
-        known.opened.push((hint, opened));
+        known.opened.retain(|(it, _)| *it != declared);
+        known.opened.push((declared, opened));
     }
 
     /// The container that begins here.

@@ -4,17 +4,17 @@ use std::ops::ControlFlow;
 
 use haft_core::json::{Document, View};
 
-use super::container::{self, Container, ContainerKind, Member};
-use super::error::{JsonQueryError, Trouble};
-use super::json_lines::{self, Record};
-use super::scan::{Engine, parse, unreadable};
+use super::container::{self, Container, ContainerKind, MemberOffset};
+use super::error::{JsonError, ScanError};
+use super::json_lines::{self, LineRecord};
+use super::scan::{JsonScan, parse, unreadable};
 use super::validate;
 
 /// Whether to go on.
-pub(super) type Flow = Result<ControlFlow<()>, Trouble>;
+pub(super) type ChildFlow = Result<ControlFlow<()>, ScanError>;
 
 /// Goes on.
-pub(super) const NEXT: Flow = Ok(ControlFlow::Continue(()));
+pub(super) const CONTINUE: ChildFlow = Ok(ControlFlow::Continue(()));
 
 /// A child of a container.
 #[derive(Clone, Copy)]
@@ -24,16 +24,16 @@ pub(super) enum Child<'d> {
     Large(u64, usize),
 }
 
-impl Engine {
+impl JsonScan {
     /// Gives the children from one on, until told to stop.
     pub(super) fn each(
         &mut self,
         container: &Container,
         from: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
+    ) -> ChildFlow {
         if from >= container.count {
-            return NEXT;
+            return CONTINUE;
         }
         let start = self.place(container, from)?;
         match container.kind {
@@ -46,14 +46,14 @@ impl Engine {
     fn each_record(
         &mut self,
         start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
+    ) -> ChildFlow {
         let mut next = start;
         loop {
             self.cursor.clear_end();
             self.cursor.seek(next);
-            let Some(Record { start, end }) = json_lines::next_record(&mut self.cursor)? else {
-                return NEXT;
+            let Some(LineRecord { start, end }) = json_lines::next_record(&mut self.cursor)? else {
+                return CONTINUE;
             };
             next = end;
             let flow = match self.tree(start, 0)? {
@@ -73,14 +73,14 @@ impl Engine {
         &mut self,
         object: &Container,
         start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
+    ) -> ChildFlow {
         let mut offset = start;
         loop {
             self.cursor.seek(offset);
             let hash = container::name(&mut self.cursor)?.hash();
             let value = self.cursor.offset();
-            let Some(replaced) = object.is_replaced(Member { hash, offset }) else {
+            let Some(replaced) = object.is_replaced(MemberOffset { hash, offset }) else {
                 return Err(too_many_members(object).into());
             };
             let doc = self.tree(value, object.depth)?;
@@ -100,7 +100,7 @@ impl Engine {
             }
             self.cursor.seek(end);
             if validate::is_last(&mut self.cursor, true)? {
-                return NEXT;
+                return CONTINUE;
             }
             offset = self.cursor.offset();
         }
@@ -110,8 +110,8 @@ impl Engine {
         &mut self,
         array: &Container,
         start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
+    ) -> ChildFlow {
         let mut next = Some(start);
         while let Some(start) = next {
             let batch = self.batch(array, start)?;
@@ -137,11 +137,11 @@ impl Engine {
                 }
             }
         }
-        NEXT
+        CONTINUE
     }
 
     /// Some elements of a list as a list of their own.
-    fn batch(&mut self, array: &Container, start: u64) -> Result<Batch, Trouble> {
+    fn batch(&mut self, array: &Container, start: u64) -> Result<ElementBatch, ScanError> {
         self.cursor.seek(start);
         self.cursor.mark();
         let gathered = self.gather(array, start);
@@ -159,8 +159,8 @@ impl Engine {
         self.cursor.unmark();
         let gathered = gathered?;
         match batch {
-            None => Ok(Batch { doc: None, next: None }),
-            Some(Some(doc)) => Ok(Batch { doc: Some(doc), next: gathered.next }),
+            None => Ok(ElementBatch { doc: None, next: None }),
+            Some(Some(doc)) => Ok(ElementBatch { doc: Some(doc), next: gathered.next }),
             Some(None) => {
                 self.cursor.seek(start);
                 while self.cursor.offset() < gathered.end {
@@ -173,11 +173,11 @@ impl Engine {
     }
 
     /// Finds elements that fit into one tree. None of them if the first is too large for that.
-    fn gather(&mut self, array: &Container, start: u64) -> Result<Gathered, Trouble> {
-        let mut gathered = Gathered { end: start, next: None };
+    fn gather(&mut self, array: &Container, start: u64) -> Result<BatchExtent, ScanError> {
+        let mut gathered = BatchExtent { end: start, next: None };
         loop {
             let element = self.cursor.offset();
-            let limit = element.saturating_add(self.sizes.value as u64);
+            let limit = element.saturating_add(self.limits.value as u64);
             let skipped = self.cursor.skip_value(array.depth, limit)?;
             let end = self.cursor.offset();
             if skipped.is_none() || end > limit {
@@ -187,26 +187,26 @@ impl Engine {
             gathered.end = end;
             let last = validate::is_last(&mut self.cursor, false)?;
             gathered.next = (!last).then(|| self.cursor.offset());
-            if last || end - start >= self.sizes.batch as u64 {
+            if last || end - start >= self.limits.batch as u64 {
                 return Ok(gathered);
             }
         }
     }
 }
 
-struct Gathered {
+struct BatchExtent {
     /// Behind the last element that fits.
     end: u64,
     next: Option<u64>,
 }
 
-struct Batch {
+struct ElementBatch {
     doc: Option<Document>,
     next: Option<u64>,
 }
 
-fn too_many_members(object: &Container) -> JsonQueryError {
-    JsonQueryError::TooLarge {
+fn too_many_members(object: &Container) -> JsonError {
+    JsonError::TooLarge {
         what: format!("an object of {} members is too large for this path", object.count),
         hint: "name the member that you look for",
     }

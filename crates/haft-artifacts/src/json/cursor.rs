@@ -3,13 +3,13 @@
 use haft_core::json::ParseErrorKind;
 use haft_core::spool::SpoolError;
 
-use super::blocking_source::Source;
-use super::error::{Fault, Reason, Trouble};
+use super::blocking_source::BlockingSource;
+use super::error::{FaultReason, JsonFault, ScanError};
 use haft_core::spool::AlignedBuffer;
 
-/// Reads the content from front to back, one window at a time, and jumps.
-pub(super) struct Cursor {
-    source: Source,
+/// SourceKind the content from front to back, one window at a time, and jumps.
+pub(super) struct ContentCursor {
+    source: BlockingSource,
     window: AlignedBuffer,
     /// The offset of the first byte in the window.
     base: u64,
@@ -24,15 +24,15 @@ pub(super) struct Cursor {
     read: u64,
 }
 
-impl Cursor {
-    pub(super) fn new(source: Source, window_bytes: usize) -> Self {
+impl ContentCursor {
+    pub(super) fn new(source: BlockingSource, window_bytes: usize) -> Self {
         let end = source.length();
         let window = AlignedBuffer::default();
         let window_bytes = window_bytes.max(1);
         Self { source, window, base: 0, at: 0, end, mark: None, window_bytes, read: 0 }
     }
 
-    pub(super) fn source(&self) -> &Source {
+    pub(super) fn source(&self) -> &BlockingSource {
         &self.source
     }
 
@@ -65,7 +65,7 @@ impl Cursor {
         self.end = self.source.length();
     }
 
-    /// Keeps what is read from here on, until [`Cursor::unmark`].
+    /// Keeps what is read from here on, until [`ContentCursor::unmark`].
     pub(super) fn mark(&mut self) {
         self.mark = Some(self.offset());
     }
@@ -109,7 +109,7 @@ impl Cursor {
         data.get(self.at..end).unwrap_or_default()
     }
 
-    /// Reads the next window behind what is at hand; false at the end.
+    /// SourceKind the next window behind what is at hand; false at the end.
     pub(super) fn more(&mut self) -> Result<bool, SpoolError> {
         let data = self.window.data().len();
         let next = self.base + data as u64;
@@ -181,7 +181,7 @@ impl Cursor {
 
     /// What is wrong at the cursor.
     #[cold]
-    pub(super) fn expected(&mut self, what: &'static str) -> Trouble {
+    pub(super) fn expected(&mut self, what: &'static str) -> ScanError {
         if let Err(error) = self.ensure(4) {
             return error.into();
         }
@@ -194,8 +194,8 @@ impl Cursor {
     }
 
     /// Something that is wrong at the cursor.
-    pub(super) fn fault(&self, kind: ParseErrorKind) -> Trouble {
-        Fault { reason: Reason::Syntax(kind), offset: self.offset() }.into()
+    pub(super) fn fault(&self, kind: ParseErrorKind) -> ScanError {
+        JsonFault { reason: FaultReason::Syntax(kind), offset: self.offset() }.into()
     }
 }
 

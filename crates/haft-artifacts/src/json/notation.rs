@@ -6,17 +6,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft_core::json::ParseErrorKind;
 
-use super::container::{self, Container, Remembered};
-use super::cursor::Cursor;
-use super::error::{Fault, Reason, Trouble};
-use super::scan::Sizes;
+use super::container::{self, Container, SurveyedContainers};
+use super::cursor::ContentCursor;
+use super::error::{FaultReason, JsonFault, ScanError};
+use super::scan::JsonLimits;
 use super::{json_lines, json5, validate};
 use crate::byte_order_mark;
 
 /// The notation of JSON content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum JsonShape {
+pub enum JsonNotation {
     /// One JSON value.
     Json,
     /// One JSON value on every line that is not blank: the records.
@@ -27,7 +27,7 @@ pub enum JsonShape {
     Json5,
 }
 
-impl JsonShape {
+impl JsonNotation {
     /// The name: `json`, `jsonl`, `ndjson` or `json5`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -40,7 +40,7 @@ impl JsonShape {
     }
 }
 
-impl fmt::Display for JsonShape {
+impl fmt::Display for JsonNotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -48,13 +48,13 @@ impl fmt::Display for JsonShape {
 
 /// What is known of content that was looked at once.
 #[derive(Clone, Debug)]
-pub(super) struct Opened {
-    pub(super) shape: JsonShape,
-    pub(super) root: Root,
+pub(super) struct OpenedContent {
+    pub(super) notation: JsonNotation,
+    pub(super) root: ContentRoot,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Root {
+pub(super) enum ContentRoot {
     /// The value that begins here.
     Value(u64),
     Lines(Arc<Container>),
@@ -64,87 +64,96 @@ pub(super) enum Root {
 
 /// Something wrong for content of this shape.
 #[derive(Debug)]
-pub(super) struct Unfit {
-    pub(super) shape: JsonShape,
-    pub(super) trouble: Trouble,
+pub(super) struct NotationMismatch {
+    pub(super) notation: JsonNotation,
+    pub(super) error: ScanError,
 }
 
-/// Looks at all of the content once: finds out its shape, unless that is given, and that it is well-formed.
+/// Looks at all of the content once: finds out its notation, unless that is given, and that it is well-formed.
 pub(super) fn open(
-    cursor: &mut Cursor,
-    hint: Option<JsonShape>,
-    sizes: &Sizes,
-    remembered: &mut Remembered,
-) -> Result<Opened, Unfit> {
-    let unfit = |shape| move |trouble| Unfit { shape, trouble };
-    let start = after_mark(cursor).map_err(unfit(JsonShape::Json))?;
-    let strict = cursor.length() <= sizes.strict;
-    let opened = |shape, root| Ok(Opened { shape, root });
-    match hint {
-        None => infer(cursor, start, sizes, remembered),
-        Some(JsonShape::Json) => {
-            let root = json(cursor, start, strict, remembered).map_err(unfit(JsonShape::Json))?;
-            opened(JsonShape::Json, Root::Value(root))
+    cursor: &mut ContentCursor,
+    declared: Option<JsonNotation>,
+    limits: &JsonLimits,
+    surveyed: &mut SurveyedContainers,
+) -> Result<OpenedContent, NotationMismatch> {
+    let mismatch = |notation| move |error| NotationMismatch { notation, error };
+    let start = after_mark(cursor).map_err(mismatch(JsonNotation::Json))?;
+    let strict = cursor.length() <= limits.strict;
+    let opened = |notation, root| Ok(OpenedContent { notation, root });
+    match declared {
+        None => infer(cursor, start, limits, surveyed),
+        Some(JsonNotation::Json) => {
+            let root =
+                json(cursor, start, strict, surveyed).map_err(mismatch(JsonNotation::Json))?;
+            opened(JsonNotation::Json, ContentRoot::Value(root))
         }
-        Some(shape @ (JsonShape::Jsonl | JsonShape::Ndjson)) => {
-            let records = records(cursor, start, strict).map_err(unfit(shape))?;
-            opened(shape, Root::Lines(Arc::new(records)))
+        Some(notation @ (JsonNotation::Jsonl | JsonNotation::Ndjson)) => {
+            let records = records(cursor, start, strict).map_err(mismatch(notation))?;
+            opened(notation, ContentRoot::Lines(Arc::new(records)))
         }
-        Some(JsonShape::Json5) => {
-            let text = json5(cursor, sizes).map_err(unfit(JsonShape::Json5))?;
-            opened(JsonShape::Json5, Root::Text(text))
+        Some(JsonNotation::Json5) => {
+            let text = json5(cursor, limits).map_err(mismatch(JsonNotation::Json5))?;
+            opened(JsonNotation::Json5, ContentRoot::Text(text))
         }
     }
 }
 
 fn infer(
-    cursor: &mut Cursor,
+    cursor: &mut ContentCursor,
     start: u64,
-    sizes: &Sizes,
-    remembered: &mut Remembered,
-) -> Result<Opened, Unfit> {
-    let strict = cursor.length() <= sizes.strict;
-    let mut worst = Unfit {
-        shape: JsonShape::Json,
-        trouble: match json(cursor, start, strict, remembered) {
-            Ok(root) => return Ok(Opened { shape: JsonShape::Json, root: Root::Value(root) }),
-            Err(trouble) => trouble,
+    limits: &JsonLimits,
+    surveyed: &mut SurveyedContainers,
+) -> Result<OpenedContent, NotationMismatch> {
+    let strict = cursor.length() <= limits.strict;
+    let mut worst = NotationMismatch {
+        notation: JsonNotation::Json,
+        error: match json(cursor, start, strict, surveyed) {
+            Ok(root) => {
+                return Ok(OpenedContent {
+                    notation: JsonNotation::Json,
+                    root: ContentRoot::Value(root),
+                });
+            }
+            Err(error) => error,
         },
     };
-    remembered.containers.clear();
-    if matches!(worst.trouble, Trouble::Query(_)) || worst.is_empty() {
+    surveyed.containers.clear();
+    if matches!(worst.error, ScanError::Query(_)) || worst.is_empty() {
         return Err(worst);
     }
     match records(cursor, start, strict) {
         Ok(records) => {
-            let root = Root::Lines(Arc::new(records));
-            return Ok(Opened { shape: JsonShape::Jsonl, root });
+            let root = ContentRoot::Lines(Arc::new(records));
+            return Ok(OpenedContent { notation: JsonNotation::Jsonl, root });
         }
-        Err(trouble) => worst.or(JsonShape::Jsonl, trouble)?,
+        Err(error) => worst.or(JsonNotation::Jsonl, error)?,
     }
-    if cursor.length() <= sizes.json5 {
-        match json5(cursor, sizes) {
+    if cursor.length() <= limits.json5 {
+        match json5(cursor, limits) {
             Ok(text) => {
-                return Ok(Opened { shape: JsonShape::Json5, root: Root::Text(text) });
+                return Ok(OpenedContent {
+                    notation: JsonNotation::Json5,
+                    root: ContentRoot::Text(text),
+                });
             }
-            Err(trouble) => worst.or(JsonShape::Json5, trouble)?,
+            Err(error) => worst.or(JsonNotation::Json5, error)?,
         }
     }
     Err(worst)
 }
 
-impl Unfit {
+impl NotationMismatch {
     fn is_empty(&self) -> bool {
-        let empty = Reason::Syntax(ParseErrorKind::Empty);
-        matches!(self.trouble, Trouble::Fault(fault) if fault.reason == empty)
+        let empty = FaultReason::Syntax(ParseErrorKind::Empty);
+        matches!(self.error, ScanError::Fault(fault) if fault.reason == empty)
     }
 
     /// Takes the shape that fits further. Content that cannot be read is no matter of shape.
-    fn or(&mut self, shape: JsonShape, trouble: Trouble) -> Result<(), Self> {
-        match (&self.trouble, trouble) {
-            (_, trouble @ Trouble::Query(_)) => Err(Self { shape, trouble }),
-            (Trouble::Fault(this), Trouble::Fault(other)) if this.offset < other.offset => {
-                *self = Self { shape, trouble: Trouble::Fault(other) };
+    fn or(&mut self, notation: JsonNotation, error: ScanError) -> Result<(), Self> {
+        match (&self.error, error) {
+            (_, error @ ScanError::Query(_)) => Err(Self { notation, error }),
+            (ScanError::Fault(this), ScanError::Fault(other)) if this.offset < other.offset => {
+                *self = Self { notation, error: ScanError::Fault(other) };
                 Ok(())
             }
             _ => Ok(()),
@@ -153,7 +162,7 @@ impl Unfit {
 }
 
 /// Where the content begins behind a byte order mark.
-fn after_mark(cursor: &mut Cursor) -> Result<u64, Trouble> {
+fn after_mark(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     cursor.clear_end();
     cursor.seek(0);
     cursor.ensure(byte_order_mark::UTF8.len())?;
@@ -166,11 +175,11 @@ fn after_mark(cursor: &mut Cursor) -> Result<u64, Trouble> {
 
 /// One value and nothing else; gives its place.
 fn json(
-    cursor: &mut Cursor,
+    cursor: &mut ContentCursor,
     start: u64,
     strict: bool,
-    remembered: &mut Remembered,
-) -> Result<u64, Trouble> {
+    surveyed: &mut SurveyedContainers,
+) -> Result<u64, ScanError> {
     cursor.seek(start);
     if cursor.skip_space()?.is_none() {
         return Err(cursor.fault(ParseErrorKind::Empty));
@@ -179,14 +188,14 @@ fn json(
     if strict {
         validate::value(cursor, 0)?;
     } else {
-        container::survey(cursor, 0, remembered)?;
+        container::survey(cursor, 0, surveyed)?;
     }
     json_lines::expect_end(cursor)?;
     Ok(root)
 }
 
 /// One value a line, and at least one.
-fn records(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Container, Trouble> {
+fn records(cursor: &mut ContentCursor, start: u64, strict: bool) -> Result<Container, ScanError> {
     let records = json_lines::survey(cursor, start, strict)?;
     if records.count == 0 {
         cursor.seek(start);
@@ -196,12 +205,12 @@ fn records(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Container, T
 }
 
 /// The content as JSON, read as JSON5.
-fn json5(cursor: &mut Cursor, sizes: &Sizes) -> Result<Bytes, Trouble> {
+fn json5(cursor: &mut ContentCursor, limits: &JsonLimits) -> Result<Bytes, ScanError> {
     cursor.clear_end();
     let length = cursor.length();
-    if length > sizes.json5 {
-        let reason = Reason::Other("JSON5 is read up to 4 MiB, and this is more");
-        return Err(Fault { reason, offset: sizes.json5 }.into());
+    if length > limits.json5 {
+        let reason = FaultReason::Other("JSON5 is read up to 4 MiB, and this is more");
+        return Err(JsonFault { reason, offset: limits.json5 }.into());
     }
     cursor.seek(0);
     cursor.ensure(usize::try_from(length).unwrap_or(usize::MAX))?;

@@ -9,7 +9,7 @@ use haft_core::schema::{ObjectSchema, integer, object};
 use haft_core::{Args, ToolFailure};
 
 use crate::content_view::ContentView;
-use crate::json::{JsonCache, JsonShape, JsonView};
+use crate::json::{JsonCache, JsonNotation, JsonView};
 use crate::query_args::{Named as _, check_path, path, skip};
 
 /// JSON: one value, a value a line, or JSON5.
@@ -27,7 +27,7 @@ impl JsonFormat {
 
 impl ArtifactFormat for JsonFormat {
     fn reads(&self, kind: &ArtifactKind) -> bool {
-        *kind == ArtifactKind::JSON || shape_of(kind).is_some()
+        *kind == ArtifactKind::JSON || declared_notation(kind).is_some()
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -36,7 +36,7 @@ impl ArtifactFormat for JsonFormat {
             Query::new(
                 "artifact_json_type",
                 "Returns the shape of a JSON artifact: json, jsonl, ndjson or json5.",
-                shape,
+                notation,
             )
             .input(object()),
             Query::new(
@@ -96,15 +96,15 @@ pub(super) fn range() -> ObjectSchema {
         .field("skip", skip())
 }
 
-fn shape_of(kind: &ArtifactKind) -> Option<JsonShape> {
+fn declared_notation(kind: &ArtifactKind) -> Option<JsonNotation> {
     [
-        (ArtifactKind::JSONL, JsonShape::Jsonl),
-        (ArtifactKind::NDJSON, JsonShape::Ndjson),
-        (ArtifactKind::JSON5, JsonShape::Json5),
+        (ArtifactKind::JSONL, JsonNotation::Jsonl),
+        (ArtifactKind::NDJSON, JsonNotation::Ndjson),
+        (ArtifactKind::JSON5, JsonNotation::Json5),
     ]
     .into_iter()
     .find(|(known, _)| known == kind)
-    .map(|(_, shape)| shape)
+    .map(|(_, notation)| notation)
 }
 
 async fn view(asked: &Asked) -> JsonView {
@@ -114,22 +114,22 @@ async fn view(asked: &Asked) -> JsonView {
         Err(never) => match never {},
     };
     let view = JsonView::of_content(ContentView::of_query(asked)).cache(cache);
-    match shape_of(asked.artifact.kind()) {
+    match declared_notation(asked.artifact.kind()) {
         Some(notation) => view.notation(notation),
         None => view,
     }
 }
 
-async fn shape(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::whole(view(&asked).await.shape().await?.to_string()))
+async fn notation(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(Answer::whole(view(&asked).await.detect_notation().await?.to_string()))
 }
 
 async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).await.keys(args.skip()).await?)
+    Ok(view(&asked).await.list_keys(args.skip()).await?)
 }
 
 async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).await.length().await?.answer())
+    Ok(view(&asked).await.count_records().await?.to_answer())
 }
 
 async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft_core::json::Document;
 
-use super::blocking_source::Source;
+use super::blocking_source::BlockingSource;
 use super::cache::JsonCache;
-use super::container::{self, Container, ContainerKind, Remembered};
-use super::cursor::Cursor;
-use super::error::{ContentError, Fault, JsonQueryError, Reason, Trouble};
+use super::container::{self, Container, ContainerKind, SurveyedContainers};
+use super::cursor::ContentCursor;
+use super::error::{FaultReason, InvalidJson, JsonError, JsonFault, ScanError};
 use super::json_lines;
-use super::notation::{self, JsonShape, Opened, Root};
+use super::notation::{self, ContentRoot, JsonNotation, OpenedContent};
 use super::validate;
 
 /// What is held at once, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(super) struct JsonLimits {
     /// What is read at once.
     pub(super) window: usize,
     /// The largest value of which a tree is made.
@@ -29,7 +29,7 @@ pub(super) struct Sizes {
     pub(super) batch: usize,
 }
 
-impl Sizes {
+impl JsonLimits {
     pub(super) const fn new() -> Self {
         Self {
             window: 256 * 1024,
@@ -42,50 +42,53 @@ impl Sizes {
 }
 
 /// A query at work.
-pub(super) struct Engine {
-    pub(super) cursor: Cursor,
+pub(super) struct JsonScan {
+    pub(super) cursor: ContentCursor,
     cache: Arc<JsonCache>,
-    pub(super) sizes: Sizes,
-    pub(super) opened: Opened,
+    pub(super) limits: JsonLimits,
+    pub(super) opened: OpenedContent,
     /// The child that was looked for last: its container's start, its number, where it begins.
     last_place: Option<(u64, u64, u64)>,
 }
 
-impl Engine {
+impl JsonScan {
     /// Looks at the content, unless that was done before.
     pub(super) fn open(
-        source: Source,
-        hint: Option<JsonShape>,
-        sizes: Sizes,
+        source: BlockingSource,
+        declared: Option<JsonNotation>,
+        limits: JsonLimits,
         cache: Arc<JsonCache>,
-    ) -> Result<Self, JsonQueryError> {
-        let mut cursor = Cursor::new(source, sizes.window);
-        let opened = match cache.opened(hint) {
+    ) -> Result<Self, JsonError> {
+        let mut cursor = ContentCursor::new(source, limits.window);
+        let opened = match cache.opened(declared) {
             Some(known) => known?,
-            None => open_first(&mut cursor, hint, &sizes, &cache)?,
+            None => open_first(&mut cursor, declared, &limits, &cache)?,
         };
         let mut cache = cache;
-        if let Root::Text(text) = &opened.root {
+        if let ContentRoot::Text(text) = &opened.root {
             // Places in this text are not places in the content.
             cache = Arc::new(JsonCache::new());
             let token = cursor.source().cancellation().clone();
-            cursor = Cursor::new(Source::of_bytes(Bytes::clone(text), token), sizes.window);
+            cursor = ContentCursor::new(
+                BlockingSource::of_bytes(Bytes::clone(text), token),
+                limits.window,
+            );
         }
-        Ok(Self { cursor, cache, sizes, opened, last_place: None })
+        Ok(Self { cursor, cache, limits, opened, last_place: None })
     }
 
     /// Where the root begins; nothing if there are records instead.
     pub(super) fn root(&self) -> Result<u64, Arc<Container>> {
         match &self.opened.root {
-            Root::Value(start) => Ok(*start),
-            Root::Text(_) => Ok(0),
-            Root::Lines(records) => Err(Arc::clone(records)),
+            ContentRoot::Value(start) => Ok(*start),
+            ContentRoot::Text(_) => Ok(0),
+            ContentRoot::Lines(records) => Err(Arc::clone(records)),
         }
     }
 
     /// The tree of a value, which is nested in `depth` others; nothing if it is too large.
-    pub(super) fn tree(&mut self, start: u64, depth: usize) -> Result<Option<Document>, Trouble> {
-        let limit = start.saturating_add(self.sizes.value as u64);
+    pub(super) fn tree(&mut self, start: u64, depth: usize) -> Result<Option<Document>, ScanError> {
+        let limit = start.saturating_add(self.limits.value as u64);
         if self.cache.container(start).is_some_and(|it| it.end > limit) {
             return Ok(None);
         }
@@ -94,7 +97,7 @@ impl Engine {
         let skipped = self.cursor.skip_value(depth, limit);
         let bytes = self.cursor.marked();
         let doc = match &skipped {
-            Ok(Some(())) if bytes.len() <= self.sizes.value => Some(parse(bytes.to_vec())),
+            Ok(Some(())) if bytes.len() <= self.limits.value => Some(parse(bytes.to_vec())),
             _ => None,
         };
         self.cursor.unmark();
@@ -115,7 +118,7 @@ impl Engine {
         &mut self,
         start: u64,
         depth: usize,
-    ) -> Result<Option<Arc<Container>>, Trouble> {
+    ) -> Result<Option<Arc<Container>>, ScanError> {
         if let Some(known) = self.cache.container(start) {
             return Ok(Some(known));
         }
@@ -123,10 +126,10 @@ impl Engine {
         if !matches!(self.cursor.peek()?, Some(b'{' | b'[')) {
             return Ok(None);
         }
-        let mut remembered = remembered(&self.sizes);
-        container::survey(&mut self.cursor, depth, &mut remembered)?;
-        let own = remembered.containers.last().map(Arc::clone);
-        self.cache.remember(remembered.containers);
+        let mut surveyed = surveyed(&self.limits);
+        container::survey(&mut self.cursor, depth, &mut surveyed)?;
+        let own = surveyed.containers.last().map(Arc::clone);
+        self.cache.remember(surveyed.containers);
         Ok(own.filter(|it| it.start == start))
     }
 
@@ -136,7 +139,7 @@ impl Engine {
     }
 
     /// Behind the last byte of a value.
-    pub(super) fn end_of(&mut self, start: u64, depth: usize) -> Result<u64, Trouble> {
+    pub(super) fn end_of(&mut self, start: u64, depth: usize) -> Result<u64, ScanError> {
         if let Some(container) = self.container(start, depth)? {
             return Ok(container.end);
         }
@@ -146,7 +149,7 @@ impl Engine {
     }
 
     /// Where a child begins.
-    pub(super) fn place(&mut self, container: &Container, child: u64) -> Result<u64, Trouble> {
+    pub(super) fn place(&mut self, container: &Container, child: u64) -> Result<u64, ScanError> {
         let Some((mut offset, mut pass)) = container.locate(child) else {
             return Ok(container.end);
         };
@@ -184,12 +187,12 @@ impl Engine {
         &mut self,
         object: &Container,
         wanted: &str,
-    ) -> Result<Option<u64>, Trouble> {
+    ) -> Result<Option<u64>, ScanError> {
         if let Some(candidates) = object.candidates(wanted) {
             for offset in candidates {
                 self.cursor.seek(offset);
                 let name = container::name(&mut self.cursor)?;
-                if matches!(name, container::Name::Short(name) if name == wanted) {
+                if matches!(name, container::MemberName::Short(name) if name == wanted) {
                     return Ok(Some(self.cursor.offset()));
                 }
             }
@@ -212,7 +215,7 @@ impl Engine {
     }
 
     /// The first bytes of a value as text.
-    pub(super) fn start_of(&mut self, start: u64, bytes: usize) -> Result<String, Trouble> {
+    pub(super) fn start_of(&mut self, start: u64, bytes: usize) -> Result<String, ScanError> {
         self.cursor.seek(start);
         self.cursor.ensure(bytes)?;
         let rest = self.cursor.rest();
@@ -226,42 +229,42 @@ impl Engine {
     }
 
     /// Ends a query that reads the content over and over.
-    pub(super) fn check_work(&self) -> Result<(), Trouble> {
+    pub(super) fn check_work(&self) -> Result<(), ScanError> {
         let most = self.cursor.length().saturating_mul(MOST_PASSES).max(MOST_READ);
         if self.cursor.bytes_read() > most {
-            return Err(JsonQueryError::TooMuchWork.into());
+            return Err(JsonError::TooMuchWork.into());
         }
         Ok(())
     }
 
     /// How many bytes of a value are held at most.
     pub(super) fn value_bytes(&self) -> usize {
-        self.sizes.value
+        self.limits.value
     }
 
     /// Says where something is wrong.
-    pub(super) fn explain(&mut self, trouble: Trouble) -> JsonQueryError {
-        explain(&mut self.cursor, self.opened.shape, trouble)
+    pub(super) fn explain(&mut self, error: ScanError) -> JsonError {
+        explain(&mut self.cursor, self.opened.notation, error)
     }
 }
 
 fn open_first(
-    cursor: &mut Cursor,
-    hint: Option<JsonShape>,
-    sizes: &Sizes,
+    cursor: &mut ContentCursor,
+    declared: Option<JsonNotation>,
+    limits: &JsonLimits,
     cache: &JsonCache,
-) -> Result<Opened, JsonQueryError> {
-    let mut remembered = remembered(sizes);
-    match notation::open(cursor, hint, sizes, &mut remembered) {
+) -> Result<OpenedContent, JsonError> {
+    let mut surveyed = surveyed(limits);
+    match notation::open(cursor, declared, limits, &mut surveyed) {
         Ok(opened) => {
-            cache.remember(remembered.containers);
-            cache.open(hint, Ok(opened.clone()));
+            cache.remember(surveyed.containers);
+            cache.open(declared, Ok(opened.clone()));
             Ok(opened)
         }
         Err(unfit) => {
-            let error = explain(cursor, unfit.shape, unfit.trouble);
-            if let JsonQueryError::Content(error) = &error {
-                cache.open(hint, Err(error.clone()));
+            let error = explain(cursor, unfit.notation, unfit.error);
+            if let JsonError::Content(error) = &error {
+                cache.open(declared, Err(error.clone()));
             }
             Err(error)
         }
@@ -269,10 +272,10 @@ fn open_first(
 }
 
 /// Puts a fault into words, with its line and column.
-fn explain(cursor: &mut Cursor, shape: JsonShape, trouble: Trouble) -> JsonQueryError {
-    let Fault { reason, offset } = match trouble {
-        Trouble::Query(error) => return error,
-        Trouble::Fault(fault) => fault,
+fn explain(cursor: &mut ContentCursor, notation: JsonNotation, error: ScanError) -> JsonError {
+    let JsonFault { reason, offset } = match error {
+        ScanError::Query(error) => return error,
+        ScanError::Fault(fault) => fault,
     };
     let (mut line, mut column) = (1, 1);
     cursor.clear_end();
@@ -299,7 +302,7 @@ fn explain(cursor: &mut Cursor, shape: JsonShape, trouble: Trouble) -> JsonQuery
     }
     let truncated = reason.is_truncation() && offset >= cursor.length();
     let reason = reason.to_string();
-    ContentError { shape, line, column, offset, reason, truncated }.into()
+    InvalidJson { notation, line, column, offset, reason, truncated }.into()
 }
 
 /// A tree of bytes that should be JSON.
@@ -309,14 +312,14 @@ pub(super) fn parse(bytes: Vec<u8>) -> Option<Document> {
     Document::parse_owned(text).ok()
 }
 
-fn remembered(sizes: &Sizes) -> Remembered {
-    let least_bytes = (64 * 1024).min(sizes.value as u64);
-    Remembered { containers: Vec::new(), least_bytes }
+fn surveyed(limits: &JsonLimits) -> SurveyedContainers {
+    let least_bytes = (64 * 1024).min(limits.value as u64);
+    SurveyedContainers { containers: Vec::new(), least_bytes }
 }
 
 /// For values that are well-formed and still have no tree; their text would have to be out of bounds.
-pub(super) fn unreadable(offset: u64) -> Trouble {
-    Fault { reason: Reason::Other("the value cannot be read"), offset }.into()
+pub(super) fn unreadable(offset: u64) -> ScanError {
+    JsonFault { reason: FaultReason::Other("the value cannot be read"), offset }.into()
 }
 
 /// How often a query may read the content.

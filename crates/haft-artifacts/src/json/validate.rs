@@ -5,12 +5,12 @@
 
 use haft_core::json::{Document, MAX_DEPTH, ParseErrorKind};
 
-use super::cursor::Cursor;
-use super::error::{Fault, Reason, Trouble};
+use super::cursor::ContentCursor;
+use super::error::{FaultReason, JsonFault, ScanError};
 use super::skip::ends_scalar;
 
 /// Passes over the value at the cursor, which is nested in `depth` others. The recursion is bounded.
-pub(super) fn value(cursor: &mut Cursor, depth: usize) -> Result<(), Trouble> {
+pub(super) fn value(cursor: &mut ContentCursor, depth: usize) -> Result<(), ScanError> {
     match cursor.peek()? {
         Some(b'"') => string(cursor),
         Some(open @ (b'{' | b'[')) => container(cursor, depth, open == b'{'),
@@ -18,7 +18,7 @@ pub(super) fn value(cursor: &mut Cursor, depth: usize) -> Result<(), Trouble> {
     }
 }
 
-fn container(cursor: &mut Cursor, depth: usize, object: bool) -> Result<(), Trouble> {
+fn container(cursor: &mut ContentCursor, depth: usize, object: bool) -> Result<(), ScanError> {
     if depth >= MAX_DEPTH {
         return Err(cursor.fault(ParseErrorKind::TooDeep));
     }
@@ -44,7 +44,7 @@ fn container(cursor: &mut Cursor, depth: usize, object: bool) -> Result<(), Trou
 }
 
 /// From behind a key to its value.
-pub(super) fn colon(cursor: &mut Cursor) -> Result<(), Trouble> {
+pub(super) fn colon(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     if cursor.skip_space()? != Some(b':') {
         return Err(cursor.expected("`:`"));
     }
@@ -54,7 +54,7 @@ pub(super) fn colon(cursor: &mut Cursor) -> Result<(), Trouble> {
 }
 
 /// From behind a value in a container to the next one, or behind the end of the container.
-pub(super) fn is_last(cursor: &mut Cursor, object: bool) -> Result<bool, Trouble> {
+pub(super) fn is_last(cursor: &mut ContentCursor, object: bool) -> Result<bool, ScanError> {
     let (close, what) = if object { (b'}', "`,` or `}`") } else { (b']', "`,` or `]`") };
     match cursor.skip_space()? {
         Some(b',') => {}
@@ -67,14 +67,14 @@ pub(super) fn is_last(cursor: &mut Cursor, object: bool) -> Result<bool, Trouble
     let comma = cursor.offset();
     cursor.advance(1);
     if cursor.skip_space()? == Some(close) {
-        let reason = Reason::Syntax(ParseErrorKind::TrailingComma);
-        return Err(Fault { reason, offset: comma }.into());
+        let reason = FaultReason::Syntax(ParseErrorKind::TrailingComma);
+        return Err(JsonFault { reason, offset: comma }.into());
     }
     Ok(false)
 }
 
 /// Passes over a string from its opening quote on.
-pub(super) fn string(cursor: &mut Cursor) -> Result<(), Trouble> {
+pub(super) fn string(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     cursor.advance(1);
     loop {
         let rest = cursor.rest();
@@ -95,7 +95,7 @@ pub(super) fn string(cursor: &mut Cursor) -> Result<(), Trouble> {
     }
 }
 
-fn escape(cursor: &mut Cursor) -> Result<(), Trouble> {
+fn escape(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     // The longest is a pair of surrogates.
     cursor.ensure(12)?;
     let rest = cursor.rest();
@@ -132,7 +132,7 @@ fn escape(cursor: &mut Cursor) -> Result<(), Trouble> {
     }
 }
 
-fn escape_fault(cursor: &mut Cursor, kind: ParseErrorKind, at: usize) -> Trouble {
+fn escape_fault(cursor: &mut ContentCursor, kind: ParseErrorKind, at: usize) -> ScanError {
     if kind == ParseErrorKind::Truncated {
         return truncated(cursor);
     }
@@ -140,7 +140,7 @@ fn escape_fault(cursor: &mut Cursor, kind: ParseErrorKind, at: usize) -> Trouble
     cursor.fault(kind)
 }
 
-fn truncated(cursor: &mut Cursor) -> Trouble {
+fn truncated(cursor: &mut ContentCursor) -> ScanError {
     cursor.advance(cursor.rest().len());
     cursor.fault(ParseErrorKind::Truncated)
 }
@@ -157,7 +157,7 @@ fn code_unit(escape: &[u8]) -> Result<u32, ParseErrorKind> {
 }
 
 /// Passes over a number or a word.
-pub(super) fn scalar(cursor: &mut Cursor) -> Result<(), Trouble> {
+pub(super) fn scalar(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     loop {
         let rest = cursor.rest();
         let len = rest.iter().position(|byte| ends_scalar(*byte));
@@ -173,7 +173,7 @@ pub(super) fn scalar(cursor: &mut Cursor) -> Result<(), Trouble> {
 }
 
 /// Passes over a literal of so many bytes. Ordinary ones are known at once, all others are parsed.
-fn literal(cursor: &mut Cursor, len: usize) -> Result<(), Trouble> {
+fn literal(cursor: &mut ContentCursor, len: usize) -> Result<(), ScanError> {
     let text = cursor.rest().get(..len).unwrap_or_default();
     if len <= 20 && is_plain_number(text) || matches!(text, b"true" | b"false" | b"null") {
         cursor.advance(len);

@@ -9,10 +9,10 @@ use haft_core::spool::SpoolReader;
 
 use super::blocking_source;
 use super::cache::JsonCache;
-use super::error::{JsonQueryError, Trouble};
-use super::notation::JsonShape;
+use super::error::{JsonError, ScanError};
+use super::notation::JsonNotation;
 use super::operations;
-use super::scan::{Engine, Sizes};
+use super::scan::{JsonLimits, JsonScan};
 use crate::content_view::{ContentView, content_view_options};
 
 /// The values of stored JSON.
@@ -25,9 +25,9 @@ use crate::content_view::{ContentView, content_view_options};
 #[derive(Clone, Debug)]
 pub struct JsonView {
     content: ContentView,
-    declared: Option<JsonShape>,
+    declared: Option<JsonNotation>,
     cache: Arc<JsonCache>,
-    sizes: Sizes,
+    limits: JsonLimits,
 }
 
 /// How much there is.
@@ -42,7 +42,7 @@ pub struct JsonLength {
 
 impl JsonLength {
     /// The number of records, and a word on the elements of a list.
-    pub fn answer(self) -> Answer {
+    pub fn to_answer(self) -> Answer {
         let answer = Answer::number(self.records);
         match self.root_array {
             None => answer,
@@ -60,13 +60,18 @@ impl JsonView {
     }
 
     pub(super) fn of_content(content: ContentView) -> Self {
-        Self { content, declared: None, cache: Arc::new(JsonCache::new()), sizes: Sizes::new() }
+        Self {
+            content,
+            declared: None,
+            cache: Arc::new(JsonCache::new()),
+            limits: JsonLimits::new(),
+        }
     }
 
     /// Declares the notation of the content, which is detected otherwise. Content in another notation is
     /// an error.
     #[must_use]
-    pub fn notation(mut self, notation: JsonShape) -> Self {
+    pub fn notation(mut self, notation: JsonNotation) -> Self {
         self.declared = Some(notation);
         self
     }
@@ -84,8 +89,8 @@ impl JsonView {
     /// bytes of its text. Larger values are walked; what is selected of them is shown by its start, and
     /// no filter can look at them.
     #[must_use]
-    pub fn value_bytes(mut self, bytes: usize) -> Self {
-        self.sizes.value = bytes;
+    pub fn max_value_bytes(mut self, bytes: usize) -> Self {
+        self.limits.value = bytes;
         self
     }
 
@@ -93,18 +98,18 @@ impl JsonView {
     /// larger content all brackets and strings are checked, and to the letter the values that a query
     /// looks at.
     #[must_use]
-    pub fn strict_bytes(mut self, bytes: u64) -> Self {
-        self.sizes.strict = bytes;
+    pub fn max_validated_bytes(mut self, bytes: u64) -> Self {
+        self.limits.strict = bytes;
         self
     }
 
-    /// The shape of the content: the hint, or else what was inferred.
+    /// The shape of the content: the declared, or else what was inferred.
     ///
     /// # Errors
     ///
     /// When the content is not JSON, cannot be read, or the query was cancelled.
-    pub async fn shape(&self) -> Result<JsonShape, JsonQueryError> {
-        self.run(|engine| Ok(engine.opened.shape)).await
+    pub async fn detect_notation(&self) -> Result<JsonNotation, JsonError> {
+        self.run(|scan| Ok(scan.opened.notation)).await
     }
 
     /// The keys of the root, or of all records, each once and in the order in which they are met, from the
@@ -112,18 +117,18 @@ impl JsonView {
     ///
     /// # Errors
     ///
-    /// As [`JsonView::shape`].
-    pub async fn keys(&self, skip: u64) -> Result<Answer, JsonQueryError> {
+    /// As [`JsonView::detect_notation`].
+    pub async fn list_keys(&self, skip: u64) -> Result<Answer, JsonError> {
         let budget = self.content.budget;
-        self.run(move |engine| operations::keys(engine, (budget, skip))).await
+        self.run(move |scan| operations::keys(scan, (budget, skip))).await
     }
 
     /// How many records there are, and how many elements a list has.
     ///
     /// # Errors
     ///
-    /// As [`JsonView::shape`].
-    pub async fn length(&self) -> Result<JsonLength, JsonQueryError> {
+    /// As [`JsonView::detect_notation`].
+    pub async fn count_records(&self) -> Result<JsonLength, JsonError> {
         self.run(operations::length).await
     }
 
@@ -133,10 +138,10 @@ impl JsonView {
     /// # Errors
     ///
     /// When the path is not one or cannot be evaluated on content of this size, and as
-    /// [`JsonView::shape`].
-    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, JsonQueryError> {
+    /// [`JsonView::detect_notation`].
+    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, JsonError> {
         let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
-        self.run(move |engine| operations::get(engine, &path, (budget, skip))).await
+        self.run(move |scan| operations::get(scan, &path, (budget, skip))).await
     }
 
     /// The records for which a path holds, from the one after the first `skip` on. Records are lines, the
@@ -150,9 +155,9 @@ impl JsonView {
     /// # Errors
     ///
     /// As [`JsonView::get`].
-    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, JsonQueryError> {
+    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, JsonError> {
         let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
-        self.run(move |engine| operations::filter(engine, &path, (budget, skip))).await
+        self.run(move |scan| operations::filter(scan, &path, (budget, skip))).await
     }
 
     /// The records from `start` until before `end`; negative positions count from the end. Records are
@@ -161,25 +166,25 @@ impl JsonView {
     ///
     /// # Errors
     ///
-    /// As [`JsonView::shape`].
+    /// As [`JsonView::detect_notation`].
     pub async fn slice(
         &self,
         records: impl RangeBounds<i64> + Send,
         skip: u64,
-    ) -> Result<Answer, JsonQueryError> {
+    ) -> Result<Answer, JsonError> {
         let (range, budget) = (slice_bounds(&records), self.content.budget);
-        self.run(move |engine| operations::slice(engine, range, (budget, skip))).await
+        self.run(move |scan| operations::slice(scan, range, (budget, skip))).await
     }
 
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Engine) -> Result<T, Trouble> + Send + 'static,
-    ) -> Result<T, JsonQueryError> {
+        work: impl FnOnce(&mut JsonScan) -> Result<T, ScanError> + Send + 'static,
+    ) -> Result<T, JsonError> {
         let (declared, cache) = (self.declared, Arc::clone(&self.cache));
-        let sizes = Sizes { window: self.content.window_bytes, ..self.sizes };
+        let limits = JsonLimits { window: self.content.window_bytes, ..self.limits };
         blocking_source::run(&self.content, move |source| {
-            let mut engine = Engine::open(source, declared, sizes, cache)?;
-            work(&mut engine).map_err(|trouble| engine.explain(trouble))
+            let mut scan = JsonScan::open(source, declared, limits, cache)?;
+            work(&mut scan).map_err(|error| scan.explain(error))
         })
         .await?
     }

@@ -1,7 +1,7 @@
 //! From chunks of bytes to lines.
 
 use super::front_matter::FrontMatter;
-use super::scan::{Scanner, Tail};
+use super::scan::{BlockScanner, LineTail};
 use super::{FrontMatterKind, MarkdownIndex};
 use crate::byte_order_mark;
 
@@ -10,26 +10,26 @@ use crate::byte_order_mark;
 /// It holds the line at hand, the open paragraph and the index, all of them capped, never the document.
 #[derive(Debug, Default)]
 pub struct MarkdownIndexBuilder {
-    scanner: Scanner,
+    scanner: BlockScanner,
     /// The start of a line whose end has not come yet.
     partial: Vec<u8>,
     /// What is known of the rest of that line.
-    tail: Tail,
+    tail: LineTail,
     /// The last bytes of that rest, because an end mark may be split.
     overlap: Vec<u8>,
-    front: Front,
+    front: FrontMatterState,
 }
 
 /// Whether the lines at hand may be front matter.
 #[derive(Debug, Default)]
-enum Front {
+enum FrontMatterState {
     /// No line was read yet.
     #[default]
     Unread,
     /// Open, and kept so that the lines can be read as Markdown if it never closes.
     Open {
         kind: FrontMatterKind,
-        lines: Vec<(Vec<u8>, Tail)>,
+        lines: Vec<(Vec<u8>, LineTail)>,
         bytes: usize,
     },
     Closed(FrontMatter),
@@ -43,7 +43,7 @@ impl MarkdownIndexBuilder {
         while let Some(end) = memchr::memchr(b'\n', rest) {
             let line = rest.get(..end).unwrap_or_default();
             if self.partial.is_empty() && line.len() <= LINE_LIMIT {
-                self.line(line, Tail::default());
+                self.line(line, LineTail::default());
             } else {
                 self.extend(line);
                 self.end_line();
@@ -75,15 +75,15 @@ impl MarkdownIndexBuilder {
             self.end_line();
         }
         let front_matter = match std::mem::take(&mut self.front) {
-            Front::Open { lines, .. } => {
+            FrontMatterState::Open { lines, .. } => {
                 self.replay(lines);
                 None
             }
-            Front::Closed(it) => Some(it),
-            Front::Unread | Front::None => None,
+            FrontMatterState::Closed(it) => Some(it),
+            FrontMatterState::Unread | FrontMatterState::None => None,
         };
-        let n_lines = self.scanner.n_lines();
-        MarkdownIndex::new(self.scanner.finish(), front_matter, n_lines)
+        let line_count = self.scanner.line_count();
+        MarkdownIndex::new(self.scanner.finish(), front_matter, line_count)
     }
 
     /// Adds to the line at hand, of which only the start is kept.
@@ -122,35 +122,39 @@ impl MarkdownIndexBuilder {
         self.partial = line;
     }
 
-    fn line(&mut self, line: &[u8], tail: Tail) {
+    fn line(&mut self, line: &[u8], tail: LineTail) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match &mut self.front {
-            Front::None | Front::Closed(_) => self.scanner.line(line, tail),
-            Front::Unread => {
+            FrontMatterState::None | FrontMatterState::Closed(_) => self.scanner.line(line, tail),
+            FrontMatterState::Unread => {
                 let line = byte_order_mark::strip_utf8(line);
                 match FrontMatterKind::opened_by(line) {
                     Some(kind) if !tail.cut => {
-                        self.front =
-                            Front::Open { kind, lines: vec![(line.to_vec(), tail)], bytes: 0 };
+                        self.front = FrontMatterState::Open {
+                            kind,
+                            lines: vec![(line.to_vec(), tail)],
+                            bytes: 0,
+                        };
                     }
                     _ => {
-                        self.front = Front::None;
+                        self.front = FrontMatterState::None;
                         self.scanner.line(line, tail);
                     }
                 }
             }
-            Front::Open { kind, lines, bytes } => {
+            FrontMatterState::Open { kind, lines, bytes } => {
                 *bytes += line.len() + 1;
                 let kind = *kind;
                 if kind.is_closed_by(line) {
                     let text = lines.iter().skip(1).map(|(line, _)| String::from_utf8_lossy(line));
                     let text = text.collect::<Vec<_>>().join("\n").into_boxed_str();
                     self.scanner.skip_lines(lines.len() + 1);
-                    self.front = Front::Closed(FrontMatter { kind, end_line: lines.len(), text });
+                    self.front =
+                        FrontMatterState::Closed(FrontMatter { kind, end_line: lines.len(), text });
                 } else if *bytes > FRONT_MATTER_LIMIT || tail.cut {
                     let mut lines = std::mem::take(lines);
                     lines.push((line.to_vec(), tail));
-                    self.front = Front::None;
+                    self.front = FrontMatterState::None;
                     self.replay(lines);
                 } else {
                     lines.push((line.to_vec(), tail));
@@ -159,7 +163,7 @@ impl MarkdownIndexBuilder {
         }
     }
 
-    fn replay(&mut self, lines: Vec<(Vec<u8>, Tail)>) {
+    fn replay(&mut self, lines: Vec<(Vec<u8>, LineTail)>) {
         for (line, tail) in lines {
             self.scanner.line(&line, tail);
         }
@@ -170,5 +174,5 @@ impl MarkdownIndexBuilder {
 const LINE_LIMIT: usize = 64 * 1024;
 /// Longer than the longest end of an HTML block.
 const OVERLAP: usize = 16;
-/// Front matter larger than this is text.
+/// FrontMatterState matter larger than this is text.
 const FRONT_MATTER_LIMIT: usize = 64 * 1024;

@@ -6,7 +6,7 @@ use super::cursor::is_blank;
 
 /// What ends an HTML block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum HtmlEnd {
     /// `</script>`, `</pre>`, `</style>` or `</textarea>`.
     RawTag,
     /// `-->`
@@ -23,19 +23,21 @@ pub(super) enum End {
 
 /// Whether any complete tag alone on its line may open a block. It may not interrupt a paragraph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Type7 {
+pub(super) enum LoneTag {
     Allowed,
     Refused,
 }
 
 /// The end that a line asks for when it opens an HTML block.
-pub(super) fn opens(text: &[u8], type7: Type7) -> Option<End> {
+pub(super) fn opens(text: &[u8], lone_tag: LoneTag) -> Option<HtmlEnd> {
     let inner = text.strip_prefix(b"<")?;
     match inner.first()? {
-        b'?' => return Some(End::Instruction),
-        b'!' if inner.starts_with(b"!--") => return Some(End::Comment),
-        b'!' if inner.starts_with(b"![CDATA[") => return Some(End::CData),
-        b'!' if inner.get(1).is_some_and(u8::is_ascii_alphabetic) => return Some(End::Declaration),
+        b'?' => return Some(HtmlEnd::Instruction),
+        b'!' if inner.starts_with(b"!--") => return Some(HtmlEnd::Comment),
+        b'!' if inner.starts_with(b"![CDATA[") => return Some(HtmlEnd::CData),
+        b'!' if inner.get(1).is_some_and(u8::is_ascii_alphabetic) => {
+            return Some(HtmlEnd::Declaration);
+        }
         _ => {}
     }
     let name = tag_name(inner);
@@ -43,29 +45,29 @@ pub(super) fn opens(text: &[u8], type7: Type7) -> Option<End> {
     if RAW_TAGS.iter().any(|it| it.eq_ignore_ascii_case(name))
         && matches!(after.first(), None | Some(b' ' | b'\t' | b'>'))
     {
-        return Some(End::RawTag);
+        return Some(HtmlEnd::RawTag);
     }
-    if opens_block_tag(inner) || (type7 == Type7::Allowed && is_lone_tag(inner)) {
-        return Some(End::Blank);
+    if opens_block_tag(inner) || (lone_tag == LoneTag::Allowed && is_lone_tag(inner)) {
+        return Some(HtmlEnd::Blank);
     }
     None
 }
 
 /// Whether a line has what ends the block. A blank line is for the caller to see.
-pub(super) fn ends(text: &[u8], end: End) -> bool {
+pub(super) fn ends(text: &[u8], end: HtmlEnd) -> bool {
     match end {
-        End::RawTag => memmem::find_iter(text, b"</").any(|at| {
+        HtmlEnd::RawTag => memmem::find_iter(text, b"</").any(|at| {
             let inner = text.get(at + 2..).unwrap_or_default();
             RAW_TAGS.iter().any(|tag| {
                 inner.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag))
                     && inner.get(tag.len()) == Some(&b'>')
             })
         }),
-        End::Comment => memmem::find(text, b"-->").is_some(),
-        End::Instruction => memmem::find(text, b"?>").is_some(),
-        End::Declaration => memchr::memchr(b'>', text).is_some(),
-        End::CData => memmem::find(text, b"]]>").is_some(),
-        End::Blank => false,
+        HtmlEnd::Comment => memmem::find(text, b"-->").is_some(),
+        HtmlEnd::Instruction => memmem::find(text, b"?>").is_some(),
+        HtmlEnd::Declaration => memchr::memchr(b'>', text).is_some(),
+        HtmlEnd::CData => memmem::find(text, b"]]>").is_some(),
+        HtmlEnd::Blank => false,
     }
 }
 

@@ -9,7 +9,7 @@ use haft_core::schema::{ObjectSchema, integer, object, string};
 use haft_core::{Args, ToolFailure};
 
 use crate::markdown::view::{MarkdownPart, MarkdownView};
-use crate::markdown::{Fragment, MarkdownIndex};
+use crate::markdown::{MarkdownFragment, MarkdownIndex};
 use crate::query_args::{Named as _, count, skip};
 
 /// Markdown: front matter, headings, code blocks, sections, links, images, text and tree.
@@ -218,7 +218,7 @@ impl IndexedPart {
         Ok(Self { index, part })
     }
 
-    fn fragment(&self) -> Fragment<'_> {
+    fn fragment(&self) -> MarkdownFragment<'_> {
         self.part.fragment(&self.index)
     }
 
@@ -251,7 +251,7 @@ fn listed(
 ) -> Answer {
     let rows: Vec<Document> = rows.collect();
     let answer = Answer::list(rows.iter().map(Document::root), asked.budget, args.skip());
-    match index.n_left_out() {
+    match index.omitted_count() {
         0 => answer,
         count => answer.noted(format_args!(
             "the index of this document is full: {count} parts of it were left out"

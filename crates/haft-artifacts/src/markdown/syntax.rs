@@ -78,7 +78,7 @@ pub(super) fn closes_fence(text: &[u8], fence: Fence) -> bool {
 
 /// Where a line stands that might interrupt a block of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
+pub(super) enum InterruptContext {
     /// In a paragraph, with all containers continued.
     Paragraph,
     /// In a paragraph whose containers are not all continued.
@@ -88,12 +88,12 @@ pub(super) enum Within {
 }
 
 /// Whether a line ends the text above it because another block begins.
-pub(super) fn interrupts(text: &[u8], within: Within) -> bool {
+pub(super) fn interrupts(text: &[u8], within: InterruptContext) -> bool {
     match text.first() {
         None | Some(b'>') => true,
         Some(b'#') => atx_heading(text).is_some(),
         Some(b'`' | b'~') => open_fence(text).is_some(),
-        Some(b'<') => html::opens(text, html::Type7::Refused).is_some(),
+        Some(b'<') => html::opens(text, html::LoneTag::Refused).is_some(),
         Some(b'_') => is_thematic_break(text),
         Some(b'*' | b'-' | b'+' | b'0'..=b'9') => {
             is_thematic_break(text) || list_interrupts(text, within)
@@ -102,11 +102,11 @@ pub(super) fn interrupts(text: &[u8], within: Within) -> bool {
     }
 }
 
-fn list_interrupts(text: &[u8], within: Within) -> bool {
+fn list_interrupts(text: &[u8], within: InterruptContext) -> bool {
     let Some(width) = marker_width(text) else {
         return false;
     };
-    if within != Within::Paragraph {
+    if within != InterruptContext::Paragraph {
         return true;
     }
     // Neither an empty item nor a number other than 1 interrupts a paragraph.

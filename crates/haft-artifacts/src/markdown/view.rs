@@ -6,7 +6,7 @@ use haft_core::artifact::Budget;
 use haft_core::forge::Asked;
 use haft_core::spool::SpoolError;
 
-use super::{Fragment, MarkdownIndex};
+use super::{MarkdownFragment, MarkdownIndex};
 use crate::content_view::ContentView;
 use crate::scan::saturating_len;
 use crate::text::TextView;
@@ -36,7 +36,7 @@ impl MarkdownView {
         let room = room.bytes(LONGEST_PART).line_bytes(LONGEST_PART);
         let first_line = saturating_len(lines.start);
         let page = TextView::of_content(self.content.clone()).budget(room).cat(lines).await?;
-        Ok(MarkdownPart { text: page.text(), first_line, next: page.more.map(|it| it.start) })
+        Ok(MarkdownPart { text: page.text(), first_line, next: page.next.map(|it| it.start) })
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) struct MarkdownPart {
 
 impl MarkdownPart {
     /// The lines, ready to be parsed.
-    pub(super) fn fragment<'a>(&'a self, index: &'a MarkdownIndex) -> Fragment<'a> {
+    pub(super) fn fragment<'a>(&'a self, index: &'a MarkdownIndex) -> MarkdownFragment<'a> {
         index.fragment(&self.text, self.first_line)
     }
 }

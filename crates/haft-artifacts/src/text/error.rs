@@ -6,7 +6,7 @@ use haft_core::spool::SpoolError;
 /// A query could not be answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum QueryError {
+pub enum TextError {
     /// The pattern is not one, or is too large.
     #[error("the pattern cannot be used: {problem}{}", .hint.map(|it| format!("; {it}")).unwrap_or_default())]
     Pattern {
@@ -20,7 +20,7 @@ pub enum QueryError {
     Spool(#[from] SpoolError),
 }
 
-impl Coded for QueryError {
+impl Coded for TextError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Pattern { .. } => codes::INVALID_TOOL_ARGS,

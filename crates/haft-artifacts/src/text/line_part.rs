@@ -26,13 +26,13 @@ pub struct LinePart {
     /// How many bytes the whole line has in the content, without its LF.
     pub bytes: u64,
     /// How to get what was left out of the range that was asked for; nothing if this is all.
-    pub more: Option<RestOfLine>,
+    pub next: Option<NextLinePart>,
 }
 
 /// Where a part of a line broke off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct RestOfLine {
+pub struct NextLinePart {
     /// The byte of the line to begin with next time.
     pub start: u64,
     /// The byte to end before.
@@ -40,7 +40,7 @@ pub struct RestOfLine {
 }
 
 /// In words for a model.
-impl fmt::Display for RestOfLine {
+impl fmt::Display for NextLinePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { start, end } = self;
         match end.saturating_sub(*start) {
@@ -53,7 +53,7 @@ impl fmt::Display for RestOfLine {
 
 /// Finds a line by the index, and reads a part of it.
 #[derive(Debug)]
-pub(super) struct PartScan {
+pub(super) struct LinePartScan {
     index: Arc<LineIndex>,
     number: u64,
     asked: Range<u64>,
@@ -66,7 +66,7 @@ pub(super) struct PartScan {
     pub(super) part: Option<LinePart>,
 }
 
-impl PartScan {
+impl LinePartScan {
     /// The part of a line, which must exist.
     pub(super) fn new(index: Arc<LineIndex>, number: u64, asked: Range<u64>, cap: usize) -> Self {
         let start = (number == 0).then_some(0);
@@ -75,7 +75,7 @@ impl PartScan {
         Self { index, number, asked, cap, start, end, lost: false, part: None }
     }
 
-    fn want_block(&self, line: u64) -> Option<ReadRequest> {
+    fn block_read(&self, line: u64) -> Option<ReadRequest> {
         let BlockStart { offset, .. } = self.index.locate(line)?;
         let left = self.index.byte_length().saturating_sub(offset);
         let len = left.min(u64::from(self.index.block_size().get()));
@@ -130,19 +130,19 @@ impl PartScan {
             text: shown,
             range: position(start)..position(at),
             bytes: length,
-            more: (!left.is_empty()).then_some(RestOfLine { start: left.start, end: left.end }),
+            next: (!left.is_empty()).then_some(NextLinePart { start: left.start, end: left.end }),
         }
     }
 }
 
-impl ContentScan for PartScan {
+impl ContentScan for LinePartScan {
     fn next_read(&self) -> Option<ReadRequest> {
         if self.lost || self.part.is_some() {
             return None;
         }
         match (self.start, self.end) {
-            (None, _) => self.want_block(self.number),
-            (_, None) => self.want_block(self.number + 1),
+            (None, _) => self.block_read(self.number),
+            (_, None) => self.block_read(self.number + 1),
             (Some(start), Some(end)) => {
                 let part = self.wanted(&(start..end));
                 let len = usize::try_from(part.end - part.start).ok()?;

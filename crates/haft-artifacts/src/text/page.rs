@@ -1,17 +1,18 @@
 //! Bounded answers.
 
 use std::fmt;
+use std::ops::Range;
 
 use haft_core::artifact::Budget;
 
 /// Some lines of the content, and where to go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Page {
+pub struct TextPage {
     /// The lines, in the order of the content.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TextLine>,
     /// How to get what was left out; nothing if this is all.
-    pub more: Option<Continuation>,
+    pub next: Option<NextPage>,
     /// How many lines the content has.
     pub total_lines: u64,
     /// How many bytes the content has.
@@ -19,10 +20,10 @@ pub struct Page {
     /// How many lines were too long to be searched. The rest of a page holds for the others.
     pub unsearched_lines: u64,
     /// The number of the first of them.
-    pub first_unsearched: Option<u64>,
+    pub first_unsearched_line: Option<u64>,
 }
 
-impl Page {
+impl TextPage {
     /// The text of the lines, with an LF between them.
     #[must_use]
     pub fn text(&self) -> String {
@@ -34,13 +35,13 @@ impl Page {
 /// A line of the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Line {
+pub struct TextLine {
     /// Its number; the first line has 0.
     pub number: u64,
     /// Its text, without LF, final CR or byte order mark.
     pub text: String,
     /// Whether the text was cut because the line is too long. The rest of it is read by
-    /// [`TextView::line_part`](super::TextView::line_part).
+    /// [`TextView::read_line_part`](super::TextView::read_line_part).
     pub truncated: bool,
     /// How many bytes the whole line has in the content, without its LF.
     pub bytes: u64,
@@ -51,26 +52,39 @@ pub struct Line {
 /// Where an answer broke off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Continuation {
+pub struct NextPage {
     /// The line to begin with next time.
     pub start: u64,
     /// The line before which to stop next time; the end of the content if nothing.
     pub end: Option<u64>,
     /// How many lines that were asked for are not in the answer, if that is known.
-    pub left_out: Option<u64>,
+    pub omitted: Option<u64>,
     /// Why it broke off.
-    pub reason: Stopped,
+    pub limit: PageLimit,
+}
+
+impl NextPage {
+    /// The lines of a range were omitted.
+    pub(super) fn of_lines(lines: Range<u64>, limit: PageLimit) -> Self {
+        let omitted = lines.end.saturating_sub(lines.start);
+        Self { start: lines.start, end: Some(lines.end), omitted: Some(omitted), limit }
+    }
+
+    /// There may be more from this line on.
+    pub(super) fn from_line(start: u64, limit: PageLimit) -> Self {
+        Self { start, end: None, omitted: None, limit }
+    }
 }
 
 /// In words for a model.
-impl fmt::Display for Continuation {
+impl fmt::Display for NextPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.left_out {
+        match self.omitted {
             Some(1) => f.write_str("1 line was left out")?,
             Some(count) => write!(f, "{count} lines were left out")?,
             None => f.write_str("there may be more")?,
         }
-        write!(f, " ({}); go on with start {}", self.reason, self.start)?;
+        write!(f, " ({}); go on with start {}", self.limit, self.start)?;
         self.end.map_or(Ok(()), |end| write!(f, " and end {end}"))
     }
 }
@@ -78,56 +92,56 @@ impl fmt::Display for Continuation {
 /// Why an answer broke off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Stopped {
+pub enum PageLimit {
     /// It has as many lines as an answer may have.
     Lines,
     /// It has as many bytes as an answer may have.
     Bytes,
     /// It has as many matches as were asked for.
-    Limit,
+    Matches,
     /// As much was searched as one query may search.
-    Work,
+    SearchedBytes,
 }
 
-impl fmt::Display for Stopped {
+impl fmt::Display for PageLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Lines => "an answer has a limited number of lines",
             Self::Bytes => "an answer has a limited number of bytes",
-            Self::Limit => "as many matches as were asked for",
-            Self::Work => "one search reads a limited number of bytes",
+            Self::Matches => "as many matches as were asked for",
+            Self::SearchedBytes => "one search reads a limited number of bytes",
         })
     }
 }
 
 /// Lines within a budget.
 #[derive(Debug)]
-pub(super) struct Shown {
-    pub(super) lines: Vec<Line>,
-    pub(super) stopped: Option<Stopped>,
+pub(super) struct BudgetedLines {
+    pub(super) lines: Vec<TextLine>,
+    pub(super) limit_reached: Option<PageLimit>,
     budget: Budget,
     bytes: usize,
 }
 
-impl Shown {
+impl BudgetedLines {
     pub(super) fn new(budget: Budget) -> Self {
-        Self { lines: Vec::new(), stopped: None, budget, bytes: 0 }
+        Self { lines: Vec::new(), limit_reached: None, budget, bytes: 0 }
     }
 
     /// Adds a line, or says that there is no room for it, nor for any after it.
-    pub(super) fn push(&mut self, line: Line) -> bool {
+    pub(super) fn push(&mut self, line: TextLine) -> bool {
         let bytes = self.bytes.saturating_add(line.text.len() + 1);
-        if self.stopped.is_some() {
+        if self.limit_reached.is_some() {
             return false;
         }
         if self.lines.len() >= self.budget.lines.get() {
-            self.stopped = Some(Stopped::Lines);
+            self.limit_reached = Some(PageLimit::Lines);
         } else if bytes > self.budget.bytes && !self.lines.is_empty() {
-            self.stopped = Some(Stopped::Bytes);
+            self.limit_reached = Some(PageLimit::Bytes);
         } else {
             self.bytes = bytes;
             self.lines.push(line);
         }
-        self.stopped.is_none()
+        self.limit_reached.is_none()
     }
 }

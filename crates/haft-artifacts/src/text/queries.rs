@@ -8,7 +8,7 @@ use haft_core::{Args, ToolFailure};
 
 use crate::content_view::ContentView;
 use crate::query_args::{Named as _, count, refused};
-use crate::text::{GrepOptions, Line, LinePart, Page, TextView, check_pattern};
+use crate::text::{GrepOptions, LinePart, TextLine, TextPage, TextView, check_pattern};
 
 /// Lines of text. It reads every kind, so that every artifact can be paged through and searched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,7 +110,7 @@ async fn tail(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 async fn cat(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let start = args.count("start").unwrap_or(0);
     if let Some(offset) = args.count("offset") {
-        let part = view(&asked).line_part(start, offset..).await?;
+        let part = view(&asked).read_line_part(start, offset..).await?;
         return Ok(part.map_or_else(|| Answer::list([], asked.budget, 0), part_of_line));
     }
     let end = args.count("end").unwrap_or(u64::MAX);
@@ -118,12 +118,12 @@ async fn cat(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 fn part_of_line(part: LinePart) -> Answer {
-    let LinePart { number, text, more, .. } = part;
+    let LinePart { number, text, next, .. } = part;
     let answer = if text.is_empty() { Answer::sentinel("empty text") } else { Answer::whole(text) };
-    match more {
-        Some(more) => answer.noted(format_args!(
+    match next {
+        Some(next) => answer.noted(format_args!(
             "line {number} goes on; ask with start {number} and offset {}",
-            more.start
+            next.start
         )),
         None => answer,
     }
@@ -144,7 +144,7 @@ fn options(args: &Args) -> GrepOptions {
     options.ignore_case = args.text("flags").is_some_and(|flags| flags.contains('i'));
     options = options.start_line(args.count("start").unwrap_or(0));
     match args.count("limit").and_then(|limit| usize::try_from(limit).ok()) {
-        Some(limit) => options.limit(limit),
+        Some(limit) => options.max_matches(limit),
         None => options,
     }
 }
@@ -160,7 +160,7 @@ async fn bytes(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn line_count(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::number(view(&asked).line_count().await?))
+    Ok(Answer::number(view(&asked).count_lines().await?))
 }
 
 async fn tokens(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -207,12 +207,12 @@ impl Counter {
     }
 }
 
-fn plain(line: &Line) -> String {
+fn plain(line: &TextLine) -> String {
     line.text.clone()
 }
 
 /// A page as an answer: its lines, and in words what is not there.
-fn shown(page: &Page, asked: &Asked, line: fn(&Line) -> String) -> Answer {
+fn shown(page: &TextPage, asked: &Asked, line: fn(&TextLine) -> String) -> Answer {
     let lines: Vec<String> = page.lines.iter().map(line).collect();
     let text = lines.join("\n");
     let mut answer = match lines.len() {
@@ -224,20 +224,20 @@ fn shown(page: &Page, asked: &Asked, line: fn(&Line) -> String) -> Answer {
         _ => Answer::whole(text),
     };
     for cut in page.lines.iter().filter(|line| line.truncated) {
-        let Line { number, bytes, .. } = cut;
+        let TextLine { number, bytes, .. } = cut;
         answer = answer.noted(format_args!(
             "line {number} has {bytes} bytes and was cut; artifact_cat with start {number} and offset 0 reads it in parts"
         ));
     }
     if page.unsearched_lines > 0 {
-        let first = page.first_unsearched.unwrap_or(0);
+        let first = page.first_unsearched_line.unwrap_or(0);
         answer = answer.noted(format_args!(
             "{} lines were too long to be searched; the first is line {first}",
             page.unsearched_lines
         ));
     }
-    match &page.more {
-        Some(more) => answer.noted(more),
+    match &page.next {
+        Some(next) => answer.noted(next),
         None => answer,
     }
 }

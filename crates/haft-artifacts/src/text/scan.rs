@@ -6,8 +6,8 @@ use haft_core::artifact::Budget;
 use haft_core::spool::LineIndex;
 use memchr::memchr;
 
-use super::line::{RawLine, kept};
-use super::page::Shown;
+use super::line::{RawLine, shown_prefix_len};
+use super::page::BudgetedLines;
 use crate::byte_order_mark;
 use crate::scan::{ContentScan, ReadRequest};
 
@@ -26,7 +26,7 @@ pub(super) struct LineScan {
     /// Where the line begins that is being read, and its first bytes.
     line_start: u64,
     start: Vec<u8>,
-    pub(super) shown: Shown,
+    pub(super) shown: BudgetedLines,
 }
 
 impl LineScan {
@@ -42,7 +42,7 @@ impl LineScan {
             skip,
             line_start: position,
             start: Vec::new(),
-            shown: Shown::new(budget),
+            shown: BudgetedLines::new(budget),
             index,
         }
     }
@@ -52,12 +52,12 @@ impl LineScan {
         self.number
     }
 
-    fn done(&self) -> bool {
-        self.number >= self.end || self.shown.stopped.is_some()
+    fn is_done(&self) -> bool {
+        self.number >= self.end || self.shown.limit_reached.is_some()
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = kept(self.cap).saturating_sub(self.start.len()).min(bytes.len());
+        let room = shown_prefix_len(self.cap).saturating_sub(self.start.len()).min(bytes.len());
         self.start.extend_from_slice(bytes.get(..room).unwrap_or_default());
     }
 
@@ -77,7 +77,7 @@ impl LineScan {
 
     /// Goes on where the line ends, if nothing of it is needed before that.
     fn skip_rest_of_line(&mut self) {
-        if self.skip > 0 || self.start.len() < kept(self.cap) {
+        if self.skip > 0 || self.start.len() < shown_prefix_len(self.cap) {
             return;
         }
         match self.index.locate(self.number + 1) {
@@ -90,7 +90,7 @@ impl LineScan {
 impl ContentScan for LineScan {
     fn next_read(&self) -> Option<ReadRequest> {
         let left = self.index.byte_length().saturating_sub(self.position);
-        if self.done() || left == 0 {
+        if self.is_done() || left == 0 {
             return None;
         }
         let len = left.min(u64::from(self.index.block_size().get()));
@@ -101,7 +101,7 @@ impl ContentScan for LineScan {
         let mut rest = data;
         let mut at = self.position;
         self.position += data.len() as u64;
-        while !self.done() {
+        while !self.is_done() {
             let Some((line, after)) = split_line(rest) else {
                 if self.skip == 0 {
                     self.keep(rest);
@@ -119,7 +119,7 @@ impl ContentScan for LineScan {
             }
             (rest, at) = (after, line_end + 1);
         }
-        if self.position >= self.index.byte_length() && self.skip == 0 && !self.done() {
+        if self.position >= self.index.byte_length() && self.skip == 0 && !self.is_done() {
             self.finish_line(self.index.byte_length());
         }
         0

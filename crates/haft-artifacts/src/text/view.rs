@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
 
-use super::error::QueryError;
-use super::grep::{GrepOptions, Query, Sizes};
-use super::line_part::{LinePart, PartScan};
-use super::page::{Continuation, Page, Shown, Stopped};
+use super::error::TextError;
+use super::grep::{GrepLimits, GrepOptions, LineSearch};
+use super::line_part::{LinePart, LinePartScan};
+use super::page::{BudgetedLines, NextPage, PageLimit, TextPage};
 use super::pattern::Pattern;
 use super::scan::LineScan;
 use crate::content_view::{ContentView, content_view_options};
@@ -17,13 +17,13 @@ use crate::ranges::range_of;
 
 /// The lines of stored content.
 ///
-/// Every answer is a [`Page`]: bounded by the [`Budget`], and telling how to get what was left out.
+/// Every answer is a [`TextPage`]: bounded by the [`Budget`], and telling how to get what was left out.
 /// Lines are found by the reader's index, so no query but a search reads more than it shows and one
 /// block. The work is done on a thread for work that blocks, and stops when the future is dropped.
 #[derive(Clone, Debug)]
 pub struct TextView {
     content: ContentView,
-    sizes: Sizes,
+    limits: GrepLimits,
 }
 
 impl TextView {
@@ -34,7 +34,7 @@ impl TextView {
     }
 
     pub(crate) fn of_content(content: ContentView) -> Self {
-        Self { content, sizes: Sizes::DEFAULT }
+        Self { content, limits: GrepLimits::DEFAULT }
     }
 
     content_view_options!();
@@ -42,8 +42,8 @@ impl TextView {
     /// Searches lines of up to so many bytes instead of 16 MiB. This is what a thread of a search holds in
     /// memory at most, a few times over; longer lines are passed over, and counted in the answer.
     #[must_use]
-    pub fn longest_searched_line(mut self, bytes: usize) -> Self {
-        self.sizes.line = bytes;
+    pub fn max_line_bytes(mut self, bytes: usize) -> Self {
+        self.limits.line = bytes;
         self
     }
 
@@ -51,7 +51,7 @@ impl TextView {
     /// and content that is elsewhere, is searched by one. The answers are the same.
     #[must_use]
     pub fn search_threads(mut self, threads: NonZeroUsize) -> Self {
-        self.sizes.threads = threads;
+        self.limits.threads = threads;
         self
     }
 
@@ -66,7 +66,7 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read.
-    pub async fn line_count(&self) -> Result<u64, SpoolError> {
+    pub async fn count_lines(&self) -> Result<u64, SpoolError> {
         Ok(self.content.reader.index().await?.line_count())
     }
 
@@ -75,7 +75,7 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
-    pub async fn head(&self, n: u64) -> Result<Page, SpoolError> {
+    pub async fn head(&self, n: u64) -> Result<TextPage, SpoolError> {
         self.cat(..n).await
     }
 
@@ -84,7 +84,7 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
-    pub async fn tail(&self, n: u64) -> Result<Page, SpoolError> {
+    pub async fn tail(&self, n: u64) -> Result<TextPage, SpoolError> {
         let index = self.content.reader.index().await?;
         let count = index.line_count();
         let asked = count - n.min(count);
@@ -93,13 +93,14 @@ impl TextView {
         let room = self.content.budget.bytes(usize::MAX).line_bytes(self.content.budget.line_cap());
         let scan = LineScan::new(Arc::clone(&index), start, count, room);
         let read = self.content.run_scan(scan).await?.shown.lines;
-        let mut shown = Shown::new(self.content.budget);
+        let mut shown = BudgetedLines::new(self.content.budget);
         let all = read.into_iter().rev().try_for_each(|line| shown.push(line).then_some(()));
         shown.lines.reverse();
         let first = shown.lines.first().map_or(count, |line| line.number);
-        let reason = if all.is_none() { Stopped::Bytes } else { Stopped::Lines };
-        let more = rest(asked, first, first < count && asked < first, reason);
-        Ok(Page { lines: shown.lines, more, ..facts(&index) })
+        let limit = if all.is_none() { PageLimit::Bytes } else { PageLimit::Lines };
+        let next =
+            (first < count && asked < first).then(|| NextPage::of_lines(asked..first, limit));
+        Ok(TextPage { lines: shown.lines, next, ..empty_page(&index) })
     }
 
     /// The lines of a range; what lies past the end is left out.
@@ -107,24 +108,24 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
-    pub async fn cat(&self, range: impl RangeBounds<u64> + Send) -> Result<Page, SpoolError> {
+    pub async fn cat(&self, range: impl RangeBounds<u64> + Send) -> Result<TextPage, SpoolError> {
         let Range { start, end } = range_of(&range);
         let index = self.content.reader.index().await?;
         let end = end.min(index.line_count());
         if start >= end {
-            return Ok(facts(&index));
+            return Ok(empty_page(&index));
         }
         let scan = LineScan::new(Arc::clone(&index), start, end, self.content.budget);
         let scan = self.content.run_scan(scan).await?;
-        let reason = scan.shown.stopped.unwrap_or(Stopped::Lines);
-        let next = scan.next_line();
-        let more = rest(next, end, next < end, reason);
-        Ok(Page { lines: scan.shown.lines, more, ..facts(&index) })
+        let limit = scan.shown.limit_reached.unwrap_or(PageLimit::Lines);
+        let first = scan.next_line();
+        let next = (first < end).then(|| NextPage::of_lines(first..end, limit));
+        Ok(TextPage { lines: scan.shown.lines, next, ..empty_page(&index) })
     }
 
     /// A part of one line, for lines that are too long for an answer; nothing if there is no such line.
     ///
-    /// The range is in bytes of the line as it is stored, up to [`Line::bytes`](super::Line::bytes). An
+    /// The range is in bytes of the line as it is stored, up to [`TextLine::bytes`](super::TextLine::bytes). An
     /// answer has at most [`Budget::bytes`] of text and at least one character, whole characters only:
     /// one that the range begins in is shown, one that it ends in is left for the next part. Parts that
     /// follow each other make the text of the line.
@@ -136,9 +137,9 @@ impl TextView {
     /// # async fn main() -> Result<(), haft_core::spool::SpoolError> {
     /// let reader = MemorySpoolStore::new().write("k".into(), "one long line".into()).await?;
     /// let view = TextView::new(reader).budget(Budget::new().bytes(8));
-    /// let part = view.line_part(0, ..).await?.expect("there is a first line");
+    /// let part = view.read_line_part(0, ..).await?.expect("there is a first line");
     /// assert_eq!(part.text, "one long");
-    /// assert_eq!(part.more.map(|more| (more.start, more.end)), Some((8, 13)));
+    /// assert_eq!(part.next.map(|more| (more.start, more.end)), Some((8, 13)));
     /// # Ok(())
     /// # }
     /// ```
@@ -146,7 +147,7 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
-    pub async fn line_part(
+    pub async fn read_line_part(
         &self,
         number: u64,
         bytes: impl RangeBounds<u64> + Send,
@@ -156,7 +157,7 @@ impl TextView {
         if number >= index.line_count() {
             return Ok(None);
         }
-        let scan = PartScan::new(index, number, bytes, self.content.budget.bytes);
+        let scan = LinePartScan::new(index, number, bytes, self.content.budget.bytes);
         Ok(self.content.run_scan(scan).await?.part)
     }
 
@@ -165,28 +166,27 @@ impl TextView {
     ///
     /// # Errors
     ///
-    /// [`QueryError::Pattern`] when the pattern is not one that can be searched for in linear time, else
+    /// [`TextError::Pattern`] when the pattern is not one that can be searched for in linear time, else
     /// when the content cannot be read, or the query was cancelled.
-    pub async fn grep(&self, pattern: &str, options: GrepOptions) -> Result<Page, QueryError> {
+    pub async fn grep(&self, pattern: &str, options: GrepOptions) -> Result<TextPage, TextError> {
         let pattern = Pattern::new(pattern, &options)?;
         let index = self.content.reader.index().await?;
         let around = (options.context_before, options.context_after);
-        let query = Query {
+        let query = LineSearch {
             pattern,
             index: Arc::clone(&index),
             budget: self.content.budget,
-            limit: options.limit,
-            sizes: Sizes { window: self.content.window_bytes, ..self.sizes },
+            limit: options.max_matches,
+            limits: GrepLimits { window: self.content.window_bytes, ..self.limits },
         };
-        let from = (options.start_line, options.scan_bytes);
+        let from = (options.start_line, options.max_search_bytes);
         let found = query.search(&self.content, from).await?;
-        let go_on = |(start, reason)| Continuation { start, end: None, left_out: None, reason };
-        let mut page = Page {
+        let mut page = TextPage {
             lines: found.shown.lines,
-            more: found.resume.map(go_on),
+            next: found.resume.map(|(start, limit)| NextPage::from_line(start, limit)),
             unsearched_lines: found.unsearched,
-            first_unsearched: found.first_unsearched,
-            ..facts(&index)
+            first_unsearched_line: found.first_unsearched_line,
+            ..empty_page(&index)
         };
         if around != (0, 0) {
             self.add_context(&mut page, &index, around).await?;
@@ -197,12 +197,12 @@ impl TextView {
     /// Puts the lines around the matches between them.
     async fn add_context(
         &self,
-        page: &mut Page,
+        page: &mut TextPage,
         index: &Arc<LineIndex>,
         (before, after): (u64, u64),
     ) -> Result<(), SpoolError> {
         let matches: Vec<u64> = page.lines.iter().map(|line| line.number).collect();
-        let mut shown = Shown::new(self.content.budget);
+        let mut shown = BudgetedLines::new(self.content.budget);
         let mut next = 0;
         for (at, number) in matches.iter().enumerate() {
             let start = number.saturating_sub(before).max(next).min(*number);
@@ -216,21 +216,17 @@ impl TextView {
                 line.context = line.number != *number;
                 shown.push(line);
             }
-            let reason = shown.stopped.or(scan.shown.stopped);
-            if let Some(reason) = reason {
-                let mut seen = shown.lines.last().is_some_and(|line| line.number >= *number);
-                if at == 0 && !seen {
-                    // Lines around it leave no room for the match: then it goes without.
+            let limit = shown.limit_reached.or(scan.shown.limit_reached);
+            if let Some(limit) = limit {
+                let mut includes_match =
+                    shown.lines.last().is_some_and(|line| line.number >= *number);
+                if at == 0 && !includes_match {
+                    // The lines around the match leave no room for it, so it is shown without them.
                     shown.lines = page.lines.drain(..).take(1).collect();
-                    seen = true;
+                    includes_match = true;
                 }
-                let start = if seen { number + 1 } else { *number };
-                page.more = (start < index.line_count()).then_some(Continuation {
-                    start,
-                    end: None,
-                    left_out: None,
-                    reason,
-                });
+                let start = if includes_match { number + 1 } else { *number };
+                page.next = (start < index.line_count()).then(|| NextPage::from_line(start, limit));
                 break;
             }
         }
@@ -239,17 +235,11 @@ impl TextView {
     }
 }
 
-/// A page without lines.
-fn facts(index: &LineIndex) -> Page {
-    Page { total_lines: index.line_count(), total_bytes: index.byte_length(), ..Page::default() }
-}
-
-/// The lines from `start` until before `end` as what was left out, if any were.
-fn rest(start: u64, end: u64, any: bool, reason: Stopped) -> Option<Continuation> {
-    any.then(|| Continuation {
-        start,
-        end: Some(end),
-        left_out: Some(end.saturating_sub(start)),
-        reason,
-    })
+/// A page without lines that has the totals of the content.
+fn empty_page(index: &LineIndex) -> TextPage {
+    TextPage {
+        total_lines: index.line_count(),
+        total_bytes: index.byte_length(),
+        ..TextPage::default()
+    }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use quick_xml::events::BytesRef;
 
 /// What a reference stands for; nothing if it stays as it is written.
-pub(super) fn referenced(name: &str) -> Option<char> {
+pub(super) fn resolve_reference(name: &str) -> Option<char> {
     match name {
         "lt" => Some('<'),
         "gt" => Some('>'),
@@ -28,7 +28,7 @@ pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
         rest = rest.get(at..).unwrap_or_default();
         if let Some(after) = rest.strip_prefix('&') {
             let name = after.split_once(';');
-            match name.and_then(|(name, after)| Some((referenced(name)?, after))) {
+            match name.and_then(|(name, after)| Some((resolve_reference(name)?, after))) {
                 Some((character, after)) => {
                     out.push(character);
                     rest = after;

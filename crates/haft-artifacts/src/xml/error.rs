@@ -86,12 +86,12 @@ impl Coded for XmlError {
 
 /// A fault before its line and column are known.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct XmlFault {
     pub(super) reason: Box<str>,
     pub(super) hint: &'static str,
 }
 
-impl Fault {
+impl XmlFault {
     pub(super) fn new(reason: impl Into<Box<str>>, hint: &'static str) -> Self {
         Self { reason: reason.into(), hint }
     }
@@ -99,12 +99,12 @@ impl Fault {
 
 /// Where something stands, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) line: u64,
     pub(super) column: u64,
 }
 
-impl Place {
+impl Position {
     pub(super) const START: Self = Self { line: 1, column: 1 };
 
     /// The place behind some text.
@@ -122,8 +122,8 @@ impl Place {
         }
     }
 
-    pub(super) fn syntax(self, fault: Fault) -> XmlError {
-        let Fault { reason, hint } = fault;
+    pub(super) fn syntax_error(self, fault: XmlFault) -> XmlError {
+        let XmlFault { reason, hint } = fault;
         XmlError::Syntax { line: self.line, column: self.column, reason, hint }
     }
 }

@@ -5,27 +5,27 @@ use std::ops::ControlFlow;
 
 use haft_core::json::{self, Document, Kind, Writer};
 
-use super::scan::{Flow, Stop, Visit};
-use super::text_run::Piece;
-use super::view::Attributes;
+use super::scan::{ElementVisitor, VisitFlow, VisitStop};
+use super::text_run::TextRun;
+use super::view::AttributeOptions;
 
 /// A document as a flat list of what is in it, in order.
 #[derive(Debug)]
-pub(super) struct Tree {
-    attributes: Attributes,
-    names: Names,
+pub(super) struct Projection {
+    attributes: AttributeOptions,
+    names: NameTable,
     /// All texts and values, one behind the other.
     text: String,
-    items: Vec<Item>,
-    open: Vec<Open>,
-    piece: Piece,
+    items: Vec<ProjectionItem>,
+    open: Vec<OpenElement>,
+    text_run: TextRun,
     /// About how many bytes the JSON text has.
     size: usize,
 }
 
 /// What an element has. The items of an element follow it.
 #[derive(Clone, Copy, Debug)]
-enum Item {
+enum ProjectionItem {
     /// `end` is the place behind its last item.
     Element {
         name: u32,
@@ -44,7 +44,7 @@ enum Item {
 
 /// An element whose end has not come.
 #[derive(Debug)]
-struct Open {
+struct OpenElement {
     at: usize,
     gap: bool,
     has_text: bool,
@@ -52,7 +52,7 @@ struct Open {
 
 /// The different names, by number.
 #[derive(Debug, Default)]
-struct Names {
+struct NameTable {
     numbers: HashMap<Box<str>, u32>,
     names: Vec<Box<str>>,
 }
@@ -63,29 +63,29 @@ pub(super) struct TooDeep;
 
 /// How text is written that is a number as JSON has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Numbers {
+pub(super) enum NumericText {
     AsText,
     AsNumbers,
 }
 
-impl Tree {
-    pub(super) fn new(attributes: Attributes) -> Self {
+impl Projection {
+    pub(super) fn new(attributes: AttributeOptions) -> Self {
         Self {
             attributes,
-            names: Names::default(),
+            names: NameTable::default(),
             text: String::new(),
             items: Vec::new(),
             open: Vec::new(),
-            piece: Piece::default(),
+            text_run: TextRun::default(),
             size: 0,
         }
     }
 
     /// The JSON, or an error if it is nested too deeply.
-    pub(super) fn document(&self, numbers: Numbers) -> Result<Document, TooDeep> {
+    pub(super) fn document(&self, numbers: NumericText) -> Result<Document, TooDeep> {
         let mut out = Writer::new();
         out.try_object(|out| {
-            let Some(Item::Element { name, .. }) = self.items.first().copied() else {
+            let Some(ProjectionItem::Element { name, .. }) = self.items.first().copied() else {
                 return Ok(());
             };
             out.key(self.names.name(name));
@@ -98,7 +98,7 @@ impl Tree {
     fn element(
         &self,
         at: usize,
-        (numbers, depth): (Numbers, usize),
+        (numbers, depth): (NumericText, usize),
         out: &mut Writer,
     ) -> Result<(), TooDeep> {
         let groups = self.groups(at);
@@ -133,8 +133,13 @@ impl Tree {
         Ok(())
     }
 
-    fn item(&self, at: usize, level: (Numbers, usize), out: &mut Writer) -> Result<(), TooDeep> {
-        if let Some(Item::Attribute { start, len, .. }) = self.items.get(at).copied() {
+    fn item(
+        &self,
+        at: usize,
+        level: (NumericText, usize),
+        out: &mut Writer,
+    ) -> Result<(), TooDeep> {
+        if let Some(ProjectionItem::Attribute { start, len, .. }) = self.items.get(at).copied() {
             write_text(self.slice(start, len), level.0, out);
             return Ok(());
         }
@@ -146,7 +151,9 @@ impl Tree {
         let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
         let mut places = HashMap::new();
         for (at, item) in self.children(at) {
-            let (Item::Element { name, .. } | Item::Attribute { name, .. }) = item else {
+            let (ProjectionItem::Element { name, .. } | ProjectionItem::Attribute { name, .. }) =
+                item
+            else {
                 continue;
             };
             let place = *places.entry(name).or_insert(groups.len());
@@ -160,13 +167,13 @@ impl Tree {
 
     fn text_of(&self, at: usize) -> String {
         let texts = self.children(at).filter_map(|(_, item)| match item {
-            Item::Text { start, len } => Some(self.slice(start, len)),
+            ProjectionItem::Text { start, len } => Some(self.slice(start, len)),
             _ => None,
         });
         texts.collect()
     }
 
-    fn children(&self, at: usize) -> impl Iterator<Item = (usize, Item)> {
+    fn children(&self, at: usize) -> impl Iterator<Item = (usize, ProjectionItem)> {
         let end = self.after(at);
         let mut next = at + 1;
         std::iter::from_fn(move || {
@@ -178,7 +185,7 @@ impl Tree {
 
     fn after(&self, at: usize) -> usize {
         match self.items.get(at) {
-            Some(Item::Element { end, .. }) => *end as usize,
+            Some(ProjectionItem::Element { end, .. }) => *end as usize,
             _ => at + 1,
         }
     }
@@ -188,67 +195,69 @@ impl Tree {
     }
 
     /// Ends the text before a tag.
-    fn end_piece(&mut self) {
+    fn end_text_run(&mut self) {
         let Some(open) = self.open.last_mut() else { return };
         let start = self.text.len();
-        self.piece.flush(&mut self.text, &mut open.gap, &mut open.has_text);
+        self.text_run.flush(&mut self.text, &mut open.gap, &mut open.has_text);
         let len = self.text.len() - start;
         if len > 0 {
-            self.items.push(Item::Text { start: offset(start), len: offset(len) });
+            self.items.push(ProjectionItem::Text { start: offset(start), len: offset(len) });
         }
     }
 
-    fn grow(&mut self, bytes: usize) -> Flow {
+    fn grow(&mut self, bytes: usize) -> VisitFlow {
         self.size += bytes;
         if self.size > PROJECTED_BYTES {
-            return ControlFlow::Break(Stop::Full { limit: PROJECTED_BYTES });
+            return ControlFlow::Break(VisitStop::Full { limit: PROJECTED_BYTES });
         }
         ControlFlow::Continue(())
     }
 }
 
-impl Visit for Tree {
-    fn open(&mut self, name: &str, attributes: &[(&str, &str)], _: usize) -> Flow {
-        self.end_piece();
+impl ElementVisitor for Projection {
+    fn open(&mut self, name: &str, attributes: &[(&str, &str)], _: usize) -> VisitFlow {
+        self.end_text_run();
         // With its quotes and what parts it from the next.
         self.grow(name.len() + 4)?;
         let at = self.items.len();
-        self.open.push(Open { at, gap: false, has_text: false });
+        self.open.push(OpenElement { at, gap: false, has_text: false });
         let name = self.names.number(name);
-        self.items.push(Item::Element { name, end: 0 });
+        self.items.push(ProjectionItem::Element { name, end: 0 });
         for (name, value) in attributes {
             let Some(key) = self.attributes.key(name) else { continue };
             self.grow(key.len() + value.len() + 6)?;
             let name = self.names.number(&key);
             let (start, len) = (offset(self.text.len()), offset(value.len()));
             self.text.push_str(value);
-            self.items.push(Item::Attribute { name, start, len });
+            self.items.push(ProjectionItem::Attribute { name, start, len });
         }
         ControlFlow::Continue(())
     }
 
-    fn close(&mut self) -> Flow {
-        self.end_piece();
+    fn close(&mut self) -> VisitFlow {
+        self.end_text_run();
         let behind = offset(self.items.len());
         let open = self.open.pop();
-        if let Some(Item::Element { end, .. }) = open.and_then(|it| self.items.get_mut(it.at)) {
+        if let Some(ProjectionItem::Element { end, .. }) =
+            open.and_then(|it| self.items.get_mut(it.at))
+        {
             *end = behind;
         }
         ControlFlow::Continue(())
     }
 
-    fn text(&mut self, text: &str, exact: bool) -> Flow {
-        let before = self.piece.len();
+    fn text(&mut self, text: &str, exact: bool) -> VisitFlow {
+        let before = self.text_run.len();
         if exact {
-            self.piece.push_exact(text)
+            self.text_run.push_exact(text)
         } else {
-            self.piece.push(text)
+            self.text_run.push(text)
         }
-        self.grow(self.piece.len() - before)
+        self.grow(self.text_run.len() - before)
     }
 }
 
-impl Names {
+impl NameTable {
     fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -264,9 +273,9 @@ impl Names {
     }
 }
 
-fn write_text(text: &str, numbers: Numbers, out: &mut Writer) {
+fn write_text(text: &str, numbers: NumericText, out: &mut Writer) {
     let begins_so = text.starts_with(|it: char| it.is_ascii_digit() || it == '-');
-    if numbers == Numbers::AsNumbers
+    if numbers == NumericText::AsNumbers
         && begins_so
         && let Ok(number) = Document::parse(text)
         && number.root().kind() == Kind::Number

@@ -89,19 +89,19 @@ fn view(asked: &Asked) -> XmlView {
 }
 
 async fn root(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::text(view(&asked).root().await?, asked.budget))
+    Ok(Answer::text(view(&asked).read_root_name().await?, asked.budget))
 }
 
 async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).keys(args.skip()).await?)
+    Ok(view(&asked).list_keys(args.skip()).await?)
 }
 
 async fn tags(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).tags(args.skip()).await?)
+    Ok(view(&asked).list_tags(args.skip()).await?)
 }
 
 async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).length().await?)
+    Ok(view(&asked).read_length().await?)
 }
 
 async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {

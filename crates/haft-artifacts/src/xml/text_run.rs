@@ -5,7 +5,7 @@ use super::character_data::is_space;
 /// Gathers text up to the next tag. White space that was written as such at either end is left out;
 /// what came from CDATA or a reference stays.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct TextRun {
     text: String,
     /// Whether there was white space before the text.
     before: bool,
@@ -13,7 +13,7 @@ pub(super) struct Piece {
     trailing: usize,
 }
 
-impl Piece {
+impl TextRun {
     pub(super) fn push(&mut self, text: &str) {
         let text = if self.text.is_empty() {
             let trimmed = text.trim_start_matches(is_space);

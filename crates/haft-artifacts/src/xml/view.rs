@@ -7,10 +7,10 @@ use haft_core::json::{self, Writer};
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::{SpoolError, SpoolReader};
 
-use super::error::{Place, XmlError};
-use super::outline::{Keys, Length, Root, Tags};
-use super::projection::{TooDeep, Tree};
-use super::scan::{Visit, XmlScan};
+use super::error::{Position, XmlError};
+use super::outline::{ElementCount, RootKeys, RootName, TagNames};
+use super::projection::{Projection, TooDeep};
+use super::scan::{ElementVisitor, XmlScan};
 use super::select;
 use crate::blocking::run_blocking;
 use crate::content_view::{ContentView, content_view_options};
@@ -32,7 +32,7 @@ use crate::content_view::{ContentView, content_view_options};
 /// let text = "<list><item id='007'><price>9.50</price></item><item id='8'><price>20</price></item></list>";
 /// let view = XmlView::new(store.write("call-1".into(), text.into()).await?);
 ///
-/// assert_eq!(view.root().await?, "list");
+/// assert_eq!(view.read_root_name().await?, "list");
 /// assert_eq!(view.get("$.list.item[*]._id", 0).await?.as_str(), "007\n8");
 /// let dear = view.filter("$..[?@.price > 10]", 0).await?;
 /// assert_eq!(dear.as_str(), "[\n  {\n    \"_id\": \"8\",\n    \"price\": \"20\"\n  }\n]");
@@ -42,17 +42,17 @@ use crate::content_view::{ContentView, content_view_options};
 #[derive(Clone, Debug)]
 pub struct XmlView {
     content: ContentView,
-    attributes: Attributes,
+    attributes: AttributeOptions,
 }
 
 /// How attributes are shown.
 #[derive(Clone, Debug)]
-pub(super) struct Attributes {
+pub(super) struct AttributeOptions {
     prefix: Arc<str>,
     ignored: bool,
 }
 
-impl Attributes {
+impl AttributeOptions {
     /// The member for an attribute, if there is one.
     pub(super) fn key(&self, name: &str) -> Option<String> {
         (!self.ignored).then(|| format!("{}{name}", self.prefix))
@@ -67,7 +67,7 @@ impl XmlView {
     }
 
     pub(super) fn of_content(content: ContentView) -> Self {
-        Self { content, attributes: Attributes { prefix: "_".into(), ignored: false } }
+        Self { content, attributes: AttributeOptions { prefix: "_".into(), ignored: false } }
     }
 
     content_view_options!();
@@ -92,9 +92,9 @@ impl XmlView {
     ///
     /// [`XmlError::Empty`] when there is no element, else when the content is not XML up to there,
     /// cannot be read, or the query was cancelled.
-    pub async fn root(&self) -> Result<String, XmlError> {
-        let (Root(name), end) = self.scan(Root::default()).await?;
-        let Place { line, column } = end.unwrap_or(Place::START);
+    pub async fn read_root_name(&self) -> Result<String, XmlError> {
+        let (RootName(name), end) = self.scan(RootName::default()).await?;
+        let Position { line, column } = end.unwrap_or(Position::START);
         name.ok_or(XmlError::Empty { line, column })
     }
 
@@ -105,8 +105,8 @@ impl XmlView {
     ///
     /// When the content is not XML, has too many different names, cannot be read, or the query was
     /// cancelled.
-    pub async fn keys(&self, skip: u64) -> Result<Answer, XmlError> {
-        let (keys, nothing) = self.scan(Keys::new(self.attributes.clone())).await?;
+    pub async fn list_keys(&self, skip: u64) -> Result<Answer, XmlError> {
+        let (keys, nothing) = self.scan(RootKeys::new(self.attributes.clone())).await?;
         if nothing.is_some() {
             return Ok(Answer::undefined());
         }
@@ -118,8 +118,8 @@ impl XmlView {
     /// # Errors
     ///
     /// As [`XmlView::keys`].
-    pub async fn tags(&self, skip: u64) -> Result<Answer, XmlError> {
-        let (tags, _) = self.scan(Tags::default()).await?;
+    pub async fn list_tags(&self, skip: u64) -> Result<Answer, XmlError> {
+        let (tags, _) = self.scan(TagNames::default()).await?;
         Ok(self.names(tags.names.iter(), skip))
     }
 
@@ -128,8 +128,8 @@ impl XmlView {
     /// # Errors
     ///
     /// When the content is not XML, cannot be read, or the query was cancelled.
-    pub async fn length(&self) -> Result<Answer, XmlError> {
-        let (length, _) = self.scan(Length::default()).await?;
+    pub async fn read_length(&self) -> Result<Answer, XmlError> {
+        let (length, _) = self.scan(ElementCount::default()).await?;
         Ok(match length.root {
             None => Answer::number(0),
             Some(root) => Answer::number(1).noted(format_args!(
@@ -168,10 +168,10 @@ impl XmlView {
         &self,
         path: &str,
         skip: u64,
-        select: fn(&Tree, &JsonPath, Listing) -> Result<Answer, TooDeep>,
+        select: fn(&Projection, &JsonPath, Listing) -> Result<Answer, TooDeep>,
     ) -> Result<Answer, XmlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let (tree, nothing) = self.scan(Tree::new(self.attributes.clone())).await?;
+        let (tree, nothing) = self.scan(Projection::new(self.attributes.clone())).await?;
         let listing = Listing::new(self.content.budget, skip);
         if nothing.is_some() {
             return Ok(listing.finish());
@@ -193,7 +193,7 @@ impl XmlView {
     }
 
     /// The visitor when it has seen all that it wanted to, and the end of content without an element.
-    async fn scan<V: Visit>(&self, visitor: V) -> Result<(V, Option<Place>), XmlError> {
+    async fn scan<V: ElementVisitor>(&self, visitor: V) -> Result<(V, Option<Position>), XmlError> {
         let scan = XmlScan::new(self.content.byte_length(), self.content.window_bytes, visitor);
         self.content.run_scan(scan).await?.finish()
     }

@@ -91,11 +91,11 @@ async fn kind(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).keys(args.skip()).await?)
+    Ok(view(&asked).list_keys(args.skip()).await?)
 }
 
 async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).length().await?)
+    Ok(view(&asked).count_documents().await?)
 }
 
 async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {

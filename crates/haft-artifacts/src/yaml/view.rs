@@ -9,14 +9,16 @@ use haft_core::jsonpath::JsonPath;
 use haft_core::spool::SpoolReader;
 
 use super::error::YamlError;
-use super::records::{Count, Filter, Get, Keys, Records, Slice};
-use super::scan::{Rules, Visit, YamlScan};
+use super::records::{
+    CollectKeys, CountDocuments, FilterRecords, Records, SelectValues, SliceRecords,
+};
+use super::scan::{DocumentVisitor, YamlScan, YamlScanOptions};
 use crate::content_view::{ContentView, content_view_options};
 use crate::ranges::range_of;
 
 /// The documents of stored YAML.
 ///
-/// Every answer is bounded by the [`Budget`] and says how to get what was left out. Each query is one
+/// Every answer is bounded by the [`Budget`] and says how to get what was left out. RecordVisitor query is one
 /// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
 ///
 /// The *records* of [`YamlView::filter`] and [`YamlView::slice`] are the documents. If there is only one
@@ -33,7 +35,7 @@ use crate::ranges::range_of;
 /// let text = "---\nname: Ada\nage: 36\n---\nname: Bob\nage: 7\n";
 /// let view = YamlView::new(store.write("call-1".into(), text.into()).await?);
 ///
-/// assert_eq!(view.keys(0).await?.as_str(), "name\nage");
+/// assert_eq!(view.list_keys(0).await?.as_str(), "name\nage");
 /// assert_eq!(view.get("$.name", 0).await?.as_str(), "Ada\nBob");
 /// // A filter that stands first judges the records themselves.
 /// let adults = view.filter("$[?@.age > 17]", 0).await?;
@@ -101,7 +103,7 @@ impl YamlView {
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
     pub async fn detect_stream_kind(&self) -> Result<YamlStreamKind, YamlError> {
-        let count = self.scan(Count { documents: 0, at_most: 2, elements: None }).await?;
+        let count = self.scan(CountDocuments { documents: 0, at_most: 2, elements: None }).await?;
         let multi = self.is_declared(YamlStreamKind::MultiDocument) || count.documents > 1;
         Ok(if multi { YamlStreamKind::MultiDocument } else { YamlStreamKind::SingleDocument })
     }
@@ -112,8 +114,8 @@ impl YamlView {
     /// # Errors
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
-    pub async fn keys(&self, skip: u64) -> Result<Answer, YamlError> {
-        Ok(self.scan(Keys::new(Listing::new(self.content.budget, skip))).await?.answer())
+    pub async fn list_keys(&self, skip: u64) -> Result<Answer, YamlError> {
+        Ok(self.scan(CollectKeys::new(Listing::new(self.content.budget, skip))).await?.answer())
     }
 
     /// How many documents there are. If the only one is a list, a note says how many elements it has.
@@ -121,8 +123,9 @@ impl YamlView {
     /// # Errors
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
-    pub async fn length(&self) -> Result<Answer, YamlError> {
-        let count = self.scan(Count { documents: 0, at_most: u64::MAX, elements: None }).await?;
+    pub async fn count_documents(&self) -> Result<Answer, YamlError> {
+        let count =
+            self.scan(CountDocuments { documents: 0, at_most: u64::MAX, elements: None }).await?;
         let answer = Answer::number(count.documents);
         Ok(match count.elements {
             Some(elements) if count.documents == 1 => {
@@ -141,7 +144,7 @@ impl YamlView {
     pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
         let listing = Listing::new(self.content.budget, skip);
-        Ok(self.scan(Get { path, listing, total: None, cut_short: false }).await?.answer())
+        Ok(self.scan(SelectValues { path, listing, total: None, cut_short: false }).await?.answer())
     }
 
     /// The records in which a path selects something. A filter that the path begins with, such as
@@ -152,7 +155,7 @@ impl YamlView {
     /// As [`YamlView::get`].
     pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let filter = Filter::new(path, Listing::new(self.content.budget, skip));
+        let filter = FilterRecords::new(path, Listing::new(self.content.budget, skip));
         Ok(self.scan(self.records(filter)).await?.each.listing.finish())
     }
 
@@ -167,7 +170,7 @@ impl YamlView {
         skip: u64,
     ) -> Result<Answer, YamlError> {
         let listing = Listing::new(self.content.budget, skip);
-        let slice = Slice { at: 0, range: range_of(&records), listing };
+        let slice = SliceRecords { at: 0, range: range_of(&records), listing };
         Ok(self.scan(self.records(slice)).await?.each.listing.finish())
     }
 
@@ -179,13 +182,13 @@ impl YamlView {
         Records::new(!self.is_declared(YamlStreamKind::MultiDocument), each)
     }
 
-    async fn scan<V: Visit>(&self, visitor: V) -> Result<V, YamlError> {
-        let rules = Rules {
+    async fn scan<V: DocumentVisitor>(&self, visitor: V) -> Result<V, YamlError> {
+        let options = YamlScanOptions {
             window: self.content.window_bytes,
             document_bytes: DOCUMENT_BYTES,
             single: self.is_declared(YamlStreamKind::SingleDocument),
         };
-        let scan = YamlScan::new(self.content.reader.byte_length(), rules, visitor);
+        let scan = YamlScan::new(self.content.reader.byte_length(), options, visitor);
         self.content.run_scan(scan).await?.finish()
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 /// Puts nodes together.
 #[derive(Debug)]
-pub(super) struct Builder {
+pub(super) struct TreeBuilder {
     /// The root and the nodes that are open.
     open: Vec<Map<String, Value>>,
     nodes: usize,
@@ -19,7 +19,7 @@ pub(super) struct Builder {
 /// First and last line of a node.
 type Lines = (usize, usize);
 
-impl Builder {
+impl TreeBuilder {
     pub(super) fn new(first: usize, last: usize) -> Self {
         let root = node("root", (first, last));
         Self { open: vec![root], nodes: 0, omitted: 0, skipping: 0, value: None }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use haft_core::spool::{BlockStart, LineIndex, count_newlines};
 use memchr::{memchr, memrchr};
 
-use super::Query;
+use super::LineSearch;
 use crate::byte_order_mark;
 use crate::scan::{ContentScan, ReadRequest};
-use crate::text::line::{RawLine, kept};
-use crate::text::page::Line;
+use crate::text::line::{RawLine, shown_prefix_len};
+use crate::text::page::TextLine;
 
 /// A search of some lines. What is fed always begins at the start of a line, unless the line is longer
 /// than may be held; such a line is passed over and counted.
 pub(super) struct GrepScan {
-    query: Arc<Query>,
+    query: Arc<LineSearch>,
     first: u64,
     /// Where the line begins that is not searched any more; nothing if all are searched.
     end: Option<BlockStart>,
@@ -36,21 +36,21 @@ pub(super) struct GrepScan {
     bytes: usize,
     full: bool,
     /// The lines that match, in order, until there are more than an answer may have.
-    pub(super) hits: Vec<Hit>,
+    pub(super) hits: Vec<MatchedLine>,
     pub(super) unsearched: u64,
-    pub(super) first_unsearched: Option<u64>,
+    pub(super) first_unsearched_line: Option<u64>,
 }
 
 /// A line that matches.
 #[derive(Debug)]
-pub(super) struct Hit {
-    pub(super) line: Line,
+pub(super) struct MatchedLine {
+    pub(super) line: TextLine,
     /// How many lines before it were too long to be searched.
     pub(super) unsearched: u64,
 }
 
 impl GrepScan {
-    pub(super) fn new(query: Arc<Query>, lines: &Range<u64>) -> Self {
+    pub(super) fn new(query: Arc<LineSearch>, lines: &Range<u64>) -> Self {
         let index = &query.index;
         let length = index.byte_length();
         let block = u64::from(index.block_size().get());
@@ -62,7 +62,7 @@ impl GrepScan {
             until: end.map_or(length, |end| length.min(end.offset + block)),
             position: start.map_or(u64::MAX, |start| start.offset),
             carried: 0,
-            window: whole_blocks(query.sizes.window, index),
+            window: whole_blocks(query.limits.window, index),
             skip: start.map_or(0, |start| start.newlines),
             inside_long_line: false,
             mark: 0,
@@ -70,7 +70,7 @@ impl GrepScan {
             full: false,
             hits: Vec::new(),
             unsearched: 0,
-            first_unsearched: None,
+            first_unsearched_line: None,
             query,
         }
     }
@@ -92,7 +92,7 @@ impl GrepScan {
             let after = lines.get(hit..).unwrap_or_default();
             let stop = memchr(b'\n', after).map_or(lines.len(), |newline| hit + newline);
             let line = lines.get(start..stop).unwrap_or_default();
-            if self.query.pattern.holds(line) {
+            if self.query.pattern.matches_line(line) {
                 number += count_newlines(lines.get(counted..start).unwrap_or_default());
                 counted = start;
                 self.take(number, line);
@@ -102,8 +102,8 @@ impl GrepScan {
     }
 
     /// Searches whole lines, save for those that are too long.
-    fn search_short(&mut self, mut lines: &[u8], mut first: u64, last: bool) {
-        while let Some((start, stop)) = too_long(lines, self.query.sizes.line) {
+    fn search_except_long_lines(&mut self, mut lines: &[u8], mut first: u64, last: bool) {
+        while let Some((start, stop)) = find_long_line(lines, self.query.limits.line) {
             let before = lines.get(..start).unwrap_or_default();
             if !before.is_empty() {
                 self.search(before, first, false);
@@ -112,7 +112,7 @@ impl GrepScan {
                 return;
             }
             first += count_newlines(before);
-            self.pass_over(first);
+            self.skip_long_line(first);
             let Some(rest) = lines.get(stop + 1..) else { return };
             (lines, first) = (rest, first + 1);
         }
@@ -123,23 +123,23 @@ impl GrepScan {
 
     /// Adds a match, and stops the search if there are more than an answer may have.
     fn take(&mut self, number: u64, line: &[u8]) {
-        let Query { budget, limit, .. } = &*self.query;
-        let start = line.get(..kept(budget.line_cap())).unwrap_or(line);
+        let LineSearch { budget, limit, .. } = &*self.query;
+        let start = line.get(..shown_prefix_len(budget.line_cap())).unwrap_or(line);
         let complete = start.len() == line.len();
         let mark = if number == 0 { self.mark } else { 0 };
         let bytes = line.len() as u64 + mark;
         let line = RawLine { number, start, complete, bytes }.show(budget.line_cap());
         self.bytes = self.bytes.saturating_add(line.text.len() + 1);
-        self.hits.push(Hit { line, unsearched: self.unsearched });
+        self.hits.push(MatchedLine { line, unsearched: self.unsearched });
         let count = self.hits.len();
         self.full = count > budget.lines.get()
             || (count > 1 && self.bytes > budget.bytes)
             || limit.is_some_and(|limit| count >= limit.get());
     }
 
-    fn pass_over(&mut self, line: u64) {
+    fn skip_long_line(&mut self, line: u64) {
         self.unsearched += 1;
-        self.first_unsearched.get_or_insert(line);
+        self.first_unsearched_line.get_or_insert(line);
     }
 
     /// Passes over what does not belong to a line that is to be searched, and says which line the rest
@@ -174,20 +174,20 @@ impl GrepScan {
 
     /// Keeps an unfinished line, or gives it up if it is too long.
     fn carry(&mut self, unfinished: &[u8], line: u64) -> usize {
-        let Query { sizes, index, .. } = &*self.query;
-        if unfinished.len() <= sizes.line {
+        let LineSearch { limits, index, .. } = &*self.query;
+        if unfinished.len() <= limits.line {
             self.carried = unfinished.len();
             // As much again as there is, so that long lines are not gone through over and over.
-            self.window = whole_blocks(sizes.window.max(self.carried), index);
+            self.window = whole_blocks(limits.window.max(self.carried), index);
             return self.carried;
         }
-        self.window = whole_blocks(sizes.window, index);
+        self.window = whole_blocks(limits.window, index);
         self.carried = 0;
         self.inside_long_line = true;
         // Past the end if it is the last line.
         let next = index.locate(line + 1).map_or(u64::MAX, |next| next.offset);
         self.position = self.position.max(next);
-        self.pass_over(line);
+        self.skip_long_line(line);
         0
     }
 }
@@ -219,18 +219,22 @@ impl ContentScan for GrepScan {
         };
         if done {
             let whole = rest.len().saturating_sub(self.surplus(data));
-            self.search_short(rest.get(..whole).unwrap_or_default(), first, self.end.is_none());
+            self.search_except_long_lines(
+                rest.get(..whole).unwrap_or_default(),
+                first,
+                self.end.is_none(),
+            );
             return 0;
         }
         let whole = memrchr(b'\n', rest).map_or(0, |at| at + 1);
         let (lines, unfinished) = rest.split_at_checked(whole).unwrap_or((rest, &[]));
-        self.search_short(lines, first, false);
+        self.search_except_long_lines(lines, first, false);
         if self.full { 0 } else { self.carry(unfinished, self.first_line()) }
     }
 }
 
 /// Where the first line of more than `longest` bytes begins and ends.
-fn too_long(lines: &[u8], longest: usize) -> Option<(usize, usize)> {
+fn find_long_line(lines: &[u8], longest: usize) -> Option<(usize, usize)> {
     let mut start = 0;
     while lines.len().saturating_sub(start) > longest {
         let rest = lines.get(start..)?;

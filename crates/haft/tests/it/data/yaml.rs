@@ -35,7 +35,7 @@ fn filter(text: &str, path: &'static str, expected: &str) {
 
 #[track_caller]
 fn length(text: &str, expected: &str) {
-    check(text, |view| async move { view.length().await }, expected);
+    check(text, |view| async move { view.count_documents().await }, expected);
 }
 
 /// The value of the only member.
@@ -182,7 +182,8 @@ fn the_kind_is_found_or_declared() {
 
 #[test]
 fn keys_are_those_of_all_mappings() {
-    let keys = |text, expected| check(text, |view| async move { view.keys(0).await }, expected);
+    let keys =
+        |text, expected| check(text, |view| async move { view.list_keys(0).await }, expected);
     keys("b: 1\na: 2\n", "b a");
     keys("b: 1\n---\n- x\n---\na: 1\nb: 2\n", "b a");
     keys("{}\n", "(empty list)");

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, RangeBounds};
 
-use haft::artifacts::json::JsonShape;
+use haft::artifacts::json::JsonNotation;
 
 use super::{run, tiny_view_of, view_of};
 
@@ -32,9 +32,11 @@ fn check(content: &str, query: Query, expected: &str) {
         run(async {
             let view = tiny_view_of(content.as_bytes(), 3, value).await;
             let answer = match query {
-                Query::Shape => return view.shape().await.map(|it| it.to_string()),
-                Query::Keys => view.keys(0).await,
-                Query::Length => view.length().await.map(haft::artifacts::json::JsonLength::answer),
+                Query::Shape => return view.detect_notation().await.map(|it| it.to_string()),
+                Query::Keys => view.list_keys(0).await,
+                Query::Length => {
+                    view.count_records().await.map(haft::artifacts::json::JsonLength::to_answer)
+                }
                 Query::Get(path) => view.get(path, 0).await,
                 Query::Filter(path) => view.filter(path, 0).await,
                 Query::Slice(records) => view.slice(records, 0).await,
@@ -127,12 +129,12 @@ fn numbers_keep_their_digits() {
 #[test]
 fn a_hint_is_trusted() {
     run(async {
-        let view = view_of(b"{\"a\":1}", Some(JsonShape::Ndjson)).await;
-        assert_eq!(view.shape().await.unwrap().name(), "ndjson");
-        let view = view_of(b"1\n2", Some(JsonShape::Json)).await;
-        let error = view.shape().await.unwrap_err().to_string();
+        let view = view_of(b"{\"a\":1}", Some(JsonNotation::Ndjson)).await;
+        assert_eq!(view.detect_notation().await.unwrap().name(), "ndjson");
+        let view = view_of(b"1\n2", Some(JsonNotation::Json)).await;
+        let error = view.detect_notation().await.unwrap_err().to_string();
         assert!(error.contains("not JSON: more text follows"), "{error}");
-        let view = view_of(b"{a:1}", Some(JsonShape::Json5)).await;
+        let view = view_of(b"{a:1}", Some(JsonNotation::Json5)).await;
         assert_eq!(view.get("$.a", 0).await.unwrap().as_str(), "[\n  1\n]");
     });
 }

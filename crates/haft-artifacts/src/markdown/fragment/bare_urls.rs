@@ -24,10 +24,10 @@ pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
     found
 }
 
-type Hit = (usize, usize, &'static str);
+type AddressSpan = (usize, usize, &'static str);
 
 /// `http://` or `https://` and a domain.
-fn url(text: &str, from: usize, colon: usize) -> Option<Hit> {
+fn url(text: &str, from: usize, colon: usize) -> Option<AddressSpan> {
     let before = text.get(from..colon)?;
     let after = text.get(colon..)?.strip_prefix("://")?;
     let scheme = ["https", "http"].into_iter().find(|it| {
@@ -41,7 +41,7 @@ fn url(text: &str, from: usize, colon: usize) -> Option<Hit> {
     Some((start, colon + 3 + length(after), ""))
 }
 
-fn www(text: &str, start: usize) -> Option<Hit> {
+fn www(text: &str, start: usize) -> Option<AddressSpan> {
     let rest = text.get(start..)?;
     let is_www = rest.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("www."));
     if !is_www || !may_begin(text, start) || !begins_with_domain(rest, 1) {
@@ -50,7 +50,7 @@ fn www(text: &str, start: usize) -> Option<Hit> {
     Some((start, start + length(rest), "http://"))
 }
 
-fn email(text: &str, from: usize, at_sign: usize) -> Option<Hit> {
+fn email(text: &str, from: usize, at_sign: usize) -> Option<AddressSpan> {
     let is_local = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_' | '+');
     let before = text.get(from..at_sign)?;
     let local = before.len() - before.trim_end_matches(is_local).len();

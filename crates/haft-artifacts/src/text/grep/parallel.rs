@@ -9,21 +9,21 @@ use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::spool::{LocalRead, SpoolError};
 
 use super::scan::GrepScan;
-use super::{Found, Query};
+use super::{FoundLines, LineSearch};
 use crate::scan::run_local_scan;
 use haft_core::spool::AlignedBuffer;
 
 /// Searches these lines by as many threads as the query says, this one included.
 pub(super) fn search(
-    query: &Query,
+    query: &LineSearch,
     local: &dyn LocalRead,
     cancellation: &Cancellation,
     lines: Range<u64>,
-) -> Result<Found, SpoolError> {
+) -> Result<FoundLines, SpoolError> {
     let stop = cancellation.child();
-    let work = Work(Mutex::new(State::new(query, lines)));
+    let work = ParallelSearch(Mutex::new(SearchProgress::new(query, lines)));
     thread::scope(|scope| {
-        for _ in 1..query.sizes.threads.get() {
+        for _ in 1..query.limits.threads.get() {
             // Those that cannot be started are missed by nobody.
             let _ = thread::Builder::new()
                 .spawn_scoped(scope, || work.share(query.clone(), local, &stop));
@@ -34,11 +34,11 @@ pub(super) fn search(
     state.failed.map_or(Ok(state.found), Err)
 }
 
-struct Work(Mutex<State>);
+struct ParallelSearch(Mutex<SearchProgress>);
 
-impl Work {
+impl ParallelSearch {
     /// Searches one part after the other. The query is a copy: threads that share one wait for each other.
-    fn share(&self, query: Query, local: &dyn LocalRead, stop: &Cancellation) {
+    fn share(&self, query: LineSearch, local: &dyn LocalRead, stop: &Cancellation) {
         let (query, mut window) = (Arc::new(query), AlignedBuffer::default());
         loop {
             let Some((number, lines)) = self.lock().take(&query) else { return };
@@ -51,12 +51,12 @@ impl Work {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SearchProgress> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct State {
+struct SearchProgress {
     /// The lines that nobody took yet, and the block that the last part went up to.
     lines: Range<u64>,
     block: u64,
@@ -64,13 +64,13 @@ struct State {
     /// Parts that were searched before one in front of them.
     ready: BTreeMap<u64, Result<GrepScan, SpoolError>>,
     added: u64,
-    found: Found,
+    found: FoundLines,
     failed: Option<SpoolError>,
     over: bool,
 }
 
-impl State {
-    fn new(query: &Query, lines: Range<u64>) -> Self {
+impl SearchProgress {
+    fn new(query: &LineSearch, lines: Range<u64>) -> Self {
         let start = query.index.locate(lines.start).map_or(0, |start| start.offset);
         Self {
             lines,
@@ -78,15 +78,15 @@ impl State {
             taken: 0,
             ready: BTreeMap::new(),
             added: 0,
-            found: Found::new(query),
+            found: FoundLines::new(query),
             failed: None,
             over: false,
         }
     }
 
     /// The next part: the lines that begin behind an LF of the next blocks.
-    fn take(&mut self, query: &Query) -> Option<(u64, Range<u64>)> {
-        let blocks = query.sizes.part.div_ceil(u64::from(query.index.block_size().get())).max(1);
+    fn take(&mut self, query: &LineSearch) -> Option<(u64, Range<u64>)> {
+        let blocks = query.limits.part.div_ceil(u64::from(query.index.block_size().get())).max(1);
         while !self.over && !self.lines.is_empty() {
             self.block += blocks;
             let end = query.index.newlines_before_block(self.block) + 1;
