@@ -66,7 +66,7 @@ pub(super) struct StringTracker {
 impl StringTracker {
     /// The bytes from an opening quote until before the closing one.
     #[inline]
-    pub(super) fn inside(&mut self, masks: &BlockMasks) -> u64 {
+    pub(super) fn advance(&mut self, masks: &BlockMasks) -> u64 {
         let escaped = if masks.backslashes | self.escaped == 0 {
             0
         } else {
@@ -79,7 +79,7 @@ impl StringTracker {
 
     /// Whether all of a block is inside a string, if that is seen at once.
     #[inline]
-    pub(super) fn contain(self, block: &[u8; 64]) -> bool {
+    pub(super) fn cover(self, block: &[u8; 64]) -> bool {
         self.inside != 0
             && self.escaped == 0
             && !any(block, |byte| (byte == b'"') | (byte == b'\\'))

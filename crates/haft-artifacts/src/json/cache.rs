@@ -13,7 +13,7 @@ use super::notation::{JsonNotation, OpenedContent};
 /// Keep it with the content, and give it to every view of that content and of no other.
 #[derive(Default)]
 pub struct JsonCache {
-    known: Mutex<CacheEntries>,
+    entries: Mutex<CacheEntries>,
 }
 
 #[derive(Default)]
@@ -25,59 +25,59 @@ struct CacheEntries {
 }
 
 impl JsonCache {
-    /// Nothing known.
+    /// Nothing entries.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn known(&self) -> MutexGuard<'_, CacheEntries> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CacheEntries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn opened(
+    pub(super) fn opened_as(
         &self,
         declared: Option<JsonNotation>,
     ) -> Option<Result<OpenedContent, InvalidJson>> {
-        let known = self.known();
-        known.opened.iter().find(|(it, _)| *it == declared).map(|(_, opened)| opened.clone())
+        let entries = self.lock();
+        entries.opened.iter().find(|(it, _)| *it == declared).map(|(_, opened)| opened.clone())
     }
 
-    pub(super) fn open(
+    pub(super) fn store_opened(
         &self,
         declared: Option<JsonNotation>,
         opened: Result<OpenedContent, InvalidJson>,
     ) {
-        let mut known = self.known();
-        known.opened.retain(|(it, _)| *it != declared);
-        known.opened.push((declared, opened));
+        let mut entries = self.lock();
+        entries.opened.retain(|(it, _)| *it != declared);
+        entries.opened.push((declared, opened));
     }
 
     /// The container that begins here.
-    pub(super) fn container(&self, start: u64) -> Option<Arc<Container>> {
-        let mut known = self.known();
-        let at = known.containers.iter().position(|it| it.start == start)?;
-        let found = known.containers.remove(at);
-        known.containers.push(Arc::clone(&found));
+    pub(super) fn container_at(&self, start: u64) -> Option<Arc<Container>> {
+        let mut entries = self.lock();
+        let at = entries.containers.iter().position(|it| it.start == start)?;
+        let found = entries.containers.remove(at);
+        entries.containers.push(Arc::clone(&found));
         Some(found)
     }
 
-    pub(super) fn remember(&self, containers: Vec<Arc<Container>>) {
-        let mut known = self.known();
+    pub(super) fn store_containers(&self, containers: Vec<Arc<Container>>) {
+        let mut entries = self.lock();
         for container in containers {
-            known.containers.retain(|it| it.start != container.start);
-            known.containers.push(container);
+            entries.containers.retain(|it| it.start != container.start);
+            entries.containers.push(container);
         }
-        let surplus = known.containers.len().saturating_sub(MOST_CONTAINERS);
-        known.containers.drain(..surplus);
+        let surplus = entries.containers.len().saturating_sub(MAX_CONTAINERS);
+        entries.containers.drain(..surplus);
     }
 }
 
 impl fmt::Debug for JsonCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JsonCache({} indexes)", self.known().containers.len())
+        write!(f, "JsonCache({} indexes)", self.lock().containers.len())
     }
 }
 
 /// Each takes less than a megabyte.
-const MOST_CONTAINERS: usize = 16;
+const MAX_CONTAINERS: usize = 16;

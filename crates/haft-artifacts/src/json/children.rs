@@ -7,7 +7,7 @@ use haft_core::json::{Document, View};
 use super::container::{self, Container, ContainerKind, MemberOffset};
 use super::error::{JsonError, ScanError};
 use super::json_lines::{self, LineRecord};
-use super::scan::{JsonScan, parse, unreadable};
+use super::scan::{JsonScan, parse, unreadable_value};
 use super::validate;
 
 /// Whether to go on.
@@ -26,7 +26,7 @@ pub(super) enum Child<'d> {
 
 impl JsonScan {
     /// Gives the children from one on, until told to stop.
-    pub(super) fn each(
+    pub(super) fn for_each_child(
         &mut self,
         container: &Container,
         from: u64,
@@ -35,15 +35,15 @@ impl JsonScan {
         if from >= container.count {
             return CONTINUE;
         }
-        let start = self.place(container, from)?;
+        let start = self.find_child(container, from)?;
         match container.kind {
-            ContainerKind::Array => self.each_element(container, start, take),
-            ContainerKind::Object => self.each_member(container, start, take),
-            ContainerKind::Lines => self.each_record(start, take),
+            ContainerKind::Array => self.for_each_element(container, start, take),
+            ContainerKind::Object => self.for_each_member(container, start, take),
+            ContainerKind::Lines => self.for_each_record(start, take),
         }
     }
 
-    fn each_record(
+    fn for_each_record(
         &mut self,
         start: u64,
         take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
@@ -56,7 +56,7 @@ impl JsonScan {
                 return CONTINUE;
             };
             next = end;
-            let flow = match self.tree(start, 0)? {
+            let flow = match self.read_tree(start, 0)? {
                 Some(doc) => {
                     json_lines::expect_end(&mut self.cursor)?;
                     take(self, Child::Tree(doc.root()))?
@@ -69,7 +69,7 @@ impl JsonScan {
         }
     }
 
-    fn each_member(
+    fn for_each_member(
         &mut self,
         object: &Container,
         start: u64,
@@ -78,15 +78,15 @@ impl JsonScan {
         let mut offset = start;
         loop {
             self.cursor.seek(offset);
-            let hash = container::name(&mut self.cursor)?.hash();
+            let hash = container::read_name(&mut self.cursor)?.hash();
             let value = self.cursor.offset();
             let Some(replaced) = object.is_replaced(MemberOffset { hash, offset }) else {
                 return Err(too_many_members(object).into());
             };
-            let doc = self.tree(value, object.depth)?;
+            let doc = self.read_tree(value, object.depth)?;
             let end = match doc {
                 Some(_) => self.cursor.offset(),
-                None => self.end_of(value, object.depth)?,
+                None => self.find_end(value, object.depth)?,
             };
             if !replaced {
                 let child = match &doc {
@@ -99,14 +99,14 @@ impl JsonScan {
                 }
             }
             self.cursor.seek(end);
-            if validate::is_last(&mut self.cursor, true)? {
+            if validate::skip_separator(&mut self.cursor, true)? {
                 return CONTINUE;
             }
             offset = self.cursor.offset();
         }
     }
 
-    fn each_element(
+    fn for_each_element(
         &mut self,
         array: &Container,
         start: u64,
@@ -114,7 +114,7 @@ impl JsonScan {
     ) -> ChildFlow {
         let mut next = Some(start);
         while let Some(start) = next {
-            let batch = self.batch(array, start)?;
+            let batch = self.read_batch(array, start)?;
             next = batch.next;
             match batch.doc {
                 Some(doc) => {
@@ -130,9 +130,9 @@ impl JsonScan {
                     if flow.is_break() {
                         return Ok(flow);
                     }
-                    let end = self.end_of(start, array.depth)?;
+                    let end = self.find_end(start, array.depth)?;
                     self.cursor.seek(end);
-                    let last = validate::is_last(&mut self.cursor, false)?;
+                    let last = validate::skip_separator(&mut self.cursor, false)?;
                     next = (!last).then(|| self.cursor.offset());
                 }
             }
@@ -141,13 +141,13 @@ impl JsonScan {
     }
 
     /// Some elements of a list as a list of their own.
-    fn batch(&mut self, array: &Container, start: u64) -> Result<ElementBatch, ScanError> {
+    fn read_batch(&mut self, array: &Container, start: u64) -> Result<ElementBatch, ScanError> {
         self.cursor.seek(start);
         self.cursor.mark();
-        let gathered = self.gather(array, start);
+        let gathered = self.measure_batch(array, start);
         let batch = match &gathered {
             Ok(gathered) if gathered.end > start => {
-                let elements = self.cursor.bytes(start, gathered.end);
+                let elements = self.cursor.window_bytes_at(start, gathered.end);
                 let mut text = Vec::with_capacity(elements.len() + 2);
                 text.push(b'[');
                 text.extend_from_slice(elements);
@@ -165,15 +165,15 @@ impl JsonScan {
                 self.cursor.seek(start);
                 while self.cursor.offset() < gathered.end {
                     validate::value(&mut self.cursor, array.depth)?;
-                    validate::is_last(&mut self.cursor, false)?;
+                    validate::skip_separator(&mut self.cursor, false)?;
                 }
-                Err(unreadable(start))
+                Err(unreadable_value(start))
             }
         }
     }
 
     /// Finds elements that fit into one tree. None of them if the first is too large for that.
-    fn gather(&mut self, array: &Container, start: u64) -> Result<BatchExtent, ScanError> {
+    fn measure_batch(&mut self, array: &Container, start: u64) -> Result<BatchExtent, ScanError> {
         let mut gathered = BatchExtent { end: start, next: None };
         loop {
             let element = self.cursor.offset();
@@ -185,7 +185,7 @@ impl JsonScan {
                 return Ok(gathered);
             }
             gathered.end = end;
-            let last = validate::is_last(&mut self.cursor, false)?;
+            let last = validate::skip_separator(&mut self.cursor, false)?;
             gathered.next = (!last).then(|| self.cursor.offset());
             if last || end - start >= self.limits.batch as u64 {
                 return Ok(gathered);

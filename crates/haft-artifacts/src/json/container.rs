@@ -57,7 +57,7 @@ impl Container {
         if self.members.len() as u64 != self.count {
             return None;
         }
-        let hash = hash(name);
+        let hash = hash_name(name);
         let from = self.members.partition_point(|it| it.hash < hash);
         let equal = self.members.get(from..)?.iter().take_while(|it| it.hash == hash);
         let mut places: Vec<u64> = equal.map(|it| it.offset).collect();
@@ -96,7 +96,7 @@ impl ChildOffsets {
             return;
         }
         self.offsets.push(offset);
-        if self.offsets.len() > MOST_MARKS {
+        if self.offsets.len() > MAX_MARKS {
             let mut odd = true;
             self.offsets.retain(|_| {
                 odd = !odd;
@@ -133,7 +133,7 @@ impl ContainerBuilder {
     }
 
     pub(super) fn member(&mut self, member: MemberOffset) {
-        if self.members.len() < MOST_NAMES {
+        if self.members.len() < MAX_NAMES {
             self.members.push(member);
         }
         self.child(member.offset);
@@ -148,7 +148,7 @@ impl ContainerBuilder {
                 groups.filter(|it| it.len() > 1).filter_map(<[MemberOffset]>::last).copied()
             })
             .map(Iterator::collect);
-        if !complete || self.members.len() > MOST_MEMBERS {
+        if !complete || self.members.len() > MAX_MEMBERS {
             self.members = Vec::new();
         }
         self.members.shrink_to_fit();
@@ -203,7 +203,7 @@ pub(super) fn survey(
     loop {
         if object {
             let offset = cursor.offset();
-            let hash = name(cursor)?.hash();
+            let hash = read_name(cursor)?.hash();
             builder.member(MemberOffset { hash, offset });
             if builder.count <= SURVEYED {
                 survey(cursor, depth + 1, surveyed)?;
@@ -214,7 +214,7 @@ pub(super) fn survey(
             builder.child(cursor.offset());
             cursor.skip_value(depth + 1, u64::MAX)?;
         }
-        if validate::is_last(cursor, object)? {
+        if validate::skip_separator(cursor, object)? {
             surveyed.add(builder.finish(cursor.offset()));
             return Ok(());
         }
@@ -236,14 +236,14 @@ pub(super) enum MemberName {
 impl MemberName {
     pub(super) fn hash(&self) -> u64 {
         match self {
-            Self::Short(name) => hash(name),
+            Self::Short(name) => hash_name(name),
             Self::Long { hash, .. } => *hash,
         }
     }
 }
 
 /// SourceKind a name and stops at the value.
-pub(super) fn name(cursor: &mut ContentCursor) -> Result<MemberName, ScanError> {
+pub(super) fn read_name(cursor: &mut ContentCursor) -> Result<MemberName, ScanError> {
     if cursor.peek()? != Some(b'"') {
         return Err(cursor.expected("a key in double quotes"));
     }
@@ -251,7 +251,9 @@ pub(super) fn name(cursor: &mut ContentCursor) -> Result<MemberName, ScanError> 
     cursor.mark();
     let short = cursor.skip_string(start + LONGEST_NAME);
     let short = match short {
-        Ok(Some(())) if cursor.offset() - start <= LONGEST_NAME => Some(text_of(cursor.marked())),
+        Ok(Some(())) if cursor.offset() - start <= LONGEST_NAME => {
+            Some(text_of(cursor.bytes_since_mark()))
+        }
         _ => None,
     };
     cursor.unmark();
@@ -264,7 +266,7 @@ pub(super) fn name(cursor: &mut ContentCursor) -> Result<MemberName, ScanError> 
         }
         None => long_name(cursor, start)?,
     };
-    validate::colon(cursor)?;
+    validate::expect_colon(cursor)?;
     Ok(name)
 }
 
@@ -302,7 +304,7 @@ fn text_of(quoted: &[u8]) -> Option<String> {
 }
 
 /// Two names have the same hash only if they are the same: 64 bits of a hash that nobody can steer.
-pub(super) fn hash(name: &str) -> u64 {
+pub(super) fn hash_name(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(name.as_bytes());
     hasher.finish()
@@ -310,11 +312,11 @@ pub(super) fn hash(name: &str) -> u64 {
 
 /// Every so-many-th child has its place surveyed, until there are too many.
 const STRIDE: u64 = 64;
-const MOST_MARKS: usize = 32 * 1024;
+const MAX_MARKS: usize = 32 * 1024;
 /// Objects of more members are looked through for every name.
-const MOST_MEMBERS: usize = 32 * 1024;
+const MAX_MEMBERS: usize = 32 * 1024;
 /// Objects of more members cannot be looked through member by member.
-const MOST_NAMES: usize = 1024 * 1024;
+const MAX_NAMES: usize = 1024 * 1024;
 /// What stands in the first members of an object is surveyed too.
 const SURVEYED: u64 = 64;
 /// Six times the longest path, for its escapes.

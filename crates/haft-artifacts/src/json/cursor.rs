@@ -75,14 +75,14 @@ impl ContentCursor {
     }
 
     /// The bytes from the mark until before the cursor.
-    pub(super) fn marked(&self) -> &[u8] {
+    pub(super) fn bytes_since_mark(&self) -> &[u8] {
         let start = self.mark.and_then(|mark| mark.checked_sub(self.base)).unwrap_or(0);
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         self.window.data().get(start..self.at).unwrap_or_default()
     }
 
     /// Bytes of the window by their offsets; nothing if they are not all there.
-    pub(super) fn bytes(&self, start: u64, end: u64) -> &[u8] {
+    pub(super) fn window_bytes_at(&self, start: u64, end: u64) -> &[u8] {
         let place = |offset: u64| usize::try_from(offset.checked_sub(self.base)?).ok();
         let (Some(start), Some(end)) = (place(start), place(end)) else { return &[] };
         self.window.data().get(start..end).unwrap_or_default()
@@ -110,7 +110,7 @@ impl ContentCursor {
     }
 
     /// SourceKind the next window behind what is at hand; false at the end.
-    pub(super) fn more(&mut self) -> Result<bool, SpoolError> {
+    pub(super) fn read_more(&mut self) -> Result<bool, SpoolError> {
         let data = self.window.data().len();
         let next = self.base + data as u64;
         if next >= self.end {
@@ -133,7 +133,7 @@ impl ContentCursor {
 
     /// Makes sure that so many bytes are at hand, unless the content ends before.
     pub(super) fn ensure(&mut self, count: usize) -> Result<(), SpoolError> {
-        while self.rest().len() < count && self.more()? {}
+        while self.rest().len() < count && self.read_more()? {}
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl ContentCursor {
 
     #[cold]
     fn peek_further(&mut self) -> Result<Option<u8>, SpoolError> {
-        self.more()?;
+        self.read_more()?;
         Ok(self.rest().first().copied())
     }
 
@@ -171,7 +171,7 @@ impl ContentCursor {
                 }
                 None => {
                     self.at += rest.len();
-                    if !self.more()? {
+                    if !self.read_more()? {
                         return Ok(None);
                     }
                 }

@@ -31,7 +31,7 @@ pub(super) fn next_record(cursor: &mut ContentCursor) -> Result<Option<LineRecor
 }
 
 /// Moves behind a record.
-pub(super) fn pass(cursor: &mut ContentCursor, record: LineRecord) {
+pub(super) fn skip_record(cursor: &mut ContentCursor, record: LineRecord) {
     cursor.clear_end();
     cursor.seek(record.end);
 }
@@ -50,7 +50,7 @@ fn line_end(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
         if seen > LONG {
             return long_line_end(cursor);
         }
-        if !cursor.more()? {
+        if !cursor.read_more()? {
             return Ok(start + seen as u64);
         }
     }
@@ -64,7 +64,7 @@ fn long_line_end(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
             return Ok(cursor.offset() + at as u64);
         }
         cursor.advance(rest.len());
-        if !cursor.more()? {
+        if !cursor.read_more()? {
             return Ok(cursor.offset());
         }
     }
@@ -80,7 +80,7 @@ pub(super) fn expect_end(cursor: &mut ContentCursor) -> Result<(), ScanError> {
 
 /// Checks all records and remembers where they begin. If not all are to be checked to the letter, the first
 /// ones are, and of long ones the outermost values.
-pub(super) fn survey(
+pub(super) fn survey_records(
     cursor: &mut ContentCursor,
     start: u64,
     strict: bool,
@@ -98,7 +98,7 @@ pub(super) fn survey(
         }
         expect_end(cursor)?;
         builder.child(record.start);
-        pass(cursor, record);
+        skip_record(cursor, record);
     }
     let end = cursor.length();
     Ok(builder.finish(end))

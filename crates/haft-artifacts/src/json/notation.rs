@@ -70,35 +70,35 @@ pub(super) struct NotationMismatch {
 }
 
 /// Looks at all of the content once: finds out its notation, unless that is given, and that it is well-formed.
-pub(super) fn open(
+pub(super) fn open_content(
     cursor: &mut ContentCursor,
     declared: Option<JsonNotation>,
     limits: &JsonLimits,
     surveyed: &mut SurveyedContainers,
 ) -> Result<OpenedContent, NotationMismatch> {
     let mismatch = |notation| move |error| NotationMismatch { notation, error };
-    let start = after_mark(cursor).map_err(mismatch(JsonNotation::Json))?;
+    let start = start_after_mark(cursor).map_err(mismatch(JsonNotation::Json))?;
     let strict = cursor.length() <= limits.strict;
     let opened = |notation, root| Ok(OpenedContent { notation, root });
     match declared {
-        None => infer(cursor, start, limits, surveyed),
+        None => detect(cursor, start, limits, surveyed),
         Some(JsonNotation::Json) => {
             let root =
-                json(cursor, start, strict, surveyed).map_err(mismatch(JsonNotation::Json))?;
+                read_json(cursor, start, strict, surveyed).map_err(mismatch(JsonNotation::Json))?;
             opened(JsonNotation::Json, ContentRoot::Value(root))
         }
         Some(notation @ (JsonNotation::Jsonl | JsonNotation::Ndjson)) => {
-            let records = records(cursor, start, strict).map_err(mismatch(notation))?;
+            let records = read_records(cursor, start, strict).map_err(mismatch(notation))?;
             opened(notation, ContentRoot::Lines(Arc::new(records)))
         }
         Some(JsonNotation::Json5) => {
-            let text = json5(cursor, limits).map_err(mismatch(JsonNotation::Json5))?;
+            let text = convert_json5(cursor, limits).map_err(mismatch(JsonNotation::Json5))?;
             opened(JsonNotation::Json5, ContentRoot::Text(text))
         }
     }
 }
 
-fn infer(
+fn detect(
     cursor: &mut ContentCursor,
     start: u64,
     limits: &JsonLimits,
@@ -107,7 +107,7 @@ fn infer(
     let strict = cursor.length() <= limits.strict;
     let mut worst = NotationMismatch {
         notation: JsonNotation::Json,
-        error: match json(cursor, start, strict, surveyed) {
+        error: match read_json(cursor, start, strict, surveyed) {
             Ok(root) => {
                 return Ok(OpenedContent {
                     notation: JsonNotation::Json,
@@ -121,7 +121,7 @@ fn infer(
     if matches!(worst.error, ScanError::Query(_)) || worst.is_empty() {
         return Err(worst);
     }
-    match records(cursor, start, strict) {
+    match read_records(cursor, start, strict) {
         Ok(records) => {
             let root = ContentRoot::Lines(Arc::new(records));
             return Ok(OpenedContent { notation: JsonNotation::Jsonl, root });
@@ -129,7 +129,7 @@ fn infer(
         Err(error) => worst.or(JsonNotation::Jsonl, error)?,
     }
     if cursor.length() <= limits.json5 {
-        match json5(cursor, limits) {
+        match convert_json5(cursor, limits) {
             Ok(text) => {
                 return Ok(OpenedContent {
                     notation: JsonNotation::Json5,
@@ -162,7 +162,7 @@ impl NotationMismatch {
 }
 
 /// Where the content begins behind a byte order mark.
-fn after_mark(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
+fn start_after_mark(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     cursor.clear_end();
     cursor.seek(0);
     cursor.ensure(byte_order_mark::UTF8.len())?;
@@ -174,7 +174,7 @@ fn after_mark(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
 }
 
 /// One value and nothing else; gives its place.
-fn json(
+fn read_json(
     cursor: &mut ContentCursor,
     start: u64,
     strict: bool,
@@ -195,8 +195,12 @@ fn json(
 }
 
 /// One value a line, and at least one.
-fn records(cursor: &mut ContentCursor, start: u64, strict: bool) -> Result<Container, ScanError> {
-    let records = json_lines::survey(cursor, start, strict)?;
+fn read_records(
+    cursor: &mut ContentCursor,
+    start: u64,
+    strict: bool,
+) -> Result<Container, ScanError> {
+    let records = json_lines::survey_records(cursor, start, strict)?;
     if records.count == 0 {
         cursor.seek(start);
         return Err(cursor.fault(ParseErrorKind::Empty));
@@ -205,7 +209,7 @@ fn records(cursor: &mut ContentCursor, start: u64, strict: bool) -> Result<Conta
 }
 
 /// The content as JSON, read as JSON5.
-fn json5(cursor: &mut ContentCursor, limits: &JsonLimits) -> Result<Bytes, ScanError> {
+fn convert_json5(cursor: &mut ContentCursor, limits: &JsonLimits) -> Result<Bytes, ScanError> {
     cursor.clear_end();
     let length = cursor.length();
     if length > limits.json5 {
@@ -216,14 +220,14 @@ fn json5(cursor: &mut ContentCursor, limits: &JsonLimits) -> Result<Bytes, ScanE
     cursor.ensure(usize::try_from(length).unwrap_or(usize::MAX))?;
     let bytes = cursor.rest();
     let json = json5::to_json(&String::from_utf8_lossy(bytes)).map_err(|mut fault| {
-        fault.offset = offset_in(bytes, fault.offset);
+        fault.offset = byte_offset_of(bytes, fault.offset);
         fault
     })?;
     Ok(Bytes::from(json))
 }
 
 /// The offset in bytes of an offset in their text, where what is not UTF-8 is a character of three bytes.
-fn offset_in(bytes: &[u8], shown: u64) -> u64 {
+fn byte_offset_of(bytes: &[u8], shown: u64) -> u64 {
     let (mut offset, mut left) = (0, shown);
     for chunk in bytes.utf8_chunks() {
         let valid = chunk.valid().len() as u64;

@@ -27,20 +27,20 @@ enum RecordSequence {
     Large(u64),
 }
 
-fn sequence(scan: &mut JsonScan) -> Result<RecordSequence, ScanError> {
+fn read_sequence(scan: &mut JsonScan) -> Result<RecordSequence, ScanError> {
     let start = match scan.root() {
         Err(records) => return Ok(RecordSequence::Children(records)),
         Ok(start) => start,
     };
-    if let Some(doc) = scan.tree(start, 0)? {
+    if let Some(doc) = scan.read_tree(start, 0)? {
         return Ok(RecordSequence::Tree(doc));
     }
-    let list = scan.container(start, 0)?.filter(|it| it.kind == ContainerKind::Array);
+    let list = scan.find_container(start, 0)?.filter(|it| it.kind == ContainerKind::Array);
     Ok(list.map_or(RecordSequence::Large(start), RecordSequence::Children))
 }
 
-pub(super) fn length(scan: &mut JsonScan) -> Result<JsonLength, ScanError> {
-    let (records, root_array) = match sequence(scan)? {
+pub(super) fn count_records(scan: &mut JsonScan) -> Result<JsonLength, ScanError> {
+    let (records, root_array) = match read_sequence(scan)? {
         RecordSequence::Children(it) if it.kind == ContainerKind::Lines => (it.count, None),
         RecordSequence::Children(list) => (1, Some(list.count)),
         RecordSequence::Tree(doc) if doc.root().kind() == Kind::Array => {
@@ -51,7 +51,7 @@ pub(super) fn length(scan: &mut JsonScan) -> Result<JsonLength, ScanError> {
     Ok(JsonLength { records, root_array })
 }
 
-pub(super) fn get(
+pub(super) fn select_values(
     scan: &mut JsonScan,
     path: &JsonPath,
     (budget, skip): (Budget, u64),
@@ -60,7 +60,7 @@ pub(super) fn get(
     let mut sink = SelectionSink::Listing(&mut listing, budget.bytes.saturating_add(8));
     let _ = match scan.root() {
         Ok(start) => path_eval::select(scan, path, (start, 0), &mut sink)?,
-        Err(records) => scan.each(&records, 0, &mut |scan, record| match record {
+        Err(records) => scan.for_each_child(&records, 0, &mut |scan, record| match record {
             Child::Tree(view) => sink.select(path, view),
             Child::Large(start, depth) => path_eval::select(scan, path, (start, depth), &mut sink),
         })?,
@@ -68,7 +68,7 @@ pub(super) fn get(
     Ok(listing.finish())
 }
 
-pub(super) fn filter(
+pub(super) fn filter_records(
     scan: &mut JsonScan,
     path: &JsonPath,
     (budget, skip): (Budget, u64),
@@ -80,14 +80,14 @@ pub(super) fn filter(
         Child::Tree(view) if condition.holds(view) => Ok(listing.push(view)),
         Child::Tree(_) => CONTINUE,
         Child::Large(start, depth) if condition.holds_for_large(scan, start, depth)? => {
-            SelectionSink::Listing(&mut listing, shown).large(scan, start, depth)
+            SelectionSink::Listing(&mut listing, shown).push_large(scan, start, depth)
         }
         Child::Large(..) => CONTINUE,
     };
-    let _ = match sequence(scan)? {
-        RecordSequence::Children(container) => scan.each(&container, 0, &mut keep)?,
+    let _ = match read_sequence(scan)? {
+        RecordSequence::Children(container) => scan.for_each_child(&container, 0, &mut keep)?,
         RecordSequence::Tree(doc) => {
-            each_record(doc.root(), &mut |view| keep(scan, Child::Tree(view)))?
+            for_each_record(doc.root(), &mut |view| keep(scan, Child::Tree(view)))?
         }
         RecordSequence::Large(start) => keep(scan, Child::Large(start, 0))?,
     };
@@ -95,7 +95,7 @@ pub(super) fn filter(
 }
 
 /// The elements of a list, or else the value itself.
-fn each_record(root: View<'_>, take: &mut dyn FnMut(View<'_>) -> ChildFlow) -> ChildFlow {
+fn for_each_record(root: View<'_>, take: &mut dyn FnMut(View<'_>) -> ChildFlow) -> ChildFlow {
     if root.kind() != Kind::Array {
         return take(root);
     }
@@ -141,7 +141,7 @@ impl<'p> RecordCondition<'p> {
         depth: usize,
     ) -> Result<bool, ScanError> {
         if !self.filters.is_empty() {
-            return Err(path_eval::too_large_to_judge(scan, start));
+            return Err(path_eval::too_large_for_filter(scan, start));
         }
         let mut found = false;
         let _ = path_eval::select(
@@ -154,18 +154,18 @@ impl<'p> RecordCondition<'p> {
     }
 }
 
-pub(super) fn slice(
+pub(super) fn slice_records(
     scan: &mut JsonScan,
     (start, end): (Option<i64>, Option<i64>),
     (budget, skip): (Budget, u64),
 ) -> Result<Answer, ScanError> {
     let mut listing = Listing::new(budget, skip);
     let shown = budget.bytes.saturating_add(8);
-    let container = match sequence(scan)? {
+    let container = match read_sequence(scan)? {
         RecordSequence::Children(container) => container,
         RecordSequence::Tree(doc) => return Ok(slice_tree(doc.root(), (start, end), listing)),
         RecordSequence::Large(place) => {
-            let _ = SelectionSink::Listing(&mut listing, shown).large(scan, place, 0)?;
+            let _ = SelectionSink::Listing(&mut listing, shown).push_large(scan, place, 0)?;
             return Ok(listing.finish());
         }
     };
@@ -176,11 +176,11 @@ pub(super) fn slice(
         at += 1;
     }
     if at < until {
-        let _ = scan.each(&container, at, &mut |scan, child| {
+        let _ = scan.for_each_child(&container, at, &mut |scan, child| {
             let flow = match child {
                 Child::Tree(view) => listing.push(view),
                 Child::Large(start, depth) => {
-                    SelectionSink::Listing(&mut listing, shown).large(scan, start, depth)?
+                    SelectionSink::Listing(&mut listing, shown).push_large(scan, start, depth)?
                 }
             };
             at += 1;
@@ -217,7 +217,7 @@ fn range(start: Option<i64>, end: Option<i64>, count: u64) -> (u64, u64) {
     (from, end.map_or(count, absolute).max(from))
 }
 
-pub(super) fn keys(
+pub(super) fn list_keys(
     scan: &mut JsonScan,
     (budget, skip): (Budget, u64),
 ) -> Result<Answer, ScanError> {
@@ -227,11 +227,11 @@ pub(super) fn keys(
             let known = scan.known_container(start).and_then(|it| it.member_places());
             scan.cursor.seek(start);
             let _ = match known {
-                Some(places) => keys.at(scan, &places)?,
-                None => keys.of_value(scan)?,
+                Some(places) => keys.read_names_at(scan, &places)?,
+                None => keys.read_value(scan)?,
             };
         }
-        Err(records) => keys.of_records(scan, &records)?,
+        Err(records) => keys.read_records(scan, &records)?,
     }
     Ok(keys.finish())
 }
@@ -250,7 +250,7 @@ impl KeyCollector {
     }
 
     /// The names in the value at the cursor, if it is an object.
-    fn of_value(&mut self, scan: &mut JsonScan) -> ChildFlow {
+    fn read_value(&mut self, scan: &mut JsonScan) -> ChildFlow {
         let cursor = &mut scan.cursor;
         if cursor.peek()? != Some(b'{') {
             return CONTINUE;
@@ -261,25 +261,25 @@ impl KeyCollector {
             return CONTINUE;
         }
         loop {
-            let name = container::name(cursor)?;
-            let flow = self.offer(&name);
+            let name = container::read_name(cursor)?;
+            let flow = self.push(&name);
             if flow.is_break() {
                 return Ok(flow);
             }
             cursor.skip_value(1, u64::MAX)?;
-            if validate::is_last(cursor, true)? {
+            if validate::skip_separator(cursor, true)? {
                 return CONTINUE;
             }
         }
     }
 
     /// The names that begin at these places.
-    fn at(&mut self, scan: &mut JsonScan, places: &[u64]) -> ChildFlow {
+    fn read_names_at(&mut self, scan: &mut JsonScan, places: &[u64]) -> ChildFlow {
         self.any = true;
         for place in places {
             scan.cursor.seek(*place);
-            let name = container::name(&mut scan.cursor)?;
-            let flow = self.offer(&name);
+            let name = container::read_name(&mut scan.cursor)?;
+            let flow = self.push(&name);
             if flow.is_break() {
                 return Ok(flow);
             }
@@ -287,8 +287,8 @@ impl KeyCollector {
         CONTINUE
     }
 
-    fn offer(&mut self, name: &MemberName) -> ControlFlow<()> {
-        if self.seen.len() >= MOST_KEYS || !self.seen.insert(name.hash()) {
+    fn push(&mut self, name: &MemberName) -> ControlFlow<()> {
+        if self.seen.len() >= MAX_KEYS || !self.seen.insert(name.hash()) {
             return ControlFlow::Continue(());
         }
         match name {
@@ -301,15 +301,15 @@ impl KeyCollector {
         }
     }
 
-    fn of_records(&mut self, scan: &mut JsonScan, records: &Container) -> Result<(), ScanError> {
+    fn read_records(&mut self, scan: &mut JsonScan, records: &Container) -> Result<(), ScanError> {
         debug_assert_eq!(records.kind, ContainerKind::Lines);
         scan.cursor.clear_end();
         scan.cursor.seek(records.start);
         while let Some(record) = json_lines::next_record(&mut scan.cursor)? {
-            if self.of_value(scan)?.is_break() {
+            if self.read_value(scan)?.is_break() {
                 break;
             }
-            json_lines::pass(&mut scan.cursor, record);
+            json_lines::skip_record(&mut scan.cursor, record);
         }
         Ok(())
     }
@@ -319,12 +319,12 @@ impl KeyCollector {
             return Answer::undefined();
         }
         let answer = self.listing.finish();
-        if self.seen.len() < MOST_KEYS {
+        if self.seen.len() < MAX_KEYS {
             return answer;
         }
-        answer.noted(format_args!("only the first {MOST_KEYS} different keys are listed"))
+        answer.noted(format_args!("only the first {MAX_KEYS} different keys are listed"))
     }
 }
 
 /// More keys are not told apart.
-const MOST_KEYS: usize = 100_000;
+const MAX_KEYS: usize = 100_000;

@@ -39,7 +39,12 @@ impl SelectionSink<'_> {
     }
 
     /// Offers a value that is too large for a tree.
-    pub(super) fn large(&mut self, scan: &mut JsonScan, start: u64, depth: usize) -> ChildFlow {
+    pub(super) fn push_large(
+        &mut self,
+        scan: &mut JsonScan,
+        start: u64,
+        depth: usize,
+    ) -> ChildFlow {
         match self {
             Self::Any(found) => {
                 **found = true;
@@ -47,8 +52,8 @@ impl SelectionSink<'_> {
             }
             Self::Listing(listing, _) if listing.skips_next() => Ok(listing.push_start_of("", 0)),
             Self::Listing(listing, shown) => {
-                let bytes = scan.end_of(start, depth)? - start;
-                let text = scan.start_of(start, *shown)?;
+                let bytes = scan.find_end(start, depth)? - start;
+                let text = scan.read_start(start, *shown)?;
                 Ok(listing.push_start_of(&text, bytes))
             }
         }
@@ -69,7 +74,7 @@ pub(super) fn select(
     (start, depth): (u64, usize),
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
-    if let Some(doc) = scan.tree(start, depth)? {
+    if let Some(doc) = scan.read_tree(start, depth)? {
         return sink.select(path, doc.root());
     }
     if path.looks_at_root() {
@@ -93,9 +98,9 @@ fn select_from(
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
     if path.segment_count() == 0 && sink.skips_next() {
-        return sink.large(scan, start, depth);
+        return sink.push_large(scan, start, depth);
     }
-    match scan.tree(start, depth)? {
+    match scan.read_tree(start, depth)? {
         Some(doc) => sink.select(path, doc.root()),
         None => select_large(scan, path, (start, depth), sink),
     }
@@ -108,8 +113,8 @@ fn select_large(
     (start, depth): (u64, usize),
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
-    let Some(segment) = path.segment(0) else { return sink.large(scan, start, depth) };
-    let Some(container) = scan.container(start, depth)? else { return CONTINUE };
+    let Some(segment) = path.segment(0) else { return sink.push_large(scan, start, depth) };
+    let Some(container) = scan.find_container(start, depth)? else { return CONTINUE };
     let rest = path.without_first(1);
     for selector in segment.selectors() {
         scan.check_work()?;
@@ -121,7 +126,7 @@ fn select_large(
     if !segment.is_descendant() {
         return CONTINUE;
     }
-    scan.each(&container, 0, &mut |scan, child| match child {
+    scan.for_each_child(&container, 0, &mut |scan, child| match child {
         Child::Tree(view) => sink.select(path, view),
         Child::Large(start, depth) => select_large(scan, path, (start, depth), sink),
     })
@@ -141,7 +146,7 @@ fn apply(
             if list {
                 return CONTINUE;
             }
-            return match scan.member(container, name)? {
+            return match scan.find_member(container, name)? {
                 Some(value) => select_from(scan, rest, (value, container.depth), sink),
                 None => CONTINUE,
             };
@@ -177,9 +182,9 @@ fn apply_at(
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
     if rest.segment_count() == 0 && sink.skips_next() {
-        return sink.large(scan, 0, 0);
+        return sink.push_large(scan, 0, 0);
     }
-    let place = scan.place(list, at)?;
+    let place = scan.find_child(list, at)?;
     select_from(scan, rest, (place, list.depth), sink)
 }
 
@@ -192,11 +197,11 @@ fn apply_to_all(
     let mut from = 0;
     if rest.segment_count() == 0 && container.kind == ContainerKind::Array {
         while from < container.count && sink.skips_next() {
-            let _ = sink.large(scan, 0, 0)?;
+            let _ = sink.push_large(scan, 0, 0)?;
             from += 1;
         }
     }
-    scan.each(container, from, &mut |scan, child| match child {
+    scan.for_each_child(container, from, &mut |scan, child| match child {
         Child::Tree(view) => sink.select(rest, view),
         Child::Large(start, depth) => select_large(scan, rest, (start, depth), sink),
     })
@@ -209,15 +214,15 @@ fn apply_filter(
     container: &Container,
     sink: &mut SelectionSink<'_>,
 ) -> ChildFlow {
-    scan.each(container, 0, &mut |scan, child| match child {
+    scan.for_each_child(container, 0, &mut |scan, child| match child {
         Child::Tree(view) if filter.holds(view) => sink.select(rest, view),
         Child::Tree(_) => CONTINUE,
-        Child::Large(start, _) => Err(too_large_to_judge(scan, start)),
+        Child::Large(start, _) => Err(too_large_for_filter(scan, start)),
     })
 }
 
 /// Filters look at trees.
-pub(super) fn too_large_to_judge(scan: &JsonScan, start: u64) -> ScanError {
+pub(super) fn too_large_for_filter(scan: &JsonScan, start: u64) -> ScanError {
     let most = scan.value_bytes();
     JsonError::TooLarge {
         what: format!(

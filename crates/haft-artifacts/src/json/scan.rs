@@ -60,7 +60,7 @@ impl JsonScan {
         cache: Arc<JsonCache>,
     ) -> Result<Self, JsonError> {
         let mut cursor = ContentCursor::new(source, limits.window);
-        let opened = match cache.opened(declared) {
+        let opened = match cache.opened_as(declared) {
             Some(known) => known?,
             None => open_first(&mut cursor, declared, &limits, &cache)?,
         };
@@ -87,15 +87,19 @@ impl JsonScan {
     }
 
     /// The tree of a value, which is nested in `depth` others; nothing if it is too large.
-    pub(super) fn tree(&mut self, start: u64, depth: usize) -> Result<Option<Document>, ScanError> {
+    pub(super) fn read_tree(
+        &mut self,
+        start: u64,
+        depth: usize,
+    ) -> Result<Option<Document>, ScanError> {
         let limit = start.saturating_add(self.limits.value as u64);
-        if self.cache.container(start).is_some_and(|it| it.end > limit) {
+        if self.cache.container_at(start).is_some_and(|it| it.end > limit) {
             return Ok(None);
         }
         self.cursor.seek(start);
         self.cursor.mark();
         let skipped = self.cursor.skip_value(depth, limit);
-        let bytes = self.cursor.marked();
+        let bytes = self.cursor.bytes_since_mark();
         let doc = match &skipped {
             Ok(Some(())) if bytes.len() <= self.limits.value => Some(parse(bytes.to_vec())),
             _ => None,
@@ -108,18 +112,18 @@ impl JsonScan {
             Some(None) => {
                 self.cursor.seek(start);
                 validate::value(&mut self.cursor, depth)?;
-                Err(unreadable(start))
+                Err(unreadable_value(start))
             }
         }
     }
 
     /// What is known of a large list or object; nothing if it is a string or a number.
-    pub(super) fn container(
+    pub(super) fn find_container(
         &mut self,
         start: u64,
         depth: usize,
     ) -> Result<Option<Arc<Container>>, ScanError> {
-        if let Some(known) = self.cache.container(start) {
+        if let Some(known) = self.cache.container_at(start) {
             return Ok(Some(known));
         }
         self.cursor.seek(start);
@@ -129,18 +133,18 @@ impl JsonScan {
         let mut surveyed = surveyed(&self.limits);
         container::survey(&mut self.cursor, depth, &mut surveyed)?;
         let own = surveyed.containers.last().map(Arc::clone);
-        self.cache.remember(surveyed.containers);
+        self.cache.store_containers(surveyed.containers);
         Ok(own.filter(|it| it.start == start))
     }
 
     /// What is known already of a list or an object.
     pub(super) fn known_container(&self, start: u64) -> Option<Arc<Container>> {
-        self.cache.container(start)
+        self.cache.container_at(start)
     }
 
     /// Behind the last byte of a value.
-    pub(super) fn end_of(&mut self, start: u64, depth: usize) -> Result<u64, ScanError> {
-        if let Some(container) = self.container(start, depth)? {
+    pub(super) fn find_end(&mut self, start: u64, depth: usize) -> Result<u64, ScanError> {
+        if let Some(container) = self.find_container(start, depth)? {
             return Ok(container.end);
         }
         self.cursor.seek(start);
@@ -149,7 +153,11 @@ impl JsonScan {
     }
 
     /// Where a child begins.
-    pub(super) fn place(&mut self, container: &Container, child: u64) -> Result<u64, ScanError> {
+    pub(super) fn find_child(
+        &mut self,
+        container: &Container,
+        child: u64,
+    ) -> Result<u64, ScanError> {
         let Some((mut offset, mut pass)) = container.locate(child) else {
             return Ok(container.end);
         };
@@ -164,16 +172,16 @@ impl JsonScan {
             match container.kind {
                 ContainerKind::Lines => {
                     if let Some(record) = json_lines::next_record(&mut self.cursor)? {
-                        json_lines::pass(&mut self.cursor, record);
+                        json_lines::skip_record(&mut self.cursor, record);
                     }
                 }
                 kind => {
                     let object = kind == ContainerKind::Object;
                     if object {
-                        container::name(&mut self.cursor)?;
+                        container::read_name(&mut self.cursor)?;
                     }
                     self.cursor.skip_value(container.depth, u64::MAX)?;
-                    validate::is_last(&mut self.cursor, object)?;
+                    validate::skip_separator(&mut self.cursor, object)?;
                 }
             }
         }
@@ -183,7 +191,7 @@ impl JsonScan {
     }
 
     /// Where the value of a member begins.
-    pub(super) fn member(
+    pub(super) fn find_member(
         &mut self,
         object: &Container,
         wanted: &str,
@@ -191,7 +199,7 @@ impl JsonScan {
         if let Some(candidates) = object.candidates(wanted) {
             for offset in candidates {
                 self.cursor.seek(offset);
-                let name = container::name(&mut self.cursor)?;
+                let name = container::read_name(&mut self.cursor)?;
                 if matches!(name, container::MemberName::Short(name) if name == wanted) {
                     return Ok(Some(self.cursor.offset()));
                 }
@@ -199,23 +207,23 @@ impl JsonScan {
             return Ok(None);
         }
         let mut found = None;
-        let hash = container::hash(wanted);
+        let hash = container::hash_name(wanted);
         self.cursor.seek(object.start + 1);
         self.cursor.skip_space()?;
         loop {
-            let name = container::name(&mut self.cursor)?;
+            let name = container::read_name(&mut self.cursor)?;
             if name.hash() == hash {
                 found = Some(self.cursor.offset());
             }
             self.cursor.skip_value(object.depth, u64::MAX)?;
-            if validate::is_last(&mut self.cursor, true)? {
+            if validate::skip_separator(&mut self.cursor, true)? {
                 return Ok(found);
             }
         }
     }
 
     /// The first bytes of a value as text.
-    pub(super) fn start_of(&mut self, start: u64, bytes: usize) -> Result<String, ScanError> {
+    pub(super) fn read_start(&mut self, start: u64, bytes: usize) -> Result<String, ScanError> {
         self.cursor.seek(start);
         self.cursor.ensure(bytes)?;
         let rest = self.cursor.rest();
@@ -230,7 +238,7 @@ impl JsonScan {
 
     /// Ends a query that reads the content over and over.
     pub(super) fn check_work(&self) -> Result<(), ScanError> {
-        let most = self.cursor.length().saturating_mul(MOST_PASSES).max(MOST_READ);
+        let most = self.cursor.length().saturating_mul(MAX_PASSES).max(MAX_READ);
         if self.cursor.bytes_read() > most {
             return Err(JsonError::TooMuchWork.into());
         }
@@ -243,8 +251,8 @@ impl JsonScan {
     }
 
     /// Says where something is wrong.
-    pub(super) fn explain(&mut self, error: ScanError) -> JsonError {
-        explain(&mut self.cursor, self.opened.notation, error)
+    pub(super) fn locate_error(&mut self, error: ScanError) -> JsonError {
+        locate_error(&mut self.cursor, self.opened.notation, error)
     }
 }
 
@@ -255,16 +263,16 @@ fn open_first(
     cache: &JsonCache,
 ) -> Result<OpenedContent, JsonError> {
     let mut surveyed = surveyed(limits);
-    match notation::open(cursor, declared, limits, &mut surveyed) {
+    match notation::open_content(cursor, declared, limits, &mut surveyed) {
         Ok(opened) => {
-            cache.remember(surveyed.containers);
-            cache.open(declared, Ok(opened.clone()));
+            cache.store_containers(surveyed.containers);
+            cache.store_opened(declared, Ok(opened.clone()));
             Ok(opened)
         }
         Err(unfit) => {
-            let error = explain(cursor, unfit.notation, unfit.error);
+            let error = locate_error(cursor, unfit.notation, unfit.error);
             if let JsonError::Content(error) = &error {
-                cache.open(declared, Err(error.clone()));
+                cache.store_opened(declared, Err(error.clone()));
             }
             Err(error)
         }
@@ -272,7 +280,7 @@ fn open_first(
 }
 
 /// Puts a fault into words, with its line and column.
-fn explain(cursor: &mut ContentCursor, notation: JsonNotation, error: ScanError) -> JsonError {
+fn locate_error(cursor: &mut ContentCursor, notation: JsonNotation, error: ScanError) -> JsonError {
     let JsonFault { reason, offset } = match error {
         ScanError::Query(error) => return error,
         ScanError::Fault(fault) => fault,
@@ -318,10 +326,10 @@ fn surveyed(limits: &JsonLimits) -> SurveyedContainers {
 }
 
 /// For values that are well-formed and still have no tree; their text would have to be out of bounds.
-pub(super) fn unreadable(offset: u64) -> ScanError {
+pub(super) fn unreadable_value(offset: u64) -> ScanError {
     JsonFault { reason: FaultReason::Other("the value cannot be read"), offset }.into()
 }
 
 /// How often a query may read the content.
-const MOST_PASSES: u64 = 256;
-const MOST_READ: u64 = 64 * 1024 * 1024;
+const MAX_PASSES: u64 = 256;
+const MAX_READ: u64 = 64 * 1024 * 1024;

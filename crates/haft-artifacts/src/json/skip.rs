@@ -32,7 +32,7 @@ impl ContentCursor {
                 if self.offset() > limit {
                     return Ok(None);
                 }
-                if !self.more()? {
+                if !self.read_more()? {
                     return Err(self.fault(ParseErrorKind::Truncated));
                 }
                 continue;
@@ -58,7 +58,7 @@ impl ContentCursor {
             let mut rest = self.rest();
             let all = rest.len();
             while let Some((block, tail)) = rest.split_first_chunk::<64>() {
-                match open.pass(block, &mut strings) {
+                match open.scan_block(block, &mut strings) {
                     BlockOutcome::All => rest = tail,
                     BlockOutcome::Until(at) => {
                         self.advance(all - rest.len() + at + 1);
@@ -66,7 +66,7 @@ impl ContentCursor {
                     }
                     BlockOutcome::BracketFault(at, wrong) => {
                         self.advance(all - rest.len() + at);
-                        return Err(self.wrong(wrong));
+                        return Err(self.bracket_error(wrong));
                     }
                 }
             }
@@ -76,7 +76,7 @@ impl ContentCursor {
                 return Ok(None);
             }
             // What is left is shorter than a block: more is put behind it, or nothing at the end.
-            if !self.more()? {
+            if !self.read_more()? {
                 return self.skip_end(open, strings);
             }
         }
@@ -92,7 +92,7 @@ impl ContentCursor {
         for (to, from) in block.iter_mut().zip(self.rest()) {
             *to = *from;
         }
-        match open.pass(&block, &mut strings) {
+        match open.scan_block(&block, &mut strings) {
             BlockOutcome::All => {
                 self.advance(self.rest().len());
                 Err(self.fault(ParseErrorKind::Truncated))
@@ -103,13 +103,13 @@ impl ContentCursor {
             }
             BlockOutcome::BracketFault(at, wrong) => {
                 self.advance(at);
-                Err(self.wrong(wrong))
+                Err(self.bracket_error(wrong))
             }
         }
     }
 
     #[cold]
-    fn wrong(&mut self, wrong: BracketFault) -> ScanError {
+    fn bracket_error(&mut self, wrong: BracketFault) -> ScanError {
         match wrong {
             BracketFault::TooDeep => self.fault(ParseErrorKind::TooDeep),
             BracketFault::Expected(what) => self.expected(what),
@@ -143,12 +143,12 @@ enum BracketFault {
 
 impl OpenBrackets {
     #[inline]
-    fn pass(&mut self, block: &[u8; 64], strings: &mut StringTracker) -> BlockOutcome {
-        if strings.contain(block) {
+    fn scan_block(&mut self, block: &[u8; 64], strings: &mut StringTracker) -> BlockOutcome {
+        if strings.cover(block) {
             return BlockOutcome::All;
         }
         let masks = BlockMasks::of(block);
-        let mut brackets = masks.brackets & !strings.inside(&masks);
+        let mut brackets = masks.brackets & !strings.advance(&masks);
         while brackets != 0 {
             let at = brackets.trailing_zeros() as usize;
             brackets &= brackets - 1;

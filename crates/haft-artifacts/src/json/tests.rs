@@ -29,8 +29,8 @@ proptest! {
         let mut strings = StringTracker::default();
         let mut found = Vec::new();
         for block in padded.as_chunks().0 {
-            let all = strings.contain(block);
-            let inside = strings.inside(&BlockMasks::of(block));
+            let all = strings.cover(block);
+            let inside = strings.advance(&BlockMasks::of(block));
             prop_assert!(!all || inside == u64::MAX);
             found.extend((0..64).map(|at| inside >> at & 1 == 1));
         }

@@ -34,17 +34,17 @@ fn container(cursor: &mut ContentCursor, depth: usize, object: bool) -> Result<(
                 return Err(cursor.expected("a key in double quotes"));
             }
             string(cursor)?;
-            colon(cursor)?;
+            expect_colon(cursor)?;
         }
         value(cursor, depth + 1)?;
-        if is_last(cursor, object)? {
+        if skip_separator(cursor, object)? {
             return Ok(());
         }
     }
 }
 
 /// From behind a key to its value.
-pub(super) fn colon(cursor: &mut ContentCursor) -> Result<(), ScanError> {
+pub(super) fn expect_colon(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     if cursor.skip_space()? != Some(b':') {
         return Err(cursor.expected("`:`"));
     }
@@ -54,7 +54,7 @@ pub(super) fn colon(cursor: &mut ContentCursor) -> Result<(), ScanError> {
 }
 
 /// From behind a value in a container to the next one, or behind the end of the container.
-pub(super) fn is_last(cursor: &mut ContentCursor, object: bool) -> Result<bool, ScanError> {
+pub(super) fn skip_separator(cursor: &mut ContentCursor, object: bool) -> Result<bool, ScanError> {
     let (close, what) = if object { (b'}', "`,` or `}`") } else { (b']', "`,` or `]`") };
     match cursor.skip_space()? {
         Some(b',') => {}
@@ -89,7 +89,7 @@ pub(super) fn string(cursor: &mut ContentCursor) -> Result<(), ScanError> {
             }
             Some(b'\\') => escape(cursor)?,
             Some(_) => return Err(cursor.fault(ParseErrorKind::ControlCharacter)),
-            None if cursor.more()? => {}
+            None if cursor.read_more()? => {}
             None => return Err(cursor.fault(ParseErrorKind::Truncated)),
         }
     }
@@ -166,7 +166,7 @@ pub(super) fn scalar(cursor: &mut ContentCursor) -> Result<(), ScanError> {
             None if rest.len() > LONGEST_NUMBER => {
                 return Err(cursor.fault(ParseErrorKind::NumberOutOfRange));
             }
-            None if cursor.more()? => {}
+            None if cursor.read_more()? => {}
             None => return literal(cursor, cursor.rest().len()),
         }
     }

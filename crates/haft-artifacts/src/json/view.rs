@@ -120,7 +120,7 @@ impl JsonView {
     /// As [`JsonView::detect_notation`].
     pub async fn list_keys(&self, skip: u64) -> Result<Answer, JsonError> {
         let budget = self.content.budget;
-        self.run(move |scan| operations::keys(scan, (budget, skip))).await
+        self.run(move |scan| operations::list_keys(scan, (budget, skip))).await
     }
 
     /// How many records there are, and how many elements a list has.
@@ -129,7 +129,7 @@ impl JsonView {
     ///
     /// As [`JsonView::detect_notation`].
     pub async fn count_records(&self) -> Result<JsonLength, JsonError> {
-        self.run(operations::length).await
+        self.run(operations::count_records).await
     }
 
     /// The values that a path selects in the root, or in each record, from the one after the first `skip`
@@ -141,7 +141,7 @@ impl JsonView {
     /// [`JsonView::detect_notation`].
     pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, JsonError> {
         let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
-        self.run(move |scan| operations::get(scan, &path, (budget, skip))).await
+        self.run(move |scan| operations::select_values(scan, &path, (budget, skip))).await
     }
 
     /// The records for which a path holds, from the one after the first `skip` on. Records are lines, the
@@ -157,7 +157,7 @@ impl JsonView {
     /// As [`JsonView::get`].
     pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, JsonError> {
         let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
-        self.run(move |scan| operations::filter(scan, &path, (budget, skip))).await
+        self.run(move |scan| operations::filter_records(scan, &path, (budget, skip))).await
     }
 
     /// The records from `start` until before `end`; negative positions count from the end. Records are
@@ -173,7 +173,7 @@ impl JsonView {
         skip: u64,
     ) -> Result<Answer, JsonError> {
         let (range, budget) = (slice_bounds(&records), self.content.budget);
-        self.run(move |scan| operations::slice(scan, range, (budget, skip))).await
+        self.run(move |scan| operations::slice_records(scan, range, (budget, skip))).await
     }
 
     async fn run<T: Send + 'static>(
@@ -184,7 +184,7 @@ impl JsonView {
         let limits = JsonLimits { window: self.content.window_bytes, ..self.limits };
         blocking_source::run(&self.content, move |source| {
             let mut scan = JsonScan::open(source, declared, limits, cache)?;
-            work(&mut scan).map_err(|error| scan.explain(error))
+            work(&mut scan).map_err(|error| scan.locate_error(error))
         })
         .await?
     }

@@ -43,7 +43,7 @@ impl MarkdownIndexBuilder {
         while let Some(end) = memchr::memchr(b'\n', rest) {
             let line = rest.get(..end).unwrap_or_default();
             if self.partial.is_empty() && line.len() <= LINE_LIMIT {
-                self.line(line, LineTail::default());
+                self.read_line(line, LineTail::default());
             } else {
                 self.extend(line);
                 self.end_line();
@@ -76,7 +76,7 @@ impl MarkdownIndexBuilder {
         }
         let front_matter = match std::mem::take(&mut self.front) {
             FrontMatterState::Open { lines, .. } => {
-                self.replay(lines);
+                self.rescan(lines);
                 None
             }
             FrontMatterState::Closed(it) => Some(it),
@@ -101,8 +101,8 @@ impl MarkdownIndexBuilder {
         // The seam first, then the rest in one go.
         let (seam, _) = rest.split_at_checked(OVERLAP).unwrap_or((rest, &[]));
         self.overlap.extend_from_slice(seam);
-        self.tail.see(&self.overlap);
-        self.tail.see(rest);
+        self.tail.note(&self.overlap);
+        self.tail.note(rest);
         if rest.len() > OVERLAP {
             self.overlap.clear();
             let start = rest.len() - OVERLAP;
@@ -117,15 +117,17 @@ impl MarkdownIndexBuilder {
         let mut line = std::mem::take(&mut self.partial);
         let tail = std::mem::take(&mut self.tail);
         self.overlap.clear();
-        self.line(&line, tail);
+        self.read_line(&line, tail);
         line.clear();
         self.partial = line;
     }
 
-    fn line(&mut self, line: &[u8], tail: LineTail) {
+    fn read_line(&mut self, line: &[u8], tail: LineTail) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match &mut self.front {
-            FrontMatterState::None | FrontMatterState::Closed(_) => self.scanner.line(line, tail),
+            FrontMatterState::None | FrontMatterState::Closed(_) => {
+                self.scanner.scan_line(line, tail)
+            }
             FrontMatterState::Unread => {
                 let line = byte_order_mark::strip_utf8(line);
                 match FrontMatterKind::opened_by(line) {
@@ -138,7 +140,7 @@ impl MarkdownIndexBuilder {
                     }
                     _ => {
                         self.front = FrontMatterState::None;
-                        self.scanner.line(line, tail);
+                        self.scanner.scan_line(line, tail);
                     }
                 }
             }
@@ -155,7 +157,7 @@ impl MarkdownIndexBuilder {
                     let mut lines = std::mem::take(lines);
                     lines.push((line.to_vec(), tail));
                     self.front = FrontMatterState::None;
-                    self.replay(lines);
+                    self.rescan(lines);
                 } else {
                     lines.push((line.to_vec(), tail));
                 }
@@ -163,9 +165,9 @@ impl MarkdownIndexBuilder {
         }
     }
 
-    fn replay(&mut self, lines: Vec<(Vec<u8>, LineTail)>) {
+    fn rescan(&mut self, lines: Vec<(Vec<u8>, LineTail)>) {
         for (line, tail) in lines {
-            self.scanner.line(&line, tail);
+            self.scanner.scan_line(&line, tail);
         }
     }
 }

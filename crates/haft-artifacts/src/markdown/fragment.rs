@@ -115,7 +115,7 @@ impl MarkdownFragment<'_> {
         let mut open: Option<usize> = None;
         let mut shielded = 0_usize;
         let mut run = TextEvents::default();
-        self.read(|event, Range { start: offset, .. }| {
+        self.parse(|event, Range { start: offset, .. }| {
             if let Event::Text(text) = event
                 && open.is_none()
                 && shielded == 0
@@ -123,7 +123,7 @@ impl MarkdownFragment<'_> {
                 run.push(text, offset);
                 return;
             }
-            run.take(|text, offset| self.push_bare(&mut links, text, offset));
+            run.take(|text, offset| self.push_bare_urls(&mut links, text, offset));
             match event {
                 Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                     let (url, title) = self.target(*link_type, (dest_url, title), id);
@@ -145,7 +145,7 @@ impl MarkdownFragment<'_> {
                 }
             }
         });
-        run.take(|text, offset| self.push_bare(&mut links, text, offset));
+        run.take(|text, offset| self.push_bare_urls(&mut links, text, offset));
         links
     }
 
@@ -155,7 +155,7 @@ impl MarkdownFragment<'_> {
         let mut images: Vec<MarkdownImage> = Vec::new();
         // An image may be in the text of another.
         let mut open = Vec::new();
-        self.read(|event, Range { start: offset, .. }| match event {
+        self.parse(|event, Range { start: offset, .. }| match event {
             Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
                 let (url, title) = self.target(*link_type, (dest_url, title), id);
                 open.push(images.len());
@@ -185,8 +185,8 @@ impl MarkdownFragment<'_> {
     #[must_use]
     pub fn text(&self) -> String {
         let mut writer = text::PlainTextWriter::default();
-        writer.code(self.lead_code());
-        self.read(|event, _| writer.event(event));
+        writer.push_code(self.lead_code());
+        self.parse(|event, _| writer.push_event(event));
         writer.finish()
     }
 
@@ -198,18 +198,18 @@ impl MarkdownFragment<'_> {
         let mut builder = tree::TreeBuilder::new(self.lead_line, last);
         if !self.lead.is_empty() {
             let end = self.body_line.saturating_sub(1);
-            builder.code(self.lead_code(), (self.lead_line, end));
+            builder.push_code(self.lead_code(), (self.lead_line, end));
         }
-        self.read(|event, range| {
+        self.parse(|event, range| {
             let last = range.end.max(range.start + 1) - 1;
             let lines = (self.line_of(range.start), self.line_of(last));
-            builder.event(event, lines, |kind, target, id| self.target(kind, target, id));
+            builder.push_event(event, lines, |kind, target, id| self.target(kind, target, id));
         });
         builder.finish()
     }
 
     /// Reads the body; references are resolved with the definitions of the document.
-    fn read(&self, mut each: impl FnMut(&Event<'_>, Range<usize>)) {
+    fn parse(&self, mut each: impl FnMut(&Event<'_>, Range<usize>)) {
         let mut resolve = |link: BrokenLink<'_>| {
             self.index
                 .definition(&link.reference)
@@ -241,7 +241,7 @@ impl MarkdownFragment<'_> {
         (url.to_owned(), (!title.is_empty()).then(|| title.to_owned()))
     }
 
-    fn push_bare(&self, links: &mut Vec<MarkdownLink>, text: &str, offset: usize) {
+    fn push_bare_urls(&self, links: &mut Vec<MarkdownLink>, text: &str, offset: usize) {
         for (text, url, at) in bare_urls::find(text) {
             links.push(MarkdownLink { text, url, title: None, line: self.line_of(offset + at) });
         }

@@ -18,7 +18,7 @@ pub(super) enum HtmlEnd {
     /// `]]>`
     CData,
     /// A blank line.
-    Blank,
+    BlankLine,
 }
 
 /// Whether any complete tag alone on its line may open a block. It may not interrupt a paragraph.
@@ -48,7 +48,7 @@ pub(super) fn opens(text: &[u8], lone_tag: LoneTag) -> Option<HtmlEnd> {
         return Some(HtmlEnd::RawTag);
     }
     if opens_block_tag(inner) || (lone_tag == LoneTag::Allowed && is_lone_tag(inner)) {
-        return Some(HtmlEnd::Blank);
+        return Some(HtmlEnd::BlankLine);
     }
     None
 }
@@ -67,7 +67,7 @@ pub(super) fn ends(text: &[u8], end: HtmlEnd) -> bool {
         HtmlEnd::Instruction => memmem::find(text, b"?>").is_some(),
         HtmlEnd::Declaration => memchr::memchr(b'>', text).is_some(),
         HtmlEnd::CData => memmem::find(text, b"]]>").is_some(),
-        HtmlEnd::Blank => false,
+        HtmlEnd::BlankLine => false,
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Definitions {
 }
 
 impl Outline {
-    pub(super) fn heading(&mut self, depth: u8, source: &[u8], line: usize, nesting: &Nesting) {
+    pub(super) fn add_heading(&mut self, depth: u8, source: &[u8], line: usize, nesting: &Nesting) {
         let cut = source.get(..HEADING_LIMIT).unwrap_or(source);
         if self.headings.len() >= ENTRY_LIMIT || self.text_bytes + cut.len() > TEXT_LIMIT {
             self.omitted += 1;
@@ -94,7 +94,7 @@ impl Outline {
         self.is_code_open = false;
     }
 
-    pub(super) fn definition(&mut self, source: DefinitionSource<'_>) {
+    pub(super) fn add_definition(&mut self, source: DefinitionSource<'_>) {
         if !self.definitions.insert(source) {
             self.omitted += 1;
         }

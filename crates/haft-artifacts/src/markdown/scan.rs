@@ -76,21 +76,21 @@ impl BlockScanner {
     }
 
     /// Reads the next line, without its line end.
-    pub(super) fn line(&mut self, line: &[u8], tail: LineTail) {
+    pub(super) fn scan_line(&mut self, line: &[u8], tail: LineTail) {
         self.steps += 1 + line.len() as u64;
         if self.containers.is_empty() {
             let plain = line.first().is_some_and(|it| is_plain(*it));
             match self.leaf {
-                LeafBlock::Paragraph if plain => self.paragraph_line(line),
+                LeafBlock::Paragraph if plain => self.push_paragraph_line(line),
                 LeafBlock::None if plain => self.begin_paragraph(line),
                 LeafBlock::Fenced { fence, .. }
                     if line
                         .first()
                         .is_none_or(|&it| it != fence.byte && it != b' ' && it != b'\t') => {}
-                _ => self.any_line(line, tail),
+                _ => self.scan_block_line(line, tail),
             }
         } else {
-            self.any_line(line, tail);
+            self.scan_block_line(line, tail);
         }
         self.line += 1;
     }
@@ -103,14 +103,17 @@ impl BlockScanner {
         self.outline
     }
 
-    fn any_line(&mut self, line: &[u8], tail: LineTail) {
+    fn scan_block_line(&mut self, line: &[u8], tail: LineTail) {
         let (cursor, matched) = self.continue_containers(line);
         let all = matched == self.containers.len();
         let done = match self.leaf {
             LeafBlock::None => false,
             LeafBlock::Paragraph => self.continue_paragraph(line, cursor, matched),
             LeafBlock::Fenced { fence, indent } => {
-                all && self.continue_fence(cursor, fence, indent, tail)
+                if all {
+                    self.scan_fenced_line(cursor, fence, indent, tail);
+                }
+                all
             }
             LeafBlock::Indented { .. } => all && self.continue_indented(cursor),
             LeafBlock::Html(end) => all && self.continue_html(cursor, end, tail),
@@ -217,7 +220,7 @@ impl BlockScanner {
             // Nothing to note.
         } else if let Some((depth, content)) = syntax::atx_heading(text) {
             self.steps += content.len() as u64;
-            self.outline.heading(depth, content, self.line, &self.nesting());
+            self.outline.add_heading(depth, content, self.line, &self.nesting());
         } else if let Some((fence, info)) = syntax::open_fence(text)
             && !(fence.byte == b'`' && tail.has_backtick)
         {
@@ -243,13 +246,14 @@ impl BlockScanner {
         self.leaf = LeafBlock::None;
     }
 
-    fn continue_fence(
+    /// Ends the fenced code block if the line closes it. Any other line belongs to the block.
+    fn scan_fenced_line(
         &mut self,
         mut cursor: LineCursor<'_>,
         fence: Fence,
         indent: usize,
         tail: LineTail,
-    ) -> bool {
+    ) {
         cursor.skip(indent);
         let closes =
             cursor.skip(4 - indent) < 4 - indent && syntax::closes_fence(cursor.rest(), fence);
@@ -257,7 +261,6 @@ impl BlockScanner {
             self.outline.end_code(self.line);
             self.leaf = LeafBlock::None;
         }
-        true
     }
 
     fn continue_indented(&mut self, mut cursor: LineCursor<'_>) -> bool {
@@ -276,7 +279,7 @@ impl BlockScanner {
         end: html::HtmlEnd,
         tail: LineTail,
     ) -> bool {
-        if end == html::HtmlEnd::Blank {
+        if end == html::HtmlEnd::BlankLine {
             return !cursor.is_blank();
         }
         if html::ends(cursor.rest(), end) || tail.ends(end) {
@@ -311,7 +314,7 @@ impl LineTail {
     }
 
     /// Notes what a part of the line's rest holds.
-    pub(super) fn see(&mut self, text: &[u8]) {
+    pub(super) fn note(&mut self, text: &[u8]) {
         self.cut = true;
         self.has_backtick |= memchr::memchr(b'`', text).is_some();
         for (seen, end) in self.ends.iter_mut().zip(HTML_ENDS) {

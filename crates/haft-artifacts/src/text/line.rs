@@ -16,7 +16,7 @@ pub(super) struct RawLine<'a> {
 
 impl RawLine<'_> {
     /// The line with at most `cap` bytes of text.
-    pub(super) fn show(self, cap: usize) -> TextLine {
+    pub(super) fn to_line(self, cap: usize) -> TextLine {
         let start = if self.complete { strip_carriage_return(self.start) } else { self.start };
         let mut text = String::from_utf8_lossy(start).into_owned();
         let truncated = text.len() > cap;

@@ -25,7 +25,7 @@ pub struct LinePart {
     pub range: Range<u64>,
     /// How many bytes the whole line has in the content, without its LF.
     pub bytes: u64,
-    /// How to get what was left out of the range that was asked for; nothing if this is all.
+    /// How to get what was left out of the range that was requested for; nothing if this is all.
     pub next: Option<NextLinePart>,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for NextLinePart {
 pub(super) struct LinePartScan {
     index: Arc<LineIndex>,
     number: u64,
-    asked: Range<u64>,
+    requested: Range<u64>,
     cap: usize,
     /// Where the line begins and ends in the content, as far as that was found.
     start: Option<u64>,
@@ -68,11 +68,16 @@ pub(super) struct LinePartScan {
 
 impl LinePartScan {
     /// The part of a line, which must exist.
-    pub(super) fn new(index: Arc<LineIndex>, number: u64, asked: Range<u64>, cap: usize) -> Self {
+    pub(super) fn new(
+        index: Arc<LineIndex>,
+        number: u64,
+        requested: Range<u64>,
+        cap: usize,
+    ) -> Self {
         let start = (number == 0).then_some(0);
         let end = index.locate(number + 1).is_none().then_some(index.byte_length());
-        let asked = asked.start..asked.end.max(asked.start);
-        Self { index, number, asked, cap, start, end, lost: false, part: None }
+        let requested = requested.start..requested.end.max(requested.start);
+        Self { index, number, requested, cap, start, end, lost: false, part: None }
     }
 
     fn block_read(&self, line: u64) -> Option<ReadRequest> {
@@ -83,27 +88,27 @@ impl LinePartScan {
     }
 
     /// Where a line begins that begins behind an LF of this block.
-    fn find(&self, line: u64, block: &[u8]) -> Option<u64> {
+    fn find_line_start(&self, line: u64, block: &[u8]) -> Option<u64> {
         let BlockStart { offset, newlines, .. } = self.index.locate(line)?;
         let before = usize::try_from(newlines.checked_sub(1)?).ok()?;
         Some(offset + memchr_iter(b'\n', block).nth(before)? as u64 + 1)
     }
 
-    /// The bytes of the line to read: some more than are asked for, to see whole characters.
-    fn wanted(&self, line: &Range<u64>) -> Range<u64> {
+    /// The bytes of the line to read: some more than are requested for, to see whole characters.
+    fn bytes_to_read(&self, line: &Range<u64>) -> Range<u64> {
         let length = line.end - line.start;
-        let start = self.asked.start.min(length);
-        let end = self.asked.end.min(start.saturating_add(self.cap as u64)).max(start);
+        let start = self.requested.start.min(length);
+        let end = self.requested.end.min(start.saturating_add(self.cap as u64)).max(start);
         start.saturating_sub(3)..end.saturating_add(8).min(length)
     }
 
-    fn show(&self, data: &[u8], line: &Range<u64>) -> LinePart {
-        let (length, from) = (line.end - line.start, self.wanted(line).start);
+    fn build_part(&self, data: &[u8], line: &Range<u64>) -> LinePart {
+        let (length, from) = (line.end - line.start, self.bytes_to_read(line).start);
         let position = |at: usize| from + at as u64;
         let last = position(data.len()) == length;
         let text = if last { data.strip_suffix(b"\r").unwrap_or(data) } else { data };
-        let asked = usize::try_from(self.asked.start.min(length) - from).unwrap_or(0);
-        let mut start = character_start(text, asked.min(text.len()));
+        let requested = usize::try_from(self.requested.start.min(length) - from).unwrap_or(0);
+        let mut start = character_start(text, requested.min(text.len()));
         if self.number == 0
             && from == 0
             && start < byte_order_mark::UTF8.len()
@@ -115,16 +120,16 @@ impl LinePartScan {
         for (character, len) in characters(text.get(start..).unwrap_or_default()) {
             let fits = shown.len() + character.len_utf8() <= self.cap;
             // One is shown in any case, so that it can go on.
-            if !shown.is_empty() && (!fits || position(at + len) > self.asked.end) {
+            if !shown.is_empty() && (!fits || position(at + len) > self.requested.end) {
                 break;
             }
-            if position(at) >= self.asked.end {
+            if position(at) >= self.requested.end {
                 break;
             }
             shown.push(character);
             at += len;
         }
-        let left = position(at)..self.asked.end.min(length - (data.len() - text.len()) as u64);
+        let left = position(at)..self.requested.end.min(length - (data.len() - text.len()) as u64);
         LinePart {
             number: self.number,
             text: shown,
@@ -144,7 +149,7 @@ impl ContentScan for LinePartScan {
             (None, _) => self.block_read(self.number),
             (_, None) => self.block_read(self.number + 1),
             (Some(start), Some(end)) => {
-                let part = self.wanted(&(start..end));
+                let part = self.bytes_to_read(&(start..end));
                 let len = usize::try_from(part.end - part.start).ok()?;
                 Some(ReadRequest { offset: start + part.start, len })
             }
@@ -154,15 +159,15 @@ impl ContentScan for LinePartScan {
     fn process(&mut self, data: &[u8]) -> usize {
         match (self.start, self.end) {
             (None, _) => {
-                self.start = self.find(self.number, data);
+                self.start = self.find_line_start(self.number, data);
                 self.lost = self.start.is_none();
             }
             (Some(start), None) => {
                 // Without the LF that ends it.
-                self.end = self.find(self.number + 1, data).map(|next| next - 1);
+                self.end = self.find_line_start(self.number + 1, data).map(|next| next - 1);
                 self.lost = self.end.is_none_or(|end| end < start);
             }
-            (Some(start), Some(end)) => self.part = Some(self.show(data, &(start..end))),
+            (Some(start), Some(end)) => self.part = Some(self.build_part(data, &(start..end))),
         }
         0
     }

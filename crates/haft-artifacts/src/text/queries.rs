@@ -60,8 +60,12 @@ impl ArtifactFormat for TextFormat {
                         ),
                     ),
             ),
-            Query::new("artifact_byte_length", "Returns how many bytes an artifact has.", bytes)
-                .input(object()),
+            Query::new(
+                "artifact_byte_length",
+                "Returns how many bytes an artifact has.",
+                byte_length,
+            )
+            .input(object()),
             Query::new(
                 "artifact_line_count",
                 "Returns how many lines an artifact has.",
@@ -99,25 +103,25 @@ fn view(asked: &Asked) -> TextView {
 
 async fn head(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let n = args.count("n").unwrap_or(10);
-    Ok(shown(&view(&asked).head(n).await?, &asked, plain))
+    Ok(page_answer(&view(&asked).head(n).await?, &asked, line_text))
 }
 
 async fn tail(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let n = args.count("n").unwrap_or(10);
-    Ok(shown(&view(&asked).tail(n).await?, &asked, plain))
+    Ok(page_answer(&view(&asked).tail(n).await?, &asked, line_text))
 }
 
 async fn cat(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let start = args.count("start").unwrap_or(0);
     if let Some(offset) = args.count("offset") {
         let part = view(&asked).read_line_part(start, offset..).await?;
-        return Ok(part.map_or_else(|| Answer::list([], asked.budget, 0), part_of_line));
+        return Ok(part.map_or_else(|| Answer::list([], asked.budget, 0), line_part_answer));
     }
     let end = args.count("end").unwrap_or(u64::MAX);
-    Ok(shown(&view(&asked).cat(start..end).await?, &asked, plain))
+    Ok(page_answer(&view(&asked).cat(start..end).await?, &asked, line_text))
 }
 
-fn part_of_line(part: LinePart) -> Answer {
+fn line_part_answer(part: LinePart) -> Answer {
     let LinePart { number, text, next, .. } = part;
     let answer = if text.is_empty() { Answer::sentinel("empty text") } else { Answer::whole(text) };
     match next {
@@ -131,14 +135,14 @@ fn part_of_line(part: LinePart) -> Answer {
 
 async fn grep(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let pattern = args.text("pattern").unwrap_or_default();
-    let page = view(&asked).grep(pattern, options(&args)).await?;
-    Ok(shown(&page, &asked, |line| {
+    let page = view(&asked).grep(pattern, grep_options(&args)).await?;
+    Ok(page_answer(&page, &asked, |line| {
         let mark = if line.context { '-' } else { ':' };
         format!("{}{mark}{}", line.number, line.text)
     }))
 }
 
-fn options(args: &Args) -> GrepOptions {
+fn grep_options(args: &Args) -> GrepOptions {
     let around = args.count("context").unwrap_or(0);
     let mut options = GrepOptions::new().context(around, around);
     options.ignore_case = args.text("flags").is_some_and(|flags| flags.contains('i'));
@@ -151,11 +155,11 @@ fn options(args: &Args) -> GrepOptions {
 
 fn check_grep(args: &Args) -> Result<(), Problems> {
     let pattern = args.text("pattern").unwrap_or_default();
-    check_pattern(pattern, &options(args))
+    check_pattern(pattern, &grep_options(args))
         .map_err(|error| refused("pattern", format!("a regular expression ({error})"), pattern))
 }
 
-async fn bytes(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn byte_length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     Ok(Answer::number(asked.artifact.reader().byte_length()))
 }
 
@@ -207,12 +211,12 @@ impl Counter {
     }
 }
 
-fn plain(line: &TextLine) -> String {
+fn line_text(line: &TextLine) -> String {
     line.text.clone()
 }
 
 /// A page as an answer: its lines, and in words what is not there.
-fn shown(page: &TextPage, asked: &Asked, line: fn(&TextLine) -> String) -> Answer {
+fn page_answer(page: &TextPage, asked: &Asked, line: fn(&TextLine) -> String) -> Answer {
     let lines: Vec<String> = page.lines.iter().map(line).collect();
     let text = lines.join("\n");
     let mut answer = match lines.len() {

@@ -56,7 +56,7 @@ impl LineScan {
         self.number >= self.end || self.shown.limit_reached.is_some()
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
+    fn append(&mut self, bytes: &[u8]) {
         let room = shown_prefix_len(self.cap).saturating_sub(self.start.len()).min(bytes.len());
         self.start.extend_from_slice(bytes.get(..room).unwrap_or_default());
     }
@@ -67,7 +67,7 @@ impl LineScan {
         let complete = self.start.len() as u64 == bytes;
         let start =
             if self.number == 0 { byte_order_mark::strip_utf8(&self.start) } else { &self.start };
-        let line = RawLine { number: self.number, start, complete, bytes }.show(self.cap);
+        let line = RawLine { number: self.number, start, complete, bytes }.to_line(self.cap);
         if self.shown.push(line) {
             self.number += 1;
         }
@@ -104,7 +104,7 @@ impl ContentScan for LineScan {
         while !self.is_done() {
             let Some((line, after)) = split_line(rest) else {
                 if self.skip == 0 {
-                    self.keep(rest);
+                    self.append(rest);
                 }
                 self.skip_rest_of_line();
                 break;
@@ -114,7 +114,7 @@ impl ContentScan for LineScan {
                 self.skip -= 1;
                 self.line_start = line_end + 1;
             } else {
-                self.keep(line);
+                self.append(line);
                 self.finish_line(line_end);
             }
             (rest, at) = (after, line_end + 1);

@@ -40,7 +40,7 @@ impl TextView {
     content_view_options!();
 
     /// Searches lines of up to so many bytes instead of 16 MiB. This is what a thread of a search holds in
-    /// memory at most, a few times over; longer lines are passed over, and counted in the answer.
+    /// memory at most, a few times over; longer lines are passed finished, and counted in the answer.
     #[must_use]
     pub fn max_line_bytes(mut self, bytes: usize) -> Self {
         self.limits.line = bytes;

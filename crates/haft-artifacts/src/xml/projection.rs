@@ -82,20 +82,20 @@ impl Projection {
     }
 
     /// The JSON, or an error if it is nested too deeply.
-    pub(super) fn document(&self, numbers: NumericText) -> Result<Document, TooDeep> {
+    pub(super) fn to_document(&self, numbers: NumericText) -> Result<Document, TooDeep> {
         let mut out = Writer::new();
         out.try_object(|out| {
             let Some(ProjectionItem::Element { name, .. }) = self.items.first().copied() else {
                 return Ok(());
             };
             out.key(self.names.name(name));
-            self.element(0, (numbers, 1), out)
+            self.write_element(0, (numbers, 1), out)
         })?;
         Ok(out.finish())
     }
 
     /// Recurses as deep as elements are nested, which is bounded.
-    fn element(
+    fn write_element(
         &self,
         at: usize,
         (numbers, depth): (NumericText, usize),
@@ -115,12 +115,16 @@ impl Projection {
                 let also = if key == TEXT { rest.take() } else { None };
                 out.key(key);
                 if items.len() == 1 && also.is_none() {
-                    items.iter().try_for_each(|it| self.item(*it, (numbers, depth + 1), out))?;
+                    items
+                        .iter()
+                        .try_for_each(|it| self.write_item(*it, (numbers, depth + 1), out))?;
                     continue;
                 }
                 check_depth(depth + 2)?;
                 out.try_array(|out| {
-                    items.iter().try_for_each(|it| self.item(*it, (numbers, depth + 2), out))?;
+                    items
+                        .iter()
+                        .try_for_each(|it| self.write_item(*it, (numbers, depth + 2), out))?;
                     also.iter().for_each(|it| write_text(it, numbers, out));
                     Ok(())
                 })?;
@@ -133,7 +137,7 @@ impl Projection {
         Ok(())
     }
 
-    fn item(
+    fn write_item(
         &self,
         at: usize,
         level: (NumericText, usize),
@@ -143,7 +147,7 @@ impl Projection {
             write_text(self.slice(start, len), level.0, out);
             return Ok(());
         }
-        self.element(at, level, out)
+        self.write_element(at, level, out)
     }
 
     /// The attributes and elements of an element by name, in the order in which the names first come.
@@ -205,7 +209,7 @@ impl Projection {
         }
     }
 
-    fn grow(&mut self, bytes: usize) -> VisitFlow {
+    fn reserve(&mut self, bytes: usize) -> VisitFlow {
         self.size += bytes;
         if self.size > PROJECTED_BYTES {
             return ControlFlow::Break(VisitStop::Full { limit: PROJECTED_BYTES });
@@ -218,15 +222,15 @@ impl ElementVisitor for Projection {
     fn open(&mut self, name: &str, attributes: &[(&str, &str)], _: usize) -> VisitFlow {
         self.end_text_run();
         // With its quotes and what parts it from the next.
-        self.grow(name.len() + 4)?;
+        self.reserve(name.len() + 4)?;
         let at = self.items.len();
         self.open.push(OpenElement { at, gap: false, has_text: false });
-        let name = self.names.number(name);
+        let name = self.names.intern(name);
         self.items.push(ProjectionItem::Element { name, end: 0 });
         for (name, value) in attributes {
             let Some(key) = self.attributes.key(name) else { continue };
-            self.grow(key.len() + value.len() + 6)?;
-            let name = self.names.number(&key);
+            self.reserve(key.len() + value.len() + 6)?;
+            let name = self.names.intern(&key);
             let (start, len) = (offset(self.text.len()), offset(value.len()));
             self.text.push_str(value);
             self.items.push(ProjectionItem::Attribute { name, start, len });
@@ -253,12 +257,12 @@ impl ElementVisitor for Projection {
         } else {
             self.text_run.push(text)
         }
-        self.grow(self.text_run.len() - before)
+        self.reserve(self.text_run.len() - before)
     }
 }
 
 impl NameTable {
-    fn number(&mut self, name: &str) -> u32 {
+    fn intern(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }

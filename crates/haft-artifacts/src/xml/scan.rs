@@ -174,14 +174,14 @@ impl<V: ElementVisitor> XmlScan<V> {
         last: bool,
     ) -> Result<TokenStep, XmlError> {
         match event {
-            Event::Start(tag) => self.open(tag, text, start)?,
+            Event::Start(tag) => self.open_element(tag, text, start)?,
             Event::Empty(tag) => {
-                self.open(tag, text, start)?;
+                self.open_element(tag, text, start)?;
                 if !self.done {
-                    self.close(tag.name().as_ref(), text, start)?;
+                    self.close_element(tag.name().as_ref(), text, start)?;
                 }
             }
-            Event::End(tag) => self.close(tag.name().as_ref(), text, start)?,
+            Event::End(tag) => self.close_element(tag.name().as_ref(), text, start)?,
             Event::Text(raw) => {
                 // A reference may go on, or the LF of a CR be still to come.
                 if !last && end == text.len() && (raw.starts_with('&') || raw.ends_with('\r')) {
@@ -221,7 +221,12 @@ impl<V: ElementVisitor> XmlScan<V> {
         Ok(TokenStep::Next)
     }
 
-    fn open(&mut self, tag: &BytesStart<'_>, text: &str, start: usize) -> Result<(), XmlError> {
+    fn open_element(
+        &mut self,
+        tag: &BytesStart<'_>,
+        text: &str,
+        start: usize,
+    ) -> Result<(), XmlError> {
         let name = tag.name();
         let name: &str = name.as_ref();
         let depth = self.elements.depth();
@@ -235,7 +240,7 @@ impl<V: ElementVisitor> XmlScan<V> {
         self.notify_visitor(|visitor, _| Ok(visitor.open(name, &shown, depth)), text, start)
     }
 
-    fn close(&mut self, name: &str, text: &str, start: usize) -> Result<(), XmlError> {
+    fn close_element(&mut self, name: &str, text: &str, start: usize) -> Result<(), XmlError> {
         let closed = self.elements.close(name);
         closed.map_err(|fault| self.position_at(text, start).syntax_error(fault))?;
         self.notify_visitor(|visitor, _| Ok(visitor.close()), text, start)

@@ -11,11 +11,11 @@ use super::projection::{NumericText, Projection, TooDeep};
 
 /// The values that a path selects.
 pub(super) fn get(
-    tree: &Projection,
+    projection: &Projection,
     path: &JsonPath,
     mut listing: Listing,
 ) -> Result<Answer, TooDeep> {
-    evaluate(tree, path, |selection, shown| {
+    evaluate(projection, path, |selection, shown| {
         let _ = match shown {
             DisplayedProjection::Itself(_) => {
                 selection.iter().try_for_each(|value| listing.push(value))
@@ -34,11 +34,11 @@ pub(super) fn get(
 /// The elements that a path leads to, each once: what it selects if that is an element with attributes
 /// or children, and the element around it if it is text or an attribute.
 pub(super) fn filter(
-    tree: &Projection,
+    projection: &Projection,
     path: &JsonPath,
     mut listing: Listing,
 ) -> Result<Answer, TooDeep> {
-    evaluate(tree, path, |selection, shown| {
+    evaluate(projection, path, |selection, shown| {
         let (DisplayedProjection::Itself(document) | DisplayedProjection::Twin(document)) = shown;
         let root = document.root();
         let mut seen = HashSet::new();
@@ -78,13 +78,13 @@ enum DisplayedProjection<'d> {
 /// Text is text, so a path that compares with a number would find nothing. It is evaluated with every
 /// text that is a number as one, and the text is shown.
 fn evaluate(
-    tree: &Projection,
+    projection: &Projection,
     path: &JsonPath,
     answer: impl FnOnce(&Selection<'_>, DisplayedProjection<'_>) -> Answer,
 ) -> Result<Answer, TooDeep> {
-    let shown = tree.document(NumericText::AsText)?;
+    let shown = projection.to_document(NumericText::AsText)?;
     if compares_with_number(path) {
-        let numbers = tree.document(NumericText::AsNumbers)?;
+        let numbers = projection.to_document(NumericText::AsNumbers)?;
         let selection = path.select_with(numbers.root(), &Limits::default());
         if !selection.is_empty() {
             return Ok(add_notes(

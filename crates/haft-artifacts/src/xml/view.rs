@@ -110,7 +110,7 @@ impl XmlView {
         if nothing.is_some() {
             return Ok(Answer::undefined());
         }
-        Ok(self.names(keys.keys.iter(), skip))
+        Ok(self.list_names(keys.keys.iter(), skip))
     }
 
     /// The names of all elements, each once, sorted.
@@ -120,7 +120,7 @@ impl XmlView {
     /// As [`XmlView::keys`].
     pub async fn list_tags(&self, skip: u64) -> Result<Answer, XmlError> {
         let (tags, _) = self.scan(TagNames::default()).await?;
-        Ok(self.names(tags.names.iter(), skip))
+        Ok(self.list_names(tags.names.iter(), skip))
     }
 
     /// 1, or 0 if there is no element. A note says how many child elements the root has.
@@ -171,18 +171,18 @@ impl XmlView {
         select: fn(&Projection, &JsonPath, Listing) -> Result<Answer, TooDeep>,
     ) -> Result<Answer, XmlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let (tree, nothing) = self.scan(Projection::new(self.attributes.clone())).await?;
+        let (projection, nothing) = self.scan(Projection::new(self.attributes.clone())).await?;
         let listing = Listing::new(self.content.budget, skip);
         if nothing.is_some() {
             return Ok(listing.finish());
         }
-        let selected = run_blocking(move || Ok(select(&tree, &path, listing)));
+        let selected = run_blocking(move || Ok(select(&projection, &path, listing)));
         let selected =
             selected.await.map_err(|source| SpoolError::Store { doing: "query", source })?;
         selected.map_err(|TooDeep| XmlError::TooDeep { limit: json::MAX_DEPTH })
     }
 
-    fn names<'n>(&self, names: impl Iterator<Item = &'n String>, skip: u64) -> Answer {
+    fn list_names<'n>(&self, names: impl Iterator<Item = &'n String>, skip: u64) -> Answer {
         let mut list = Writer::new();
         list.array(|out| {
             for name in names {

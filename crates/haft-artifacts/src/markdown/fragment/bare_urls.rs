@@ -10,9 +10,9 @@ pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
         };
         let mark = at + step;
         let hit = match text.as_bytes().get(mark) {
-            Some(b':') => url(text, at, mark),
-            Some(b'@') => email(text, at, mark),
-            _ => www(text, mark),
+            Some(b':') => find_url(text, at, mark),
+            Some(b'@') => find_email(text, at, mark),
+            _ => find_www(text, mark),
         };
         at = mark + 1;
         if let Some((start, end, scheme)) = hit {
@@ -27,7 +27,7 @@ pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
 type AddressSpan = (usize, usize, &'static str);
 
 /// `http://` or `https://` and a domain.
-fn url(text: &str, from: usize, colon: usize) -> Option<AddressSpan> {
+fn find_url(text: &str, from: usize, colon: usize) -> Option<AddressSpan> {
     let before = text.get(from..colon)?;
     let after = text.get(colon..)?.strip_prefix("://")?;
     let scheme = ["https", "http"].into_iter().find(|it| {
@@ -38,19 +38,19 @@ fn url(text: &str, from: usize, colon: usize) -> Option<AddressSpan> {
     if !may_begin(text, start) || !begins_with_domain(after, 0) {
         return None;
     }
-    Some((start, colon + 3 + length(after), ""))
+    Some((start, colon + 3 + address_len(after), ""))
 }
 
-fn www(text: &str, start: usize) -> Option<AddressSpan> {
+fn find_www(text: &str, start: usize) -> Option<AddressSpan> {
     let rest = text.get(start..)?;
     let is_www = rest.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("www."));
     if !is_www || !may_begin(text, start) || !begins_with_domain(rest, 1) {
         return None;
     }
-    Some((start, start + length(rest), "http://"))
+    Some((start, start + address_len(rest), "http://"))
 }
 
-fn email(text: &str, from: usize, at_sign: usize) -> Option<AddressSpan> {
+fn find_email(text: &str, from: usize, at_sign: usize) -> Option<AddressSpan> {
     let is_local = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_' | '+');
     let before = text.get(from..at_sign)?;
     let local = before.len() - before.trim_end_matches(is_local).len();
@@ -83,7 +83,7 @@ fn begins_with_domain(text: &str, dots: usize) -> bool {
 }
 
 /// How much of a text belongs to an address: up to white space or `<`, without punctuation at its end.
-fn length(text: &str) -> usize {
+fn address_len(text: &str) -> usize {
     let end = text.find(|it: char| it.is_whitespace() || it == '<').unwrap_or(text.len());
     let mut address = text.get(..end).unwrap_or_default();
     let count = |it: char| address.matches(it).count();

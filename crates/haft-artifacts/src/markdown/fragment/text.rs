@@ -25,14 +25,14 @@ enum BlockGap {
 
 impl PlainTextWriter {
     /// Adds code that is a block of its own.
-    pub(super) fn code(&mut self, code: &str) {
+    pub(super) fn push_code(&mut self, code: &str) {
         if !code.is_empty() {
             self.push(code);
             self.gap = BlockGap::Blank;
         }
     }
 
-    pub(super) fn event(&mut self, event: &Event<'_>) {
+    pub(super) fn push_event(&mut self, event: &Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(*tag),
@@ -54,12 +54,12 @@ impl PlainTextWriter {
     fn start(&mut self, tag: &Tag<'_>) {
         match tag {
             Tag::List(_) => {
-                self.widen(if self.lists == 0 { BlockGap::Blank } else { BlockGap::Line });
+                self.widen_gap(if self.lists == 0 { BlockGap::Blank } else { BlockGap::Line });
                 self.lists += 1;
             }
-            Tag::Item => self.widen(BlockGap::Line),
+            Tag::Item => self.widen_gap(BlockGap::Line),
             Tag::TableHead | Tag::TableRow => {
-                self.widen(BlockGap::Line);
+                self.widen_gap(BlockGap::Line);
                 self.is_row_begun = false;
             }
             Tag::TableCell => {
@@ -70,7 +70,7 @@ impl PlainTextWriter {
                 }
                 self.is_row_begun = true;
             }
-            tag if is_block(tag) => self.widen(BlockGap::Blank),
+            tag if is_block(tag) => self.widen_gap(BlockGap::Blank),
             _ => {}
         }
     }
@@ -79,20 +79,20 @@ impl PlainTextWriter {
         match tag {
             TagEnd::List(_) => {
                 self.lists = self.lists.saturating_sub(1);
-                self.widen(if self.lists == 0 { BlockGap::Blank } else { BlockGap::Line });
+                self.widen_gap(if self.lists == 0 { BlockGap::Blank } else { BlockGap::Line });
             }
-            TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.widen(BlockGap::Line),
+            TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.widen_gap(BlockGap::Line),
             TagEnd::Paragraph
             | TagEnd::Heading(_)
             | TagEnd::CodeBlock
             | TagEnd::HtmlBlock
             | TagEnd::BlockQuote(_)
-            | TagEnd::Table => self.widen(BlockGap::Blank),
+            | TagEnd::Table => self.widen_gap(BlockGap::Blank),
             _ => {}
         }
     }
 
-    fn widen(&mut self, gap: BlockGap) {
+    fn widen_gap(&mut self, gap: BlockGap) {
         self.gap = self.gap.max(gap);
     }
 

@@ -26,13 +26,13 @@ impl TreeBuilder {
     }
 
     /// Adds code that is a block of its own.
-    pub(super) fn code(&mut self, code: &str, lines: Lines) {
+    pub(super) fn push_code(&mut self, code: &str, lines: Lines) {
         let mut node = node("code", lines);
         node.insert("value".into(), code.into());
         self.add(node);
     }
 
-    pub(super) fn event<F>(&mut self, event: &Event<'_>, lines: Lines, target: F)
+    pub(super) fn push_event<F>(&mut self, event: &Event<'_>, lines: Lines, target: F)
     where
         F: FnOnce(LinkType, (&str, &str), &str) -> (String, Option<String>),
     {

@@ -39,10 +39,10 @@ impl BlockScanner {
         it.looks = 0;
         it.next_look = FIRST_LOOK;
         self.leaf = LeafBlock::Paragraph;
-        self.paragraph_line(text);
+        self.push_paragraph_line(text);
     }
 
-    pub(super) fn paragraph_line(&mut self, text: &[u8]) {
+    pub(super) fn push_paragraph_line(&mut self, text: &[u8]) {
         let it = &mut self.paragraph;
         it.header = None;
         if it.lines > 0 {
@@ -74,7 +74,7 @@ impl BlockScanner {
             if all && let Some(columns) = syntax::delimiter_row(text) {
                 if let Some(header) = self.paragraph.header.take_if(|it| it.columns == columns) {
                     self.split_at_header(&header);
-                    self.any_line(line, LineTail::default());
+                    self.scan_block_line(line, LineTail::default());
                     return true;
                 }
                 if self.becomes_table(columns) {
@@ -93,7 +93,7 @@ impl BlockScanner {
                 return false;
             }
             if text.first() == Some(&b'|') {
-                self.paragraph_line(text);
+                self.push_paragraph_line(text);
                 self.paragraph.header = syntax::header_columns(text).map(|columns| TableHeader {
                     columns,
                     matched,
@@ -106,7 +106,7 @@ impl BlockScanner {
         if start.at_end() {
             return false;
         }
-        self.paragraph_line(start.rest());
+        self.push_paragraph_line(start.rest());
         true
     }
 
@@ -151,7 +151,7 @@ impl BlockScanner {
         }
         let it = &self.paragraph;
         self.steps += it.text.len() as u64;
-        self.outline.heading(depth, &it.text, it.start, &self.nesting());
+        self.outline.add_heading(depth, &it.text, it.start, &self.nesting());
         self.leaf = LeafBlock::None;
         true
     }
@@ -189,7 +189,7 @@ impl BlockScanner {
                 break;
             };
             self.steps += length as u64;
-            self.outline.definition(found);
+            self.outline.add_definition(found);
             let lines = text.iter().take(length).filter(|&&it| it == b'\n').count();
             it.start += lines;
             it.lines = it.lines.saturating_sub(lines);

@@ -26,9 +26,9 @@ pub(super) fn search(
         for _ in 1..query.limits.threads.get() {
             // Those that cannot be started are missed by nobody.
             let _ = thread::Builder::new()
-                .spawn_scoped(scope, || work.share(query.clone(), local, &stop));
+                .spawn_scoped(scope, || work.search_parts(query.clone(), local, &stop));
         }
-        work.share(query.clone(), local, &stop);
+        work.search_parts(query.clone(), local, &stop);
     });
     let state = work.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     state.failed.map_or(Ok(state.found), Err)
@@ -38,7 +38,7 @@ struct ParallelSearch(Mutex<SearchProgress>);
 
 impl ParallelSearch {
     /// Searches one part after the other. The query is a copy: threads that share one wait for each other.
-    fn share(&self, query: LineSearch, local: &dyn LocalRead, stop: &Cancellation) {
+    fn search_parts(&self, query: LineSearch, local: &dyn LocalRead, stop: &Cancellation) {
         let (query, mut window) = (Arc::new(query), AlignedBuffer::default());
         loop {
             let Some((number, lines)) = self.lock().take(&query) else { return };
@@ -66,7 +66,7 @@ struct SearchProgress {
     added: u64,
     found: FoundLines,
     failed: Option<SpoolError>,
-    over: bool,
+    finished: bool,
 }
 
 impl SearchProgress {
@@ -80,14 +80,14 @@ impl SearchProgress {
             added: 0,
             found: FoundLines::new(query),
             failed: None,
-            over: false,
+            finished: false,
         }
     }
 
     /// The next part: the lines that begin behind an LF of the next blocks.
     fn take(&mut self, query: &LineSearch) -> Option<(u64, Range<u64>)> {
         let blocks = query.limits.part.div_ceil(u64::from(query.index.block_size().get())).max(1);
-        while !self.over && !self.lines.is_empty() {
+        while !self.finished && !self.lines.is_empty() {
             self.block += blocks;
             let end = query.index.newlines_before_block(self.block) + 1;
             let end = end.clamp(self.lines.start, self.lines.end);
@@ -105,15 +105,15 @@ impl SearchProgress {
     /// Adds what was found in a part, once it is its turn, and says whether nothing more is needed.
     fn add(&mut self, number: u64, part: Result<GrepScan, SpoolError>) -> bool {
         self.ready.insert(number, part);
-        while let Some(part) = self.ready.remove(&self.added).filter(|_| !self.over) {
+        while let Some(part) = self.ready.remove(&self.added).filter(|_| !self.finished) {
             self.added += 1;
             match part {
-                Ok(part) => self.over = !self.found.add(part),
+                Ok(part) => self.finished = !self.found.add(part),
                 Err(error) => {
-                    (self.over, self.failed) = (true, Some(error));
+                    (self.finished, self.failed) = (true, Some(error));
                 }
             }
         }
-        self.over
+        self.finished
     }
 }

@@ -95,7 +95,7 @@ impl GrepScan {
             if self.query.pattern.matches_line(line) {
                 number += count_newlines(lines.get(counted..start).unwrap_or_default());
                 counted = start;
-                self.take(number, line);
+                self.push_match(number, line);
             }
             at = stop + 1;
         }
@@ -122,13 +122,13 @@ impl GrepScan {
     }
 
     /// Adds a match, and stops the search if there are more than an answer may have.
-    fn take(&mut self, number: u64, line: &[u8]) {
+    fn push_match(&mut self, number: u64, line: &[u8]) {
         let LineSearch { budget, limit, .. } = &*self.query;
         let start = line.get(..shown_prefix_len(budget.line_cap())).unwrap_or(line);
         let complete = start.len() == line.len();
         let mark = if number == 0 { self.mark } else { 0 };
         let bytes = line.len() as u64 + mark;
-        let line = RawLine { number, start, complete, bytes }.show(budget.line_cap());
+        let line = RawLine { number, start, complete, bytes }.to_line(budget.line_cap());
         self.bytes = self.bytes.saturating_add(line.text.len() + 1);
         self.hits.push(MatchedLine { line, unsearched: self.unsearched });
         let count = self.hits.len();
@@ -144,7 +144,7 @@ impl GrepScan {
 
     /// Passes over what does not belong to a line that is to be searched, and says which line the rest
     /// begins with. Nothing if all of it has to be passed over.
-    fn enter<'d>(&mut self, data: &'d [u8], offset: u64) -> Option<(u64, &'d [u8])> {
+    fn skip_to_line<'d>(&mut self, data: &'d [u8], offset: u64) -> Option<(u64, &'d [u8])> {
         if self.skip > 0 {
             // All of them are in the first block, and a window has whole blocks.
             let rest = after_newlines(data, std::mem::take(&mut self.skip))?;
@@ -165,7 +165,7 @@ impl GrepScan {
     }
 
     /// How many of the last bytes that were read belong to lines that are not searched.
-    fn surplus(&self, data: &[u8]) -> usize {
+    fn bytes_past_end(&self, data: &[u8]) -> usize {
         let Some(end) = self.end else { return 0 };
         let block = usize::try_from(self.until - end.offset).unwrap_or(usize::MAX);
         let block = data.get(data.len().saturating_sub(block)..).unwrap_or_default();
@@ -173,7 +173,7 @@ impl GrepScan {
     }
 
     /// Keeps an unfinished line, or gives it up if it is too long.
-    fn carry(&mut self, unfinished: &[u8], line: u64) -> usize {
+    fn carry_line(&mut self, unfinished: &[u8], line: u64) -> usize {
         let LineSearch { limits, index, .. } = &*self.query;
         if unfinished.len() <= limits.line {
             self.carried = unfinished.len();
@@ -211,14 +211,14 @@ impl ContentScan for GrepScan {
             (self.position, self.carried) = (read + self.position, data.len());
             return data.len();
         }
-        let entered = self.enter(data, offset);
+        let entered = self.skip_to_line(data, offset);
         self.position += read;
         let Some((first, rest)) = entered else {
             self.carried = 0;
             return 0;
         };
         if done {
-            let whole = rest.len().saturating_sub(self.surplus(data));
+            let whole = rest.len().saturating_sub(self.bytes_past_end(data));
             self.search_except_long_lines(
                 rest.get(..whole).unwrap_or_default(),
                 first,
@@ -229,7 +229,7 @@ impl ContentScan for GrepScan {
         let whole = memrchr(b'\n', rest).map_or(0, |at| at + 1);
         let (lines, unfinished) = rest.split_at_checked(whole).unwrap_or((rest, &[]));
         self.search_except_long_lines(lines, first, false);
-        if self.full { 0 } else { self.carry(unfinished, self.first_line()) }
+        if self.full { 0 } else { self.carry_line(unfinished, self.first_line()) }
     }
 }
 
