@@ -43,6 +43,7 @@ mod content_view;
 pub mod csv;
 #[cfg(feature = "formats")]
 mod error;
+mod invariant;
 pub mod json;
 #[cfg(feature = "formats")]
 pub mod markdown;

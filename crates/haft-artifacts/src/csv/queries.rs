@@ -109,7 +109,7 @@ async fn rows(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let mut filter = CsvFilter::new(args.text("column").unwrap_or_default());
+    let mut filter = CsvFilter::new(args.required_text("column"));
     if let Some(text) = args.text("equals") {
         filter = filter.equals(text);
     }
@@ -135,9 +135,9 @@ fn check_filter(args: &Args) -> Result<(), Problems> {
 }
 
 async fn pluck(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).pluck(args.text("column").unwrap_or_default(), args.skip()).await?)
+    Ok(view(&asked).pluck(args.required_text("column"), args.skip()).await?)
 }
 
 async fn stats(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).summarize_column(args.text("column").unwrap_or_default()).await?)
+    Ok(view(&asked).summarize_column(args.required_text("column")).await?)
 }

@@ -9,6 +9,7 @@ use haft_core::spool::count_newlines;
 use super::columns::Columns;
 use super::error::CsvError;
 use super::view::CsvHeader;
+use crate::invariant;
 use crate::scan::{ContentScan, ReadRequest};
 
 /// Whoever wants to see rows.
@@ -139,11 +140,11 @@ impl<V: RowVisitor> CsvScan<V> {
     fn read(&mut self, mut input: &[u8]) -> Result<(), CsvError> {
         let ended = input.is_empty();
         while !self.stopped {
-            let output = self.output.get_mut(self.filled..).unwrap_or_default();
-            let ends = self.ends.get_mut(self.fields..).unwrap_or_default();
+            let output = invariant::slice_mut(&mut self.output, self.filled..);
+            let ends = invariant::slice_mut(&mut self.ends, self.fields..);
             let (result, read, written, fields) = self.reader.read_record(input, output, ends);
             let last_byte = read.checked_sub(1).and_then(|at| input.get(at)).copied();
-            input = input.get(read..).unwrap_or_default();
+            input = invariant::slice(input, read..);
             self.filled += written;
             self.fields += fields;
             match result {
@@ -175,8 +176,8 @@ impl<V: RowVisitor> CsvScan<V> {
             *end = end.saturating_sub(1);
         }
         let record = CsvRecord {
-            bytes: self.output.get(..self.filled).unwrap_or_default(),
-            ends: self.ends.get(..self.fields).unwrap_or_default(),
+            bytes: invariant::slice(&self.output, ..self.filled),
+            ends: invariant::slice(&self.ends, ..self.fields),
         };
         (self.filled, self.fields) = (0, 0);
         let columns = match &self.columns {
@@ -201,7 +202,7 @@ impl<V: RowVisitor> CsvScan<V> {
 
     /// The line that the row begins with whose last byte was just read.
     fn first_line(&self, last_byte: Option<u8>) -> u64 {
-        let fields = self.output.get(..self.filled).unwrap_or_default();
+        let fields = invariant::slice(&self.output, ..self.filled);
         let below = count_newlines(fields) + u64::from(last_byte == Some(b'\n'));
         self.reader.line().saturating_sub(below)
     }

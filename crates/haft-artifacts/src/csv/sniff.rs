@@ -3,6 +3,7 @@
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
 use crate::byte_order_mark;
+use crate::invariant;
 
 /// What the first bytes of content say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ fn count_fields(mut table: &[u8], delimiter: u8, whole: bool) -> Vec<usize> {
             break;
         }
         let (result, read, _, found) = reader.read_record(table, &mut output, &mut ends);
-        table = table.get(read..).unwrap_or_default();
+        table = invariant::slice(table, read..);
         fields += found;
         match result {
             ReadRecordResult::Record => counts.push(std::mem::take(&mut fields)),

@@ -8,6 +8,7 @@ use haft_core::json::{Document, Writer};
 use super::columns::Columns;
 use super::error::CsvError;
 use super::scan::{CsvRecord, RowVisitor};
+use crate::invariant;
 
 /// Gathers facts about one column.
 #[derive(Debug, Default)]
@@ -222,7 +223,8 @@ fn format_billionths(billionths: i128) -> String {
 }
 
 fn lossy_text(text: Option<&[u8]>) -> String {
-    String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+    let text = invariant::or_default(text, "a column that counts texts has a first and a last one");
+    String::from_utf8_lossy(text).into_owned()
 }
 
 const BILLION: f64 = 1e9;

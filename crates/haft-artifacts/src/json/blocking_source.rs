@@ -12,7 +12,9 @@ use haft_core::spool::{LocalRead, SpoolError};
 
 use crate::blocking::run_blocking;
 use crate::content_view::ContentView;
-use crate::scan::{CancelOnDrop, check_cancelled, read_error, read_exact_local, too_short};
+use crate::scan::{
+    CancelOnDrop, check_cancelled, read_error, read_exact_local, saturating_len, too_short,
+};
 
 /// Content that is read from a thread for work that blocks.
 pub(super) struct BlockingSource {
@@ -48,9 +50,9 @@ impl BlockingSource {
             SourceKind::Local(local) => read_exact_local(&**local, offset, buffer),
             SourceKind::Remote(bridge) => copy(&bridge.read(offset, buffer.len())?, buffer),
             SourceKind::Memory(bytes) => {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let start = saturating_len(offset);
                 let end = start.saturating_add(buffer.len());
-                copy(bytes.get(start..end).unwrap_or_default(), buffer)
+                copy(bytes.get(start..end).ok_or_else(too_short)?, buffer)
             }
         }
     }

@@ -8,6 +8,7 @@ use haft_core::json::Document;
 use super::cursor::ContentCursor;
 use super::error::ScanError;
 use super::validate;
+use crate::scan::saturating_len;
 
 /// A list, an object or a sequence of lines, with the places of some of its children.
 #[derive(Debug)]
@@ -284,7 +285,7 @@ fn long_name(cursor: &mut ContentCursor, start: u64) -> Result<MemberName, ScanE
     cursor.seek(start);
     while cursor.offset() < end {
         cursor.ensure(1)?;
-        let left = usize::try_from(end - cursor.offset()).unwrap_or(usize::MAX);
+        let left = saturating_len(end - cursor.offset());
         let piece = cursor.rest().get(..left).unwrap_or(cursor.rest());
         let len = piece.len();
         hasher.write(piece);

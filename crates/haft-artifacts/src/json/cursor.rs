@@ -5,6 +5,8 @@ use haft_core::spool::SpoolError;
 
 use super::blocking_source::BlockingSource;
 use super::error::{FaultReason, JsonFault, ScanError};
+use crate::invariant;
+use crate::scan::saturating_len;
 use haft_core::spool::AlignedBuffer;
 
 /// SourceKind the content from front to back, one window at a time, and jumps.
@@ -76,16 +78,15 @@ impl ContentCursor {
 
     /// The bytes from the mark until before the cursor.
     pub(super) fn bytes_since_mark(&self) -> &[u8] {
-        let start = self.mark.and_then(|mark| mark.checked_sub(self.base)).unwrap_or(0);
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        self.window.data().get(start..self.at).unwrap_or_default()
+        let mark =
+            invariant::or_default(self.mark, "bytes since a mark are asked for after a mark");
+        self.window_bytes_at(mark, self.offset())
     }
 
-    /// Bytes of the window by their offsets; nothing if they are not all there.
+    /// The bytes between two offsets, which must both be in the window.
     pub(super) fn window_bytes_at(&self, start: u64, end: u64) -> &[u8] {
-        let place = |offset: u64| usize::try_from(offset.checked_sub(self.base)?).ok();
-        let (Some(start), Some(end)) = (place(start), place(end)) else { return &[] };
-        self.window.data().get(start..end).unwrap_or_default()
+        let index = |offset: u64| saturating_len(offset.wrapping_sub(self.base));
+        invariant::slice(self.window.data(), index(start)..index(end))
     }
 
     pub(super) fn seek(&mut self, offset: u64) {
@@ -106,7 +107,7 @@ impl ContentCursor {
         let data = self.window.data();
         let left = self.end.saturating_sub(self.base);
         let end = usize::try_from(left).map_or(data.len(), |left| left.min(data.len()));
-        data.get(self.at..end).unwrap_or_default()
+        invariant::slice(data, self.at..end)
     }
 
     /// SourceKind the next window behind what is at hand; false at the end.
@@ -119,7 +120,7 @@ impl ContentCursor {
         let marked = self.mark.and_then(|mark| mark.checked_sub(self.base));
         let marked = marked.and_then(|it| usize::try_from(it).ok()).unwrap_or(self.at);
         let kept = data - marked.min(self.at).min(data);
-        let left = usize::try_from(self.source.length() - next).unwrap_or(usize::MAX);
+        let left = saturating_len(self.source.length() - next);
         let len = left.min(self.window_bytes);
         let buffer = self.window.next(kept, len);
         self.source.read(next, buffer)?;

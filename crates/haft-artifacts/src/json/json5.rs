@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use haft_core::json::{Document, MAX_DEPTH, ParseErrorKind};
 
 use super::error::{FaultReason, JsonFault};
+use crate::invariant;
 
 /// The text as JSON.
 pub(super) fn to_json(text: &str) -> Result<String, JsonFault> {
@@ -287,7 +288,7 @@ impl<'a> Json5Reader<'a> {
         while self.peek().is_some_and(|it| it.is_digit(radix)) {
             self.at += 1;
         }
-        self.text.get(start..self.at).unwrap_or_default()
+        invariant::text(self.text, start..self.at)
     }
 
     /// Passes over white space and comments.
@@ -319,7 +320,7 @@ impl<'a> Json5Reader<'a> {
     }
 
     fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
+        invariant::text(self.text, self.at..)
     }
 
     fn peek(&self) -> Option<char> {

@@ -7,6 +7,7 @@ use super::container::{self, Container, ContainerBuilder, ContainerKind, Surveye
 use super::cursor::ContentCursor;
 use super::error::ScanError;
 use super::validate;
+use crate::invariant;
 
 /// A line that is not blank, without the white space around it.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +43,7 @@ fn line_end(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     let mut seen = 0;
     loop {
         let rest = cursor.rest();
-        let fresh = rest.get(seen..).unwrap_or_default();
+        let fresh = invariant::slice(rest, seen..);
         if let Some(at) = memchr(b'\n', fresh) {
             return Ok(start + (seen + at) as u64);
         }

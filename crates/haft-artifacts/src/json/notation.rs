@@ -12,6 +12,7 @@ use super::error::{FaultReason, JsonFault, ScanError};
 use super::scan::JsonLimits;
 use super::{json_lines, json5, validate};
 use crate::byte_order_mark;
+use crate::scan::saturating_len;
 
 /// The notation of JSON content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -217,7 +218,7 @@ fn convert_json5(cursor: &mut ContentCursor, limits: &JsonLimits) -> Result<Byte
         return Err(JsonFault { reason, offset: limits.json5 }.into());
     }
     cursor.seek(0);
-    cursor.ensure(usize::try_from(length).unwrap_or(usize::MAX))?;
+    cursor.ensure(saturating_len(length))?;
     let bytes = cursor.rest();
     let json = json5::to_json(&String::from_utf8_lossy(bytes)).map_err(|mut fault| {
         fault.offset = byte_offset_of(bytes, fault.offset);

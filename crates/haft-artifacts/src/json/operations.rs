@@ -16,6 +16,7 @@ use super::path_eval::{self, SelectionSink};
 use super::scan::JsonScan;
 use super::validate;
 use super::view::JsonLength;
+use crate::scan::saturating_len;
 
 /// What the content is made of, for queries of records.
 enum RecordSequence {
@@ -201,8 +202,8 @@ fn slice_tree(
         return listing.finish();
     }
     let (from, until) = range(start, end, root.len() as u64);
-    let size = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
-    let mut elements = root.elements().skip(size(from)).take(size(until - from));
+    let mut elements =
+        root.elements().skip(saturating_len(from)).take(saturating_len(until - from));
     let _ = elements.try_for_each(|it| listing.push(it));
     listing.finish_of(until - from)
 }

@@ -133,12 +133,12 @@ async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let path = args.text("path").unwrap_or_default();
+    let path = args.required_text("path");
     Ok(view(&asked).await.get(path, args.skip()).await?)
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let path = args.text("path").unwrap_or_default();
+    let path = args.required_text("path");
     Ok(view(&asked).await.filter(path, args.skip()).await?)
 }
 

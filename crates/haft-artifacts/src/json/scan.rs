@@ -13,6 +13,8 @@ use super::error::{FaultReason, InvalidJson, JsonError, JsonFault, ScanError};
 use super::json_lines;
 use super::notation::{self, ContentRoot, JsonNotation, OpenedContent};
 use super::validate;
+use crate::invariant;
+use crate::scan::saturating_len;
 
 /// What is held at once, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -230,10 +232,12 @@ impl JsonScan {
         let shown = rest.get(..bytes).unwrap_or(rest);
         // A character that is cut in half is left out.
         let whole = match str::from_utf8(shown) {
-            Err(error) if error.error_len().is_none() => shown.get(..error.valid_up_to()),
-            _ => Some(shown),
+            Err(error) if error.error_len().is_none() => {
+                invariant::slice(shown, ..error.valid_up_to())
+            }
+            _ => shown,
         };
-        Ok(String::from_utf8_lossy(whole.unwrap_or_default()).into_owned())
+        Ok(String::from_utf8_lossy(whole).into_owned())
     }
 
     /// Ends a query that reads the content over and over.
@@ -294,15 +298,13 @@ fn locate_error(cursor: &mut ContentCursor, notation: JsonNotation, error: ScanE
             Ok(()) if cursor.rest().is_empty() => break,
             Ok(()) => {}
         }
-        let left = usize::try_from(offset - cursor.offset()).unwrap_or(usize::MAX);
+        let left = saturating_len(offset - cursor.offset());
         let mut piece = cursor.rest();
         piece = piece.get(..left).unwrap_or(piece);
         let len = piece.len();
-        let lines = haft_core::spool::count_newlines(piece);
-        if lines > 0 {
-            (line, column) = (line + lines, 1);
-            let last = piece.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
-            piece = piece.get(last + 1..).unwrap_or_default();
+        if let Some(last) = memchr::memrchr(b'\n', piece) {
+            (line, column) = (line + haft_core::spool::count_newlines(piece), 1);
+            piece = invariant::slice(piece, last + 1..);
         }
         // Every byte that does not continue a character.
         column += piece.iter().filter(|byte| **byte & 0xC0 != 0x80).count() as u64;

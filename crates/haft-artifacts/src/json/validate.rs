@@ -8,6 +8,7 @@ use haft_core::json::{Document, MAX_DEPTH, ParseErrorKind};
 use super::cursor::ContentCursor;
 use super::error::{FaultReason, JsonFault, ScanError};
 use super::skip::ends_scalar;
+use crate::invariant;
 
 /// Passes over the value at the cursor, which is nested in `depth` others. The recursion is bounded.
 pub(super) fn value(cursor: &mut ContentCursor, depth: usize) -> Result<(), ScanError> {
@@ -116,7 +117,7 @@ fn escape(cursor: &mut ContentCursor) -> Result<(), ScanError> {
         cursor.advance(6);
         return Ok(());
     }
-    let rest = rest.get(6..).unwrap_or_default();
+    let rest = invariant::slice(rest, 6..);
     if unit >= 0xDC00 || !rest.starts_with(b"\\u") {
         let cut = unit < 0xDC00 && b"\\u".starts_with(rest);
         let lone = ParseErrorKind::LoneSurrogate;
@@ -174,7 +175,7 @@ pub(super) fn scalar(cursor: &mut ContentCursor) -> Result<(), ScanError> {
 
 /// Passes over a literal of so many bytes. Ordinary ones are known at once, all others are parsed.
 fn literal(cursor: &mut ContentCursor, len: usize) -> Result<(), ScanError> {
-    let text = cursor.rest().get(..len).unwrap_or_default();
+    let text = invariant::slice(cursor.rest(), ..len);
     if len <= 20 && is_plain_number(text) || matches!(text, b"true" | b"false" | b"null") {
         cursor.advance(len);
         return Ok(());
@@ -212,7 +213,7 @@ fn is_plain_number(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let whole = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let leading_zero = whole > 1 && digits.first() == Some(&b'0');
-    let fraction = digits.get(whole..).unwrap_or_default();
+    let fraction = invariant::slice(digits, whole..);
     let fits = match fraction.split_first() {
         None => true,
         Some((b'.', digits)) => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),

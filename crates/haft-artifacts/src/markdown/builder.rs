@@ -4,6 +4,7 @@ use super::front_matter::FrontMatter;
 use super::scan::{BlockScanner, LineTail};
 use super::{FrontMatterKind, MarkdownIndex};
 use crate::byte_order_mark;
+use crate::invariant;
 
 /// Reads a document in pieces of any size and keeps its structure.
 ///
@@ -41,14 +42,14 @@ impl MarkdownIndexBuilder {
     pub fn push(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while let Some(end) = memchr::memchr(b'\n', rest) {
-            let line = rest.get(..end).unwrap_or_default();
+            let line = invariant::slice(rest, ..end);
             if self.partial.is_empty() && line.len() <= LINE_LIMIT {
                 self.read_line(line, LineTail::default());
             } else {
                 self.extend(line);
                 self.end_line();
             }
-            rest = rest.get(end + 1..).unwrap_or_default();
+            rest = invariant::slice(rest, end + 1..);
         }
         if !rest.is_empty() {
             self.extend(rest);
@@ -96,7 +97,7 @@ impl MarkdownIndexBuilder {
         }
         if self.overlap.is_empty() {
             let start = self.partial.len().saturating_sub(OVERLAP);
-            self.overlap.extend_from_slice(self.partial.get(start..).unwrap_or_default());
+            self.overlap.extend_from_slice(invariant::slice(&self.partial, start..));
         }
         // The seam first, then the rest in one go.
         let (seam, _) = rest.split_at_checked(OVERLAP).unwrap_or((rest, &[]));
@@ -106,7 +107,7 @@ impl MarkdownIndexBuilder {
         if rest.len() > OVERLAP {
             self.overlap.clear();
             let start = rest.len() - OVERLAP;
-            self.overlap.extend_from_slice(rest.get(start..).unwrap_or_default());
+            self.overlap.extend_from_slice(invariant::slice(rest, start..));
         } else {
             let surplus = self.overlap.len().saturating_sub(OVERLAP);
             self.overlap.drain(..surplus);

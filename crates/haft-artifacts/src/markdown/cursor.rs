@@ -1,6 +1,7 @@
 //! The start of a line: indentation and container markers.
 
 use super::syntax::thematic_break;
+use crate::invariant;
 
 /// A position in a line that knows its column, because a tab counts up to the next multiple of four.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +108,7 @@ impl<'a> LineCursor<'a> {
     }
 
     fn advance(&mut self, bytes: usize) {
-        self.rest = self.rest.get(bytes..).unwrap_or_default();
+        self.rest = invariant::slice(self.rest, bytes..);
         self.column += bytes;
     }
 }

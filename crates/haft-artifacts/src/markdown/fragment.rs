@@ -10,6 +10,7 @@ use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Parser, Tag, TagEnd};
 use serde_json::Value;
 
 use super::{MarkdownIndex, plain};
+use crate::invariant;
 
 /// The text of some lines of a document, ready for queries.
 ///
@@ -290,10 +291,13 @@ fn cut(text: &str) -> (&str, bool) {
     if text.len() <= FRAGMENT_LIMIT {
         return (text, false);
     }
-    let bytes = text.as_bytes().get(..FRAGMENT_LIMIT).unwrap_or_default();
-    let end = memchr::memrchr(b'\n', bytes).map(|at| at + 1);
-    let end = end.or_else(|| (0..=FRAGMENT_LIMIT).rev().find(|it| text.is_char_boundary(*it)));
-    (end.and_then(|it| text.get(..it)).unwrap_or_default(), true)
+    let bytes = invariant::slice(text.as_bytes(), ..FRAGMENT_LIMIT);
+    // The start of a text is always between characters.
+    let whole_lines = memchr::memrchr(b'\n', bytes).map(|at| at + 1);
+    let end = whole_lines.unwrap_or_else(|| {
+        (1..=FRAGMENT_LIMIT).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
+    });
+    (invariant::text(text, ..end), true)
 }
 
 /// The first lines of a text, and the others.

@@ -3,6 +3,7 @@
 use memchr::memmem;
 
 use super::cursor::is_blank;
+use crate::invariant;
 
 /// What ends an HTML block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +41,7 @@ pub(super) fn opens(text: &[u8], lone_tag: LoneTag) -> Option<HtmlEnd> {
         }
         _ => {}
     }
-    let name = tag_name(inner);
-    let after = inner.get(name.len()..).unwrap_or_default();
+    let (name, after) = split_tag_name(inner);
     if RAW_TAGS.iter().any(|it| it.eq_ignore_ascii_case(name))
         && matches!(after.first(), None | Some(b' ' | b'\t' | b'>'))
     {
@@ -57,7 +57,7 @@ pub(super) fn opens(text: &[u8], lone_tag: LoneTag) -> Option<HtmlEnd> {
 pub(super) fn ends(text: &[u8], end: HtmlEnd) -> bool {
     match end {
         HtmlEnd::RawTag => memmem::find_iter(text, b"</").any(|at| {
-            let inner = text.get(at + 2..).unwrap_or_default();
+            let inner = invariant::slice(text, at + 2..);
             RAW_TAGS.iter().any(|tag| {
                 inner.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag))
                     && inner.get(tag.len()) == Some(&b'>')
@@ -71,15 +71,14 @@ pub(super) fn ends(text: &[u8], end: HtmlEnd) -> bool {
     }
 }
 
-fn tag_name(text: &[u8]) -> &[u8] {
-    let length = text.iter().take_while(|it| it.is_ascii_alphanumeric()).count();
-    text.get(..length).unwrap_or_default()
+/// The name at the start of a tag, and the rest.
+fn split_tag_name(text: &[u8]) -> (&[u8], &[u8]) {
+    invariant::split(text, text.iter().take_while(|it| it.is_ascii_alphanumeric()).count())
 }
 
 fn opens_block_tag(inner: &[u8]) -> bool {
     let inner = inner.strip_prefix(b"/").unwrap_or(inner);
-    let name = tag_name(inner);
-    let after = inner.get(name.len()..).unwrap_or_default();
+    let (name, after) = split_tag_name(inner);
     (matches!(after.first(), None | Some(b' ' | b'\t' | b'>')) || after.starts_with(b"/>"))
         && name.len() <= 10
         && BLOCK_TAGS.binary_search(&name.to_ascii_lowercase().as_slice()).is_ok()
@@ -93,7 +92,7 @@ fn is_lone_tag(inner: &[u8]) -> bool {
         return false;
     }
     let name = text.iter().take_while(|&&it| it.is_ascii_alphanumeric() || it == b'-').count();
-    let mut rest = text.get(name..).unwrap_or_default();
+    let mut rest = invariant::slice(text, name..);
     if closing.is_none() {
         let Some(after) = attributes(rest) else {
             return false;
@@ -139,9 +138,11 @@ fn attribute_value(text: &[u8]) -> Option<&[u8]> {
     if length == 0 { None } else { text.get(length..) }
 }
 
-fn skip_space(text: &[u8]) -> &[u8] {
-    let blanks = text.iter().take_while(|&&it| it == b' ' || it == b'\t').count();
-    text.get(blanks..).unwrap_or_default()
+fn skip_space(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    text
 }
 
 const RAW_TAGS: [&[u8]; 4] = [b"pre", b"script", b"style", b"textarea"];

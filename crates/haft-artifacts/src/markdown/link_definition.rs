@@ -1,6 +1,7 @@
 //! MarkdownLink reference definitions at the start of a paragraph.
 
 use super::cursor::is_blank;
+use crate::invariant;
 
 /// What the start of a paragraph holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -96,11 +97,11 @@ fn label(text: &[u8]) -> Result<(&[u8], &[u8]), DefinitionMiss> {
             _ => at += 1,
         }
     }
-    let label = inner.get(..at).unwrap_or_default();
+    let label = invariant::slice(inner, ..at);
     if label.iter().all(u8::is_ascii_whitespace) {
         return Err(DefinitionMiss::Other);
     }
-    Ok((label, inner.get(at + 1..).unwrap_or_default()))
+    Ok((label, invariant::slice(inner, at + 1..)))
 }
 
 fn destination(text: &[u8]) -> Result<(&[u8], &[u8]), DefinitionMiss> {
@@ -114,7 +115,7 @@ fn destination(text: &[u8]) -> Result<(&[u8], &[u8]), DefinitionMiss> {
                 Some(_) => at += 1,
             }
         }
-        return Ok((inner.get(..at).unwrap_or_default(), inner.get(at + 1..).unwrap_or_default()));
+        return Ok((invariant::slice(inner, ..at), invariant::slice(inner, at + 1..)));
     }
     let (mut at, mut open) = (0, 0_usize);
     while let Some(&byte) = text.get(at) {
@@ -134,7 +135,7 @@ fn destination(text: &[u8]) -> Result<(&[u8], &[u8]), DefinitionMiss> {
     if at == 0 || open > 0 {
         return Err(DefinitionMiss::Other);
     }
-    Ok((text.get(..at).unwrap_or_default(), text.get(at..).unwrap_or_default()))
+    Ok(invariant::split(text, at))
 }
 
 fn title(text: &[u8]) -> Result<(&[u8], &[u8]), DefinitionMiss> {
@@ -154,7 +155,7 @@ fn title(text: &[u8]) -> Result<(&[u8], &[u8]), DefinitionMiss> {
             Some(_) => at += 1,
         }
     }
-    Ok((inner.get(..at).unwrap_or_default(), inner.get(at + 1..).unwrap_or_default()))
+    Ok((invariant::slice(inner, ..at), invariant::slice(inner, at + 1..)))
 }
 
 /// Skips white space with at most one line end, and says how many there were.
@@ -173,8 +174,10 @@ fn skip_space(text: &[u8]) -> (&[u8], usize) {
 }
 
 fn split_line(text: &[u8]) -> (&[u8], &[u8]) {
-    let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
-    (text.get(..end).unwrap_or_default(), text.get(end + 1..).unwrap_or_default())
+    match memchr::memchr(b'\n', text) {
+        Some(end) => (invariant::slice(text, ..end), invariant::slice(text, end + 1..)),
+        None => (text, &[]),
+    }
 }
 
 /// A label has at most 999 characters.

@@ -8,7 +8,8 @@ use haft_core::spool::{BlockStart, LineIndex};
 use memchr::memchr_iter;
 
 use crate::byte_order_mark;
-use crate::scan::{ContentScan, ReadRequest};
+use crate::invariant;
+use crate::scan::{ContentScan, ReadRequest, saturating_len};
 
 /// A part of a line that may be too long for an answer.
 ///
@@ -107,7 +108,7 @@ impl LinePartScan {
         let position = |at: usize| from + at as u64;
         let last = position(data.len()) == length;
         let text = if last { data.strip_suffix(b"\r").unwrap_or(data) } else { data };
-        let requested = usize::try_from(self.requested.start.min(length) - from).unwrap_or(0);
+        let requested = saturating_len(self.requested.start.min(length) - from);
         let mut start = character_start(text, requested.min(text.len()));
         if self.number == 0
             && from == 0
@@ -117,7 +118,7 @@ impl LinePartScan {
             start = byte_order_mark::UTF8.len();
         }
         let (mut shown, mut at) = (String::new(), start);
-        for (character, len) in characters(text.get(start..).unwrap_or_default()) {
+        for (character, len) in characters(invariant::slice(text, start..)) {
             let fits = shown.len() + character.len_utf8() <= self.cap;
             // One is shown in any case, so that it can go on.
             if !shown.is_empty() && (!fits || position(at + len) > self.requested.end) {
@@ -188,8 +189,8 @@ fn character_start(text: &[u8], at: usize) -> usize {
     if !text.get(at).is_some_and(is_inner) {
         return at;
     }
-    let before = text.get(..at).unwrap_or_default();
+    let before = invariant::slice(text, ..at);
     let lead = before.iter().rposition(|byte| !is_inner(byte)).unwrap_or(at);
-    let first = characters(text.get(lead..).unwrap_or_default()).next();
+    let first = characters(invariant::slice(text, lead..)).next();
     if first.is_some_and(|(_, len)| lead + len > at) { lead } else { at }
 }

@@ -134,7 +134,7 @@ fn line_part_answer(part: LinePart) -> Answer {
 }
 
 async fn grep(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let pattern = args.text("pattern").unwrap_or_default();
+    let pattern = args.required_text("pattern");
     let page = view(&asked).grep(pattern, grep_options(&args)).await?;
     Ok(page_answer(&page, &asked, |line| {
         let mark = if line.context { '-' } else { ':' };
@@ -154,7 +154,7 @@ fn grep_options(args: &Args) -> GrepOptions {
 }
 
 fn check_grep(args: &Args) -> Result<(), Problems> {
-    let pattern = args.text("pattern").unwrap_or_default();
+    let pattern = args.required_text("pattern");
     check_pattern(pattern, &grep_options(args))
         .map_err(|error| refused("pattern", format!("a regular expression ({error})"), pattern))
 }
@@ -168,7 +168,7 @@ async fn line_count(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn tokens(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let encoding: Encoding = args.text("encoding").unwrap_or_default().parse()?;
+    let encoding: Encoding = args.required_text("encoding").parse()?;
     let counter = Counter::new(encoding);
     let count = ContentView::of_query(&asked).fold_chunks(counter, Counter::push).await?.finish();
     let answer = Answer::number(count.tokens);
@@ -198,8 +198,7 @@ impl Counter {
         // At most three bytes at the end can be the beginning of a character.
         let tail = bytes.len().saturating_sub(3);
         let cut = (tail..bytes.len()).find(|at| bytes.get(*at).is_some_and(|it| *it >= 0xC0));
-        let (whole, partial) =
-            bytes.split_at_checked(cut.unwrap_or(bytes.len())).unwrap_or((&bytes, &[]));
+        let (whole, partial) = crate::invariant::split(&bytes, cut.unwrap_or(bytes.len()));
         self.tally.push(&String::from_utf8_lossy(whole));
         self.partial = partial.to_vec();
     }

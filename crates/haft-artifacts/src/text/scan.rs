@@ -9,7 +9,8 @@ use memchr::memchr;
 use super::line::{RawLine, shown_prefix_len};
 use super::page::BudgetedLines;
 use crate::byte_order_mark;
-use crate::scan::{ContentScan, ReadRequest};
+use crate::invariant;
+use crate::scan::{ContentScan, ReadRequest, saturating_len};
 
 /// Collects the lines of a range, by way of the index and without reading what is not shown.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl LineScan {
 
     fn append(&mut self, bytes: &[u8]) {
         let room = shown_prefix_len(self.cap).saturating_sub(self.start.len()).min(bytes.len());
-        self.start.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        self.start.extend_from_slice(invariant::slice(bytes, ..room));
     }
 
     /// Ends the line before this offset.
@@ -94,7 +95,7 @@ impl ContentScan for LineScan {
             return None;
         }
         let len = left.min(u64::from(self.index.block_size().get()));
-        Some(ReadRequest { offset: self.position, len: usize::try_from(len).unwrap_or(usize::MAX) })
+        Some(ReadRequest { offset: self.position, len: saturating_len(len) })
     }
 
     fn process(&mut self, data: &[u8]) -> usize {
@@ -129,5 +130,6 @@ impl ContentScan for LineScan {
 /// The bytes before the first LF and those after it.
 fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (line, rest) = bytes.split_at_checked(memchr(b'\n', bytes)?)?;
-    Some((line, rest.get(1..).unwrap_or_default()))
+    let (_newline, after) = rest.split_first()?;
+    Some((line, after))
 }

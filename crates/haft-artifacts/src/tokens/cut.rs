@@ -12,6 +12,8 @@
 //! - Letters and digits never share a word. Punctuation may begin a word of letters but not go on
 //!   with one, except for an apostrophe, and it neither begins nor continues one of digits.
 
+use crate::invariant;
+
 /// ExactTally are at most this long where the text allows it. Short, because the split_rule looks at all of
 /// the rest of a piece after some white space, which is quadratic.
 pub(super) const WINDOW: usize = 4 * 1024;
@@ -62,7 +64,7 @@ pub(super) fn first_cut(text: &str, split_rule: SplitRule, searched: usize) -> C
         }
     }
     let from = searched.max(floor(text, WINDOW - 1));
-    let rest = text.get(from..).unwrap_or_default();
+    let rest = invariant::text(text, from..);
     let mut pairs = rest.char_indices().zip(rest.chars().skip(1));
     let found = pairs.find(|((_, before), after)| is_safe(*before, *after, split_rule));
     let found = found.map(|((at, before), _)| from + at + before.len_utf8());

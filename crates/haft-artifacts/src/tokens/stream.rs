@@ -7,6 +7,7 @@ use tiktoken::CoreBpe;
 
 use super::cut::{self, CutPoint, SplitRule};
 use super::exact::{add_piece, bpe_table, split_rule};
+use crate::invariant;
 
 /// Counts the tokens of a text that comes in chunks of bytes, in bounded memory.
 ///
@@ -125,7 +126,7 @@ impl ExactTally {
                     return;
                 }
             };
-            let piece = self.text.get(..at).unwrap_or(&self.text);
+            let piece = invariant::text(&self.text, ..at);
             add_piece(&mut self.total, self.table, piece, safe);
             self.text.drain(..at);
             self.searched = 0;

@@ -8,6 +8,7 @@ use haft_core::json::{self, Document, Kind, Writer};
 use super::scan::{ElementVisitor, VisitFlow, VisitStop};
 use super::text_run::TextRun;
 use super::view::AttributeOptions;
+use crate::invariant;
 
 /// A document as a flat list of what is in it, in order.
 #[derive(Debug)]
@@ -195,7 +196,7 @@ impl Projection {
     }
 
     fn slice(&self, start: u32, len: u32) -> &str {
-        self.text.get(start as usize..start as usize + len as usize).unwrap_or_default()
+        invariant::text(&self.text, start as usize..start as usize + len as usize)
     }
 
     /// Ends the text before a tag.
@@ -205,7 +206,10 @@ impl Projection {
         self.text_run.flush(&mut self.text, &mut open.gap, &mut open.has_text);
         let len = self.text.len() - start;
         if len > 0 {
-            self.items.push(ProjectionItem::Text { start: offset(start), len: offset(len) });
+            self.items.push(ProjectionItem::Text {
+                start: invariant::to_u32(start),
+                len: invariant::to_u32(len),
+            });
         }
     }
 
@@ -231,7 +235,7 @@ impl ElementVisitor for Projection {
             let Some(key) = self.attributes.key(name) else { continue };
             self.reserve(key.len() + value.len() + 6)?;
             let name = self.names.intern(&key);
-            let (start, len) = (offset(self.text.len()), offset(value.len()));
+            let (start, len) = (invariant::to_u32(self.text.len()), invariant::to_u32(value.len()));
             self.text.push_str(value);
             self.items.push(ProjectionItem::Attribute { name, start, len });
         }
@@ -240,7 +244,7 @@ impl ElementVisitor for Projection {
 
     fn close(&mut self) -> VisitFlow {
         self.end_text_run();
-        let behind = offset(self.items.len());
+        let behind = invariant::to_u32(self.items.len());
         let open = self.open.pop();
         if let Some(ProjectionItem::Element { end, .. }) =
             open.and_then(|it| self.items.get_mut(it.at))
@@ -266,7 +270,7 @@ impl NameTable {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
-        let number = offset(self.names.len());
+        let number = invariant::to_u32(self.names.len());
         self.names.push(name.into());
         self.numbers.insert(name.into(), number);
         number
@@ -292,11 +296,6 @@ fn write_text(text: &str, numbers: NumericText, out: &mut Writer) {
 
 fn check_depth(depth: usize) -> Result<(), TooDeep> {
     if depth > json::MAX_DEPTH { Err(TooDeep) } else { Ok(()) }
-}
-
-/// The projection stays far below 4 GiB.
-fn offset(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 pub(super) const TEXT: &str = "#text";

@@ -105,9 +105,9 @@ async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).get(args.text("path").unwrap_or_default(), args.skip()).await?)
+    Ok(view(&asked).get(args.required_text("path"), args.skip()).await?)
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).filter(args.text("path").unwrap_or_default(), args.skip()).await?)
+    Ok(view(&asked).filter(args.required_text("path"), args.skip()).await?)
 }

@@ -10,7 +10,8 @@ use super::error::{Position, XmlError, XmlFault};
 use super::tags::{ElementStack, READ_AS_TEXT_HINT, read_attributes, shorten_name};
 use crate::byte_order_mark;
 use crate::error::ContentError;
-use crate::scan::{ContentScan, ReadRequest};
+use crate::invariant;
+use crate::scan::{ContentScan, ReadRequest, saturating_len};
 
 /// Whoever wants to see elements.
 pub(super) trait ElementVisitor: Send + 'static {
@@ -96,7 +97,7 @@ impl<V: ElementVisitor> XmlScan<V> {
         let text = std::mem::take(&mut self.text);
         let mut consumed = 0;
         while !self.done && consumed < text.len() {
-            let rest = text.get(consumed..).unwrap_or_default();
+            let rest = invariant::text(&text, consumed..);
             // A reader takes this for a mark, wherever its text begins.
             if let Some(mark) = rest.get(..3).filter(|it| *it == "\u{FEFF}") {
                 self.notify_visitor(
@@ -112,7 +113,7 @@ impl<V: ElementVisitor> XmlScan<V> {
             if used == 0 {
                 break;
             }
-            self.text_position = self.text_position.after(rest.get(..used).unwrap_or_default());
+            self.text_position = self.text_position.after(invariant::text(rest, ..used));
             consumed += used;
         }
         self.text = text;
@@ -138,15 +139,17 @@ impl<V: ElementVisitor> XmlScan<V> {
         config.allow_unmatched_ends = true;
         config.allow_dangling_amp = true;
         loop {
-            let start = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+            let start = saturating_len(reader.buffer_position());
             let event = match reader.read_event() {
                 Ok(Event::Eof) => return Ok(start),
                 Ok(event) => event,
-                Err(Error::Syntax(_)) if !last && !cannot_become_token(text.get(start..)) => {
+                Err(Error::Syntax(_))
+                    if !last && !cannot_become_token(invariant::text(text, start..)) =>
+                {
                     return Ok(start);
                 }
                 Err(error) => {
-                    let at = usize::try_from(reader.error_position()).unwrap_or(start);
+                    let at = saturating_len(reader.error_position());
                     let reason = match error {
                         Error::Syntax(error) => error.to_string(),
                         Error::IllFormed(error) => error.to_string(),
@@ -157,7 +160,7 @@ impl<V: ElementVisitor> XmlScan<V> {
                         .syntax_error(XmlFault::new(reason, READ_AS_TEXT_HINT)));
                 }
             };
-            let end = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+            let end = saturating_len(reader.buffer_position());
             match self.process_token(&event, text, (start, end), last)? {
                 TokenStep::Wait => return Ok(start),
                 TokenStep::Next if self.done => return Ok(end),
@@ -208,7 +211,7 @@ impl<V: ElementVisitor> XmlScan<V> {
                 let mut buffer = [0; 4];
                 let (shown, exact) = match resolve_reference(name) {
                     Some(character) => (&*character.encode_utf8(&mut buffer), true),
-                    None => (text.get(start..end).unwrap_or_default(), false),
+                    None => (invariant::text(text, start..end), false),
                 };
                 self.notify_visitor(
                     |visitor, inside| visit_text(visitor, shown, exact, inside),
@@ -281,7 +284,7 @@ impl<V: ElementVisitor> XmlScan<V> {
     }
 
     fn position_at(&self, text: &str, start: usize) -> Position {
-        self.text_position.after(text.get(..start).unwrap_or_default())
+        self.text_position.after(invariant::text(text, ..start))
     }
 
     /// Appends what can be read as text.
@@ -289,7 +292,7 @@ impl<V: ElementVisitor> XmlScan<V> {
         let mut bytes = std::mem::take(&mut self.partial);
         bytes.extend_from_slice(data);
         let whole = if last { bytes.len() } else { bytes.len() - incomplete_char_len(&bytes) };
-        let (whole, partial) = bytes.split_at_checked(whole).unwrap_or((&bytes, &[]));
+        let (whole, partial) = invariant::split(&bytes, whole);
         self.text.push_str(&String::from_utf8_lossy(whole));
         self.partial = partial.to_vec();
     }
@@ -340,20 +343,16 @@ fn visit_text<V: ElementVisitor>(
 }
 
 /// Whether what stands here cannot become a token, however much follows.
-fn cannot_become_token(rest: Option<&str>) -> bool {
-    let rest = rest.unwrap_or_default().as_bytes();
-    let begins = |mark: &[u8]| {
-        let len = rest.len().min(mark.len());
-        let start = rest.get(..len).unwrap_or_default();
-        mark.get(..len).is_some_and(|mark| mark.eq_ignore_ascii_case(start))
-    };
+fn cannot_become_token(rest: &str) -> bool {
+    let rest = rest.as_bytes();
+    let begins =
+        |mark: &[u8]| rest.iter().zip(mark).all(|(byte, mark)| byte.eq_ignore_ascii_case(mark));
     rest.starts_with(b"<!") && !begins(b"<!--") && !begins(b"<![CDATA[") && !begins(b"<!DOCTYPE")
 }
 
 /// How many of the last bytes are the start of a character whose end is not there.
 fn incomplete_char_len(bytes: &[u8]) -> usize {
-    let tail = bytes.len().saturating_sub(3)..bytes.len();
-    let tail = bytes.get(tail).unwrap_or_default();
+    let tail = invariant::slice(bytes, bytes.len().saturating_sub(3)..);
     let lead = tail.iter().rposition(|byte| byte & 0xC0 != 0x80);
     let Some((at, lead)) = lead.and_then(|at| Some((at, *tail.get(at)?))) else { return 0 };
     let wanted = match lead {

@@ -145,7 +145,7 @@ fn compares_with_number(path: &JsonPath) -> bool {
     let words: Vec<&str> = text.split(' ').collect();
     words.windows(3).any(|words| match words {
         [left, "==" | "!=" | "<" | "<=" | ">" | ">=", right] => {
-            let left = left.rsplit(['?', '(', '!']).next().unwrap_or_default();
+            let left = left.rsplit_once(['?', '(', '!']).map_or(*left, |(_, left)| left);
             left.parse::<f64>().is_ok()
                 || right.starts_with(|it: char| it.is_ascii_digit() || it == '-')
         }

@@ -58,8 +58,9 @@ impl ElementStack {
             let reason = format!("`</{name}>` stands where `</{open}>` must come first");
             return Err(XmlFault::new(reason, "close the elements in the order they were opened"));
         }
-        let start = self.starts.pop().unwrap_or_default();
-        self.names.truncate(start);
+        if let Some(start) = self.starts.pop() {
+            self.names.truncate(start);
+        }
         Ok(())
     }
 

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
+use crate::invariant;
+
 /// Cuts content into documents while it comes in.
 #[derive(Debug, Default)]
 pub(super) struct DocumentSplitter {
@@ -47,7 +49,7 @@ impl DocumentSplitter {
     /// The next document that is complete. `last` says that no more content comes.
     pub(super) fn next(&mut self, last: bool) -> Option<DocumentSlice> {
         while let Some((end, next)) = self.line_end(last) {
-            let line = LineKind::of(self.data.get(self.line..end).unwrap_or_default());
+            let line = LineKind::of(invariant::slice(&self.data, self.line..end));
             let slice = match line {
                 LineKind::Start if self.started => {
                     Some(self.cut_document(self.line, self.line_number))
@@ -81,7 +83,7 @@ impl DocumentSplitter {
 
     /// The bytes of a document.
     pub(super) fn bytes(&self, slice: &DocumentSlice) -> &[u8] {
-        self.data.get(slice.bytes.clone()).unwrap_or_default()
+        invariant::slice(&self.data, slice.bytes.clone())
     }
 
     /// How many bytes the document has that is being pending_bytes.
@@ -103,7 +105,7 @@ impl DocumentSplitter {
 
     /// Where the current line ends, without and with its line end; nothing if it may go on.
     fn line_end(&mut self, last: bool) -> Option<(usize, usize)> {
-        let rest = self.data.get(self.searched..).unwrap_or_default();
+        let rest = invariant::slice(&self.data, self.searched..);
         let Some(found) = memchr2(b'\n', b'\r', rest) else {
             self.searched = self.data.len();
             return (last && self.line < self.data.len())

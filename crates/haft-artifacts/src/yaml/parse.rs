@@ -6,6 +6,8 @@ use std::collections::{HashMap, HashSet};
 use haft_core::json::Document;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
+use crate::invariant;
+
 /// The bounds of one document.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "two bounds, named where they are given")]
@@ -46,7 +48,7 @@ pub struct YamlParseError {
 pub fn parse_document(text: &str, limits: YamlLimits) -> Result<Document, YamlParseError> {
     // The parser takes NUL for the end.
     if let Some(at) = memchr::memchr(0, text.as_bytes()) {
-        let before = text.get(..at).unwrap_or_default();
+        let before = invariant::text(text, ..at);
         let column = before.chars().rev().take_while(|it| *it != '\n').count();
         let reason = "a NUL character, which YAML forbids".into();
         return Err(YamlParseError { line: before.matches('\n').count(), column, reason });
@@ -114,7 +116,7 @@ pub(super) enum ScalarForm {
 
 impl FlatDocument {
     pub(super) fn text(&self, start: u32, len: u32) -> &str {
-        self.text.get(start as usize..start as usize + len as usize).unwrap_or_default()
+        invariant::text(&self.text, start as usize..start as usize + len as usize)
     }
 
     pub(super) fn entry(&self, at: usize) -> Option<FlatNode> {
@@ -217,8 +219,9 @@ impl EventReader {
         let size = 1 + text.len();
         self.check_size(size, span)?;
         self.record_anchor(anchor, self.flat.entries.len(), size, 0);
-        let (start, len) = (offset(self.flat.text.len()), offset(text.len()));
-        let line = offset(span.start.line());
+        let (start, len) = (invariant::to_u32(self.flat.text.len()), invariant::to_u32(text.len()));
+        let line = invariant::to_u32(span.start.line());
+        // Only errors name it, and a column beyond is as hard to find.
         let column = u16::try_from(span.start.col()).unwrap_or(u16::MAX);
         self.flat.text.push_str(text);
         self.flat.entries.push(FlatNode::Scalar { form, column, line, start, len });
@@ -256,7 +259,7 @@ impl EventReader {
 
     fn close_collection(&mut self, span: Span) -> Result<(), YamlParseError> {
         let Some(open) = self.open.pop() else { return Ok(()) };
-        let behind = offset(self.flat.entries.len());
+        let behind = invariant::to_u32(self.flat.entries.len());
         if let Some(FlatNode::Sequence { end } | FlatNode::Mapping { end }) =
             self.flat.entries.get_mut(open.at)
         {
@@ -277,7 +280,7 @@ impl EventReader {
 
     fn record_anchor(&mut self, anchor: usize, at: usize, size: usize, height: usize) {
         if anchor > 0 {
-            self.anchors.insert(anchor, AnchoredNode { at: offset(at), size, height });
+            self.anchors.insert(anchor, AnchoredNode { at: invariant::to_u32(at), size, height });
         }
     }
 
@@ -330,9 +333,4 @@ fn scalar_form(style: ScalarStyle, tag: Option<&Tag>) -> ScalarForm {
 fn error_at(span: Span, reason: &'static str) -> YamlParseError {
     let line = span.start.line().saturating_sub(1);
     YamlParseError { line, column: span.start.col(), reason: reason.into() }
-}
-
-/// YamlLimits keep documents far below 4 GiB.
-fn offset(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -1,5 +1,7 @@
 //! Addresses that stand in a text without any markup, by the rules of GitHub's Markdown.
 
+use crate::invariant;
+
 /// The addresses of a text: what is shown, where it leads, and where it begins.
 pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
     let mut found = Vec::new();
@@ -16,7 +18,7 @@ pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
         };
         at = mark + 1;
         if let Some((start, end, scheme)) = hit {
-            let shown = text.get(start..end).unwrap_or_default();
+            let shown = invariant::text(text, start..end);
             found.push((shown.to_owned(), format!("{scheme}{shown}"), start));
             at = end;
         }
@@ -74,8 +76,8 @@ fn may_begin(text: &str, at: usize) -> bool {
 /// parts.
 fn begins_with_domain(text: &str, dots: usize) -> bool {
     let is_domain = |it: char| it.is_alphanumeric() || matches!(it, '.' | '-' | '_');
-    let end = text.find(|it| !is_domain(it)).unwrap_or(text.len());
-    let domain = text.get(..end).unwrap_or_default().trim_end_matches('.');
+    let domain = text.split_once(|it| !is_domain(it)).map_or(text, |(domain, _)| domain);
+    let domain = domain.trim_end_matches('.');
     let parts: Vec<&str> = domain.split('.').collect();
     !domain.is_empty()
         && parts.len() > dots
@@ -84,8 +86,8 @@ fn begins_with_domain(text: &str, dots: usize) -> bool {
 
 /// How much of a text belongs to an address: up to white space or `<`, without punctuation at its end.
 fn address_len(text: &str) -> usize {
-    let end = text.find(|it: char| it.is_whitespace() || it == '<').unwrap_or(text.len());
-    let mut address = text.get(..end).unwrap_or_default();
+    let ends = |it: char| it.is_whitespace() || it == '<';
+    let mut address = text.split_once(ends).map_or(text, |(address, _)| address);
     let count = |it: char| address.matches(it).count();
     let mut surplus = count(')').saturating_sub(count('('));
     loop {

@@ -3,6 +3,8 @@
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag};
 use serde_json::{Map, Value, json};
 
+use crate::invariant;
+
 /// Puts nodes together.
 #[derive(Debug)]
 pub(super) struct TreeBuilder {
@@ -47,7 +49,7 @@ impl TreeBuilder {
         while self.open.len() > 1 {
             self.end();
         }
-        let mut root = self.open.pop().unwrap_or_default();
+        let mut root = invariant::or_default(self.open.pop(), "the root of a tree is always open");
         if self.omitted > 0 {
             root.insert("omitted".into(), self.omitted.into());
         }

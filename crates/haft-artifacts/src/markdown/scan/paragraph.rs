@@ -1,6 +1,7 @@
 //! Paragraphs, and what a later line makes of them: headings, tables, definitions.
 
 use super::{BlockScanner, LeafBlock, LineTail};
+use crate::invariant;
 use crate::markdown::cursor::LineCursor;
 use crate::markdown::link_definition::{self, DefinitionStart, ParagraphExtent};
 use crate::markdown::syntax::{self, InterruptContext};
@@ -162,7 +163,7 @@ impl BlockScanner {
             return;
         };
         let last = self.paragraph.text.split_off(end);
-        let last = last.get(1..).unwrap_or_default();
+        let last = invariant::slice(&last, 1..);
         let lines = self.paragraph.lines;
         self.take_definitions(ParagraphExtent::Whole);
         let it = &mut self.paragraph;

@@ -8,7 +8,8 @@ use memchr::{memchr, memrchr};
 
 use super::LineSearch;
 use crate::byte_order_mark;
-use crate::scan::{ContentScan, ReadRequest};
+use crate::invariant;
+use crate::scan::{ContentScan, ReadRequest, saturating_len};
 use crate::text::line::{RawLine, shown_prefix_len};
 use crate::text::page::TextLine;
 
@@ -87,13 +88,13 @@ impl GrepScan {
         let (mut at, mut counted, mut number) = (0, 0, first);
         while at <= end && !self.full {
             let Some(hit) = self.query.pattern.find_end(lines, at, end) else { return };
-            let before = lines.get(at..hit).unwrap_or_default();
+            let before = invariant::slice(lines, at..hit);
             let start = memrchr(b'\n', before).map_or(at, |newline| at + newline + 1);
-            let after = lines.get(hit..).unwrap_or_default();
+            let after = invariant::slice(lines, hit..);
             let stop = memchr(b'\n', after).map_or(lines.len(), |newline| hit + newline);
-            let line = lines.get(start..stop).unwrap_or_default();
+            let line = invariant::slice(lines, start..stop);
             if self.query.pattern.matches_line(line) {
-                number += count_newlines(lines.get(counted..start).unwrap_or_default());
+                number += count_newlines(invariant::slice(lines, counted..start));
                 counted = start;
                 self.push_match(number, line);
             }
@@ -104,7 +105,7 @@ impl GrepScan {
     /// Searches whole lines, save for those that are too long.
     fn search_except_long_lines(&mut self, mut lines: &[u8], mut first: u64, last: bool) {
         while let Some((start, stop)) = find_long_line(lines, self.query.limits.line) {
-            let before = lines.get(..start).unwrap_or_default();
+            let before = invariant::slice(lines, ..start);
             if !before.is_empty() {
                 self.search(before, first, false);
             }
@@ -167,8 +168,8 @@ impl GrepScan {
     /// How many of the last bytes that were read belong to lines that are not searched.
     fn bytes_past_end(&self, data: &[u8]) -> usize {
         let Some(end) = self.end else { return 0 };
-        let block = usize::try_from(self.until - end.offset).unwrap_or(usize::MAX);
-        let block = data.get(data.len().saturating_sub(block)..).unwrap_or_default();
+        let block = saturating_len(self.until - end.offset);
+        let block = invariant::slice(data, data.len().saturating_sub(block)..);
         after_newlines(block, end.newlines).map_or(0, <[u8]>::len)
     }
 
@@ -198,7 +199,7 @@ impl ContentScan for GrepScan {
         if self.full || left == 0 {
             return None;
         }
-        let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.window);
+        let len = saturating_len(left).min(self.window);
         Some(ReadRequest { offset: self.position, len })
     }
 
@@ -220,14 +221,14 @@ impl ContentScan for GrepScan {
         if done {
             let whole = rest.len().saturating_sub(self.bytes_past_end(data));
             self.search_except_long_lines(
-                rest.get(..whole).unwrap_or_default(),
+                invariant::slice(rest, ..whole),
                 first,
                 self.end.is_none(),
             );
             return 0;
         }
         let whole = memrchr(b'\n', rest).map_or(0, |at| at + 1);
-        let (lines, unfinished) = rest.split_at_checked(whole).unwrap_or((rest, &[]));
+        let (lines, unfinished) = invariant::split(rest, whole);
         self.search_except_long_lines(lines, first, false);
         if self.full { 0 } else { self.carry_line(unfinished, self.first_line()) }
     }
@@ -256,6 +257,6 @@ fn after_newlines(mut bytes: &[u8], count: u64) -> Option<&[u8]> {
 }
 
 fn whole_blocks(bytes: usize, index: &LineIndex) -> usize {
-    let block = usize::try_from(index.block_size().get()).unwrap_or(usize::MAX);
+    let block = saturating_len(index.block_size().get().into());
     bytes.max(1).checked_next_multiple_of(block).unwrap_or(block)
 }
