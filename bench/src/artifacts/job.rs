@@ -244,7 +244,7 @@ async fn handler(source: &Path, folder: &Path) -> Result<(f64, String), String> 
         .map_err(text)?;
     let ctx = DispatchContext::builder("turn").build();
     let spooler = Spooler::new(Arc::new(DirSpoolStore::open(folder).map_err(text)?));
-    let formats = haft::artifacts::standard().map_err(text)?;
+    let formats = haft::artifacts::standard_formats();
     let done = tool.executor(&ctx).call("{}").await;
     let call = spooler.record("turn", done, std::num::NonZeroU32::MIN).await;
     ctx.artifacts().put_call(&call).map_err(text)?;
