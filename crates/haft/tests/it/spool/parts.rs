@@ -118,9 +118,9 @@ fn a_line_of_ten_megabytes_is_read_piece_by_piece() {
             assert!(part.text.len() <= 16 * 1024);
             // The blocks in which the line begins and ends, and what is shown.
             assert!(read() <= 2 * 64 * 1024 + 16 * 1024 + 16);
-            let Some(next) = part.next else { break };
-            assert_eq!(next.end, 10_240_000);
-            next = next.start;
+            let Some(rest) = part.next else { break };
+            assert_eq!(rest.end, 10_240_000);
+            next = rest.start;
         }
         assert_eq!(text.as_bytes(), &content[6..content.len() - 5]);
 

@@ -104,7 +104,7 @@ proptest! {
             let mut expect = model::matches(&content, pattern, &options);
             expect.retain(|line| *line as u64 >= options.start_line);
             let all: Vec<u64> = expect.iter().map(|it| *it as u64).collect();
-            if let Some(limit) = options.limit {
+            if let Some(limit) = options.max_matches {
                 expect.truncate(limit.get());
             }
             let page = view.grep(pattern, options.clone()).await.unwrap();
@@ -206,7 +206,7 @@ proptest! {
             let got: Vec<u64> = page.lines.iter().map(|line| line.number).collect();
             assert_eq!(got, expect.into_iter().map(|it| it as u64).collect::<Vec<_>>());
             assert_eq!(page.unsearched_lines, long.len() as u64);
-            assert_eq!(page.first_unsearched, long.first().map(|it| *it as u64));
+            assert_eq!(page.first_unsearched_line, long.first().map(|it| *it as u64));
         });
     }
 }
