@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::artifacts::json::{JsonQueryError, JsonShape, JsonView};
+use haft::artifacts::json::{JsonError, JsonNotation, JsonView};
 use haft::spool::SpoolStore;
 use haft::stores::MemorySpoolStore;
 use haft_core::json::Document;
@@ -18,13 +18,13 @@ pub fn json_shape(data: &[u8]) {
     let written = now(store.write("k".into(), content.to_vec().into()));
     let reader = written.expect("content in memory is kept");
     let view = |strict| {
-        let view = JsonView::new(Arc::clone(&reader), None);
-        view.window_bytes(window).value_bytes(value).strict_bytes(strict)
+        let view = JsonView::new(Arc::clone(&reader));
+        view.window_bytes(window).max_value_bytes(value).max_validated_bytes(strict)
     };
     let strict = view(u64::MAX);
-    match now(strict.shape()) {
+    match now(strict.detect_notation()) {
         Ok(shape) => assert_shape(shape, content),
-        Err(JsonQueryError::Content(error)) => {
+        Err(JsonError::Content(error)) => {
             assert!(error.offset <= content.len() as u64, "{error}");
             assert!(error.line > 0 && error.column > 0, "{error}");
             if let Ok(text) = str::from_utf8(content) {
@@ -35,24 +35,24 @@ pub fn json_shape(data: &[u8]) {
         Err(other) => panic!("content in memory is not read: {other}"),
     }
     for view in [strict, view(0)] {
-        let _ = now(view.keys(0));
-        let _ = now(view.length());
+        let _ = now(view.list_keys(0));
+        let _ = now(view.count_records());
         let _ = now(view.get("$..*", 0));
         let _ = now(view.get("$[?@.a > 1][-1]", 1));
         let _ = now(view.filter("$[?@.a]", 0));
-        let _ = now(view.slice(Some(1), Some(-1), 0));
+        let _ = now(view.slice(1..-1, 0));
     }
 }
 
-fn assert_shape(shape: JsonShape, content: &[u8]) {
+fn assert_shape(shape: JsonNotation, content: &[u8]) {
     let Ok(text) = str::from_utf8(content) else { return };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let whole = Document::parse(text).is_ok();
-    assert_eq!(shape == JsonShape::Json, whole, "JSON is not what has a tree");
+    assert_eq!(shape == JsonNotation::Json, whole, "JSON is not what has a tree");
     let blank = |line: &str| line.trim_matches([' ', '\t', '\r', '\n']).is_empty();
     let mut lines = text.split('\n').filter(|line| !blank(line)).peekable();
     let records = lines.peek().is_some() && lines.all(|line| Document::parse(line).is_ok());
-    assert_eq!(shape == JsonShape::Jsonl, !whole && records, "lines are not what have trees");
+    assert_eq!(shape == JsonNotation::Jsonl, !whole && records, "lines are not what have trees");
 }
 
 /// Work on memory is done where it is asked for when there is no runtime.

@@ -23,29 +23,29 @@ pub fn markdown_index(data: &[u8]) {
     let pieces = pieces.finish();
     assert_eq!(pieces.headings(), whole.headings(), "headings depend on the cuts");
     assert_eq!(pieces.code_blocks(), whole.code_blocks(), "code blocks depend on the cuts");
-    assert_eq!(pieces.n_lines(), whole.n_lines(), "lines depend on the cuts");
+    assert_eq!(pieces.line_count(), whole.line_count(), "lines depend on the cuts");
 
     let lines = whole.headings().iter().map(|it| (it.start_line, it.end_line));
     for (start, end) in
         lines.chain(whole.code_blocks().iter().map(|it| (it.start_line, it.end_line)))
     {
         assert!(
-            start <= end && end < whole.n_lines(),
+            start <= end && end < whole.line_count(),
             "lines {start} to {end} of {}",
-            whole.n_lines()
+            whole.line_count()
         );
     }
     assert!(whole.headings().is_sorted_by_key(|it| it.start_line), "headings out of order");
     let _ = whole.front_matter();
 
     let text = String::from_utf8_lossy(document);
-    let first = usize::from(size) % whole.n_lines().max(1);
+    let first = usize::from(size) % whole.line_count().max(1);
     let part: String = text.split_inclusive('\n').skip(first).collect();
     let fragment = whole.fragment(&part, first);
     for line in
         fragment.links().iter().map(|it| it.line).chain(fragment.images().iter().map(|it| it.line))
     {
-        assert!(first <= line && line < whole.n_lines(), "line {line} of a part from {first}");
+        assert!(first <= line && line < whole.line_count(), "line {line} of a part from {first}");
     }
     let _ = (fragment.text(), fragment.tree());
 }

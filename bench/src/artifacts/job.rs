@@ -166,7 +166,7 @@ async fn work(job: Job) -> Result<(f64, String), String> {
         }
         Job::Count { spool } => {
             without_index(&spool);
-            (view(&spool).await?.line_count().await.map_err(text)? - 1).to_string()
+            (view(&spool).await?.count_lines().await.map_err(text)? - 1).to_string()
         }
         Job::Head { spool, lines } => {
             digest(view(&spool).await?.head(lines).await.map_err(text)?.text())
@@ -217,7 +217,7 @@ async fn work(job: Job) -> Result<(f64, String), String> {
         }
         Job::Handler { source, folder } => return handler(&source, &folder).await,
         Job::JsonGet { spool, path, times } => {
-            let view = JsonView::new(stored(&spool, "items").await?, None);
+            let view = JsonView::new(stored(&spool, "items").await?);
             for _ in 1..times {
                 let _ = view.get(&path, 0).await.map_err(text)?;
             }
@@ -226,7 +226,7 @@ async fn work(job: Job) -> Result<(f64, String), String> {
             return Ok((last.elapsed().as_secs_f64(), digest(answer.as_str())));
         }
         Job::JsonCount { spool, path } => {
-            let view = JsonView::new(stored(&spool, "items").await?, None);
+            let view = JsonView::new(stored(&spool, "items").await?);
             digest(view.get(&path, 0).await.map_err(text)?.as_str())
         }
     };
@@ -244,7 +244,7 @@ async fn handler(source: &Path, folder: &Path) -> Result<(f64, String), String> 
         .map_err(text)?;
     let ctx = DispatchContext::builder("turn").build();
     let spooler = Spooler::new(Arc::new(DirSpoolStore::open(folder).map_err(text)?));
-    let formats = haft::artifacts::standard().map_err(text)?;
+    let formats = haft::artifacts::standard_formats();
     let done = tool.executor(&ctx).call("{}").await;
     let call = spooler.record("turn", done, std::num::NonZeroU32::MIN).await;
     ctx.artifacts().put_call(&call).map_err(text)?;
@@ -298,7 +298,7 @@ fn without_index(spool: &Path) {
 /// The time of one line, when the view is open.
 async fn random_lines(spool: &Path, count: u64) -> Result<(f64, String), String> {
     let view = view(spool).await?;
-    let lines = view.line_count().await.map_err(text)?;
+    let lines = view.count_lines().await.map_err(text)?;
     let (mut line, mut bytes) = (0, 0);
     let start = now();
     for _ in 0..count {

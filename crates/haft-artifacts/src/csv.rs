@@ -5,7 +5,7 @@
 //!
 //! # What is a table
 //!
-//! - Rows end with LF, CRLF or CR; empty lines are no rows.
+//! - ReadRows end with LF, CRLF or CR; empty lines are no rows.
 //! - Fields are parted by `,`, `;`, a tab or `|`, whichever fits the first rows best, or by what
 //!   [`CsvView::delimiter`] says.
 //! - A field in double quotes may hold all of these; `""` in it is one quote.
@@ -30,4 +30,4 @@ pub use self::error::CsvError;
 pub use self::filter::CsvFilter;
 pub use self::queries::CsvFormat;
 pub use self::sniff::sniff_delimiter;
-pub use self::view::{CsvView, Header};
+pub use self::view::{CsvHeader, CsvView};

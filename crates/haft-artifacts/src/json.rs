@@ -9,9 +9,9 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let records = "{\"id\":1,\"role\":\"user\"}\n{\"id\":2,\"role\":\"admin\"}\n";
 //! let reader = MemorySpoolStore::new().write("call-1".into(), records.into()).await?;
-//! let view = JsonView::new(reader, None);
+//! let view = JsonView::new(reader);
 //!
-//! assert_eq!(view.shape().await?.name(), "jsonl");
+//! assert_eq!(view.detect_notation().await?.name(), "jsonl");
 //! assert_eq!(view.get("$.role", 0).await?.as_str(), "user\nadmin");
 //! let admins = view.filter("$[?@.role == 'admin']", 0).await?;
 //! assert_eq!(admins.as_str(), "[\n  {\n    \"id\": 2,\n    \"role\": \"admin\"\n  }\n]");
@@ -26,29 +26,29 @@
 //! before the first answer; of larger content all brackets and strings are, and what a query looks
 //! at is checked to the letter. Bytes inside strings that are not UTF-8 are read as U+FFFD.
 
-mod bits;
+mod block_masks;
+mod blocking_source;
 mod cache;
-mod check;
 mod children;
 mod container;
 mod cursor;
-mod engine;
 mod error;
-mod eval;
 mod json5;
-mod lines;
+mod json_lines;
+mod notation;
+mod operations;
+mod path_eval;
 mod queries;
-mod query;
-mod shape;
+mod scan;
 mod skip;
-mod source;
+mod validate;
 mod view;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::cache::JsonCache;
-pub use self::error::{ContentError, JsonQueryError};
+pub use self::error::{InvalidJson, JsonError};
+pub use self::notation::JsonNotation;
 pub use self::queries::JsonFormat;
-pub use self::shape::JsonShape;
 pub use self::view::{JsonLength, JsonView};

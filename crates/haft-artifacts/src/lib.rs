@@ -30,19 +30,26 @@
 //!     }
 //! }
 //!
-//! let formats = haft_artifacts::standard()?.with(Diff)?;
-//! # Ok::<(), haft_core::forge::InvalidFormat>(())
+//! let formats = haft_artifacts::standard_formats().with(Diff)?;
+//! # Ok::<(), haft_core::artifact::InvalidFormat>(())
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![doc = include_str!("../docs/formats.md")]
 
 mod blocking;
+mod byte_order_mark;
+mod content_view;
 #[cfg(feature = "formats")]
 pub mod csv;
+#[cfg(feature = "formats")]
+mod error;
+mod invariant;
 pub mod json;
 #[cfg(feature = "formats")]
 pub mod markdown;
 mod query_args;
+mod ranges;
+mod scan;
 pub mod text;
 #[cfg(feature = "tokens")]
 pub mod tokens;
@@ -51,11 +58,13 @@ pub mod xml;
 #[cfg(feature = "formats")]
 pub mod yaml;
 
-use haft_core::forge::{Formats, InvalidFormat};
+use haft_core::forge::Formats;
 
 pub use self::blocking::run_blocking;
 #[cfg(feature = "formats")]
 pub use self::csv::CsvFormat;
+#[cfg(feature = "formats")]
+pub use self::error::ContentError;
 pub use self::json::JsonFormat;
 #[cfg(feature = "formats")]
 pub use self::markdown::MarkdownFormat;
@@ -65,19 +74,29 @@ pub use self::xml::XmlFormat;
 #[cfg(feature = "formats")]
 pub use self::yaml::YamlFormat;
 
-/// Every format there is: text, which reads everything, JSON, and with the feature `formats`
-/// Markdown, YAML, XML and CSV.
+/// All built-in formats: text, which reads every kind, JSON and, with the feature `formats`, Markdown,
+/// YAML, XML and CSV.
 ///
-/// # Errors
+/// ```
+/// use haft_core::artifact::ArtifactSet;
 ///
-/// None that a test of ours has ever seen; adding a format can fail, so this can.
-pub fn standard() -> Result<Formats, InvalidFormat> {
-    let formats = Formats::new().with(TextFormat::new())?.with(JsonFormat::new())?;
+/// // Without artifacts there is nothing to query.
+/// let tools = haft_artifacts::standard_formats().forge(&ArtifactSet::new())?;
+/// assert!(tools.is_empty());
+/// # Ok::<(), haft_core::tool::InvalidTool>(())
+/// ```
+#[must_use]
+pub fn standard_formats() -> Formats {
+    let formats =
+        Formats::new().with_unchecked(TextFormat::new()).with_unchecked(JsonFormat::new());
     #[cfg(feature = "formats")]
     let formats = formats
-        .with(MarkdownFormat::new())?
-        .with(YamlFormat::new())?
-        .with(XmlFormat::new())?
-        .with(CsvFormat::new())?;
-    Ok(formats)
+        .with_unchecked(MarkdownFormat::new())
+        .with_unchecked(YamlFormat::new())
+        .with_unchecked(XmlFormat::new())
+        .with_unchecked(CsvFormat::new());
+    formats
 }
+
+#[cfg(all(test, feature = "formats"))]
+mod tests;

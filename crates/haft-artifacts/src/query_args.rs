@@ -5,6 +5,8 @@ use haft_core::json::View;
 use haft_core::jsonpath::JsonPath;
 use haft_core::schema::{Field, IntegerSchema, Problem, Problems, integer, string};
 
+use crate::invariant;
+
 /// A whole number from zero on that may be left out.
 pub(super) fn count(description: &str) -> IntegerSchema {
     integer().min(0).description(description).optional()
@@ -21,8 +23,19 @@ pub(super) trait Named {
     fn place(&self, name: &str) -> Option<i64>;
     fn text(&self, name: &str) -> Option<&str>;
 
+    /// A text that the schema of the arguments requires.
+    fn required_text(&self, name: &str) -> &str {
+        invariant::or_default(self.text(name), "arguments have what their schema requires")
+    }
+
     fn skip(&self) -> u64 {
         self.count("skip").unwrap_or(0)
+    }
+
+    /// The range of the arguments that [`records`] declares.
+    #[cfg(feature = "formats")]
+    fn record_range(&self) -> std::ops::Range<u64> {
+        self.count("start").unwrap_or(0)..self.count("end").unwrap_or(u64::MAX)
     }
 }
 
@@ -52,7 +65,7 @@ pub(super) fn path() -> Field {
 
 /// Refuses a path that is not one.
 pub(super) fn check_path(args: &Args) -> Result<(), Problems> {
-    let path = args.text("path").unwrap_or_default();
+    let path = args.required_text("path");
     match JsonPath::parse_lenient(path) {
         Ok(_) => Ok(()),
         Err(error) => Err(refused("path", format!("a JSONPath ({error})"), path)),

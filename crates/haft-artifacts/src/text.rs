@@ -1,4 +1,4 @@
-//! Large results: where they are kept, and how they are read in small pieces.
+//! Large results: where they are shown_prefix_len, and how they are read in small pieces.
 //!
 //! The contracts are those of [`haft_core::spool`]. [`TextView`] asks any reader for lines:
 //!
@@ -13,28 +13,28 @@
 //! let reader = store.write("call-1".into(), "alpha\nbeta\ngamma\n".into()).await?;
 //! let view = TextView::new(reader);
 //!
-//! let page = view.grep("^[ab]", GrepOptions::new().limit(1)).await?;
+//! let page = view.grep("^[ab]", GrepOptions::new().max_matches(1)).await?;
 //! assert_eq!(page.text(), "alpha");
 //! // Every answer is bounded, and says where to go on.
-//! assert_eq!(page.more.map(|more| more.start), Some(1));
+//! assert_eq!(page.next.map(|next| next.start), Some(1));
 //! # Ok(())
 //! # }
 //! ```
 
-mod chunks;
-pub(crate) mod drive;
+mod error;
 mod grep;
 mod line;
+mod line_part;
 mod page;
-mod part;
 mod pattern;
 mod queries;
+mod scan;
 mod view;
 
-pub(crate) use self::chunks::each_chunk;
+pub use self::error::TextError;
 pub use self::grep::GrepOptions;
-pub use self::page::{Continuation, Line, Page, Stopped};
-pub use self::part::{LinePart, RestOfLine};
-pub use self::pattern::{QueryError, check_pattern};
+pub use self::line_part::{LinePart, NextLinePart};
+pub use self::page::{NextPage, PageLimit, TextLine, TextPage};
+pub use self::pattern::check_pattern;
 pub use self::queries::TextFormat;
 pub use self::view::TextView;

@@ -21,20 +21,20 @@
 //! | a name with a namespace prefix | stays as it is |
 //! | the declaration, comments, processing instructions, DOCTYPE | left out |
 //!
-//! Tags that are not closed, closed twice or crossed, a second root, text outside of the root and
-//! attributes that stand twice are errors with line and column. Nesting is bounded. A byte order mark is
+//! TagNames that are not closed, closed twice or crossed, a second root, text outside of the root and
+//! attributes that stand twice are errors with line and column. ElementStack is bounded. A byte order mark is
 //! skipped, and bytes that are not UTF-8 become the replacement character, whatever encoding the
 //! declaration names.
 
+mod character_data;
 mod error;
 mod outline;
-mod piece;
+mod projection;
 mod queries;
 mod scan;
 mod select;
-mod tag;
-mod token;
-mod tree;
+mod tags;
+mod text_run;
 mod view;
 
 pub use self::error::XmlError;

@@ -25,17 +25,17 @@
 //! document, `null`; an empty text has none. A byte order mark is skipped, and bytes that are not UTF-8
 //! become the replacement character.
 
+mod document_splitter;
 mod error;
+mod parse;
 mod queries;
-mod read;
 mod records;
 mod scalar;
 mod scan;
-mod split;
+mod to_json;
 mod view;
-mod write;
 
 pub use self::error::YamlError;
+pub use self::parse::{YamlLimits, YamlParseError, parse_document};
 pub use self::queries::YamlFormat;
-pub use self::read::{YamlFault, YamlLimits, parse_document};
-pub use self::view::{DocumentKind, YamlView};
+pub use self::view::{YamlStreamKind, YamlView};

@@ -86,7 +86,7 @@ steps:
 "#;
     let runner = TurnRunner::builder(Scripted::parse(script)?)
         .tool(config)
-        .formats(artifacts::standard()?.with(Ini)?)
+        .formats(artifacts::standard_formats().with(Ini)?)
         .inline_below(0)
         .build()?;
     let report = runner.run(TurnInput::new("You help.")).await?;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use haft_core::json::{Document, Writer};
 
 use super::error::CsvError;
-use super::scan::Record;
+use super::scan::CsvRecord;
 
 /// The columns of a table, each with a name of its own.
 #[derive(Debug, Default)]
@@ -15,17 +15,17 @@ pub(super) struct Columns {
 
 impl Columns {
     /// The columns that a first row names.
-    pub(super) fn named(header: Record<'_>) -> Self {
+    pub(super) fn from_header(header: CsvRecord<'_>) -> Self {
         let given: Vec<String> =
             header.fields().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
         let mut taken: HashSet<String> = given.iter().cloned().collect();
         let (mut used, mut numbers) = (HashSet::new(), HashMap::new());
         let mut names = Vec::new();
         for (name, place) in given.into_iter().zip(1..) {
-            let mut name = if name.is_empty() { numbered(place) } else { name };
+            let mut name = if name.is_empty() { column_name(place) } else { name };
             if !used.insert(name.clone()) {
                 let number = numbers.entry(name.clone()).or_insert(2);
-                name = free(&name, number, &taken);
+                name = unused_name(&name, number, &taken);
                 used.insert(name.clone());
             }
             taken.insert(name.clone());
@@ -36,7 +36,7 @@ impl Columns {
 
     /// So many columns without names.
     pub(super) fn unnamed(count: usize) -> Self {
-        Self { names: (1..=count).map(|place| numbered(place).into_boxed_str()).collect() }
+        Self { names: (1..=count).map(|place| column_name(place).into_boxed_str()).collect() }
     }
 
     pub(super) fn names(&self) -> &[Box<str>] {
@@ -53,14 +53,14 @@ impl Columns {
     }
 
     /// A row as a JSON object, with only the columns at these places if any are given.
-    pub(super) fn object(&self, record: Record<'_>, only: &[usize]) -> Document {
+    pub(super) fn row_object(&self, record: CsvRecord<'_>, only: &[usize]) -> Document {
         let mut out = Writer::new();
         out.object(|out| {
             let mut member = |place: usize| {
                 let Some(field) = record.field(place) else { return };
                 match self.names.get(place) {
                     Some(name) => out.key(name),
-                    None => out.key(&self.beyond(place)),
+                    None => out.key(&self.extra_column_name(place)),
                 };
                 out.string(&String::from_utf8_lossy(field));
             };
@@ -74,21 +74,21 @@ impl Columns {
     }
 
     /// The name for a field beyond the columns.
-    fn beyond(&self, place: usize) -> String {
-        let name = numbered(place + 1);
+    fn extra_column_name(&self, place: usize) -> String {
+        let name = column_name(place + 1);
         if !self.names.iter().any(|it| **it == *name) {
             return name;
         }
-        free(&name, &mut 2, &self.names.iter().map(ToString::to_string).collect())
+        unused_name(&name, &mut 2, &self.names.iter().map(ToString::to_string).collect())
     }
 }
 
-fn numbered(place: usize) -> String {
+fn column_name(place: usize) -> String {
     format!("column_{place}")
 }
 
 /// A name with a number behind it that nobody has, from this number on.
-fn free(name: &str, number: &mut u64, taken: &HashSet<String>) -> String {
+fn unused_name(name: &str, number: &mut u64, taken: &HashSet<String>) -> String {
     loop {
         let found = format!("{name}_{number}");
         *number += 1;

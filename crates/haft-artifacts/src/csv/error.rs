@@ -1,8 +1,8 @@
 //! Why a query of CSV has no answer.
 
-use haft_core::error::codes;
-use haft_core::error::{Coded, ErrorCode};
-use haft_core::spool::SpoolError;
+use haft_core::error::{Coded, ErrorCode, codes};
+
+use crate::error::{ContentError, impl_from_spool_error};
 
 /// A query of CSV could not be answered. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
@@ -39,15 +39,9 @@ pub enum CsvError {
         /// Of what: `bytes` or `fields`.
         what: &'static str,
     },
-    /// The content is UTF-16 or UTF-32.
-    #[error(
-        "the content is not UTF-8 at line 1, column 1: it begins with the mark of UTF-16 or UTF-32; \
-         convert it to UTF-8 first"
-    )]
-    Encoding,
-    /// The content could not be read.
+    /// The content cannot be read as text.
     #[error(transparent)]
-    Spool(#[from] SpoolError),
+    Content(#[from] ContentError),
 }
 
 fn known(columns: &[Box<str>], more: usize) -> String {
@@ -59,18 +53,20 @@ fn known(columns: &[Box<str>], more: usize) -> String {
     format!("the columns are {}{rest}", names.join(", "))
 }
 
+impl_from_spool_error!(CsvError);
+
 impl Coded for CsvError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::NoColumn { .. } | Self::NoCondition { .. } => codes::INVALID_TOOL_ARGS,
-            Self::RowTooLarge { .. } | Self::Encoding => codes::TOOL_DOWNSTREAM_ERROR,
-            Self::Spool(error) => error.code(),
+            Self::RowTooLarge { .. } => codes::TOOL_DOWNSTREAM_ERROR,
+            Self::Content(error) => error.code(),
         }
     }
 
     fn retryable(&self) -> bool {
         match self {
-            Self::Spool(error) => error.retryable(),
+            Self::Content(error) => error.retryable(),
             _ => false,
         }
     }

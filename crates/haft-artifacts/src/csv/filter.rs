@@ -7,8 +7,8 @@ use memchr::memmem::Finder;
 
 use super::columns::Columns;
 use super::error::CsvError;
-use super::scan::{Record, Visit};
-use super::stats::number;
+use super::scan::{CsvRecord, RowVisitor};
+use super::stats::parse_number;
 
 /// What the field of a column must be for its row to be kept. Everything that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,7 +61,7 @@ impl CsvFilter {
         self
     }
 
-    pub(super) fn says_nothing(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.equals.is_none()
             && self.contains.is_none()
             && self.above.is_none()
@@ -71,7 +71,7 @@ impl CsvFilter {
 
 /// The rows that a filter keeps.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct FilterRows {
     filter: CsvFilter,
     contains: Option<Finder<'static>>,
     place: usize,
@@ -80,13 +80,13 @@ pub(super) struct Filter {
     pub(super) no_numbers: u64,
 }
 
-impl Filter {
+impl FilterRows {
     pub(super) fn new(filter: CsvFilter, listing: Listing) -> Self {
         let contains = filter.contains.as_ref().map(|it| Finder::new(it.as_bytes()).into_owned());
         Self { filter, contains, place: 0, listing, no_numbers: 0 }
     }
 
-    fn keeps(&mut self, field: &[u8]) -> bool {
+    fn matches(&mut self, field: &[u8]) -> bool {
         let equals = self.filter.equals.as_ref();
         if equals.is_some_and(|it| String::from_utf8_lossy(field) != it.as_str())
             || self.contains.as_ref().is_some_and(|it| it.find(field).is_none())
@@ -97,7 +97,7 @@ impl Filter {
         if above.is_none() && below.is_none() {
             return true;
         }
-        let Some(number) = number(field) else {
+        let Some(number) = parse_number(field) else {
             self.no_numbers += u64::from(!field.is_empty());
             return false;
         };
@@ -105,15 +105,17 @@ impl Filter {
     }
 }
 
-impl Visit for Filter {
+impl RowVisitor for FilterRows {
     fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.place = columns.find(&self.filter.column)?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, columns: &Columns, row: Record<'_>) -> ControlFlow<()> {
+    fn row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         match row.field(self.place) {
-            Some(field) if self.keeps(field) => self.listing.push(columns.object(row, &[]).root()),
+            Some(field) if self.matches(field) => {
+                self.listing.push(columns.row_object(row, &[]).root())
+            }
             _ => ControlFlow::Continue(()),
         }
     }

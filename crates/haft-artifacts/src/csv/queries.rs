@@ -1,6 +1,4 @@
-//! Rows of fields, parted by commas, semicolons, tabs or bars.
-
-use std::sync::Arc;
+//! ReadRows of fields, parted by commas, semicolons, tabs or bars.
 
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
@@ -8,10 +6,11 @@ use haft_core::json::View;
 use haft_core::schema::{Problem, Problems, array, number, object, string};
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::csv::{CsvFilter, CsvView};
 use crate::query_args::{Named as _, records, skip};
 
-/// Rows of fields, parted by commas, semicolons, tabs or bars.
+/// ReadRows of fields, parted by commas, semicolons, tabs or bars.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct CsvFormat;
@@ -90,30 +89,27 @@ impl ArtifactFormat for CsvFormat {
 }
 
 fn view(asked: &Asked) -> CsvView {
-    CsvView::new(Arc::clone(asked.artifact.reader()))
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    CsvView::of_content(ContentView::of_query(asked))
 }
 
 async fn columns(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).columns(args.skip()).await?)
+    Ok(view(&asked).list_columns(args.skip()).await?)
 }
 
 async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).length().await?)
+    Ok(view(&asked).count_rows().await?)
 }
 
 async fn rows(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let start = args.count("start").unwrap_or(0);
     let columns = args.root().get("columns").map(|list| {
         list.elements().filter_map(|it| it.as_str().map(str::to_owned)).collect::<Vec<_>>()
     });
     let columns = columns.unwrap_or_default();
-    Ok(view(&asked).rows(start, args.count("end"), &columns, args.skip()).await?)
+    Ok(view(&asked).read_rows(args.record_range(), &columns, args.skip()).await?)
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let mut filter = CsvFilter::new(args.text("column").unwrap_or_default());
+    let mut filter = CsvFilter::new(args.required_text("column"));
     if let Some(text) = args.text("equals") {
         filter = filter.equals(text);
     }
@@ -139,9 +135,9 @@ fn check_filter(args: &Args) -> Result<(), Problems> {
 }
 
 async fn pluck(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).pluck(args.text("column").unwrap_or_default(), args.skip()).await?)
+    Ok(view(&asked).pluck(args.required_text("column"), args.skip()).await?)
 }
 
 async fn stats(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).stats(args.text("column").unwrap_or_default()).await?)
+    Ok(view(&asked).summarize_column(args.required_text("column")).await?)
 }

@@ -1,39 +1,39 @@
 //! Who looks at rows: one type per query.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use haft_core::artifact::Listing;
 use haft_core::json::Writer;
 
 use super::columns::Columns;
 use super::error::CsvError;
-use super::scan::{Record, Visit};
+use super::scan::{CsvRecord, RowVisitor};
 
 /// The names of the columns.
 #[derive(Debug, Default)]
-pub(super) struct Names(pub(super) Vec<Box<str>>);
+pub(super) struct ColumnNames(pub(super) Vec<Box<str>>);
 
-impl Visit for Names {
+impl RowVisitor for ColumnNames {
     fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.0 = columns.names().to_vec();
         Ok(ControlFlow::Break(()))
     }
 
-    fn row(&mut self, _: &Columns, _: Record<'_>) -> ControlFlow<()> {
+    fn row(&mut self, _: &Columns, _: CsvRecord<'_>) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
 }
 
 /// How many rows there are.
 #[derive(Debug, Default)]
-pub(super) struct Count(pub(super) u64);
+pub(super) struct CountRows(pub(super) u64);
 
-impl Visit for Count {
+impl RowVisitor for CountRows {
     fn columns(&mut self, _: &Columns) -> Result<ControlFlow<()>, CsvError> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, _: &Columns, _: Record<'_>) -> ControlFlow<()> {
+    fn row(&mut self, _: &Columns, _: CsvRecord<'_>) -> ControlFlow<()> {
         self.0 += 1;
         ControlFlow::Continue(())
     }
@@ -41,49 +41,48 @@ impl Visit for Count {
 
 /// The rows of a range.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct ReadRows {
     pub(super) at: u64,
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(super) range: Range<u64>,
     pub(super) only: Vec<String>,
     pub(super) places: Vec<usize>,
     pub(super) listing: Listing,
 }
 
-impl Visit for Rows {
+impl RowVisitor for ReadRows {
     fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.places = self.only.iter().map(|it| columns.find(it)).collect::<Result<_, _>>()?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, columns: &Columns, row: Record<'_>) -> ControlFlow<()> {
+    fn row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         let at = self.at;
         self.at += 1;
-        if at >= self.end {
+        if at >= self.range.end {
             return ControlFlow::Break(());
         }
-        if at < self.start {
+        if at < self.range.start {
             return ControlFlow::Continue(());
         }
-        self.listing.push(columns.object(row, &self.places).root())
+        self.listing.push(columns.row_object(row, &self.places).root())
     }
 }
 
 /// The fields of one column.
 #[derive(Debug)]
-pub(super) struct Pluck {
+pub(super) struct PluckColumn {
     pub(super) column: String,
     pub(super) place: usize,
     pub(super) listing: Listing,
 }
 
-impl Visit for Pluck {
+impl RowVisitor for PluckColumn {
     fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.place = columns.find(&self.column)?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, _: &Columns, row: Record<'_>) -> ControlFlow<()> {
+    fn row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         let mut out = Writer::new();
         match row.field(self.place) {
             Some(field) => out.string(&String::from_utf8_lossy(field)),

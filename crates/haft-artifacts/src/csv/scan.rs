@@ -8,26 +8,27 @@ use haft_core::spool::count_newlines;
 
 use super::columns::Columns;
 use super::error::CsvError;
-use super::view::Header;
-use crate::text::drive::{Scan, Want};
+use super::view::CsvHeader;
+use crate::invariant;
+use crate::scan::{ContentScan, ReadRequest};
 
 /// Whoever wants to see rows.
-pub(super) trait Visit: Send + 'static {
+pub(super) trait RowVisitor: Send + 'static {
     /// Takes the columns, once, before any row; `Break` if no row is wanted.
     fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError>;
 
     /// Takes the next row; `Break` if no more are wanted.
-    fn row(&mut self, columns: &Columns, row: Record<'_>) -> ControlFlow<()>;
+    fn row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()>;
 }
 
 /// The fields of a row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record<'a> {
+pub(super) struct CsvRecord<'a> {
     bytes: &'a [u8],
     ends: &'a [usize],
 }
 
-impl<'a> Record<'a> {
+impl<'a> CsvRecord<'a> {
     pub(super) fn len(self) -> usize {
         self.ends.len()
     }
@@ -44,9 +45,9 @@ impl<'a> Record<'a> {
 
 /// How content is read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
+pub(super) struct CsvScanOptions {
     pub(super) delimiter: u8,
-    pub(super) header: Header,
+    pub(super) header: CsvHeader,
     pub(super) window: usize,
     /// Where the table begins, behind a mark.
     pub(super) start: u64,
@@ -54,7 +55,7 @@ pub(super) struct Rules {
 
 /// What is odd about a table.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Oddities {
+pub(super) struct TableIrregularities {
     /// How many rows have another number of fields than there are columns, and the line of the first.
     ragged: u64,
     first_ragged: u64,
@@ -63,7 +64,7 @@ pub(super) struct Oddities {
     unclosed: Option<u64>,
 }
 
-impl Oddities {
+impl TableIrregularities {
     /// Adds notes to an answer.
     pub(super) fn note(self, mut answer: Answer) -> Answer {
         if self.ragged > 0 {
@@ -84,7 +85,7 @@ impl Oddities {
 
 /// One pass over the content.
 pub(super) struct CsvScan<V> {
-    rules: Rules,
+    options: CsvScanOptions,
     reader: Reader,
     position: u64,
     length: u64,
@@ -96,20 +97,20 @@ pub(super) struct CsvScan<V> {
     columns: Option<Columns>,
     stopped: bool,
     error: Option<CsvError>,
-    oddities: Oddities,
+    irregularities: TableIrregularities,
     visitor: V,
 }
 
-impl<V: Visit> CsvScan<V> {
-    pub(super) fn new(length: u64, rules: Rules, visitor: V) -> Self {
-        let mut reader = ReaderBuilder::new().delimiter(rules.delimiter).build();
+impl<V: RowVisitor> CsvScan<V> {
+    pub(super) fn new(length: u64, options: CsvScanOptions, visitor: V) -> Self {
+        let mut reader = ReaderBuilder::new().delimiter(options.delimiter).build();
         // The mark was passed over already. An empty line keeps the reader from looking for another.
         let _ = reader.read_record(b"\n", &mut [0], &mut [0]);
         reader.set_line(1);
         Self {
-            rules,
+            options,
             reader,
-            position: rules.start,
+            position: options.start,
             length,
             output: vec![0; 1024],
             filled: 0,
@@ -118,20 +119,20 @@ impl<V: Visit> CsvScan<V> {
             columns: None,
             stopped: false,
             error: None,
-            oddities: Oddities::default(),
+            irregularities: TableIrregularities::default(),
             visitor,
         }
     }
 
     /// The visitor, when it has seen what it wanted to see, and what was odd.
-    pub(super) fn finish(mut self) -> Result<(V, Oddities), CsvError> {
+    pub(super) fn finish(mut self) -> Result<(V, TableIrregularities), CsvError> {
         if self.columns.is_none() && self.error.is_none() {
             // An empty table lacks the columns that were asked for.
             let _ = self.visitor.columns(&Columns::default())?;
         }
         match self.error {
             Some(error) => Err(error),
-            None => Ok((self.visitor, self.oddities)),
+            None => Ok((self.visitor, self.irregularities)),
         }
     }
 
@@ -139,11 +140,11 @@ impl<V: Visit> CsvScan<V> {
     fn read(&mut self, mut input: &[u8]) -> Result<(), CsvError> {
         let ended = input.is_empty();
         while !self.stopped {
-            let output = self.output.get_mut(self.filled..).unwrap_or_default();
-            let ends = self.ends.get_mut(self.fields..).unwrap_or_default();
+            let output = invariant::slice_mut(&mut self.output, self.filled..);
+            let ends = invariant::slice_mut(&mut self.ends, self.fields..);
             let (result, read, written, fields) = self.reader.read_record(input, output, ends);
             let last_byte = read.checked_sub(1).and_then(|at| input.get(at)).copied();
-            input = input.get(read..).unwrap_or_default();
+            input = invariant::slice(input, read..);
             self.filled += written;
             self.fields += fields;
             match result {
@@ -151,7 +152,7 @@ impl<V: Visit> CsvScan<V> {
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => self.grow_output()?,
                 ReadRecordResult::OutputEndsFull => self.grow_ends()?,
-                ReadRecordResult::Record => self.record(last_byte)?,
+                ReadRecordResult::Record => self.finish_record(last_byte)?,
                 ReadRecordResult::End => return Ok(()),
             }
             if input.is_empty() && !ended {
@@ -161,35 +162,35 @@ impl<V: Visit> CsvScan<V> {
         Ok(())
     }
 
-    fn record(&mut self, last_byte: Option<u8>) -> Result<(), CsvError> {
-        if self.columns.is_some() && self.fields != self.oddities.columns {
-            self.oddities.ragged += 1;
-            if self.oddities.ragged == 1 {
-                self.oddities.first_ragged = self.first_line(last_byte);
+    fn finish_record(&mut self, last_byte: Option<u8>) -> Result<(), CsvError> {
+        if self.columns.is_some() && self.fields != self.irregularities.columns {
+            self.irregularities.ragged += 1;
+            if self.irregularities.ragged == 1 {
+                self.irregularities.first_ragged = self.first_line(last_byte);
             }
         }
-        if self.oddities.unclosed.is_some()
+        if self.irregularities.unclosed.is_some()
             && let Some(end) = self.ends.get_mut(self.fields.saturating_sub(1))
         {
             // Without the line end that was only read to find out.
             *end = end.saturating_sub(1);
         }
-        let record = Record {
-            bytes: self.output.get(..self.filled).unwrap_or_default(),
-            ends: self.ends.get(..self.fields).unwrap_or_default(),
+        let record = CsvRecord {
+            bytes: invariant::slice(&self.output, ..self.filled),
+            ends: invariant::slice(&self.ends, ..self.fields),
         };
         (self.filled, self.fields) = (0, 0);
         let columns = match &self.columns {
             Some(columns) => columns,
             None => {
-                let columns = match self.rules.header {
-                    Header::FirstRow => Columns::named(record),
-                    Header::None => Columns::unnamed(record.len()),
+                let columns = match self.options.header {
+                    CsvHeader::FirstRow => Columns::from_header(record),
+                    CsvHeader::Absent => Columns::unnamed(record.len()),
                 };
-                self.oddities.columns = columns.names().len();
+                self.irregularities.columns = columns.names().len();
                 self.stopped = self.visitor.columns(&columns)?.is_break();
                 let columns = self.columns.insert(columns);
-                if self.stopped || self.rules.header == Header::FirstRow {
+                if self.stopped || self.options.header == CsvHeader::FirstRow {
                     return Ok(());
                 }
                 columns
@@ -201,7 +202,7 @@ impl<V: Visit> CsvScan<V> {
 
     /// The line that the row begins with whose last byte was just read.
     fn first_line(&self, last_byte: Option<u8>) -> u64 {
-        let fields = self.output.get(..self.filled).unwrap_or_default();
+        let fields = invariant::slice(&self.output, ..self.filled);
         let below = count_newlines(fields) + u64::from(last_byte == Some(b'\n'));
         self.reader.line().saturating_sub(below)
     }
@@ -225,32 +226,29 @@ impl<V: Visit> CsvScan<V> {
     }
 
     /// Reads the last row, which need not have a line end.
-    fn end(&mut self) -> Result<(), CsvError> {
+    fn finish_input(&mut self) -> Result<(), CsvError> {
         self.read(b"\n")?;
         if self.filled > 0 {
             // Inside quotes a line end is part of the field.
-            self.oddities.unclosed = Some(self.first_line(None));
+            self.irregularities.unclosed = Some(self.first_line(None));
         }
         self.read(&[])
     }
 }
 
-impl<V: Visit> Scan for CsvScan<V> {
-    fn want(&self) -> Option<Want> {
-        let left = self.length.saturating_sub(self.position);
-        if self.stopped || self.error.is_some() || left == 0 {
+impl<V: RowVisitor> ContentScan for CsvScan<V> {
+    fn next_read(&self) -> Option<ReadRequest> {
+        if self.stopped || self.error.is_some() {
             return None;
         }
-        let window = self.rules.window.max(1);
-        let len = left.min(window as u64);
-        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(window) })
+        ReadRequest::next_window(self.position, self.length, self.options.window)
     }
 
-    fn feed(&mut self, data: &[u8]) -> usize {
+    fn process(&mut self, data: &[u8]) -> usize {
         self.position += data.len() as u64;
         let mut result = self.read(data);
         if result.is_ok() && !self.stopped && self.position == self.length {
-            result = self.end();
+            result = self.finish_input();
         }
         self.error = result.err();
         0

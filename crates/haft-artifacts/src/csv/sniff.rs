@@ -2,37 +2,40 @@
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
+use crate::byte_order_mark;
+use crate::invariant;
+
 /// What the first bytes of content say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
+pub(crate) struct SniffedStart {
     /// How many bytes the mark at the start has.
     pub(crate) mark: u64,
     pub(crate) delimiter: u8,
 }
 
 /// Looks at the first bytes; nothing if they are not UTF-8. `whole` says that there are no others.
-pub(crate) fn start(sample: &[u8], whole: bool) -> Option<Start> {
-    if sample.starts_with(&[0xFE, 0xFF]) || sample.starts_with(&[0xFF, 0xFE]) {
+pub(crate) fn sniff_start(sample: &[u8], whole: bool) -> Option<SniffedStart> {
+    if byte_order_mark::is_utf16(sample) {
         return None;
     }
-    let table = sample.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(sample);
+    let table = byte_order_mark::strip_utf8(sample);
     let mark = (sample.len() - table.len()) as u64;
     // Of several that fit as well the first one counts.
-    let best = CANDIDATES.into_iter().rev().max_by_key(|it| fit(table, *it, whole));
-    Some(Start { mark, delimiter: best.unwrap_or(b',') })
+    let best = CANDIDATES.into_iter().rev().max_by_key(|it| delimiter_fit(table, *it, whole));
+    Some(SniffedStart { mark, delimiter: best.unwrap_or(b',') })
 }
 
 /// How well a delimiter fits: how many of a thousand rows have as many fields as the first, and how
 /// many that are; nothing if it parts no field.
-fn fit(table: &[u8], delimiter: u8, whole: bool) -> Option<(usize, usize)> {
-    let counts = counts(table, delimiter, whole);
+fn delimiter_fit(table: &[u8], delimiter: u8, whole: bool) -> Option<(usize, usize)> {
+    let counts = count_fields(table, delimiter, whole);
     let first = counts.first().copied().filter(|it| *it > 1)?;
     let same = counts.iter().filter(|it| **it == first).count();
     Some((same * 1000 / counts.len(), first))
 }
 
 /// How many fields the first rows have.
-fn counts(mut table: &[u8], delimiter: u8, whole: bool) -> Vec<usize> {
+fn count_fields(mut table: &[u8], delimiter: u8, whole: bool) -> Vec<usize> {
     let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
     let mut output = vec![0; table.len().max(1)];
     let mut ends = vec![0; table.len() + 1];
@@ -45,7 +48,7 @@ fn counts(mut table: &[u8], delimiter: u8, whole: bool) -> Vec<usize> {
             break;
         }
         let (result, read, _, found) = reader.read_record(table, &mut output, &mut ends);
-        table = table.get(read..).unwrap_or_default();
+        table = invariant::slice(table, read..);
         fields += found;
         match result {
             ReadRecordResult::Record => counts.push(std::mem::take(&mut fields)),
@@ -62,7 +65,7 @@ fn counts(mut table: &[u8], delimiter: u8, whole: bool) -> Vec<usize> {
 #[must_use]
 pub fn sniff_delimiter(table: &str) -> u8 {
     let sample = table.as_bytes().get(..SAMPLE);
-    let start = start(sample.unwrap_or(table.as_bytes()), sample.is_none());
+    let start = sniff_start(sample.unwrap_or(table.as_bytes()), sample.is_none());
     start.map_or(b',', |start| start.delimiter)
 }
 

@@ -7,11 +7,12 @@ use haft_core::json::{Document, Writer};
 
 use super::columns::Columns;
 use super::error::CsvError;
-use super::scan::{Record, Visit};
+use super::scan::{CsvRecord, RowVisitor};
+use crate::invariant;
 
 /// Gathers facts about one column.
 #[derive(Debug, Default)]
-pub(super) struct Stats {
+pub(super) struct ColumnStats {
     column: String,
     place: usize,
     rows: u64,
@@ -20,7 +21,7 @@ pub(super) struct Stats {
     distinct_bytes: usize,
     /// Whether there are more different values than are counted.
     many: bool,
-    numbers: Numbers,
+    numbers: NumberStats,
     /// How many fields are neither empty nor numbers, and the first and last of them by byte order.
     texts: u64,
     first_text: Option<Vec<u8>>,
@@ -29,10 +30,10 @@ pub(super) struct Stats {
 
 /// The fields that are numbers.
 #[derive(Debug, Default)]
-struct Numbers {
+struct NumberStats {
     count: u64,
-    min: Option<Number>,
-    max: Option<Number>,
+    min: Option<ColumnNumber>,
+    max: Option<ColumnNumber>,
     /// In billionths, as long as every number is a whole number of them.
     exact: i128,
     inexact: bool,
@@ -43,12 +44,12 @@ struct Numbers {
 
 /// A number, and if possible exactly.
 #[derive(Clone, Copy, Debug)]
-struct Number {
+struct ColumnNumber {
     value: f64,
     billionths: Option<i128>,
 }
 
-impl Stats {
+impl ColumnStats {
     pub(super) fn new(column: String) -> Self {
         Self { column, ..Self::default() }
     }
@@ -72,8 +73,8 @@ impl Stats {
             if self.texts > 0 {
                 out.key("texts").object(|out| {
                     out.key("count").unsigned(self.texts);
-                    out.key("min").string(&shown(self.first_text.as_deref()));
-                    out.key("max").string(&shown(self.last_text.as_deref()));
+                    out.key("min").string(&lossy_text(self.first_text.as_deref()));
+                    out.key("max").string(&lossy_text(self.last_text.as_deref()));
                 });
             }
         });
@@ -104,13 +105,13 @@ impl Stats {
     }
 }
 
-impl Visit for Stats {
+impl RowVisitor for ColumnStats {
     fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError> {
         self.place = columns.find(&self.column)?;
         Ok(ControlFlow::Continue(()))
     }
 
-    fn row(&mut self, _: &Columns, row: Record<'_>) -> ControlFlow<()> {
+    fn row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
         self.rows += 1;
         let field = row.field(self.place).unwrap_or_default();
         if field.is_empty() {
@@ -118,7 +119,7 @@ impl Visit for Stats {
             return ControlFlow::Continue(());
         }
         self.count_distinct(field);
-        match number(field) {
+        match parse_number(field) {
             Some(value) => self.numbers.add(value, field),
             None => self.text(field),
         }
@@ -126,10 +127,10 @@ impl Visit for Stats {
     }
 }
 
-impl Numbers {
+impl NumberStats {
     fn add(&mut self, value: f64, field: &[u8]) {
         self.count += 1;
-        let number = Number { value, billionths: billionths(field) };
+        let number = ColumnNumber { value, billionths: parse_billionths(field) };
         self.min = Some(self.min.filter(|it| !number.is_below(it)).unwrap_or(number));
         self.max = Some(self.max.filter(|it| !it.is_below(&number)).unwrap_or(number));
         match number.billionths.and_then(|it| self.exact.checked_add(it)) {
@@ -146,7 +147,7 @@ impl Numbers {
     #[expect(clippy::cast_precision_loss, reason = "a mean is rounded")]
     fn write(&self, out: &mut Writer) {
         let value = if self.inexact { self.sum + self.lost } else { self.exact as f64 / BILLION };
-        let sum = Number { value, billionths: (!self.inexact).then_some(self.exact) };
+        let sum = ColumnNumber { value, billionths: (!self.inexact).then_some(self.exact) };
         out.key("count").unsigned(self.count);
         for (key, number) in [("min", self.min), ("max", self.max), ("sum", Some(sum))] {
             out.key(key);
@@ -157,12 +158,12 @@ impl Numbers {
                 }
             }
         }
-        let mean = Number { value: value / self.count as f64, billionths: None };
+        let mean = ColumnNumber { value: value / self.count as f64, billionths: None };
         mean.write(out.key("mean"));
     }
 }
 
-impl Number {
+impl ColumnNumber {
     fn is_below(&self, other: &Self) -> bool {
         match (self.billionths, other.billionths) {
             (Some(this), Some(other)) => this < other,
@@ -171,7 +172,8 @@ impl Number {
     }
 
     fn write(self, out: &mut Writer) {
-        let exact = self.billionths.and_then(|it| Document::parse_owned(decimal(it)).ok());
+        let exact =
+            self.billionths.and_then(|it| Document::parse_owned(format_billionths(it)).ok());
         match exact {
             Some(exact) => {
                 out.view(exact.root());
@@ -186,7 +188,7 @@ impl Number {
 }
 
 /// The number that a field is: decimal digits with a sign, a point and an exponent if need be.
-pub(super) fn number(field: &[u8]) -> Option<f64> {
+pub(super) fn parse_number(field: &[u8]) -> Option<f64> {
     let text = str::from_utf8(field).ok()?.trim();
     let plain = |it: u8| it.is_ascii_digit() || matches!(it, b'+' | b'-' | b'.' | b'e' | b'E');
     // Keeps out `inf` and `nan`.
@@ -197,7 +199,7 @@ pub(super) fn number(field: &[u8]) -> Option<f64> {
 }
 
 /// A number in billionths, if it is a whole number of them.
-fn billionths(field: &[u8]) -> Option<i128> {
+fn parse_billionths(field: &[u8]) -> Option<i128> {
     let text = str::from_utf8(field).ok()?.trim();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -213,15 +215,16 @@ fn billionths(field: &[u8]) -> Option<i128> {
 }
 
 /// Billionths as a decimal number.
-fn decimal(billionths: i128) -> String {
+fn format_billionths(billionths: i128) -> String {
     let sign = if billionths < 0 { "-" } else { "" };
     let magnitude = billionths.unsigned_abs();
     let text = format!("{}.{:09}", magnitude / 1_000_000_000, magnitude % 1_000_000_000);
     format!("{sign}{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn shown(text: Option<&[u8]>) -> String {
-    String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+fn lossy_text(text: Option<&[u8]>) -> String {
+    let text = invariant::or_default(text, "a column that counts texts has a first and a last one");
+    String::from_utf8_lossy(text).into_owned()
 }
 
 const BILLION: f64 = 1e9;

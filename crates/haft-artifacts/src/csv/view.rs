@@ -1,20 +1,21 @@
 //! Queries of CSV.
 
-use std::fmt;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Budget, Listing};
-use haft_core::cancel::Cancellation;
+use haft_core::artifact::{Answer, Listing};
 use haft_core::json::Writer;
 use haft_core::spool::SpoolReader;
 
 use super::error::CsvError;
-use super::filter::{CsvFilter, Filter};
-use super::rows::{Count, Names, Pluck, Rows};
-use super::scan::{CsvScan, Oddities, Rules, Visit};
+use super::filter::{CsvFilter, FilterRows};
+use super::rows::{ColumnNames, CountRows, PluckColumn, ReadRows};
+use super::scan::{CsvScan, CsvScanOptions, RowVisitor, TableIrregularities};
 use super::sniff::{self, SAMPLE};
-use super::stats::Stats;
-use crate::text::drive::drive;
+use super::stats::ColumnStats;
+use crate::content_view::{ContentView, content_view_options};
+use crate::error::ContentError;
+use crate::ranges::range_of;
 
 /// The rows of a stored table.
 ///
@@ -32,7 +33,7 @@ use crate::text::drive::drive;
 /// let text = "name;price\nbread;2.50\n\"cheese; old\";12\n";
 /// let view = CsvView::new(store.write("call-1".into(), text.into()).await?);
 ///
-/// assert_eq!(view.columns(0).await?.as_str(), "name\nprice\n[2 columns, parted by `;`]");
+/// assert_eq!(view.list_columns(0).await?.as_str(), "name\nprice\n[2 columns, parted by `;`]");
 /// assert_eq!(view.pluck("name", 0).await?.as_str(), "bread\ncheese; old");
 /// let dear = view.filter(CsvFilter::new("price").above(10.0), 0).await?;
 /// assert_eq!(
@@ -42,61 +43,36 @@ use crate::text::drive::drive;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct CsvView {
-    reader: Arc<dyn SpoolReader>,
-    budget: Budget,
-    cancellation: Cancellation,
+    content: ContentView,
     delimiter: Option<u8>,
-    header: Header,
-    window: usize,
+    header: CsvHeader,
 }
 
 /// Where the names of the columns come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Header {
+pub enum CsvHeader {
     /// From the first row.
     #[default]
     FirstRow,
     /// From nowhere: the columns are `column_1`, `column_2` and so on.
-    None,
+    Absent,
 }
 
 impl CsvView {
     /// The rows of what a reader reads.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        Self {
-            reader,
-            budget: Budget::new(),
-            cancellation: Cancellation::new(),
-            delimiter: None,
-            header: Header::FirstRow,
-            window: 256 * 1024,
-        }
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// Bounds the answers.
-    #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub(super) fn of_content(content: ContentView) -> Self {
+        Self { content, delimiter: None, header: CsvHeader::FirstRow }
     }
 
-    /// Stops queries when this is cancelled, before the next read.
-    #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
-
-    /// Reads about so many bytes at once instead of 256 KiB.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.window = bytes;
-        self
-    }
+    content_view_options!();
 
     /// What parts the fields, instead of what fits best.
     #[must_use]
@@ -107,7 +83,7 @@ impl CsvView {
 
     /// Where the names of the columns come from.
     #[must_use]
-    pub fn header(mut self, header: Header) -> Self {
+    pub fn header(mut self, header: CsvHeader) -> Self {
         self.header = header;
         self
     }
@@ -117,18 +93,18 @@ impl CsvView {
     /// # Errors
     ///
     /// When the content is not UTF-8, cannot be read, or the query was cancelled.
-    pub async fn columns(&self, skip: u64) -> Result<Answer, CsvError> {
-        let rules = self.rules().await?;
-        let (Names(names), _) = self.scan_by(rules, Names::default()).await?;
+    pub async fn list_columns(&self, skip: u64) -> Result<Answer, CsvError> {
+        let options = self.options().await?;
+        let (ColumnNames(names), _) = self.scan_by(options, ColumnNames::default()).await?;
         let mut list = Writer::new();
         list.array(|out| {
             for name in &names {
                 out.string(name);
             }
         });
-        let answer = Answer::list(list.finish().root().elements(), self.budget, skip);
+        let answer = Answer::list(list.finish().root().elements(), self.content.budget, skip);
         let columns = if names.len() == 1 { "column" } else { "columns" };
-        let delimiter = match rules.delimiter {
+        let delimiter = match options.delimiter {
             b'\t' => "a tab".to_owned(),
             other => format!("`{}`", char::from(other)),
         };
@@ -141,9 +117,9 @@ impl CsvView {
     ///
     /// [`CsvError::RowTooLarge`] when one row is larger than 16 MiB, else when the content is not UTF-8,
     /// cannot be read, or the query was cancelled.
-    pub async fn length(&self) -> Result<Answer, CsvError> {
-        let (Count(rows), oddities) = self.scan(Count::default()).await?;
-        Ok(oddities.note(Answer::number(rows)))
+    pub async fn count_rows(&self) -> Result<Answer, CsvError> {
+        let (CountRows(rows), irregularities) = self.scan(CountRows::default()).await?;
+        Ok(irregularities.note(Answer::number(rows)))
     }
 
     /// The rows from `start` on and until before `end`, counted from 0; with only these columns, in
@@ -151,32 +127,31 @@ impl CsvView {
     ///
     /// # Errors
     ///
-    /// [`CsvError::NoColumn`] when there is no such column, else as [`CsvView::length`].
-    pub async fn rows(
+    /// [`CsvError::NoColumn`] when there is no such column, else as [`CsvView::count_rows`].
+    pub async fn read_rows(
         &self,
-        start: u64,
-        end: Option<u64>,
+        rows: impl RangeBounds<u64> + Send,
         columns: &[String],
         skip: u64,
     ) -> Result<Answer, CsvError> {
-        let listing = Listing::new(self.budget, skip);
-        let (only, end) = (columns.to_vec(), end.unwrap_or(u64::MAX));
-        let rows = Rows { at: 0, start, end, only, places: Vec::new(), listing };
-        let (rows, oddities) = self.scan(rows).await?;
-        Ok(oddities.note(rows.listing.finish()))
+        let listing = Listing::new(self.content.budget, skip);
+        let range = range_of(&rows);
+        let rows = ReadRows { at: 0, range, only: columns.to_vec(), places: Vec::new(), listing };
+        let (rows, irregularities) = self.scan(rows).await?;
+        Ok(irregularities.note(rows.listing.finish()))
     }
 
     /// The rows that a filter keeps.
     ///
     /// # Errors
     ///
-    /// [`CsvError::NoCondition`] when it would keep everything, else as [`CsvView::rows`].
+    /// [`CsvError::NoCondition`] when it would keep everything, else as [`CsvView::read_rows`].
     pub async fn filter(&self, filter: CsvFilter, skip: u64) -> Result<Answer, CsvError> {
-        if filter.says_nothing() {
+        if filter.is_empty() {
             return Err(CsvError::NoCondition { column: filter.column.into() });
         }
-        let filter = Filter::new(filter, Listing::new(self.budget, skip));
-        let (filter, oddities) = self.scan(filter).await?;
+        let filter = FilterRows::new(filter, Listing::new(self.content.budget, skip));
+        let (filter, irregularities) = self.scan(filter).await?;
         let mut answer = filter.listing.finish();
         if filter.no_numbers > 0 {
             let count = filter.no_numbers;
@@ -184,19 +159,19 @@ impl CsvView {
                 "{count} fields of the column are not numbers and were passed over"
             ));
         }
-        Ok(oddities.note(answer))
+        Ok(irregularities.note(answer))
     }
 
     /// The fields of one column, from top to bottom. A row that is too short has `null`.
     ///
     /// # Errors
     ///
-    /// As [`CsvView::rows`].
+    /// As [`CsvView::read_rows`].
     pub async fn pluck(&self, column: &str, skip: u64) -> Result<Answer, CsvError> {
-        let listing = Listing::new(self.budget, skip);
-        let pluck = Pluck { column: column.to_owned(), place: 0, listing };
-        let (pluck, oddities) = self.scan(pluck).await?;
-        Ok(oddities.note(pluck.listing.finish()))
+        let listing = Listing::new(self.content.budget, skip);
+        let pluck = PluckColumn { column: column.to_owned(), place: 0, listing };
+        let (pluck, irregularities) = self.scan(pluck).await?;
+        Ok(irregularities.note(pluck.listing.finish()))
     }
 
     /// What a column holds: how many rows there are and how many have nothing in it, how many different
@@ -206,38 +181,31 @@ impl CsvView {
     ///
     /// # Errors
     ///
-    /// As [`CsvView::rows`].
-    pub async fn stats(&self, column: &str) -> Result<Answer, CsvError> {
-        let (stats, oddities) = self.scan(Stats::new(column.to_owned())).await?;
-        Ok(oddities.note(Answer::value(stats.document().root(), self.budget)))
+    /// As [`CsvView::read_rows`].
+    pub async fn summarize_column(&self, column: &str) -> Result<Answer, CsvError> {
+        let (stats, irregularities) = self.scan(ColumnStats::new(column.to_owned())).await?;
+        Ok(irregularities.note(Answer::value(stats.document().root(), self.content.budget)))
     }
 
-    async fn rules(&self) -> Result<Rules, CsvError> {
-        let sample = self.reader.read_at(0, SAMPLE).await?;
-        let whole = sample.len() as u64 == self.reader.byte_length();
-        let found = sniff::start(&sample, whole).ok_or(CsvError::Encoding)?;
+    async fn options(&self) -> Result<CsvScanOptions, CsvError> {
+        let sample = self.content.reader.read_at(0, SAMPLE).await?;
+        let whole = sample.len() as u64 == self.content.reader.byte_length();
+        let found = sniff::sniff_start(&sample, whole).ok_or(ContentError::Encoding)?;
         let delimiter = self.delimiter.unwrap_or(found.delimiter);
-        let (header, window) = (self.header, self.window);
-        Ok(Rules { delimiter, header, window, start: found.mark })
+        let (header, window) = (self.header, self.content.window_bytes);
+        Ok(CsvScanOptions { delimiter, header, window, start: found.mark })
     }
 
-    async fn scan<V: Visit>(&self, visitor: V) -> Result<(V, Oddities), CsvError> {
-        self.scan_by(self.rules().await?, visitor).await
+    async fn scan<V: RowVisitor>(&self, visitor: V) -> Result<(V, TableIrregularities), CsvError> {
+        self.scan_by(self.options().await?, visitor).await
     }
 
-    async fn scan_by<V: Visit>(&self, rules: Rules, visitor: V) -> Result<(V, Oddities), CsvError> {
-        let scan = CsvScan::new(self.reader.byte_length(), rules, visitor);
-        drive(&self.reader, &self.cancellation, scan).await?.finish()
-    }
-}
-
-impl fmt::Debug for CsvView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CsvView")
-            .field("reader", &self.reader)
-            .field("budget", &self.budget)
-            .field("delimiter", &self.delimiter)
-            .field("header", &self.header)
-            .finish_non_exhaustive()
+    async fn scan_by<V: RowVisitor>(
+        &self,
+        options: CsvScanOptions,
+        visitor: V,
+    ) -> Result<(V, TableIrregularities), CsvError> {
+        let scan = CsvScan::new(self.content.reader.byte_length(), options, visitor);
+        self.content.run_scan(scan).await?.finish()
     }
 }

@@ -4,73 +4,80 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::container::Container;
-use super::error::ContentError;
-use super::shape::{JsonShape, Opened};
+use super::error::InvalidJson;
+use super::notation::{JsonNotation, OpenedContent};
 
-/// What was found out about content, for the next query: its shape, that it is well-formed, and where the
+/// What was found out about content, for the next query: its notation, that it is well-formed, and where the
 /// elements of its large lists begin. At most a few megabytes, whatever the content.
 ///
 /// Keep it with the content, and give it to every view of that content and of no other.
 #[derive(Default)]
 pub struct JsonCache {
-    known: Mutex<Known>,
+    entries: Mutex<CacheEntries>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CacheEntries {
     /// One per hint that was given.
-    opened: Vec<(Option<JsonShape>, Result<Opened, ContentError>)>,
+    opened: Vec<(Option<JsonNotation>, Result<OpenedContent, InvalidJson>)>,
     /// The one used last is last.
     containers: Vec<Arc<Container>>,
 }
 
 impl JsonCache {
-    /// Nothing known.
+    /// Nothing entries.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CacheEntries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn opened(&self, hint: Option<JsonShape>) -> Option<Result<Opened, ContentError>> {
-        let known = self.known();
-        known.opened.iter().find(|(it, _)| *it == hint).map(|(_, opened)| opened.clone())
+    pub(super) fn opened_as(
+        &self,
+        declared: Option<JsonNotation>,
+    ) -> Option<Result<OpenedContent, InvalidJson>> {
+        let entries = self.lock();
+        entries.opened.iter().find(|(it, _)| *it == declared).map(|(_, opened)| opened.clone())
     }
 
-    pub(super) fn open(&self, hint: Option<JsonShape>, opened: Result<Opened, ContentError>) {
-        let mut known = self.known();
-        known.opened.retain(|(it, _)| *it != hint);
-        known.opened.push((hint, opened));
+    pub(super) fn store_opened(
+        &self,
+        declared: Option<JsonNotation>,
+        opened: Result<OpenedContent, InvalidJson>,
+    ) {
+        let mut entries = self.lock();
+        entries.opened.retain(|(it, _)| *it != declared);
+        entries.opened.push((declared, opened));
     }
 
     /// The container that begins here.
-    pub(super) fn container(&self, start: u64) -> Option<Arc<Container>> {
-        let mut known = self.known();
-        let at = known.containers.iter().position(|it| it.start == start)?;
-        let found = known.containers.remove(at);
-        known.containers.push(Arc::clone(&found));
+    pub(super) fn container_at(&self, start: u64) -> Option<Arc<Container>> {
+        let mut entries = self.lock();
+        let at = entries.containers.iter().position(|it| it.start == start)?;
+        let found = entries.containers.remove(at);
+        entries.containers.push(Arc::clone(&found));
         Some(found)
     }
 
-    pub(super) fn remember(&self, containers: Vec<Arc<Container>>) {
-        let mut known = self.known();
+    pub(super) fn store_containers(&self, containers: Vec<Arc<Container>>) {
+        let mut entries = self.lock();
         for container in containers {
-            known.containers.retain(|it| it.start != container.start);
-            known.containers.push(container);
+            entries.containers.retain(|it| it.start != container.start);
+            entries.containers.push(container);
         }
-        let surplus = known.containers.len().saturating_sub(MOST_CONTAINERS);
-        known.containers.drain(..surplus);
+        let surplus = entries.containers.len().saturating_sub(MAX_CONTAINERS);
+        entries.containers.drain(..surplus);
     }
 }
 
 impl fmt::Debug for JsonCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JsonCache({} indexes)", self.known().containers.len())
+        write!(f, "JsonCache({} indexes)", self.lock().containers.len())
     }
 }
 
 /// Each takes less than a megabyte.
-const MOST_CONTAINERS: usize = 16;
+const MAX_CONTAINERS: usize = 16;

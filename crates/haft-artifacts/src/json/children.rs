@@ -4,17 +4,17 @@ use std::ops::ControlFlow;
 
 use haft_core::json::{Document, View};
 
-use super::check;
-use super::container::{self, Container, ContainerKind, Member};
-use super::engine::{Engine, parse, unreadable};
-use super::error::{JsonQueryError, Trouble};
-use super::lines::{self, Record};
+use super::container::{self, Container, ContainerKind, MemberOffset};
+use super::error::{JsonError, ScanError};
+use super::json_lines::{self, LineRecord};
+use super::scan::{JsonScan, parse, unreadable_value};
+use super::validate;
 
 /// Whether to go on.
-pub(super) type Flow = Result<ControlFlow<()>, Trouble>;
+pub(super) type ChildFlow = Result<ControlFlow<()>, ScanError>;
 
 /// Goes on.
-pub(super) const NEXT: Flow = Ok(ControlFlow::Continue(()));
+pub(super) const CONTINUE: ChildFlow = Ok(ControlFlow::Continue(()));
 
 /// A child of a container.
 #[derive(Clone, Copy)]
@@ -24,41 +24,41 @@ pub(super) enum Child<'d> {
     Large(u64, usize),
 }
 
-impl Engine {
+impl JsonScan {
     /// Gives the children from one on, until told to stop.
-    pub(super) fn each(
+    pub(super) fn for_each_child(
         &mut self,
         container: &Container,
         from: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
+    ) -> ChildFlow {
         if from >= container.count {
-            return NEXT;
+            return CONTINUE;
         }
-        let start = self.place(container, from)?;
+        let start = self.find_child(container, from)?;
         match container.kind {
-            ContainerKind::Array => self.each_element(container, start, take),
-            ContainerKind::Object => self.each_member(container, start, take),
-            ContainerKind::Lines => self.each_record(start, take),
+            ContainerKind::Array => self.for_each_element(container, start, take),
+            ContainerKind::Object => self.for_each_member(container, start, take),
+            ContainerKind::Lines => self.for_each_record(start, take),
         }
     }
 
-    fn each_record(
+    fn for_each_record(
         &mut self,
         start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
+    ) -> ChildFlow {
         let mut next = start;
         loop {
             self.cursor.clear_end();
             self.cursor.seek(next);
-            let Some(Record { start, end }) = lines::next_record(&mut self.cursor)? else {
-                return NEXT;
+            let Some(LineRecord { start, end }) = json_lines::next_record(&mut self.cursor)? else {
+                return CONTINUE;
             };
             next = end;
-            let flow = match self.tree(start, 0)? {
+            let flow = match self.read_tree(start, 0)? {
                 Some(doc) => {
-                    lines::expect_end(&mut self.cursor)?;
+                    json_lines::expect_end(&mut self.cursor)?;
                     take(self, Child::Tree(doc.root()))?
                 }
                 None => take(self, Child::Large(start, 0))?,
@@ -69,24 +69,24 @@ impl Engine {
         }
     }
 
-    fn each_member(
+    fn for_each_member(
         &mut self,
         object: &Container,
         start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
+    ) -> ChildFlow {
         let mut offset = start;
         loop {
             self.cursor.seek(offset);
-            let hash = container::name(&mut self.cursor)?.hash();
+            let hash = container::read_name(&mut self.cursor)?.hash();
             let value = self.cursor.offset();
-            let Some(replaced) = object.is_replaced(Member { hash, offset }) else {
+            let Some(replaced) = object.is_replaced(MemberOffset { hash, offset }) else {
                 return Err(too_many_members(object).into());
             };
-            let doc = self.tree(value, object.depth)?;
+            let doc = self.read_tree(value, object.depth)?;
             let end = match doc {
                 Some(_) => self.cursor.offset(),
-                None => self.end_of(value, object.depth)?,
+                None => self.find_end(value, object.depth)?,
             };
             if !replaced {
                 let child = match &doc {
@@ -99,22 +99,22 @@ impl Engine {
                 }
             }
             self.cursor.seek(end);
-            if check::is_last(&mut self.cursor, true)? {
-                return NEXT;
+            if validate::skip_separator(&mut self.cursor, true)? {
+                return CONTINUE;
             }
             offset = self.cursor.offset();
         }
     }
 
-    fn each_element(
+    fn for_each_element(
         &mut self,
         array: &Container,
         start: u64,
-        take: &mut dyn FnMut(&mut Self, Child<'_>) -> Flow,
-    ) -> Flow {
+        take: &mut dyn FnMut(&mut Self, Child<'_>) -> ChildFlow,
+    ) -> ChildFlow {
         let mut next = Some(start);
         while let Some(start) = next {
-            let batch = self.batch(array, start)?;
+            let batch = self.read_batch(array, start)?;
             next = batch.next;
             match batch.doc {
                 Some(doc) => {
@@ -130,24 +130,24 @@ impl Engine {
                     if flow.is_break() {
                         return Ok(flow);
                     }
-                    let end = self.end_of(start, array.depth)?;
+                    let end = self.find_end(start, array.depth)?;
                     self.cursor.seek(end);
-                    let last = check::is_last(&mut self.cursor, false)?;
+                    let last = validate::skip_separator(&mut self.cursor, false)?;
                     next = (!last).then(|| self.cursor.offset());
                 }
             }
         }
-        NEXT
+        CONTINUE
     }
 
     /// Some elements of a list as a list of their own.
-    fn batch(&mut self, array: &Container, start: u64) -> Result<Batch, Trouble> {
+    fn read_batch(&mut self, array: &Container, start: u64) -> Result<ElementBatch, ScanError> {
         self.cursor.seek(start);
         self.cursor.mark();
-        let gathered = self.gather(array, start);
+        let gathered = self.measure_batch(array, start);
         let batch = match &gathered {
             Ok(gathered) if gathered.end > start => {
-                let elements = self.cursor.bytes(start, gathered.end);
+                let elements = self.cursor.window_bytes_at(start, gathered.end);
                 let mut text = Vec::with_capacity(elements.len() + 2);
                 text.push(b'[');
                 text.extend_from_slice(elements);
@@ -159,25 +159,25 @@ impl Engine {
         self.cursor.unmark();
         let gathered = gathered?;
         match batch {
-            None => Ok(Batch { doc: None, next: None }),
-            Some(Some(doc)) => Ok(Batch { doc: Some(doc), next: gathered.next }),
+            None => Ok(ElementBatch { doc: None, next: None }),
+            Some(Some(doc)) => Ok(ElementBatch { doc: Some(doc), next: gathered.next }),
             Some(None) => {
                 self.cursor.seek(start);
                 while self.cursor.offset() < gathered.end {
-                    check::value(&mut self.cursor, array.depth)?;
-                    check::is_last(&mut self.cursor, false)?;
+                    validate::value(&mut self.cursor, array.depth)?;
+                    validate::skip_separator(&mut self.cursor, false)?;
                 }
-                Err(unreadable(start))
+                Err(unreadable_value(start))
             }
         }
     }
 
     /// Finds elements that fit into one tree. None of them if the first is too large for that.
-    fn gather(&mut self, array: &Container, start: u64) -> Result<Gathered, Trouble> {
-        let mut gathered = Gathered { end: start, next: None };
+    fn measure_batch(&mut self, array: &Container, start: u64) -> Result<BatchExtent, ScanError> {
+        let mut gathered = BatchExtent { end: start, next: None };
         loop {
             let element = self.cursor.offset();
-            let limit = element.saturating_add(self.sizes.value as u64);
+            let limit = element.saturating_add(self.limits.value as u64);
             let skipped = self.cursor.skip_value(array.depth, limit)?;
             let end = self.cursor.offset();
             if skipped.is_none() || end > limit {
@@ -185,28 +185,28 @@ impl Engine {
                 return Ok(gathered);
             }
             gathered.end = end;
-            let last = check::is_last(&mut self.cursor, false)?;
+            let last = validate::skip_separator(&mut self.cursor, false)?;
             gathered.next = (!last).then(|| self.cursor.offset());
-            if last || end - start >= self.sizes.batch as u64 {
+            if last || end - start >= self.limits.batch as u64 {
                 return Ok(gathered);
             }
         }
     }
 }
 
-struct Gathered {
+struct BatchExtent {
     /// Behind the last element that fits.
     end: u64,
     next: Option<u64>,
 }
 
-struct Batch {
+struct ElementBatch {
     doc: Option<Document>,
     next: Option<u64>,
 }
 
-fn too_many_members(object: &Container) -> JsonQueryError {
-    JsonQueryError::TooLarge {
+fn too_many_members(object: &Container) -> JsonError {
+    JsonError::TooLarge {
         what: format!("an object of {} members is too large for this path", object.count),
         hint: "name the member that you look for",
     }

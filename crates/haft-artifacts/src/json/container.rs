@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use haft_core::json::Document;
 
-use super::check;
-use super::cursor::Cursor;
-use super::error::Trouble;
+use super::cursor::ContentCursor;
+use super::error::ScanError;
+use super::validate;
+use crate::scan::saturating_len;
 
 /// A list, an object or a sequence of lines, with the places of some of its children.
 #[derive(Debug)]
@@ -19,11 +20,11 @@ pub(super) struct Container {
     pub(super) depth: usize,
     /// How many children there are; of objects, members that do not count included.
     pub(super) count: u64,
-    marks: Marks,
+    marks: ChildOffsets,
     /// The members of an object ordered by the hashes of their names, unless they are too many.
-    members: Vec<Member>,
+    members: Vec<MemberOffset>,
     /// The last ones of the members whose names occur twice; nothing if that is not known.
-    repeated: Option<Vec<Member>>,
+    repeated: Option<Vec<MemberOffset>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub(super) enum ContainerKind {
 
 /// A member of an object: the hash of its name, and where its name begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Member {
+pub(super) struct MemberOffset {
     pub(super) hash: u64,
     pub(super) offset: u64,
 }
@@ -57,7 +58,7 @@ impl Container {
         if self.members.len() as u64 != self.count {
             return None;
         }
-        let hash = hash(name);
+        let hash = hash_name(name);
         let from = self.members.partition_point(|it| it.hash < hash);
         let equal = self.members.get(from..)?.iter().take_while(|it| it.hash == hash);
         let mut places: Vec<u64> = equal.map(|it| it.offset).collect();
@@ -76,7 +77,7 @@ impl Container {
     }
 
     /// Whether a later member has the same name; nothing if that is not known.
-    pub(super) fn is_replaced(&self, member: Member) -> Option<bool> {
+    pub(super) fn is_replaced(&self, member: MemberOffset) -> Option<bool> {
         let repeated = self.repeated.as_deref()?;
         let found = repeated.binary_search_by_key(&member.hash, |it| it.hash).ok();
         Some(found.and_then(|at| repeated.get(at)).is_some_and(|it| it.offset != member.offset))
@@ -85,18 +86,18 @@ impl Container {
 
 /// The places of every so-many-th child.
 #[derive(Debug)]
-struct Marks {
+struct ChildOffsets {
     stride: u64,
     offsets: Vec<u64>,
 }
 
-impl Marks {
+impl ChildOffsets {
     fn push(&mut self, child: u64, offset: u64) {
         if !child.is_multiple_of(self.stride) {
             return;
         }
         self.offsets.push(offset);
-        if self.offsets.len() > MOST_MARKS {
+        if self.offsets.len() > MAX_MARKS {
             let mut odd = true;
             self.offsets.retain(|_| {
                 odd = !odd;
@@ -108,18 +109,18 @@ impl Marks {
 }
 
 /// Gathers what is known of a container while its children pass by.
-pub(super) struct Builder {
+pub(super) struct ContainerBuilder {
     kind: ContainerKind,
     start: u64,
     depth: usize,
     count: u64,
-    marks: Marks,
-    members: Vec<Member>,
+    marks: ChildOffsets,
+    members: Vec<MemberOffset>,
 }
 
-impl Builder {
+impl ContainerBuilder {
     pub(super) fn new(kind: ContainerKind, start: u64, depth: usize) -> Self {
-        let marks = Marks { stride: STRIDE, offsets: Vec::new() };
+        let marks = ChildOffsets { stride: STRIDE, offsets: Vec::new() };
         Self { kind, start, depth, count: 0, marks, members: Vec::new() }
     }
 
@@ -132,8 +133,8 @@ impl Builder {
         self.count += 1;
     }
 
-    pub(super) fn member(&mut self, member: Member) {
-        if self.members.len() < MOST_NAMES {
+    pub(super) fn member(&mut self, member: MemberOffset) {
+        if self.members.len() < MAX_NAMES {
             self.members.push(member);
         }
         self.child(member.offset);
@@ -144,9 +145,11 @@ impl Builder {
         let complete = self.members.len() as u64 == self.count;
         let repeated = (complete || self.kind != ContainerKind::Object)
             .then(|| self.members.chunk_by(|a, b| a.hash == b.hash))
-            .map(|groups| groups.filter(|it| it.len() > 1).filter_map(<[Member]>::last).copied())
+            .map(|groups| {
+                groups.filter(|it| it.len() > 1).filter_map(<[MemberOffset]>::last).copied()
+            })
             .map(Iterator::collect);
-        if !complete || self.members.len() > MOST_MEMBERS {
+        if !complete || self.members.len() > MAX_MEMBERS {
             self.members = Vec::new();
         }
         self.members.shrink_to_fit();
@@ -155,15 +158,15 @@ impl Builder {
     }
 }
 
-/// The containers that were met on a pass and are large enough to be remembered.
+/// The containers that were met on a pass and are large enough to be surveyed.
 #[derive(Debug, Default)]
-pub(super) struct Remembered {
+pub(super) struct SurveyedContainers {
     pub(super) containers: Vec<Arc<Container>>,
     /// Only these are.
     pub(super) least_bytes: u64,
 }
 
-impl Remembered {
+impl SurveyedContainers {
     /// Nothing is large enough.
     pub(super) fn nothing() -> Self {
         Self { containers: Vec::new(), least_bytes: u64::MAX }
@@ -179,10 +182,10 @@ impl Remembered {
 /// Passes over the value at the cursor, which is nested in `depth` others, and remembers what large
 /// containers it is made of: itself and, as long as objects stand in objects, what is in them.
 pub(super) fn survey(
-    cursor: &mut Cursor,
+    cursor: &mut ContentCursor,
     depth: usize,
-    remembered: &mut Remembered,
-) -> Result<(), Trouble> {
+    surveyed: &mut SurveyedContainers,
+) -> Result<(), ScanError> {
     let start = cursor.offset();
     let object = match cursor.peek()? {
         Some(b'{') if depth < haft_core::json::MAX_DEPTH => true,
@@ -190,21 +193,21 @@ pub(super) fn survey(
         _ => return cursor.skip_value(depth, u64::MAX).map(|_| ()),
     };
     let kind = if object { ContainerKind::Object } else { ContainerKind::Array };
-    let mut builder = Builder::new(kind, start, depth + 1);
+    let mut builder = ContainerBuilder::new(kind, start, depth + 1);
     cursor.advance(1);
     let close = if object { b'}' } else { b']' };
     if cursor.skip_space()? == Some(close) {
         cursor.advance(1);
-        remembered.add(builder.finish(cursor.offset()));
+        surveyed.add(builder.finish(cursor.offset()));
         return Ok(());
     }
     loop {
         if object {
             let offset = cursor.offset();
-            let hash = name(cursor)?.hash();
-            builder.member(Member { hash, offset });
+            let hash = read_name(cursor)?.hash();
+            builder.member(MemberOffset { hash, offset });
             if builder.count <= SURVEYED {
-                survey(cursor, depth + 1, remembered)?;
+                survey(cursor, depth + 1, surveyed)?;
             } else {
                 cursor.skip_value(depth + 1, u64::MAX)?;
             }
@@ -212,8 +215,8 @@ pub(super) fn survey(
             builder.child(cursor.offset());
             cursor.skip_value(depth + 1, u64::MAX)?;
         }
-        if check::is_last(cursor, object)? {
-            remembered.add(builder.finish(cursor.offset()));
+        if validate::skip_separator(cursor, object)? {
+            surveyed.add(builder.finish(cursor.offset()));
             return Ok(());
         }
     }
@@ -221,7 +224,7 @@ pub(super) fn survey(
 
 /// The name of a member.
 #[derive(Debug)]
-pub(super) enum Name {
+pub(super) enum MemberName {
     Short(String),
     /// Longer than any name in a path: its first bytes as JSON text, the hash and length of all.
     Long {
@@ -231,17 +234,17 @@ pub(super) enum Name {
     },
 }
 
-impl Name {
+impl MemberName {
     pub(super) fn hash(&self) -> u64 {
         match self {
-            Self::Short(name) => hash(name),
+            Self::Short(name) => hash_name(name),
             Self::Long { hash, .. } => *hash,
         }
     }
 }
 
-/// Reads a name and stops at the value.
-pub(super) fn name(cursor: &mut Cursor) -> Result<Name, Trouble> {
+/// SourceKind a name and stops at the value.
+pub(super) fn read_name(cursor: &mut ContentCursor) -> Result<MemberName, ScanError> {
     if cursor.peek()? != Some(b'"') {
         return Err(cursor.expected("a key in double quotes"));
     }
@@ -249,25 +252,27 @@ pub(super) fn name(cursor: &mut Cursor) -> Result<Name, Trouble> {
     cursor.mark();
     let short = cursor.skip_string(start + LONGEST_NAME);
     let short = match short {
-        Ok(Some(())) if cursor.offset() - start <= LONGEST_NAME => Some(text_of(cursor.marked())),
+        Ok(Some(())) if cursor.offset() - start <= LONGEST_NAME => {
+            Some(text_of(cursor.bytes_since_mark()))
+        }
         _ => None,
     };
     cursor.unmark();
     let name = match short {
-        Some(Some(text)) => Name::Short(text),
+        Some(Some(text)) => MemberName::Short(text),
         Some(None) => {
             cursor.seek(start);
-            check::string(cursor)?;
-            Name::Short(String::new())
+            validate::string(cursor)?;
+            MemberName::Short(String::new())
         }
         None => long_name(cursor, start)?,
     };
-    check::colon(cursor)?;
+    validate::expect_colon(cursor)?;
     Ok(name)
 }
 
 #[cold]
-fn long_name(cursor: &mut Cursor, start: u64) -> Result<Name, Trouble> {
+fn long_name(cursor: &mut ContentCursor, start: u64) -> Result<MemberName, ScanError> {
     cursor.seek(start);
     cursor.ensure(LONGEST_NAME as usize)?;
     let shown = cursor.rest().get(..LONGEST_NAME as usize).unwrap_or(cursor.rest());
@@ -280,13 +285,13 @@ fn long_name(cursor: &mut Cursor, start: u64) -> Result<Name, Trouble> {
     cursor.seek(start);
     while cursor.offset() < end {
         cursor.ensure(1)?;
-        let left = usize::try_from(end - cursor.offset()).unwrap_or(usize::MAX);
+        let left = saturating_len(end - cursor.offset());
         let piece = cursor.rest().get(..left).unwrap_or(cursor.rest());
         let len = piece.len();
         hasher.write(piece);
         cursor.advance(len);
     }
-    Ok(Name::Long { start: shown, hash: hasher.finish(), bytes })
+    Ok(MemberName::Long { start: shown, hash: hasher.finish(), bytes })
 }
 
 /// The text of a string, from its quotes; nothing if it is not one.
@@ -300,20 +305,20 @@ fn text_of(quoted: &[u8]) -> Option<String> {
 }
 
 /// Two names have the same hash only if they are the same: 64 bits of a hash that nobody can steer.
-pub(super) fn hash(name: &str) -> u64 {
+pub(super) fn hash_name(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(name.as_bytes());
     hasher.finish()
 }
 
-/// Every so-many-th child has its place remembered, until there are too many.
+/// Every so-many-th child has its place surveyed, until there are too many.
 const STRIDE: u64 = 64;
-const MOST_MARKS: usize = 32 * 1024;
+const MAX_MARKS: usize = 32 * 1024;
 /// Objects of more members are looked through for every name.
-const MOST_MEMBERS: usize = 32 * 1024;
+const MAX_MEMBERS: usize = 32 * 1024;
 /// Objects of more members cannot be looked through member by member.
-const MOST_NAMES: usize = 1024 * 1024;
-/// What stands in the first members of an object is remembered too.
+const MAX_NAMES: usize = 1024 * 1024;
+/// What stands in the first members of an object is surveyed too.
 const SURVEYED: u64 = 64;
 /// Six times the longest path, for its escapes.
 const LONGEST_NAME: u64 = 32 * 1024;

@@ -3,13 +3,15 @@
 use haft_core::json::ParseErrorKind;
 use haft_core::spool::SpoolError;
 
-use super::error::{Fault, Reason, Trouble};
-use super::source::Source;
+use super::blocking_source::BlockingSource;
+use super::error::{FaultReason, JsonFault, ScanError};
+use crate::invariant;
+use crate::scan::saturating_len;
 use haft_core::spool::AlignedBuffer;
 
-/// Reads the content from front to back, one window at a time, and jumps.
-pub(super) struct Cursor {
-    source: Source,
+/// SourceKind the content from front to back, one window at a time, and jumps.
+pub(super) struct ContentCursor {
+    source: BlockingSource,
     window: AlignedBuffer,
     /// The offset of the first byte in the window.
     base: u64,
@@ -24,15 +26,15 @@ pub(super) struct Cursor {
     read: u64,
 }
 
-impl Cursor {
-    pub(super) fn new(source: Source, window_bytes: usize) -> Self {
+impl ContentCursor {
+    pub(super) fn new(source: BlockingSource, window_bytes: usize) -> Self {
         let end = source.length();
         let window = AlignedBuffer::default();
         let window_bytes = window_bytes.max(1);
         Self { source, window, base: 0, at: 0, end, mark: None, window_bytes, read: 0 }
     }
 
-    pub(super) fn source(&self) -> &Source {
+    pub(super) fn source(&self) -> &BlockingSource {
         &self.source
     }
 
@@ -65,7 +67,7 @@ impl Cursor {
         self.end = self.source.length();
     }
 
-    /// Keeps what is read from here on, until [`Cursor::unmark`].
+    /// Keeps what is read from here on, until [`ContentCursor::unmark`].
     pub(super) fn mark(&mut self) {
         self.mark = Some(self.offset());
     }
@@ -75,17 +77,16 @@ impl Cursor {
     }
 
     /// The bytes from the mark until before the cursor.
-    pub(super) fn marked(&self) -> &[u8] {
-        let start = self.mark.and_then(|mark| mark.checked_sub(self.base)).unwrap_or(0);
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        self.window.data().get(start..self.at).unwrap_or_default()
+    pub(super) fn bytes_since_mark(&self) -> &[u8] {
+        let mark =
+            invariant::or_default(self.mark, "bytes since a mark are asked for after a mark");
+        self.window_bytes_at(mark, self.offset())
     }
 
-    /// Bytes of the window by their offsets; nothing if they are not all there.
-    pub(super) fn bytes(&self, start: u64, end: u64) -> &[u8] {
-        let place = |offset: u64| usize::try_from(offset.checked_sub(self.base)?).ok();
-        let (Some(start), Some(end)) = (place(start), place(end)) else { return &[] };
-        self.window.data().get(start..end).unwrap_or_default()
+    /// The bytes between two offsets, which must both be in the window.
+    pub(super) fn window_bytes_at(&self, start: u64, end: u64) -> &[u8] {
+        let index = |offset: u64| saturating_len(offset.wrapping_sub(self.base));
+        invariant::slice(self.window.data(), index(start)..index(end))
     }
 
     pub(super) fn seek(&mut self, offset: u64) {
@@ -106,11 +107,11 @@ impl Cursor {
         let data = self.window.data();
         let left = self.end.saturating_sub(self.base);
         let end = usize::try_from(left).map_or(data.len(), |left| left.min(data.len()));
-        data.get(self.at..end).unwrap_or_default()
+        invariant::slice(data, self.at..end)
     }
 
-    /// Reads the next window behind what is at hand; false at the end.
-    pub(super) fn more(&mut self) -> Result<bool, SpoolError> {
+    /// SourceKind the next window behind what is at hand; false at the end.
+    pub(super) fn read_more(&mut self) -> Result<bool, SpoolError> {
         let data = self.window.data().len();
         let next = self.base + data as u64;
         if next >= self.end {
@@ -119,7 +120,7 @@ impl Cursor {
         let marked = self.mark.and_then(|mark| mark.checked_sub(self.base));
         let marked = marked.and_then(|it| usize::try_from(it).ok()).unwrap_or(self.at);
         let kept = data - marked.min(self.at).min(data);
-        let left = usize::try_from(self.source.length() - next).unwrap_or(usize::MAX);
+        let left = saturating_len(self.source.length() - next);
         let len = left.min(self.window_bytes);
         let buffer = self.window.next(kept, len);
         self.source.read(next, buffer)?;
@@ -133,7 +134,7 @@ impl Cursor {
 
     /// Makes sure that so many bytes are at hand, unless the content ends before.
     pub(super) fn ensure(&mut self, count: usize) -> Result<(), SpoolError> {
-        while self.rest().len() < count && self.more()? {}
+        while self.rest().len() < count && self.read_more()? {}
         Ok(())
     }
 
@@ -148,7 +149,7 @@ impl Cursor {
 
     #[cold]
     fn peek_further(&mut self) -> Result<Option<u8>, SpoolError> {
-        self.more()?;
+        self.read_more()?;
         Ok(self.rest().first().copied())
     }
 
@@ -171,7 +172,7 @@ impl Cursor {
                 }
                 None => {
                     self.at += rest.len();
-                    if !self.more()? {
+                    if !self.read_more()? {
                         return Ok(None);
                     }
                 }
@@ -181,7 +182,7 @@ impl Cursor {
 
     /// What is wrong at the cursor.
     #[cold]
-    pub(super) fn expected(&mut self, what: &'static str) -> Trouble {
+    pub(super) fn expected(&mut self, what: &'static str) -> ScanError {
         if let Err(error) = self.ensure(4) {
             return error.into();
         }
@@ -194,8 +195,8 @@ impl Cursor {
     }
 
     /// Something that is wrong at the cursor.
-    pub(super) fn fault(&self, kind: ParseErrorKind) -> Trouble {
-        Fault { reason: Reason::Syntax(kind), offset: self.offset() }.into()
+    pub(super) fn fault(&self, kind: ParseErrorKind) -> ScanError {
+        JsonFault { reason: FaultReason::Syntax(kind), offset: self.offset() }.into()
     }
 }
 

@@ -8,18 +8,18 @@ use haft_core::json::ParseErrorKind;
 use haft_core::jsonpath::PathError;
 use haft_core::spool::SpoolError;
 
-use super::JsonShape;
+use super::JsonNotation;
 
 /// A query of JSON could not be answered. The text of every variant tells a model what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum JsonQueryError {
+pub enum JsonError {
     /// The path is not one.
     #[error(transparent)]
     Path(#[from] PathError),
     /// The content is not what it should be.
     #[error(transparent)]
-    Content(#[from] ContentError),
+    Content(#[from] InvalidJson),
     /// An answer would need more of the content in memory than is allowed.
     #[error("{what}; {hint}")]
     TooLarge {
@@ -36,7 +36,7 @@ pub enum JsonQueryError {
     Spool(#[from] SpoolError),
 }
 
-impl Coded for JsonQueryError {
+impl Coded for JsonError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Path(_) | Self::TooLarge { .. } | Self::TooMuchWork => codes::INVALID_TOOL_ARGS,
@@ -60,9 +60,9 @@ impl Coded for JsonQueryError {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ContentError {
+pub struct InvalidJson {
     /// What it should be: what was said, or else the format that fits furthest.
-    pub shape: JsonShape,
+    pub notation: JsonNotation,
     /// The line, counted from one.
     pub line: u64,
     /// The column in characters, counted from one.
@@ -75,13 +75,15 @@ pub struct ContentError {
     pub truncated: bool,
 }
 
-impl fmt::Display for ContentError {
+impl fmt::Display for InvalidJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column, offset) = (self.line, self.column, self.offset);
-        match self.shape {
-            JsonShape::Json => write!(f, "the content is not JSON")?,
-            JsonShape::Json5 => write!(f, "the content is not JSON5")?,
-            JsonShape::Jsonl | JsonShape::Ndjson => write!(f, "line {line} is not a JSON value")?,
+        match self.notation {
+            JsonNotation::Json => write!(f, "the content is not JSON")?,
+            JsonNotation::Json5 => write!(f, "the content is not JSON5")?,
+            JsonNotation::Jsonl | JsonNotation::Ndjson => {
+                write!(f, "line {line} is not a JSON value")?
+            }
         }
         write!(
             f,
@@ -96,28 +98,28 @@ impl fmt::Display for ContentError {
     }
 }
 
-impl std::error::Error for ContentError {}
+impl std::error::Error for InvalidJson {}
 
 /// Something wrong at a place in the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) reason: Reason,
+pub(super) struct JsonFault {
+    pub(super) reason: FaultReason,
     pub(super) offset: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum FaultReason {
     Syntax(ParseErrorKind),
     Other(&'static str),
 }
 
-impl Reason {
+impl FaultReason {
     pub(super) fn is_truncation(self) -> bool {
         self == Self::Syntax(ParseErrorKind::Truncated)
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for FaultReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Syntax(kind) => kind.fmt(f),
@@ -128,25 +130,25 @@ impl fmt::Display for Reason {
 
 /// How work on the content ends early.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    Fault(Fault),
-    Query(JsonQueryError),
+pub(super) enum ScanError {
+    Fault(JsonFault),
+    Query(JsonError),
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Self {
+impl From<JsonFault> for ScanError {
+    fn from(fault: JsonFault) -> Self {
         Self::Fault(fault)
     }
 }
 
-impl From<SpoolError> for Trouble {
+impl From<SpoolError> for ScanError {
     fn from(error: SpoolError) -> Self {
         Self::Query(error.into())
     }
 }
 
-impl From<JsonQueryError> for Trouble {
-    fn from(error: JsonQueryError) -> Self {
+impl From<JsonError> for ScanError {
+    fn from(error: JsonError) -> Self {
         Self::Query(error)
     }
 }

@@ -7,11 +7,12 @@ use std::fmt::Write as _;
 
 use haft_core::json::{Document, MAX_DEPTH, ParseErrorKind};
 
-use super::error::{Fault, Reason};
+use super::error::{FaultReason, JsonFault};
+use crate::invariant;
 
 /// The text as JSON.
-pub(super) fn to_json(text: &str) -> Result<String, Fault> {
-    let mut reader = Reader { text, at: 0, out: String::with_capacity(text.len()) };
+pub(super) fn to_json(text: &str) -> Result<String, JsonFault> {
+    let mut reader = Json5Reader { text, at: 0, out: String::with_capacity(text.len()) };
     reader.space()?;
     if reader.peek().is_none() {
         return Err(reader.fault(ParseErrorKind::Empty));
@@ -25,14 +26,14 @@ pub(super) fn to_json(text: &str) -> Result<String, Fault> {
 }
 
 /// A recursive descent; the recursion is bounded by [`MAX_DEPTH`].
-struct Reader<'a> {
+struct Json5Reader<'a> {
     text: &'a str,
     at: usize,
     out: String,
 }
 
-impl<'a> Reader<'a> {
-    fn value(&mut self, depth: usize) -> Result<(), Fault> {
+impl<'a> Json5Reader<'a> {
+    fn value(&mut self, depth: usize) -> Result<(), JsonFault> {
         match self.peek() {
             Some('{') => self.object(depth),
             Some('[') => self.array(depth),
@@ -54,7 +55,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), Fault> {
+    fn object(&mut self, depth: usize) -> Result<(), JsonFault> {
         self.open(depth, '{')?;
         let mut first = true;
         while self.peek() != Some('}') {
@@ -82,7 +83,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn array(&mut self, depth: usize) -> Result<(), Fault> {
+    fn array(&mut self, depth: usize) -> Result<(), JsonFault> {
         self.open(depth, '[')?;
         let mut first = true;
         while self.peek() != Some(']') {
@@ -98,7 +99,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn open(&mut self, depth: usize, bracket: char) -> Result<(), Fault> {
+    fn open(&mut self, depth: usize, bracket: char) -> Result<(), JsonFault> {
         if depth >= MAX_DEPTH {
             return Err(self.fault(ParseErrorKind::TooDeep));
         }
@@ -108,7 +109,7 @@ impl<'a> Reader<'a> {
     }
 
     /// From behind a value to the next one or to the closing bracket.
-    fn comma(&mut self, close: char, what: &'static str) -> Result<(), Fault> {
+    fn comma(&mut self, close: char, what: &'static str) -> Result<(), JsonFault> {
         self.space()?;
         match self.peek() {
             Some(',') => {
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn identifier(&mut self) -> Result<String, Fault> {
+    fn identifier(&mut self) -> Result<String, JsonFault> {
         let mut name = String::new();
         loop {
             match self.peek() {
@@ -150,7 +151,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self, quote: char) -> Result<String, Fault> {
+    fn string(&mut self, quote: char) -> Result<String, JsonFault> {
         self.at += 1;
         let mut text = String::new();
         loop {
@@ -169,7 +170,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn escape(&mut self, text: &mut String) -> Result<(), Fault> {
+    fn escape(&mut self, text: &mut String) -> Result<(), JsonFault> {
         let escape = self.at;
         self.at += 1;
         let Some(it) = self.peek() else { return Err(self.expected("an escape")) };
@@ -200,7 +201,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Behind `\u`.
-    fn unicode(&mut self, escape: usize) -> Result<char, Fault> {
+    fn unicode(&mut self, escape: usize) -> Result<char, JsonFault> {
         let lone = self.fault_at(ParseErrorKind::LoneSurrogate, escape);
         let high = self.hex(4, escape)?;
         if let Some(it) = char::from_u32(high) {
@@ -216,7 +217,7 @@ impl<'a> Reader<'a> {
         char::from_u32(0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00)).ok_or(lone)
     }
 
-    fn hex(&mut self, count: usize, escape: usize) -> Result<u32, Fault> {
+    fn hex(&mut self, count: usize, escape: usize) -> Result<u32, JsonFault> {
         let mut unit = 0;
         for _ in 0..count {
             let Some(it) = self.peek() else { return Err(self.expected("an escape")) };
@@ -227,7 +228,7 @@ impl<'a> Reader<'a> {
         Ok(unit)
     }
 
-    fn number(&mut self) -> Result<(), Fault> {
+    fn number(&mut self) -> Result<(), JsonFault> {
         let start = self.at;
         let negative = self.peek() == Some('-');
         if let Some('+' | '-') = self.peek() {
@@ -287,11 +288,11 @@ impl<'a> Reader<'a> {
         while self.peek().is_some_and(|it| it.is_digit(radix)) {
             self.at += 1;
         }
-        self.text.get(start..self.at).unwrap_or_default()
+        invariant::text(self.text, start..self.at)
     }
 
     /// Passes over white space and comments.
-    fn space(&mut self) -> Result<(), Fault> {
+    fn space(&mut self) -> Result<(), JsonFault> {
         loop {
             let rest = self.rest();
             let space = |it: char| it.is_whitespace() && it != '\u{85}' || it == '\u{FEFF}';
@@ -319,22 +320,22 @@ impl<'a> Reader<'a> {
     }
 
     fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
+        invariant::text(self.text, self.at..)
     }
 
     fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
-    fn fault(&self, kind: ParseErrorKind) -> Fault {
+    fn fault(&self, kind: ParseErrorKind) -> JsonFault {
         self.fault_at(kind, self.at)
     }
 
-    fn fault_at(&self, kind: ParseErrorKind, at: usize) -> Fault {
-        Fault { reason: Reason::Syntax(kind), offset: at as u64 }
+    fn fault_at(&self, kind: ParseErrorKind, at: usize) -> JsonFault {
+        JsonFault { reason: FaultReason::Syntax(kind), offset: at as u64 }
     }
 
-    fn expected(&self, what: &'static str) -> Fault {
+    fn expected(&self, what: &'static str) -> JsonFault {
         self.fault(match self.peek() {
             None => ParseErrorKind::Truncated,
             Some(found) => ParseErrorKind::Expected { what, found },

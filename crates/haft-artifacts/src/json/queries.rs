@@ -1,14 +1,15 @@
 //! JSON in its shapes.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::ops::Bound;
 
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::{ObjectSchema, integer, object};
 use haft_core::{Args, ToolFailure};
 
-use crate::json::{JsonCache, JsonShape, JsonView};
+use crate::content_view::ContentView;
+use crate::json::{JsonCache, JsonNotation, JsonView};
 use crate::query_args::{Named as _, check_path, path, skip};
 
 /// JSON: one value, a value a line, or JSON5.
@@ -26,7 +27,7 @@ impl JsonFormat {
 
 impl ArtifactFormat for JsonFormat {
     fn reads(&self, kind: &ArtifactKind) -> bool {
-        *kind == ArtifactKind::JSON || shape_of(kind).is_some()
+        *kind == ArtifactKind::JSON || declared_notation(kind).is_some()
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -35,7 +36,7 @@ impl ArtifactFormat for JsonFormat {
             Query::new(
                 "artifact_json_type",
                 "Returns the shape of a JSON artifact: json, jsonl, ndjson or json5.",
-                shape,
+                notation,
             )
             .input(object()),
             Query::new(
@@ -95,15 +96,15 @@ pub(super) fn range() -> ObjectSchema {
         .field("skip", skip())
 }
 
-fn shape_of(kind: &ArtifactKind) -> Option<JsonShape> {
+fn declared_notation(kind: &ArtifactKind) -> Option<JsonNotation> {
     [
-        (ArtifactKind::JSONL, JsonShape::Jsonl),
-        (ArtifactKind::NDJSON, JsonShape::Ndjson),
-        (ArtifactKind::JSON5, JsonShape::Json5),
+        (ArtifactKind::JSONL, JsonNotation::Jsonl),
+        (ArtifactKind::NDJSON, JsonNotation::Ndjson),
+        (ArtifactKind::JSON5, JsonNotation::Json5),
     ]
     .into_iter()
     .find(|(known, _)| known == kind)
-    .map(|(_, shape)| shape)
+    .map(|(_, notation)| notation)
 }
 
 async fn view(asked: &Asked) -> JsonView {
@@ -112,35 +113,37 @@ async fn view(asked: &Asked) -> JsonView {
         Ok(cache) => cache,
         Err(never) => match never {},
     };
-    let (reader, hint) = (Arc::clone(asked.artifact.reader()), shape_of(asked.artifact.kind()));
-    JsonView::with_cache(reader, hint, cache)
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    let view = JsonView::of_content(ContentView::of_query(asked)).cache(cache);
+    match declared_notation(asked.artifact.kind()) {
+        Some(notation) => view.notation(notation),
+        None => view,
+    }
 }
 
-async fn shape(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::whole(view(&asked).await.shape().await?.to_string()))
+async fn notation(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+    Ok(Answer::whole(view(&asked).await.detect_notation().await?.to_string()))
 }
 
 async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).await.keys(args.skip()).await?)
+    Ok(view(&asked).await.list_keys(args.skip()).await?)
 }
 
 async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).await.length().await?.answer())
+    Ok(view(&asked).await.count_records().await?.to_answer())
 }
 
 async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let path = args.text("path").unwrap_or_default();
+    let path = args.required_text("path");
     Ok(view(&asked).await.get(path, args.skip()).await?)
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let path = args.text("path").unwrap_or_default();
+    let path = args.required_text("path");
     Ok(view(&asked).await.filter(path, args.skip()).await?)
 }
 
 async fn slice(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let (start, end) = (args.place("start"), args.place("end"));
-    Ok(view(&asked).await.slice(start, end, args.skip()).await?)
+    let start = args.place("start").map_or(Bound::Unbounded, Bound::Included);
+    let end = args.place("end").map_or(Bound::Unbounded, Bound::Excluded);
+    Ok(view(&asked).await.slice((start, end), args.skip()).await?)
 }

@@ -6,24 +6,24 @@
 use haft_core::json::{MAX_DEPTH, ParseErrorKind};
 use memchr::memchr2;
 
-use super::bits::{Masks, Strings};
-use super::check;
-use super::cursor::{Cursor, is_space};
-use super::error::Trouble;
+use super::block_masks::{BlockMasks, StringTracker};
+use super::cursor::{ContentCursor, is_space};
+use super::error::ScanError;
+use super::validate;
 
-impl Cursor {
+impl ContentCursor {
     /// Passes over the value at the cursor, which is nested in `depth` others. Nothing if it turns out to
     /// reach past `limit`; the cursor is somewhere in it then.
-    pub(super) fn skip_value(&mut self, depth: usize, limit: u64) -> Result<Option<()>, Trouble> {
+    pub(super) fn skip_value(&mut self, depth: usize, limit: u64) -> Result<Option<()>, ScanError> {
         match self.peek()? {
             Some(b'"') => self.skip_string(limit),
             Some(b'{' | b'[') => self.skip_container(depth, limit),
-            _ => check::scalar(self).map(Some),
+            _ => validate::scalar(self).map(Some),
         }
     }
 
     /// Passes over a string from its opening quote on.
-    pub(super) fn skip_string(&mut self, limit: u64) -> Result<Option<()>, Trouble> {
+    pub(super) fn skip_string(&mut self, limit: u64) -> Result<Option<()>, ScanError> {
         self.advance(1);
         loop {
             let rest = self.rest();
@@ -32,7 +32,7 @@ impl Cursor {
                 if self.offset() > limit {
                     return Ok(None);
                 }
-                if !self.more()? {
+                if !self.read_more()? {
                     return Err(self.fault(ParseErrorKind::Truncated));
                 }
                 continue;
@@ -51,22 +51,22 @@ impl Cursor {
         }
     }
 
-    fn skip_container(&mut self, depth: usize, limit: u64) -> Result<Option<()>, Trouble> {
-        let mut strings = Strings::default();
-        let mut open = Open { depth, ..Open::default() };
+    fn skip_container(&mut self, depth: usize, limit: u64) -> Result<Option<()>, ScanError> {
+        let mut strings = StringTracker::default();
+        let mut open = OpenBrackets { depth, ..OpenBrackets::default() };
         loop {
             let mut rest = self.rest();
             let all = rest.len();
             while let Some((block, tail)) = rest.split_first_chunk::<64>() {
-                match open.pass(block, &mut strings) {
-                    Passed::All => rest = tail,
-                    Passed::Until(at) => {
+                match open.scan_block(block, &mut strings) {
+                    BlockOutcome::All => rest = tail,
+                    BlockOutcome::Until(at) => {
                         self.advance(all - rest.len() + at + 1);
                         return Ok(Some(()));
                     }
-                    Passed::Wrong(at, wrong) => {
+                    BlockOutcome::BracketFault(at, wrong) => {
                         self.advance(all - rest.len() + at);
-                        return Err(self.wrong(wrong));
+                        return Err(self.bracket_error(wrong));
                     }
                 }
             }
@@ -76,46 +76,50 @@ impl Cursor {
                 return Ok(None);
             }
             // What is left is shorter than a block: more is put behind it, or nothing at the end.
-            if !self.more()? {
+            if !self.read_more()? {
                 return self.skip_end(open, strings);
             }
         }
     }
 
     /// The last bytes of the content, filled up to a block.
-    fn skip_end(&mut self, mut open: Open, mut strings: Strings) -> Result<Option<()>, Trouble> {
+    fn skip_end(
+        &mut self,
+        mut open: OpenBrackets,
+        mut strings: StringTracker,
+    ) -> Result<Option<()>, ScanError> {
         let mut block = [b' '; 64];
         for (to, from) in block.iter_mut().zip(self.rest()) {
             *to = *from;
         }
-        match open.pass(&block, &mut strings) {
-            Passed::All => {
+        match open.scan_block(&block, &mut strings) {
+            BlockOutcome::All => {
                 self.advance(self.rest().len());
                 Err(self.fault(ParseErrorKind::Truncated))
             }
-            Passed::Until(at) => {
+            BlockOutcome::Until(at) => {
                 self.advance(at + 1);
                 Ok(Some(()))
             }
-            Passed::Wrong(at, wrong) => {
+            BlockOutcome::BracketFault(at, wrong) => {
                 self.advance(at);
-                Err(self.wrong(wrong))
+                Err(self.bracket_error(wrong))
             }
         }
     }
 
     #[cold]
-    fn wrong(&mut self, wrong: Wrong) -> Trouble {
+    fn bracket_error(&mut self, wrong: BracketFault) -> ScanError {
         match wrong {
-            Wrong::TooDeep => self.fault(ParseErrorKind::TooDeep),
-            Wrong::Expected(what) => self.expected(what),
+            BracketFault::TooDeep => self.fault(ParseErrorKind::TooDeep),
+            BracketFault::Expected(what) => self.expected(what),
         }
     }
 }
 
 /// The containers that are open.
 #[derive(Default)]
-struct Open {
+struct OpenBrackets {
     /// A bit per container, the innermost lowest; set for objects.
     objects: u128,
     /// How many were opened here.
@@ -124,34 +128,34 @@ struct Open {
     depth: usize,
 }
 
-enum Passed {
+enum BlockOutcome {
     All,
     /// The last container ends with this byte.
     Until(usize),
-    Wrong(usize, Wrong),
+    BracketFault(usize, BracketFault),
 }
 
 #[derive(Clone, Copy)]
-enum Wrong {
+enum BracketFault {
     TooDeep,
     Expected(&'static str),
 }
 
-impl Open {
+impl OpenBrackets {
     #[inline]
-    fn pass(&mut self, block: &[u8; 64], strings: &mut Strings) -> Passed {
-        if strings.contain(block) {
-            return Passed::All;
+    fn scan_block(&mut self, block: &[u8; 64], strings: &mut StringTracker) -> BlockOutcome {
+        if strings.cover(block) {
+            return BlockOutcome::All;
         }
-        let masks = Masks::of(block);
-        let mut brackets = masks.brackets & !strings.inside(&masks);
+        let masks = BlockMasks::of(block);
+        let mut brackets = masks.brackets & !strings.advance(&masks);
         while brackets != 0 {
             let at = brackets.trailing_zeros() as usize;
             brackets &= brackets - 1;
             match block.get(at) {
                 Some(byte @ (b'{' | b'[')) => {
                     if self.own + self.depth >= MAX_DEPTH {
-                        return Passed::Wrong(at, Wrong::TooDeep);
+                        return BlockOutcome::BracketFault(at, BracketFault::TooDeep);
                     }
                     self.objects = self.objects << 1 | u128::from(*byte == b'{');
                     self.own += 1;
@@ -160,18 +164,18 @@ impl Open {
                     let object = self.objects & 1 == 1;
                     if object != (*byte == b'}') {
                         let what = if object { "`,` or `}`" } else { "`,` or `]`" };
-                        return Passed::Wrong(at, Wrong::Expected(what));
+                        return BlockOutcome::BracketFault(at, BracketFault::Expected(what));
                     }
                     self.objects >>= 1;
                     self.own -= 1;
                     if self.own == 0 {
-                        return Passed::Until(at);
+                        return BlockOutcome::Until(at);
                     }
                 }
-                _ => return Passed::Wrong(at, Wrong::Expected("a value")),
+                _ => return BlockOutcome::BracketFault(at, BracketFault::Expected("a value")),
             }
         }
-        Passed::All
+        BlockOutcome::All
     }
 }
 

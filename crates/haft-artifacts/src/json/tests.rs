@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
-use super::bits::{Masks, Strings};
-use super::container::{Builder, ContainerKind, Member};
+use super::block_masks::{BlockMasks, StringTracker};
+use super::container::{ContainerBuilder, ContainerKind, MemberOffset};
 use super::json5;
 
 /// Which bytes are inside strings, one after the other.
@@ -26,11 +26,11 @@ proptest! {
     fn strings_are_found_as_byte_by_byte(text in "[\"\\\\a{]{0,300}") {
         let mut padded = text.into_bytes();
         padded.resize(padded.len().next_multiple_of(64), b' ');
-        let mut strings = Strings::default();
+        let mut strings = StringTracker::default();
         let mut found = Vec::new();
         for block in padded.as_chunks().0 {
-            let all = strings.contain(block);
-            let inside = strings.inside(&Masks::of(block));
+            let all = strings.cover(block);
+            let inside = strings.advance(&BlockMasks::of(block));
             prop_assert!(!all || inside == u64::MAX);
             found.extend((0..64).map(|at| inside >> at & 1 == 1));
         }
@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn masks_have_a_bit_per_byte(bytes in prop::collection::vec(any::<u8>(), 64)) {
         let block: &[u8; 64] = bytes.first_chunk().unwrap();
-        let masks = Masks::of(block);
+        let masks = BlockMasks::of(block);
         for (at, byte) in bytes.iter().enumerate() {
             let bit = |mask: u64| mask >> at & 1 == 1;
             prop_assert_eq!(bit(masks.quotes), *byte == b'"');
@@ -54,7 +54,7 @@ proptest! {
 
 #[test]
 fn places_are_thinned_out_and_stay_right() {
-    let mut builder = Builder::new(ContainerKind::Array, 0, 1);
+    let mut builder = ContainerBuilder::new(ContainerKind::Array, 0, 1);
     let count = 10_000_000;
     (0..count).for_each(|child| builder.child(child * 3));
     let list = builder.finish(count * 3);
@@ -68,8 +68,8 @@ fn places_are_thinned_out_and_stay_right() {
 
 #[test]
 fn of_members_with_the_same_name_the_last_counts() {
-    let mut builder = Builder::new(ContainerKind::Object, 0, 1);
-    let member = |hash, offset| Member { hash, offset };
+    let mut builder = ContainerBuilder::new(ContainerKind::Object, 0, 1);
+    let member = |hash, offset| MemberOffset { hash, offset };
     [member(7, 1), member(3, 2), member(7, 9)].into_iter().for_each(|it| builder.member(it));
     let object = builder.finish(20);
     assert_eq!(object.is_replaced(member(7, 1)), Some(true));

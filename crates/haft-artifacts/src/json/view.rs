@@ -1,19 +1,19 @@
 //! Queries of JSON.
 
-use std::fmt;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Budget};
-use haft_core::cancel::Cancellation;
+use haft_core::artifact::Answer;
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::SpoolReader;
 
+use super::blocking_source;
 use super::cache::JsonCache;
-use super::engine::{Engine, Sizes};
-use super::error::{JsonQueryError, Trouble};
-use super::query;
-use super::shape::JsonShape;
-use super::source;
+use super::error::{JsonError, ScanError};
+use super::notation::JsonNotation;
+use super::operations;
+use super::scan::{JsonLimits, JsonScan};
+use crate::content_view::{ContentView, content_view_options};
 
 /// The values of stored JSON.
 ///
@@ -22,14 +22,12 @@ use super::source;
 /// The work is done on a thread for work that blocks, and stops when the future is dropped.
 ///
 /// Paths are read by [`JsonPath::parse_lenient`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct JsonView {
-    reader: Arc<dyn SpoolReader>,
-    hint: Option<JsonShape>,
+    content: ContentView,
+    declared: Option<JsonNotation>,
     cache: Arc<JsonCache>,
-    budget: Budget,
-    cancellation: Cancellation,
-    sizes: Sizes,
+    limits: JsonLimits,
 }
 
 /// How much there is.
@@ -44,7 +42,7 @@ pub struct JsonLength {
 
 impl JsonLength {
     /// The number of records, and a word on the elements of a list.
-    pub fn answer(self) -> Answer {
+    pub fn to_answer(self) -> Answer {
         let answer = Answer::number(self.records);
         match self.root_array {
             None => answer,
@@ -55,50 +53,44 @@ impl JsonLength {
 }
 
 impl JsonView {
-    /// The values of what a reader reads. A hint is trusted; without one the shape is found out.
+    /// The values of what a reader reads. The notation is detected unless it is declared.
     #[must_use]
-    pub fn new(reader: Arc<dyn SpoolReader>, hint: Option<JsonShape>) -> Self {
-        Self::with_cache(reader, hint, Arc::new(JsonCache::new()))
+    pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// [`JsonView::new`] with what earlier views of the same content found out.
-    #[must_use]
-    pub fn with_cache(
-        reader: Arc<dyn SpoolReader>,
-        hint: Option<JsonShape>,
-        cache: Arc<JsonCache>,
-    ) -> Self {
-        let (budget, cancellation) = (Budget::new(), Cancellation::new());
-        Self { reader, hint, cache, budget, cancellation, sizes: Sizes::new() }
+    pub(super) fn of_content(content: ContentView) -> Self {
+        Self {
+            content,
+            declared: None,
+            cache: Arc::new(JsonCache::new()),
+            limits: JsonLimits::new(),
+        }
     }
 
-    /// Bounds the answers.
+    /// Declares the notation of the content, which is detected otherwise. Content in another notation is
+    /// an error.
     #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
+    pub fn notation(mut self, notation: JsonNotation) -> Self {
+        self.declared = Some(notation);
         self
     }
 
-    /// Stops queries when this is cancelled, before the next read.
+    /// Uses what earlier views of the same content found out.
     #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
+    pub fn cache(mut self, cache: Arc<JsonCache>) -> Self {
+        self.cache = cache;
         self
     }
 
-    /// Reads so many bytes at once instead of 256 KiB.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.sizes.window = bytes;
-        self
-    }
+    content_view_options!();
 
     /// Makes trees of values of up to so many bytes instead of 2 MiB. A tree takes up to sixteen times the
     /// bytes of its text. Larger values are walked; what is selected of them is shown by its start, and
     /// no filter can look at them.
     #[must_use]
-    pub fn value_bytes(mut self, bytes: usize) -> Self {
-        self.sizes.value = bytes;
+    pub fn max_value_bytes(mut self, bytes: usize) -> Self {
+        self.limits.value = bytes;
         self
     }
 
@@ -106,24 +98,18 @@ impl JsonView {
     /// larger content all brackets and strings are checked, and to the letter the values that a query
     /// looks at.
     #[must_use]
-    pub fn strict_bytes(mut self, bytes: u64) -> Self {
-        self.sizes.strict = bytes;
+    pub fn max_validated_bytes(mut self, bytes: u64) -> Self {
+        self.limits.strict = bytes;
         self
     }
 
-    /// What queries find out, for the next view of the same content.
-    #[must_use]
-    pub fn cache(&self) -> Arc<JsonCache> {
-        Arc::clone(&self.cache)
-    }
-
-    /// The shape of the content: the hint, or else what was inferred.
+    /// The shape of the content: the declared, or else what was inferred.
     ///
     /// # Errors
     ///
     /// When the content is not JSON, cannot be read, or the query was cancelled.
-    pub async fn shape(&self) -> Result<JsonShape, JsonQueryError> {
-        self.run(|engine| Ok(engine.opened.shape)).await
+    pub async fn detect_notation(&self) -> Result<JsonNotation, JsonError> {
+        self.run(|scan| Ok(scan.opened.notation)).await
     }
 
     /// The keys of the root, or of all records, each once and in the order in which they are met, from the
@@ -131,19 +117,19 @@ impl JsonView {
     ///
     /// # Errors
     ///
-    /// As [`JsonView::shape`].
-    pub async fn keys(&self, skip: u64) -> Result<Answer, JsonQueryError> {
-        let budget = self.budget;
-        self.run(move |engine| query::keys(engine, (budget, skip))).await
+    /// As [`JsonView::detect_notation`].
+    pub async fn list_keys(&self, skip: u64) -> Result<Answer, JsonError> {
+        let budget = self.content.budget;
+        self.run(move |scan| operations::list_keys(scan, (budget, skip))).await
     }
 
     /// How many records there are, and how many elements a list has.
     ///
     /// # Errors
     ///
-    /// As [`JsonView::shape`].
-    pub async fn length(&self) -> Result<JsonLength, JsonQueryError> {
-        self.run(query::length).await
+    /// As [`JsonView::detect_notation`].
+    pub async fn count_records(&self) -> Result<JsonLength, JsonError> {
+        self.run(operations::count_records).await
     }
 
     /// The values that a path selects in the root, or in each record, from the one after the first `skip`
@@ -152,10 +138,10 @@ impl JsonView {
     /// # Errors
     ///
     /// When the path is not one or cannot be evaluated on content of this size, and as
-    /// [`JsonView::shape`].
-    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, JsonQueryError> {
-        let (path, budget) = (JsonPath::parse_lenient(path)?, self.budget);
-        self.run(move |engine| query::get(engine, &path, (budget, skip))).await
+    /// [`JsonView::detect_notation`].
+    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, JsonError> {
+        let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
+        self.run(move |scan| operations::select_values(scan, &path, (budget, skip))).await
     }
 
     /// The records for which a path holds, from the one after the first `skip` on. Records are lines, the
@@ -169,9 +155,9 @@ impl JsonView {
     /// # Errors
     ///
     /// As [`JsonView::get`].
-    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, JsonQueryError> {
-        let (path, budget) = (JsonPath::parse_lenient(path)?, self.budget);
-        self.run(move |engine| query::filter(engine, &path, (budget, skip))).await
+    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, JsonError> {
+        let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
+        self.run(move |scan| operations::filter_records(scan, &path, (budget, skip))).await
     }
 
     /// The records from `start` until before `end`; negative positions count from the end. Records are
@@ -180,36 +166,42 @@ impl JsonView {
     ///
     /// # Errors
     ///
-    /// As [`JsonView::shape`].
+    /// As [`JsonView::detect_notation`].
     pub async fn slice(
         &self,
-        start: Option<i64>,
-        end: Option<i64>,
+        records: impl RangeBounds<i64> + Send,
         skip: u64,
-    ) -> Result<Answer, JsonQueryError> {
-        let budget = self.budget;
-        self.run(move |engine| query::slice(engine, (start, end), (budget, skip))).await
+    ) -> Result<Answer, JsonError> {
+        let (range, budget) = (slice_bounds(&records), self.content.budget);
+        self.run(move |scan| operations::slice_records(scan, range, (budget, skip))).await
     }
 
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Engine) -> Result<T, Trouble> + Send + 'static,
-    ) -> Result<T, JsonQueryError> {
-        let (hint, sizes, cache) = (self.hint, self.sizes, Arc::clone(&self.cache));
-        source::run(&self.reader, &self.cancellation, move |source| {
-            let mut engine = Engine::open(source, hint, sizes, cache)?;
-            work(&mut engine).map_err(|trouble| engine.explain(trouble))
+        work: impl FnOnce(&mut JsonScan) -> Result<T, ScanError> + Send + 'static,
+    ) -> Result<T, JsonError> {
+        let (declared, cache) = (self.declared, Arc::clone(&self.cache));
+        let limits = JsonLimits { window: self.content.window_bytes, ..self.limits };
+        blocking_source::run(&self.content, move |source| {
+            let mut scan = JsonScan::open(source, declared, limits, cache)?;
+            work(&mut scan).map_err(|error| scan.locate_error(error))
         })
         .await?
     }
 }
 
-impl fmt::Debug for JsonView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JsonView")
-            .field("reader", &self.reader)
-            .field("hint", &self.hint)
-            .field("budget", &self.budget)
-            .finish_non_exhaustive()
-    }
+/// The first position and the one before which to stop, as far as they are given.
+fn slice_bounds(records: &impl RangeBounds<i64>) -> (Option<i64>, Option<i64>) {
+    let start = match records.start_bound() {
+        Bound::Included(start) => Some(*start),
+        Bound::Excluded(start) => start.checked_add(1),
+        Bound::Unbounded => None,
+    };
+    let end = match records.end_bound() {
+        // The last record, behind which there is no position.
+        Bound::Included(-1) | Bound::Unbounded => None,
+        Bound::Included(end) => end.checked_add(1),
+        Bound::Excluded(end) => Some(*end),
+    };
+    (start, end)
 }

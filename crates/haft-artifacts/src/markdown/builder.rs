@@ -1,34 +1,36 @@
 //! From chunks of bytes to lines.
 
 use super::front_matter::FrontMatter;
-use super::scanner::{Scanner, Tail};
+use super::scan::{BlockScanner, LineTail};
 use super::{FrontMatterKind, MarkdownIndex};
+use crate::byte_order_mark;
+use crate::invariant;
 
 /// Reads a document in pieces of any size and keeps its structure.
 ///
 /// It holds the line at hand, the open paragraph and the index, all of them capped, never the document.
 #[derive(Debug, Default)]
 pub struct MarkdownIndexBuilder {
-    scanner: Scanner,
+    scanner: BlockScanner,
     /// The start of a line whose end has not come yet.
     partial: Vec<u8>,
     /// What is known of the rest of that line.
-    tail: Tail,
+    tail: LineTail,
     /// The last bytes of that rest, because an end mark may be split.
     overlap: Vec<u8>,
-    front: Front,
+    front: FrontMatterState,
 }
 
 /// Whether the lines at hand may be front matter.
 #[derive(Debug, Default)]
-enum Front {
+enum FrontMatterState {
     /// No line was read yet.
     #[default]
     Unread,
     /// Open, and kept so that the lines can be read as Markdown if it never closes.
     Open {
         kind: FrontMatterKind,
-        lines: Vec<(Vec<u8>, Tail)>,
+        lines: Vec<(Vec<u8>, LineTail)>,
         bytes: usize,
     },
     Closed(FrontMatter),
@@ -40,14 +42,14 @@ impl MarkdownIndexBuilder {
     pub fn push(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while let Some(end) = memchr::memchr(b'\n', rest) {
-            let line = rest.get(..end).unwrap_or_default();
+            let line = invariant::slice(rest, ..end);
             if self.partial.is_empty() && line.len() <= LINE_LIMIT {
-                self.line(line, Tail::default());
+                self.read_line(line, LineTail::default());
             } else {
                 self.extend(line);
                 self.end_line();
             }
-            rest = rest.get(end + 1..).unwrap_or_default();
+            rest = invariant::slice(rest, end + 1..);
         }
         if !rest.is_empty() {
             self.extend(rest);
@@ -74,15 +76,15 @@ impl MarkdownIndexBuilder {
             self.end_line();
         }
         let front_matter = match std::mem::take(&mut self.front) {
-            Front::Open { lines, .. } => {
-                self.replay(lines);
+            FrontMatterState::Open { lines, .. } => {
+                self.rescan(lines);
                 None
             }
-            Front::Closed(it) => Some(it),
-            Front::Unread | Front::None => None,
+            FrontMatterState::Closed(it) => Some(it),
+            FrontMatterState::Unread | FrontMatterState::None => None,
         };
-        let n_lines = self.scanner.n_lines();
-        MarkdownIndex::new(self.scanner.finish(), front_matter, n_lines)
+        let line_count = self.scanner.line_count();
+        MarkdownIndex::new(self.scanner.finish(), front_matter, line_count)
     }
 
     /// Adds to the line at hand, of which only the start is kept.
@@ -95,17 +97,17 @@ impl MarkdownIndexBuilder {
         }
         if self.overlap.is_empty() {
             let start = self.partial.len().saturating_sub(OVERLAP);
-            self.overlap.extend_from_slice(self.partial.get(start..).unwrap_or_default());
+            self.overlap.extend_from_slice(invariant::slice(&self.partial, start..));
         }
         // The seam first, then the rest in one go.
         let (seam, _) = rest.split_at_checked(OVERLAP).unwrap_or((rest, &[]));
         self.overlap.extend_from_slice(seam);
-        self.tail.see(&self.overlap);
-        self.tail.see(rest);
+        self.tail.note(&self.overlap);
+        self.tail.note(rest);
         if rest.len() > OVERLAP {
             self.overlap.clear();
             let start = rest.len() - OVERLAP;
-            self.overlap.extend_from_slice(rest.get(start..).unwrap_or_default());
+            self.overlap.extend_from_slice(invariant::slice(rest, start..));
         } else {
             let surplus = self.overlap.len().saturating_sub(OVERLAP);
             self.overlap.drain(..surplus);
@@ -116,41 +118,47 @@ impl MarkdownIndexBuilder {
         let mut line = std::mem::take(&mut self.partial);
         let tail = std::mem::take(&mut self.tail);
         self.overlap.clear();
-        self.line(&line, tail);
+        self.read_line(&line, tail);
         line.clear();
         self.partial = line;
     }
 
-    fn line(&mut self, line: &[u8], tail: Tail) {
+    fn read_line(&mut self, line: &[u8], tail: LineTail) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match &mut self.front {
-            Front::None | Front::Closed(_) => self.scanner.line(line, tail),
-            Front::Unread => {
-                let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+            FrontMatterState::None | FrontMatterState::Closed(_) => {
+                self.scanner.scan_line(line, tail)
+            }
+            FrontMatterState::Unread => {
+                let line = byte_order_mark::strip_utf8(line);
                 match FrontMatterKind::opened_by(line) {
                     Some(kind) if !tail.cut => {
-                        self.front =
-                            Front::Open { kind, lines: vec![(line.to_vec(), tail)], bytes: 0 };
+                        self.front = FrontMatterState::Open {
+                            kind,
+                            lines: vec![(line.to_vec(), tail)],
+                            bytes: 0,
+                        };
                     }
                     _ => {
-                        self.front = Front::None;
-                        self.scanner.line(line, tail);
+                        self.front = FrontMatterState::None;
+                        self.scanner.scan_line(line, tail);
                     }
                 }
             }
-            Front::Open { kind, lines, bytes } => {
+            FrontMatterState::Open { kind, lines, bytes } => {
                 *bytes += line.len() + 1;
                 let kind = *kind;
                 if kind.is_closed_by(line) {
                     let text = lines.iter().skip(1).map(|(line, _)| String::from_utf8_lossy(line));
                     let text = text.collect::<Vec<_>>().join("\n").into_boxed_str();
                     self.scanner.skip_lines(lines.len() + 1);
-                    self.front = Front::Closed(FrontMatter { kind, end_line: lines.len(), text });
+                    self.front =
+                        FrontMatterState::Closed(FrontMatter { kind, end_line: lines.len(), text });
                 } else if *bytes > FRONT_MATTER_LIMIT || tail.cut {
                     let mut lines = std::mem::take(lines);
                     lines.push((line.to_vec(), tail));
-                    self.front = Front::None;
-                    self.replay(lines);
+                    self.front = FrontMatterState::None;
+                    self.rescan(lines);
                 } else {
                     lines.push((line.to_vec(), tail));
                 }
@@ -158,9 +166,9 @@ impl MarkdownIndexBuilder {
         }
     }
 
-    fn replay(&mut self, lines: Vec<(Vec<u8>, Tail)>) {
+    fn rescan(&mut self, lines: Vec<(Vec<u8>, LineTail)>) {
         for (line, tail) in lines {
-            self.scanner.line(&line, tail);
+            self.scanner.scan_line(&line, tail);
         }
     }
 }
@@ -169,5 +177,5 @@ impl MarkdownIndexBuilder {
 const LINE_LIMIT: usize = 64 * 1024;
 /// Longer than the longest end of an HTML block.
 const OVERLAP: usize = 16;
-/// Front matter larger than this is text.
+/// FrontMatterState matter larger than this is text.
 const FRONT_MATTER_LIMIT: usize = 64 * 1024;

@@ -1,10 +1,11 @@
 //! The start of a line: indentation and container markers.
 
 use super::syntax::thematic_break;
+use crate::invariant;
 
 /// A position in a line that knows its column, because a tab counts up to the next multiple of four.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cursor<'a> {
+pub(super) struct LineCursor<'a> {
     rest: &'a [u8],
     column: usize,
     /// Columns of a tab that was begun but not used up.
@@ -16,11 +17,11 @@ pub(super) struct Cursor<'a> {
 
 /// A list marker: how far the content of its item is indented.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Marker {
+pub(super) struct ListMarker {
     pub(super) indent: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> LineCursor<'a> {
     pub(super) fn new(line: &'a [u8]) -> Self {
         Self { rest: line, column: 0, pending: 0, break_within: line.len() }
     }
@@ -82,7 +83,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A list marker after `outer` columns of indentation. A thematic break is none.
-    pub(super) fn list_marker(&mut self, outer: usize) -> Option<Marker> {
+    pub(super) fn list_marker(&mut self, outer: usize) -> Option<ListMarker> {
         let width = marker_width(self.rest)?;
         if self.rest.len() <= self.break_within {
             match thematic_break(self.rest) {
@@ -94,7 +95,7 @@ impl<'a> Cursor<'a> {
         let mut indent = outer + width + 1;
         self.skip(1);
         if self.is_blank() {
-            return Some(Marker { indent });
+            return Some(ListMarker { indent });
         }
         let save = *self;
         let inner = self.skip(4);
@@ -103,11 +104,11 @@ impl<'a> Cursor<'a> {
         } else {
             *self = save;
         }
-        Some(Marker { indent })
+        Some(ListMarker { indent })
     }
 
     fn advance(&mut self, bytes: usize) {
-        self.rest = self.rest.get(bytes..).unwrap_or_default();
+        self.rest = invariant::slice(self.rest, bytes..);
         self.column += bytes;
     }
 }

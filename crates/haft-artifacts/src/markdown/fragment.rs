@@ -1,6 +1,6 @@
 //! Queries on the text of a part of a document.
 
-mod bare;
+mod bare_urls;
 mod text;
 mod tree;
 
@@ -10,13 +10,14 @@ use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Parser, Tag, TagEnd};
 use serde_json::Value;
 
 use super::{MarkdownIndex, plain};
+use crate::invariant;
 
 /// The text of some lines of a document, ready for queries.
 ///
 /// References are resolved with the definitions of the whole document, and all lines are lines of the
 /// document.
 #[derive(Debug)]
-pub struct Fragment<'a> {
+pub struct MarkdownFragment<'a> {
     index: &'a MarkdownIndex,
     /// Code at the start whose fence was opened before.
     lead: &'a str,
@@ -31,7 +32,7 @@ pub struct Fragment<'a> {
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Link {
+pub struct MarkdownLink {
     /// The text that is shown.
     pub text: String,
     /// Where it leads. An e-mail address begins with `mailto:`.
@@ -45,7 +46,7 @@ pub struct Link {
 /// An image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Image {
+pub struct MarkdownImage {
     /// The text that stands for the image; may be empty.
     pub alt: String,
     /// Where the image is.
@@ -64,12 +65,12 @@ impl MarkdownIndex {
     /// use haft_artifacts::markdown::MarkdownIndex;
     ///
     /// let document = "# A\n\nsee [the site][s]\n\n# B\n\n[s]: https://example.org\n";
-    /// let index = MarkdownIndex::of(document);
+    /// let index = MarkdownIndex::parse(document);
     /// let links = index.fragment("see [the site][s]\n", 2).links();
     /// assert_eq!((&*links[0].text, &*links[0].url, links[0].line), ("the site", "https://example.org", 2));
     /// ```
     #[must_use]
-    pub fn fragment<'a>(&'a self, text: &'a str, first_line: usize) -> Fragment<'a> {
+    pub fn fragment<'a>(&'a self, text: &'a str, first_line: usize) -> MarkdownFragment<'a> {
         let (text, is_cut) = cut(text);
         let text = if first_line == 0 { text.trim_start_matches('\u{feff}') } else { text };
         let front = self.front_matter_source().map_or(0, |it| it.end_line() + 1);
@@ -81,7 +82,15 @@ impl MarkdownIndex {
             .chain(memchr::memchr_iter(b'\n', body.as_bytes()).map(|at| at + 1))
             .collect();
         let body_line = first_line + after_code;
-        Fragment { index: self, lead, lead_line: first_line, body, body_line, starts, is_cut }
+        MarkdownFragment {
+            index: self,
+            lead,
+            lead_line: first_line,
+            body,
+            body_line,
+            starts,
+            is_cut,
+        }
     }
 
     /// The end of the code block that a line is inside of, unless the line is its first.
@@ -93,7 +102,7 @@ impl MarkdownIndex {
     }
 }
 
-impl Fragment<'_> {
+impl MarkdownFragment<'_> {
     /// Whether the text was too long and its end was left out.
     #[must_use]
     pub fn is_cut(&self) -> bool {
@@ -102,12 +111,12 @@ impl Fragment<'_> {
 
     /// The links in order: inline, by reference, in angle brackets, and bare addresses.
     #[must_use]
-    pub fn links(&self) -> Vec<Link> {
-        let mut links: Vec<Link> = Vec::new();
+    pub fn links(&self) -> Vec<MarkdownLink> {
+        let mut links: Vec<MarkdownLink> = Vec::new();
         let mut open: Option<usize> = None;
         let mut shielded = 0_usize;
-        let mut run = Run::default();
-        self.read(|event, Range { start: offset, .. }| {
+        let mut run = TextEvents::default();
+        self.parse(|event, Range { start: offset, .. }| {
             if let Event::Text(text) = event
                 && open.is_none()
                 && shielded == 0
@@ -115,13 +124,13 @@ impl Fragment<'_> {
                 run.push(text, offset);
                 return;
             }
-            run.take(|text, offset| self.push_bare(&mut links, text, offset));
+            run.take(|text, offset| self.push_bare_urls(&mut links, text, offset));
             match event {
                 Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                     let (url, title) = self.target(*link_type, (dest_url, title), id);
                     open = Some(links.len());
                     let line = self.line_of(offset);
-                    links.push(Link { text: String::new(), url, title, line });
+                    links.push(MarkdownLink { text: String::new(), url, title, line });
                 }
                 Event::End(TagEnd::Link) => open = None,
                 Event::Start(Tag::CodeBlock(_) | Tag::Image { .. } | Tag::HtmlBlock) => {
@@ -137,21 +146,26 @@ impl Fragment<'_> {
                 }
             }
         });
-        run.take(|text, offset| self.push_bare(&mut links, text, offset));
+        run.take(|text, offset| self.push_bare_urls(&mut links, text, offset));
         links
     }
 
     /// The images in order, inline and by reference.
     #[must_use]
-    pub fn images(&self) -> Vec<Image> {
-        let mut images: Vec<Image> = Vec::new();
+    pub fn images(&self) -> Vec<MarkdownImage> {
+        let mut images: Vec<MarkdownImage> = Vec::new();
         // An image may be in the text of another.
         let mut open = Vec::new();
-        self.read(|event, Range { start: offset, .. }| match event {
+        self.parse(|event, Range { start: offset, .. }| match event {
             Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
                 let (url, title) = self.target(*link_type, (dest_url, title), id);
                 open.push(images.len());
-                images.push(Image { alt: String::new(), url, title, line: self.line_of(offset) });
+                images.push(MarkdownImage {
+                    alt: String::new(),
+                    url,
+                    title,
+                    line: self.line_of(offset),
+                });
             }
             Event::End(TagEnd::Image) => {
                 open.pop();
@@ -171,9 +185,9 @@ impl Fragment<'_> {
     /// of a table, code and HTML blocks as they are.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut writer = text::Writer::default();
-        writer.code(self.lead_code());
-        self.read(|event, _| writer.event(event));
+        let mut writer = text::PlainTextWriter::default();
+        writer.push_code(self.lead_code());
+        self.parse(|event, _| writer.push_event(event));
         writer.finish()
     }
 
@@ -182,21 +196,21 @@ impl Fragment<'_> {
     #[must_use]
     pub fn tree(&self) -> Value {
         let last = self.line_of(self.body.len().saturating_sub(1));
-        let mut builder = tree::Builder::new(self.lead_line, last);
+        let mut builder = tree::TreeBuilder::new(self.lead_line, last);
         if !self.lead.is_empty() {
             let end = self.body_line.saturating_sub(1);
-            builder.code(self.lead_code(), (self.lead_line, end));
+            builder.push_code(self.lead_code(), (self.lead_line, end));
         }
-        self.read(|event, range| {
+        self.parse(|event, range| {
             let last = range.end.max(range.start + 1) - 1;
             let lines = (self.line_of(range.start), self.line_of(last));
-            builder.event(event, lines, |kind, target, id| self.target(kind, target, id));
+            builder.push_event(event, lines, |kind, target, id| self.target(kind, target, id));
         });
         builder.finish()
     }
 
     /// Reads the body; references are resolved with the definitions of the document.
-    fn read(&self, mut each: impl FnMut(&Event<'_>, Range<usize>)) {
+    fn parse(&self, mut each: impl FnMut(&Event<'_>, Range<usize>)) {
         let mut resolve = |link: BrokenLink<'_>| {
             self.index
                 .definition(&link.reference)
@@ -228,9 +242,9 @@ impl Fragment<'_> {
         (url.to_owned(), (!title.is_empty()).then(|| title.to_owned()))
     }
 
-    fn push_bare(&self, links: &mut Vec<Link>, text: &str, offset: usize) {
-        for (text, url, at) in bare::find(text) {
-            links.push(Link { text, url, title: None, line: self.line_of(offset + at) });
+    fn push_bare_urls(&self, links: &mut Vec<MarkdownLink>, text: &str, offset: usize) {
+        for (text, url, at) in bare_urls::find(text) {
+            links.push(MarkdownLink { text, url, title: None, line: self.line_of(offset + at) });
         }
     }
 
@@ -251,12 +265,12 @@ impl Fragment<'_> {
 
 /// Text events that follow each other are one text.
 #[derive(Debug, Default)]
-struct Run {
+struct TextEvents {
     text: String,
     start: usize,
 }
 
-impl Run {
+impl TextEvents {
     fn push(&mut self, text: &str, offset: usize) {
         if self.text.is_empty() {
             self.start = offset;
@@ -277,10 +291,13 @@ fn cut(text: &str) -> (&str, bool) {
     if text.len() <= FRAGMENT_LIMIT {
         return (text, false);
     }
-    let bytes = text.as_bytes().get(..FRAGMENT_LIMIT).unwrap_or_default();
-    let end = memchr::memrchr(b'\n', bytes).map(|at| at + 1);
-    let end = end.or_else(|| (0..=FRAGMENT_LIMIT).rev().find(|it| text.is_char_boundary(*it)));
-    (end.and_then(|it| text.get(..it)).unwrap_or_default(), true)
+    let bytes = invariant::slice(text.as_bytes(), ..FRAGMENT_LIMIT);
+    // The start of a text is always between characters.
+    let whole_lines = memchr::memrchr(b'\n', bytes).map(|at| at + 1);
+    let end = whole_lines.unwrap_or_else(|| {
+        (1..=FRAGMENT_LIMIT).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0)
+    });
+    (invariant::text(text, ..end), true)
 }
 
 /// The first lines of a text, and the others.

@@ -7,7 +7,7 @@ use super::FrontMatterError;
 use super::cursor::is_blank;
 use crate::yaml::{YamlLimits, parse_document};
 
-/// Front matter as it stands in the document.
+/// FrontMatterState matter as it stands in the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontMatter {
     pub(super) kind: FrontMatterKind,

@@ -3,10 +3,11 @@
 use memchr::memmem;
 
 use super::cursor::is_blank;
+use crate::invariant;
 
 /// What ends an HTML block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum HtmlEnd {
     /// `</script>`, `</pre>`, `</style>` or `</textarea>`.
     RawTag,
     /// `-->`
@@ -18,66 +19,66 @@ pub(super) enum End {
     /// `]]>`
     CData,
     /// A blank line.
-    Blank,
+    BlankLine,
 }
 
 /// Whether any complete tag alone on its line may open a block. It may not interrupt a paragraph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Type7 {
+pub(super) enum LoneTag {
     Allowed,
     Refused,
 }
 
 /// The end that a line asks for when it opens an HTML block.
-pub(super) fn opens(text: &[u8], type7: Type7) -> Option<End> {
+pub(super) fn opens(text: &[u8], lone_tag: LoneTag) -> Option<HtmlEnd> {
     let inner = text.strip_prefix(b"<")?;
     match inner.first()? {
-        b'?' => return Some(End::Instruction),
-        b'!' if inner.starts_with(b"!--") => return Some(End::Comment),
-        b'!' if inner.starts_with(b"![CDATA[") => return Some(End::CData),
-        b'!' if inner.get(1).is_some_and(u8::is_ascii_alphabetic) => return Some(End::Declaration),
+        b'?' => return Some(HtmlEnd::Instruction),
+        b'!' if inner.starts_with(b"!--") => return Some(HtmlEnd::Comment),
+        b'!' if inner.starts_with(b"![CDATA[") => return Some(HtmlEnd::CData),
+        b'!' if inner.get(1).is_some_and(u8::is_ascii_alphabetic) => {
+            return Some(HtmlEnd::Declaration);
+        }
         _ => {}
     }
-    let name = tag_name(inner);
-    let after = inner.get(name.len()..).unwrap_or_default();
+    let (name, after) = split_tag_name(inner);
     if RAW_TAGS.iter().any(|it| it.eq_ignore_ascii_case(name))
         && matches!(after.first(), None | Some(b' ' | b'\t' | b'>'))
     {
-        return Some(End::RawTag);
+        return Some(HtmlEnd::RawTag);
     }
-    if opens_block_tag(inner) || (type7 == Type7::Allowed && is_lone_tag(inner)) {
-        return Some(End::Blank);
+    if opens_block_tag(inner) || (lone_tag == LoneTag::Allowed && is_lone_tag(inner)) {
+        return Some(HtmlEnd::BlankLine);
     }
     None
 }
 
 /// Whether a line has what ends the block. A blank line is for the caller to see.
-pub(super) fn ends(text: &[u8], end: End) -> bool {
+pub(super) fn ends(text: &[u8], end: HtmlEnd) -> bool {
     match end {
-        End::RawTag => memmem::find_iter(text, b"</").any(|at| {
-            let inner = text.get(at + 2..).unwrap_or_default();
+        HtmlEnd::RawTag => memmem::find_iter(text, b"</").any(|at| {
+            let inner = invariant::slice(text, at + 2..);
             RAW_TAGS.iter().any(|tag| {
                 inner.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag))
                     && inner.get(tag.len()) == Some(&b'>')
             })
         }),
-        End::Comment => memmem::find(text, b"-->").is_some(),
-        End::Instruction => memmem::find(text, b"?>").is_some(),
-        End::Declaration => memchr::memchr(b'>', text).is_some(),
-        End::CData => memmem::find(text, b"]]>").is_some(),
-        End::Blank => false,
+        HtmlEnd::Comment => memmem::find(text, b"-->").is_some(),
+        HtmlEnd::Instruction => memmem::find(text, b"?>").is_some(),
+        HtmlEnd::Declaration => memchr::memchr(b'>', text).is_some(),
+        HtmlEnd::CData => memmem::find(text, b"]]>").is_some(),
+        HtmlEnd::BlankLine => false,
     }
 }
 
-fn tag_name(text: &[u8]) -> &[u8] {
-    let length = text.iter().take_while(|it| it.is_ascii_alphanumeric()).count();
-    text.get(..length).unwrap_or_default()
+/// The name at the start of a tag, and the rest.
+fn split_tag_name(text: &[u8]) -> (&[u8], &[u8]) {
+    invariant::split(text, text.iter().take_while(|it| it.is_ascii_alphanumeric()).count())
 }
 
 fn opens_block_tag(inner: &[u8]) -> bool {
     let inner = inner.strip_prefix(b"/").unwrap_or(inner);
-    let name = tag_name(inner);
-    let after = inner.get(name.len()..).unwrap_or_default();
+    let (name, after) = split_tag_name(inner);
     (matches!(after.first(), None | Some(b' ' | b'\t' | b'>')) || after.starts_with(b"/>"))
         && name.len() <= 10
         && BLOCK_TAGS.binary_search(&name.to_ascii_lowercase().as_slice()).is_ok()
@@ -91,7 +92,7 @@ fn is_lone_tag(inner: &[u8]) -> bool {
         return false;
     }
     let name = text.iter().take_while(|&&it| it.is_ascii_alphanumeric() || it == b'-').count();
-    let mut rest = text.get(name..).unwrap_or_default();
+    let mut rest = invariant::slice(text, name..);
     if closing.is_none() {
         let Some(after) = attributes(rest) else {
             return false;
@@ -137,9 +138,11 @@ fn attribute_value(text: &[u8]) -> Option<&[u8]> {
     if length == 0 { None } else { text.get(length..) }
 }
 
-fn skip_space(text: &[u8]) -> &[u8] {
-    let blanks = text.iter().take_while(|&&it| it == b' ' || it == b'\t').count();
-    text.get(blanks..).unwrap_or_default()
+fn skip_space(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    text
 }
 
 const RAW_TAGS: [&[u8]; 4] = [b"pre", b"script", b"style", b"textarea"];

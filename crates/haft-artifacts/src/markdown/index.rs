@@ -11,12 +11,16 @@ use super::{CodeBlock, FrontMatterError, Heading, LinkDefinition, MarkdownIndexB
 pub struct MarkdownIndex {
     outline: Outline,
     front_matter: Option<FrontMatter>,
-    n_lines: usize,
+    line_count: usize,
 }
 
 impl MarkdownIndex {
-    pub(super) fn new(outline: Outline, front_matter: Option<FrontMatter>, n_lines: usize) -> Self {
-        Self { outline, front_matter, n_lines }
+    pub(super) fn new(
+        outline: Outline,
+        front_matter: Option<FrontMatter>,
+        line_count: usize,
+    ) -> Self {
+        Self { outline, front_matter, line_count }
     }
 
     /// Starts to read a document.
@@ -30,13 +34,13 @@ impl MarkdownIndex {
     /// ```
     /// use haft_artifacts::markdown::MarkdownIndex;
     ///
-    /// let index = MarkdownIndex::of("Title\n=====\n\n## *Part* one ##\ntext\n");
+    /// let index = MarkdownIndex::parse("Title\n=====\n\n## *Part* one ##\ntext\n");
     /// let headings: Vec<_> =
     ///     index.headings().iter().map(|it| (it.depth, &*it.text, it.start_line, it.end_line)).collect();
     /// assert_eq!(headings, [(1, "Title", 0, 4), (2, "Part one", 3, 4)]);
     /// ```
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut builder = Self::builder();
         builder.push(text.as_bytes());
         builder.finish()
@@ -44,8 +48,8 @@ impl MarkdownIndex {
 
     /// How many lines the document has.
     #[must_use]
-    pub fn n_lines(&self) -> usize {
-        self.n_lines
+    pub fn line_count(&self) -> usize {
+        self.line_count
     }
 
     /// The headings, in order.
@@ -76,7 +80,7 @@ impl MarkdownIndex {
     /// The section with a title. The exact title goes before one that differs in upper and lower case,
     /// and the first of several goes before the others.
     #[must_use]
-    pub fn section_titled(&self, title: &str) -> Option<Section<'_>> {
+    pub fn find_section(&self, title: &str) -> Option<Section<'_>> {
         let title = title.trim();
         let title = title.trim_start_matches('#').trim_start();
         let headings = &self.outline.headings;
@@ -102,14 +106,14 @@ impl MarkdownIndex {
 
     /// How many references are defined.
     #[must_use]
-    pub fn n_definitions(&self) -> usize {
+    pub fn definition_count(&self) -> usize {
         self.outline.definitions.len()
     }
 
     /// How many headings, code blocks and definitions were left out because of the caps on the index.
     #[must_use]
-    pub fn n_left_out(&self) -> usize {
-        self.outline.left_out
+    pub fn omitted_count(&self) -> usize {
+        self.outline.omitted
     }
 
     /// The front matter as it stands in the document.

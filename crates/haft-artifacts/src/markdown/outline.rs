@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::definition::Source;
-use super::scanner::Nesting;
+use super::link_definition::DefinitionSource;
+use super::scan::Nesting;
 use super::{CodeBlock, Heading, LinkDefinition, plain};
 
 /// Headings, code blocks and definitions of a document.
@@ -14,7 +14,7 @@ pub(super) struct Outline {
     pub(super) code_blocks: Vec<CodeBlock>,
     pub(super) definitions: Definitions,
     /// How much was left out because of a cap.
-    pub(super) left_out: usize,
+    pub(super) omitted: usize,
     /// Headings whose text is still the source, because a definition may follow.
     unrendered: Vec<usize>,
     /// The first nested heading of the open container.
@@ -32,10 +32,10 @@ pub(super) struct Definitions {
 }
 
 impl Outline {
-    pub(super) fn heading(&mut self, depth: u8, source: &[u8], line: usize, nesting: &Nesting) {
+    pub(super) fn add_heading(&mut self, depth: u8, source: &[u8], line: usize, nesting: &Nesting) {
         let cut = source.get(..HEADING_LIMIT).unwrap_or(source);
         if self.headings.len() >= ENTRY_LIMIT || self.text_bytes + cut.len() > TEXT_LIMIT {
-            self.left_out += 1;
+            self.omitted += 1;
             return;
         }
         self.text_bytes += cut.len();
@@ -71,7 +71,7 @@ impl Outline {
     pub(super) fn begin_code(&mut self, line: usize, info: Option<&[u8]>, nesting: &Nesting) {
         self.is_code_open = self.code_blocks.len() < ENTRY_LIMIT && self.text_bytes < TEXT_LIMIT;
         if !self.is_code_open {
-            self.left_out += 1;
+            self.omitted += 1;
             return;
         }
         let lang = info.and_then(|it| plain::language(it.get(..INFO_LIMIT).unwrap_or(it)));
@@ -94,20 +94,20 @@ impl Outline {
         self.is_code_open = false;
     }
 
-    pub(super) fn definition(&mut self, source: Source<'_>) {
+    pub(super) fn add_definition(&mut self, source: DefinitionSource<'_>) {
         if !self.definitions.insert(source) {
-            self.left_out += 1;
+            self.omitted += 1;
         }
     }
 
     /// Sets the ends of headings, and writes out the texts that waited for definitions.
-    pub(super) fn finish(&mut self, n_lines: usize) {
+    pub(super) fn finish(&mut self, line_count: usize) {
         for &at in &self.unrendered {
             if let Some(heading) = self.headings.get_mut(at) {
                 heading.text = plain::heading(&heading.text, &self.definitions).into_boxed_str();
             }
         }
-        let last = n_lines.saturating_sub(1);
+        let last = line_count.saturating_sub(1);
         let mut top = [last; 7];
         let mut nested = [usize::MAX; 7];
         let mut container_end = None;
@@ -149,7 +149,7 @@ impl Definitions {
     }
 
     /// Adds a definition, unless its label has one. `false` when a cap refuses it.
-    fn insert(&mut self, source: Source<'_>) -> bool {
+    fn insert(&mut self, source: DefinitionSource<'_>) -> bool {
         let size = source.label.len() + source.url.len() + source.title.map_or(0, <[u8]>::len);
         let label = normalise(&String::from_utf8_lossy(source.label)).into_boxed_str();
         let is_full = self.by_label.len() >= DEFINITION_LIMIT

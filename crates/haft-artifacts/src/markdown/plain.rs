@@ -3,6 +3,7 @@
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, Tag};
 
 use super::outline::Definitions;
+use crate::invariant;
 
 /// The extensions that are understood: tables and struck-out text, beside CommonMark.
 pub(super) const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH);
@@ -77,7 +78,8 @@ pub(super) fn unescape(source: &str) -> Box<str> {
         .split('\n')
         .map(|line| {
             let inner = line.trim_matches([' ', '\t']);
-            let (before, after) = line.split_once(inner).unwrap_or_default();
+            let (before, after) =
+                invariant::or_default(line.split_once(inner), "a trimmed line is within the line");
             format!("{before}{}{after}", unescape_info(inner))
         })
         .collect();

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, ArtifactKind, Budget};
+use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::json::{Document, Writer};
 use haft_core::schema::{ObjectSchema, integer, object, string};
 use haft_core::{Args, ToolFailure};
 
-use crate::markdown::{Fragment, MarkdownIndex};
+use crate::markdown::view::{MarkdownPart, MarkdownView};
+use crate::markdown::{MarkdownFragment, MarkdownIndex};
 use crate::query_args::{Named as _, count, skip};
-use crate::text::{TextView, each_chunk};
 
 /// Markdown: front matter, headings, code blocks, sections, links, images, text and tree.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,16 +99,10 @@ fn range() -> ObjectSchema {
         .field("endLine", count("The line before which to stop"))
 }
 
+/// The index of an artifact, which is built once and kept with it.
 async fn index(asked: &Asked) -> Result<Arc<MarkdownIndex>, ToolFailure> {
-    let (reader, cancellation) = (asked.artifact.reader(), &asked.cancellation);
-    let read = async {
-        let builder =
-            each_chunk(reader, cancellation, MarkdownIndex::builder(), |builder, chunk| {
-                builder.push(chunk);
-            });
-        Ok::<_, ToolFailure>(builder.await?.finish())
-    };
-    asked.artifact.memo(read).await
+    let view = MarkdownView::of_query(asked);
+    Ok(asked.artifact.memo(view.build_index()).await?)
 }
 
 async fn front_matter(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
@@ -170,7 +164,7 @@ async fn sections(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
 }
 
 async fn links(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let part = Part::read(&args, &asked).await?;
+    let part = IndexedPart::read(&args, &asked).await?;
     let found = part.fragment().links().into_iter().map(|it| {
         row(|w| {
             w.key("text").string(&it.text).key("url").string(&it.url);
@@ -180,11 +174,11 @@ async fn links(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
             w.key("line").unsigned(it.line as u64);
         })
     });
-    Ok(part.cut_short(listed(found, &args, &asked, &part.index)))
+    Ok(part.note_rest(listed(found, &args, &asked, &part.index)))
 }
 
 async fn images(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let part = Part::read(&args, &asked).await?;
+    let part = IndexedPart::read(&args, &asked).await?;
     let found = part.fragment().images().into_iter().map(|it| {
         row(|w| {
             w.key("alt").string(&it.alt).key("url").string(&it.url);
@@ -194,53 +188,43 @@ async fn images(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
             w.key("line").unsigned(it.line as u64);
         })
     });
-    Ok(part.cut_short(listed(found, &args, &asked, &part.index)))
+    Ok(part.note_rest(listed(found, &args, &asked, &part.index)))
 }
 
 async fn text(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let part = Part::read(&args, &asked).await?;
-    Ok(part.cut_short(Answer::text(part.fragment().text(), asked.budget)))
+    let part = IndexedPart::read(&args, &asked).await?;
+    Ok(part.note_rest(Answer::text(part.fragment().text(), asked.budget)))
 }
 
 async fn tree(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let part = Part::read(&args, &asked).await?;
+    let part = IndexedPart::read(&args, &asked).await?;
     let mut writer = Writer::new();
     writer.value(&part.fragment().tree());
-    Ok(part.cut_short(Answer::value(writer.finish().root(), asked.budget)))
+    Ok(part.note_rest(Answer::value(writer.finish().root(), asked.budget)))
 }
 
-/// The lines that a query is about.
-struct Part {
+/// The lines that a query is about, with the index that resolves their references.
+struct IndexedPart {
     index: Arc<MarkdownIndex>,
-    text: String,
-    first_line: usize,
-    /// The line that was too far away to be read, if there is one.
-    next: Option<u64>,
+    part: MarkdownPart,
 }
 
-impl Part {
-    /// How much of a document is parsed for one answer.
-    const LONGEST: usize = 1024 * 1024;
-
+impl IndexedPart {
     async fn read(args: &Args, asked: &Asked) -> Result<Self, ToolFailure> {
         let index = index(asked).await?;
         let start = args.count("startLine").unwrap_or(0);
         let end = args.count("endLine").unwrap_or(u64::MAX);
-        let room = Budget::new().lines(std::num::NonZeroUsize::MAX);
-        let view = TextView::new(Arc::clone(asked.artifact.reader()))
-            .budget(room.bytes(Self::LONGEST).line_bytes(Self::LONGEST))
-            .cancellation(asked.cancellation.clone());
-        let page = view.cat(start..end).await?;
-        let first_line = usize::try_from(start).unwrap_or(usize::MAX);
-        Ok(Self { index, text: page.text(), first_line, next: page.more.map(|it| it.start) })
+        let part = MarkdownView::of_query(asked).read_part(start..end).await?;
+        Ok(Self { index, part })
     }
 
-    fn fragment(&self) -> Fragment<'_> {
-        self.index.fragment(&self.text, self.first_line)
+    fn fragment(&self) -> MarkdownFragment<'_> {
+        self.part.fragment(&self.index)
     }
 
-    fn cut_short(&self, answer: Answer) -> Answer {
-        match self.next {
+    /// Adds a note if lines were left out.
+    fn note_rest(&self, answer: Answer) -> Answer {
+        match self.part.next {
             Some(line) => answer.noted(format_args!(
                 "read up to line {line}; ask again with startLine {line} for the rest"
             )),
@@ -267,7 +251,7 @@ fn listed(
 ) -> Answer {
     let rows: Vec<Document> = rows.collect();
     let answer = Answer::list(rows.iter().map(Document::root), asked.budget, args.skip());
-    match index.n_left_out() {
+    match index.omitted_count() {
         0 => answer,
         count => answer.noted(format_args!(
             "the index of this document is full: {count} parts of it were left out"

@@ -2,6 +2,7 @@
 
 use super::cursor::{is_blank, marker_width};
 use super::html;
+use crate::invariant;
 
 /// A fence that opens a code block.
 #[derive(Debug, Clone, Copy)]
@@ -33,16 +34,17 @@ pub(super) fn thematic_break(text: &[u8]) -> Result<(), usize> {
 
 /// The depth of an ATX heading and its text without the closing `#`s.
 pub(super) fn atx_heading(text: &[u8]) -> Option<(u8, &[u8])> {
-    let depth = text.iter().take_while(|&&it| it == b'#').count();
-    if !(1..=6).contains(&depth) || !matches!(text.get(depth), None | Some(b' ' | b'\t')) {
+    let (marks, content) = split_run(text, b'#');
+    let depth = u8::try_from(marks.len()).ok().filter(|depth| (1..=6).contains(depth))?;
+    if !matches!(content.first(), None | Some(b' ' | b'\t')) {
         return None;
     }
-    let content = trim(text.get(depth..).unwrap_or_default());
+    let content = trim(content);
     let hashes = content.iter().rev().take_while(|&&it| it == b'#').count();
-    let before = content.get(..content.len() - hashes).unwrap_or_default();
+    let before = invariant::slice(content, ..content.len() - hashes);
     let closed = hashes > 0 && matches!(before.last(), None | Some(b' ' | b'\t'));
     let content = if closed { trim(before) } else { content };
-    Some((u8::try_from(depth).unwrap_or(6), content))
+    Some((depth, content))
 }
 
 /// The depth that a line gives to the paragraph above it.
@@ -53,8 +55,8 @@ pub(super) fn setext_underline(text: &[u8]) -> Option<u8> {
         b'-' => 2,
         _ => return None,
     };
-    let marks = text.iter().take_while(|&&it| it == mark).count();
-    is_blank(text.get(marks..).unwrap_or_default()).then_some(depth)
+    let (_, rest) = split_run(text, mark);
+    is_blank(rest).then_some(depth)
 }
 
 /// The fence that opens a code block, and the info string after it.
@@ -62,8 +64,8 @@ pub(super) fn open_fence(text: &[u8]) -> Option<(Fence, &[u8])> {
     let &byte @ (b'`' | b'~') = text.first()? else {
         return None;
     };
-    let length = text.iter().take_while(|&&it| it == byte).count();
-    let info = text.get(length..).unwrap_or_default();
+    let (marks, info) = split_run(text, byte);
+    let length = marks.len();
     if length < 3 || (byte == b'`' && info.contains(&b'`')) {
         return None;
     }
@@ -72,13 +74,13 @@ pub(super) fn open_fence(text: &[u8]) -> Option<(Fence, &[u8])> {
 
 /// Whether a line closes the code block that `fence` opened.
 pub(super) fn closes_fence(text: &[u8], fence: Fence) -> bool {
-    let length = text.iter().take_while(|&&it| it == fence.byte).count();
-    length >= fence.length && is_blank(text.get(length..).unwrap_or_default())
+    let (marks, rest) = split_run(text, fence.byte);
+    marks.len() >= fence.length && is_blank(rest)
 }
 
 /// Where a line stands that might interrupt a block of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
+pub(super) enum InterruptContext {
     /// In a paragraph, with all containers continued.
     Paragraph,
     /// In a paragraph whose containers are not all continued.
@@ -88,12 +90,12 @@ pub(super) enum Within {
 }
 
 /// Whether a line ends the text above it because another block begins.
-pub(super) fn interrupts(text: &[u8], within: Within) -> bool {
+pub(super) fn interrupts(text: &[u8], within: InterruptContext) -> bool {
     match text.first() {
         None | Some(b'>') => true,
         Some(b'#') => atx_heading(text).is_some(),
         Some(b'`' | b'~') => open_fence(text).is_some(),
-        Some(b'<') => html::opens(text, html::Type7::Refused).is_some(),
+        Some(b'<') => html::opens(text, html::LoneTag::Refused).is_some(),
         Some(b'_') => is_thematic_break(text),
         Some(b'*' | b'-' | b'+' | b'0'..=b'9') => {
             is_thematic_break(text) || list_interrupts(text, within)
@@ -102,11 +104,11 @@ pub(super) fn interrupts(text: &[u8], within: Within) -> bool {
     }
 }
 
-fn list_interrupts(text: &[u8], within: Within) -> bool {
+fn list_interrupts(text: &[u8], within: InterruptContext) -> bool {
     let Some(width) = marker_width(text) else {
         return false;
     };
-    if within != Within::Paragraph {
+    if within != InterruptContext::Paragraph {
         return true;
     }
     // Neither an empty item nor a number other than 1 interrupts a paragraph.
@@ -116,7 +118,7 @@ fn list_interrupts(text: &[u8], within: Within) -> bool {
         }
         _ => true,
     };
-    starts_at_one && !is_blank(text.get(width..).unwrap_or_default())
+    starts_at_one && !is_blank(invariant::slice(text, width..))
 }
 
 /// The columns of a table's delimiter row, if the line is one.
@@ -169,7 +171,7 @@ pub(super) fn header_columns(text: &[u8]) -> Option<usize> {
     if text.first() == Some(&b'|') {
         pipes -= 1;
     }
-    let closed = is_blank(text.get(last + 1..).unwrap_or_default());
+    let closed = is_blank(invariant::slice(text, last + 1..));
     Some(if closed { pipes } else { pipes + 1 })
 }
 
@@ -179,10 +181,14 @@ pub(super) fn ends_with_backslash(text: &[u8]) -> bool {
 }
 
 /// A text without the spaces and tabs around it.
-pub(super) fn trim(text: &[u8]) -> &[u8] {
-    let is_space = |it: &u8| *it == b' ' || *it == b'\t';
-    let start = text.iter().take_while(|it| is_space(it)).count();
-    let text = text.get(start..).unwrap_or_default();
-    let end = text.len() - text.iter().rev().take_while(|it| is_space(it)).count();
-    text.get(..end).unwrap_or_default()
+pub(super) fn trim(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// The bytes at the start of a text that are all `byte`, and the rest.
+fn split_run(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
+    invariant::split(text, text.iter().take_while(|it| **it == byte).count())
 }

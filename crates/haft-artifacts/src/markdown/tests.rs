@@ -13,8 +13,8 @@ use super::MarkdownIndex;
 #[test]
 fn sections_follow_the_headings() {
     let text = "# Title\n\nintro\n\n## Section A\n\n```python\nx = 1\n```\n\n## Section B\n\nend\n";
-    let index = MarkdownIndex::of(text);
-    assert_eq!(index.n_lines(), 13);
+    let index = MarkdownIndex::parse(text);
+    assert_eq!(index.line_count(), 13);
     let sections: Vec<_> = index
         .sections()
         .map(|it| (it.depth, it.heading, it.heading_line, it.body_start_line, it.body_end_line))
@@ -29,8 +29,8 @@ fn sections_follow_the_headings() {
 
 #[test]
 fn sections_are_found_by_title_and_by_line() {
-    let index = MarkdownIndex::of("x\n# One\n## Two\ny\n# two\n> # Quoted\n\nz\n");
-    let titled = |title: &str| index.section_titled(title).map(|it| it.heading_line);
+    let index = MarkdownIndex::parse("x\n# One\n## Two\ny\n# two\n> # Quoted\n\nz\n");
+    let titled = |title: &str| index.find_section(title).map(|it| it.heading_line);
     assert_eq!(titled("Two"), Some(2));
     assert_eq!(titled("two"), Some(4));
     assert_eq!(titled(" ONE "), Some(1));
@@ -45,7 +45,7 @@ fn sections_are_found_by_title_and_by_line() {
 
 #[test]
 fn the_empty_language_asks_for_blocks_without_one() {
-    let index = MarkdownIndex::of("```rust\n```\n```\n```\n    x\n\n```Rust\n```\n");
+    let index = MarkdownIndex::parse("```rust\n```\n```\n```\n    x\n\n```Rust\n```\n");
     let lines = |lang: &str| index.code_blocks_in(lang).map(|it| it.start_line).collect::<Vec<_>>();
     assert_eq!(lines("rust"), [0, 6]);
     assert_eq!(lines(""), [2, 4]);
@@ -60,7 +60,7 @@ fn lines_may_be_pushed_one_by_one() {
     }
     let index = builder.finish();
     let texts: Vec<_> = index.headings().iter().map(|it| &*it.text).collect();
-    assert_eq!((texts, index.n_lines()), (vec!["a", "b"], 3));
+    assert_eq!((texts, index.line_count()), (vec!["a", "b"], 3));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Finds the lines that match a pattern.
 
-mod parts;
+mod parallel;
 mod scan;
 
 #[cfg(test)]
@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use haft_core::artifact::Budget;
-use haft_core::cancel::Cancellation;
-use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
+use haft_core::spool::{LineIndex, SpoolError};
 
 use self::scan::GrepScan;
-use super::drive::{drive, on_thread};
-use super::page::{Shown, Stopped};
+use super::page::{BudgetedLines, PageLimit};
 use super::pattern::Pattern;
+use crate::content_view::ContentView;
+use crate::scan::run_cancellable;
 
 /// How to search. The default finds every line that matches, in the case given, without lines around.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub struct GrepOptions {
     /// How many lines to show after a match.
     pub context_after: u64,
     /// How many matches to stop after.
-    pub limit: Option<NonZeroUsize>,
+    pub max_matches: Option<NonZeroUsize>,
     /// The line to begin with.
     pub start_line: u64,
     /// About how many bytes to search: the lines that end within them, and at least one.
-    pub scan_bytes: Option<u64>,
+    pub max_search_bytes: Option<u64>,
 }
 
 impl GrepOptions {
@@ -65,8 +65,8 @@ impl GrepOptions {
 
     /// Stops after so many matches; one if none.
     #[must_use]
-    pub fn limit(mut self, matches: usize) -> Self {
-        self.limit = Some(NonZeroUsize::new(matches).unwrap_or(NonZeroUsize::MIN));
+    pub fn max_matches(mut self, matches: usize) -> Self {
+        self.max_matches = Some(NonZeroUsize::new(matches).unwrap_or(NonZeroUsize::MIN));
         self
     }
 
@@ -79,25 +79,25 @@ impl GrepOptions {
 
     /// Searches about so many bytes.
     #[must_use]
-    pub fn scan_bytes(mut self, bytes: u64) -> Self {
-        self.scan_bytes = Some(bytes);
+    pub fn max_search_bytes(mut self, bytes: u64) -> Self {
+        self.max_search_bytes = Some(bytes);
         self
     }
 }
 
 /// What is searched for, and how.
 #[derive(Clone)]
-pub(super) struct Query {
+pub(super) struct LineSearch {
     pub(super) pattern: Pattern,
     pub(super) index: Arc<LineIndex>,
     pub(super) budget: Budget,
     pub(super) limit: Option<NonZeroUsize>,
-    pub(super) sizes: Sizes,
+    pub(super) limits: GrepLimits,
 }
 
 /// How much is read at once, and by whom.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(super) struct GrepLimits {
     pub(super) window: usize,
     /// How long a line may be to be searched.
     pub(super) line: usize,
@@ -107,7 +107,7 @@ pub(super) struct Sizes {
     pub(super) part: u64,
 }
 
-impl Sizes {
+impl GrepLimits {
     pub(super) const DEFAULT: Self = Self {
         window: 256 * 1024,
         line: 16 * 1024 * 1024,
@@ -117,41 +117,42 @@ impl Sizes {
     };
 }
 
-impl Query {
+impl LineSearch {
     /// Searches from a line on. How the work is shared out does not change what is found.
     pub(super) async fn search(
         self,
-        reader: &Arc<dyn SpoolReader>,
-        cancellation: &Cancellation,
-        (start, scan_bytes): (u64, Option<u64>),
-    ) -> Result<Found, SpoolError> {
-        let lines = start..self.end_line(start, scan_bytes);
+        content: &ContentView,
+        (start, max_search_bytes): (u64, Option<u64>),
+    ) -> Result<FoundLines, SpoolError> {
+        let lines = start..self.end_line(start, max_search_bytes);
         let count = self.index.line_count();
-        let large = self.sizes.threads.get() > 1 && self.bytes(&lines) >= self.sizes.parallel;
+        let large = self.limits.threads.get() > 1 && self.bytes(&lines) >= self.limits.parallel;
         let end = lines.end;
-        let mut found = match reader.local().filter(|_| large) {
+        let mut found = match content.reader.local().filter(|_| large) {
             Some(local) => {
-                on_thread(cancellation, move |token| parts::search(&self, &*local, token, lines))
-                    .await?
+                run_cancellable(&content.cancellation, move |token| {
+                    parallel::search(&self, &*local, token, lines)
+                })
+                .await?
             }
             None => {
-                let mut found = Found::new(&self);
+                let mut found = FoundLines::new(&self);
                 let scan = GrepScan::new(Arc::new(self), &lines);
-                found.add(drive(reader, cancellation, scan).await?);
+                found.add(content.run_scan(scan).await?);
                 found
             }
         };
         if found.resume.is_none() && end < count {
-            found.resume = Some((end, Stopped::Work));
+            found.resume = Some((end, PageLimit::SearchedBytes));
         }
         found.resume.take_if(|(line, _)| *line >= count);
         Ok(found)
     }
 
     /// The line before which to stop, so that about so many bytes are searched.
-    fn end_line(&self, start: u64, scan_bytes: Option<u64>) -> u64 {
+    fn end_line(&self, start: u64, max_search_bytes: Option<u64>) -> u64 {
         let count = self.index.line_count();
-        let (Some(bytes), Some(from)) = (scan_bytes, self.index.locate(start)) else {
+        let (Some(bytes), Some(from)) = (max_search_bytes, self.index.locate(start)) else {
             return count;
         };
         let block = u64::from(self.index.block_size().get());
@@ -171,19 +172,19 @@ impl Query {
 }
 
 /// What was found, in order and within the budget.
-pub(super) struct Found {
-    pub(super) shown: Shown,
+pub(super) struct FoundLines {
+    pub(super) shown: BudgetedLines,
     limit: Option<NonZeroUsize>,
-    /// The line to go on with, once the search has stopped before the end.
-    pub(super) resume: Option<(u64, Stopped)>,
+    /// The line to go on with, if the search ended before the end of the content.
+    pub(super) resume: Option<(u64, PageLimit)>,
     pub(super) unsearched: u64,
-    pub(super) first_unsearched: Option<u64>,
+    pub(super) first_unsearched_line: Option<u64>,
 }
 
-impl Found {
-    fn new(query: &Query) -> Self {
-        let (shown, limit) = (Shown::new(query.budget), query.limit);
-        Self { shown, limit, resume: None, unsearched: 0, first_unsearched: None }
+impl FoundLines {
+    fn new(query: &LineSearch) -> Self {
+        let (shown, limit) = (BudgetedLines::new(query.budget), query.limit);
+        Self { shown, limit, resume: None, unsearched: 0, first_unsearched_line: None }
     }
 
     /// Adds what was found in the lines that come next, and says whether there may be more.
@@ -192,9 +193,9 @@ impl Found {
         for hit in part.hits {
             let number = hit.line.number;
             if !self.shown.push(hit.line) {
-                self.resume = self.shown.stopped.map(|stopped| (number, stopped));
+                self.resume = self.shown.limit_reached.map(|limit| (number, limit));
             } else if self.limit.is_some_and(|limit| self.shown.lines.len() >= limit.get()) {
-                self.resume = Some((number + 1, Stopped::Limit));
+                self.resume = Some((number + 1, PageLimit::Matches));
             }
             if self.resume.is_some() {
                 unsearched = hit.unsearched;
@@ -203,7 +204,7 @@ impl Found {
         }
         self.unsearched += unsearched;
         if unsearched > 0 {
-            self.first_unsearched = self.first_unsearched.or(part.first_unsearched);
+            self.first_unsearched_line = self.first_unsearched_line.or(part.first_unsearched_line);
         }
         self.resume.is_none()
     }

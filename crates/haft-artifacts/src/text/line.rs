@@ -1,12 +1,12 @@
 //! What a line shows.
 
-use super::page::Line;
+use super::page::TextLine;
 
-/// A line as far as it was kept, without its LF and without a mark.
+/// A line as far as it was shown_prefix_len, without its LF and without a mark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawLine<'a> {
     pub(super) number: u64,
-    /// Its first bytes: all, or enough as [`kept`] has it.
+    /// Its first bytes: all, or enough as [`shown_prefix_len`] has it.
     pub(super) start: &'a [u8],
     /// Whether these are all.
     pub(super) complete: bool,
@@ -16,34 +16,26 @@ pub(super) struct RawLine<'a> {
 
 impl RawLine<'_> {
     /// The line with at most `cap` bytes of text.
-    pub(super) fn show(self, cap: usize) -> Line {
-        let start = if self.complete { without_return(self.start) } else { self.start };
+    pub(super) fn to_line(self, cap: usize) -> TextLine {
+        let start = if self.complete { strip_carriage_return(self.start) } else { self.start };
         let mut text = String::from_utf8_lossy(start).into_owned();
         let truncated = text.len() > cap;
         if truncated {
             let cut = (0..=cap).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             text.truncate(cut);
         }
-        Line { number: self.number, text, truncated, bytes: self.bytes, context: false }
+        TextLine { number: self.number, text, truncated, bytes: self.bytes, context: false }
     }
 }
 
 /// How many bytes of a line decide what is shown of it. Text is never shorter than the bytes it was
 /// decoded from, save for a mark at the start and a return at the end; a sequence that is cut here lies
 /// past the cap.
-pub(super) fn kept(cap: usize) -> usize {
+pub(super) fn shown_prefix_len(cap: usize) -> usize {
     cap.saturating_add(8)
 }
 
-/// The bytes without a byte order mark at their start.
-pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(MARK).unwrap_or(bytes)
-}
-
 /// The bytes without one CR at their end.
-pub(super) fn without_return(bytes: &[u8]) -> &[u8] {
+pub(super) fn strip_carriage_return(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
-
-/// The byte order mark in UTF-8.
-pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";

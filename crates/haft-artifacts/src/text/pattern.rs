@@ -1,8 +1,5 @@
 //! Patterns that stay within lines.
 
-use haft_core::error::codes;
-use haft_core::error::{Coded, ErrorCode};
-use haft_core::spool::SpoolError;
 use memchr::memchr;
 use regex_automata::Input;
 use regex_automata::meta::{Config, Regex};
@@ -13,41 +10,9 @@ use regex_syntax::hir::{
     Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look,
 };
 
+use super::error::TextError;
 use super::grep::GrepOptions;
-use super::line::without_return;
-
-/// A query could not be answered.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum QueryError {
-    /// The pattern is not one, or is too large.
-    #[error("the pattern cannot be used: {problem}{}", .hint.map(|it| format!("; {it}")).unwrap_or_default())]
-    Pattern {
-        /// What is wrong with it, and where.
-        problem: String,
-        /// What to write instead.
-        hint: Option<&'static str>,
-    },
-    /// The content could not be read.
-    #[error(transparent)]
-    Spool(#[from] SpoolError),
-}
-
-impl Coded for QueryError {
-    fn code(&self) -> ErrorCode {
-        match self {
-            Self::Pattern { .. } => codes::INVALID_TOOL_ARGS,
-            Self::Spool(error) => error.code(),
-        }
-    }
-
-    fn retryable(&self) -> bool {
-        match self {
-            Self::Pattern { .. } => false,
-            Self::Spool(error) => error.retryable(),
-        }
-    }
-}
+use super::line::strip_carriage_return;
 
 /// A pattern in two forms. Both run in time linear in what is searched.
 ///
@@ -61,21 +26,22 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn new(pattern: &str, options: &GrepOptions) -> Result<Self, QueryError> {
-        if pattern.len() > LONGEST {
-            let problem = format!("it has {} bytes, and {LONGEST} are the most", pattern.len());
-            return Err(QueryError::Pattern { problem, hint: Some("search for a part of it") });
+    pub(super) fn new(pattern: &str, options: &GrepOptions) -> Result<Self, TextError> {
+        if pattern.len() > MAX_PATTERN_BYTES {
+            let problem =
+                format!("it has {} bytes, and {MAX_PATTERN_BYTES} are the most", pattern.len());
+            return Err(TextError::Pattern { problem, hint: Some("search for a part of it") });
         }
         let parsed = ParserBuilder::new()
             .utf8(false)
-            .nest_limit(NESTED)
+            .nest_limit(MAX_NESTING)
             .case_insensitive(options.ignore_case)
             .multi_line(options.multi_line)
             .dot_matches_new_line(options.dot_all)
             .build()
             .parse(pattern)
-            .map_err(|error| not_a_pattern(&error))?;
-        Ok(Self { across: compile(&within_lines(&parsed))?, within: compile(&parsed)? })
+            .map_err(|error| pattern_error(&error))?;
+        Ok(Self { across: compile(&restrict_to_lines(&parsed))?, within: compile(&parsed)? })
     }
 
     /// Where the first match ends, from `start` on and up to `end`.
@@ -85,26 +51,26 @@ impl Pattern {
     }
 
     /// Whether a line in which a match was found matches on its own.
-    pub(super) fn holds(&self, line: &[u8]) -> bool {
-        memchr(b'\r', line).is_none() || self.within.is_match(without_return(line))
+    pub(super) fn matches_line(&self, line: &[u8]) -> bool {
+        memchr(b'\r', line).is_none() || self.within.is_match(strip_carriage_return(line))
     }
 }
 
-fn compile(hir: &Hir) -> Result<Regex, QueryError> {
+fn compile(hir: &Hir) -> Result<Regex, TextError> {
     let config = Config::new()
         .utf8_empty(false)
-        .nfa_size_limit(Some(COMPILED))
+        .nfa_size_limit(Some(MAX_COMPILED_BYTES))
         .which_captures(WhichCaptures::Implicit);
     Regex::builder().configure(config).build_from_hir(hir).map_err(|error| {
         let problem = match error.size_limit() {
             Some(limit) => format!("compiled it takes more than {limit} bytes"),
             None => error.to_string(),
         };
-        QueryError::Pattern { problem, hint: Some("use smaller counts in its repetitions") }
+        TextError::Pattern { problem, hint: Some("use smaller counts in its repetitions") }
     })
 }
 
-fn not_a_pattern(error: &regex_syntax::Error) -> QueryError {
+fn pattern_error(error: &regex_syntax::Error) -> TextError {
     let (problem, hint) = match error {
         regex_syntax::Error::Parse(error) => {
             let hint = match error.kind() {
@@ -129,11 +95,11 @@ fn not_a_pattern(error: &regex_syntax::Error) -> QueryError {
         regex_syntax::Error::Translate(error) => (error.kind().to_string(), None),
         other => (other.to_string(), None),
     };
-    QueryError::Pattern { problem, hint }
+    TextError::Pattern { problem, hint }
 }
 
 /// The same pattern, made to match within a line when it runs over many.
-fn within_lines(hir: &Hir) -> Hir {
+fn restrict_to_lines(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Empty => Hir::empty(),
         HirKind::Literal(literal) if literal.0.contains(&b'\n') => Hir::fail(),
@@ -153,24 +119,26 @@ fn within_lines(hir: &Hir) -> Hir {
         HirKind::Look(Look::End | Look::EndLF) => Hir::look(Look::EndCRLF),
         HirKind::Look(look) => Hir::look(*look),
         HirKind::Repetition(repetition) => Hir::repetition(regex_syntax::hir::Repetition {
-            sub: Box::new(within_lines(&repetition.sub)),
+            sub: Box::new(restrict_to_lines(&repetition.sub)),
             ..repetition.clone()
         }),
-        HirKind::Capture(capture) => within_lines(&capture.sub),
-        HirKind::Concat(parts) => Hir::concat(parts.iter().map(within_lines).collect()),
-        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(within_lines).collect()),
+        HirKind::Capture(capture) => restrict_to_lines(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(restrict_to_lines).collect()),
+        HirKind::Alternation(parts) => {
+            Hir::alternation(parts.iter().map(restrict_to_lines).collect())
+        }
     }
 }
 
-const LONGEST: usize = 4 * 1024;
-const NESTED: u32 = 100;
-const COMPILED: usize = 4 * 1024 * 1024;
+const MAX_PATTERN_BYTES: usize = 4 * 1024;
+const MAX_NESTING: u32 = 100;
+const MAX_COMPILED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Checks that a pattern can be searched for.
 ///
 /// # Errors
 ///
 /// It cannot; the error says why.
-pub fn check_pattern(pattern: &str, options: &GrepOptions) -> Result<(), QueryError> {
+pub fn check_pattern(pattern: &str, options: &GrepOptions) -> Result<(), TextError> {
     Pattern::new(pattern, options).map(|_| ())
 }

@@ -1,15 +1,14 @@
 //! Text: what can be asked of every artifact.
 
-use std::sync::Arc;
-
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::{Problems, integer, object, one_of, string};
 use haft_core::tokens::Encoding;
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::query_args::{Named as _, count, refused};
-use crate::text::{GrepOptions, Line, LinePart, Page, TextView, check_pattern, each_chunk};
+use crate::text::{GrepOptions, LinePart, TextLine, TextPage, TextView, check_pattern};
 
 /// Lines of text. It reads every kind, so that every artifact can be paged through and searched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,8 +60,12 @@ impl ArtifactFormat for TextFormat {
                         ),
                     ),
             ),
-            Query::new("artifact_byte_length", "Returns how many bytes an artifact has.", bytes)
-                .input(object()),
+            Query::new(
+                "artifact_byte_length",
+                "Returns how many bytes an artifact has.",
+                byte_length,
+            )
+            .input(object()),
             Query::new(
                 "artifact_line_count",
                 "Returns how many lines an artifact has.",
@@ -95,83 +98,79 @@ fn grep_input() -> haft_core::schema::ObjectSchema {
 }
 
 fn view(asked: &Asked) -> TextView {
-    TextView::new(Arc::clone(asked.artifact.reader()))
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    TextView::of_content(ContentView::of_query(asked))
 }
 
 async fn head(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let n = args.count("n").unwrap_or(10);
-    Ok(shown(&view(&asked).head(n).await?, &asked, plain))
+    Ok(page_answer(&view(&asked).head(n).await?, &asked, line_text))
 }
 
 async fn tail(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let n = args.count("n").unwrap_or(10);
-    Ok(shown(&view(&asked).tail(n).await?, &asked, plain))
+    Ok(page_answer(&view(&asked).tail(n).await?, &asked, line_text))
 }
 
 async fn cat(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     let start = args.count("start").unwrap_or(0);
     if let Some(offset) = args.count("offset") {
-        let part = view(&asked).line_part(start, offset..).await?;
-        return Ok(part.map_or_else(|| Answer::list([], asked.budget, 0), part_of_line));
+        let part = view(&asked).read_line_part(start, offset..).await?;
+        return Ok(part.map_or_else(|| Answer::list([], asked.budget, 0), line_part_answer));
     }
     let end = args.count("end").unwrap_or(u64::MAX);
-    Ok(shown(&view(&asked).cat(start..end).await?, &asked, plain))
+    Ok(page_answer(&view(&asked).cat(start..end).await?, &asked, line_text))
 }
 
-fn part_of_line(part: LinePart) -> Answer {
-    let LinePart { number, text, more, .. } = part;
+fn line_part_answer(part: LinePart) -> Answer {
+    let LinePart { number, text, next, .. } = part;
     let answer = if text.is_empty() { Answer::sentinel("empty text") } else { Answer::whole(text) };
-    match more {
-        Some(more) => answer.noted(format_args!(
+    match next {
+        Some(next) => answer.noted(format_args!(
             "line {number} goes on; ask with start {number} and offset {}",
-            more.start
+            next.start
         )),
         None => answer,
     }
 }
 
 async fn grep(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let pattern = args.text("pattern").unwrap_or_default();
-    let page = view(&asked).grep(pattern, options(&args)).await?;
-    Ok(shown(&page, &asked, |line| {
+    let pattern = args.required_text("pattern");
+    let page = view(&asked).grep(pattern, grep_options(&args)).await?;
+    Ok(page_answer(&page, &asked, |line| {
         let mark = if line.context { '-' } else { ':' };
         format!("{}{mark}{}", line.number, line.text)
     }))
 }
 
-fn options(args: &Args) -> GrepOptions {
+fn grep_options(args: &Args) -> GrepOptions {
     let around = args.count("context").unwrap_or(0);
     let mut options = GrepOptions::new().context(around, around);
     options.ignore_case = args.text("flags").is_some_and(|flags| flags.contains('i'));
     options = options.start_line(args.count("start").unwrap_or(0));
     match args.count("limit").and_then(|limit| usize::try_from(limit).ok()) {
-        Some(limit) => options.limit(limit),
+        Some(limit) => options.max_matches(limit),
         None => options,
     }
 }
 
 fn check_grep(args: &Args) -> Result<(), Problems> {
-    let pattern = args.text("pattern").unwrap_or_default();
-    check_pattern(pattern, &options(args))
+    let pattern = args.required_text("pattern");
+    check_pattern(pattern, &grep_options(args))
         .map_err(|error| refused("pattern", format!("a regular expression ({error})"), pattern))
 }
 
-async fn bytes(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn byte_length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     Ok(Answer::number(asked.artifact.reader().byte_length()))
 }
 
 async fn line_count(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::number(view(&asked).line_count().await?))
+    Ok(Answer::number(view(&asked).count_lines().await?))
 }
 
 async fn tokens(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let encoding: Encoding = args.text("encoding").unwrap_or_default().parse()?;
+    let encoding: Encoding = args.required_text("encoding").parse()?;
     let counter = Counter::new(encoding);
-    let counter =
-        each_chunk(asked.artifact.reader(), &asked.cancellation, counter, Counter::push).await?;
-    let count = counter.finish();
+    let count = ContentView::of_query(&asked).fold_chunks(counter, Counter::push).await?.finish();
     let answer = Answer::number(count.tokens);
     Ok(if count.is_exact() { answer } else { answer.noted("an estimate, not an exact count") })
 }
@@ -199,8 +198,7 @@ impl Counter {
         // At most three bytes at the end can be the beginning of a character.
         let tail = bytes.len().saturating_sub(3);
         let cut = (tail..bytes.len()).find(|at| bytes.get(*at).is_some_and(|it| *it >= 0xC0));
-        let (whole, partial) =
-            bytes.split_at_checked(cut.unwrap_or(bytes.len())).unwrap_or((&bytes, &[]));
+        let (whole, partial) = crate::invariant::split(&bytes, cut.unwrap_or(bytes.len()));
         self.tally.push(&String::from_utf8_lossy(whole));
         self.partial = partial.to_vec();
     }
@@ -212,12 +210,12 @@ impl Counter {
     }
 }
 
-fn plain(line: &Line) -> String {
+fn line_text(line: &TextLine) -> String {
     line.text.clone()
 }
 
 /// A page as an answer: its lines, and in words what is not there.
-fn shown(page: &Page, asked: &Asked, line: fn(&Line) -> String) -> Answer {
+fn page_answer(page: &TextPage, asked: &Asked, line: fn(&TextLine) -> String) -> Answer {
     let lines: Vec<String> = page.lines.iter().map(line).collect();
     let text = lines.join("\n");
     let mut answer = match lines.len() {
@@ -229,20 +227,20 @@ fn shown(page: &Page, asked: &Asked, line: fn(&Line) -> String) -> Answer {
         _ => Answer::whole(text),
     };
     for cut in page.lines.iter().filter(|line| line.truncated) {
-        let Line { number, bytes, .. } = cut;
+        let TextLine { number, bytes, .. } = cut;
         answer = answer.noted(format_args!(
             "line {number} has {bytes} bytes and was cut; artifact_cat with start {number} and offset 0 reads it in parts"
         ));
     }
     if page.unsearched_lines > 0 {
-        let first = page.first_unsearched.unwrap_or(0);
+        let first = page.first_unsearched_line.unwrap_or(0);
         answer = answer.noted(format_args!(
             "{} lines were too long to be searched; the first is line {first}",
             page.unsearched_lines
         ));
     }
-    match &page.more {
-        Some(more) => answer.noted(more),
+    match &page.next {
+        Some(next) => answer.noted(next),
         None => answer,
     }
 }

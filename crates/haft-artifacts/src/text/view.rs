@@ -1,67 +1,49 @@
 //! Queries of text.
 
-use std::fmt;
 use std::num::NonZeroUsize;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Range, RangeBounds};
 use std::sync::Arc;
 
-use haft_core::artifact::Budget;
-use haft_core::cancel::Cancellation;
 use haft_core::spool::{LineIndex, SpoolError, SpoolReader};
 
-use super::drive::drive;
-use super::grep::{GrepOptions, Query, Sizes};
-use super::page::{Continuation, LineScan, Page, Shown, Stopped};
-use super::part::{LinePart, PartScan};
-use super::pattern::{Pattern, QueryError};
+use super::error::TextError;
+use super::grep::{GrepLimits, GrepOptions, LineSearch};
+use super::line_part::{LinePart, LinePartScan};
+use super::page::{BudgetedLines, NextPage, PageLimit, TextPage};
+use super::pattern::Pattern;
+use super::scan::LineScan;
+use crate::content_view::{ContentView, content_view_options};
+use crate::ranges::range_of;
 
 /// The lines of stored content.
 ///
-/// Every answer is a [`Page`]: bounded by the [`Budget`], and telling how to get what was left out.
+/// Every answer is a [`TextPage`]: bounded by the [`Budget`], and telling how to get what was left out.
 /// Lines are found by the reader's index, so no query but a search reads more than it shows and one
 /// block. The work is done on a thread for work that blocks, and stops when the future is dropped.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct TextView {
-    reader: Arc<dyn SpoolReader>,
-    budget: Budget,
-    cancellation: Cancellation,
-    sizes: Sizes,
+    content: ContentView,
+    limits: GrepLimits,
 }
 
 impl TextView {
     /// The lines of what a reader reads.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        let (budget, cancellation) = (Budget::new(), Cancellation::new());
-        Self { reader, budget, cancellation, sizes: Sizes::DEFAULT }
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// Bounds the answers.
-    #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub(crate) fn of_content(content: ContentView) -> Self {
+        Self { content, limits: GrepLimits::DEFAULT }
     }
 
-    /// Stops queries when this is cancelled, before the next read.
-    #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
-
-    /// Searches about so many bytes at once instead of 256 KiB.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.sizes.window = bytes;
-        self
-    }
+    content_view_options!();
 
     /// Searches lines of up to so many bytes instead of 16 MiB. This is what a thread of a search holds in
-    /// memory at most, a few times over; longer lines are passed over, and counted in the answer.
+    /// memory at most, a few times over; longer lines are passed finished, and counted in the answer.
     #[must_use]
-    pub fn longest_searched_line(mut self, bytes: usize) -> Self {
-        self.sizes.line = bytes;
+    pub fn max_line_bytes(mut self, bytes: usize) -> Self {
+        self.limits.line = bytes;
         self
     }
 
@@ -69,14 +51,14 @@ impl TextView {
     /// and content that is elsewhere, is searched by one. The answers are the same.
     #[must_use]
     pub fn search_threads(mut self, threads: NonZeroUsize) -> Self {
-        self.sizes.threads = threads;
+        self.limits.threads = threads;
         self
     }
 
     /// How many bytes the content has.
     #[must_use]
     pub fn byte_length(&self) -> u64 {
-        self.reader.byte_length()
+        self.content.reader.byte_length()
     }
 
     /// How many lines the content has.
@@ -84,8 +66,8 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read.
-    pub async fn line_count(&self) -> Result<u64, SpoolError> {
-        Ok(self.reader.index().await?.line_count())
+    pub async fn count_lines(&self) -> Result<u64, SpoolError> {
+        Ok(self.content.reader.index().await?.line_count())
     }
 
     /// The first `n` lines.
@@ -93,7 +75,7 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
-    pub async fn head(&self, n: u64) -> Result<Page, SpoolError> {
+    pub async fn head(&self, n: u64) -> Result<TextPage, SpoolError> {
         self.cat(..n).await
     }
 
@@ -102,22 +84,23 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
-    pub async fn tail(&self, n: u64) -> Result<Page, SpoolError> {
-        let index = self.reader.index().await?;
+    pub async fn tail(&self, n: u64) -> Result<TextPage, SpoolError> {
+        let index = self.content.reader.index().await?;
         let count = index.line_count();
         let asked = count - n.min(count);
-        let start = asked.max(count.saturating_sub(self.budget.lines.get() as u64));
+        let start = asked.max(count.saturating_sub(self.content.budget.lines.get() as u64));
         // Bounded by lines here, and by bytes from the end below.
-        let room = self.budget.bytes(usize::MAX).line_bytes(self.budget.line_cap());
+        let room = self.content.budget.bytes(usize::MAX).line_bytes(self.content.budget.line_cap());
         let scan = LineScan::new(Arc::clone(&index), start, count, room);
-        let read = drive(&self.reader, &self.cancellation, scan).await?.shown.lines;
-        let mut shown = Shown::new(self.budget);
+        let read = self.content.run_scan(scan).await?.shown.lines;
+        let mut shown = BudgetedLines::new(self.content.budget);
         let all = read.into_iter().rev().try_for_each(|line| shown.push(line).then_some(()));
         shown.lines.reverse();
         let first = shown.lines.first().map_or(count, |line| line.number);
-        let reason = if all.is_none() { Stopped::Bytes } else { Stopped::Lines };
-        let more = rest(asked, first, first < count && asked < first, reason);
-        Ok(Page { lines: shown.lines, more, ..facts(&index) })
+        let limit = if all.is_none() { PageLimit::Bytes } else { PageLimit::Lines };
+        let next =
+            (first < count && asked < first).then(|| NextPage::of_lines(asked..first, limit));
+        Ok(TextPage { lines: shown.lines, next, ..empty_page(&index) })
     }
 
     /// The lines of a range; what lies past the end is left out.
@@ -125,24 +108,24 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
-    pub async fn cat(&self, range: impl RangeBounds<u64> + Send) -> Result<Page, SpoolError> {
-        let (start, end) = bounds(&range);
-        let index = self.reader.index().await?;
+    pub async fn cat(&self, range: impl RangeBounds<u64> + Send) -> Result<TextPage, SpoolError> {
+        let Range { start, end } = range_of(&range);
+        let index = self.content.reader.index().await?;
         let end = end.min(index.line_count());
         if start >= end {
-            return Ok(facts(&index));
+            return Ok(empty_page(&index));
         }
-        let scan = LineScan::new(Arc::clone(&index), start, end, self.budget);
-        let scan = drive(&self.reader, &self.cancellation, scan).await?;
-        let reason = scan.shown.stopped.unwrap_or(Stopped::Lines);
-        let next = scan.next_line();
-        let more = rest(next, end, next < end, reason);
-        Ok(Page { lines: scan.shown.lines, more, ..facts(&index) })
+        let scan = LineScan::new(Arc::clone(&index), start, end, self.content.budget);
+        let scan = self.content.run_scan(scan).await?;
+        let limit = scan.shown.limit_reached.unwrap_or(PageLimit::Lines);
+        let first = scan.next_line();
+        let next = (first < end).then(|| NextPage::of_lines(first..end, limit));
+        Ok(TextPage { lines: scan.shown.lines, next, ..empty_page(&index) })
     }
 
     /// A part of one line, for lines that are too long for an answer; nothing if there is no such line.
     ///
-    /// The range is in bytes of the line as it is stored, up to [`Line::bytes`](super::Line::bytes). An
+    /// The range is in bytes of the line as it is stored, up to [`TextLine::bytes`](super::TextLine::bytes). An
     /// answer has at most [`Budget::bytes`] of text and at least one character, whole characters only:
     /// one that the range begins in is shown, one that it ends in is left for the next part. Parts that
     /// follow each other make the text of the line.
@@ -154,9 +137,9 @@ impl TextView {
     /// # async fn main() -> Result<(), haft_core::spool::SpoolError> {
     /// let reader = MemorySpoolStore::new().write("k".into(), "one long line".into()).await?;
     /// let view = TextView::new(reader).budget(Budget::new().bytes(8));
-    /// let part = view.line_part(0, ..).await?.expect("there is a first line");
+    /// let part = view.read_line_part(0, ..).await?.expect("there is a first line");
     /// assert_eq!(part.text, "one long");
-    /// assert_eq!(part.more.map(|more| (more.start, more.end)), Some((8, 13)));
+    /// assert_eq!(part.next.map(|more| (more.start, more.end)), Some((8, 13)));
     /// # Ok(())
     /// # }
     /// ```
@@ -164,18 +147,18 @@ impl TextView {
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
-    pub async fn line_part(
+    pub async fn read_line_part(
         &self,
         number: u64,
         bytes: impl RangeBounds<u64> + Send,
     ) -> Result<Option<LinePart>, SpoolError> {
-        let (start, end) = bounds(&bytes);
-        let index = self.reader.index().await?;
+        let bytes = range_of(&bytes);
+        let index = self.content.reader.index().await?;
         if number >= index.line_count() {
             return Ok(None);
         }
-        let scan = PartScan::new(index, number, start..end, self.budget.bytes);
-        Ok(drive(&self.reader, &self.cancellation, scan).await?.part)
+        let scan = LinePartScan::new(index, number, bytes, self.content.budget.bytes);
+        Ok(self.content.run_scan(scan).await?.part)
     }
 
     /// The lines that match a pattern, each once, in order. The pattern is matched against the text of
@@ -183,28 +166,27 @@ impl TextView {
     ///
     /// # Errors
     ///
-    /// [`QueryError::Pattern`] when the pattern is not one that can be searched for in linear time, else
+    /// [`TextError::Pattern`] when the pattern is not one that can be searched for in linear time, else
     /// when the content cannot be read, or the query was cancelled.
-    pub async fn grep(&self, pattern: &str, options: GrepOptions) -> Result<Page, QueryError> {
+    pub async fn grep(&self, pattern: &str, options: GrepOptions) -> Result<TextPage, TextError> {
         let pattern = Pattern::new(pattern, &options)?;
-        let index = self.reader.index().await?;
+        let index = self.content.reader.index().await?;
         let around = (options.context_before, options.context_after);
-        let query = Query {
+        let query = LineSearch {
             pattern,
             index: Arc::clone(&index),
-            budget: self.budget,
-            limit: options.limit,
-            sizes: self.sizes,
+            budget: self.content.budget,
+            limit: options.max_matches,
+            limits: GrepLimits { window: self.content.window_bytes, ..self.limits },
         };
-        let from = (options.start_line, options.scan_bytes);
-        let found = query.search(&self.reader, &self.cancellation, from).await?;
-        let go_on = |(start, reason)| Continuation { start, end: None, left_out: None, reason };
-        let mut page = Page {
+        let from = (options.start_line, options.max_search_bytes);
+        let found = query.search(&self.content, from).await?;
+        let mut page = TextPage {
             lines: found.shown.lines,
-            more: found.resume.map(go_on),
+            next: found.resume.map(|(start, limit)| NextPage::from_line(start, limit)),
             unsearched_lines: found.unsearched,
-            first_unsearched: found.first_unsearched,
-            ..facts(&index)
+            first_unsearched_line: found.first_unsearched_line,
+            ..empty_page(&index)
         };
         if around != (0, 0) {
             self.add_context(&mut page, &index, around).await?;
@@ -215,40 +197,36 @@ impl TextView {
     /// Puts the lines around the matches between them.
     async fn add_context(
         &self,
-        page: &mut Page,
+        page: &mut TextPage,
         index: &Arc<LineIndex>,
         (before, after): (u64, u64),
     ) -> Result<(), SpoolError> {
         let matches: Vec<u64> = page.lines.iter().map(|line| line.number).collect();
-        let mut shown = Shown::new(self.budget);
+        let mut shown = BudgetedLines::new(self.content.budget);
         let mut next = 0;
         for (at, number) in matches.iter().enumerate() {
             let start = number.saturating_sub(before).max(next).min(*number);
             let end = number.saturating_add(after).saturating_add(1).min(index.line_count());
             // A match of its own begins where another line follows that is shown because of it.
             let end = matches.get(at + 1).map_or(end, |next| end.min(*next));
-            let scan = LineScan::new(Arc::clone(index), start, end, self.budget);
-            let scan = drive(&self.reader, &self.cancellation, scan).await?;
+            let scan = LineScan::new(Arc::clone(index), start, end, self.content.budget);
+            let scan = self.content.run_scan(scan).await?;
             next = end;
             for mut line in scan.shown.lines {
                 line.context = line.number != *number;
                 shown.push(line);
             }
-            let reason = shown.stopped.or(scan.shown.stopped);
-            if let Some(reason) = reason {
-                let mut seen = shown.lines.last().is_some_and(|line| line.number >= *number);
-                if at == 0 && !seen {
-                    // Lines around it leave no room for the match: then it goes without.
+            let limit = shown.limit_reached.or(scan.shown.limit_reached);
+            if let Some(limit) = limit {
+                let mut includes_match =
+                    shown.lines.last().is_some_and(|line| line.number >= *number);
+                if at == 0 && !includes_match {
+                    // The lines around the match leave no room for it, so it is shown without them.
                     shown.lines = page.lines.drain(..).take(1).collect();
-                    seen = true;
+                    includes_match = true;
                 }
-                let start = if seen { number + 1 } else { *number };
-                page.more = (start < index.line_count()).then_some(Continuation {
-                    start,
-                    end: None,
-                    left_out: None,
-                    reason,
-                });
+                let start = if includes_match { number + 1 } else { *number };
+                page.next = (start < index.line_count()).then(|| NextPage::from_line(start, limit));
                 break;
             }
         }
@@ -257,40 +235,11 @@ impl TextView {
     }
 }
 
-impl fmt::Debug for TextView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextView")
-            .field("reader", &self.reader)
-            .field("budget", &self.budget)
-            .finish_non_exhaustive()
+/// A page without lines that has the totals of the content.
+fn empty_page(index: &LineIndex) -> TextPage {
+    TextPage {
+        total_lines: index.line_count(),
+        total_bytes: index.byte_length(),
+        ..TextPage::default()
     }
-}
-
-/// A page without lines.
-fn facts(index: &LineIndex) -> Page {
-    Page { total_lines: index.line_count(), total_bytes: index.byte_length(), ..Page::default() }
-}
-
-/// The lines from `start` until before `end` as what was left out, if any were.
-fn rest(start: u64, end: u64, any: bool, reason: Stopped) -> Option<Continuation> {
-    any.then(|| Continuation {
-        start,
-        end: Some(end),
-        left_out: Some(end.saturating_sub(start)),
-        reason,
-    })
-}
-
-fn bounds(range: &impl RangeBounds<u64>) -> (u64, u64) {
-    let start = match range.start_bound() {
-        Bound::Included(start) => *start,
-        Bound::Excluded(start) => start.saturating_add(1),
-        Bound::Unbounded => 0,
-    };
-    let end = match range.end_bound() {
-        Bound::Included(end) => end.saturating_add(1),
-        Bound::Excluded(end) => *end,
-        Bound::Unbounded => u64::MAX,
-    };
-    (start, end)
 }

@@ -12,17 +12,19 @@
 //! - Letters and digits never share a word. Punctuation may begin a word of letters but not go on
 //!   with one, except for an apostrophe, and it neither begins nor continues one of digits.
 
-/// Pieces are at most this long where the text allows it. Short, because the splitter looks at all of
+use crate::invariant;
+
+/// ExactTally are at most this long where the text allows it. Short, because the split_rule looks at all of
 /// the rest of a piece after some white space, which is quadratic.
 pub(super) const WINDOW: usize = 4 * 1024;
-/// Pieces are never longer.
+/// ExactTally are never longer.
 pub(super) const CAP: usize = 256 * 1024;
 /// The room that a cut in the middle of a text needs to be found: the character behind it.
 const LOOK: usize = 4;
 
 /// The splitting expressions, by what differs between them here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Splitter {
+pub(super) enum SplitRule {
     /// `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`.
     Old,
     /// `cl100k_base`, `o200k_base`.
@@ -31,7 +33,7 @@ pub(super) enum Splitter {
 
 /// The end of the first piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum CutPoint {
     /// Here, and the count is the same.
     Safe(usize),
     /// Here, for want of a better place.
@@ -41,12 +43,12 @@ pub(super) enum Cut {
 }
 
 /// Where to cut the first piece off a text that may go on. `searched` is what an earlier
-/// [`Cut::Unknown`] for the same text said, or 0.
+/// [`CutPoint::Unknown`] for the same text said, or 0.
 ///
 /// The answer, once it is one, does not depend on how much text follows.
-pub(super) fn first(text: &str, splitter: Splitter, searched: usize) -> Cut {
+pub(super) fn first_cut(text: &str, split_rule: SplitRule, searched: usize) -> CutPoint {
     if text.len() < WINDOW + LOOK {
-        return Cut::Unknown(0);
+        return CutPoint::Unknown(0);
     }
     if searched == 0 {
         let window = text.get(..floor(text, WINDOW + 1)).unwrap_or(text);
@@ -54,23 +56,23 @@ pub(super) fn first(text: &str, splitter: Splitter, searched: usize) -> Cut {
         for (at, before) in window.char_indices().rev() {
             if let Some((end, after)) = after
                 && end <= WINDOW
-                && is_safe(before, after, splitter)
+                && is_safe(before, after, split_rule)
             {
-                return Cut::Safe(end);
+                return CutPoint::Safe(end);
             }
             after = Some((at, before));
         }
     }
     let from = searched.max(floor(text, WINDOW - 1));
-    let rest = text.get(from..).unwrap_or_default();
+    let rest = invariant::text(text, from..);
     let mut pairs = rest.char_indices().zip(rest.chars().skip(1));
-    let found = pairs.find(|((_, before), after)| is_safe(*before, *after, splitter));
+    let found = pairs.find(|((_, before), after)| is_safe(*before, *after, split_rule));
     let found = found.map(|((at, before), _)| from + at + before.len_utf8());
     match found.filter(|at| *at <= CAP) {
-        Some(at) => Cut::Safe(at),
-        None if text.len() >= CAP + LOOK => Cut::Hard(floor(text, CAP)),
+        Some(at) => CutPoint::Safe(at),
+        None if text.len() >= CAP + LOOK => CutPoint::Hard(floor(text, CAP)),
         // The last character has not been seen as the one before a cut.
-        None => Cut::Unknown(floor(text, text.len() - 1)),
+        None => CutPoint::Unknown(floor(text, text.len() - 1)),
     }
 }
 
@@ -80,15 +82,15 @@ fn floor(text: &str, at: usize) -> usize {
     back.into_iter().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-fn is_safe(before: char, after: char, splitter: Splitter) -> bool {
+fn is_safe(before: char, after: char, split_rule: SplitRule) -> bool {
     if !before.is_whitespace() && after.is_whitespace() {
-        return splitter == Splitter::Old
+        return split_rule == SplitRule::Old
             || !matches!(after, '\r' | '\n')
             || is_letter(before)
             || before.is_ascii_digit();
     }
     if before == '\n' {
-        return splitter == Splitter::New && !after.is_whitespace() && after != '/';
+        return split_rule == SplitRule::New && !after.is_whitespace() && after != '/';
     }
     if is_letter(before) {
         return after.is_ascii_digit() || (is_punctuation(after) && after != '\'');
@@ -109,8 +111,8 @@ const fn is_punctuation(char: char) -> bool {
 
 /// Every safe cut of a text.
 #[cfg(test)]
-pub(super) fn all_safe(text: &str, splitter: Splitter) -> Vec<usize> {
+pub(super) fn all_safe(text: &str, split_rule: SplitRule) -> Vec<usize> {
     let pairs = text.chars().zip(text.char_indices().skip(1));
-    let safe = pairs.filter(|(before, (_, after))| is_safe(*before, *after, splitter));
+    let safe = pairs.filter(|(before, (_, after))| is_safe(*before, *after, split_rule));
     safe.map(|(_, (at, _))| at).collect()
 }

@@ -5,7 +5,7 @@ use haft_core::tokens::{
 };
 use tiktoken::CoreBpe;
 
-use super::cut::{self, Cut, Splitter};
+use super::cut::{self, CutPoint, SplitRule};
 
 /// Counts exactly where there is a table, and by rule of thumb elsewhere; the count says which.
 ///
@@ -17,46 +17,46 @@ pub struct ExactCounter;
 
 impl TokenCounter for ExactCounter {
     fn count(&self, encoding: Encoding, text: &str) -> Result<Count, TokenError> {
-        let Some(splitter) = splitter(encoding) else {
+        let Some(split_rule) = split_rule(encoding) else {
             return HeuristicCounter::default().count(encoding, text);
         };
-        let table = table(encoding)
+        let table = bpe_table(encoding)
             .ok_or_else(|| CounterFailed::new(encoding.as_str(), "the table is not built in"))?;
         let mut total = Count::exact(0);
         let mut rest = text;
         loop {
-            let (at, safe) = match cut::first(rest, splitter, 0) {
-                Cut::Safe(at) => (at, true),
-                Cut::Hard(at) => (at, false),
-                Cut::Unknown(_) => break,
+            let (at, safe) = match cut::first_cut(rest, split_rule, 0) {
+                CutPoint::Safe(at) => (at, true),
+                CutPoint::Hard(at) => (at, false),
+                CutPoint::Unknown(_) => break,
             };
             let Some((piece, after)) = rest.split_at_checked(at) else { break };
-            add(&mut total, table, piece, safe);
+            add_piece(&mut total, table, piece, safe);
             rest = after;
         }
-        add(&mut total, table, rest, true);
+        add_piece(&mut total, table, rest, true);
         Ok(total)
     }
 }
 
 /// How the words of an encoding are found, if there is a table for it.
-pub(super) const fn splitter(encoding: Encoding) -> Option<Splitter> {
+pub(super) const fn split_rule(encoding: Encoding) -> Option<SplitRule> {
     match encoding {
         Encoding::Gpt2 | Encoding::R50kBase | Encoding::P50kBase | Encoding::P50kEdit => {
-            Some(Splitter::Old)
+            Some(SplitRule::Old)
         }
-        Encoding::Cl100kBase | Encoding::O200kBase => Some(Splitter::New),
+        Encoding::Cl100kBase | Encoding::O200kBase => Some(SplitRule::New),
         _ => None,
     }
 }
 
 /// The table, loaded by whoever comes first and kept for the life of the process.
-pub(super) fn table(encoding: Encoding) -> Option<&'static CoreBpe> {
+pub(super) fn bpe_table(encoding: Encoding) -> Option<&'static CoreBpe> {
     tiktoken::get_encoding(encoding.as_str())
 }
 
 /// Adds the tokens of a piece, and whether its end leaves the count exact.
-pub(super) fn add(total: &mut Count, table: &CoreBpe, piece: &str, safe: bool) {
+pub(super) fn add_piece(total: &mut Count, table: &CoreBpe, piece: &str, safe: bool) {
     total.tokens += table.count(piece) as u64;
     if !safe {
         *total = Count::heuristic(total.tokens);

@@ -5,8 +5,9 @@ use std::fmt;
 use haft_core::tokens::{Count, Encoding, HeuristicTally};
 use tiktoken::CoreBpe;
 
-use super::cut::{self, Cut, Splitter};
-use super::exact::{add, splitter, table};
+use super::cut::{self, CutPoint, SplitRule};
+use super::exact::{add_piece, bpe_table, split_rule};
+use crate::invariant;
 
 /// Counts the tokens of a text that comes in chunks of bytes, in bounded memory.
 ///
@@ -16,17 +17,17 @@ pub struct StreamCounter {
     encoding: Encoding,
     /// The beginning of a character whose end has not come yet.
     partial: Vec<u8>,
-    tally: Tally,
+    tally: StreamTally,
 }
 
-enum Tally {
-    Exact(Pieces),
+enum StreamTally {
+    Exact(ExactTally),
     Heuristic(HeuristicTally),
 }
 
-struct Pieces {
+struct ExactTally {
     table: &'static CoreBpe,
-    splitter: Splitter,
+    split_rule: SplitRule,
     total: Count,
     /// Text that is not counted yet: less than the longest piece and a chunk.
     text: String,
@@ -40,15 +41,15 @@ impl StreamCounter {
     /// A count of an empty text.
     #[must_use]
     pub fn new(encoding: Encoding) -> Self {
-        let tally = match splitter(encoding).zip(table(encoding)) {
-            Some((splitter, table)) => Tally::Exact(Pieces {
+        let tally = match split_rule(encoding).zip(bpe_table(encoding)) {
+            Some((split_rule, table)) => StreamTally::Exact(ExactTally {
                 table,
-                splitter,
+                split_rule,
                 total: Count::exact(0),
                 text: String::new(),
                 searched: 0,
             }),
-            None => Tally::Heuristic(HeuristicTally::new(encoding)),
+            None => StreamTally::Heuristic(HeuristicTally::new(encoding)),
         };
         Self { encoding, partial: Vec::new(), tally }
     }
@@ -94,7 +95,7 @@ impl StreamCounter {
     }
 }
 
-impl Tally {
+impl StreamTally {
     fn push(&mut self, text: &str) {
         match self {
             Self::Exact(pieces) => pieces.push(text),
@@ -105,7 +106,7 @@ impl Tally {
     fn finish(self) -> Count {
         match self {
             Self::Exact(mut pieces) => {
-                add(&mut pieces.total, pieces.table, &pieces.text, true);
+                add_piece(&mut pieces.total, pieces.table, &pieces.text, true);
                 pieces.total
             }
             Self::Heuristic(tally) => tally.finish(),
@@ -113,20 +114,20 @@ impl Tally {
     }
 }
 
-impl Pieces {
+impl ExactTally {
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         loop {
-            let (at, safe) = match cut::first(&self.text, self.splitter, self.searched) {
-                Cut::Safe(at) => (at, true),
-                Cut::Hard(at) => (at, false),
-                Cut::Unknown(searched) => {
+            let (at, safe) = match cut::first_cut(&self.text, self.split_rule, self.searched) {
+                CutPoint::Safe(at) => (at, true),
+                CutPoint::Hard(at) => (at, false),
+                CutPoint::Unknown(searched) => {
                     self.searched = searched;
                     return;
                 }
             };
-            let piece = self.text.get(..at).unwrap_or(&self.text);
-            add(&mut self.total, self.table, piece, safe);
+            let piece = invariant::text(&self.text, ..at);
+            add_piece(&mut self.total, self.table, piece, safe);
             self.text.drain(..at);
             self.searched = 0;
         }

@@ -1,7 +1,7 @@
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 
-use super::cut::{self, CAP, Cut, Splitter, WINDOW};
-use super::exact::table;
+use super::cut::{self, CAP, CutPoint, SplitRule, WINDOW};
+use super::exact::bpe_table;
 use haft_core::tokens::{Count, Encoding, HeuristicCounter, TokenCounter as _};
 
 use super::{ExactCounter, StreamCounter};
@@ -21,7 +21,7 @@ fn count(encoding: Encoding, text: &str) -> Count {
 
 /// The count without cuts.
 fn whole(encoding: Encoding, text: &str) -> u64 {
-    table(encoding).unwrap().count(text) as u64
+    bpe_table(encoding).unwrap().count(text) as u64
 }
 
 fn streamed(encoding: Encoding, bytes: &[u8], sizes: &[usize]) -> Count {
@@ -103,7 +103,7 @@ fn encodings_without_a_table_are_guessed() {
 #[test]
 fn a_table_is_loaded_once() {
     for encoding in TABLES {
-        assert!(std::ptr::eq(table(encoding).unwrap(), table(encoding).unwrap()));
+        assert!(std::ptr::eq(bpe_table(encoding).unwrap(), bpe_table(encoding).unwrap()));
     }
 }
 
@@ -153,18 +153,18 @@ fn a_run_below_the_cap_is_exact() {
 #[test]
 fn cuts_wait_for_text_that_decides() {
     #[track_caller]
-    fn check(text: &str, searched: usize, expect: Cut) {
-        assert_eq!(cut::first(text, Splitter::New, searched), expect);
+    fn check(text: &str, searched: usize, expect: CutPoint) {
+        assert_eq!(cut::first_cut(text, SplitRule::New, searched), expect);
     }
-    check("", 0, Cut::Unknown(0));
-    check(&"a ".repeat(100), 0, Cut::Unknown(0));
+    check("", 0, CutPoint::Unknown(0));
+    check(&"a ".repeat(100), 0, CutPoint::Unknown(0));
     let run = "a".repeat(2 * WINDOW);
-    check(&run, 0, Cut::Unknown(run.len() - 1));
-    check(&format!("{run} b"), run.len() - 1, Cut::Safe(run.len()));
-    check(&format!("{run} b"), 0, Cut::Safe(run.len()));
-    check(&"a ".repeat(WINDOW), 0, Cut::Safe(WINDOW - 1));
-    check(&"a".repeat(CAP + 4), 0, Cut::Hard(CAP));
-    check(&"é".repeat(CAP), WINDOW, Cut::Hard(CAP));
+    check(&run, 0, CutPoint::Unknown(run.len() - 1));
+    check(&format!("{run} b"), run.len() - 1, CutPoint::Safe(run.len()));
+    check(&format!("{run} b"), 0, CutPoint::Safe(run.len()));
+    check(&"a ".repeat(WINDOW), 0, CutPoint::Safe(WINDOW - 1));
+    check(&"a".repeat(CAP + 4), 0, CutPoint::Hard(CAP));
+    check(&"é".repeat(CAP), WINDOW, CutPoint::Hard(CAP));
 }
 
 #[test]
@@ -188,10 +188,10 @@ proptest! {
 
     #[test]
     fn a_safe_cut_changes_no_count(text in text()) {
-        for (encodings, splitter) in
-            [(&TABLES[1..3], Splitter::Old), (&TABLES[4..], Splitter::New)]
+        for (encodings, split_rule) in
+            [(&TABLES[1..3], SplitRule::Old), (&TABLES[4..], SplitRule::New)]
         {
-            for at in cut::all_safe(&text, splitter) {
+            for at in cut::all_safe(&text, split_rule) {
                 let (left, right) = text.split_at(at);
                 for &encoding in encodings {
                     let parts = whole(encoding, left) + whole(encoding, right);

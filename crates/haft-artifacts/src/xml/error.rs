@@ -1,9 +1,9 @@
 //! Why a query of XML has no answer.
 
-use haft_core::error::codes;
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::jsonpath::PathError;
-use haft_core::spool::SpoolError;
+
+use crate::error::{ContentError, impl_from_spool_error};
 
 /// A query of XML could not be answered. Lines and columns are counted from 1.
 #[derive(Debug, thiserror::Error)]
@@ -54,36 +54,31 @@ pub enum XmlError {
         /// The character behind the end.
         column: u64,
     },
-    /// The content is UTF-16 or UTF-32.
-    #[error(
-        "the content is not UTF-8 at line 1, column 1: it begins with the mark of UTF-16 or UTF-32; \
-         convert it to UTF-8 first"
-    )]
-    Encoding,
     /// The path is not one.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// The content could not be read.
+    /// The content cannot be read as text.
     #[error(transparent)]
-    Spool(#[from] SpoolError),
+    Content(#[from] ContentError),
 }
+
+impl_from_spool_error!(XmlError);
 
 impl Coded for XmlError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Path(_) => codes::INVALID_TOOL_ARGS,
-            Self::Spool(error) => error.code(),
+            Self::Content(error) => error.code(),
             Self::Syntax { .. }
             | Self::TooLarge { .. }
             | Self::TooDeep { .. }
-            | Self::Empty { .. }
-            | Self::Encoding => codes::TOOL_DOWNSTREAM_ERROR,
+            | Self::Empty { .. } => codes::TOOL_DOWNSTREAM_ERROR,
         }
     }
 
     fn retryable(&self) -> bool {
         match self {
-            Self::Spool(error) => error.retryable(),
+            Self::Content(error) => error.retryable(),
             _ => false,
         }
     }
@@ -91,12 +86,12 @@ impl Coded for XmlError {
 
 /// A fault before its line and column are known.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct XmlFault {
     pub(super) reason: Box<str>,
     pub(super) hint: &'static str,
 }
 
-impl Fault {
+impl XmlFault {
     pub(super) fn new(reason: impl Into<Box<str>>, hint: &'static str) -> Self {
         Self { reason: reason.into(), hint }
     }
@@ -104,12 +99,12 @@ impl Fault {
 
 /// Where something stands, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) line: u64,
     pub(super) column: u64,
 }
 
-impl Place {
+impl Position {
     pub(super) const START: Self = Self { line: 1, column: 1 };
 
     /// The place behind some text.
@@ -127,8 +122,8 @@ impl Place {
         }
     }
 
-    pub(super) fn syntax(self, fault: Fault) -> XmlError {
-        let Fault { reason, hint } = fault;
+    pub(super) fn syntax_error(self, fault: XmlFault) -> XmlError {
+        let XmlFault { reason, hint } = fault;
         XmlError::Syntax { line: self.line, column: self.column, reason, hint }
     }
 }

@@ -3,30 +3,30 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
-use super::piece::Piece;
-use super::scan::{Flow, Stop, Visit};
-use super::view::Attributes;
+use super::scan::{ElementVisitor, VisitFlow, VisitStop};
+use super::text_run::TextRun;
+use super::view::AttributeOptions;
 
 /// The name of the root.
 #[derive(Debug, Default)]
-pub(super) struct Root(pub(super) Option<String>);
+pub(super) struct RootName(pub(super) Option<String>);
 
-impl Visit for Root {
-    fn open(&mut self, name: &str, _: &[(&str, &str)], _: usize) -> Flow {
+impl ElementVisitor for RootName {
+    fn open(&mut self, name: &str, _: &[(&str, &str)], _: usize) -> VisitFlow {
         self.0 = Some(name.to_owned());
-        ControlFlow::Break(Stop::Done)
+        ControlFlow::Break(VisitStop::Done)
     }
 }
 
 /// The root, and how many child elements it has.
 #[derive(Debug, Default)]
-pub(super) struct Length {
+pub(super) struct ElementCount {
     pub(super) root: Option<String>,
     pub(super) children: u64,
 }
 
-impl Visit for Length {
-    fn open(&mut self, name: &str, _: &[(&str, &str)], depth: usize) -> Flow {
+impl ElementVisitor for ElementCount {
+    fn open(&mut self, name: &str, _: &[(&str, &str)], depth: usize) -> VisitFlow {
         match depth {
             0 => self.root = Some(name.to_owned()),
             1 => self.children += 1,
@@ -38,17 +38,17 @@ impl Visit for Length {
 
 /// The names of all elements.
 #[derive(Debug, Default)]
-pub(super) struct Tags {
+pub(super) struct TagNames {
     pub(super) names: BTreeSet<String>,
     bytes: usize,
 }
 
-impl Visit for Tags {
-    fn open(&mut self, name: &str, _: &[(&str, &str)], _: usize) -> Flow {
+impl ElementVisitor for TagNames {
+    fn open(&mut self, name: &str, _: &[(&str, &str)], _: usize) -> VisitFlow {
         if !self.names.contains(name) {
             self.bytes += name.len() + 1;
             if self.bytes > NAME_BYTES {
-                return ControlFlow::Break(Stop::Full { limit: NAME_BYTES });
+                return ControlFlow::Break(VisitStop::Full { limit: NAME_BYTES });
             }
             self.names.insert(name.to_owned());
         }
@@ -58,44 +58,44 @@ impl Visit for Tags {
 
 /// The members that the root has in the projection.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct RootKeys {
     pub(super) keys: Vec<String>,
-    attributes: Attributes,
+    attributes: AttributeOptions,
     seen: HashSet<String>,
     bytes: usize,
     depth: usize,
     has_text: bool,
-    piece: Piece,
+    text_run: TextRun,
 }
 
-impl Keys {
-    pub(super) fn new(attributes: Attributes) -> Self {
-        let (keys, seen, piece) = (Vec::new(), HashSet::new(), Piece::default());
-        Self { keys, attributes, seen, bytes: 0, depth: 0, has_text: false, piece }
+impl RootKeys {
+    pub(super) fn new(attributes: AttributeOptions) -> Self {
+        let (keys, seen, text_run) = (Vec::new(), HashSet::new(), TextRun::default());
+        Self { keys, attributes, seen, bytes: 0, depth: 0, has_text: false, text_run }
     }
 
-    fn add(&mut self, key: String) -> Flow {
+    fn add(&mut self, key: String) -> VisitFlow {
         if self.seen.contains(&key) {
             return ControlFlow::Continue(());
         }
         self.bytes += key.len() + 1;
         if self.bytes > NAME_BYTES {
-            return ControlFlow::Break(Stop::Full { limit: NAME_BYTES });
+            return ControlFlow::Break(VisitStop::Full { limit: NAME_BYTES });
         }
         self.seen.insert(key.clone());
         self.keys.push(key);
         ControlFlow::Continue(())
     }
 
-    fn end_piece(&mut self) {
+    fn end_text_run(&mut self) {
         let (mut text, mut gap) = (String::new(), false);
-        self.piece.flush(&mut text, &mut gap, &mut self.has_text);
+        self.text_run.flush(&mut text, &mut gap, &mut self.has_text);
     }
 }
 
-impl Visit for Keys {
-    fn open(&mut self, name: &str, attributes: &[(&str, &str)], depth: usize) -> Flow {
-        self.end_piece();
+impl ElementVisitor for RootKeys {
+    fn open(&mut self, name: &str, attributes: &[(&str, &str)], depth: usize) -> VisitFlow {
+        self.end_text_run();
         self.depth = depth + 1;
         if depth == 1 {
             return self.add(name.to_owned());
@@ -110,8 +110,8 @@ impl Visit for Keys {
         ControlFlow::Continue(())
     }
 
-    fn close(&mut self) -> Flow {
-        self.end_piece();
+    fn close(&mut self) -> VisitFlow {
+        self.end_text_run();
         self.depth -= 1;
         if self.depth == 0 && self.has_text && !self.keys.is_empty() {
             return self.add("#text".to_owned());
@@ -119,10 +119,10 @@ impl Visit for Keys {
         ControlFlow::Continue(())
     }
 
-    fn text(&mut self, text: &str, exact: bool) -> Flow {
+    fn text(&mut self, text: &str, exact: bool) -> VisitFlow {
         // One character of it is enough.
-        if self.depth == 1 && !self.has_text && self.piece.len() == 0 {
-            if exact { self.piece.push_exact(text) } else { self.piece.push(text) }
+        if self.depth == 1 && !self.has_text && self.text_run.len() == 0 {
+            if exact { self.text_run.push_exact(text) } else { self.text_run.push(text) }
         }
         ControlFlow::Continue(())
     }

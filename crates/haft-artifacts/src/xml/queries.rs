@@ -1,12 +1,11 @@
 //! XML, seen as JSON: elements and attributes are members.
 
-use std::sync::Arc;
-
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::object;
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::query_args::{Named as _, check_path, path, skip};
 use crate::xml::XmlView;
 
@@ -86,31 +85,29 @@ impl ArtifactFormat for XmlFormat {
 }
 
 fn view(asked: &Asked) -> XmlView {
-    XmlView::new(Arc::clone(asked.artifact.reader()))
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    XmlView::of_content(ContentView::of_query(asked))
 }
 
 async fn root(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::text(view(&asked).root().await?, asked.budget))
+    Ok(Answer::text(view(&asked).read_root_name().await?, asked.budget))
 }
 
 async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).keys(args.skip()).await?)
+    Ok(view(&asked).list_keys(args.skip()).await?)
 }
 
 async fn tags(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).tags(args.skip()).await?)
+    Ok(view(&asked).list_tags(args.skip()).await?)
 }
 
 async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).length().await?)
+    Ok(view(&asked).read_length().await?)
 }
 
 async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).get(args.text("path").unwrap_or_default(), args.skip()).await?)
+    Ok(view(&asked).get(args.required_text("path"), args.skip()).await?)
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).filter(args.text("path").unwrap_or_default(), args.skip()).await?)
+    Ok(view(&asked).filter(args.required_text("path"), args.skip()).await?)
 }

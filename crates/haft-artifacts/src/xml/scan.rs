@@ -5,32 +5,35 @@ use std::ops::ControlFlow;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Error, Reader};
 
-use super::error::{Fault, Place, XmlError};
-use super::tag::{CORRECT, Nesting, attributes, shortened};
-use super::token::{is_space, referenced, with_line_ends};
-use crate::text::drive::{Scan, Want};
+use super::character_data::{is_space, resolve_reference, with_line_ends};
+use super::error::{Position, XmlError, XmlFault};
+use super::tags::{ElementStack, READ_AS_TEXT_HINT, read_attributes, shorten_name};
+use crate::byte_order_mark;
+use crate::error::ContentError;
+use crate::invariant;
+use crate::scan::{ContentScan, ReadRequest, saturating_len};
 
 /// Whoever wants to see elements.
-pub(super) trait Visit: Send + 'static {
+pub(super) trait ElementVisitor: Send + 'static {
     /// Takes the start of an element; `depth` is 0 for the root.
-    fn open(&mut self, name: &str, attributes: &[(&str, &str)], depth: usize) -> Flow;
+    fn open(&mut self, name: &str, attributes: &[(&str, &str)], depth: usize) -> VisitFlow;
 
     /// Takes the end of the element that was opened last.
-    fn close(&mut self) -> Flow {
+    fn close(&mut self) -> VisitFlow {
         ControlFlow::Continue(())
     }
 
     /// Takes text inside the root. `exact` says that its white space is meant.
-    fn text(&mut self, _text: &str, _exact: bool) -> Flow {
+    fn text(&mut self, _text: &str, _exact: bool) -> VisitFlow {
         ControlFlow::Continue(())
     }
 }
 
-/// Whether to go on. `Break(Stop::Full)` is an error.
-pub(super) type Flow = ControlFlow<Stop>;
+/// Whether to go on. `Break(VisitStop::Full)` is an error.
+pub(super) type VisitFlow = ControlFlow<VisitStop>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum VisitStop {
     /// Everything that was wanted was seen.
     Done,
     /// There is more than can be held.
@@ -50,21 +53,21 @@ pub(super) struct XmlScan<V> {
     /// What was read and not looked at.
     text: String,
     /// Where that begins.
-    place: Place,
-    nesting: Nesting,
+    text_position: Position,
+    elements: ElementStack,
     done: bool,
     error: Option<XmlError>,
     visitor: V,
 }
 
 /// What came of looking at one token.
-enum Step {
+enum TokenStep {
     Next,
     /// The token is not complete.
     Wait,
 }
 
-impl<V: Visit> XmlScan<V> {
+impl<V: ElementVisitor> XmlScan<V> {
     pub(super) fn new(length: u64, window: usize, visitor: V) -> Self {
         Self {
             window: window.max(4),
@@ -72,8 +75,8 @@ impl<V: Visit> XmlScan<V> {
             length,
             partial: Vec::new(),
             text: String::new(),
-            place: Place::START,
-            nesting: Nesting::default(),
+            text_position: Position::START,
+            elements: ElementStack::default(),
             done: false,
             error: None,
             visitor,
@@ -82,47 +85,53 @@ impl<V: Visit> XmlScan<V> {
 
     /// The visitor, when it has seen what it wanted to see; and where the content ends if it has no
     /// element.
-    pub(super) fn finish(self) -> Result<(V, Option<Place>), XmlError> {
+    pub(super) fn finish(self) -> Result<(V, Option<Position>), XmlError> {
         match self.error {
             Some(error) => Err(error),
-            None => Ok((self.visitor, (!self.nesting.any()).then_some(self.place))),
+            None => Ok((self.visitor, (!self.elements.has_root()).then_some(self.text_position))),
         }
     }
 
     /// Looks at all tokens that are complete.
-    fn read(&mut self, last: bool) -> Result<(), XmlError> {
+    fn process_text(&mut self, last: bool) -> Result<(), XmlError> {
         let text = std::mem::take(&mut self.text);
         let mut consumed = 0;
         while !self.done && consumed < text.len() {
-            let rest = text.get(consumed..).unwrap_or_default();
+            let rest = invariant::text(&text, consumed..);
             // A reader takes this for a mark, wherever its text begins.
             if let Some(mark) = rest.get(..3).filter(|it| *it == "\u{FEFF}") {
-                self.flow(|visitor, inside| visit_text(visitor, mark, false, inside), rest, 0)?;
-                self.place = self.place.after(mark);
+                self.notify_visitor(
+                    |visitor, inside| visit_text(visitor, mark, false, inside),
+                    rest,
+                    0,
+                )?;
+                self.text_position = self.text_position.after(mark);
                 consumed += mark.len();
                 continue;
             }
-            let used = self.tokens(rest, last)?;
+            let used = self.process_tokens(rest, last)?;
             if used == 0 {
                 break;
             }
-            self.place = self.place.after(rest.get(..used).unwrap_or_default());
+            self.text_position = self.text_position.after(invariant::text(rest, ..used));
             consumed += used;
         }
         self.text = text;
         self.text.drain(..consumed);
         if self.text.len() > TOKEN_BYTES {
             let reason = format!("a tag, comment or reference is longer than {TOKEN_BYTES} bytes");
-            return Err(self.place.syntax(Fault::new(reason, "is it never closed?")));
+            return Err(self
+                .text_position
+                .syntax_error(XmlFault::new(reason, "is it never closed?")));
         }
         if last && !self.done {
-            self.end()?;
+            self.check_closed()?;
         }
         Ok(())
     }
 
     /// Looks at tokens from the start of a text, and says how many bytes they have.
-    fn tokens(&mut self, text: &str, last: bool) -> Result<usize, XmlError> {
+    fn process_tokens(&mut self, text: &str, last: bool) -> Result<usize, XmlError> {
         let mut reader = Reader::from_str(text);
         let config = reader.config_mut();
         // Checked here, because the reader only sees a part.
@@ -130,57 +139,61 @@ impl<V: Visit> XmlScan<V> {
         config.allow_unmatched_ends = true;
         config.allow_dangling_amp = true;
         loop {
-            let start = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
+            let start = saturating_len(reader.buffer_position());
             let event = match reader.read_event() {
                 Ok(Event::Eof) => return Ok(start),
                 Ok(event) => event,
-                Err(Error::Syntax(_)) if !last && !is_garbage(text.get(start..)) => {
+                Err(Error::Syntax(_))
+                    if !last && !cannot_become_token(invariant::text(text, start..)) =>
+                {
                     return Ok(start);
                 }
                 Err(error) => {
-                    let at = usize::try_from(reader.error_position()).unwrap_or(start);
+                    let at = saturating_len(reader.error_position());
                     let reason = match error {
                         Error::Syntax(error) => error.to_string(),
                         Error::IllFormed(error) => error.to_string(),
                         other => other.to_string(),
                     };
-                    return Err(self.at(text, at).syntax(Fault::new(reason, CORRECT)));
+                    return Err(self
+                        .position_at(text, at)
+                        .syntax_error(XmlFault::new(reason, READ_AS_TEXT_HINT)));
                 }
             };
-            let end = usize::try_from(reader.buffer_position()).unwrap_or(text.len());
-            match self.token(&event, text, (start, end), last)? {
-                Step::Wait => return Ok(start),
-                Step::Next if self.done => return Ok(end),
-                Step::Next => {}
+            let end = saturating_len(reader.buffer_position());
+            match self.process_token(&event, text, (start, end), last)? {
+                TokenStep::Wait => return Ok(start),
+                TokenStep::Next if self.done => return Ok(end),
+                TokenStep::Next => {}
             }
         }
     }
 
-    fn token(
+    fn process_token(
         &mut self,
         event: &Event<'_>,
         text: &str,
         (start, end): (usize, usize),
         last: bool,
-    ) -> Result<Step, XmlError> {
+    ) -> Result<TokenStep, XmlError> {
         match event {
-            Event::Start(tag) => self.open(tag, text, start)?,
+            Event::Start(tag) => self.open_element(tag, text, start)?,
             Event::Empty(tag) => {
-                self.open(tag, text, start)?;
+                self.open_element(tag, text, start)?;
                 if !self.done {
-                    self.close(tag.name().as_ref(), text, start)?;
+                    self.close_element(tag.name().as_ref(), text, start)?;
                 }
             }
-            Event::End(tag) => self.close(tag.name().as_ref(), text, start)?,
+            Event::End(tag) => self.close_element(tag.name().as_ref(), text, start)?,
             Event::Text(raw) => {
                 // A reference may go on, or the LF of a CR be still to come.
                 if !last && end == text.len() && (raw.starts_with('&') || raw.ends_with('\r')) {
-                    return Ok(Step::Wait);
+                    return Ok(TokenStep::Wait);
                 }
-                let outside = self.nesting.depth() == 0;
+                let outside = self.elements.depth() == 0;
                 let blanks = if outside { raw.find(|it| !is_space(it)) } else { None };
                 let plain = with_line_ends(raw);
-                self.flow(
+                self.notify_visitor(
                     |visitor, inside| visit_text(visitor, &plain, false, inside),
                     text,
                     start + blanks.unwrap_or(0),
@@ -188,7 +201,7 @@ impl<V: Visit> XmlScan<V> {
             }
             Event::CData(raw) => {
                 let plain = with_line_ends(raw);
-                self.flow(
+                self.notify_visitor(
                     |visitor, inside| visit_text(visitor, &plain, true, inside),
                     text,
                     start,
@@ -196,11 +209,11 @@ impl<V: Visit> XmlScan<V> {
             }
             Event::GeneralRef(name) => {
                 let mut buffer = [0; 4];
-                let (shown, exact) = match referenced(name) {
+                let (shown, exact) = match resolve_reference(name) {
                     Some(character) => (&*character.encode_utf8(&mut buffer), true),
-                    None => (text.get(start..end).unwrap_or_default(), false),
+                    None => (invariant::text(text, start..end), false),
                 };
-                self.flow(
+                self.notify_visitor(
                     |visitor, inside| visit_text(visitor, shown, exact, inside),
                     text,
                     start,
@@ -208,136 +221,138 @@ impl<V: Visit> XmlScan<V> {
             }
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Eof => {}
         }
-        Ok(Step::Next)
+        Ok(TokenStep::Next)
     }
 
-    fn open(&mut self, tag: &BytesStart<'_>, text: &str, start: usize) -> Result<(), XmlError> {
-        let name = tag.name();
-        let name: &str = name.as_ref();
-        let depth = self.nesting.depth();
-        let opened = self.nesting.open(name).map_err(|fault| (fault, 0));
-        let found = opened.and_then(|()| attributes(tag));
-        let attributes =
-            found.map_err(|(fault, inside)| self.at(text, start + inside).syntax(fault))?;
-        let shown: Vec<(&str, &str)> =
-            attributes.iter().map(|(name, value)| (*name, value.as_ref())).collect();
-        self.flow(|visitor, _| Ok(visitor.open(name, &shown, depth)), text, start)
-    }
-
-    fn close(&mut self, name: &str, text: &str, start: usize) -> Result<(), XmlError> {
-        let closed = self.nesting.close(name);
-        closed.map_err(|fault| self.at(text, start).syntax(fault))?;
-        self.flow(|visitor, _| Ok(visitor.close()), text, start)
-    }
-
-    /// Asks the visitor, which also learns whether an element is open.
-    fn flow(
+    fn open_element(
         &mut self,
-        ask: impl FnOnce(&mut V, bool) -> Result<Flow, Fault>,
+        tag: &BytesStart<'_>,
         text: &str,
         start: usize,
     ) -> Result<(), XmlError> {
-        let inside = self.nesting.depth() > 0;
+        let name = tag.name();
+        let name: &str = name.as_ref();
+        let depth = self.elements.depth();
+        let opened = self.elements.open(name).map_err(|fault| (fault, 0));
+        let found = opened.and_then(|()| read_attributes(tag));
+        let attributes = found.map_err(|(fault, inside)| {
+            self.position_at(text, start + inside).syntax_error(fault)
+        })?;
+        let shown: Vec<(&str, &str)> =
+            attributes.iter().map(|(name, value)| (*name, value.as_ref())).collect();
+        self.notify_visitor(|visitor, _| Ok(visitor.open(name, &shown, depth)), text, start)
+    }
+
+    fn close_element(&mut self, name: &str, text: &str, start: usize) -> Result<(), XmlError> {
+        let closed = self.elements.close(name);
+        closed.map_err(|fault| self.position_at(text, start).syntax_error(fault))?;
+        self.notify_visitor(|visitor, _| Ok(visitor.close()), text, start)
+    }
+
+    /// Asks the visitor, which also learns whether an element is open.
+    fn notify_visitor(
+        &mut self,
+        ask: impl FnOnce(&mut V, bool) -> Result<VisitFlow, XmlFault>,
+        text: &str,
+        start: usize,
+    ) -> Result<(), XmlError> {
+        let inside = self.elements.depth() > 0;
         match ask(&mut self.visitor, inside) {
             Ok(ControlFlow::Continue(())) => Ok(()),
-            Ok(ControlFlow::Break(Stop::Done)) => {
+            Ok(ControlFlow::Break(VisitStop::Done)) => {
                 self.done = true;
                 Ok(())
             }
-            Ok(ControlFlow::Break(Stop::Full { limit })) => {
-                let Place { line, column } = self.at(text, start);
+            Ok(ControlFlow::Break(VisitStop::Full { limit })) => {
+                let Position { line, column } = self.position_at(text, start);
                 Err(XmlError::TooLarge { line, column, limit })
             }
-            Err(fault) => Err(self.at(text, start).syntax(fault)),
+            Err(fault) => Err(self.position_at(text, start).syntax_error(fault)),
         }
     }
 
-    fn end(&self) -> Result<(), XmlError> {
-        match self.nesting.innermost() {
+    fn check_closed(&self) -> Result<(), XmlError> {
+        match self.elements.innermost() {
             Some(name) => {
-                let reason = format!("the content ends before `</{}>`", shortened(name));
-                Err(self.place.syntax(Fault::new(reason, "it may have been cut off")))
+                let reason = format!("the content ends before `</{}>`", shorten_name(name));
+                Err(self
+                    .text_position
+                    .syntax_error(XmlFault::new(reason, "it may have been cut off")))
             }
             None => Ok(()),
         }
     }
 
-    fn at(&self, text: &str, start: usize) -> Place {
-        self.place.after(text.get(..start).unwrap_or_default())
+    fn position_at(&self, text: &str, start: usize) -> Position {
+        self.text_position.after(invariant::text(text, ..start))
     }
 
     /// Appends what can be read as text.
-    fn decode(&mut self, data: &[u8], last: bool) {
+    fn append_decoded(&mut self, data: &[u8], last: bool) {
         let mut bytes = std::mem::take(&mut self.partial);
         bytes.extend_from_slice(data);
-        let whole = if last { bytes.len() } else { bytes.len() - partial_len(&bytes) };
-        let (whole, partial) = bytes.split_at_checked(whole).unwrap_or((&bytes, &[]));
+        let whole = if last { bytes.len() } else { bytes.len() - incomplete_char_len(&bytes) };
+        let (whole, partial) = invariant::split(&bytes, whole);
         self.text.push_str(&String::from_utf8_lossy(whole));
         self.partial = partial.to_vec();
     }
 }
 
-impl<V: Visit> Scan for XmlScan<V> {
-    fn want(&self) -> Option<Want> {
-        let left = self.length - self.position;
-        if self.done || self.error.is_some() || left == 0 {
+impl<V: ElementVisitor> ContentScan for XmlScan<V> {
+    fn next_read(&self) -> Option<ReadRequest> {
+        if self.done || self.error.is_some() {
             return None;
         }
         // A long token is looked at again with every read, so reads grow with it.
         let window = self.window.max(self.text.len());
-        let len = left.min(window as u64);
-        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(window) })
+        ReadRequest::next_window(self.position, self.length, window)
     }
 
-    fn feed(&mut self, mut data: &[u8]) -> usize {
+    fn process(&mut self, mut data: &[u8]) -> usize {
         let first = self.position == 0;
         self.position += data.len() as u64;
         let last = self.position == self.length;
         if first {
-            if data.starts_with(&[0xFE, 0xFF]) || data.starts_with(&[0xFF, 0xFE]) {
-                self.error = Some(XmlError::Encoding);
+            if byte_order_mark::is_utf16(data) {
+                self.error = Some(ContentError::Encoding.into());
                 return 0;
             }
-            data = data.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(data);
+            data = byte_order_mark::strip_utf8(data);
         }
-        self.decode(data, last);
-        if let Err(error) = self.read(last) {
+        self.append_decoded(data, last);
+        if let Err(error) = self.process_text(last) {
             self.error = Some(error);
         }
         0
     }
 }
 
-fn visit_text<V: Visit>(
+fn visit_text<V: ElementVisitor>(
     visitor: &mut V,
     text: &str,
     exact: bool,
     inside: bool,
-) -> Result<Flow, Fault> {
+) -> Result<VisitFlow, XmlFault> {
     if inside {
         return Ok(visitor.text(text, exact));
     }
     if text.chars().all(is_space) {
         return Ok(ControlFlow::Continue(()));
     }
-    Err(Fault::new("text stands outside of the root element", "is this XML at all?"))
+    Err(XmlFault::new("text stands outside of the root element", "is this XML at all?"))
 }
 
 /// Whether what stands here cannot become a token, however much follows.
-fn is_garbage(rest: Option<&str>) -> bool {
-    let rest = rest.unwrap_or_default().as_bytes();
-    let begins = |mark: &[u8]| {
-        let len = rest.len().min(mark.len());
-        let start = rest.get(..len).unwrap_or_default();
-        mark.get(..len).is_some_and(|mark| mark.eq_ignore_ascii_case(start))
-    };
+fn cannot_become_token(rest: &str) -> bool {
+    let rest = rest.as_bytes();
+    let begins =
+        |mark: &[u8]| rest.iter().zip(mark).all(|(byte, mark)| byte.eq_ignore_ascii_case(mark));
     rest.starts_with(b"<!") && !begins(b"<!--") && !begins(b"<![CDATA[") && !begins(b"<!DOCTYPE")
 }
 
 /// How many of the last bytes are the start of a character whose end is not there.
-fn partial_len(bytes: &[u8]) -> usize {
-    let tail = bytes.len().saturating_sub(3)..bytes.len();
-    let tail = bytes.get(tail).unwrap_or_default();
+fn incomplete_char_len(bytes: &[u8]) -> usize {
+    let tail = invariant::slice(bytes, bytes.len().saturating_sub(3)..);
     let lead = tail.iter().rposition(|byte| byte & 0xC0 != 0x80);
     let Some((at, lead)) = lead.and_then(|at| Some((at, *tail.get(at)?))) else { return 0 };
     let wanted = match lead {

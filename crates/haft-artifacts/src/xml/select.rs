@@ -7,16 +7,22 @@ use haft_core::artifact::{Answer, Listing};
 use haft_core::json::{Document, Kind, View};
 use haft_core::jsonpath::{JsonPath, Limits, Selection, Step};
 
-use super::tree::{Numbers, TooDeep, Tree};
+use super::projection::{NumericText, Projection, TooDeep};
 
 /// The values that a path selects.
-pub(super) fn get(tree: &Tree, path: &JsonPath, mut listing: Listing) -> Result<Answer, TooDeep> {
-    evaluate(tree, path, |selection, shown| {
+pub(super) fn get(
+    projection: &Projection,
+    path: &JsonPath,
+    mut listing: Listing,
+) -> Result<Answer, TooDeep> {
+    evaluate(projection, path, |selection, shown| {
         let _ = match shown {
-            Shown::Itself(_) => selection.iter().try_for_each(|value| listing.push(value)),
-            Shown::Twin(twin) => selection.located().try_for_each(|(at, value)| {
+            DisplayedProjection::Itself(_) => {
+                selection.iter().try_for_each(|value| listing.push(value))
+            }
+            DisplayedProjection::Twin(twin) => selection.located().try_for_each(|(at, value)| {
                 // What is passed over need not be found.
-                let found = || steps(&at).and_then(|steps| walk(twin.root(), &steps));
+                let found = || parse_steps(&at).and_then(|steps| walk(twin.root(), &steps));
                 let original = if listing.skips_next() { None } else { found() };
                 listing.push(original.unwrap_or(value))
             }),
@@ -28,12 +34,12 @@ pub(super) fn get(tree: &Tree, path: &JsonPath, mut listing: Listing) -> Result<
 /// The elements that a path leads to, each once: what it selects if that is an element with attributes
 /// or children, and the element around it if it is text or an attribute.
 pub(super) fn filter(
-    tree: &Tree,
+    projection: &Projection,
     path: &JsonPath,
     mut listing: Listing,
 ) -> Result<Answer, TooDeep> {
-    evaluate(tree, path, |selection, shown| {
-        let (Shown::Itself(document) | Shown::Twin(document)) = shown;
+    evaluate(projection, path, |selection, shown| {
+        let (DisplayedProjection::Itself(document) | DisplayedProjection::Twin(document)) = shown;
         let root = document.root();
         let mut seen = HashSet::new();
         let mut offer = |steps: Vec<Step>| {
@@ -46,14 +52,14 @@ pub(super) fn filter(
         };
         let _ = selection.located().try_for_each(|(at, value)| {
             // Only a path of more than 4 KiB cannot be read again.
-            let Some(steps) = steps(&at) else { return offer(Vec::new()) };
+            let Some(steps) = parse_steps(&at) else { return offer(Vec::new()) };
             if value.kind() != Kind::Array {
-                return offer(element(steps, value));
+                return offer(enclosing_element(steps, value));
             }
             value.elements().zip(0..).try_for_each(|(value, index)| {
                 let mut steps = steps.clone();
                 steps.push(Step::Index(index));
-                offer(element(steps, value))
+                offer(enclosing_element(steps, value))
             })
         });
         listing.finish()
@@ -62,7 +68,7 @@ pub(super) fn filter(
 
 /// The projection to show values from: the one that was searched, or its twin with texts.
 #[derive(Clone, Copy)]
-enum Shown<'d> {
+enum DisplayedProjection<'d> {
     Itself(&'d Document),
     Twin(&'d Document),
 }
@@ -72,23 +78,27 @@ enum Shown<'d> {
 /// Text is text, so a path that compares with a number would find nothing. It is evaluated with every
 /// text that is a number as one, and the text is shown.
 fn evaluate(
-    tree: &Tree,
+    projection: &Projection,
     path: &JsonPath,
-    answer: impl FnOnce(&Selection<'_>, Shown<'_>) -> Answer,
+    answer: impl FnOnce(&Selection<'_>, DisplayedProjection<'_>) -> Answer,
 ) -> Result<Answer, TooDeep> {
-    let shown = tree.document(Numbers::AsText)?;
+    let shown = projection.to_document(NumericText::AsText)?;
     if compares_with_number(path) {
-        let numbers = tree.document(Numbers::AsNumbers)?;
+        let numbers = projection.to_document(NumericText::AsNumbers)?;
         let selection = path.select_with(numbers.root(), &Limits::default());
         if !selection.is_empty() {
-            return Ok(noted(answer(&selection, Shown::Twin(&shown)), &selection, path));
+            return Ok(add_notes(
+                answer(&selection, DisplayedProjection::Twin(&shown)),
+                &selection,
+                path,
+            ));
         }
     }
     let selection = path.select_with(shown.root(), &Limits::default());
-    Ok(noted(answer(&selection, Shown::Itself(&shown)), &selection, path))
+    Ok(add_notes(answer(&selection, DisplayedProjection::Itself(&shown)), &selection, path))
 }
 
-fn noted(answer: Answer, selection: &Selection<'_>, path: &JsonPath) -> Answer {
+fn add_notes(answer: Answer, selection: &Selection<'_>, path: &JsonPath) -> Answer {
     if selection.truncated().is_some() {
         return answer.noted(
             "the path finds more than is looked at in one query; ask for less, such as a part of the \
@@ -105,12 +115,12 @@ fn noted(answer: Answer, selection: &Selection<'_>, path: &JsonPath) -> Answer {
 }
 
 /// The steps of a normalised path; nothing if it is too long.
-fn steps(path: &str) -> Option<Vec<Step>> {
+fn parse_steps(path: &str) -> Option<Vec<Step>> {
     Some(JsonPath::parse(path).ok()?.prefix().cloned().collect())
 }
 
 /// The steps to the element that a value is or belongs to.
-fn element(mut steps: Vec<Step>, value: View<'_>) -> Vec<Step> {
+fn enclosing_element(mut steps: Vec<Step>, value: View<'_>) -> Vec<Step> {
     if value.kind() != Kind::Object {
         // Past its place among its namesakes, and its name.
         if let Some(Step::Index(_)) = steps.last() {
@@ -135,7 +145,7 @@ fn compares_with_number(path: &JsonPath) -> bool {
     let words: Vec<&str> = text.split(' ').collect();
     words.windows(3).any(|words| match words {
         [left, "==" | "!=" | "<" | "<=" | ">" | ">=", right] => {
-            let left = left.rsplit(['?', '(', '!']).next().unwrap_or_default();
+            let left = left.rsplit_once(['?', '(', '!']).map_or(*left, |(_, left)| left);
             left.parse::<f64>().is_ok()
                 || right.starts_with(|it: char| it.is_ascii_digit() || it == '-')
         }

@@ -1,21 +1,19 @@
 //! Queries of XML.
 
-use std::fmt;
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Budget, Listing};
-use haft_core::cancel::Cancellation;
+use haft_core::artifact::{Answer, Listing};
 use haft_core::json::{self, Writer};
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::{SpoolError, SpoolReader};
 
-use super::error::{Place, XmlError};
-use super::outline::{Keys, Length, Root, Tags};
-use super::scan::{Visit, XmlScan};
+use super::error::{Position, XmlError};
+use super::outline::{ElementCount, RootKeys, RootName, TagNames};
+use super::projection::{Projection, TooDeep};
+use super::scan::{ElementVisitor, XmlScan};
 use super::select;
-use super::tree::{TooDeep, Tree};
 use crate::blocking::run_blocking;
-use crate::text::drive::drive;
+use crate::content_view::{ContentView, content_view_options};
 
 /// The elements of stored XML.
 ///
@@ -34,30 +32,27 @@ use crate::text::drive::drive;
 /// let text = "<list><item id='007'><price>9.50</price></item><item id='8'><price>20</price></item></list>";
 /// let view = XmlView::new(store.write("call-1".into(), text.into()).await?);
 ///
-/// assert_eq!(view.root().await?, "list");
+/// assert_eq!(view.read_root_name().await?, "list");
 /// assert_eq!(view.get("$.list.item[*]._id", 0).await?.as_str(), "007\n8");
 /// let dear = view.filter("$..[?@.price > 10]", 0).await?;
 /// assert_eq!(dear.as_str(), "[\n  {\n    \"_id\": \"8\",\n    \"price\": \"20\"\n  }\n]");
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct XmlView {
-    reader: Arc<dyn SpoolReader>,
-    budget: Budget,
-    cancellation: Cancellation,
-    attributes: Attributes,
-    window: usize,
+    content: ContentView,
+    attributes: AttributeOptions,
 }
 
 /// How attributes are shown.
 #[derive(Clone, Debug)]
-pub(super) struct Attributes {
+pub(super) struct AttributeOptions {
     prefix: Arc<str>,
     ignored: bool,
 }
 
-impl Attributes {
+impl AttributeOptions {
     /// The member for an attribute, if there is one.
     pub(super) fn key(&self, name: &str) -> Option<String> {
         (!self.ignored).then(|| format!("{}{name}", self.prefix))
@@ -68,31 +63,14 @@ impl XmlView {
     /// The elements of what a reader reads.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        let attributes = Attributes { prefix: "_".into(), ignored: false };
-        let (budget, cancellation) = (Budget::new(), Cancellation::new());
-        Self { reader, budget, cancellation, attributes, window: 256 * 1024 }
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// Bounds the answers.
-    #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub(super) fn of_content(content: ContentView) -> Self {
+        Self { content, attributes: AttributeOptions { prefix: "_".into(), ignored: false } }
     }
 
-    /// Stops queries when this is cancelled, before the next read.
-    #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
-
-    /// Reads about so many bytes at once instead of 256 KiB.
-    #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.window = bytes;
-        self
-    }
+    content_view_options!();
 
     /// Puts this before the names of attributes instead of `_`.
     #[must_use]
@@ -103,8 +81,8 @@ impl XmlView {
 
     /// Leaves all attributes out.
     #[must_use]
-    pub fn ignore_attributes(mut self, ignore: bool) -> Self {
-        self.attributes.ignored = ignore;
+    pub fn ignore_attributes(mut self) -> Self {
+        self.attributes.ignored = true;
         self
     }
 
@@ -114,9 +92,9 @@ impl XmlView {
     ///
     /// [`XmlError::Empty`] when there is no element, else when the content is not XML up to there,
     /// cannot be read, or the query was cancelled.
-    pub async fn root(&self) -> Result<String, XmlError> {
-        let (Root(name), end) = self.scan(Root::default()).await?;
-        let Place { line, column } = end.unwrap_or(Place::START);
+    pub async fn read_root_name(&self) -> Result<String, XmlError> {
+        let (RootName(name), end) = self.scan(RootName::default()).await?;
+        let Position { line, column } = end.unwrap_or(Position::START);
         name.ok_or(XmlError::Empty { line, column })
     }
 
@@ -127,12 +105,12 @@ impl XmlView {
     ///
     /// When the content is not XML, has too many different names, cannot be read, or the query was
     /// cancelled.
-    pub async fn keys(&self, skip: u64) -> Result<Answer, XmlError> {
-        let (keys, nothing) = self.scan(Keys::new(self.attributes.clone())).await?;
+    pub async fn list_keys(&self, skip: u64) -> Result<Answer, XmlError> {
+        let (keys, nothing) = self.scan(RootKeys::new(self.attributes.clone())).await?;
         if nothing.is_some() {
             return Ok(Answer::undefined());
         }
-        Ok(self.names(keys.keys.iter(), skip))
+        Ok(self.list_names(keys.keys.iter(), skip))
     }
 
     /// The names of all elements, each once, sorted.
@@ -140,9 +118,9 @@ impl XmlView {
     /// # Errors
     ///
     /// As [`XmlView::keys`].
-    pub async fn tags(&self, skip: u64) -> Result<Answer, XmlError> {
-        let (tags, _) = self.scan(Tags::default()).await?;
-        Ok(self.names(tags.names.iter(), skip))
+    pub async fn list_tags(&self, skip: u64) -> Result<Answer, XmlError> {
+        let (tags, _) = self.scan(TagNames::default()).await?;
+        Ok(self.list_names(tags.names.iter(), skip))
     }
 
     /// 1, or 0 if there is no element. A note says how many child elements the root has.
@@ -150,8 +128,8 @@ impl XmlView {
     /// # Errors
     ///
     /// When the content is not XML, cannot be read, or the query was cancelled.
-    pub async fn length(&self) -> Result<Answer, XmlError> {
-        let (length, _) = self.scan(Length::default()).await?;
+    pub async fn read_length(&self) -> Result<Answer, XmlError> {
+        let (length, _) = self.scan(ElementCount::default()).await?;
         Ok(match length.root {
             None => Answer::number(0),
             Some(root) => Answer::number(1).noted(format_args!(
@@ -190,43 +168,33 @@ impl XmlView {
         &self,
         path: &str,
         skip: u64,
-        select: fn(&Tree, &JsonPath, Listing) -> Result<Answer, TooDeep>,
+        select: fn(&Projection, &JsonPath, Listing) -> Result<Answer, TooDeep>,
     ) -> Result<Answer, XmlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let (tree, nothing) = self.scan(Tree::new(self.attributes.clone())).await?;
-        let listing = Listing::new(self.budget, skip);
+        let (projection, nothing) = self.scan(Projection::new(self.attributes.clone())).await?;
+        let listing = Listing::new(self.content.budget, skip);
         if nothing.is_some() {
             return Ok(listing.finish());
         }
-        let selected = run_blocking(move || Ok(select(&tree, &path, listing)));
+        let selected = run_blocking(move || Ok(select(&projection, &path, listing)));
         let selected =
             selected.await.map_err(|source| SpoolError::Store { doing: "query", source })?;
         selected.map_err(|TooDeep| XmlError::TooDeep { limit: json::MAX_DEPTH })
     }
 
-    fn names<'n>(&self, names: impl Iterator<Item = &'n String>, skip: u64) -> Answer {
+    fn list_names<'n>(&self, names: impl Iterator<Item = &'n String>, skip: u64) -> Answer {
         let mut list = Writer::new();
         list.array(|out| {
             for name in names {
                 out.string(name);
             }
         });
-        Answer::list(list.finish().root().elements(), self.budget, skip)
+        Answer::list(list.finish().root().elements(), self.content.budget, skip)
     }
 
     /// The visitor when it has seen all that it wanted to, and the end of content without an element.
-    async fn scan<V: Visit>(&self, visitor: V) -> Result<(V, Option<Place>), XmlError> {
-        let scan = XmlScan::new(self.reader.byte_length(), self.window, visitor);
-        drive(&self.reader, &self.cancellation, scan).await?.finish()
-    }
-}
-
-impl fmt::Debug for XmlView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("XmlView")
-            .field("reader", &self.reader)
-            .field("budget", &self.budget)
-            .field("attributes", &self.attributes)
-            .finish_non_exhaustive()
+    async fn scan<V: ElementVisitor>(&self, visitor: V) -> Result<(V, Option<Position>), XmlError> {
+        let scan = XmlScan::new(self.content.byte_length(), self.content.window_bytes, visitor);
+        self.content.run_scan(scan).await?.finish()
     }
 }

@@ -1,9 +1,9 @@
 //! Why a query of YAML has no answer.
 
-use haft_core::error::codes;
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::jsonpath::PathError;
-use haft_core::spool::SpoolError;
+
+use crate::error::{ContentError, impl_from_spool_error};
 
 /// A query of YAML could not be answered. Lines and columns are counted from 1.
 #[derive(Debug, thiserror::Error)]
@@ -42,35 +42,30 @@ pub enum YamlError {
         /// The line that the second document begins with.
         line: u64,
     },
-    /// The content is UTF-16 or UTF-32.
-    #[error(
-        "the content is not UTF-8 at line 1, column 1: it begins with the mark of UTF-16 or UTF-32; \
-         convert it to UTF-8 first"
-    )]
-    Encoding,
     /// The path is not one.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// The content could not be read.
+    /// The content cannot be read as text.
     #[error(transparent)]
-    Spool(#[from] SpoolError),
+    Content(#[from] ContentError),
 }
+
+impl_from_spool_error!(YamlError);
 
 impl Coded for YamlError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Path(_) => codes::INVALID_TOOL_ARGS,
-            Self::Spool(error) => error.code(),
-            Self::Syntax { .. }
-            | Self::TooLarge { .. }
-            | Self::SeveralDocuments { .. }
-            | Self::Encoding => codes::TOOL_DOWNSTREAM_ERROR,
+            Self::Content(error) => error.code(),
+            Self::Syntax { .. } | Self::TooLarge { .. } | Self::SeveralDocuments { .. } => {
+                codes::TOOL_DOWNSTREAM_ERROR
+            }
         }
     }
 
     fn retryable(&self) -> bool {
         match self {
-            Self::Spool(error) => error.retryable(),
+            Self::Content(error) => error.retryable(),
             _ => false,
         }
     }

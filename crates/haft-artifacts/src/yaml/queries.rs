@@ -1,12 +1,11 @@
 //! YAML: one document, or a stream of them.
 
-use std::sync::Arc;
-
 use haft_core::artifact::{Answer, ArtifactKind};
 use haft_core::forge::{ArtifactFormat, Asked, Query};
 use haft_core::schema::object;
 use haft_core::{Args, ToolFailure};
 
+use crate::content_view::ContentView;
 use crate::query_args::{Named as _, check_path, path, records, skip};
 use crate::yaml::YamlView;
 
@@ -84,32 +83,29 @@ impl ArtifactFormat for YamlFormat {
 }
 
 fn view(asked: &Asked) -> YamlView {
-    YamlView::new(Arc::clone(asked.artifact.reader()))
-        .budget(asked.budget)
-        .cancellation(asked.cancellation.clone())
+    YamlView::of_content(ContentView::of_query(asked))
 }
 
 async fn kind(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::whole(view(&asked).document_kind().await?.to_string()))
+    Ok(Answer::whole(view(&asked).detect_stream_kind().await?.to_string()))
 }
 
 async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).keys(args.skip()).await?)
+    Ok(view(&asked).list_keys(args.skip()).await?)
 }
 
 async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).length().await?)
+    Ok(view(&asked).count_documents().await?)
 }
 
 async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).get(args.text("path").unwrap_or_default(), args.skip()).await?)
+    Ok(view(&asked).get(args.required_text("path"), args.skip()).await?)
 }
 
 async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(view(&asked).filter(args.text("path").unwrap_or_default(), args.skip()).await?)
+    Ok(view(&asked).filter(args.required_text("path"), args.skip()).await?)
 }
 
 async fn slice(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let start = args.count("start").unwrap_or(0);
-    Ok(view(&asked).slice(start, args.count("end"), args.skip()).await?)
+    Ok(view(&asked).slice(args.record_range(), args.skip()).await?)
 }

@@ -1,35 +1,35 @@
 //! Who looks at documents: one type per query.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use haft_core::artifact::{Answer, Listing};
 use haft_core::json::{Document, Kind, View, Writer};
 use haft_core::jsonpath::{JsonPath, Limits};
 
-use super::scan::Visit;
+use super::scan::DocumentVisitor;
 
 /// Counts documents, up to a number.
 #[derive(Debug)]
-pub(super) struct Count {
+pub(super) struct CountDocuments {
     pub(super) documents: u64,
     pub(super) at_most: u64,
     /// How many elements the root of the last document has, if it is a list.
     pub(super) elements: Option<usize>,
 }
 
-impl Visit for Count {
+impl DocumentVisitor for CountDocuments {
     fn document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
         self.documents += 1;
         let root = document.root();
         self.elements = (root.kind() == Kind::Array).then(|| root.len());
-        go_on(self.documents < self.at_most)
+        continue_if(self.documents < self.at_most)
     }
 }
 
 /// The keys of all mappings, each once.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct CollectKeys {
     pub(super) listing: Listing,
     pub(super) any_mapping: bool,
     seen: HashSet<String>,
@@ -37,7 +37,7 @@ pub(super) struct Keys {
     full: bool,
 }
 
-impl Keys {
+impl CollectKeys {
     pub(super) fn new(listing: Listing) -> Self {
         Self { listing, any_mapping: false, seen: HashSet::new(), room: KEY_BYTES, full: false }
     }
@@ -57,7 +57,7 @@ impl Keys {
     }
 }
 
-impl Visit for Keys {
+impl DocumentVisitor for CollectKeys {
     fn document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
         let root = document.root();
         self.any_mapping |= root.kind() == Kind::Object;
@@ -80,7 +80,7 @@ impl Visit for Keys {
 
 /// What a path selects in every document.
 #[derive(Debug)]
-pub(super) struct Get {
+pub(super) struct SelectValues {
     pub(super) path: JsonPath,
     pub(super) listing: Listing,
     /// How many values there are, once that is known though not all are shown.
@@ -88,7 +88,7 @@ pub(super) struct Get {
     pub(super) cut_short: bool,
 }
 
-impl Get {
+impl SelectValues {
     pub(super) fn answer(self) -> Answer {
         let answer = match self.total {
             Some(total) => self.listing.finish_of(total),
@@ -98,7 +98,7 @@ impl Get {
     }
 }
 
-impl Visit for Get {
+impl DocumentVisitor for SelectValues {
     fn document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
         let selection = self.path.select_with(document.root(), &Limits::default());
         self.cut_short |= selection.truncated().is_some();
@@ -121,7 +121,7 @@ pub(super) struct Records<E> {
 }
 
 /// Whoever wants to see records.
-pub(super) trait Each: Send + 'static {
+pub(super) trait RecordVisitor: Send + 'static {
     fn record(&mut self, record: View<'_>) -> ControlFlow<()>;
 }
 
@@ -132,7 +132,7 @@ impl<E> Records<E> {
     }
 }
 
-impl<E: Each> Records<E> {
+impl<E: RecordVisitor> Records<E> {
     fn only(&mut self, document: &Document) -> ControlFlow<()> {
         let root = document.root();
         if self.lists && root.kind() == Kind::Array {
@@ -142,7 +142,7 @@ impl<E: Each> Records<E> {
     }
 }
 
-impl<E: Each> Visit for Records<E> {
+impl<E: RecordVisitor> DocumentVisitor for Records<E> {
     fn document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
         self.documents += 1;
         if self.documents == 1 {
@@ -167,23 +167,23 @@ impl<E: Each> Visit for Records<E> {
 
 /// The records that a path matches.
 #[derive(Debug)]
-pub(super) struct Filter {
+pub(super) struct FilterRecords {
     pub(super) path: JsonPath,
     /// Whether the path begins with a filter, which then judges the record itself.
-    judges_record: bool,
+    tests_record: bool,
     pub(super) listing: Listing,
 }
 
-impl Filter {
+impl FilterRecords {
     pub(super) fn new(path: JsonPath, listing: Listing) -> Self {
-        let judges_record = path.to_string().starts_with("$[?");
-        Self { path, judges_record, listing }
+        let tests_record = path.to_string().starts_with("$[?");
+        Self { path, tests_record, listing }
     }
 }
 
-impl Each for Filter {
+impl RecordVisitor for FilterRecords {
     fn record(&mut self, record: View<'_>) -> ControlFlow<()> {
-        let keeps = if self.judges_record {
+        let keeps = if self.tests_record {
             let mut list = Writer::new();
             list.array(|out| {
                 out.view(record);
@@ -198,26 +198,25 @@ impl Each for Filter {
 
 /// The records of a range.
 #[derive(Debug)]
-pub(super) struct Slice {
+pub(super) struct SliceRecords {
     pub(super) at: u64,
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(super) range: Range<u64>,
     pub(super) listing: Listing,
 }
 
-impl Each for Slice {
+impl RecordVisitor for SliceRecords {
     fn record(&mut self, record: View<'_>) -> ControlFlow<()> {
         let at = self.at;
         self.at += 1;
-        if at >= self.end {
+        if at >= self.range.end {
             return ControlFlow::Break(());
         }
-        if at < self.start { ControlFlow::Continue(()) } else { self.listing.push(record) }
+        if at < self.range.start { ControlFlow::Continue(()) } else { self.listing.push(record) }
     }
 }
 
-fn go_on(go_on: bool) -> ControlFlow<()> {
-    if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+fn continue_if(more: bool) -> ControlFlow<()> {
+    if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 /// What the different keys of all documents may have together.

@@ -1,4 +1,4 @@
-//! Scalars by the rules of the YAML 1.2 core schema. What JSON has no word for stays text.
+//! Scalars by the options of the YAML 1.2 core schema. What JSON has no word for stays text.
 
 use haft_core::json::{Document, Writer};
 
@@ -11,11 +11,11 @@ pub(super) fn write<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
         ".nan" | ".NaN" | ".NAN" => out.string(".nan"),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => out.string(".inf"),
         "-.inf" | "-.Inf" | "-.INF" => out.string("-.inf"),
-        _ => number(text, out),
+        _ => write_number(text, out),
     }
 }
 
-fn number<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
+fn write_number<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
     let radix = [("0x", 16), ("0o", 8)]
         .into_iter()
         .find_map(|(prefix, radix)| text.strip_prefix(prefix).map(|digits| (digits, radix)));
@@ -26,7 +26,7 @@ fn number<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
             None => out.string(text),
         };
     }
-    let Some(literal) = Literal::read(text).map(|it| it.json()) else {
+    let Some(literal) = YamlNumber::read(text).map(|it| it.json()) else {
         return out.string(text);
     };
     if let Ok(value) = literal.parse() {
@@ -40,7 +40,7 @@ fn number<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
 }
 
 /// A decimal number as YAML spells it: `+1`, `01`, `1.`, `.5e3`.
-struct Literal<'a> {
+struct YamlNumber<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
@@ -48,7 +48,7 @@ struct Literal<'a> {
     exponent: &'a str,
 }
 
-impl<'a> Literal<'a> {
+impl<'a> YamlNumber<'a> {
     fn read(text: &'a str) -> Option<Self> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         if !unsigned.starts_with(|it: char| it.is_ascii_digit() || it == '.') {

@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 
 use haft_core::json::{self, Document};
 
+use super::document_splitter::{DocumentSlice, DocumentSplitter};
 use super::error::YamlError;
-use super::read::{YamlLimits, parse_document};
-use super::split::{Piece, Splitter};
-use crate::text::drive::{Scan, Want};
+use super::parse::{YamlLimits, parse_document};
+use crate::byte_order_mark;
+use crate::error::ContentError;
+use crate::scan::{ContentScan, ReadRequest};
 
 /// Whoever wants to see documents.
-pub(super) trait Visit: Send + 'static {
+pub(super) trait DocumentVisitor: Send + 'static {
     /// Takes the next document; `Break` if no more are wanted. `last` is true if it is known that no
     /// other follows.
     fn document(&mut self, document: Document, last: bool) -> ControlFlow<()>;
@@ -21,7 +23,7 @@ pub(super) trait Visit: Send + 'static {
 
 /// What the content may hold, and how it is read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
+pub(super) struct YamlScanOptions {
     pub(super) window: usize,
     pub(super) document_bytes: usize,
     /// Whether a second document is an error.
@@ -30,8 +32,8 @@ pub(super) struct Rules {
 
 /// One pass over the content.
 pub(super) struct YamlScan<V> {
-    rules: Rules,
-    splitter: Splitter,
+    options: YamlScanOptions,
+    splitter: DocumentSplitter,
     position: u64,
     length: u64,
     documents: u64,
@@ -40,11 +42,11 @@ pub(super) struct YamlScan<V> {
     visitor: V,
 }
 
-impl<V: Visit> YamlScan<V> {
-    pub(super) fn new(length: u64, rules: Rules, visitor: V) -> Self {
-        let splitter = Splitter::default();
+impl<V: DocumentVisitor> YamlScan<V> {
+    pub(super) fn new(length: u64, options: YamlScanOptions, visitor: V) -> Self {
+        let splitter = DocumentSplitter::default();
         let (stopped, error) = (false, None);
-        Self { rules, splitter, position: 0, length, documents: 0, stopped, error, visitor }
+        Self { options, splitter, position: 0, length, documents: 0, stopped, error, visitor }
     }
 
     /// The visitor, when it has seen what it wanted to see.
@@ -54,70 +56,68 @@ impl<V: Visit> YamlScan<V> {
 
     fn read(&mut self, last: bool) -> Result<(), YamlError> {
         while !self.stopped
-            && let Some(piece) = self.splitter.next(last)
+            && let Some(slice) = self.splitter.next(last)
         {
-            self.take(&piece, last && self.splitter.gathered() == 0)?;
+            self.parse_slice(&slice, last && self.splitter.pending_bytes() == 0)?;
         }
-        if self.splitter.gathered() > self.rules.document_bytes {
-            return Err(self.too_large(self.splitter.gathered_line()));
+        if self.splitter.pending_bytes() > self.options.document_bytes {
+            return Err(self.too_large(self.splitter.pending_line()));
         }
         if last && !self.stopped {
             if self.documents == 0 {
-                self.show(Document::default(), true);
+                self.visit(Document::default(), true);
             }
             self.visitor.end();
         }
         Ok(())
     }
 
-    fn take(&mut self, piece: &Piece, last: bool) -> Result<(), YamlError> {
-        if self.rules.single && self.documents > 0 {
-            return Err(YamlError::SeveralDocuments { line: piece.line + 1 });
+    fn parse_slice(&mut self, slice: &DocumentSlice, last: bool) -> Result<(), YamlError> {
+        if self.options.single && self.documents > 0 {
+            return Err(YamlError::SeveralDocuments { line: slice.line + 1 });
         }
-        let bytes = self.splitter.bytes(piece);
-        if bytes.len() > self.rules.document_bytes {
-            return Err(self.too_large(piece.line));
+        let bytes = self.splitter.bytes(slice);
+        if bytes.len() > self.options.document_bytes {
+            return Err(self.too_large(slice.line));
         }
         let text = String::from_utf8_lossy(bytes);
         let document = parse_document(&text, LIMITS).map_err(|fault| YamlError::Syntax {
-            line: piece.line + fault.line as u64 + 1,
+            line: slice.line + fault.line as u64 + 1,
             column: fault.column as u64 + 1,
             reason: fault.reason.into(),
         })?;
-        self.show(document, last);
+        self.visit(document, last);
         Ok(())
     }
 
-    fn show(&mut self, document: Document, last: bool) {
+    fn visit(&mut self, document: Document, last: bool) {
         self.documents += 1;
         self.stopped = self.visitor.document(document, last).is_break();
     }
 
     fn too_large(&self, line: u64) -> YamlError {
-        YamlError::TooLarge { line: line + 1, limit: self.rules.document_bytes }
+        YamlError::TooLarge { line: line + 1, limit: self.options.document_bytes }
     }
 }
 
-impl<V: Visit> Scan for YamlScan<V> {
-    fn want(&self) -> Option<Want> {
-        let left = self.length - self.position;
-        if self.stopped || self.error.is_some() || left == 0 {
+impl<V: DocumentVisitor> ContentScan for YamlScan<V> {
+    fn next_read(&self) -> Option<ReadRequest> {
+        if self.stopped || self.error.is_some() {
             return None;
         }
         // The marks at the very start are looked at together.
-        let window = self.rules.window.max(if self.position == 0 { 4 } else { 1 });
-        let len = left.min(window as u64);
-        Some(Want { offset: self.position, len: usize::try_from(len).unwrap_or(window) })
+        let window = self.options.window.max(if self.position == 0 { 4 } else { 1 });
+        ReadRequest::next_window(self.position, self.length, window)
     }
 
-    fn feed(&mut self, mut data: &[u8]) -> usize {
+    fn process(&mut self, mut data: &[u8]) -> usize {
         if self.position == 0 {
-            if data.starts_with(&[0xFE, 0xFF]) || data.starts_with(&[0xFF, 0xFE]) {
-                self.error = Some(YamlError::Encoding);
+            if byte_order_mark::is_utf16(data) {
+                self.error = Some(ContentError::Encoding.into());
                 return 0;
             }
             self.position += data.len() as u64;
-            data = data.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(data);
+            data = byte_order_mark::strip_utf8(data);
         } else {
             self.position += data.len() as u64;
         }

@@ -1,21 +1,24 @@
 //! Queries of YAML.
 
 use std::fmt;
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Budget, Listing};
-use haft_core::cancel::Cancellation;
+use haft_core::artifact::{Answer, Listing};
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::SpoolReader;
 
 use super::error::YamlError;
-use super::records::{Count, Filter, Get, Keys, Records, Slice};
-use super::scan::{Rules, Visit, YamlScan};
-use crate::text::drive::drive;
+use super::records::{
+    CollectKeys, CountDocuments, FilterRecords, Records, SelectValues, SliceRecords,
+};
+use super::scan::{DocumentVisitor, YamlScan, YamlScanOptions};
+use crate::content_view::{ContentView, content_view_options};
+use crate::ranges::range_of;
 
 /// The documents of stored YAML.
 ///
-/// Every answer is bounded by the [`Budget`] and says how to get what was left out. Each query is one
+/// Every answer is bounded by the [`Budget`] and says how to get what was left out. RecordVisitor query is one
 /// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
 ///
 /// The *records* of [`YamlView::filter`] and [`YamlView::slice`] are the documents. If there is only one
@@ -32,7 +35,7 @@ use crate::text::drive::drive;
 /// let text = "---\nname: Ada\nage: 36\n---\nname: Bob\nage: 7\n";
 /// let view = YamlView::new(store.write("call-1".into(), text.into()).await?);
 ///
-/// assert_eq!(view.keys(0).await?.as_str(), "name\nage");
+/// assert_eq!(view.list_keys(0).await?.as_str(), "name\nage");
 /// assert_eq!(view.get("$.name", 0).await?.as_str(), "Ada\nBob");
 /// // A filter that stands first judges the records themselves.
 /// let adults = view.filter("$[?@.age > 17]", 0).await?;
@@ -40,37 +43,34 @@ use crate::text::drive::drive;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct YamlView {
-    reader: Arc<dyn SpoolReader>,
-    budget: Budget,
-    cancellation: Cancellation,
-    multi_document: Option<bool>,
-    window: usize,
+    content: ContentView,
+    declared: Option<YamlStreamKind>,
 }
 
 /// Whether content is one document or a stream of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum DocumentKind {
+pub enum YamlStreamKind {
     /// At most one document.
-    Single,
+    SingleDocument,
     /// Several documents, or content that was declared to be a stream.
-    Multi,
+    MultiDocument,
 }
 
-impl DocumentKind {
-    /// The word for it: `single-document` or `multi-document`.
+impl YamlStreamKind {
+    /// The name: `single-document` or `multi-document`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Single => "single-document",
-            Self::Multi => "multi-document",
+            Self::SingleDocument => "single-document",
+            Self::MultiDocument => "multi-document",
         }
     }
 }
 
-impl fmt::Display for DocumentKind {
+impl fmt::Display for YamlStreamKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -80,37 +80,20 @@ impl YamlView {
     /// The documents of what a reader reads.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
-        let (budget, cancellation) = (Budget::new(), Cancellation::new());
-        Self { reader, budget, cancellation, multi_document: None, window: 256 * 1024 }
+        Self::of_content(ContentView::new(reader))
     }
 
-    /// Bounds the answers.
-    #[must_use]
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.budget = budget;
-        self
+    pub(super) fn of_content(content: ContentView) -> Self {
+        Self { content, declared: None }
     }
 
-    /// Stops queries when this is cancelled, before the next read.
-    #[must_use]
-    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
-        self
-    }
+    content_view_options!();
 
-    /// Reads about so many bytes at once instead of 256 KiB.
+    /// Declares what the content is, which is detected otherwise. The records of a declared stream are
+    /// always its documents. In a declared single document a second document is an error.
     #[must_use]
-    pub fn window_bytes(mut self, bytes: usize) -> Self {
-        self.window = bytes;
-        self
-    }
-
-    /// Declares what the content is instead of finding out: with `Some(true)` a stream, whose documents
-    /// are always the records; with `Some(false)` exactly one document, so that a second one is an
-    /// error.
-    #[must_use]
-    pub fn multi_document(mut self, multi: Option<bool>) -> Self {
-        self.multi_document = multi;
+    pub fn stream_kind(mut self, kind: YamlStreamKind) -> Self {
+        self.declared = Some(kind);
         self
     }
 
@@ -119,10 +102,10 @@ impl YamlView {
     /// # Errors
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
-    pub async fn document_kind(&self) -> Result<DocumentKind, YamlError> {
-        let count = self.scan(Count { documents: 0, at_most: 2, elements: None }).await?;
-        let multi = self.multi_document == Some(true) || count.documents > 1;
-        Ok(if multi { DocumentKind::Multi } else { DocumentKind::Single })
+    pub async fn detect_stream_kind(&self) -> Result<YamlStreamKind, YamlError> {
+        let count = self.scan(CountDocuments { documents: 0, at_most: 2, elements: None }).await?;
+        let multi = self.is_declared(YamlStreamKind::MultiDocument) || count.documents > 1;
+        Ok(if multi { YamlStreamKind::MultiDocument } else { YamlStreamKind::SingleDocument })
     }
 
     /// The keys of all documents that are mappings, each once, in the order in which they first come;
@@ -131,8 +114,8 @@ impl YamlView {
     /// # Errors
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
-    pub async fn keys(&self, skip: u64) -> Result<Answer, YamlError> {
-        Ok(self.scan(Keys::new(Listing::new(self.budget, skip))).await?.answer())
+    pub async fn list_keys(&self, skip: u64) -> Result<Answer, YamlError> {
+        Ok(self.scan(CollectKeys::new(Listing::new(self.content.budget, skip))).await?.answer())
     }
 
     /// How many documents there are. If the only one is a list, a note says how many elements it has.
@@ -140,8 +123,9 @@ impl YamlView {
     /// # Errors
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
-    pub async fn length(&self) -> Result<Answer, YamlError> {
-        let count = self.scan(Count { documents: 0, at_most: u64::MAX, elements: None }).await?;
+    pub async fn count_documents(&self) -> Result<Answer, YamlError> {
+        let count =
+            self.scan(CountDocuments { documents: 0, at_most: u64::MAX, elements: None }).await?;
         let answer = Answer::number(count.documents);
         Ok(match count.elements {
             Some(elements) if count.documents == 1 => {
@@ -159,8 +143,8 @@ impl YamlView {
     /// or the query was cancelled.
     pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let listing = Listing::new(self.budget, skip);
-        Ok(self.scan(Get { path, listing, total: None, cut_short: false }).await?.answer())
+        let listing = Listing::new(self.content.budget, skip);
+        Ok(self.scan(SelectValues { path, listing, total: None, cut_short: false }).await?.answer())
     }
 
     /// The records in which a path selects something. A filter that the path begins with, such as
@@ -171,7 +155,7 @@ impl YamlView {
     /// As [`YamlView::get`].
     pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let filter = Filter::new(path, Listing::new(self.budget, skip));
+        let filter = FilterRecords::new(path, Listing::new(self.content.budget, skip));
         Ok(self.scan(self.records(filter)).await?.each.listing.finish())
     }
 
@@ -182,37 +166,30 @@ impl YamlView {
     /// When the content is not YAML, cannot be read, or the query was cancelled.
     pub async fn slice(
         &self,
-        start: u64,
-        end: Option<u64>,
+        records: impl RangeBounds<u64> + Send,
         skip: u64,
     ) -> Result<Answer, YamlError> {
-        let listing = Listing::new(self.budget, skip);
-        let slice = Slice { at: 0, start, end: end.unwrap_or(u64::MAX), listing };
+        let listing = Listing::new(self.content.budget, skip);
+        let slice = SliceRecords { at: 0, range: range_of(&records), listing };
         Ok(self.scan(self.records(slice)).await?.each.listing.finish())
     }
 
+    fn is_declared(&self, kind: YamlStreamKind) -> bool {
+        self.declared == Some(kind)
+    }
+
     fn records<E>(&self, each: E) -> Records<E> {
-        Records::new(self.multi_document != Some(true), each)
+        Records::new(!self.is_declared(YamlStreamKind::MultiDocument), each)
     }
 
-    async fn scan<V: Visit>(&self, visitor: V) -> Result<V, YamlError> {
-        let rules = Rules {
-            window: self.window,
+    async fn scan<V: DocumentVisitor>(&self, visitor: V) -> Result<V, YamlError> {
+        let options = YamlScanOptions {
+            window: self.content.window_bytes,
             document_bytes: DOCUMENT_BYTES,
-            single: self.multi_document == Some(false),
+            single: self.is_declared(YamlStreamKind::SingleDocument),
         };
-        let scan = YamlScan::new(self.reader.byte_length(), rules, visitor);
-        drive(&self.reader, &self.cancellation, scan).await?.finish()
-    }
-}
-
-impl fmt::Debug for YamlView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("YamlView")
-            .field("reader", &self.reader)
-            .field("budget", &self.budget)
-            .field("multi_document", &self.multi_document)
-            .finish_non_exhaustive()
+        let scan = YamlScan::new(self.content.reader.byte_length(), options, visitor);
+        self.content.run_scan(scan).await?.finish()
     }
 }
 

@@ -79,7 +79,7 @@ impl Formats {
     /// # Errors
     ///
     /// A query is not a sound tool, or its name is taken by a query of another format.
-    pub fn with(mut self, format: impl ArtifactFormat) -> Result<Self, InvalidFormat> {
+    pub fn with(self, format: impl ArtifactFormat) -> Result<Self, InvalidFormat> {
         let queries = format.queries();
         let mut faults = Vec::new();
         for (at, query) in queries.iter().enumerate() {
@@ -94,10 +94,23 @@ impl Formats {
         if !faults.is_empty() {
             return Err(InvalidFormat { format: format!("{format:?}"), faults });
         }
-        let added = Known { format: Arc::new(format), queries };
+        Ok(self.push(Known { format: Arc::new(format), queries }))
+    }
+
+    /// Adds a format whose queries are known to be valid, such as a built-in one, without checking them.
+    ///
+    /// [`Formats::forge`] fails if a query is not a valid tool after all. Of two queries with one name,
+    /// the model sees the one that was added last.
+    #[must_use]
+    pub fn with_unchecked(self, format: impl ArtifactFormat) -> Self {
+        let queries = format.queries();
+        self.push(Known { format: Arc::new(format), queries })
+    }
+
+    fn push(mut self, added: Known) -> Self {
         self.formats = self.formats.iter().cloned().chain([added]).collect();
         self.stamp = stamp();
-        Ok(self)
+        self
     }
 
     /// The queries that can be asked of an artifact.

@@ -291,7 +291,7 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// What can be asked of artifacts; [`artifacts::standard`](haft_artifacts::standard) if not said.
+    /// The formats of artifacts; [`standard_formats`](haft_artifacts::standard_formats) by default.
     pub fn formats(mut self, formats: Formats) -> Self {
         self.formats = Some(formats);
         self
@@ -406,19 +406,14 @@ impl TurnRunnerBuilder {
         for (what, _) in times.iter().filter(|(_, time)| time.is_zero()) {
             faults.push(format!("the deadline `{what}` is zero"));
         }
-        let formats = self.formats.map_or_else(haft_artifacts::standard, Ok);
-        if let Err(error) = &formats {
-            faults.push(error.to_string());
-        }
         let secret = self.secret.map_or_else(random_secret, Ok);
         if let Err(error) = &secret {
             faults.push(format!("there are no random bytes for the key of gates: {error}"));
         }
-        let (Ok(formats), Ok(tools), Ok(secret), true) =
-            (formats, tools, secret, faults.is_empty())
-        else {
+        let (Ok(tools), Ok(secret), true) = (tools, secret, faults.is_empty()) else {
             return Err(InvalidRunner { faults });
         };
+        let formats = self.formats.unwrap_or_else(haft_artifacts::standard_formats);
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let store = Arc::new(TimedStore::new(store, deadlines.store));
         let (spools, resolver) = self.spools.unwrap_or_else(|| {

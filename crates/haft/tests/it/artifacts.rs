@@ -34,7 +34,7 @@ impl Turn {
         Self {
             ctx: DispatchContext::builder("turn-1").build(),
             spooler: Spooler::new(store),
-            formats: artifacts::standard().unwrap(),
+            formats: artifacts::standard_formats(),
             seen: Occurrences::default(),
         }
     }

@@ -8,7 +8,7 @@ mod streams;
 
 use std::sync::Arc;
 
-use haft::artifacts::json::{JsonShape, JsonView};
+use haft::artifacts::json::{JsonNotation, JsonView};
 use haft::spool::{SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
 
@@ -22,11 +22,15 @@ async fn reader_of(content: &[u8]) -> Arc<dyn SpoolReader> {
 }
 
 /// A view of content in memory.
-async fn view_of(content: &[u8], hint: Option<JsonShape>) -> JsonView {
-    JsonView::new(reader_of(content).await, hint)
+async fn view_of(content: &[u8], hint: Option<JsonNotation>) -> JsonView {
+    let view = JsonView::new(reader_of(content).await);
+    match hint {
+        Some(notation) => view.notation(notation),
+        None => view,
+    }
 }
 
 /// A view that makes no trees but of small values and reads little at once.
 async fn tiny_view_of(content: &[u8], window: usize, value: usize) -> JsonView {
-    view_of(content, None).await.window_bytes(window).value_bytes(value)
+    view_of(content, None).await.window_bytes(window).max_value_bytes(value)
 }

@@ -6,9 +6,9 @@ use crate::markdown::plain;
 
 /// Puts together the text of blocks.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(super) struct PlainTextWriter {
     text: String,
-    gap: Gap,
+    gap: BlockGap,
     /// Lists that are open.
     lists: usize,
     is_row_begun: bool,
@@ -16,23 +16,23 @@ pub(super) struct Writer {
 
 /// What goes between the text so far and the next.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Gap {
+enum BlockGap {
     #[default]
     None,
     Line,
     Blank,
 }
 
-impl Writer {
+impl PlainTextWriter {
     /// Adds code that is a block of its own.
-    pub(super) fn code(&mut self, code: &str) {
+    pub(super) fn push_code(&mut self, code: &str) {
         if !code.is_empty() {
             self.push(code);
-            self.gap = Gap::Blank;
+            self.gap = BlockGap::Blank;
         }
     }
 
-    pub(super) fn event(&mut self, event: &Event<'_>) {
+    pub(super) fn push_event(&mut self, event: &Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(*tag),
@@ -54,12 +54,12 @@ impl Writer {
     fn start(&mut self, tag: &Tag<'_>) {
         match tag {
             Tag::List(_) => {
-                self.widen(if self.lists == 0 { Gap::Blank } else { Gap::Line });
+                self.widen_gap(if self.lists == 0 { BlockGap::Blank } else { BlockGap::Line });
                 self.lists += 1;
             }
-            Tag::Item => self.widen(Gap::Line),
+            Tag::Item => self.widen_gap(BlockGap::Line),
             Tag::TableHead | Tag::TableRow => {
-                self.widen(Gap::Line);
+                self.widen_gap(BlockGap::Line);
                 self.is_row_begun = false;
             }
             Tag::TableCell => {
@@ -70,7 +70,7 @@ impl Writer {
                 }
                 self.is_row_begun = true;
             }
-            tag if is_block(tag) => self.widen(Gap::Blank),
+            tag if is_block(tag) => self.widen_gap(BlockGap::Blank),
             _ => {}
         }
     }
@@ -79,20 +79,20 @@ impl Writer {
         match tag {
             TagEnd::List(_) => {
                 self.lists = self.lists.saturating_sub(1);
-                self.widen(if self.lists == 0 { Gap::Blank } else { Gap::Line });
+                self.widen_gap(if self.lists == 0 { BlockGap::Blank } else { BlockGap::Line });
             }
-            TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.widen(Gap::Line),
+            TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.widen_gap(BlockGap::Line),
             TagEnd::Paragraph
             | TagEnd::Heading(_)
             | TagEnd::CodeBlock
             | TagEnd::HtmlBlock
             | TagEnd::BlockQuote(_)
-            | TagEnd::Table => self.widen(Gap::Blank),
+            | TagEnd::Table => self.widen_gap(BlockGap::Blank),
             _ => {}
         }
     }
 
-    fn widen(&mut self, gap: Gap) {
+    fn widen_gap(&mut self, gap: BlockGap) {
         self.gap = self.gap.max(gap);
     }
 
@@ -105,11 +105,11 @@ impl Writer {
     }
 
     fn fill_gap(&mut self) {
-        if self.gap > Gap::None && !self.text.is_empty() {
+        if self.gap > BlockGap::None && !self.text.is_empty() {
             self.text.truncate(self.text.trim_end_matches('\n').len());
-            self.text.push_str(if self.gap == Gap::Blank { "\n\n" } else { "\n" });
+            self.text.push_str(if self.gap == BlockGap::Blank { "\n\n" } else { "\n" });
         }
-        self.gap = Gap::None;
+        self.gap = BlockGap::None;
     }
 }
 

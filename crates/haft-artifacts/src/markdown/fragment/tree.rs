@@ -3,9 +3,11 @@
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag};
 use serde_json::{Map, Value, json};
 
+use crate::invariant;
+
 /// Puts nodes together.
 #[derive(Debug)]
-pub(super) struct Builder {
+pub(super) struct TreeBuilder {
     /// The root and the nodes that are open.
     open: Vec<Map<String, Value>>,
     nodes: usize,
@@ -19,20 +21,20 @@ pub(super) struct Builder {
 /// First and last line of a node.
 type Lines = (usize, usize);
 
-impl Builder {
+impl TreeBuilder {
     pub(super) fn new(first: usize, last: usize) -> Self {
         let root = node("root", (first, last));
         Self { open: vec![root], nodes: 0, omitted: 0, skipping: 0, value: None }
     }
 
     /// Adds code that is a block of its own.
-    pub(super) fn code(&mut self, code: &str, lines: Lines) {
+    pub(super) fn push_code(&mut self, code: &str, lines: Lines) {
         let mut node = node("code", lines);
         node.insert("value".into(), code.into());
         self.add(node);
     }
 
-    pub(super) fn event<F>(&mut self, event: &Event<'_>, lines: Lines, target: F)
+    pub(super) fn push_event<F>(&mut self, event: &Event<'_>, lines: Lines, target: F)
     where
         F: FnOnce(LinkType, (&str, &str), &str) -> (String, Option<String>),
     {
@@ -47,7 +49,7 @@ impl Builder {
         while self.open.len() > 1 {
             self.end();
         }
-        let mut root = self.open.pop().unwrap_or_default();
+        let mut root = invariant::or_default(self.open.pop(), "the root of a tree is always open");
         if self.omitted > 0 {
             root.insert("omitted".into(), self.omitted.into());
         }

@@ -117,8 +117,8 @@ fn many_definitions_in_one_paragraph_are_all_found() {
         ));
     }
     text.push_str("heading\n===\n");
-    let index = MarkdownIndex::of(&text);
-    assert_eq!(index.n_definitions(), 20_000);
+    let index = MarkdownIndex::parse(&text);
+    assert_eq!(index.definition_count(), 20_000);
     let last = index.definition("LABEL  19999").unwrap();
     assert_eq!(
         (&*last.url, last.title.as_deref()),
@@ -135,7 +135,7 @@ fn the_index_is_capped_and_says_so() {
     }
     let index = builder.finish();
     assert_eq!(
-        (index.headings().len(), index.n_left_out(), index.n_lines()),
+        (index.headings().len(), index.omitted_count(), index.line_count()),
         (200_000, 10, 200_010)
     );
 }

@@ -5,7 +5,7 @@ use crate::markdown::MarkdownIndex;
 /// Headings as `h<depth>`, code blocks as `fenced` or `indented`, with lines and text or language; `>` marks what
 /// is inside a quote or list.
 fn outline(document: &str) -> String {
-    let index = MarkdownIndex::of(document);
+    let index = MarkdownIndex::parse(document);
     let mut found = Vec::new();
     if let Some(it) = index.front_matter_source() {
         found.push(format!("{:?} {}-{}", it.kind(), it.start_line(), it.end_line()));

@@ -221,7 +221,7 @@ proptest! {
         if is_known_difference(&document) {
             return Ok(());
         }
-        let ours = Found::ours(&MarkdownIndex::of(&document));
+        let ours = Found::ours(&MarkdownIndex::parse(&document));
         prop_assert_eq!(ours, Found::oracle(&document), "document:\n{}", document);
     }
 
@@ -230,7 +230,7 @@ proptest! {
         document in document(),
         cuts in prop::collection::vec(1_usize..7, 1..40),
     ) {
-        let whole = MarkdownIndex::of(&document);
+        let whole = MarkdownIndex::parse(&document);
         let mut builder = MarkdownIndex::builder();
         let mut rest = document.as_bytes();
         for cut in cuts.iter().cycle() {
@@ -244,6 +244,6 @@ proptest! {
         let cut = builder.finish();
         prop_assert_eq!(cut.headings(), whole.headings());
         prop_assert_eq!(cut.code_blocks(), whole.code_blocks());
-        prop_assert_eq!(cut.n_lines(), whole.n_lines());
+        prop_assert_eq!(cut.line_count(), whole.line_count());
     }
 }

@@ -6,7 +6,7 @@ use crate::markdown::MarkdownIndex;
 
 /// The links of a document as `text -> url "title" @line`.
 fn links(document: &str) -> Vec<String> {
-    let index = MarkdownIndex::of(document);
+    let index = MarkdownIndex::parse(document);
     let show = |title: Option<String>| title.map(|it| format!(" \"{it}\"")).unwrap_or_default();
     let links = index.fragment(document, 0).links();
     links
@@ -60,7 +60,7 @@ fn bare_addresses() {
 #[test]
 fn images_have_alt_url_and_title() {
     let document = "![a *b*](/i 't') ![](/j)\n\n![c][r] ![x ![y](/in) z](/out)\n\n[r]: /k\n";
-    let index = MarkdownIndex::of(document);
+    let index = MarkdownIndex::parse(document);
     let images: Vec<_> = index
         .fragment(document, 0)
         .images()
@@ -84,7 +84,11 @@ fn images_have_alt_url_and_title() {
 
 #[track_caller]
 fn check_text(document: &str, expected: &str) {
-    assert_eq!(MarkdownIndex::of(document).fragment(document, 0).text(), expected, "{document:?}");
+    assert_eq!(
+        MarkdownIndex::parse(document).fragment(document, 0).text(),
+        expected,
+        "{document:?}"
+    );
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn text_keeps_blocks_apart() {
 #[test]
 fn positions_are_those_of_the_document() {
     let document = "x\n\n# a\n\n[l](/u)\n";
-    let index = MarkdownIndex::of(document);
+    let index = MarkdownIndex::parse(document);
     let tree = index.fragment("# a\n\n[l](/u)\n", 2).tree();
     assert_eq!(
         tree,
@@ -122,7 +126,7 @@ fn positions_are_those_of_the_document() {
 #[test]
 fn trees_hold_code_lists_and_breaks() {
     let document = "```rs x\na\nb\n```\n3. c\n***\n<p>\n";
-    let tree = MarkdownIndex::of(document).fragment(document, 0).tree();
+    let tree = MarkdownIndex::parse(document).fragment(document, 0).tree();
     let nodes: Vec<_> = tree["children"].as_array().unwrap().iter().map(|it| &it["type"]).collect();
     assert_eq!(nodes, ["code", "list", "thematicBreak", "html"]);
     assert_eq!(tree["children"][0]["value"], "a\nb\n");
@@ -135,17 +139,17 @@ fn trees_hold_code_lists_and_breaks() {
 #[test]
 fn trees_are_bounded() {
     for document in ["> ".repeat(2_000) + "x", "*a* ".repeat(20_000), "![".repeat(5_000)] {
-        let tree = MarkdownIndex::of(&document).fragment(&document, 0).tree();
+        let tree = MarkdownIndex::parse(&document).fragment(&document, 0).tree();
         assert!(tree["omitted"].as_u64().is_some() || tree.to_string().len() < 1_000_000);
     }
     let deep = "> ".repeat(50) + "x";
-    assert_eq!(MarkdownIndex::of(&deep).fragment(&deep, 0).tree()["omitted"], 20);
+    assert_eq!(MarkdownIndex::parse(&deep).fragment(&deep, 0).tree()["omitted"], 20);
 }
 
 #[test]
 fn a_part_that_begins_inside_code_is_code() {
     let document = "```\n[a](/u)\n# b\n```\n[c](/v)\n";
-    let index = MarkdownIndex::of(document);
+    let index = MarkdownIndex::parse(document);
     let fragment = index.fragment("# b\n```\n[c](/v)\n", 2);
     let urls: Vec<_> = fragment.links().into_iter().map(|it| (it.url, it.line)).collect();
     assert_eq!(urls, [("/v".to_owned(), 4)]);
@@ -156,7 +160,7 @@ fn a_part_that_begins_inside_code_is_code() {
 #[test]
 fn long_parts_are_cut_at_a_line() {
     let document = "[a](/u)\n".repeat(200_000);
-    let index = MarkdownIndex::of(&document);
+    let index = MarkdownIndex::parse(&document);
     let fragment = index.fragment(&document, 0);
     assert!(fragment.is_cut());
     assert_eq!(fragment.links().len(), 1024 * 1024 / 8);

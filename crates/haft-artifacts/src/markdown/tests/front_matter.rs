@@ -1,4 +1,4 @@
-//! Front matter: where it is, what it says, what is wrong with it.
+//! FrontMatterState matter: where it is, what it says, what is wrong with it.
 
 use serde_json::{Value, json};
 
@@ -6,13 +6,13 @@ use crate::markdown::{FrontMatterKind, MarkdownIndex};
 
 #[track_caller]
 fn check(yaml: &str, expected: Value) {
-    let index = MarkdownIndex::of(&format!("---\n{yaml}\n---\n# a\n"));
+    let index = MarkdownIndex::parse(&format!("---\n{yaml}\n---\n# a\n"));
     assert_eq!(index.front_matter(), Ok(Some(expected)), "{yaml}");
 }
 
 #[track_caller]
 fn check_error(yaml: &str, expected: &str) {
-    let error = MarkdownIndex::of(&format!("---\n{yaml}\n---\n")).front_matter().unwrap_err();
+    let error = MarkdownIndex::parse(&format!("---\n{yaml}\n---\n")).front_matter().unwrap_err();
     assert!(error.to_string().contains(expected), "{error}");
 }
 
@@ -65,7 +65,7 @@ fn hostile_yaml_is_refused() {
 
 #[test]
 fn toml_is_found_but_not_read() {
-    let index = MarkdownIndex::of("+++\na = 1\n+++\n");
+    let index = MarkdownIndex::parse("+++\na = 1\n+++\n");
     assert_eq!(index.front_matter_source().unwrap().kind(), FrontMatterKind::Toml);
     assert!(index.front_matter().unwrap_err().to_string().contains("lines 0 to 2"));
 }
@@ -74,7 +74,7 @@ fn toml_is_found_but_not_read() {
 fn what_never_closes_is_markdown() {
     let long = format!("---\n# a\n{}---\n", "x: y\n".repeat(20_000));
     for text in ["---\n# a\n", long.as_str()] {
-        let index = MarkdownIndex::of(text);
+        let index = MarkdownIndex::parse(text);
         assert_eq!(index.front_matter(), Ok(None));
         assert_eq!(index.headings()[0].start_line, 1);
     }
@@ -83,7 +83,7 @@ fn what_never_closes_is_markdown() {
 #[test]
 fn it_may_be_longer_than_two_hundred_lines() {
     let index =
-        MarkdownIndex::of(&format!("---\n{}last: 1\n---\n# a\n", "# comment\n".repeat(1_000)));
+        MarkdownIndex::parse(&format!("---\n{}last: 1\n---\n# a\n", "# comment\n".repeat(1_000)));
     assert_eq!(index.front_matter(), Ok(Some(json!({"last": 1}))));
     assert_eq!(index.headings()[0].start_line, 1_003);
 }

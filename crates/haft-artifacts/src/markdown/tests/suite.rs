@@ -13,7 +13,8 @@ fn reads_the_examples_of_the_specification() {
     for (number, example) in examples.iter().enumerate() {
         // A line before it, so that none begins with front matter.
         let example = format!("\n{example}");
-        let (ours, oracle) = (Found::ours(&MarkdownIndex::of(&example)), Found::oracle(&example));
+        let (ours, oracle) =
+            (Found::ours(&MarkdownIndex::parse(&example)), Found::oracle(&example));
         if ours != oracle {
             wrong
                 .push(format!("{}: {example:?}\n ours   {ours:?}\n oracle {oracle:?}", number + 1));
@@ -22,11 +23,11 @@ fn reads_the_examples_of_the_specification() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
     // The specification itself is a document, too.
-    let index = MarkdownIndex::of(&text);
+    let index = MarkdownIndex::parse(&text);
     assert_eq!(index.front_matter().unwrap().unwrap()["version"], "0.31.2");
     let lines = index.front_matter_source().unwrap().end_line() + 1;
     let body: String = text.split_inclusive('\n').skip(lines).collect();
-    assert_eq!(Found::ours(&MarkdownIndex::of(&body)), Found::oracle(&body));
+    assert_eq!(Found::ours(&MarkdownIndex::parse(&body)), Found::oracle(&body));
 }
 
 fn examples(text: &str) -> Vec<String> {

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use haft_core::spool::{BlockStart, LineIndex, count_newlines};
 use memchr::{memchr, memrchr};
 
-use super::Query;
-use crate::text::drive::{Scan, Want};
-use crate::text::line::{MARK, RawLine, kept, without_mark};
-use crate::text::page::Line;
+use super::LineSearch;
+use crate::byte_order_mark;
+use crate::invariant;
+use crate::scan::{ContentScan, ReadRequest, saturating_len};
+use crate::text::line::{RawLine, shown_prefix_len};
+use crate::text::page::TextLine;
 
 /// A search of some lines. What is fed always begins at the start of a line, unless the line is longer
 /// than may be held; such a line is passed over and counted.
 pub(super) struct GrepScan {
-    query: Arc<Query>,
+    query: Arc<LineSearch>,
     first: u64,
     /// Where the line begins that is not searched any more; nothing if all are searched.
     end: Option<BlockStart>,
@@ -35,21 +37,21 @@ pub(super) struct GrepScan {
     bytes: usize,
     full: bool,
     /// The lines that match, in order, until there are more than an answer may have.
-    pub(super) hits: Vec<Hit>,
+    pub(super) hits: Vec<MatchedLine>,
     pub(super) unsearched: u64,
-    pub(super) first_unsearched: Option<u64>,
+    pub(super) first_unsearched_line: Option<u64>,
 }
 
 /// A line that matches.
 #[derive(Debug)]
-pub(super) struct Hit {
-    pub(super) line: Line,
+pub(super) struct MatchedLine {
+    pub(super) line: TextLine,
     /// How many lines before it were too long to be searched.
     pub(super) unsearched: u64,
 }
 
 impl GrepScan {
-    pub(super) fn new(query: Arc<Query>, lines: &Range<u64>) -> Self {
+    pub(super) fn new(query: Arc<LineSearch>, lines: &Range<u64>) -> Self {
         let index = &query.index;
         let length = index.byte_length();
         let block = u64::from(index.block_size().get());
@@ -61,7 +63,7 @@ impl GrepScan {
             until: end.map_or(length, |end| length.min(end.offset + block)),
             position: start.map_or(u64::MAX, |start| start.offset),
             carried: 0,
-            window: whole_blocks(query.sizes.window, index),
+            window: whole_blocks(query.limits.window, index),
             skip: start.map_or(0, |start| start.newlines),
             inside_long_line: false,
             mark: 0,
@@ -69,7 +71,7 @@ impl GrepScan {
             full: false,
             hits: Vec::new(),
             unsearched: 0,
-            first_unsearched: None,
+            first_unsearched_line: None,
             query,
         }
     }
@@ -86,24 +88,24 @@ impl GrepScan {
         let (mut at, mut counted, mut number) = (0, 0, first);
         while at <= end && !self.full {
             let Some(hit) = self.query.pattern.find_end(lines, at, end) else { return };
-            let before = lines.get(at..hit).unwrap_or_default();
+            let before = invariant::slice(lines, at..hit);
             let start = memrchr(b'\n', before).map_or(at, |newline| at + newline + 1);
-            let after = lines.get(hit..).unwrap_or_default();
+            let after = invariant::slice(lines, hit..);
             let stop = memchr(b'\n', after).map_or(lines.len(), |newline| hit + newline);
-            let line = lines.get(start..stop).unwrap_or_default();
-            if self.query.pattern.holds(line) {
-                number += count_newlines(lines.get(counted..start).unwrap_or_default());
+            let line = invariant::slice(lines, start..stop);
+            if self.query.pattern.matches_line(line) {
+                number += count_newlines(invariant::slice(lines, counted..start));
                 counted = start;
-                self.take(number, line);
+                self.push_match(number, line);
             }
             at = stop + 1;
         }
     }
 
     /// Searches whole lines, save for those that are too long.
-    fn search_short(&mut self, mut lines: &[u8], mut first: u64, last: bool) {
-        while let Some((start, stop)) = too_long(lines, self.query.sizes.line) {
-            let before = lines.get(..start).unwrap_or_default();
+    fn search_except_long_lines(&mut self, mut lines: &[u8], mut first: u64, last: bool) {
+        while let Some((start, stop)) = find_long_line(lines, self.query.limits.line) {
+            let before = invariant::slice(lines, ..start);
             if !before.is_empty() {
                 self.search(before, first, false);
             }
@@ -111,7 +113,7 @@ impl GrepScan {
                 return;
             }
             first += count_newlines(before);
-            self.pass_over(first);
+            self.skip_long_line(first);
             let Some(rest) = lines.get(stop + 1..) else { return };
             (lines, first) = (rest, first + 1);
         }
@@ -121,29 +123,29 @@ impl GrepScan {
     }
 
     /// Adds a match, and stops the search if there are more than an answer may have.
-    fn take(&mut self, number: u64, line: &[u8]) {
-        let Query { budget, limit, .. } = &*self.query;
-        let start = line.get(..kept(budget.line_cap())).unwrap_or(line);
+    fn push_match(&mut self, number: u64, line: &[u8]) {
+        let LineSearch { budget, limit, .. } = &*self.query;
+        let start = line.get(..shown_prefix_len(budget.line_cap())).unwrap_or(line);
         let complete = start.len() == line.len();
         let mark = if number == 0 { self.mark } else { 0 };
         let bytes = line.len() as u64 + mark;
-        let line = RawLine { number, start, complete, bytes }.show(budget.line_cap());
+        let line = RawLine { number, start, complete, bytes }.to_line(budget.line_cap());
         self.bytes = self.bytes.saturating_add(line.text.len() + 1);
-        self.hits.push(Hit { line, unsearched: self.unsearched });
+        self.hits.push(MatchedLine { line, unsearched: self.unsearched });
         let count = self.hits.len();
         self.full = count > budget.lines.get()
             || (count > 1 && self.bytes > budget.bytes)
             || limit.is_some_and(|limit| count >= limit.get());
     }
 
-    fn pass_over(&mut self, line: u64) {
+    fn skip_long_line(&mut self, line: u64) {
         self.unsearched += 1;
-        self.first_unsearched.get_or_insert(line);
+        self.first_unsearched_line.get_or_insert(line);
     }
 
     /// Passes over what does not belong to a line that is to be searched, and says which line the rest
     /// begins with. Nothing if all of it has to be passed over.
-    fn enter<'d>(&mut self, data: &'d [u8], offset: u64) -> Option<(u64, &'d [u8])> {
+    fn skip_to_line<'d>(&mut self, data: &'d [u8], offset: u64) -> Option<(u64, &'d [u8])> {
         if self.skip > 0 {
             // All of them are in the first block, and a window has whole blocks.
             let rest = after_newlines(data, std::mem::take(&mut self.skip))?;
@@ -156,7 +158,7 @@ impl GrepScan {
             return rest.map(|rest| (line + 1, rest));
         }
         if offset == 0 {
-            let rest = without_mark(data);
+            let rest = byte_order_mark::strip_utf8(data);
             self.mark = (data.len() - rest.len()) as u64;
             return Some((0, rest));
         }
@@ -164,72 +166,76 @@ impl GrepScan {
     }
 
     /// How many of the last bytes that were read belong to lines that are not searched.
-    fn surplus(&self, data: &[u8]) -> usize {
+    fn bytes_past_end(&self, data: &[u8]) -> usize {
         let Some(end) = self.end else { return 0 };
-        let block = usize::try_from(self.until - end.offset).unwrap_or(usize::MAX);
-        let block = data.get(data.len().saturating_sub(block)..).unwrap_or_default();
+        let block = saturating_len(self.until - end.offset);
+        let block = invariant::slice(data, data.len().saturating_sub(block)..);
         after_newlines(block, end.newlines).map_or(0, <[u8]>::len)
     }
 
     /// Keeps an unfinished line, or gives it up if it is too long.
-    fn carry(&mut self, unfinished: &[u8], line: u64) -> usize {
-        let Query { sizes, index, .. } = &*self.query;
-        if unfinished.len() <= sizes.line {
+    fn carry_line(&mut self, unfinished: &[u8], line: u64) -> usize {
+        let LineSearch { limits, index, .. } = &*self.query;
+        if unfinished.len() <= limits.line {
             self.carried = unfinished.len();
             // As much again as there is, so that long lines are not gone through over and over.
-            self.window = whole_blocks(sizes.window.max(self.carried), index);
+            self.window = whole_blocks(limits.window.max(self.carried), index);
             return self.carried;
         }
-        self.window = whole_blocks(sizes.window, index);
+        self.window = whole_blocks(limits.window, index);
         self.carried = 0;
         self.inside_long_line = true;
         // Past the end if it is the last line.
         let next = index.locate(line + 1).map_or(u64::MAX, |next| next.offset);
         self.position = self.position.max(next);
-        self.pass_over(line);
+        self.skip_long_line(line);
         0
     }
 }
 
-impl Scan for GrepScan {
-    fn want(&self) -> Option<Want> {
+impl ContentScan for GrepScan {
+    fn next_read(&self) -> Option<ReadRequest> {
         let left = self.until.saturating_sub(self.position);
         if self.full || left == 0 {
             return None;
         }
-        let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.window);
-        Some(Want { offset: self.position, len })
+        let len = saturating_len(left).min(self.window);
+        Some(ReadRequest { offset: self.position, len })
     }
 
-    fn feed(&mut self, data: &[u8]) -> usize {
+    fn process(&mut self, data: &[u8]) -> usize {
         let offset = self.position - self.carried as u64;
         let read = (data.len() - self.carried) as u64;
         let done = self.position + read >= self.until;
-        if offset == 0 && data.len() < MARK.len() && !done {
+        if offset == 0 && data.len() < byte_order_mark::UTF8.len() && !done {
             // It may be the start of a mark.
             (self.position, self.carried) = (read + self.position, data.len());
             return data.len();
         }
-        let entered = self.enter(data, offset);
+        let entered = self.skip_to_line(data, offset);
         self.position += read;
         let Some((first, rest)) = entered else {
             self.carried = 0;
             return 0;
         };
         if done {
-            let whole = rest.len().saturating_sub(self.surplus(data));
-            self.search_short(rest.get(..whole).unwrap_or_default(), first, self.end.is_none());
+            let whole = rest.len().saturating_sub(self.bytes_past_end(data));
+            self.search_except_long_lines(
+                invariant::slice(rest, ..whole),
+                first,
+                self.end.is_none(),
+            );
             return 0;
         }
         let whole = memrchr(b'\n', rest).map_or(0, |at| at + 1);
-        let (lines, unfinished) = rest.split_at_checked(whole).unwrap_or((rest, &[]));
-        self.search_short(lines, first, false);
-        if self.full { 0 } else { self.carry(unfinished, self.first_line()) }
+        let (lines, unfinished) = invariant::split(rest, whole);
+        self.search_except_long_lines(lines, first, false);
+        if self.full { 0 } else { self.carry_line(unfinished, self.first_line()) }
     }
 }
 
 /// Where the first line of more than `longest` bytes begins and ends.
-fn too_long(lines: &[u8], longest: usize) -> Option<(usize, usize)> {
+fn find_long_line(lines: &[u8], longest: usize) -> Option<(usize, usize)> {
     let mut start = 0;
     while lines.len().saturating_sub(start) > longest {
         let rest = lines.get(start..)?;
@@ -251,6 +257,6 @@ fn after_newlines(mut bytes: &[u8], count: u64) -> Option<&[u8]> {
 }
 
 fn whole_blocks(bytes: usize, index: &LineIndex) -> usize {
-    let block = usize::try_from(index.block_size().get()).unwrap_or(usize::MAX);
+    let block = saturating_len(index.block_size().get().into());
     bytes.max(1).checked_next_multiple_of(block).unwrap_or(block)
 }

@@ -8,9 +8,9 @@ use haft_core::cancel::Cancellation;
 use haft_core::spool::{LineIndexBuilder, LocalRead, SpoolError};
 use proptest::prelude::*;
 
-use super::{Found, GrepOptions, GrepScan, Query, Sizes, parts};
-use crate::text::drive::scan_local;
-use crate::text::page::{Line, Stopped};
+use super::{FoundLines, GrepLimits, GrepOptions, GrepScan, LineSearch, parallel};
+use crate::scan::run_local_scan;
+use crate::text::page::{PageLimit, TextLine};
 use crate::text::pattern::Pattern;
 use haft_core::artifact::Budget;
 use haft_core::spool::AlignedBuffer;
@@ -44,31 +44,32 @@ fn count(number: usize) -> NonZeroUsize {
     NonZeroUsize::new(number).unwrap()
 }
 
-fn query(content: &[u8], pattern: &str, block: u32, sizes: Sizes) -> Query {
+fn query(content: &[u8], pattern: &str, block: u32, limits: GrepLimits) -> LineSearch {
     let mut index = LineIndexBuilder::new(NonZeroU32::new(block).unwrap());
     index.push(content);
-    Query {
+    LineSearch {
         pattern: Pattern::new(pattern, &GrepOptions::new()).unwrap(),
         index: Arc::new(index.finish()),
         budget: Budget::new(),
         limit: None,
-        sizes,
+        limits,
     }
 }
 
 /// By one scan from start to end.
-fn by_one(query: &Query, local: &dyn LocalRead, lines: &Range<u64>) -> Found {
+fn by_one(query: &LineSearch, local: &dyn LocalRead, lines: &Range<u64>) -> FoundLines {
     let scan = GrepScan::new(Arc::new(query.clone()), lines);
-    let mut found = Found::new(query);
-    found
-        .add(scan_local(local, &Cancellation::new(), scan, &mut AlignedBuffer::default()).unwrap());
+    let mut found = FoundLines::new(query);
+    found.add(
+        run_local_scan(local, &Cancellation::new(), scan, &mut AlignedBuffer::default()).unwrap(),
+    );
     found
 }
 
-type Answer = (Vec<Line>, Option<(u64, Stopped)>, u64, Option<u64>);
+type Answer = (Vec<TextLine>, Option<(u64, PageLimit)>, u64, Option<u64>);
 
-fn answer(found: Found) -> Answer {
-    (found.shown.lines, found.resume, found.unsearched, found.first_unsearched)
+fn answer(found: FoundLines) -> Answer {
+    (found.shown.lines, found.resume, found.unsearched, found.first_unsearched_line)
 }
 
 fn content() -> impl Strategy<Value = Vec<u8>> {
@@ -90,17 +91,17 @@ proptest! {
         (lines, bytes, limit) in (1_usize..20, 0_usize..100, prop::option::of(1_usize..9)),
         (start, len) in (0_u64..20, 0_u64..80),
     ) {
-        let sizes = Sizes { window, line, threads: count(threads), parallel: 0, part };
-        let mut query = query(&content, pattern, block, sizes);
+        let limits = GrepLimits { window, line, threads: count(threads), parallel: 0, part };
+        let mut query = query(&content, pattern, block, limits);
         query.budget = Budget::new().lines(count(lines)).bytes(bytes);
         query.limit = limit.map(count);
         let lines = start..(start + len).min(query.index.line_count());
         let local = Bytes::new(content);
-        let many = parts::search(&query, &local, &Cancellation::new(), lines.clone()).unwrap();
+        let many = parallel::search(&query, &local, &Cancellation::new(), lines.clone()).unwrap();
         prop_assert_eq!(answer(many), answer(by_one(&query, &local, &lines)));
         // Nor does it matter how much is read at once.
         let mut wide = query.clone();
-        wide.sizes.window = 1 << 20;
+        wide.limits.window = 1 << 20;
         prop_assert_eq!(
             answer(by_one(&wide, &local, &lines)),
             answer(by_one(&query, &local, &lines))
@@ -109,18 +110,18 @@ proptest! {
 }
 
 /// A thousand lines of ten bytes in parts of a hundred.
-fn lines_in_parts(pattern: &str) -> (Query, Bytes) {
+fn lines_in_parts(pattern: &str) -> (LineSearch, Bytes) {
     let content: String = (0..1000).map(|number| format!("line {number:04}\n")).collect();
-    let sizes = Sizes { window: 50, line: 50, threads: count(2), parallel: 0, part: 100 };
-    (query(content.as_bytes(), pattern, 50, sizes), Bytes::new(content))
+    let limits = GrepLimits { window: 50, line: 50, threads: count(2), parallel: 0, part: 100 };
+    (query(content.as_bytes(), pattern, 50, limits), Bytes::new(content))
 }
 
 #[test]
 fn a_full_answer_stops_all_threads() {
     let (mut query, local) = lines_in_parts("line");
     query.limit = Some(count(3));
-    let found = parts::search(&query, &local, &Cancellation::new(), 0..1001).unwrap();
-    assert_eq!(found.resume, Some((3, Stopped::Limit)));
+    let found = parallel::search(&query, &local, &Cancellation::new(), 0..1001).unwrap();
+    assert_eq!(found.resume, Some((3, PageLimit::Matches)));
     // The second thread may have gone through some parts meanwhile, but they all end at three matches.
     assert!(local.read.load(Ordering::Relaxed) < 10_000);
 }
@@ -130,11 +131,11 @@ fn a_fault_behind_a_full_answer_is_not_met() {
     let (mut query, mut local) = lines_in_parts("line");
     local.broken_from = 5000;
     query.limit = Some(count(3));
-    let found = parts::search(&query, &local, &Cancellation::new(), 0..1001).unwrap();
+    let found = parallel::search(&query, &local, &Cancellation::new(), 0..1001).unwrap();
     assert_eq!(found.shown.lines.len(), 3);
     query.limit = None;
     query.budget = query.budget.lines(count(10_000)).bytes(1 << 20);
-    let failed = parts::search(&query, &local, &Cancellation::new(), 0..1001).err().unwrap();
+    let failed = parallel::search(&query, &local, &Cancellation::new(), 0..1001).err().unwrap();
     assert!(matches!(failed, SpoolError::Store { .. }), "{failed}");
 }
 
@@ -143,7 +144,7 @@ fn cancelling_stops_all_threads() {
     let (query, local) = lines_in_parts("no such line");
     let cancellation = Cancellation::new();
     cancellation.cancel("enough");
-    let failed = parts::search(&query, &local, &cancellation, 0..1001).err().unwrap();
+    let failed = parallel::search(&query, &local, &cancellation, 0..1001).err().unwrap();
     assert_eq!(failed.to_string(), "reading was cancelled: enough");
     assert_eq!(local.read.load(Ordering::Relaxed), 0);
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use haft::artifact::Budget;
 use haft::artifacts::markdown::MarkdownIndex;
-use haft::artifacts::text::{GrepOptions, Line, Stopped, TextView};
+use haft::artifacts::text::{GrepOptions, PageLimit, TextLine, TextView};
 use haft::spool::SpoolReader as _;
 use haft::stores::FileSpoolReader;
 use serde_json::json;
@@ -25,9 +25,9 @@ fn page_budget() -> Budget {
 
 /// Counts the lines as `wc` and editors do: the text after the last line end counts only if it is not empty.
 pub(in crate::commands) async fn count_lines(view: &TextView) -> Result<u64> {
-    let count = view.line_count().await?;
+    let count = view.count_lines().await?;
     let Some(last) = count.checked_sub(1) else { return Ok(0) };
-    let is_empty = view.line_part(last, ..).await?.is_none_or(|last| last.bytes == 0);
+    let is_empty = view.read_line_part(last, ..).await?.is_none_or(|last| last.bytes == 0);
     Ok(if is_empty { last } else { count })
 }
 
@@ -47,7 +47,7 @@ pub(in crate::commands) async fn print_lines(
             write_whole_line(&view, line, &mut out, terminal).await?;
             out.write_all(b"\n")?;
         }
-        next = page.more.map(|more| more.start);
+        next = page.next.map(|next| next.start);
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -56,7 +56,7 @@ pub(in crate::commands) async fn print_lines(
 /// Writes a line, even if it is longer than a page.
 async fn write_whole_line(
     view: &TextView,
-    line: &Line,
+    line: &TextLine,
     out: &mut impl std::io::Write,
     terminal: &Terminal,
 ) -> Result<()> {
@@ -65,10 +65,10 @@ async fn write_whole_line(
         return Ok(());
     }
     let mut at = 0;
-    while let Some(part) = view.line_part(line.number, at..).await? {
+    while let Some(part) = view.read_line_part(line.number, at..).await? {
         out.write_all(terminal.sanitize_for_stdout(&part.text).as_bytes())?;
-        match part.more {
-            Some(more) => at = more.start,
+        match part.next {
+            Some(next) => at = next.start,
             None => break,
         }
     }
@@ -93,7 +93,7 @@ pub(super) async fn print_matches(
             options = options.context(around, around);
         }
         if let Some(limit) = args.limit {
-            options = options.limit(limit.get() - found);
+            options = options.max_matches(limit.get() - found);
         }
         let page = view.grep(&args.pattern, options).await?;
         unsearched += page.unsearched_lines;
@@ -121,8 +121,10 @@ pub(super) async fn print_matches(
             }
         }
         let is_limit_reached = args.limit.is_some_and(|limit| found >= limit.get());
-        match page.more {
-            Some(more) if !is_limit_reached && more.reason != Stopped::Limit => start = more.start,
+        match page.next {
+            Some(next) if !is_limit_reached && next.limit != PageLimit::Matches => {
+                start = next.start
+            }
             _ => break,
         }
     }
@@ -201,7 +203,7 @@ pub(super) async fn print_section(
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let index = read_markdown_index(reader, terminal).await?;
-    let Some(section) = index.section_titled(title) else {
+    let Some(section) = index.find_section(title) else {
         let wanted = title.to_lowercase();
         let near = index.headings().iter().find(|it| it.text.to_lowercase().contains(&wanted));
         let error =

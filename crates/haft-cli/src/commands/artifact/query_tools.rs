@@ -31,7 +31,7 @@ impl FileQueries {
         artifacts.put_retrieved(HANDLE, file)?;
         // The output goes to a person or a file, not into a prompt, so the budget is large.
         let budget = Budget::new().lines(NonZeroUsize::MAX).bytes(64 << 20).line_bytes(64 << 20);
-        let tools = artifacts::standard()?.budget(budget).forge(&artifacts)?;
+        let tools = artifacts::standard_formats().budget(budget).forge(&artifacts)?;
         let ctx = DispatchContext::builder("artifact").artifacts(artifacts).build();
         Ok(Self { tools, ctx })
     }

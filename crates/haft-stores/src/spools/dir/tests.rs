@@ -15,7 +15,7 @@ use haft_core::tool::{ByteStream, ToolFailure};
 
 use super::DirSpoolStore;
 use super::disk::DiskStep;
-use haft_artifacts::text::{GrepOptions, QueryError, TextView};
+use haft_artifacts::text::{GrepOptions, TextError, TextView};
 
 const LONG: &str = "a key that is far too long for a file name ";
 
@@ -194,7 +194,7 @@ fn content_that_was_changed_is_an_error_and_no_answer() {
             run(view.head(1)).unwrap_err(),
             run(view.tail(1)).unwrap_err(),
             run(view.cat(..)).unwrap_err(),
-            run(view.line_part(0, ..)).unwrap_err(),
+            run(view.read_line_part(0, ..)).unwrap_err(),
             search_error(&view),
             index_error(&unread),
         ] {
@@ -210,7 +210,7 @@ fn content_that_was_changed_is_an_error_and_no_answer() {
 
 fn search_error(view: &TextView) -> SpoolError {
     match run(view.grep("a", GrepOptions::new())) {
-        Err(QueryError::Spool(error)) => error,
+        Err(TextError::Spool(error)) => error,
         other => panic!("{other:?}"),
     }
 }

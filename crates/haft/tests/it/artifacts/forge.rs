@@ -217,7 +217,7 @@ async fn a_format_of_ones_own_is_one_type() {
 
 #[test]
 fn formats_that_clash_are_refused_with_every_reason() {
-    let refused = |names| artifacts::standard().unwrap().with(Own(names)).unwrap_err().to_string();
+    let refused = |names| artifacts::standard_formats().with(Own(names)).unwrap_err().to_string();
     assert!(refused(vec!["artifact_head"]).contains("artifact_head"));
     assert!(refused(vec!["a", "a"]).contains("already"));
     assert!(refused(vec!["not a name"]).contains("name"));

@@ -1,7 +1,7 @@
 //! Rows of CSV.
 
 use haft::artifact::Answer;
-use haft::artifacts::csv::{CsvError, CsvFilter, CsvView, Header};
+use haft::artifacts::csv::{CsvError, CsvFilter, CsvHeader, CsvView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
 
@@ -27,17 +27,17 @@ where
 
 #[track_caller]
 fn columns(content: impl AsRef<[u8]>, expected: &str) {
-    check(content, |view| async move { view.columns(0).await }, expected);
+    check(content, |view| async move { view.list_columns(0).await }, expected);
 }
 
 #[track_caller]
 fn rows(content: impl AsRef<[u8]>, expected: &str) {
-    check(content, |view| async move { view.rows(0, None, &[], 0).await }, expected);
+    check(content, |view| async move { view.read_rows(.., &[], 0).await }, expected);
 }
 
 #[track_caller]
 fn length(content: impl AsRef<[u8]>, expected: &str) {
-    check(content, |view| async move { view.length().await }, expected);
+    check(content, |view| async move { view.count_rows().await }, expected);
 }
 
 #[track_caller]
@@ -47,7 +47,7 @@ fn filter(content: &str, filter: &CsvFilter, expected: &str) {
 
 #[track_caller]
 fn stats(content: &str, column: &'static str, expected: &str) {
-    check(content, |view| async move { view.stats(column).await }, expected);
+    check(content, |view| async move { view.summarize_column(column).await }, expected);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn the_delimiter_that_fits_is_found() {
     columns("", "(empty list) [0 columns, parted by `,`]");
     check(
         "a,b;c\n",
-        |view| async move { view.delimiter(b';').columns(0).await },
+        |view| async move { view.delimiter(b';').list_columns(0).await },
         "a,b c [2 columns, parted by `;`]",
     );
 }
@@ -77,7 +77,7 @@ fn columns_have_names_of_their_own() {
     columns("\u{FEFF}\"a\",b\n", "a b [2 columns, parted by `,`]");
     check(
         "1,2\n3,4\n",
-        |view| async move { view.header(Header::None).rows(0, None, &[], 0).await },
+        |view| async move { view.header(CsvHeader::Absent).read_rows(.., &[], 0).await },
         r#"[ { "column_1": "1", "column_2": "2" }, { "column_1": "3", "column_2": "4" } ]"#,
     );
 }
@@ -123,7 +123,7 @@ fn rows_of_another_length_are_reported() {
     // Columns that were asked for, in that order, where they are.
     check(
         ragged,
-        |view| async move { view.rows(1, None, &["b".to_owned(), "a".to_owned()], 0).await },
+        |view| async move { view.read_rows(1.., &["b".to_owned(), "a".to_owned()], 0).await },
         &format!(r#"[ {{ "a": "3" }}, {{ "b": "5", "a": "4" }} ] {note}"#),
     );
 }
@@ -139,8 +139,13 @@ fn quotes_that_stay_open_are_reported() {
 
 #[test]
 fn ranges_are_half_open() {
-    let range = |start, end, expected: &str| {
-        check("a\n0\n1\n2\n", |view| async move { view.rows(start, end, &[], 0).await }, expected);
+    let range = |start: u64, end: Option<u64>, expected: &str| {
+        let rows = start..end.unwrap_or(u64::MAX);
+        let read = |view: CsvView| {
+            let rows = rows.clone();
+            async move { view.read_rows(rows, &[], 0).await }
+        };
+        check("a\n0\n1\n2\n", read, expected);
     };
     range(0, Some(1), r#"[ { "a": "0" } ]"#);
     range(1, None, r#"[ { "a": "1" }, { "a": "2" } ]"#);
@@ -213,7 +218,7 @@ fn columns_have_statistics() {
     );
     let many: String = (0..10_001).map(|it| format!("{it}\n")).collect();
     let view = CsvView::new(reader(format!("n\n{many}").as_bytes()));
-    let answer = run(view.stats("n")).unwrap().into_string();
+    let answer = run(view.summarize_column("n")).unwrap().into_string();
     assert!(answer.contains("\"distinct\": \"more than 10000\""), "{answer}");
     assert!(answer.contains("\"sum\": 50005000"), "{answer}");
 }

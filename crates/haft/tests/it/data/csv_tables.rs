@@ -1,7 +1,7 @@
 //! Tables that another program wrote are read back as they were.
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
-use haft::artifacts::csv::{CsvView, Header};
+use haft::artifacts::csv::{CsvHeader, CsvView};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -88,12 +88,12 @@ proptest! {
                 .budget(all())
                 .delimiter(style.delimiter)
                 .window_bytes(window);
-            let read = run(view.clone().header(Header::None).rows(0, None, &[], 0)).unwrap();
+            let read = run(view.clone().header(CsvHeader::Absent).read_rows(.., &[], 0)).unwrap();
             prop_assert_eq!(answer(read.as_str()), shown(&rows, &names));
-            let read = run(view.clone().header(Header::None).length()).unwrap();
+            let read = run(view.clone().header(CsvHeader::Absent).count_rows()).unwrap();
             prop_assert_eq!(read.as_str(), rows.len().to_string());
             // With the first row as names, the rest are rows.
-            let read = run(view.length()).unwrap();
+            let read = run(view.count_rows()).unwrap();
             prop_assert_eq!(read.as_str(), (rows.len() - 1).to_string());
         }
     }
@@ -112,8 +112,8 @@ proptest! {
             flexible: false,
         };
         let content = written(&table, style);
-        let view = CsvView::new(reader(&content)).header(Header::None).budget(all());
-        let read = run(view.rows(0, None, &[], 0)).unwrap();
+        let view = CsvView::new(reader(&content)).header(CsvHeader::Absent).budget(all());
+        let read = run(view.read_rows(.., &[], 0)).unwrap();
         let names: Vec<String> = (1..=table[0].len()).map(|it| format!("column_{it}")).collect();
         prop_assert_eq!(answer(read.as_str()), shown(&table, &names));
     }

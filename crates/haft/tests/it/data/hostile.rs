@@ -25,7 +25,7 @@ fn csv(content: &[u8]) -> CsvView {
 
 #[track_caller]
 fn yaml_error(content: &str, expected: &str) {
-    let error = run(yaml(content.as_bytes()).length()).unwrap_err();
+    let error = run(yaml(content.as_bytes()).count_documents()).unwrap_err();
     assert_eq!(error.code(), codes::TOOL_DOWNSTREAM_ERROR);
     assert!(error.to_string().contains(expected), "{error}");
 }
@@ -67,10 +67,10 @@ fn nesting_is_bounded() {
     }
     let deep = |depth: usize| format!("{}{}", "<a><b/>".repeat(depth), "</a>".repeat(depth));
     xml_error(&deep(200), "more than 128 levels");
-    assert_eq!(run(xml(deep(200).as_bytes()).tags(0)).unwrap().as_str(), "a\nb");
+    assert_eq!(run(xml(deep(200).as_bytes()).list_tags(0)).unwrap().as_str(), "a\nb");
     assert!(run(xml(deep(60).as_bytes()).get("$..none", 0)).is_ok());
     let fits = format!("{}{}", "[".repeat(128), "]".repeat(128));
-    assert!(run(yaml(fits.as_bytes()).length()).is_ok());
+    assert!(run(yaml(fits.as_bytes()).count_documents()).is_ok());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn long_tokens_of_xml_are_read_or_refused() {
     xml_error(&format!("<a>{}</a>", too_long()), "too large for paths");
     xml_error(&format!("<a><!-- {}", too_long().repeat(2)), "longer than 16777216 bytes");
     // What does not need all of it still works.
-    let keys = run(xml(format!("<a>{}<b/></a>", too_long()).as_bytes()).keys(0)).unwrap();
+    let keys = run(xml(format!("<a>{}<b/></a>", too_long()).as_bytes()).list_keys(0)).unwrap();
     assert_eq!(keys.as_str(), "b\n#text");
 }
 
@@ -123,7 +123,7 @@ fn long_tokens_of_xml_are_read_or_refused() {
 fn many_attributes_are_compared_once() {
     xml_error(&format!("<a{}/>", " a".repeat(50_000)), "has no value");
     let many: String = (0..30_000).map(|it| format!(" a{it}=''")).collect();
-    assert_eq!(run(xml(format!("<a{many}/>").as_bytes()).tags(0)).unwrap().as_str(), "a");
+    assert_eq!(run(xml(format!("<a{many}/>").as_bytes()).list_tags(0)).unwrap().as_str(), "a");
     xml_error(&format!("<a{many} a7=''/>"), "the attribute `a7` stands twice");
 }
 
@@ -131,33 +131,35 @@ fn many_attributes_are_compared_once() {
 fn long_rows_of_csv_are_read_or_refused() {
     is_whole(&run(csv(format!("a\n{}", long()).as_bytes()).pluck("a", 0)).unwrap());
     let row = format!("a{}\n", ",a".repeat(60_000));
-    assert_eq!(run(csv(row.repeat(2).as_bytes()).length()).unwrap().as_str(), "1");
-    let error = run(csv(format!("a\n1\n\"{}", too_long()).as_bytes()).length()).unwrap_err();
+    assert_eq!(run(csv(row.repeat(2).as_bytes()).count_rows()).unwrap().as_str(), "1");
+    let error = run(csv(format!("a\n1\n\"{}", too_long()).as_bytes()).count_rows()).unwrap_err();
     let error = error.to_string();
     assert!(error.contains("line 3, column 1 has more than 16777216 bytes"), "{error}");
-    let error = run(csv(",".repeat(70_000).as_bytes()).length()).unwrap_err().to_string();
+    let error = run(csv(",".repeat(70_000).as_bytes()).count_rows()).unwrap_err().to_string();
     assert!(error.contains("more than 65536 fields"), "{error}");
 }
 
 #[test]
 fn documents_and_rows_without_end_are_read_one_by_one() {
     let stream = "---\na: [1, 2, 3]\n".repeat(10_000);
-    assert_eq!(run(yaml(stream.as_bytes()).length()).unwrap().as_str(), "10000");
+    assert_eq!(run(yaml(stream.as_bytes()).count_documents()).unwrap().as_str(), "10000");
     let text = format!("<r>{}</r>", "<i n='1'>2</i>".repeat(30_000));
-    assert!(run(xml(text.as_bytes()).length()).unwrap().as_str().contains("30000 child elements"));
+    assert!(
+        run(xml(text.as_bytes()).read_length()).unwrap().as_str().contains("30000 child elements")
+    );
     let rows = format!("a,b\n{}", "1,\"x\ny\"\n".repeat(100_000));
-    assert_eq!(run(csv(rows.as_bytes()).length()).unwrap().as_str(), "100000");
+    assert_eq!(run(csv(rows.as_bytes()).count_rows()).unwrap().as_str(), "100000");
     let names = format!("{}\n", "a,".repeat(20_000));
-    assert!(run(csv(names.as_bytes()).columns(0)).unwrap().as_str().contains("20001 columns"));
+    assert!(run(csv(names.as_bytes()).list_columns(0)).unwrap().as_str().contains("20001 columns"));
 }
 
 #[test]
 fn other_encodings_are_named() {
     for content in [b"\xFF\xFEa\0,\0b\0".as_slice(), b"\xFE\xFF\0a\0,\0b", b"\xFF\xFE\0\0a\0\0\0"] {
         let expected = "begins with the mark of UTF-16 or UTF-32";
-        assert!(run(yaml(content).length()).unwrap_err().to_string().contains(expected));
-        assert!(run(xml(content).tags(0)).unwrap_err().to_string().contains(expected));
-        assert!(run(csv(content).length()).unwrap_err().to_string().contains(expected));
+        assert!(run(yaml(content).count_documents()).unwrap_err().to_string().contains(expected));
+        assert!(run(xml(content).list_tags(0)).unwrap_err().to_string().contains(expected));
+        assert!(run(csv(content).count_rows()).unwrap_err().to_string().contains(expected));
     }
     assert_eq!(run(yaml(b"a: \xFF\xE4\n").get("$.a", 0)).unwrap().as_str(), "\u{FFFD}\u{FFFD}");
     assert_eq!(run(xml(b"<a>\xC3\xA4\xFF</a>").get("$.a", 0)).unwrap().as_str(), "ä\u{FFFD}");
@@ -169,11 +171,11 @@ fn cancelled_queries_stop() {
     cancellation.cancel("enough");
     let code = |error: &dyn Coded| error.code();
     let view = yaml(b"a: 1\n").cancellation(cancellation.clone());
-    assert_eq!(code(&run(view.length()).unwrap_err()), codes::TOOL_CANCELLED);
+    assert_eq!(code(&run(view.count_documents()).unwrap_err()), codes::TOOL_CANCELLED);
     let view = xml(b"<a/>").cancellation(cancellation.clone());
-    assert_eq!(code(&run(view.tags(0)).unwrap_err()), codes::TOOL_CANCELLED);
+    assert_eq!(code(&run(view.list_tags(0)).unwrap_err()), codes::TOOL_CANCELLED);
     let view = csv(b"a\n1\n").cancellation(cancellation);
-    assert_eq!(code(&run(view.length()).unwrap_err()), codes::TOOL_CANCELLED);
+    assert_eq!(code(&run(view.count_rows()).unwrap_err()), codes::TOOL_CANCELLED);
 }
 
 /// Everything that can be asked, as text.
@@ -186,24 +188,24 @@ fn everything(content: &[u8], window: usize) -> Vec<String> {
     let csv = csv(content).window_bytes(window);
     run(async {
         vec![
-            yaml.document_kind().await.map_or_else(|it| it.to_string(), |it| it.to_string()),
-            shown(yaml.keys(0).await),
-            shown(yaml.length().await),
+            yaml.detect_stream_kind().await.map_or_else(|it| it.to_string(), |it| it.to_string()),
+            shown(yaml.list_keys(0).await),
+            shown(yaml.count_documents().await),
             shown(yaml.get("$..*", 0).await),
             shown(yaml.filter("$[?@.a]", 0).await),
-            shown(yaml.slice(1, Some(3), 0).await),
-            xml.root().await.unwrap_or_else(|it| it.to_string()),
-            shown(xml.keys(0).await),
-            shown(xml.tags(0).await),
-            shown(xml.length().await),
+            shown(yaml.slice(1..3, 0).await),
+            xml.read_root_name().await.unwrap_or_else(|it| it.to_string()),
+            shown(xml.list_keys(0).await),
+            shown(xml.list_tags(0).await),
+            shown(xml.read_length().await),
             shown(xml.get("$..*", 0).await),
             shown(xml.filter("$..[?@.a > 1]", 0).await),
-            shown(csv.columns(0).await),
-            shown(csv.length().await),
-            shown(csv.rows(0, None, &[], 0).await),
+            shown(csv.list_columns(0).await),
+            shown(csv.count_rows().await),
+            shown(csv.read_rows(.., &[], 0).await),
             shown(csv.filter(CsvFilter::new("a").contains("1"), 0).await),
             shown(csv.pluck("a", 0).await),
-            shown(csv.stats("a").await),
+            shown(csv.summarize_column("a").await),
         ]
     })
 }

@@ -45,11 +45,11 @@ fn yaml_is_shown_part_by_part() {
     let stream = YamlView::new(reader(stream.as_bytes())).budget(small());
     let list = YamlView::new(reader(list.as_bytes())).budget(small());
     check(50, |skip| run(stream.get("$.*", skip)).unwrap());
-    check(50, |skip| run(stream.keys(skip)).unwrap());
+    check(50, |skip| run(stream.list_keys(skip)).unwrap());
     check(50, |skip| run(list.get("$[*]", skip)).unwrap());
     check(50, |skip| run(list.filter("$[?@ != 'x']", skip)).unwrap());
-    check(50, |skip| run(list.slice(0, None, skip)).unwrap());
-    check(20, |skip| run(list.slice(0, Some(20), skip)).unwrap());
+    check(50, |skip| run(list.slice(.., skip)).unwrap());
+    check(20, |skip| run(list.slice(..20, skip)).unwrap());
     let told = run(list.get("$[*]", 0)).unwrap().into_string();
     assert!(told.ends_with("[43 more; go on with skip 7]"), "{told}");
 }
@@ -63,8 +63,8 @@ fn xml_is_shown_part_by_part() {
     check(50, |skip| run(view.filter("$..i[?@.v != 5]", skip)).unwrap());
     let tags: String = (0..50).map(|it| format!("<mark{it}/>")).collect();
     let view = XmlView::new(reader(format!("<r>{tags}</r>").as_bytes())).budget(small());
-    check(50, |skip| run(view.keys(skip)).unwrap());
-    let mut found = marks(|skip| run(view.tags(skip)).unwrap());
+    check(50, |skip| run(view.list_keys(skip)).unwrap());
+    let mut found = marks(|skip| run(view.list_tags(skip)).unwrap());
     assert!(found.is_sorted());
     found.dedup();
     assert_eq!(found.len(), 50);
@@ -75,14 +75,14 @@ fn csv_is_shown_part_by_part() {
     let rows: String = (0..50).map(|it| format!("mark{it},{it}\n")).collect();
     let view = CsvView::new(reader(format!("a,b\n{rows}").as_bytes())).budget(small());
     let only = ["a".to_owned()];
-    check(50, |skip| run(view.rows(0, None, &[], skip)).unwrap());
-    check(50, |skip| run(view.rows(0, Some(50), &only, skip)).unwrap());
-    check(30, |skip| run(view.rows(0, Some(30), &only, skip)).unwrap());
+    check(50, |skip| run(view.read_rows(.., &[], skip)).unwrap());
+    check(50, |skip| run(view.read_rows(..50, &only, skip)).unwrap());
+    check(30, |skip| run(view.read_rows(..30, &only, skip)).unwrap());
     check(50, |skip| run(view.pluck("a", skip)).unwrap());
     check(50, |skip| run(view.filter(CsvFilter::new("b").above(-1.0), skip)).unwrap());
     let header: Vec<String> = (0..50).map(|it| format!("mark{it}")).collect();
     let view = CsvView::new(reader(header.join(",").as_bytes())).budget(small());
-    check(50, |skip| run(view.columns(skip)).unwrap());
+    check(50, |skip| run(view.list_columns(skip)).unwrap());
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn filter(text: &str, path: &'static str, expected: &str) {
 
 #[track_caller]
 fn keys(text: &str, expected: &str) {
-    check(text, |view| async move { view.keys(0).await }, expected);
+    check(text, |view| async move { view.list_keys(0).await }, expected);
 }
 
 /// The projection of a whole document.
@@ -48,7 +48,7 @@ fn projects(text: &str, expected: &str) {
 fn error(text: &str, expected: &str) {
     check(
         text,
-        |view| async move { view.tags(0).await },
+        |view| async move { view.list_tags(0).await },
         &format!("the content is not valid XML at {expected}"),
     );
 }
@@ -114,9 +114,10 @@ fn what_is_no_content_is_left_out() {
 fn attributes_have_a_prefix_or_are_ignored() {
     let shown = |text: &str, prefix: &str, ignore| {
         let view = XmlView::new(reader(text.as_bytes()));
-        let view = view.attribute_prefix(prefix).ignore_attributes(ignore);
+        let view = view.attribute_prefix(prefix);
+        let view = if ignore { view.ignore_attributes() } else { view };
         let answer = compact(run(view.get("$", 0)).unwrap().as_str());
-        (answer, compact(run(view.keys(0)).unwrap().as_str()))
+        (answer, compact(run(view.list_keys(0)).unwrap().as_str()))
     };
     let text = "<a x='1'>t<x>2</x></a>";
     let expected = |json: &str, keys: &str| (json.to_owned(), keys.to_owned());
@@ -144,7 +145,7 @@ fn attributes_have_a_prefix_or_are_ignored() {
 fn outlines_are_found() {
     let root = |text: &str| {
         let view = XmlView::new(reader(text.as_bytes()));
-        run(view.root()).map_err(|it| it.to_string())
+        run(view.read_root_name()).map_err(|it| it.to_string())
     };
     assert_eq!(root("<?xml version='1.0'?><feed><x/></feed>").unwrap(), "feed");
     // Not read further.
@@ -160,10 +161,12 @@ fn outlines_are_found() {
     keys("<a/>", "(empty list)");
     keys("<a><b/><![CDATA[ ]]></a>", "b #text");
     keys("", "(undefined)");
-    let tags = |text, expected| check(text, |view| async move { view.tags(0).await }, expected);
+    let tags =
+        |text, expected| check(text, |view| async move { view.list_tags(0).await }, expected);
     tags("<b _y='1'><a/><_x/><c><a/></c></b>", "_x a b c");
     tags("", "(empty list)");
-    let length = |text, expected| check(text, |view| async move { view.length().await }, expected);
+    let length =
+        |text, expected| check(text, |view| async move { view.read_length().await }, expected);
     length("", "0");
     length("<!-- -->", "0");
     length("<a/>", "1 [the root element `a` has 0 child elements]");

@@ -1,7 +1,7 @@
 //! Documents of YAML.
 
 use haft::artifact::Answer;
-use haft::artifacts::yaml::{YamlError, YamlView};
+use haft::artifacts::yaml::{YamlError, YamlStreamKind, YamlView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
 
@@ -35,7 +35,7 @@ fn filter(text: &str, path: &'static str, expected: &str) {
 
 #[track_caller]
 fn length(text: &str, expected: &str) {
-    check(text, |view| async move { view.length().await }, expected);
+    check(text, |view| async move { view.count_documents().await }, expected);
 }
 
 /// The value of the only member.
@@ -152,19 +152,27 @@ fn streams_are_cut_into_documents() {
     get("--- |\n  text\n--- [a]\n", "$", r#"[ "text\n", [ "a" ] ]"#);
 }
 
+fn declared(text: &str, kind: Option<YamlStreamKind>) -> YamlView {
+    let view = YamlView::new(reader(text.as_bytes()));
+    match kind {
+        Some(kind) => view.stream_kind(kind),
+        None => view,
+    }
+}
+
 #[test]
 fn the_kind_is_found_or_declared() {
-    let kind = |text: &str, multi| {
-        let view = YamlView::new(reader(text.as_bytes())).multi_document(multi);
-        run(view.document_kind()).map(|it| it.to_string()).map_err(|it| it.to_string())
+    let kind = |text: &str, kind| {
+        let view = declared(text, kind);
+        run(view.detect_stream_kind()).map(|it| it.to_string()).map_err(|it| it.to_string())
     };
     assert_eq!(kind("a: 1\n", None).unwrap(), "single-document");
     assert_eq!(kind("", None).unwrap(), "single-document");
     assert_eq!(kind("a\n---\nb\n", None).unwrap(), "multi-document");
-    assert_eq!(kind("a: 1\n", Some(true)).unwrap(), "multi-document");
-    assert_eq!(kind("a: 1\n", Some(false)).unwrap(), "single-document");
+    assert_eq!(kind("a: 1\n", Some(YamlStreamKind::MultiDocument)).unwrap(), "multi-document");
+    assert_eq!(kind("a: 1\n", Some(YamlStreamKind::SingleDocument)).unwrap(), "single-document");
     assert_eq!(
-        kind("a\n---\nb\n", Some(false)).unwrap_err(),
+        kind("a\n---\nb\n", Some(YamlStreamKind::SingleDocument)).unwrap_err(),
         "a second document begins at line 2, column 1, but the content was declared to be a single \
          document; read it as a stream of documents"
     );
@@ -174,7 +182,8 @@ fn the_kind_is_found_or_declared() {
 
 #[test]
 fn keys_are_those_of_all_mappings() {
-    let keys = |text, expected| check(text, |view| async move { view.keys(0).await }, expected);
+    let keys =
+        |text, expected| check(text, |view| async move { view.list_keys(0).await }, expected);
     keys("b: 1\na: 2\n", "b a");
     keys("b: 1\n---\n- x\n---\na: 1\nb: 2\n", "b a");
     keys("{}\n", "(empty list)");
@@ -222,19 +231,24 @@ fn filters_keep_records_by_value() {
 
 #[test]
 fn a_declared_stream_has_documents_for_records() {
-    let slice = |text: &str, multi| {
-        let view = YamlView::new(reader(text.as_bytes())).multi_document(multi);
-        compact(run(view.slice(0, Some(1), 0)).unwrap().as_str())
+    let slice = |text: &str, kind| {
+        let view = declared(text, kind);
+        compact(run(view.slice(..1, 0)).unwrap().as_str())
     };
     assert_eq!(slice("- a\n- b\n", None), "a");
-    assert_eq!(slice("- a\n- b\n", Some(false)), "a");
-    assert_eq!(slice("- a\n- b\n", Some(true)), r#"[ [ "a", "b" ] ]"#);
+    assert_eq!(slice("- a\n- b\n", Some(YamlStreamKind::SingleDocument)), "a");
+    assert_eq!(slice("- a\n- b\n", Some(YamlStreamKind::MultiDocument)), r#"[ [ "a", "b" ] ]"#);
 }
 
 #[test]
 fn slices_are_half_open() {
-    let slice = |text: &'static str, start, end, expected: &str| {
-        check(text, |view| async move { view.slice(start, end, 0).await }, expected);
+    let slice = |text: &'static str, start: u64, end: Option<u64>, expected: &str| {
+        let records = start..end.unwrap_or(u64::MAX);
+        let read = |view: YamlView| {
+            let records = records.clone();
+            async move { view.slice(records, 0).await }
+        };
+        check(text, read, expected);
     };
     slice("a\n---\nb\n---\nc\n", 0, None, "a b c");
     slice("a\n---\nb\n---\nc\n", 1, Some(2), "b");

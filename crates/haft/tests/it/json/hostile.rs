@@ -1,6 +1,6 @@
 //! Content that was made to break something.
 
-use haft::artifacts::json::{JsonQueryError, JsonView};
+use haft::artifacts::json::{JsonError, JsonView};
 use proptest::prelude::*;
 
 use super::{run, tiny_view_of, view_of};
@@ -10,7 +10,7 @@ use super::{run, tiny_view_of, view_of};
 fn check(content: &[u8], expected: &str) {
     for strict in [u64::MAX, 0] {
         let error = run(async {
-            let view = view_of(content, None).await.strict_bytes(strict);
+            let view = view_of(content, None).await.max_validated_bytes(strict);
             view.get("$..*", 0).await.unwrap_err().to_string()
         });
         assert!(error.contains(expected), "{error}\ndoes not say\n{expected}");
@@ -63,9 +63,9 @@ fn a_string_of_ten_megabytes_is_shown_by_its_start() {
             answer.ends_with("\n[this value has 10500002 bytes and was cut; ask for a part of it]")
         );
         assert!(answer.len() < 17_000, "{}", answer.len());
-        assert_eq!(view.keys(0).await.unwrap().as_str(), "a\nb");
+        assert_eq!(view.list_keys(0).await.unwrap().as_str(), "a\nb");
         let error = view.get("$[?@ == 1]", 0).await.unwrap_err();
-        assert!(matches!(error, JsonQueryError::TooLarge { .. }), "{error}");
+        assert!(matches!(error, JsonError::TooLarge { .. }), "{error}");
     });
 }
 
@@ -86,7 +86,7 @@ fn bytes_that_are_no_text_are_shown_as_such() {
         for value in [4, 1000] {
             let view = tiny_view_of(b"{\"a\": [\"x\xffy\", 1], \"b\xfe\": 2}", 3, value).await;
             assert!(view.get("$.a[0]", 0).await.unwrap().as_str().contains("x\u{fffd}"));
-            assert_eq!(view.keys(0).await.unwrap().as_str(), "a\nb\u{fffd}");
+            assert_eq!(view.list_keys(0).await.unwrap().as_str(), "a\nb\u{fffd}");
         }
         let view = view_of(b"[\"x\xffy\"]", None).await;
         assert_eq!(view.get("$[0]", 0).await.unwrap().as_str(), "x\u{fffd}y");
@@ -110,22 +110,32 @@ fn a_filter_that_looks_at_a_large_root_is_refused() {
 fn json5_of_many_megabytes_is_refused() {
     run(async {
         let content = format!("{{a: '{}'}}", "x".repeat(5 << 20));
-        let error = view_of(content.as_bytes(), None).await.shape().await.unwrap_err().to_string();
+        let error = view_of(content.as_bytes(), None)
+            .await
+            .detect_notation()
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("expected a key in double quotes"), "{error}");
-        let hint = Some(haft::artifacts::json::JsonShape::Json5);
-        let error = view_of(content.as_bytes(), hint).await.shape().await.unwrap_err().to_string();
+        let hint = Some(haft::artifacts::json::JsonNotation::Json5);
+        let error = view_of(content.as_bytes(), hint)
+            .await
+            .detect_notation()
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("JSON5 is read up to 4 MiB"), "{error}");
     });
 }
 
 async fn ask_everything(view: &JsonView) {
-    let _ = view.shape().await;
-    let _ = view.keys(0).await;
-    let _ = view.length().await;
+    let _ = view.detect_notation().await;
+    let _ = view.list_keys(0).await;
+    let _ = view.count_records().await;
     let _ = view.get("$..*", 0).await;
     let _ = view.get("$[-1][?@.a > 1]", 1).await;
     let _ = view.filter("$[?@.a]", 0).await;
-    let _ = view.slice(Some(1), None, 0).await;
+    let _ = view.slice(1.., 0).await;
 }
 
 proptest! {
@@ -141,7 +151,7 @@ proptest! {
         strict in prop_oneof![Just(0_u64), Just(100_u64)],
     ) {
         run(async {
-            let view = tiny_view_of(&content, window, value).await.strict_bytes(strict);
+            let view = tiny_view_of(&content, window, value).await.max_validated_bytes(strict);
             ask_everything(&view).await;
         });
     }
@@ -153,13 +163,13 @@ proptest! {
         window in 1..9_usize,
     ) {
         use haft::json::Document;
-        let hint = Some(haft::artifacts::json::JsonShape::Json);
+        let hint = Some(haft::artifacts::json::JsonNotation::Json);
         let found = run(async {
-            view_of(text.as_bytes(), hint).await.window_bytes(window).value_bytes(1).shape().await
+            view_of(text.as_bytes(), hint).await.window_bytes(window).max_value_bytes(1).detect_notation().await
         });
         match (Document::parse(&text), found) {
             (Ok(_), Ok(_)) => {}
-            (Err(error), Err(JsonQueryError::Content(found))) => {
+            (Err(error), Err(JsonError::Content(found))) => {
                 prop_assert_eq!(found.offset, error.offset as u64, "{}\n{}", error, found);
                 prop_assert_eq!(found.line, u64::from(error.line().unwrap()));
                 prop_assert_eq!(found.column, u64::from(error.column().unwrap()));

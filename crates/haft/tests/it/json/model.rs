@@ -138,7 +138,7 @@ proptest! {
         let doc = Document::parse(&content).unwrap();
         run(async {
             let view = tiny_view_of(content.as_bytes(), window, value).await;
-            let view = view.strict_bytes(strict).budget(all());
+            let view = view.max_validated_bytes(strict).budget(all());
             for path in paths {
                 let parsed = JsonPath::parse(&path).unwrap();
                 let expected = list(parsed.select(doc.root()).iter().collect(), skip);
@@ -170,9 +170,9 @@ proptest! {
                 let absolute = |it: i64| if it < 0 { (len + it).max(0) } else { it.min(len) };
                 let (from, to) = (absolute(start), absolute(end).max(absolute(start)));
                 let expected = list(elements[from as usize..to as usize].to_vec(), skip);
-                let answer = view.slice(Some(start), Some(end), skip).await.unwrap().into_string();
+                let answer = view.slice(start..end, skip).await.unwrap().into_string();
                 prop_assert!(is_cut(&answer) || answer == expected, "{}\nnot\n{}", answer, expected);
-                prop_assert_eq!(view.length().await.unwrap().root_array, Some(len as u64));
+                prop_assert_eq!(view.count_records().await.unwrap().root_array, Some(len as u64));
             }
             let mut names: Vec<&str> = Vec::new();
             for (name, _) in doc.root().members() {
@@ -186,7 +186,7 @@ proptest! {
             } else {
                 "(undefined)".to_owned()
             };
-            prop_assert_eq!(view.keys(skip).await.unwrap().into_string(), expected);
+            prop_assert_eq!(view.list_keys(skip).await.unwrap().into_string(), expected);
             Ok(())
         })?;
     }
@@ -204,9 +204,9 @@ proptest! {
         let docs: Vec<Document> = records.iter().map(|(it, _)| Document::parse(it).unwrap()).collect();
         run(async {
             let view = tiny_view_of(content.as_bytes(), window, value).await;
-            let view = view.strict_bytes(strict).budget(all());
-            prop_assert_eq!(view.shape().await.unwrap().name(), "jsonl");
-            prop_assert_eq!(view.length().await.unwrap().records, docs.len() as u64);
+            let view = view.max_validated_bytes(strict).budget(all());
+            prop_assert_eq!(view.detect_notation().await.unwrap().name(), "jsonl");
+            prop_assert_eq!(view.count_records().await.unwrap().records, docs.len() as u64);
             for path in paths {
                 let parsed = JsonPath::parse(&path).unwrap();
                 let found = docs.iter().flat_map(|doc| parsed.select(doc.root())).collect();

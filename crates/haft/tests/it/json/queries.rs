@@ -1,6 +1,8 @@
 //! The worked examples, and what a model is told when there is no answer.
 
-use haft::artifacts::json::JsonShape;
+use std::ops::{Bound, RangeBounds};
+
+use haft::artifacts::json::JsonNotation;
 
 use super::{run, tiny_view_of, view_of};
 
@@ -15,7 +17,12 @@ enum Query {
     Length,
     Get(&'static str),
     Filter(&'static str),
-    Slice(Option<i64>, Option<i64>),
+    Slice((Bound<i64>, Bound<i64>)),
+}
+
+/// The records of a range.
+fn slice(records: impl RangeBounds<i64>) -> Query {
+    Query::Slice((records.start_bound().cloned(), records.end_bound().cloned()))
 }
 
 /// Asks in one tree and, where the content has lists or objects, by walking it.
@@ -25,12 +32,14 @@ fn check(content: &str, query: Query, expected: &str) {
         run(async {
             let view = tiny_view_of(content.as_bytes(), 3, value).await;
             let answer = match query {
-                Query::Shape => return view.shape().await.map(|it| it.to_string()),
-                Query::Keys => view.keys(0).await,
-                Query::Length => view.length().await.map(haft::artifacts::json::JsonLength::answer),
+                Query::Shape => return view.detect_notation().await.map(|it| it.to_string()),
+                Query::Keys => view.list_keys(0).await,
+                Query::Length => {
+                    view.count_records().await.map(haft::artifacts::json::JsonLength::to_answer)
+                }
                 Query::Get(path) => view.get(path, 0).await,
                 Query::Filter(path) => view.filter(path, 0).await,
-                Query::Slice(start, end) => view.slice(start, end, 0).await,
+                Query::Slice(records) => view.slice(records, 0).await,
             };
             answer.map(haft::artifact::Answer::into_string)
         })
@@ -49,7 +58,7 @@ fn a_document_answers_as_the_examples_say() {
     check(PERSON, Query::Get("$.tags[*]"), "dev\nadmin");
     check(PERSON, Query::Get("$.missing"), "(empty list)");
     let root = "[\n  {\n    \"name\": \"alice\",\n    \"age\": 30,\n    \"tags\": [\n      \"dev\",\n      \"admin\"\n    ]\n  }\n]";
-    check(PERSON, Query::Slice(Some(0), Some(0)), root);
+    check(PERSON, slice(0..0), root);
     check(PERSON, Query::Filter("$.name"), root);
     check(PERSON, Query::Filter("$[?@.age > 18]"), root);
     check(PERSON, Query::Filter("$[?@.age > 40]"), "(empty list)");
@@ -65,8 +74,8 @@ fn records_answer_as_the_examples_say() {
     check(RECORDS, Query::Get("$.role"), "user\nadmin\nuser");
     let second = "[\n  {\n    \"id\": 2,\n    \"role\": \"admin\"\n  }";
     let third = ",\n  {\n    \"id\": 3,\n    \"role\": \"user\"\n  }\n]";
-    check(RECORDS, Query::Slice(Some(1), Some(3)), &format!("{second}{third}"));
-    check(RECORDS, Query::Slice(Some(-2), None), &format!("{second}{third}"));
+    check(RECORDS, slice(1..3), &format!("{second}{third}"));
+    check(RECORDS, slice(-2..), &format!("{second}{third}"));
     // A filter can look at the record itself, in either spelling.
     check(RECORDS, Query::Filter(r#"$[?(@.role=="admin")]"#), &format!("{second}\n]"));
     check(RECORDS, Query::Filter(r#"$[?@.role=="admin"]"#), &format!("{second}\n]"));
@@ -86,8 +95,9 @@ fn the_elements_of_a_list_are_its_records() {
     check(list, Query::Get("$[?(@ > 3)]"), "[\n  4,\n  5\n]");
     check(list, Query::Filter("$[?(@ > 3)]"), "[\n  4,\n  5\n]");
     check(list, Query::Filter("$[?@>3]"), "[\n  4,\n  5\n]");
-    check(list, Query::Slice(Some(1), Some(3)), "[\n  2,\n  3\n]");
-    check(list, Query::Slice(Some(9), Some(3)), "(empty list)");
+    check(list, slice(1..3), "[\n  2,\n  3\n]");
+    check(list, slice(2..=-1), "[\n  3,\n  4,\n  5\n]");
+    check(list, slice((Bound::Included(9), Bound::Excluded(3))), "(empty list)");
     check("\"text\"", Query::Keys, "(undefined)");
     check("null", Query::Get("$"), "[\n  null\n]");
 }
@@ -119,12 +129,12 @@ fn numbers_keep_their_digits() {
 #[test]
 fn a_hint_is_trusted() {
     run(async {
-        let view = view_of(b"{\"a\":1}", Some(JsonShape::Ndjson)).await;
-        assert_eq!(view.shape().await.unwrap().name(), "ndjson");
-        let view = view_of(b"1\n2", Some(JsonShape::Json)).await;
-        let error = view.shape().await.unwrap_err().to_string();
+        let view = view_of(b"{\"a\":1}", Some(JsonNotation::Ndjson)).await;
+        assert_eq!(view.detect_notation().await.unwrap().name(), "ndjson");
+        let view = view_of(b"1\n2", Some(JsonNotation::Json)).await;
+        let error = view.detect_notation().await.unwrap_err().to_string();
         assert!(error.contains("not JSON: more text follows"), "{error}");
-        let view = view_of(b"{a:1}", Some(JsonShape::Json5)).await;
+        let view = view_of(b"{a:1}", Some(JsonNotation::Json5)).await;
         assert_eq!(view.get("$.a", 0).await.unwrap().as_str(), "[\n  1\n]");
     });
 }
@@ -184,7 +194,7 @@ fn pages_go_on_where_they_stopped() {
                 answer.as_str(),
                 "[\n  50,\n  51,\n  52\n]\n[there is more; go on with skip 53]"
             );
-            let answer = view.slice(Some(10), Some(20), 5).await.unwrap();
+            let answer = view.slice(10..20, 5).await.unwrap();
             assert_eq!(answer.as_str(), "[\n  15,\n  16,\n  17\n]\n[2 more; go on with skip 8]");
             let answer = view.filter("$[?@ >= 98]", 0).await.unwrap();
             assert_eq!(answer.as_str(), "[\n  98,\n  99\n]");

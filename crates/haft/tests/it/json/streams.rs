@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use haft::artifacts::json::{JsonCache, JsonQueryError, JsonView};
+use haft::artifacts::json::{JsonCache, JsonError, JsonView};
 use haft::cancel::Cancellation;
 use haft::spool::{LineIndex, SpoolError, SpoolFuture, SpoolReader};
 
@@ -52,7 +52,7 @@ fn later_queries_read_next_to_nothing() {
         let cache = Arc::new(JsonCache::new());
         let view = || {
             let reader = Arc::clone(&remote) as Arc<dyn SpoolReader>;
-            JsonView::with_cache(reader, None, Arc::clone(&cache))
+            JsonView::new(reader).cache(Arc::clone(&cache))
         };
         let read = || remote.read.swap(0, Ordering::Relaxed);
         let get = async |path: &str| view().get(path, 0).await.unwrap().into_string();
@@ -64,7 +64,7 @@ fn later_queries_read_next_to_nothing() {
         assert_eq!(get("$.items[20000].name").await, "item 20000");
         assert_eq!(get("$.items[-1].id").await, "[\n  39999\n]");
         assert_eq!(get("$.meta.total").await, "[\n  40000\n]");
-        assert_eq!(view().keys(0).await.unwrap().as_str(), "version\nitems\nmeta");
+        assert_eq!(view().list_keys(0).await.unwrap().as_str(), "version\nitems\nmeta");
         let later = read();
         assert!(later < length / 2 + (4 << 20), "{later} of {length}");
         assert_eq!(get("$.items[100].name").await, "item 100");
@@ -81,13 +81,10 @@ fn a_query_stops_when_it_is_cancelled_or_dropped() {
             Arc::new(Remote { inner: Arc::clone(&inner), read: 0.into() });
         for reader in [inner, remote] {
             let token = Cancellation::new();
-            let view = JsonView::new(reader, None).cancellation(token.clone());
+            let view = JsonView::new(reader).cancellation(token.clone());
             token.cancel("enough");
-            let error = view.length().await.unwrap_err();
-            assert!(
-                matches!(error, JsonQueryError::Spool(SpoolError::Cancelled { .. })),
-                "{error}"
-            );
+            let error = view.count_records().await.unwrap_err();
+            assert!(matches!(error, JsonError::Spool(SpoolError::Cancelled { .. })), "{error}");
         }
     });
 }
@@ -114,8 +111,8 @@ impl SpoolReader for Silent {
 fn a_dropped_query_leaves_no_thread_behind() {
     // The runtime waits for its threads when it goes, so this test ends only if the thread does.
     run(async {
-        let view = JsonView::new(Arc::new(Silent), None);
-        let mut query = Box::pin(view.length());
+        let view = JsonView::new(Arc::new(Silent));
+        let mut query = Box::pin(view.count_records());
         let waker = std::task::Waker::noop();
         for _ in 0..3 {
             assert!(query.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
@@ -141,8 +138,8 @@ fn a_failing_read_is_an_error() {
         }
     }
     run(async {
-        let view = JsonView::new(Arc::new(Short(reader_of(b"[1]").await)), None);
-        let error = view.length().await.unwrap_err();
-        assert!(matches!(error, JsonQueryError::Spool(_)), "{error}");
+        let view = JsonView::new(Arc::new(Short(reader_of(b"[1]").await)));
+        let error = view.count_records().await.unwrap_err();
+        assert!(matches!(error, JsonError::Spool(_)), "{error}");
     });
 }

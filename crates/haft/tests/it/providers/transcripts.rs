@@ -99,7 +99,7 @@ impl Turn {
 
     /// The turn as the next iteration sees it, with the tools that query its artifacts.
     pub(crate) fn forged(mut self) -> Self {
-        let forged = artifacts::standard().unwrap().forge(self.ctx.artifacts()).unwrap();
+        let forged = artifacts::standard_formats().forge(self.ctx.artifacts()).unwrap();
         let own = Arc::clone(self.ctx.turn().tools());
         let tools = ToolRegistry::merge([&*own, &forged], OnCollision::Keep).unwrap();
         self.ctx = self.ctx.at_iteration(self.iteration + 1, Arc::new(tools));

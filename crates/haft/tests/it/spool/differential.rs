@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use haft::artifact::Budget;
-use haft::artifacts::text::{GrepOptions, Page, TextView};
+use haft::artifacts::text::{GrepOptions, TextPage, TextView};
 use haft_testkit::has_program;
 use proptest::prelude::*;
 
@@ -28,13 +28,13 @@ fn output<I: AsRef<OsStr>>(
 
 /// The lines of a page as the programs number and print them. They take an LF at the end for the end of
 /// the last line, we for the start of an empty one.
-fn numbered(page: &Page, content: &[u8]) -> String {
+fn numbered(page: &TextPage, content: &[u8]) -> String {
     let end = page.total_lines - u64::from(content.ends_with(b"\n"));
     let shown = page.lines.iter().filter(|line| line.number < end);
     shown.map(|line| format!("{}:{}\n", line.number + 1, line.text)).collect()
 }
 
-fn plain(page: &Page) -> String {
+fn plain(page: &TextPage) -> String {
     page.lines.iter().map(|line| format!("{}\n", line.text)).collect()
 }
 
@@ -167,7 +167,7 @@ proptest! {
             let counts: Vec<u64> =
                 counts.split_whitespace().take(2).map(|it| it.parse().unwrap()).collect();
             let view = run(view(&content));
-            let lines = run(view.line_count()).unwrap();
+            let lines = run(view.count_lines()).unwrap();
             prop_assert_eq!(vec![lines - 1, view.byte_length()], counts);
         }
     }

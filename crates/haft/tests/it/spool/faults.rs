@@ -53,7 +53,7 @@ fn stored_version(store: &DirSpoolStore, key: SpoolKey) -> Option<u64> {
     assert!(found == content(version), "version {version} is not whole: {} bytes", found.len());
     let count = u64::try_from(text.lines().count()).unwrap();
     let view = TextView::new(reader);
-    assert_eq!(run(view.line_count()).unwrap(), count + 1);
+    assert_eq!(run(view.count_lines()).unwrap(), count + 1);
     assert_eq!(run(view.cat(count - 1..count)).unwrap().text(), text.lines().last().unwrap());
     let wanted = format!("^{version} {}$", count / 2);
     let page = run(view.grep(&wanted, GrepOptions::new())).unwrap();

@@ -50,7 +50,7 @@ fn a_large_content_is_stored_and_queried() {
         let view = TextView::new(reader);
         assert_eq!(view.byte_length(), count * LINE);
         // The content ends with a line break, after which there is an empty line.
-        assert_eq!(view.line_count().await.unwrap(), count + 1);
+        assert_eq!(view.count_lines().await.unwrap(), count + 1);
         for at in [0, count / 2, count - 1] {
             let page = view.cat(at..=at).await.unwrap();
             assert_eq!(page.lines[0].text, text(at));

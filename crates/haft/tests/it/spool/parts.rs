@@ -16,8 +16,8 @@ use super::{model, run, view_of};
 async fn follow(view: &TextView, number: u64) -> Vec<LinePart> {
     let (mut parts, mut next) = (Vec::new(), Some((0, u64::MAX)));
     while let Some((start, end)) = next {
-        let part = view.line_part(number, start..end).await.unwrap().unwrap();
-        next = part.more.map(|more| (more.start, more.end));
+        let part = view.read_line_part(number, start..end).await.unwrap().unwrap();
+        next = part.next.map(|next| (next.start, next.end));
         parts.push(part);
     }
     parts
@@ -48,7 +48,7 @@ proptest! {
                     assert_eq!(pair[0].range.end, pair[1].range.start);
                 }
             }
-            assert_eq!(view.line_part(texts.len() as u64, ..).await.unwrap(), None);
+            assert_eq!(view.read_line_part(texts.len() as u64, ..).await.unwrap(), None);
         });
     }
 
@@ -60,10 +60,10 @@ proptest! {
         run(async {
             let view = view_of(&content, 16, 64).await;
             for (number, text) in (0..).zip(&model::texts(&content)) {
-                let part = view.line_part(number, start..start + len).await.unwrap().unwrap();
+                let part = view.read_line_part(number, start..start + len).await.unwrap().unwrap();
                 // What stands before it, it and what comes after it are the text of the line.
-                let before = view.line_part(number, ..part.range.start).await.unwrap().unwrap();
-                let after = view.line_part(number, part.range.end..).await.unwrap().unwrap();
+                let before = view.read_line_part(number, ..part.range.start).await.unwrap().unwrap();
+                let after = view.read_line_part(number, part.range.end..).await.unwrap().unwrap();
                 assert_eq!(format!("{}{}{}", before.text, part.text, after.text), *text);
                 assert!(part.text.is_empty() || part.range.start <= start.max(3));
             }
@@ -80,7 +80,7 @@ fn ranges_are_in_bytes_and_show_whole_characters() {
         (text, range): (&str, std::ops::Range<u64>),
     ) {
         let view = run(view_of(content, 8, 8));
-        let part = run(view.line_part(0, bytes)).unwrap().unwrap();
+        let part = run(view.read_line_part(0, bytes)).unwrap().unwrap();
         assert_eq!((part.text.as_str(), part.range), (text, range));
     }
     let text = "aé€😀b".as_bytes();
@@ -113,21 +113,21 @@ fn a_line_of_ten_megabytes_is_read_piece_by_piece() {
 
         let (mut text, mut next) = (String::new(), 0);
         loop {
-            let part = view.line_part(1, next..).await.unwrap().unwrap();
+            let part = view.read_line_part(1, next..).await.unwrap().unwrap();
             text.push_str(&part.text);
             assert!(part.text.len() <= 16 * 1024);
             // The blocks in which the line begins and ends, and what is shown.
             assert!(read() <= 2 * 64 * 1024 + 16 * 1024 + 16);
-            let Some(more) = part.more else { break };
-            assert_eq!(more.end, 10_240_000);
-            next = more.start;
+            let Some(rest) = part.next else { break };
+            assert_eq!(rest.end, 10_240_000);
+            next = rest.start;
         }
         assert_eq!(text.as_bytes(), &content[6..content.len() - 5]);
 
-        let middle = view.line_part(1, 5_000_000..).await.unwrap().unwrap();
+        let middle = view.read_line_part(1, 5_000_000..).await.unwrap().unwrap();
         assert_eq!(middle.range, 5_000_000..5_016_384);
         assert_eq!(
-            middle.more.unwrap().to_string(),
+            middle.next.unwrap().to_string(),
             "5223616 bytes of the line were left out; go on with start 5016384 and end 10240000"
         );
     });

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::artifact::Budget;
-use haft::artifacts::text::{GrepOptions, Page, QueryError, Stopped, TextView};
+use haft::artifacts::text::{GrepOptions, PageLimit, TextError, TextPage, TextView};
 use haft::cancel::Cancellation;
 use haft::error::Coded;
 use haft::spool::{LineIndex, SpoolError, SpoolFuture, SpoolReader, SpoolStore};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::{lines, model, run, view_of};
 
-fn plain(page: &Page) -> Vec<(u64, String, bool)> {
+fn plain(page: &TextPage) -> Vec<(u64, String, bool)> {
     page.lines.iter().map(|it| (it.number, it.text.clone(), it.truncated)).collect()
 }
 
@@ -39,7 +39,7 @@ proptest! {
             let texts = model::texts(&content);
             let count = texts.len();
             assert_eq!(view.byte_length(), content.len() as u64);
-            assert_eq!(view.line_count().await.unwrap(), count as u64);
+            assert_eq!(view.count_lines().await.unwrap(), count as u64);
 
             let from = usize::try_from(start).unwrap().min(count);
             let to = usize::try_from(start + len).unwrap().min(count);
@@ -47,7 +47,7 @@ proptest! {
             let expect = model::page(&texts, from..to, budget);
             assert_eq!(plain(&page), expect);
             let left = (to.max(from) - from - expect.len()) as u64;
-            assert_eq!(page.more.as_ref().map_or(0, |it| it.left_out.unwrap()), left);
+            assert_eq!(page.next.as_ref().map_or(0, |it| it.omitted.unwrap()), left);
 
             let head = view.head(len).await.unwrap();
             let until = usize::try_from(len).unwrap().min(count);
@@ -57,9 +57,9 @@ proptest! {
             let mut expect = model::page(&texts, (count - until..count).rev(), budget);
             expect.reverse();
             assert_eq!(plain(&tail), expect);
-            if let Some(more) = &tail.more {
+            if let Some(next) = &tail.next {
                 let shown = expect.first().map_or(count as u64, |it| it.0);
-                assert_eq!((more.start, more.end), ((count - until) as u64, Some(shown)));
+                assert_eq!((next.start, next.end), ((count - until) as u64, Some(shown)));
             } else {
                 assert_eq!(expect.len(), until);
             }
@@ -83,7 +83,7 @@ proptest! {
             while let Some((start, end)) = next {
                 let page = view.cat(start..end).await.unwrap();
                 numbers.extend(page.lines.iter().map(|line| line.number));
-                next = page.more.map(|more| (more.start, more.end.unwrap()));
+                next = page.next.map(|next| (next.start, next.end.unwrap()));
             }
             let count = model::texts(&content).len() as u64;
             assert_eq!(numbers, (0..count).collect::<Vec<_>>());
@@ -104,18 +104,18 @@ proptest! {
             let mut expect = model::matches(&content, pattern, &options);
             expect.retain(|line| *line as u64 >= options.start_line);
             let all: Vec<u64> = expect.iter().map(|it| *it as u64).collect();
-            if let Some(limit) = options.limit {
+            if let Some(limit) = options.max_matches {
                 expect.truncate(limit.get());
             }
             let page = view.grep(pattern, options.clone()).await.unwrap();
             assert_eq!(plain(&page), model::page(&texts, expect.into_iter(), budget));
 
-            // Page by page every match comes once.
+            // TextPage by page every match comes once.
             let (mut numbers, mut next) = (Vec::new(), Some(options.start_line));
             while let Some(start) = next {
                 let page = view.grep(pattern, options.clone().start_line(start)).await.unwrap();
                 numbers.extend(page.lines.iter().map(|line| line.number));
-                next = page.more.map(|more| more.start);
+                next = page.next.map(|next| next.start);
             }
             assert_eq!(numbers, all);
         });
@@ -132,10 +132,10 @@ proptest! {
             let view = view_of(&content, block, window).await;
             let (mut numbers, mut next) = (Vec::new(), Some(0));
             while let Some(start) = next {
-                let options = GrepOptions::new().start_line(start).scan_bytes(work);
+                let options = GrepOptions::new().start_line(start).max_search_bytes(work);
                 let page = view.grep(pattern, options).await.unwrap();
                 numbers.extend(page.lines.iter().map(|line| line.number));
-                next = page.more.map(|more| more.start);
+                next = page.next.map(|next| next.start);
             }
             let expect = model::matches(&content, pattern, &GrepOptions::new());
             assert_eq!(numbers, expect.into_iter().map(|it| it as u64).collect::<Vec<_>>());
@@ -162,7 +162,7 @@ proptest! {
             let page = view.grep(pattern, options).await.unwrap();
             let got: Vec<_> = page.lines.iter().map(|it| (it.number, it.context)).collect();
             assert_eq!(got, expect);
-            assert_eq!(page.more, None);
+            assert_eq!(page.next, None);
         });
     }
 
@@ -180,7 +180,7 @@ proptest! {
                 let page = view.grep("a", options).await.unwrap();
                 let found = page.lines.iter().filter(|line| !line.context);
                 numbers.extend(found.map(|line| line.number).filter(|it| *it >= start));
-                next = page.more.map(|more| more.start);
+                next = page.next.map(|next| next.start);
                 assert!(next.is_none_or(|next| next > start));
             }
             let expect = model::matches(&content, "a", &GrepOptions::new());
@@ -195,7 +195,7 @@ proptest! {
         (block, window, longest) in (1_u32..20, 1_usize..30, 1_usize..60),
     ) {
         run(async {
-            let view = view_of(&content, block, window).await.longest_searched_line(longest);
+            let view = view_of(&content, block, window).await.max_line_bytes(longest);
             let page = view.grep(pattern, GrepOptions::new()).await.unwrap();
             let unmarked = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
             let lines = unmarked.split(|byte| *byte == b'\n').enumerate();
@@ -206,7 +206,7 @@ proptest! {
             let got: Vec<u64> = page.lines.iter().map(|line| line.number).collect();
             assert_eq!(got, expect.into_iter().map(|it| it as u64).collect::<Vec<_>>());
             assert_eq!(page.unsearched_lines, long.len() as u64);
-            assert_eq!(page.first_unsearched, long.first().map(|it| *it as u64));
+            assert_eq!(page.first_unsearched_line, long.first().map(|it| *it as u64));
         });
     }
 }
@@ -216,7 +216,7 @@ fn options() -> impl Strategy<Value = GrepOptions> {
     (flags, prop::option::of(1_usize..5), 0_u64..20).prop_map(|((i, m, s), limit, start)| {
         let mut options = GrepOptions::new().start_line(start);
         (options.ignore_case, options.multi_line, options.dot_all) = (i, m, s);
-        if let Some(limit) = limit { options.limit(limit) } else { options }
+        if let Some(limit) = limit { options.max_matches(limit) } else { options }
     })
 }
 
@@ -232,7 +232,7 @@ fn the_worked_examples_come_out() {
         assert_eq!(found.text(), "alpha\nbeta\ngamma\ndelta");
         let found = view.grep("ALPHA", GrepOptions::new().ignore_case()).await.unwrap();
         assert_eq!(found.text(), "alpha");
-        assert_eq!((view.byte_length(), view.line_count().await.unwrap()), (30, 5));
+        assert_eq!((view.byte_length(), view.count_lines().await.unwrap()), (30, 5));
     });
 }
 
@@ -258,10 +258,10 @@ fn a_cap_says_what_was_left_out() {
     run(async {
         let content = "line\n".repeat(1000);
         let page = view_of(content.as_bytes(), 64, 64).await.cat(..).await.unwrap();
-        let more = page.more.unwrap();
+        let next = page.next.unwrap();
         assert_eq!((page.lines.len(), page.total_lines, page.total_bytes), (200, 1001, 5000));
         assert_eq!(
-            more.to_string(),
+            next.to_string(),
             "801 lines were left out (an answer has a limited number of lines); go on with start 200 and end 1001"
         );
     });
@@ -273,7 +273,7 @@ fn patterns_that_cannot_be_used_say_what_to_do() {
     fn check(pattern: &str, expect: &str) {
         let view = run(view_of(b"a", 8, 8));
         let error = run(view.grep(pattern, GrepOptions::new())).unwrap_err();
-        assert!(matches!(error, QueryError::Pattern { .. }), "{error:?}");
+        assert!(matches!(error, TextError::Pattern { .. }), "{error:?}");
         assert_eq!((error.code().as_str(), error.retryable()), ("E_INVALID_TOOL_ARGS", false));
         assert!(error.to_string().contains(expect), "{error}");
     }
@@ -332,9 +332,9 @@ fn content_elsewhere_is_read_no_more_than_needed() {
         let view = TextView::new(Arc::clone(&remote) as Arc<dyn SpoolReader>);
         let read = || remote.read.swap(0, std::sync::atomic::Ordering::Relaxed);
 
-        let page = view.grep("^needle$", GrepOptions::new().limit(1)).await.unwrap();
+        let page = view.grep("^needle$", GrepOptions::new().max_matches(1)).await.unwrap();
         assert_eq!(page.lines[0].number, 50_000);
-        assert_eq!(page.more.unwrap().reason, Stopped::Limit);
+        assert_eq!(page.next.unwrap().limit, PageLimit::Matches);
         assert_eq!(read(), 512 * 1024);
         assert_eq!(view.cat(70_000..70_001).await.unwrap().text(), "other");
         assert!(read() <= 128 * 1024);

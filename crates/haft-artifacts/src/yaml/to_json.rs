@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use haft_core::json::{Document, Writer};
 
-use super::read::{Entry, Flat, Form};
+use super::parse::{FlatDocument, FlatNode, ScalarForm};
 use super::scalar;
 
-impl Flat {
-    pub(super) fn document(&self) -> Document {
+impl FlatDocument {
+    pub(super) fn to_document(&self) -> Document {
         let mut out = Writer::new();
         if !self.entries.is_empty() {
             self.write(0, &mut out);
@@ -19,25 +19,25 @@ impl Flat {
 
     /// Recurses as deep as the values are nested, which is bounded.
     fn write(&self, at: usize, out: &mut Writer) {
-        let at = self.resolved(at);
+        let at = self.resolve_alias(at);
         match self.entry(at) {
             None => {
                 out.null();
             }
-            Some(Entry::Scalar { form: Form::Text, start, len, .. }) => {
+            Some(FlatNode::Scalar { form: ScalarForm::Text, start, len, .. }) => {
                 out.string(self.text(start, len));
             }
-            Some(Entry::Scalar { start, len, .. }) => {
+            Some(FlatNode::Scalar { start, len, .. }) => {
                 scalar::write(self.text(start, len), out);
             }
-            Some(Entry::Sequence { .. }) => {
+            Some(FlatNode::Sequence { .. }) => {
                 out.array(|out| self.children(at).for_each(|child| self.write(child, out)));
             }
-            Some(Entry::Mapping { .. } | Entry::Alias { .. }) => {
+            Some(FlatNode::Mapping { .. } | FlatNode::Alias { .. }) => {
                 out.object(|out| {
                     let mut member = |key: &str, value| self.write(value, out.key(key));
                     if self.members(at).any(|(key, value)| self.is_merge(key, value)) {
-                        self.merged(at).iter().for_each(|(key, value)| member(key, *value));
+                        self.merged_members(at).iter().for_each(|(key, value)| member(key, *value));
                     } else {
                         self.members(at).for_each(|(key, value)| member(&self.key(key), value));
                     }
@@ -47,17 +47,17 @@ impl Flat {
     }
 
     /// The place that an alias leads to. No alias leads to another.
-    fn resolved(&self, at: usize) -> usize {
+    fn resolve_alias(&self, at: usize) -> usize {
         match self.entry(at) {
-            Some(Entry::Alias { target }) => target as usize,
+            Some(FlatNode::Alias { target }) => target as usize,
             _ => at,
         }
     }
 
     /// The text of a key.
     pub(super) fn key(&self, at: usize) -> Cow<'_, str> {
-        let at = self.resolved(at);
-        if let Some(Entry::Scalar { start, len, .. }) = self.entry(at) {
+        let at = self.resolve_alias(at);
+        if let Some(FlatNode::Scalar { start, len, .. }) = self.entry(at) {
             return self.text(start, len).into();
         }
         let mut out = Writer::new();
@@ -67,23 +67,25 @@ impl Flat {
 
     /// Whether a member is `<<` with something to merge.
     fn is_merge(&self, key: usize, value: usize) -> bool {
-        let Some(Entry::Scalar { form: Form::Plain, start, len, .. }) = self.entry(key) else {
+        let Some(FlatNode::Scalar { form: ScalarForm::Plain, start, len, .. }) = self.entry(key)
+        else {
             return false;
         };
-        let is_mapping =
-            |at: usize| matches!(self.entry(self.resolved(at)), Some(Entry::Mapping { .. }));
-        let value = self.resolved(value);
+        let is_mapping = |at: usize| {
+            matches!(self.entry(self.resolve_alias(at)), Some(FlatNode::Mapping { .. }))
+        };
+        let value = self.resolve_alias(value);
         self.text(start, len) == "<<"
             && match self.entry(value) {
-                Some(Entry::Mapping { .. }) => true,
-                Some(Entry::Sequence { .. }) => self.children(value).all(is_mapping),
+                Some(FlatNode::Mapping { .. }) => true,
+                Some(FlatNode::Sequence { .. }) => self.children(value).all(is_mapping),
                 _ => false,
             }
     }
 
     /// The members of a mapping and of those that it merges, where `<<` stands. What the mapping has
     /// itself counts, then what comes first.
-    fn merged(&self, at: usize) -> Vec<(Cow<'_, str>, usize)> {
+    fn merged_members(&self, at: usize) -> Vec<(Cow<'_, str>, usize)> {
         let own = self.members(at).filter(|(key, value)| !self.is_merge(*key, *value));
         let mut seen: HashSet<Cow<'_, str>> = own.map(|(key, _)| self.key(key)).collect();
         let mut members = Vec::new();
@@ -92,13 +94,13 @@ impl Flat {
                 members.push((self.key(key), value));
                 continue;
             }
-            let value = self.resolved(value);
+            let value = self.resolve_alias(value);
             let sources: Vec<usize> = match self.entry(value) {
-                Some(Entry::Sequence { .. }) => self.children(value).collect(),
+                Some(FlatNode::Sequence { .. }) => self.children(value).collect(),
                 _ => vec![value],
             };
             for source in sources {
-                let others = self.merged(self.resolved(source));
+                let others = self.merged_members(self.resolve_alias(source));
                 members.extend(others.into_iter().filter(|(key, _)| seen.insert(key.clone())));
             }
         }

@@ -2,14 +2,14 @@
 
 /// What stands where in a block; the lowest bit is the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Masks {
+pub(super) struct BlockMasks {
     pub(super) quotes: u64,
     pub(super) backslashes: u64,
     /// `[`, `]`, `{` and `}`, and also `Y`, `_`, `y` and DEL, which differ from them by two bits.
     pub(super) brackets: u64,
 }
 
-impl Masks {
+impl BlockMasks {
     #[inline]
     pub(super) fn of(block: &[u8; 64]) -> Self {
         Self {
@@ -56,17 +56,17 @@ fn marks(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> [u8; 64] {
 
 /// Which bytes are inside strings, from block to block.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Strings {
+pub(super) struct StringTracker {
     /// All bits if the last byte was inside a string.
     inside: u64,
     /// The lowest bit if the next byte is escaped.
     escaped: u64,
 }
 
-impl Strings {
+impl StringTracker {
     /// The bytes from an opening quote until before the closing one.
     #[inline]
-    pub(super) fn inside(&mut self, masks: &Masks) -> u64 {
+    pub(super) fn advance(&mut self, masks: &BlockMasks) -> u64 {
         let escaped = if masks.backslashes | self.escaped == 0 {
             0
         } else {
@@ -79,7 +79,7 @@ impl Strings {
 
     /// Whether all of a block is inside a string, if that is seen at once.
     #[inline]
-    pub(super) fn contain(self, block: &[u8; 64]) -> bool {
+    pub(super) fn cover(self, block: &[u8; 64]) -> bool {
         self.inside != 0
             && self.escaped == 0
             && !any(block, |byte| (byte == b'"') | (byte == b'\\'))

@@ -6,18 +6,18 @@
 mod paragraph;
 
 use self::paragraph::Paragraph;
-use super::cursor::{Cursor, is_blank};
-use super::definition::Extent;
+use super::cursor::{LineCursor, is_blank};
 use super::html;
+use super::link_definition::ParagraphExtent;
 use super::outline::Outline;
-use super::syntax::{self, Fence, Within};
+use super::syntax::{self, Fence, InterruptContext};
 
 /// Reads lines and notes what it finds in an [`Outline`].
 #[derive(Debug, Default)]
-pub(super) struct Scanner {
+pub(super) struct BlockScanner {
     pub(super) outline: Outline,
-    containers: Vec<Container>,
-    leaf: Leaf,
+    containers: Vec<ContainerBlock>,
+    leaf: LeafBlock,
     /// The number of the line at hand.
     line: usize,
     /// The paragraph's text; its buffer is used again for the next one.
@@ -26,7 +26,7 @@ pub(super) struct Scanner {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Container {
+enum ContainerBlock {
     Quote,
     /// `fresh` until something is in it: a blank line ends such an item.
     Item {
@@ -36,7 +36,7 @@ enum Container {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum Leaf {
+enum LeafBlock {
     #[default]
     None,
     Paragraph,
@@ -48,12 +48,12 @@ enum Leaf {
     Indented {
         last_text: usize,
     },
-    Html(html::End),
+    Html(html::HtmlEnd),
 }
 
 /// What is known of a line past the part that is kept.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tail {
+pub(super) struct LineTail {
     /// The line goes on after the part that is kept.
     pub(super) cut: bool,
     /// The ends of HTML blocks seen in the rest.
@@ -61,12 +61,12 @@ pub(super) struct Tail {
     pub(super) has_backtick: bool,
 }
 
-impl Scanner {
+impl BlockScanner {
     pub(super) fn steps(&self) -> u64 {
         self.steps
     }
 
-    pub(super) fn n_lines(&self) -> usize {
+    pub(super) fn line_count(&self) -> usize {
         self.line
     }
 
@@ -76,21 +76,21 @@ impl Scanner {
     }
 
     /// Reads the next line, without its line end.
-    pub(super) fn line(&mut self, line: &[u8], tail: Tail) {
+    pub(super) fn scan_line(&mut self, line: &[u8], tail: LineTail) {
         self.steps += 1 + line.len() as u64;
         if self.containers.is_empty() {
             let plain = line.first().is_some_and(|it| is_plain(*it));
             match self.leaf {
-                Leaf::Paragraph if plain => self.paragraph_line(line),
-                Leaf::None if plain => self.begin_paragraph(line),
-                Leaf::Fenced { fence, .. }
+                LeafBlock::Paragraph if plain => self.push_paragraph_line(line),
+                LeafBlock::None if plain => self.begin_paragraph(line),
+                LeafBlock::Fenced { fence, .. }
                     if line
                         .first()
                         .is_none_or(|&it| it != fence.byte && it != b' ' && it != b'\t') => {}
-                _ => self.any_line(line, tail),
+                _ => self.scan_block_line(line, tail),
             }
         } else {
-            self.any_line(line, tail);
+            self.scan_block_line(line, tail);
         }
         self.line += 1;
     }
@@ -103,18 +103,21 @@ impl Scanner {
         self.outline
     }
 
-    fn any_line(&mut self, line: &[u8], tail: Tail) {
+    fn scan_block_line(&mut self, line: &[u8], tail: LineTail) {
         let (cursor, matched) = self.continue_containers(line);
         let all = matched == self.containers.len();
         let done = match self.leaf {
-            Leaf::None => false,
-            Leaf::Paragraph => self.continue_paragraph(line, cursor, matched),
-            Leaf::Fenced { fence, indent } => {
-                all && self.continue_fence(cursor, fence, indent, tail)
+            LeafBlock::None => false,
+            LeafBlock::Paragraph => self.continue_paragraph(line, cursor, matched),
+            LeafBlock::Fenced { fence, indent } => {
+                if all {
+                    self.scan_fenced_line(cursor, fence, indent, tail);
+                }
+                all
             }
-            Leaf::Indented { .. } => all && self.continue_indented(cursor),
-            Leaf::Html(end) => all && self.continue_html(cursor, end, tail),
-            Leaf::Table => all && Self::continues_table(cursor),
+            LeafBlock::Indented { .. } => all && self.continue_indented(cursor),
+            LeafBlock::Html(end) => all && self.continue_html(cursor, end, tail),
+            LeafBlock::Table => all && Self::continues_table(cursor),
         };
         if !done {
             self.end_leaf();
@@ -123,17 +126,19 @@ impl Scanner {
     }
 
     /// Takes the markers of open containers off a line, and says how many go on.
-    fn continue_containers<'a>(&mut self, line: &'a [u8]) -> (Cursor<'a>, usize) {
-        let mut cursor = Cursor::new(line);
+    fn continue_containers<'a>(&mut self, line: &'a [u8]) -> (LineCursor<'a>, usize) {
+        let mut cursor = LineCursor::new(line);
         let mut matched = 0;
         for container in &self.containers {
             let save = cursor;
             let goes_on = match *container {
-                Container::Quote => {
+                ContainerBlock::Quote => {
                     cursor.skip(3);
                     cursor.quote_marker()
                 }
-                Container::Item { indent, .. } => cursor.skip(indent) == indent || cursor.at_end(),
+                ContainerBlock::Item { indent, .. } => {
+                    cursor.skip(indent) == indent || cursor.at_end()
+                }
             };
             if !goes_on {
                 cursor = save;
@@ -154,19 +159,19 @@ impl Scanner {
         }
     }
 
-    fn open_container(&mut self, container: Container) {
+    fn open_container(&mut self, container: ContainerBlock) {
         self.fill_item();
         self.containers.push(container);
     }
 
     /// The innermost item has something in it now.
     fn fill_item(&mut self) {
-        if let Some(Container::Item { fresh, .. }) = self.containers.last_mut() {
+        if let Some(ContainerBlock::Item { fresh, .. }) = self.containers.last_mut() {
             *fresh = false;
         }
     }
 
-    fn begin_block(&mut self, mut cursor: Cursor<'_>, matched: usize, tail: Tail) {
+    fn begin_block(&mut self, mut cursor: LineCursor<'_>, matched: usize, tail: LineTail) {
         self.close_containers(matched);
         while self.containers.len() < DEPTH_LIMIT {
             let save = cursor;
@@ -178,19 +183,19 @@ impl Scanner {
             if let Some(marker) = cursor.list_marker(outer) {
                 self.steps += 1 + cursor.rest().len().min(64) as u64;
                 let fresh = cursor.is_blank();
-                self.open_container(Container::Item { indent: marker.indent, fresh });
+                self.open_container(ContainerBlock::Item { indent: marker.indent, fresh });
                 if fresh {
                     return;
                 }
             } else if cursor.quote_marker() {
-                self.open_container(Container::Quote);
+                self.open_container(ContainerBlock::Quote);
             } else {
                 cursor = save;
                 break;
             }
         }
         if cursor.is_blank() {
-            if let Some(Container::Item { fresh: true, .. }) = self.containers.last() {
+            if let Some(ContainerBlock::Item { fresh: true, .. }) = self.containers.last() {
                 self.close_containers(self.containers.len() - 1);
             }
             return;
@@ -199,28 +204,28 @@ impl Scanner {
         self.begin_leaf(cursor, tail);
     }
 
-    fn begin_leaf(&mut self, mut cursor: Cursor<'_>, tail: Tail) {
+    fn begin_leaf(&mut self, mut cursor: LineCursor<'_>, tail: LineTail) {
         let indent = cursor.skip(4);
         if indent == 4 {
             self.outline.begin_code(self.line, None, &self.nesting());
-            self.leaf = Leaf::Indented { last_text: self.line };
+            self.leaf = LeafBlock::Indented { last_text: self.line };
             return;
         }
         let text = cursor.rest();
-        if let Some(end) = html::opens(text, html::Type7::Allowed) {
+        if let Some(end) = html::opens(text, html::LoneTag::Allowed) {
             if !html::ends(text, end) && !tail.ends(end) {
-                self.leaf = Leaf::Html(end);
+                self.leaf = LeafBlock::Html(end);
             }
         } else if !tail.cut && syntax::is_thematic_break(text) {
             // Nothing to note.
         } else if let Some((depth, content)) = syntax::atx_heading(text) {
             self.steps += content.len() as u64;
-            self.outline.heading(depth, content, self.line, &self.nesting());
+            self.outline.add_heading(depth, content, self.line, &self.nesting());
         } else if let Some((fence, info)) = syntax::open_fence(text)
             && !(fence.byte == b'`' && tail.has_backtick)
         {
             self.outline.begin_code(self.line, Some(info), &self.nesting());
-            self.leaf = Leaf::Fenced { fence, indent };
+            self.leaf = LeafBlock::Fenced { fence, indent };
         } else {
             cursor.skip_all();
             self.begin_paragraph(cursor.rest());
@@ -233,57 +238,62 @@ impl Scanner {
 
     fn end_leaf(&mut self) {
         match self.leaf {
-            Leaf::None | Leaf::Table | Leaf::Html(_) => {}
-            Leaf::Paragraph => self.take_definitions(Extent::Whole),
-            Leaf::Fenced { .. } => self.outline.end_code(self.line.saturating_sub(1)),
-            Leaf::Indented { last_text } => self.outline.end_code(last_text),
+            LeafBlock::None | LeafBlock::Table | LeafBlock::Html(_) => {}
+            LeafBlock::Paragraph => self.take_definitions(ParagraphExtent::Whole),
+            LeafBlock::Fenced { .. } => self.outline.end_code(self.line.saturating_sub(1)),
+            LeafBlock::Indented { last_text } => self.outline.end_code(last_text),
         }
-        self.leaf = Leaf::None;
+        self.leaf = LeafBlock::None;
     }
 
-    fn continue_fence(
+    /// Ends the fenced code block if the line closes it. Any other line belongs to the block.
+    fn scan_fenced_line(
         &mut self,
-        mut cursor: Cursor<'_>,
+        mut cursor: LineCursor<'_>,
         fence: Fence,
         indent: usize,
-        tail: Tail,
-    ) -> bool {
+        tail: LineTail,
+    ) {
         cursor.skip(indent);
         let closes =
             cursor.skip(4 - indent) < 4 - indent && syntax::closes_fence(cursor.rest(), fence);
         if closes && !tail.cut {
             self.outline.end_code(self.line);
-            self.leaf = Leaf::None;
+            self.leaf = LeafBlock::None;
         }
-        true
     }
 
-    fn continue_indented(&mut self, mut cursor: Cursor<'_>) -> bool {
+    fn continue_indented(&mut self, mut cursor: LineCursor<'_>) -> bool {
         if cursor.skip(4) < 4 && !cursor.at_end() {
             return false;
         }
         if !cursor.is_blank() {
-            self.leaf = Leaf::Indented { last_text: self.line };
+            self.leaf = LeafBlock::Indented { last_text: self.line };
         }
         true
     }
 
-    fn continue_html(&mut self, cursor: Cursor<'_>, end: html::End, tail: Tail) -> bool {
-        if end == html::End::Blank {
+    fn continue_html(
+        &mut self,
+        cursor: LineCursor<'_>,
+        end: html::HtmlEnd,
+        tail: LineTail,
+    ) -> bool {
+        if end == html::HtmlEnd::BlankLine {
             return !cursor.is_blank();
         }
         if html::ends(cursor.rest(), end) || tail.ends(end) {
-            self.leaf = Leaf::None;
+            self.leaf = LeafBlock::None;
         }
         true
     }
 
-    fn continues_table(mut cursor: Cursor<'_>) -> bool {
+    fn continues_table(mut cursor: LineCursor<'_>) -> bool {
         cursor.skip_all();
         let text = cursor.rest();
         // A lone pipe is a row without cells, which ends the table.
         let is_empty_row = text.strip_prefix(b"|").is_some_and(is_blank);
-        !is_empty_row && !syntax::interrupts(text, Within::Table)
+        !is_empty_row && !syntax::interrupts(text, InterruptContext::Table)
     }
 }
 
@@ -294,17 +304,17 @@ pub(super) enum Nesting {
     Nested,
 }
 
-impl Tail {
-    fn ends(self, end: html::End) -> bool {
+impl LineTail {
+    fn ends(self, end: html::HtmlEnd) -> bool {
         Self::slot(end).and_then(|it| self.ends.get(it)).is_some_and(|it| *it)
     }
 
-    fn slot(end: html::End) -> Option<usize> {
+    fn slot(end: html::HtmlEnd) -> Option<usize> {
         HTML_ENDS.iter().position(|&it| it == end)
     }
 
     /// Notes what a part of the line's rest holds.
-    pub(super) fn see(&mut self, text: &[u8]) {
+    pub(super) fn note(&mut self, text: &[u8]) {
         self.cut = true;
         self.has_backtick |= memchr::memchr(b'`', text).is_some();
         for (seen, end) in self.ends.iter_mut().zip(HTML_ENDS) {
@@ -313,12 +323,12 @@ impl Tail {
     }
 }
 
-const HTML_ENDS: [html::End; 5] = [
-    html::End::RawTag,
-    html::End::Comment,
-    html::End::Instruction,
-    html::End::Declaration,
-    html::End::CData,
+const HTML_ENDS: [html::HtmlEnd; 5] = [
+    html::HtmlEnd::RawTag,
+    html::HtmlEnd::Comment,
+    html::HtmlEnd::Instruction,
+    html::HtmlEnd::Declaration,
+    html::HtmlEnd::CData,
 ];
 
 /// Whether a line that begins so can be nothing but text, in or outside a paragraph.

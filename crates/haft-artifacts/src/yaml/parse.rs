@@ -6,6 +6,8 @@ use std::collections::{HashMap, HashSet};
 use haft_core::json::Document;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
+use crate::invariant;
+
 /// The bounds of one document.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "two bounds, named where they are given")]
@@ -20,7 +22,7 @@ pub struct YamlLimits {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {reason}")]
 #[non_exhaustive]
-pub struct YamlFault {
+pub struct YamlParseError {
     /// The line of the fault, from 0.
     pub line: usize,
     /// The character in that line, from 0.
@@ -37,53 +39,53 @@ pub struct YamlFault {
 /// let limits = YamlLimits { depth: 10, size: 1000 };
 /// let document = parse_document("ports: [80, 443]", limits)?;
 /// assert_eq!(document.to_string(), r#"{"ports":[80,443]}"#);
-/// # Ok::<(), haft_artifacts::yaml::YamlFault>(())
+/// # Ok::<(), haft_artifacts::yaml::YamlParseError>(())
 /// ```
 ///
 /// # Errors
 ///
 /// The text is not YAML, has more than one document, or exceeds the limits.
-pub fn parse_document(text: &str, limits: YamlLimits) -> Result<Document, YamlFault> {
+pub fn parse_document(text: &str, limits: YamlLimits) -> Result<Document, YamlParseError> {
     // The parser takes NUL for the end.
     if let Some(at) = memchr::memchr(0, text.as_bytes()) {
-        let before = text.get(..at).unwrap_or_default();
+        let before = invariant::text(text, ..at);
         let column = before.chars().rev().take_while(|it| *it != '\n').count();
         let reason = "a NUL character, which YAML forbids".into();
-        return Err(YamlFault { line: before.matches('\n').count(), column, reason });
+        return Err(YamlParseError { line: before.matches('\n').count(), column, reason });
     }
-    let mut reader = Reader::new(limits);
+    let mut reader = EventReader::new(limits);
     let mut parser = Parser::new_from_str(text);
     let mut ended = false;
     while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|error| YamlFault {
+        let (event, span) = event.map_err(|error| YamlParseError {
             line: error.marker().line().saturating_sub(1),
             column: error.marker().col(),
             reason: error.info().to_owned().into(),
         })?;
         match event {
             Event::DocumentStart(_) if ended => {
-                return Err(fault(span, "more text follows after the end of the document"));
+                return Err(error_at(span, "more text follows after the end of the document"));
             }
             Event::DocumentEnd => ended = true,
-            event => reader.event(event, span)?,
+            event => reader.handle_event(event, span)?,
         }
     }
-    Ok(reader.flat.document())
+    Ok(reader.flat.to_document())
 }
 
 /// A document in the order of its text.
 #[derive(Debug, Default)]
-pub(super) struct Flat {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct FlatDocument {
+    pub(super) entries: Vec<FlatNode>,
     /// The texts of all scalars, one behind the other.
     text: String,
 }
 
 /// A value. The children of a collection follow it, keys and values of a mapping in turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Entry {
+pub(super) enum FlatNode {
     Scalar {
-        form: Form,
+        form: ScalarForm,
         column: u16,
         line: u32,
         start: u32,
@@ -104,7 +106,7 @@ pub(super) enum Entry {
 
 /// How the text of a scalar is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ScalarForm {
     /// Its text decides.
     Plain,
     /// A tag says that its text decides.
@@ -112,19 +114,19 @@ pub(super) enum Form {
     Text,
 }
 
-impl Flat {
+impl FlatDocument {
     pub(super) fn text(&self, start: u32, len: u32) -> &str {
-        self.text.get(start as usize..start as usize + len as usize).unwrap_or_default()
+        invariant::text(&self.text, start as usize..start as usize + len as usize)
     }
 
-    pub(super) fn entry(&self, at: usize) -> Option<Entry> {
+    pub(super) fn entry(&self, at: usize) -> Option<FlatNode> {
         self.entries.get(at).copied()
     }
 
     /// The place behind a value.
     pub(super) fn after(&self, at: usize) -> usize {
         match self.entry(at) {
-            Some(Entry::Sequence { end } | Entry::Mapping { end }) => end as usize,
+            Some(FlatNode::Sequence { end } | FlatNode::Mapping { end }) => end as usize,
             _ => at + 1,
         }
     }
@@ -147,7 +149,7 @@ impl Flat {
     }
 
     /// The first key that a mapping has twice.
-    fn duplicate(&self, at: usize) -> Option<(usize, String)> {
+    fn find_duplicate_key(&self, at: usize) -> Option<(usize, String)> {
         let mut seen = HashSet::new();
         let found = self.members(at).find(|(key, _)| !seen.insert(self.key(*key)));
         found.map(|(key, _)| (key, self.key(key).into_owned()))
@@ -156,18 +158,18 @@ impl Flat {
 
 /// Takes the events of a parser.
 #[derive(Debug)]
-struct Reader {
+struct EventReader {
     limits: YamlLimits,
-    flat: Flat,
-    open: Vec<Open>,
-    anchors: HashMap<usize, Anchor>,
+    flat: FlatDocument,
+    open: Vec<OpenCollection>,
+    anchors: HashMap<usize, AnchoredNode>,
     /// Values and bytes so far, those that aliases stand for included.
     size: usize,
 }
 
 /// A collection whose end has not come yet.
 #[derive(Debug)]
-struct Open {
+struct OpenCollection {
     at: usize,
     anchor: usize,
     size_before: usize,
@@ -177,100 +179,115 @@ struct Open {
 
 /// A value that an alias can stand for.
 #[derive(Clone, Copy, Debug)]
-struct Anchor {
+struct AnchoredNode {
     at: u32,
     size: usize,
     height: usize,
 }
 
-impl Reader {
+impl EventReader {
     fn new(limits: YamlLimits) -> Self {
-        let (flat, open, anchors) = (Flat::default(), Vec::new(), HashMap::new());
+        let (flat, open, anchors) = (FlatDocument::default(), Vec::new(), HashMap::new());
         Self { limits, flat, open, anchors, size: 0 }
     }
 
-    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), YamlFault> {
+    fn handle_event(&mut self, event: Event<'_>, span: Span) -> Result<(), YamlParseError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let form = form(style, tag.as_deref());
-                self.scalar(&text, form, anchor, span)
+                let form = scalar_form(style, tag.as_deref());
+                self.push_scalar(&text, form, anchor, span)
             }
-            Event::Alias(anchor) => self.alias(anchor, span),
-            Event::SequenceStart(anchor, _) => self.open(Entry::Sequence { end: 0 }, anchor, span),
-            Event::MappingStart(anchor, _) => self.open(Entry::Mapping { end: 0 }, anchor, span),
-            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::Alias(anchor) => self.push_alias(anchor, span),
+            Event::SequenceStart(anchor, _) => {
+                self.open_collection(FlatNode::Sequence { end: 0 }, anchor, span)
+            }
+            Event::MappingStart(anchor, _) => {
+                self.open_collection(FlatNode::Mapping { end: 0 }, anchor, span)
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close_collection(span),
             _ => Ok(()),
         }
     }
 
-    fn scalar(
+    fn push_scalar(
         &mut self,
         text: &str,
-        form: Form,
+        form: ScalarForm,
         anchor: usize,
         span: Span,
-    ) -> Result<(), YamlFault> {
+    ) -> Result<(), YamlParseError> {
         let size = 1 + text.len();
-        self.grow(size, span)?;
-        self.anchor(anchor, self.flat.entries.len(), size, 0);
-        let (start, len) = (offset(self.flat.text.len()), offset(text.len()));
-        let line = offset(span.start.line());
+        self.check_size(size, span)?;
+        self.record_anchor(anchor, self.flat.entries.len(), size, 0);
+        let (start, len) = (invariant::to_u32(self.flat.text.len()), invariant::to_u32(text.len()));
+        let line = invariant::to_u32(span.start.line());
+        // Only errors name it, and a column beyond is as hard to find.
         let column = u16::try_from(span.start.col()).unwrap_or(u16::MAX);
         self.flat.text.push_str(text);
-        self.flat.entries.push(Entry::Scalar { form, column, line, start, len });
+        self.flat.entries.push(FlatNode::Scalar { form, column, line, start, len });
         Ok(())
     }
 
-    fn alias(&mut self, anchor: usize, span: Span) -> Result<(), YamlFault> {
-        let Some(Anchor { at, size, height }) = self.anchors.get(&anchor).copied() else {
-            return Err(fault(span, "an alias stands inside the value it names"));
+    fn push_alias(&mut self, anchor: usize, span: Span) -> Result<(), YamlParseError> {
+        let Some(AnchoredNode { at, size, height }) = self.anchors.get(&anchor).copied() else {
+            return Err(error_at(span, "an alias stands inside the value it names"));
         };
-        self.grow(size, span)?;
-        self.deepen(height, span)?;
-        self.flat.entries.push(Entry::Alias { target: at });
+        self.check_size(size, span)?;
+        self.check_depth(height, span)?;
+        self.flat.entries.push(FlatNode::Alias { target: at });
         Ok(())
     }
 
-    fn open(&mut self, entry: Entry, anchor: usize, span: Span) -> Result<(), YamlFault> {
-        self.deepen(1, span)?;
+    fn open_collection(
+        &mut self,
+        entry: FlatNode,
+        anchor: usize,
+        span: Span,
+    ) -> Result<(), YamlParseError> {
+        self.check_depth(1, span)?;
         let size_before = self.size;
-        self.grow(1, span)?;
-        self.open.push(Open { at: self.flat.entries.len(), anchor, size_before, height: 0 });
+        self.check_size(1, span)?;
+        self.open.push(OpenCollection {
+            at: self.flat.entries.len(),
+            anchor,
+            size_before,
+            height: 0,
+        });
         self.flat.entries.push(entry);
         Ok(())
     }
 
-    fn close(&mut self, span: Span) -> Result<(), YamlFault> {
+    fn close_collection(&mut self, span: Span) -> Result<(), YamlParseError> {
         let Some(open) = self.open.pop() else { return Ok(()) };
-        let behind = offset(self.flat.entries.len());
-        if let Some(Entry::Sequence { end } | Entry::Mapping { end }) =
+        let behind = invariant::to_u32(self.flat.entries.len());
+        if let Some(FlatNode::Sequence { end } | FlatNode::Mapping { end }) =
             self.flat.entries.get_mut(open.at)
         {
             *end = behind;
         }
-        if let Some(Entry::Mapping { .. }) = self.flat.entry(open.at)
-            && let Some((key, name)) = self.flat.duplicate(open.at)
+        if let Some(FlatNode::Mapping { .. }) = self.flat.entry(open.at)
+            && let Some((key, name)) = self.flat.find_duplicate_key(open.at)
         {
-            return Err(self.duplicate(key, &name, span));
+            return Err(self.duplicate_key_error(key, &name, span));
         }
         let height = open.height + 1;
         if let Some(around) = self.open.last_mut() {
             around.height = around.height.max(height);
         }
-        self.anchor(open.anchor, open.at, self.size - open.size_before, height);
+        self.record_anchor(open.anchor, open.at, self.size - open.size_before, height);
         Ok(())
     }
 
-    fn anchor(&mut self, anchor: usize, at: usize, size: usize, height: usize) {
+    fn record_anchor(&mut self, anchor: usize, at: usize, size: usize, height: usize) {
         if anchor > 0 {
-            self.anchors.insert(anchor, Anchor { at: offset(at), size, height });
+            self.anchors.insert(anchor, AnchoredNode { at: invariant::to_u32(at), size, height });
         }
     }
 
     /// Makes sure that so many more levels are allowed here.
-    fn deepen(&mut self, levels: usize, span: Span) -> Result<(), YamlFault> {
+    fn check_depth(&mut self, levels: usize, span: Span) -> Result<(), YamlParseError> {
         if self.open.len() + levels > self.limits.depth {
-            return Err(fault(span, "the values are nested too deeply"));
+            return Err(error_at(span, "the values are nested too deeply"));
         }
         if let Some(around) = self.open.last_mut() {
             around.height = around.height.max(levels);
@@ -278,47 +295,42 @@ impl Reader {
         Ok(())
     }
 
-    fn grow(&mut self, size: usize, span: Span) -> Result<(), YamlFault> {
+    fn check_size(&mut self, size: usize, span: Span) -> Result<(), YamlParseError> {
         self.size = self.size.saturating_add(size);
         if self.size > self.limits.size {
-            return Err(fault(span, "the values are too large once aliases are followed"));
+            return Err(error_at(span, "the values are too large once aliases are followed"));
         }
         Ok(())
     }
 
-    fn duplicate(&self, key: usize, name: &str, span: Span) -> YamlFault {
+    fn duplicate_key_error(&self, key: usize, name: &str, span: Span) -> YamlParseError {
         let name: String = name.chars().take(80).collect();
         let reason = format!("the key `{name}` stands twice in one mapping").into();
         match self.flat.entry(key) {
-            Some(Entry::Scalar { line, column, .. }) => {
+            Some(FlatNode::Scalar { line, column, .. }) => {
                 let line = (line as usize).saturating_sub(1);
-                YamlFault { line, column: usize::from(column), reason }
+                YamlParseError { line, column: usize::from(column), reason }
             }
-            _ => YamlFault { reason, ..fault(span, "") },
+            _ => YamlParseError { reason, ..error_at(span, "") },
         }
     }
 }
 
-fn form(style: ScalarStyle, tag: Option<&Tag>) -> Form {
-    let by_style = if style == ScalarStyle::Plain { Form::Plain } else { Form::Text };
+fn scalar_form(style: ScalarStyle, tag: Option<&Tag>) -> ScalarForm {
+    let by_style = if style == ScalarStyle::Plain { ScalarForm::Plain } else { ScalarForm::Text };
     match tag {
         None => by_style,
         Some(tag) if tag.is_yaml_core_schema() => match tag.suffix.as_str() {
-            "int" | "float" | "bool" | "null" => Form::Tagged,
-            _ => Form::Text,
+            "int" | "float" | "bool" | "null" => ScalarForm::Tagged,
+            _ => ScalarForm::Text,
         },
         // `!` alone.
-        Some(tag) if tag.handle.is_empty() && tag.suffix == "!" => Form::Text,
+        Some(tag) if tag.handle.is_empty() && tag.suffix == "!" => ScalarForm::Text,
         Some(_) => by_style,
     }
 }
 
-fn fault(span: Span, reason: &'static str) -> YamlFault {
+fn error_at(span: Span, reason: &'static str) -> YamlParseError {
     let line = span.start.line().saturating_sub(1);
-    YamlFault { line, column: span.start.col(), reason: reason.into() }
-}
-
-/// YamlLimits keep documents far below 4 GiB.
-fn offset(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
+    YamlParseError { line, column: span.start.col(), reason: reason.into() }
 }

@@ -1,11 +1,12 @@
 //! Text between two tags, without the white space around it.
 
-use super::token::is_space;
+use super::character_data::is_space;
+use crate::invariant;
 
 /// Gathers text up to the next tag. White space that was written as such at either end is left out;
 /// what came from CDATA or a reference stays.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct TextRun {
     text: String,
     /// Whether there was white space before the text.
     before: bool,
@@ -13,7 +14,7 @@ pub(super) struct Piece {
     trailing: usize,
 }
 
-impl Piece {
+impl TextRun {
     pub(super) fn push(&mut self, text: &str) {
         let text = if self.text.is_empty() {
             let trimmed = text.trim_start_matches(is_space);
@@ -42,7 +43,7 @@ impl Piece {
     /// Appends what was gathered to the text of an element, and begins anew. `gap` says whether there
     /// was white space behind the text so far, and then whether there is behind all of it.
     pub(super) fn flush(&mut self, whole: &mut String, gap: &mut bool, has_text: &mut bool) {
-        let text = self.text.get(..self.text.len() - self.trailing).unwrap_or_default();
+        let text = invariant::text(&self.text, ..self.text.len() - self.trailing);
         if text.is_empty() {
             *gap |= self.before || self.trailing > 0;
         } else {

@@ -3,14 +3,15 @@
 use haft_core::json::ParseErrorKind;
 use memchr::memchr;
 
-use super::check;
-use super::container::{self, Builder, Container, ContainerKind, Remembered};
-use super::cursor::Cursor;
-use super::error::Trouble;
+use super::container::{self, Container, ContainerBuilder, ContainerKind, SurveyedContainers};
+use super::cursor::ContentCursor;
+use super::error::ScanError;
+use super::validate;
+use crate::invariant;
 
 /// A line that is not blank, without the white space around it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
+pub(super) struct LineRecord {
     pub(super) start: u64,
     /// Behind its last byte.
     pub(super) end: u64,
@@ -18,7 +19,7 @@ pub(super) struct Record {
 
 /// The next line that is not blank, from a cursor at the start of a line. The cursor stands at its start
 /// then, and the content ends with the line.
-pub(super) fn next_record(cursor: &mut Cursor) -> Result<Option<Record>, Trouble> {
+pub(super) fn next_record(cursor: &mut ContentCursor) -> Result<Option<LineRecord>, ScanError> {
     cursor.clear_end();
     if cursor.skip_space()?.is_none() {
         return Ok(None);
@@ -27,22 +28,22 @@ pub(super) fn next_record(cursor: &mut Cursor) -> Result<Option<Record>, Trouble
     let end = line_end(cursor)?;
     cursor.seek(start);
     cursor.set_end(end);
-    Ok(Some(Record { start, end }))
+    Ok(Some(LineRecord { start, end }))
 }
 
 /// Moves behind a record.
-pub(super) fn pass(cursor: &mut Cursor, record: Record) {
+pub(super) fn skip_record(cursor: &mut ContentCursor, record: LineRecord) {
     cursor.clear_end();
     cursor.seek(record.end);
 }
 
 /// The offset of the LF that ends the line, or of the end.
-fn line_end(cursor: &mut Cursor) -> Result<u64, Trouble> {
+fn line_end(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     let start = cursor.offset();
     let mut seen = 0;
     loop {
         let rest = cursor.rest();
-        let fresh = rest.get(seen..).unwrap_or_default();
+        let fresh = invariant::slice(rest, seen..);
         if let Some(at) = memchr(b'\n', fresh) {
             return Ok(start + (seen + at) as u64);
         }
@@ -50,28 +51,28 @@ fn line_end(cursor: &mut Cursor) -> Result<u64, Trouble> {
         if seen > LONG {
             return long_line_end(cursor);
         }
-        if !cursor.more()? {
+        if !cursor.read_more()? {
             return Ok(start + seen as u64);
         }
     }
 }
 
 #[cold]
-fn long_line_end(cursor: &mut Cursor) -> Result<u64, Trouble> {
+fn long_line_end(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     loop {
         let rest = cursor.rest();
         if let Some(at) = memchr(b'\n', rest) {
             return Ok(cursor.offset() + at as u64);
         }
         cursor.advance(rest.len());
-        if !cursor.more()? {
+        if !cursor.read_more()? {
             return Ok(cursor.offset());
         }
     }
 }
 
 /// Refuses what stands behind the value of a record.
-pub(super) fn expect_end(cursor: &mut Cursor) -> Result<(), Trouble> {
+pub(super) fn expect_end(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     match cursor.skip_space()? {
         None => Ok(()),
         Some(_) => Err(cursor.fault(ParseErrorKind::TrailingText)),
@@ -80,21 +81,25 @@ pub(super) fn expect_end(cursor: &mut Cursor) -> Result<(), Trouble> {
 
 /// Checks all records and remembers where they begin. If not all are to be checked to the letter, the first
 /// ones are, and of long ones the outermost values.
-pub(super) fn survey(cursor: &mut Cursor, start: u64, strict: bool) -> Result<Container, Trouble> {
+pub(super) fn survey_records(
+    cursor: &mut ContentCursor,
+    start: u64,
+    strict: bool,
+) -> Result<Container, ScanError> {
     cursor.clear_end();
     cursor.seek(start);
-    let mut builder = Builder::new(ContainerKind::Lines, start, 0);
+    let mut builder = ContainerBuilder::new(ContainerKind::Lines, start, 0);
     while let Some(record) = next_record(cursor)? {
         if strict || builder.count() < CHECKED && record.end - record.start <= SHORT {
-            check::value(cursor, 0)?;
+            validate::value(cursor, 0)?;
         } else if record.end - record.start > SHORT {
-            container::survey(cursor, 0, &mut Remembered::nothing())?;
+            container::survey(cursor, 0, &mut SurveyedContainers::nothing())?;
         } else {
             cursor.skip_value(0, u64::MAX)?;
         }
         expect_end(cursor)?;
         builder.child(record.start);
-        pass(cursor, record);
+        skip_record(cursor, record);
     }
     let end = cursor.length();
     Ok(builder.finish(end))

@@ -5,18 +5,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft_core::json::Document;
 
+use super::blocking_source::BlockingSource;
 use super::cache::JsonCache;
-use super::check;
-use super::container::{self, Container, ContainerKind, Remembered};
-use super::cursor::Cursor;
-use super::error::{ContentError, Fault, JsonQueryError, Reason, Trouble};
-use super::lines;
-use super::shape::{self, JsonShape, Opened, Root};
-use super::source::Source;
+use super::container::{self, Container, ContainerKind, SurveyedContainers};
+use super::cursor::ContentCursor;
+use super::error::{FaultReason, InvalidJson, JsonError, JsonFault, ScanError};
+use super::json_lines;
+use super::notation::{self, ContentRoot, JsonNotation, OpenedContent};
+use super::validate;
+use crate::invariant;
+use crate::scan::saturating_len;
 
 /// What is held at once, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
+pub(super) struct JsonLimits {
     /// What is read at once.
     pub(super) window: usize,
     /// The largest value of which a tree is made.
@@ -29,7 +31,7 @@ pub(super) struct Sizes {
     pub(super) batch: usize,
 }
 
-impl Sizes {
+impl JsonLimits {
     pub(super) const fn new() -> Self {
         Self {
             window: 256 * 1024,
@@ -42,59 +44,66 @@ impl Sizes {
 }
 
 /// A query at work.
-pub(super) struct Engine {
-    pub(super) cursor: Cursor,
+pub(super) struct JsonScan {
+    pub(super) cursor: ContentCursor,
     cache: Arc<JsonCache>,
-    pub(super) sizes: Sizes,
-    pub(super) opened: Opened,
+    pub(super) limits: JsonLimits,
+    pub(super) opened: OpenedContent,
     /// The child that was looked for last: its container's start, its number, where it begins.
     last_place: Option<(u64, u64, u64)>,
 }
 
-impl Engine {
+impl JsonScan {
     /// Looks at the content, unless that was done before.
     pub(super) fn open(
-        source: Source,
-        hint: Option<JsonShape>,
-        sizes: Sizes,
+        source: BlockingSource,
+        declared: Option<JsonNotation>,
+        limits: JsonLimits,
         cache: Arc<JsonCache>,
-    ) -> Result<Self, JsonQueryError> {
-        let mut cursor = Cursor::new(source, sizes.window);
-        let opened = match cache.opened(hint) {
+    ) -> Result<Self, JsonError> {
+        let mut cursor = ContentCursor::new(source, limits.window);
+        let opened = match cache.opened_as(declared) {
             Some(known) => known?,
-            None => open_first(&mut cursor, hint, &sizes, &cache)?,
+            None => open_first(&mut cursor, declared, &limits, &cache)?,
         };
         let mut cache = cache;
-        if let Root::Text(text) = &opened.root {
+        if let ContentRoot::Text(text) = &opened.root {
             // Places in this text are not places in the content.
             cache = Arc::new(JsonCache::new());
             let token = cursor.source().cancellation().clone();
-            cursor = Cursor::new(Source::of_bytes(Bytes::clone(text), token), sizes.window);
+            cursor = ContentCursor::new(
+                BlockingSource::of_bytes(Bytes::clone(text), token),
+                limits.window,
+            );
         }
-        Ok(Self { cursor, cache, sizes, opened, last_place: None })
+        Ok(Self { cursor, cache, limits, opened, last_place: None })
     }
 
     /// Where the root begins; nothing if there are records instead.
     pub(super) fn root(&self) -> Result<u64, Arc<Container>> {
         match &self.opened.root {
-            Root::Value(start) => Ok(*start),
-            Root::Text(_) => Ok(0),
-            Root::Lines(records) => Err(Arc::clone(records)),
+            ContentRoot::Value(start) => Ok(*start),
+            ContentRoot::Text(_) => Ok(0),
+            ContentRoot::Lines(records) => Err(Arc::clone(records)),
         }
     }
 
     /// The tree of a value, which is nested in `depth` others; nothing if it is too large.
-    pub(super) fn tree(&mut self, start: u64, depth: usize) -> Result<Option<Document>, Trouble> {
-        let limit = start.saturating_add(self.sizes.value as u64);
-        if self.cache.container(start).is_some_and(|it| it.end > limit) {
+    pub(super) fn read_tree(
+        &mut self,
+        start: u64,
+        depth: usize,
+    ) -> Result<Option<Document>, ScanError> {
+        let limit = start.saturating_add(self.limits.value as u64);
+        if self.cache.container_at(start).is_some_and(|it| it.end > limit) {
             return Ok(None);
         }
         self.cursor.seek(start);
         self.cursor.mark();
         let skipped = self.cursor.skip_value(depth, limit);
-        let bytes = self.cursor.marked();
+        let bytes = self.cursor.bytes_since_mark();
         let doc = match &skipped {
-            Ok(Some(())) if bytes.len() <= self.sizes.value => Some(parse(bytes.to_vec())),
+            Ok(Some(())) if bytes.len() <= self.limits.value => Some(parse(bytes.to_vec())),
             _ => None,
         };
         self.cursor.unmark();
@@ -104,40 +113,40 @@ impl Engine {
             Some(Some(doc)) => Ok(Some(doc)),
             Some(None) => {
                 self.cursor.seek(start);
-                check::value(&mut self.cursor, depth)?;
-                Err(unreadable(start))
+                validate::value(&mut self.cursor, depth)?;
+                Err(unreadable_value(start))
             }
         }
     }
 
     /// What is known of a large list or object; nothing if it is a string or a number.
-    pub(super) fn container(
+    pub(super) fn find_container(
         &mut self,
         start: u64,
         depth: usize,
-    ) -> Result<Option<Arc<Container>>, Trouble> {
-        if let Some(known) = self.cache.container(start) {
+    ) -> Result<Option<Arc<Container>>, ScanError> {
+        if let Some(known) = self.cache.container_at(start) {
             return Ok(Some(known));
         }
         self.cursor.seek(start);
         if !matches!(self.cursor.peek()?, Some(b'{' | b'[')) {
             return Ok(None);
         }
-        let mut remembered = remembered(&self.sizes);
-        container::survey(&mut self.cursor, depth, &mut remembered)?;
-        let own = remembered.containers.last().map(Arc::clone);
-        self.cache.remember(remembered.containers);
+        let mut surveyed = surveyed(&self.limits);
+        container::survey(&mut self.cursor, depth, &mut surveyed)?;
+        let own = surveyed.containers.last().map(Arc::clone);
+        self.cache.store_containers(surveyed.containers);
         Ok(own.filter(|it| it.start == start))
     }
 
     /// What is known already of a list or an object.
     pub(super) fn known_container(&self, start: u64) -> Option<Arc<Container>> {
-        self.cache.container(start)
+        self.cache.container_at(start)
     }
 
     /// Behind the last byte of a value.
-    pub(super) fn end_of(&mut self, start: u64, depth: usize) -> Result<u64, Trouble> {
-        if let Some(container) = self.container(start, depth)? {
+    pub(super) fn find_end(&mut self, start: u64, depth: usize) -> Result<u64, ScanError> {
+        if let Some(container) = self.find_container(start, depth)? {
             return Ok(container.end);
         }
         self.cursor.seek(start);
@@ -146,7 +155,11 @@ impl Engine {
     }
 
     /// Where a child begins.
-    pub(super) fn place(&mut self, container: &Container, child: u64) -> Result<u64, Trouble> {
+    pub(super) fn find_child(
+        &mut self,
+        container: &Container,
+        child: u64,
+    ) -> Result<u64, ScanError> {
         let Some((mut offset, mut pass)) = container.locate(child) else {
             return Ok(container.end);
         };
@@ -160,17 +173,17 @@ impl Engine {
         for _ in 0..pass {
             match container.kind {
                 ContainerKind::Lines => {
-                    if let Some(record) = lines::next_record(&mut self.cursor)? {
-                        lines::pass(&mut self.cursor, record);
+                    if let Some(record) = json_lines::next_record(&mut self.cursor)? {
+                        json_lines::skip_record(&mut self.cursor, record);
                     }
                 }
                 kind => {
                     let object = kind == ContainerKind::Object;
                     if object {
-                        container::name(&mut self.cursor)?;
+                        container::read_name(&mut self.cursor)?;
                     }
                     self.cursor.skip_value(container.depth, u64::MAX)?;
-                    check::is_last(&mut self.cursor, object)?;
+                    validate::skip_separator(&mut self.cursor, object)?;
                 }
             }
         }
@@ -180,88 +193,90 @@ impl Engine {
     }
 
     /// Where the value of a member begins.
-    pub(super) fn member(
+    pub(super) fn find_member(
         &mut self,
         object: &Container,
         wanted: &str,
-    ) -> Result<Option<u64>, Trouble> {
+    ) -> Result<Option<u64>, ScanError> {
         if let Some(candidates) = object.candidates(wanted) {
             for offset in candidates {
                 self.cursor.seek(offset);
-                let name = container::name(&mut self.cursor)?;
-                if matches!(name, container::Name::Short(name) if name == wanted) {
+                let name = container::read_name(&mut self.cursor)?;
+                if matches!(name, container::MemberName::Short(name) if name == wanted) {
                     return Ok(Some(self.cursor.offset()));
                 }
             }
             return Ok(None);
         }
         let mut found = None;
-        let hash = container::hash(wanted);
+        let hash = container::hash_name(wanted);
         self.cursor.seek(object.start + 1);
         self.cursor.skip_space()?;
         loop {
-            let name = container::name(&mut self.cursor)?;
+            let name = container::read_name(&mut self.cursor)?;
             if name.hash() == hash {
                 found = Some(self.cursor.offset());
             }
             self.cursor.skip_value(object.depth, u64::MAX)?;
-            if check::is_last(&mut self.cursor, true)? {
+            if validate::skip_separator(&mut self.cursor, true)? {
                 return Ok(found);
             }
         }
     }
 
     /// The first bytes of a value as text.
-    pub(super) fn start_of(&mut self, start: u64, bytes: usize) -> Result<String, Trouble> {
+    pub(super) fn read_start(&mut self, start: u64, bytes: usize) -> Result<String, ScanError> {
         self.cursor.seek(start);
         self.cursor.ensure(bytes)?;
         let rest = self.cursor.rest();
         let shown = rest.get(..bytes).unwrap_or(rest);
         // A character that is cut in half is left out.
         let whole = match str::from_utf8(shown) {
-            Err(error) if error.error_len().is_none() => shown.get(..error.valid_up_to()),
-            _ => Some(shown),
+            Err(error) if error.error_len().is_none() => {
+                invariant::slice(shown, ..error.valid_up_to())
+            }
+            _ => shown,
         };
-        Ok(String::from_utf8_lossy(whole.unwrap_or_default()).into_owned())
+        Ok(String::from_utf8_lossy(whole).into_owned())
     }
 
     /// Ends a query that reads the content over and over.
-    pub(super) fn check_work(&self) -> Result<(), Trouble> {
-        let most = self.cursor.length().saturating_mul(MOST_PASSES).max(MOST_READ);
+    pub(super) fn check_work(&self) -> Result<(), ScanError> {
+        let most = self.cursor.length().saturating_mul(MAX_PASSES).max(MAX_READ);
         if self.cursor.bytes_read() > most {
-            return Err(JsonQueryError::TooMuchWork.into());
+            return Err(JsonError::TooMuchWork.into());
         }
         Ok(())
     }
 
     /// How many bytes of a value are held at most.
     pub(super) fn value_bytes(&self) -> usize {
-        self.sizes.value
+        self.limits.value
     }
 
     /// Says where something is wrong.
-    pub(super) fn explain(&mut self, trouble: Trouble) -> JsonQueryError {
-        explain(&mut self.cursor, self.opened.shape, trouble)
+    pub(super) fn locate_error(&mut self, error: ScanError) -> JsonError {
+        locate_error(&mut self.cursor, self.opened.notation, error)
     }
 }
 
 fn open_first(
-    cursor: &mut Cursor,
-    hint: Option<JsonShape>,
-    sizes: &Sizes,
+    cursor: &mut ContentCursor,
+    declared: Option<JsonNotation>,
+    limits: &JsonLimits,
     cache: &JsonCache,
-) -> Result<Opened, JsonQueryError> {
-    let mut remembered = remembered(sizes);
-    match shape::open(cursor, hint, sizes, &mut remembered) {
+) -> Result<OpenedContent, JsonError> {
+    let mut surveyed = surveyed(limits);
+    match notation::open_content(cursor, declared, limits, &mut surveyed) {
         Ok(opened) => {
-            cache.remember(remembered.containers);
-            cache.open(hint, Ok(opened.clone()));
+            cache.store_containers(surveyed.containers);
+            cache.store_opened(declared, Ok(opened.clone()));
             Ok(opened)
         }
         Err(unfit) => {
-            let error = explain(cursor, unfit.shape, unfit.trouble);
-            if let JsonQueryError::Content(error) = &error {
-                cache.open(hint, Err(error.clone()));
+            let error = locate_error(cursor, unfit.notation, unfit.error);
+            if let JsonError::Content(error) = &error {
+                cache.store_opened(declared, Err(error.clone()));
             }
             Err(error)
         }
@@ -269,10 +284,10 @@ fn open_first(
 }
 
 /// Puts a fault into words, with its line and column.
-fn explain(cursor: &mut Cursor, shape: JsonShape, trouble: Trouble) -> JsonQueryError {
-    let Fault { reason, offset } = match trouble {
-        Trouble::Query(error) => return error,
-        Trouble::Fault(fault) => fault,
+fn locate_error(cursor: &mut ContentCursor, notation: JsonNotation, error: ScanError) -> JsonError {
+    let JsonFault { reason, offset } = match error {
+        ScanError::Query(error) => return error,
+        ScanError::Fault(fault) => fault,
     };
     let (mut line, mut column) = (1, 1);
     cursor.clear_end();
@@ -283,15 +298,13 @@ fn explain(cursor: &mut Cursor, shape: JsonShape, trouble: Trouble) -> JsonQuery
             Ok(()) if cursor.rest().is_empty() => break,
             Ok(()) => {}
         }
-        let left = usize::try_from(offset - cursor.offset()).unwrap_or(usize::MAX);
+        let left = saturating_len(offset - cursor.offset());
         let mut piece = cursor.rest();
         piece = piece.get(..left).unwrap_or(piece);
         let len = piece.len();
-        let lines = haft_core::spool::count_newlines(piece);
-        if lines > 0 {
-            (line, column) = (line + lines, 1);
-            let last = piece.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
-            piece = piece.get(last + 1..).unwrap_or_default();
+        if let Some(last) = memchr::memrchr(b'\n', piece) {
+            (line, column) = (line + haft_core::spool::count_newlines(piece), 1);
+            piece = invariant::slice(piece, last + 1..);
         }
         // Every byte that does not continue a character.
         column += piece.iter().filter(|byte| **byte & 0xC0 != 0x80).count() as u64;
@@ -299,7 +312,7 @@ fn explain(cursor: &mut Cursor, shape: JsonShape, trouble: Trouble) -> JsonQuery
     }
     let truncated = reason.is_truncation() && offset >= cursor.length();
     let reason = reason.to_string();
-    ContentError { shape, line, column, offset, reason, truncated }.into()
+    InvalidJson { notation, line, column, offset, reason, truncated }.into()
 }
 
 /// A tree of bytes that should be JSON.
@@ -309,16 +322,16 @@ pub(super) fn parse(bytes: Vec<u8>) -> Option<Document> {
     Document::parse_owned(text).ok()
 }
 
-fn remembered(sizes: &Sizes) -> Remembered {
-    let least_bytes = (64 * 1024).min(sizes.value as u64);
-    Remembered { containers: Vec::new(), least_bytes }
+fn surveyed(limits: &JsonLimits) -> SurveyedContainers {
+    let least_bytes = (64 * 1024).min(limits.value as u64);
+    SurveyedContainers { containers: Vec::new(), least_bytes }
 }
 
 /// For values that are well-formed and still have no tree; their text would have to be out of bounds.
-pub(super) fn unreadable(offset: u64) -> Trouble {
-    Fault { reason: Reason::Other("the value cannot be read"), offset }.into()
+pub(super) fn unreadable_value(offset: u64) -> ScanError {
+    JsonFault { reason: FaultReason::Other("the value cannot be read"), offset }.into()
 }
 
 /// How often a query may read the content.
-const MOST_PASSES: u64 = 256;
-const MOST_READ: u64 = 64 * 1024 * 1024;
+const MAX_PASSES: u64 = 256;
+const MAX_READ: u64 = 64 * 1024 * 1024;

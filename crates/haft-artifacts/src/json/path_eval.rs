@@ -6,21 +6,21 @@ use haft_core::artifact::Listing;
 use haft_core::json::View;
 use haft_core::jsonpath::{FilterRef, JsonPath, SelectorRef};
 
-use super::children::{Child, Flow, NEXT};
+use super::children::{CONTINUE, Child, ChildFlow};
 use super::container::{Container, ContainerKind};
-use super::engine::Engine;
-use super::error::{JsonQueryError, Trouble};
+use super::error::{JsonError, ScanError};
+use super::scan::JsonScan;
 
 /// What takes the values that a path selects.
-pub(super) enum Sink<'l> {
+pub(super) enum SelectionSink<'l> {
     Listing(&'l mut Listing, usize),
     /// Wants to know whether there is one.
     Any(&'l mut bool),
 }
 
-impl Sink<'_> {
+impl SelectionSink<'_> {
     /// Offers what a path selects in a value.
-    pub(super) fn select(&mut self, path: &JsonPath, view: View<'_>) -> Flow {
+    pub(super) fn select(&mut self, path: &JsonPath, view: View<'_>) -> ChildFlow {
         match self {
             Self::Any(found) => {
                 **found = path.matches(view);
@@ -31,7 +31,7 @@ impl Sink<'_> {
                 let found = path.select(view);
                 let flow = found.iter().try_for_each(|it| listing.push(it));
                 if flow.is_continue() && found.truncated().is_some() {
-                    return Err(JsonQueryError::TooMuchWork.into());
+                    return Err(JsonError::TooMuchWork.into());
                 }
                 Ok(flow)
             }
@@ -39,7 +39,12 @@ impl Sink<'_> {
     }
 
     /// Offers a value that is too large for a tree.
-    pub(super) fn large(&mut self, engine: &mut Engine, start: u64, depth: usize) -> Flow {
+    pub(super) fn push_large(
+        &mut self,
+        scan: &mut JsonScan,
+        start: u64,
+        depth: usize,
+    ) -> ChildFlow {
         match self {
             Self::Any(found) => {
                 **found = true;
@@ -47,8 +52,8 @@ impl Sink<'_> {
             }
             Self::Listing(listing, _) if listing.skips_next() => Ok(listing.push_start_of("", 0)),
             Self::Listing(listing, shown) => {
-                let bytes = engine.end_of(start, depth)? - start;
-                let text = engine.start_of(start, *shown)?;
+                let bytes = scan.find_end(start, depth)? - start;
+                let text = scan.read_start(start, *shown)?;
                 Ok(listing.push_start_of(&text, bytes))
             }
         }
@@ -64,162 +69,162 @@ impl Sink<'_> {
 
 /// Selects from a value, which is nested in `depth` others, and is the path's `$`.
 pub(super) fn select(
-    engine: &mut Engine,
+    scan: &mut JsonScan,
     path: &JsonPath,
     (start, depth): (u64, usize),
-    sink: &mut Sink<'_>,
-) -> Flow {
-    if let Some(doc) = engine.tree(start, depth)? {
+    sink: &mut SelectionSink<'_>,
+) -> ChildFlow {
+    if let Some(doc) = scan.read_tree(start, depth)? {
         return sink.select(path, doc.root());
     }
     if path.looks_at_root() {
-        return Err(JsonQueryError::TooLarge {
+        return Err(JsonError::TooLarge {
             what: format!(
                 "a filter that refers to `$` needs the whole value, and this one has more than {} bytes",
-                engine.value_bytes()
+                scan.value_bytes()
             ),
             hint: "ask for what `$` leads to first, and write its value into the filter",
         }
         .into());
     }
-    select_large(engine, path, (start, depth), sink)
+    select_large(scan, path, (start, depth), sink)
 }
 
 /// Selects from a value of any size.
 fn select_from(
-    engine: &mut Engine,
+    scan: &mut JsonScan,
     path: &JsonPath,
     (start, depth): (u64, usize),
-    sink: &mut Sink<'_>,
-) -> Flow {
+    sink: &mut SelectionSink<'_>,
+) -> ChildFlow {
     if path.segment_count() == 0 && sink.skips_next() {
-        return sink.large(engine, start, depth);
+        return sink.push_large(scan, start, depth);
     }
-    match engine.tree(start, depth)? {
+    match scan.read_tree(start, depth)? {
         Some(doc) => sink.select(path, doc.root()),
-        None => select_large(engine, path, (start, depth), sink),
+        None => select_large(scan, path, (start, depth), sink),
     }
 }
 
 /// Selects from a value that is too large for a tree. Recurses as deep as the content is nested.
 fn select_large(
-    engine: &mut Engine,
+    scan: &mut JsonScan,
     path: &JsonPath,
     (start, depth): (u64, usize),
-    sink: &mut Sink<'_>,
-) -> Flow {
-    let Some(segment) = path.segment(0) else { return sink.large(engine, start, depth) };
-    let Some(container) = engine.container(start, depth)? else { return NEXT };
+    sink: &mut SelectionSink<'_>,
+) -> ChildFlow {
+    let Some(segment) = path.segment(0) else { return sink.push_large(scan, start, depth) };
+    let Some(container) = scan.find_container(start, depth)? else { return CONTINUE };
     let rest = path.without_first(1);
     for selector in segment.selectors() {
-        engine.check_work()?;
-        let flow = apply(engine, selector, &rest, &container, sink)?;
+        scan.check_work()?;
+        let flow = apply(scan, selector, &rest, &container, sink)?;
         if flow.is_break() {
             return Ok(flow);
         }
     }
     if !segment.is_descendant() {
-        return NEXT;
+        return CONTINUE;
     }
-    engine.each(&container, 0, &mut |engine, child| match child {
+    scan.for_each_child(&container, 0, &mut |scan, child| match child {
         Child::Tree(view) => sink.select(path, view),
-        Child::Large(start, depth) => select_large(engine, path, (start, depth), sink),
+        Child::Large(start, depth) => select_large(scan, path, (start, depth), sink),
     })
 }
 
 /// Applies a selector, and the rest of the path to what it selects.
 fn apply(
-    engine: &mut Engine,
+    scan: &mut JsonScan,
     selector: SelectorRef<'_>,
     rest: &JsonPath,
     container: &Container,
-    sink: &mut Sink<'_>,
-) -> Flow {
+    sink: &mut SelectionSink<'_>,
+) -> ChildFlow {
     let list = container.kind == ContainerKind::Array;
     let at = match selector {
         SelectorRef::Name(name) => {
             if list {
-                return NEXT;
+                return CONTINUE;
             }
-            return match engine.member(container, name)? {
-                Some(value) => select_from(engine, rest, (value, container.depth), sink),
-                None => NEXT,
+            return match scan.find_member(container, name)? {
+                Some(value) => select_from(scan, rest, (value, container.depth), sink),
+                None => CONTINUE,
             };
         }
-        SelectorRef::Wildcard => return apply_to_all(engine, rest, container, sink),
+        SelectorRef::Wildcard => return apply_to_all(scan, rest, container, sink),
         SelectorRef::Filter(filter) => {
-            return apply_filter(engine, filter, rest, container, sink);
+            return apply_filter(scan, filter, rest, container, sink);
         }
         SelectorRef::Slice(slice) if list => {
             for at in slice.positions(container.count) {
-                let flow = apply_at(engine, at, rest, container, sink)?;
+                let flow = apply_at(scan, at, rest, container, sink)?;
                 if flow.is_break() {
                     return Ok(flow);
                 }
             }
-            return NEXT;
+            return CONTINUE;
         }
-        SelectorRef::Slice(_) => return NEXT,
+        SelectorRef::Slice(_) => return CONTINUE,
         SelectorRef::Index(at) => Some(at),
         SelectorRef::FromEnd(back) => container.count.checked_sub(back),
     };
     match at.filter(|at| list && *at < container.count) {
-        Some(at) => apply_at(engine, at, rest, container, sink),
-        None => NEXT,
+        Some(at) => apply_at(scan, at, rest, container, sink),
+        None => CONTINUE,
     }
 }
 
 fn apply_at(
-    engine: &mut Engine,
+    scan: &mut JsonScan,
     at: u64,
     rest: &JsonPath,
     list: &Container,
-    sink: &mut Sink<'_>,
-) -> Flow {
+    sink: &mut SelectionSink<'_>,
+) -> ChildFlow {
     if rest.segment_count() == 0 && sink.skips_next() {
-        return sink.large(engine, 0, 0);
+        return sink.push_large(scan, 0, 0);
     }
-    let place = engine.place(list, at)?;
-    select_from(engine, rest, (place, list.depth), sink)
+    let place = scan.find_child(list, at)?;
+    select_from(scan, rest, (place, list.depth), sink)
 }
 
 fn apply_to_all(
-    engine: &mut Engine,
+    scan: &mut JsonScan,
     rest: &JsonPath,
     container: &Container,
-    sink: &mut Sink<'_>,
-) -> Flow {
+    sink: &mut SelectionSink<'_>,
+) -> ChildFlow {
     let mut from = 0;
     if rest.segment_count() == 0 && container.kind == ContainerKind::Array {
         while from < container.count && sink.skips_next() {
-            let _ = sink.large(engine, 0, 0)?;
+            let _ = sink.push_large(scan, 0, 0)?;
             from += 1;
         }
     }
-    engine.each(container, from, &mut |engine, child| match child {
+    scan.for_each_child(container, from, &mut |scan, child| match child {
         Child::Tree(view) => sink.select(rest, view),
-        Child::Large(start, depth) => select_large(engine, rest, (start, depth), sink),
+        Child::Large(start, depth) => select_large(scan, rest, (start, depth), sink),
     })
 }
 
 fn apply_filter(
-    engine: &mut Engine,
+    scan: &mut JsonScan,
     filter: FilterRef<'_>,
     rest: &JsonPath,
     container: &Container,
-    sink: &mut Sink<'_>,
-) -> Flow {
-    engine.each(container, 0, &mut |engine, child| match child {
+    sink: &mut SelectionSink<'_>,
+) -> ChildFlow {
+    scan.for_each_child(container, 0, &mut |scan, child| match child {
         Child::Tree(view) if filter.holds(view) => sink.select(rest, view),
-        Child::Tree(_) => NEXT,
-        Child::Large(start, _) => Err(too_large_to_judge(engine, start)),
+        Child::Tree(_) => CONTINUE,
+        Child::Large(start, _) => Err(too_large_for_filter(scan, start)),
     })
 }
 
 /// Filters look at trees.
-pub(super) fn too_large_to_judge(engine: &Engine, start: u64) -> Trouble {
-    let most = engine.value_bytes();
-    JsonQueryError::TooLarge {
+pub(super) fn too_large_for_filter(scan: &JsonScan, start: u64) -> ScanError {
+    let most = scan.value_bytes();
+    JsonError::TooLarge {
         what: format!(
             "the value at byte {start} has more than {most} bytes, too many for a filter"
         ),

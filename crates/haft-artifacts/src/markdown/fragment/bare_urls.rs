@@ -1,5 +1,7 @@
 //! Addresses that stand in a text without any markup, by the rules of GitHub's Markdown.
 
+use crate::invariant;
+
 /// The addresses of a text: what is shown, where it leads, and where it begins.
 pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
     let mut found = Vec::new();
@@ -10,13 +12,13 @@ pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
         };
         let mark = at + step;
         let hit = match text.as_bytes().get(mark) {
-            Some(b':') => url(text, at, mark),
-            Some(b'@') => email(text, at, mark),
-            _ => www(text, mark),
+            Some(b':') => find_url(text, at, mark),
+            Some(b'@') => find_email(text, at, mark),
+            _ => find_www(text, mark),
         };
         at = mark + 1;
         if let Some((start, end, scheme)) = hit {
-            let shown = text.get(start..end).unwrap_or_default();
+            let shown = invariant::text(text, start..end);
             found.push((shown.to_owned(), format!("{scheme}{shown}"), start));
             at = end;
         }
@@ -24,10 +26,10 @@ pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
     found
 }
 
-type Hit = (usize, usize, &'static str);
+type AddressSpan = (usize, usize, &'static str);
 
 /// `http://` or `https://` and a domain.
-fn url(text: &str, from: usize, colon: usize) -> Option<Hit> {
+fn find_url(text: &str, from: usize, colon: usize) -> Option<AddressSpan> {
     let before = text.get(from..colon)?;
     let after = text.get(colon..)?.strip_prefix("://")?;
     let scheme = ["https", "http"].into_iter().find(|it| {
@@ -38,19 +40,19 @@ fn url(text: &str, from: usize, colon: usize) -> Option<Hit> {
     if !may_begin(text, start) || !begins_with_domain(after, 0) {
         return None;
     }
-    Some((start, colon + 3 + length(after), ""))
+    Some((start, colon + 3 + address_len(after), ""))
 }
 
-fn www(text: &str, start: usize) -> Option<Hit> {
+fn find_www(text: &str, start: usize) -> Option<AddressSpan> {
     let rest = text.get(start..)?;
     let is_www = rest.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("www."));
     if !is_www || !may_begin(text, start) || !begins_with_domain(rest, 1) {
         return None;
     }
-    Some((start, start + length(rest), "http://"))
+    Some((start, start + address_len(rest), "http://"))
 }
 
-fn email(text: &str, from: usize, at_sign: usize) -> Option<Hit> {
+fn find_email(text: &str, from: usize, at_sign: usize) -> Option<AddressSpan> {
     let is_local = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_' | '+');
     let before = text.get(from..at_sign)?;
     let local = before.len() - before.trim_end_matches(is_local).len();
@@ -74,8 +76,8 @@ fn may_begin(text: &str, at: usize) -> bool {
 /// parts.
 fn begins_with_domain(text: &str, dots: usize) -> bool {
     let is_domain = |it: char| it.is_alphanumeric() || matches!(it, '.' | '-' | '_');
-    let end = text.find(|it| !is_domain(it)).unwrap_or(text.len());
-    let domain = text.get(..end).unwrap_or_default().trim_end_matches('.');
+    let domain = text.split_once(|it| !is_domain(it)).map_or(text, |(domain, _)| domain);
+    let domain = domain.trim_end_matches('.');
     let parts: Vec<&str> = domain.split('.').collect();
     !domain.is_empty()
         && parts.len() > dots
@@ -83,9 +85,9 @@ fn begins_with_domain(text: &str, dots: usize) -> bool {
 }
 
 /// How much of a text belongs to an address: up to white space or `<`, without punctuation at its end.
-fn length(text: &str) -> usize {
-    let end = text.find(|it: char| it.is_whitespace() || it == '<').unwrap_or(text.len());
-    let mut address = text.get(..end).unwrap_or_default();
+fn address_len(text: &str) -> usize {
+    let ends = |it: char| it.is_whitespace() || it == '<';
+    let mut address = text.split_once(ends).map_or(text, |(address, _)| address);
     let count = |it: char| address.matches(it).count();
     let mut surplus = count(')').saturating_sub(count('('));
     loop {

@@ -5,12 +5,13 @@
 
 use haft_core::json::{Document, MAX_DEPTH, ParseErrorKind};
 
-use super::cursor::Cursor;
-use super::error::{Fault, Reason, Trouble};
+use super::cursor::ContentCursor;
+use super::error::{FaultReason, JsonFault, ScanError};
 use super::skip::ends_scalar;
+use crate::invariant;
 
 /// Passes over the value at the cursor, which is nested in `depth` others. The recursion is bounded.
-pub(super) fn value(cursor: &mut Cursor, depth: usize) -> Result<(), Trouble> {
+pub(super) fn value(cursor: &mut ContentCursor, depth: usize) -> Result<(), ScanError> {
     match cursor.peek()? {
         Some(b'"') => string(cursor),
         Some(open @ (b'{' | b'[')) => container(cursor, depth, open == b'{'),
@@ -18,7 +19,7 @@ pub(super) fn value(cursor: &mut Cursor, depth: usize) -> Result<(), Trouble> {
     }
 }
 
-fn container(cursor: &mut Cursor, depth: usize, object: bool) -> Result<(), Trouble> {
+fn container(cursor: &mut ContentCursor, depth: usize, object: bool) -> Result<(), ScanError> {
     if depth >= MAX_DEPTH {
         return Err(cursor.fault(ParseErrorKind::TooDeep));
     }
@@ -34,17 +35,17 @@ fn container(cursor: &mut Cursor, depth: usize, object: bool) -> Result<(), Trou
                 return Err(cursor.expected("a key in double quotes"));
             }
             string(cursor)?;
-            colon(cursor)?;
+            expect_colon(cursor)?;
         }
         value(cursor, depth + 1)?;
-        if is_last(cursor, object)? {
+        if skip_separator(cursor, object)? {
             return Ok(());
         }
     }
 }
 
 /// From behind a key to its value.
-pub(super) fn colon(cursor: &mut Cursor) -> Result<(), Trouble> {
+pub(super) fn expect_colon(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     if cursor.skip_space()? != Some(b':') {
         return Err(cursor.expected("`:`"));
     }
@@ -54,7 +55,7 @@ pub(super) fn colon(cursor: &mut Cursor) -> Result<(), Trouble> {
 }
 
 /// From behind a value in a container to the next one, or behind the end of the container.
-pub(super) fn is_last(cursor: &mut Cursor, object: bool) -> Result<bool, Trouble> {
+pub(super) fn skip_separator(cursor: &mut ContentCursor, object: bool) -> Result<bool, ScanError> {
     let (close, what) = if object { (b'}', "`,` or `}`") } else { (b']', "`,` or `]`") };
     match cursor.skip_space()? {
         Some(b',') => {}
@@ -67,14 +68,14 @@ pub(super) fn is_last(cursor: &mut Cursor, object: bool) -> Result<bool, Trouble
     let comma = cursor.offset();
     cursor.advance(1);
     if cursor.skip_space()? == Some(close) {
-        let reason = Reason::Syntax(ParseErrorKind::TrailingComma);
-        return Err(Fault { reason, offset: comma }.into());
+        let reason = FaultReason::Syntax(ParseErrorKind::TrailingComma);
+        return Err(JsonFault { reason, offset: comma }.into());
     }
     Ok(false)
 }
 
 /// Passes over a string from its opening quote on.
-pub(super) fn string(cursor: &mut Cursor) -> Result<(), Trouble> {
+pub(super) fn string(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     cursor.advance(1);
     loop {
         let rest = cursor.rest();
@@ -89,13 +90,13 @@ pub(super) fn string(cursor: &mut Cursor) -> Result<(), Trouble> {
             }
             Some(b'\\') => escape(cursor)?,
             Some(_) => return Err(cursor.fault(ParseErrorKind::ControlCharacter)),
-            None if cursor.more()? => {}
+            None if cursor.read_more()? => {}
             None => return Err(cursor.fault(ParseErrorKind::Truncated)),
         }
     }
 }
 
-fn escape(cursor: &mut Cursor) -> Result<(), Trouble> {
+fn escape(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     // The longest is a pair of surrogates.
     cursor.ensure(12)?;
     let rest = cursor.rest();
@@ -116,7 +117,7 @@ fn escape(cursor: &mut Cursor) -> Result<(), Trouble> {
         cursor.advance(6);
         return Ok(());
     }
-    let rest = rest.get(6..).unwrap_or_default();
+    let rest = invariant::slice(rest, 6..);
     if unit >= 0xDC00 || !rest.starts_with(b"\\u") {
         let cut = unit < 0xDC00 && b"\\u".starts_with(rest);
         let lone = ParseErrorKind::LoneSurrogate;
@@ -132,7 +133,7 @@ fn escape(cursor: &mut Cursor) -> Result<(), Trouble> {
     }
 }
 
-fn escape_fault(cursor: &mut Cursor, kind: ParseErrorKind, at: usize) -> Trouble {
+fn escape_fault(cursor: &mut ContentCursor, kind: ParseErrorKind, at: usize) -> ScanError {
     if kind == ParseErrorKind::Truncated {
         return truncated(cursor);
     }
@@ -140,7 +141,7 @@ fn escape_fault(cursor: &mut Cursor, kind: ParseErrorKind, at: usize) -> Trouble
     cursor.fault(kind)
 }
 
-fn truncated(cursor: &mut Cursor) -> Trouble {
+fn truncated(cursor: &mut ContentCursor) -> ScanError {
     cursor.advance(cursor.rest().len());
     cursor.fault(ParseErrorKind::Truncated)
 }
@@ -157,7 +158,7 @@ fn code_unit(escape: &[u8]) -> Result<u32, ParseErrorKind> {
 }
 
 /// Passes over a number or a word.
-pub(super) fn scalar(cursor: &mut Cursor) -> Result<(), Trouble> {
+pub(super) fn scalar(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     loop {
         let rest = cursor.rest();
         let len = rest.iter().position(|byte| ends_scalar(*byte));
@@ -166,15 +167,15 @@ pub(super) fn scalar(cursor: &mut Cursor) -> Result<(), Trouble> {
             None if rest.len() > LONGEST_NUMBER => {
                 return Err(cursor.fault(ParseErrorKind::NumberOutOfRange));
             }
-            None if cursor.more()? => {}
+            None if cursor.read_more()? => {}
             None => return literal(cursor, cursor.rest().len()),
         }
     }
 }
 
 /// Passes over a literal of so many bytes. Ordinary ones are known at once, all others are parsed.
-fn literal(cursor: &mut Cursor, len: usize) -> Result<(), Trouble> {
-    let text = cursor.rest().get(..len).unwrap_or_default();
+fn literal(cursor: &mut ContentCursor, len: usize) -> Result<(), ScanError> {
+    let text = invariant::slice(cursor.rest(), ..len);
     if len <= 20 && is_plain_number(text) || matches!(text, b"true" | b"false" | b"null") {
         cursor.advance(len);
         return Ok(());
@@ -212,7 +213,7 @@ fn is_plain_number(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let whole = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let leading_zero = whole > 1 && digits.first() == Some(&b'0');
-    let fraction = digits.get(whole..).unwrap_or_default();
+    let fraction = invariant::slice(digits, whole..);
     let fits = match fraction.split_first() {
         None => true,
         Some((b'.', digits)) => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),

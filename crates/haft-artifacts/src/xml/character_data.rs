@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use quick_xml::events::BytesRef;
 
+use crate::invariant;
+
 /// What a reference stands for; nothing if it stays as it is written.
-pub(super) fn referenced(name: &str) -> Option<char> {
+pub(super) fn resolve_reference(name: &str) -> Option<char> {
     match name {
         "lt" => Some('<'),
         "gt" => Some('>'),
@@ -24,11 +26,11 @@ pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(at) = rest.find(['&', '\t', '\n', '\r']) {
-        out.push_str(rest.get(..at).unwrap_or_default());
-        rest = rest.get(at..).unwrap_or_default();
+        out.push_str(invariant::text(rest, ..at));
+        rest = invariant::text(rest, at..);
         if let Some(after) = rest.strip_prefix('&') {
             let name = after.split_once(';');
-            match name.and_then(|(name, after)| Some((referenced(name)?, after))) {
+            match name.and_then(|(name, after)| Some((resolve_reference(name)?, after))) {
                 Some((character, after)) => {
                     out.push(character);
                     rest = after;
@@ -40,7 +42,11 @@ pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
             }
         } else {
             out.push(' ');
-            rest = rest.strip_prefix("\r\n").or_else(|| rest.get(1..)).unwrap_or_default();
+            rest = rest.strip_prefix("\r\n").unwrap_or_else(|| {
+                let mut rest = rest.chars();
+                rest.next();
+                rest.as_str()
+            });
         }
     }
     out.push_str(rest);

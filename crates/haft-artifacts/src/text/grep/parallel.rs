@@ -9,41 +9,41 @@ use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::spool::{LocalRead, SpoolError};
 
 use super::scan::GrepScan;
-use super::{Found, Query};
-use crate::text::drive::scan_local;
+use super::{FoundLines, LineSearch};
+use crate::scan::run_local_scan;
 use haft_core::spool::AlignedBuffer;
 
 /// Searches these lines by as many threads as the query says, this one included.
 pub(super) fn search(
-    query: &Query,
+    query: &LineSearch,
     local: &dyn LocalRead,
     cancellation: &Cancellation,
     lines: Range<u64>,
-) -> Result<Found, SpoolError> {
+) -> Result<FoundLines, SpoolError> {
     let stop = cancellation.child();
-    let work = Work(Mutex::new(State::new(query, lines)));
+    let work = ParallelSearch(Mutex::new(SearchProgress::new(query, lines)));
     thread::scope(|scope| {
-        for _ in 1..query.sizes.threads.get() {
+        for _ in 1..query.limits.threads.get() {
             // Those that cannot be started are missed by nobody.
             let _ = thread::Builder::new()
-                .spawn_scoped(scope, || work.share(query.clone(), local, &stop));
+                .spawn_scoped(scope, || work.search_parts(query.clone(), local, &stop));
         }
-        work.share(query.clone(), local, &stop);
+        work.search_parts(query.clone(), local, &stop);
     });
     let state = work.0.into_inner().unwrap_or_else(PoisonError::into_inner);
     state.failed.map_or(Ok(state.found), Err)
 }
 
-struct Work(Mutex<State>);
+struct ParallelSearch(Mutex<SearchProgress>);
 
-impl Work {
+impl ParallelSearch {
     /// Searches one part after the other. The query is a copy: threads that share one wait for each other.
-    fn share(&self, query: Query, local: &dyn LocalRead, stop: &Cancellation) {
+    fn search_parts(&self, query: LineSearch, local: &dyn LocalRead, stop: &Cancellation) {
         let (query, mut window) = (Arc::new(query), AlignedBuffer::default());
         loop {
             let Some((number, lines)) = self.lock().take(&query) else { return };
             let scan = GrepScan::new(Arc::clone(&query), &lines);
-            let part = scan_local(local, stop, scan, &mut window);
+            let part = run_local_scan(local, stop, scan, &mut window);
             if self.lock().add(number, part) {
                 stop.cancel(CancelReason::Requested);
                 return;
@@ -51,12 +51,12 @@ impl Work {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SearchProgress> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct State {
+struct SearchProgress {
     /// The lines that nobody took yet, and the block that the last part went up to.
     lines: Range<u64>,
     block: u64,
@@ -64,13 +64,13 @@ struct State {
     /// Parts that were searched before one in front of them.
     ready: BTreeMap<u64, Result<GrepScan, SpoolError>>,
     added: u64,
-    found: Found,
+    found: FoundLines,
     failed: Option<SpoolError>,
-    over: bool,
+    finished: bool,
 }
 
-impl State {
-    fn new(query: &Query, lines: Range<u64>) -> Self {
+impl SearchProgress {
+    fn new(query: &LineSearch, lines: Range<u64>) -> Self {
         let start = query.index.locate(lines.start).map_or(0, |start| start.offset);
         Self {
             lines,
@@ -78,16 +78,16 @@ impl State {
             taken: 0,
             ready: BTreeMap::new(),
             added: 0,
-            found: Found::new(query),
+            found: FoundLines::new(query),
             failed: None,
-            over: false,
+            finished: false,
         }
     }
 
     /// The next part: the lines that begin behind an LF of the next blocks.
-    fn take(&mut self, query: &Query) -> Option<(u64, Range<u64>)> {
-        let blocks = query.sizes.part.div_ceil(u64::from(query.index.block_size().get())).max(1);
-        while !self.over && !self.lines.is_empty() {
+    fn take(&mut self, query: &LineSearch) -> Option<(u64, Range<u64>)> {
+        let blocks = query.limits.part.div_ceil(u64::from(query.index.block_size().get())).max(1);
+        while !self.finished && !self.lines.is_empty() {
             self.block += blocks;
             let end = query.index.newlines_before_block(self.block) + 1;
             let end = end.clamp(self.lines.start, self.lines.end);
@@ -105,15 +105,15 @@ impl State {
     /// Adds what was found in a part, once it is its turn, and says whether nothing more is needed.
     fn add(&mut self, number: u64, part: Result<GrepScan, SpoolError>) -> bool {
         self.ready.insert(number, part);
-        while let Some(part) = self.ready.remove(&self.added).filter(|_| !self.over) {
+        while let Some(part) = self.ready.remove(&self.added).filter(|_| !self.finished) {
             self.added += 1;
             match part {
-                Ok(part) => self.over = !self.found.add(part),
+                Ok(part) => self.finished = !self.found.add(part),
                 Err(error) => {
-                    (self.over, self.failed) = (true, Some(error));
+                    (self.finished, self.failed) = (true, Some(error));
                 }
             }
         }
-        self.over
+        self.finished
     }
 }

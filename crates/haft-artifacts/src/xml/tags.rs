@@ -1,4 +1,4 @@
-//! Tags: their attributes, and which of them are open.
+//! TagNames: their attributes, and which of them are open.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use quick_xml::events::BytesStart;
 use quick_xml::events::attributes::AttrError;
 
-use super::error::Fault;
-use super::token::attribute_value;
+use super::character_data::attribute_value;
+use super::error::XmlFault;
 
 /// The elements that are open.
 #[derive(Debug, Default)]
-pub(super) struct Nesting {
+pub(super) struct ElementStack {
     /// Their names, one behind the other, and where each begins.
     names: String,
     starts: Vec<usize>,
@@ -19,28 +19,28 @@ pub(super) struct Nesting {
     root_seen: bool,
 }
 
-impl Nesting {
+impl ElementStack {
     /// How many elements are open.
     pub(super) fn depth(&self) -> usize {
         self.starts.len()
     }
 
     /// Whether there is an element at all.
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_root(&self) -> bool {
         self.root_seen
     }
 
-    pub(super) fn open(&mut self, name: &str) -> Result<(), Fault> {
+    pub(super) fn open(&mut self, name: &str) -> Result<(), XmlFault> {
         if name.is_empty() {
-            return Err(Fault::new("a tag without a name", "write `&lt;` for a `<` in text"));
+            return Err(XmlFault::new("a tag without a name", "write `&lt;` for a `<` in text"));
         }
         if self.starts.is_empty() && self.root_seen {
-            let reason = format!("a second root element, `{}`", shortened(name));
-            return Err(Fault::new(reason, "XML has one; put them into one element"));
+            let reason = format!("a second root element, `{}`", shorten_name(name));
+            return Err(XmlFault::new(reason, "XML has one; put them into one element"));
         }
-        if self.starts.len() == NESTED {
-            let reason = format!("elements are nested deeper than {NESTED} levels");
-            return Err(Fault::new(reason, "it can still be searched and read as text"));
+        if self.starts.len() == MAX_DEPTH {
+            let reason = format!("elements are nested deeper than {MAX_DEPTH} levels");
+            return Err(XmlFault::new(reason, "it can still be searched and read as text"));
         }
         self.root_seen = true;
         self.starts.push(self.names.len());
@@ -48,18 +48,19 @@ impl Nesting {
         Ok(())
     }
 
-    pub(super) fn close(&mut self, name: &str) -> Result<(), Fault> {
+    pub(super) fn close(&mut self, name: &str) -> Result<(), XmlFault> {
         let Some(open) = self.innermost() else {
-            let reason = format!("`</{}>` closes nothing", shortened(name));
-            return Err(Fault::new(reason, CORRECT));
+            let reason = format!("`</{}>` closes nothing", shorten_name(name));
+            return Err(XmlFault::new(reason, READ_AS_TEXT_HINT));
         };
         if open != name {
-            let (open, name) = (shortened(open), shortened(name));
+            let (open, name) = (shorten_name(open), shorten_name(name));
             let reason = format!("`</{name}>` stands where `</{open}>` must come first");
-            return Err(Fault::new(reason, "close the elements in the order they were opened"));
+            return Err(XmlFault::new(reason, "close the elements in the order they were opened"));
         }
-        let start = self.starts.pop().unwrap_or_default();
-        self.names.truncate(start);
+        if let Some(start) = self.starts.pop() {
+            self.names.truncate(start);
+        }
         Ok(())
     }
 
@@ -68,12 +69,14 @@ impl Nesting {
     }
 }
 
-/// Names and values.
-pub(super) type Attributes<'t> = Vec<(&'t str, Cow<'t, str>)>;
+/// NameTable and values.
+pub(super) type AttributeList<'t> = Vec<(&'t str, Cow<'t, str>)>;
 
 /// The attributes of a tag with their values, or what is wrong and where in the tag.
-pub(super) fn attributes<'t>(tag: &'t BytesStart<'_>) -> Result<Attributes<'t>, (Fault, usize)> {
-    let mut found = Attributes::new();
+pub(super) fn read_attributes<'t>(
+    tag: &'t BytesStart<'_>,
+) -> Result<AttributeList<'t>, (XmlFault, usize)> {
+    let mut found = AttributeList::new();
     let mut seen = HashSet::new();
     // The reader's own check compares each with each, however many there are.
     for attribute in tag.attributes().with_checks(false) {
@@ -88,8 +91,8 @@ pub(super) fn attributes<'t>(tag: &'t BytesStart<'_>) -> Result<Attributes<'t>, 
             !seen.insert(name)
         };
         if twice {
-            let reason = format!("the attribute `{}` stands twice", shortened(name));
-            return Err((Fault::new(reason, "an element has each attribute once"), 0));
+            let reason = format!("the attribute `{}` stands twice", shorten_name(name));
+            return Err((XmlFault::new(reason, "an element has each attribute once"), 0));
         }
         let value = match attribute.value {
             Cow::Borrowed(raw) => attribute_value(raw),
@@ -100,8 +103,8 @@ pub(super) fn attributes<'t>(tag: &'t BytesStart<'_>) -> Result<Attributes<'t>, 
     Ok(found)
 }
 
-fn not_an_attribute(tag: &BytesStart<'_>, error: &AttrError) -> (Fault, usize) {
-    let element = shortened(tag.name().as_ref());
+fn not_an_attribute(tag: &BytesStart<'_>, error: &AttrError) -> (XmlFault, usize) {
+    let element = shorten_name(tag.name().as_ref());
     let (reason, at) = match error {
         AttrError::ExpectedEq(at) | AttrError::ExpectedValue(at) => {
             (format!("an attribute of `{element}` has no value"), *at)
@@ -115,16 +118,16 @@ fn not_an_attribute(tag: &BytesStart<'_>, error: &AttrError) -> (Fault, usize) {
         AttrError::Duplicated(at, _) => (format!("an attribute of `{element}` stands twice"), *at),
     };
     // Places are counted behind the `<`.
-    (Fault::new(reason, "write attributes as `name=\"value\"`"), at + 1)
+    (XmlFault::new(reason, "write attributes as `name=\"value\"`"), at + 1)
 }
 
 /// A name for a message.
-pub(super) fn shortened(name: &str) -> String {
+pub(super) fn shorten_name(name: &str) -> String {
     name.chars().take(80).collect()
 }
 
 /// So many attributes are compared each with each.
 const FEW: usize = 8;
 /// Elements inside elements.
-const NESTED: usize = 256;
-pub(super) const CORRECT: &str = "the lines around it can still be read as text";
+const MAX_DEPTH: usize = 256;
+pub(super) const READ_AS_TEXT_HINT: &str = "the lines around it can still be read as text";

@@ -7,11 +7,13 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
+use crate::invariant;
+
 /// Cuts content into documents while it comes in.
 #[derive(Debug, Default)]
-pub(super) struct Splitter {
+pub(super) struct DocumentSplitter {
     data: Vec<u8>,
-    /// Where the document begins that is being gathered.
+    /// Where the document begins that is being pending_bytes.
     start: usize,
     /// Where the line begins that is not complete yet.
     line: usize,
@@ -28,13 +30,13 @@ pub(super) struct Splitter {
 
 /// A document as it was cut out.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct DocumentSlice {
     pub(super) bytes: Range<usize>,
     /// How many lines lie before it.
     pub(super) line: u64,
 }
 
-impl Splitter {
+impl DocumentSplitter {
     /// Takes more content.
     pub(super) fn push(&mut self, data: &[u8]) {
         self.data.drain(..self.start);
@@ -45,61 +47,65 @@ impl Splitter {
     }
 
     /// The next document that is complete. `last` says that no more content comes.
-    pub(super) fn next(&mut self, last: bool) -> Option<Piece> {
+    pub(super) fn next(&mut self, last: bool) -> Option<DocumentSlice> {
         while let Some((end, next)) = self.line_end(last) {
-            let line = Line::of(self.data.get(self.line..end).unwrap_or_default());
-            let piece = match line {
-                Line::Start if self.started => Some(self.cut(self.line, self.line_number)),
-                Line::End if self.started => Some(self.cut(next, self.line_number + 1)),
-                Line::End => {
-                    let _ = self.cut(next, self.line_number + 1);
+            let line = LineKind::of(invariant::slice(&self.data, self.line..end));
+            let slice = match line {
+                LineKind::Start if self.started => {
+                    Some(self.cut_document(self.line, self.line_number))
+                }
+                LineKind::End if self.started => {
+                    Some(self.cut_document(next, self.line_number + 1))
+                }
+                LineKind::End => {
+                    let _ = self.cut_document(next, self.line_number + 1);
                     None
                 }
                 _ => None,
             };
             match line {
-                Line::Start | Line::Content => self.started = true,
-                Line::Directive => self.directed = true,
-                Line::End | Line::Nothing => {}
+                LineKind::Start | LineKind::Content => self.started = true,
+                LineKind::Directive => self.directed = true,
+                LineKind::End | LineKind::Nothing => {}
             }
             (self.line, self.searched) = (next, next);
             self.line_number += 1;
             if !self.started && !self.directed {
                 (self.start, self.start_number) = (self.line, self.line_number);
             }
-            if piece.is_some() {
-                return piece;
+            if slice.is_some() {
+                return slice;
             }
         }
         (last && (self.started || self.directed))
-            .then(|| self.cut(self.data.len(), self.line_number))
+            .then(|| self.cut_document(self.data.len(), self.line_number))
     }
 
     /// The bytes of a document.
-    pub(super) fn bytes(&self, piece: &Piece) -> &[u8] {
-        self.data.get(piece.bytes.clone()).unwrap_or_default()
+    pub(super) fn bytes(&self, slice: &DocumentSlice) -> &[u8] {
+        invariant::slice(&self.data, slice.bytes.clone())
     }
 
-    /// How many bytes the document has that is being gathered.
-    pub(super) fn gathered(&self) -> usize {
+    /// How many bytes the document has that is being pending_bytes.
+    pub(super) fn pending_bytes(&self) -> usize {
         self.data.len() - self.start
     }
 
-    /// How many lines lie before the document that is being gathered.
-    pub(super) fn gathered_line(&self) -> u64 {
+    /// How many lines lie before the document that is being pending_bytes.
+    pub(super) fn pending_line(&self) -> u64 {
         self.start_number
     }
 
-    fn cut(&mut self, end: usize, end_line: u64) -> Piece {
-        let piece = Piece { bytes: self.start..end, line: self.start_number };
+    fn cut_document(&mut self, end: usize, end_line: u64) -> DocumentSlice {
+        let slice = DocumentSlice { bytes: self.start..end, line: self.start_number };
         (self.start, self.start_number) = (end, end_line);
         (self.started, self.directed) = (false, false);
-        piece
+        slice
     }
 
     /// Where the current line ends, without and with its line end; nothing if it may go on.
     fn line_end(&mut self, last: bool) -> Option<(usize, usize)> {
-        let rest = self.data.get(self.searched..).unwrap_or_default();
+        let rest = invariant::slice(&self.data, self.searched..);
         let Some(found) = memchr2(b'\n', b'\r', rest) else {
             self.searched = self.data.len();
             return (last && self.line < self.data.len())
@@ -120,7 +126,7 @@ impl Splitter {
 
 /// What a line says about documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Line {
+enum LineKind {
     /// `---`
     Start,
     /// `...`
@@ -132,7 +138,7 @@ enum Line {
     Content,
 }
 
-impl Line {
+impl LineKind {
     fn of(line: &[u8]) -> Self {
         let marker =
             |mark: &[u8]| line.strip_prefix(mark).is_some_and(|it| it.first().is_none_or(is_blank));

@@ -8,17 +8,18 @@ use haft_core::artifact::{Answer, Budget, Listing};
 use haft_core::json::{Document, Kind, View, Writer};
 use haft_core::jsonpath::{FilterRef, JsonPath, SegmentRef, SelectorRef};
 
-use super::check;
-use super::children::{Child, Flow, NEXT};
-use super::container::{self, Container, ContainerKind, Name};
-use super::engine::Engine;
-use super::error::Trouble;
-use super::eval::{self, Sink};
-use super::lines;
+use super::children::{CONTINUE, Child, ChildFlow};
+use super::container::{self, Container, ContainerKind, MemberName};
+use super::error::ScanError;
+use super::json_lines;
+use super::path_eval::{self, SelectionSink};
+use super::scan::JsonScan;
+use super::validate;
 use super::view::JsonLength;
+use crate::scan::saturating_len;
 
 /// What the content is made of, for queries of records.
-enum Sequence {
+enum RecordSequence {
     /// Lines, or the elements of a large list.
     Children(Arc<Container>),
     /// One value, or a list that fits into a tree.
@@ -27,75 +28,75 @@ enum Sequence {
     Large(u64),
 }
 
-fn sequence(engine: &mut Engine) -> Result<Sequence, Trouble> {
-    let start = match engine.root() {
-        Err(records) => return Ok(Sequence::Children(records)),
+fn read_sequence(scan: &mut JsonScan) -> Result<RecordSequence, ScanError> {
+    let start = match scan.root() {
+        Err(records) => return Ok(RecordSequence::Children(records)),
         Ok(start) => start,
     };
-    if let Some(doc) = engine.tree(start, 0)? {
-        return Ok(Sequence::Tree(doc));
+    if let Some(doc) = scan.read_tree(start, 0)? {
+        return Ok(RecordSequence::Tree(doc));
     }
-    let list = engine.container(start, 0)?.filter(|it| it.kind == ContainerKind::Array);
-    Ok(list.map_or(Sequence::Large(start), Sequence::Children))
+    let list = scan.find_container(start, 0)?.filter(|it| it.kind == ContainerKind::Array);
+    Ok(list.map_or(RecordSequence::Large(start), RecordSequence::Children))
 }
 
-pub(super) fn length(engine: &mut Engine) -> Result<JsonLength, Trouble> {
-    let (records, root_array) = match sequence(engine)? {
-        Sequence::Children(it) if it.kind == ContainerKind::Lines => (it.count, None),
-        Sequence::Children(list) => (1, Some(list.count)),
-        Sequence::Tree(doc) if doc.root().kind() == Kind::Array => {
+pub(super) fn count_records(scan: &mut JsonScan) -> Result<JsonLength, ScanError> {
+    let (records, root_array) = match read_sequence(scan)? {
+        RecordSequence::Children(it) if it.kind == ContainerKind::Lines => (it.count, None),
+        RecordSequence::Children(list) => (1, Some(list.count)),
+        RecordSequence::Tree(doc) if doc.root().kind() == Kind::Array => {
             (1, Some(doc.root().len() as u64))
         }
-        Sequence::Tree(_) | Sequence::Large(_) => (1, None),
+        RecordSequence::Tree(_) | RecordSequence::Large(_) => (1, None),
     };
     Ok(JsonLength { records, root_array })
 }
 
-pub(super) fn get(
-    engine: &mut Engine,
+pub(super) fn select_values(
+    scan: &mut JsonScan,
     path: &JsonPath,
     (budget, skip): (Budget, u64),
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, ScanError> {
     let mut listing = Listing::new(budget, skip);
-    let mut sink = Sink::Listing(&mut listing, budget.bytes.saturating_add(8));
-    let _ = match engine.root() {
-        Ok(start) => eval::select(engine, path, (start, 0), &mut sink)?,
-        Err(records) => engine.each(&records, 0, &mut |engine, record| match record {
+    let mut sink = SelectionSink::Listing(&mut listing, budget.bytes.saturating_add(8));
+    let _ = match scan.root() {
+        Ok(start) => path_eval::select(scan, path, (start, 0), &mut sink)?,
+        Err(records) => scan.for_each_child(&records, 0, &mut |scan, record| match record {
             Child::Tree(view) => sink.select(path, view),
-            Child::Large(start, depth) => eval::select(engine, path, (start, depth), &mut sink),
+            Child::Large(start, depth) => path_eval::select(scan, path, (start, depth), &mut sink),
         })?,
     };
     Ok(listing.finish())
 }
 
-pub(super) fn filter(
-    engine: &mut Engine,
+pub(super) fn filter_records(
+    scan: &mut JsonScan,
     path: &JsonPath,
     (budget, skip): (Budget, u64),
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, ScanError> {
     let mut listing = Listing::new(budget, skip);
-    let condition = Condition::new(path);
+    let condition = RecordCondition::new(path);
     let shown = budget.bytes.saturating_add(8);
-    let mut keep = |engine: &mut Engine, record: Child<'_>| match record {
+    let mut keep = |scan: &mut JsonScan, record: Child<'_>| match record {
         Child::Tree(view) if condition.holds(view) => Ok(listing.push(view)),
-        Child::Tree(_) => NEXT,
-        Child::Large(start, depth) if condition.holds_for_large(engine, start, depth)? => {
-            Sink::Listing(&mut listing, shown).large(engine, start, depth)
+        Child::Tree(_) => CONTINUE,
+        Child::Large(start, depth) if condition.holds_for_large(scan, start, depth)? => {
+            SelectionSink::Listing(&mut listing, shown).push_large(scan, start, depth)
         }
-        Child::Large(..) => NEXT,
+        Child::Large(..) => CONTINUE,
     };
-    let _ = match sequence(engine)? {
-        Sequence::Children(container) => engine.each(&container, 0, &mut keep)?,
-        Sequence::Tree(doc) => {
-            each_record(doc.root(), &mut |view| keep(engine, Child::Tree(view)))?
+    let _ = match read_sequence(scan)? {
+        RecordSequence::Children(container) => scan.for_each_child(&container, 0, &mut keep)?,
+        RecordSequence::Tree(doc) => {
+            for_each_record(doc.root(), &mut |view| keep(scan, Child::Tree(view)))?
         }
-        Sequence::Large(start) => keep(engine, Child::Large(start, 0))?,
+        RecordSequence::Large(start) => keep(scan, Child::Large(start, 0))?,
     };
     Ok(listing.finish())
 }
 
 /// The elements of a list, or else the value itself.
-fn each_record(root: View<'_>, take: &mut dyn FnMut(View<'_>) -> Flow) -> Flow {
+fn for_each_record(root: View<'_>, take: &mut dyn FnMut(View<'_>) -> ChildFlow) -> ChildFlow {
     if root.kind() != Kind::Array {
         return take(root);
     }
@@ -105,18 +106,18 @@ fn each_record(root: View<'_>, take: &mut dyn FnMut(View<'_>) -> Flow) -> Flow {
             return Ok(flow);
         }
     }
-    NEXT
+    CONTINUE
 }
 
 /// When a record is kept.
-struct Condition<'p> {
+struct RecordCondition<'p> {
     path: &'p JsonPath,
     /// The filters that the path begins with, for the record itself; one of them must hold.
     filters: Vec<FilterRef<'p>>,
     rest: JsonPath,
 }
 
-impl<'p> Condition<'p> {
+impl<'p> RecordCondition<'p> {
     fn new(path: &'p JsonPath) -> Self {
         let first = path.segment(0).filter(|it| !it.is_descendant());
         let filters = first.into_iter().flat_map(SegmentRef::selectors).map(|it| match it {
@@ -136,31 +137,36 @@ impl<'p> Condition<'p> {
 
     fn holds_for_large(
         &self,
-        engine: &mut Engine,
+        scan: &mut JsonScan,
         start: u64,
         depth: usize,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, ScanError> {
         if !self.filters.is_empty() {
-            return Err(eval::too_large_to_judge(engine, start));
+            return Err(path_eval::too_large_for_filter(scan, start));
         }
         let mut found = false;
-        let _ = eval::select(engine, self.path, (start, depth), &mut Sink::Any(&mut found))?;
+        let _ = path_eval::select(
+            scan,
+            self.path,
+            (start, depth),
+            &mut SelectionSink::Any(&mut found),
+        )?;
         Ok(found)
     }
 }
 
-pub(super) fn slice(
-    engine: &mut Engine,
+pub(super) fn slice_records(
+    scan: &mut JsonScan,
     (start, end): (Option<i64>, Option<i64>),
     (budget, skip): (Budget, u64),
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, ScanError> {
     let mut listing = Listing::new(budget, skip);
     let shown = budget.bytes.saturating_add(8);
-    let container = match sequence(engine)? {
-        Sequence::Children(container) => container,
-        Sequence::Tree(doc) => return Ok(slice_tree(doc.root(), (start, end), listing)),
-        Sequence::Large(place) => {
-            let _ = Sink::Listing(&mut listing, shown).large(engine, place, 0)?;
+    let container = match read_sequence(scan)? {
+        RecordSequence::Children(container) => container,
+        RecordSequence::Tree(doc) => return Ok(slice_tree(doc.root(), (start, end), listing)),
+        RecordSequence::Large(place) => {
+            let _ = SelectionSink::Listing(&mut listing, shown).push_large(scan, place, 0)?;
             return Ok(listing.finish());
         }
     };
@@ -171,11 +177,11 @@ pub(super) fn slice(
         at += 1;
     }
     if at < until {
-        let _ = engine.each(&container, at, &mut |engine, child| {
+        let _ = scan.for_each_child(&container, at, &mut |scan, child| {
             let flow = match child {
                 Child::Tree(view) => listing.push(view),
                 Child::Large(start, depth) => {
-                    Sink::Listing(&mut listing, shown).large(engine, start, depth)?
+                    SelectionSink::Listing(&mut listing, shown).push_large(scan, start, depth)?
                 }
             };
             at += 1;
@@ -196,8 +202,8 @@ fn slice_tree(
         return listing.finish();
     }
     let (from, until) = range(start, end, root.len() as u64);
-    let size = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
-    let mut elements = root.elements().skip(size(from)).take(size(until - from));
+    let mut elements =
+        root.elements().skip(saturating_len(from)).take(saturating_len(until - from));
     let _ = elements.try_for_each(|it| listing.push(it));
     listing.finish_of(until - from)
 }
@@ -212,80 +218,83 @@ fn range(start: Option<i64>, end: Option<i64>, count: u64) -> (u64, u64) {
     (from, end.map_or(count, absolute).max(from))
 }
 
-pub(super) fn keys(engine: &mut Engine, (budget, skip): (Budget, u64)) -> Result<Answer, Trouble> {
-    let mut keys = Keys::new(Listing::new(budget, skip));
-    match engine.root() {
+pub(super) fn list_keys(
+    scan: &mut JsonScan,
+    (budget, skip): (Budget, u64),
+) -> Result<Answer, ScanError> {
+    let mut keys = KeyCollector::new(Listing::new(budget, skip));
+    match scan.root() {
         Ok(start) => {
-            let known = engine.known_container(start).and_then(|it| it.member_places());
-            engine.cursor.seek(start);
+            let known = scan.known_container(start).and_then(|it| it.member_places());
+            scan.cursor.seek(start);
             let _ = match known {
-                Some(places) => keys.at(engine, &places)?,
-                None => keys.of_value(engine)?,
+                Some(places) => keys.read_names_at(scan, &places)?,
+                None => keys.read_value(scan)?,
             };
         }
-        Err(records) => keys.of_records(engine, &records)?,
+        Err(records) => keys.read_records(scan, &records)?,
     }
     Ok(keys.finish())
 }
 
 /// Names of members, each once, in the order in which they are met.
-struct Keys {
+struct KeyCollector {
     listing: Listing,
     seen: HashSet<u64>,
     /// Whether there was an object.
     any: bool,
 }
 
-impl Keys {
+impl KeyCollector {
     fn new(listing: Listing) -> Self {
         Self { listing, seen: HashSet::new(), any: false }
     }
 
     /// The names in the value at the cursor, if it is an object.
-    fn of_value(&mut self, engine: &mut Engine) -> Flow {
-        let cursor = &mut engine.cursor;
+    fn read_value(&mut self, scan: &mut JsonScan) -> ChildFlow {
+        let cursor = &mut scan.cursor;
         if cursor.peek()? != Some(b'{') {
-            return NEXT;
+            return CONTINUE;
         }
         self.any = true;
         cursor.advance(1);
         if cursor.skip_space()? == Some(b'}') {
-            return NEXT;
+            return CONTINUE;
         }
         loop {
-            let name = container::name(cursor)?;
-            let flow = self.offer(&name);
+            let name = container::read_name(cursor)?;
+            let flow = self.push(&name);
             if flow.is_break() {
                 return Ok(flow);
             }
             cursor.skip_value(1, u64::MAX)?;
-            if check::is_last(cursor, true)? {
-                return NEXT;
+            if validate::skip_separator(cursor, true)? {
+                return CONTINUE;
             }
         }
     }
 
     /// The names that begin at these places.
-    fn at(&mut self, engine: &mut Engine, places: &[u64]) -> Flow {
+    fn read_names_at(&mut self, scan: &mut JsonScan, places: &[u64]) -> ChildFlow {
         self.any = true;
         for place in places {
-            engine.cursor.seek(*place);
-            let name = container::name(&mut engine.cursor)?;
-            let flow = self.offer(&name);
+            scan.cursor.seek(*place);
+            let name = container::read_name(&mut scan.cursor)?;
+            let flow = self.push(&name);
             if flow.is_break() {
                 return Ok(flow);
             }
         }
-        NEXT
+        CONTINUE
     }
 
-    fn offer(&mut self, name: &Name) -> ControlFlow<()> {
-        if self.seen.len() >= MOST_KEYS || !self.seen.insert(name.hash()) {
+    fn push(&mut self, name: &MemberName) -> ControlFlow<()> {
+        if self.seen.len() >= MAX_KEYS || !self.seen.insert(name.hash()) {
             return ControlFlow::Continue(());
         }
         match name {
-            Name::Long { start, bytes, .. } => self.listing.push_start_of(start, *bytes),
-            Name::Short(name) => {
+            MemberName::Long { start, bytes, .. } => self.listing.push_start_of(start, *bytes),
+            MemberName::Short(name) => {
                 let mut text = Writer::new();
                 text.string(name);
                 self.listing.push(text.finish().root())
@@ -293,15 +302,15 @@ impl Keys {
         }
     }
 
-    fn of_records(&mut self, engine: &mut Engine, records: &Container) -> Result<(), Trouble> {
+    fn read_records(&mut self, scan: &mut JsonScan, records: &Container) -> Result<(), ScanError> {
         debug_assert_eq!(records.kind, ContainerKind::Lines);
-        engine.cursor.clear_end();
-        engine.cursor.seek(records.start);
-        while let Some(record) = lines::next_record(&mut engine.cursor)? {
-            if self.of_value(engine)?.is_break() {
+        scan.cursor.clear_end();
+        scan.cursor.seek(records.start);
+        while let Some(record) = json_lines::next_record(&mut scan.cursor)? {
+            if self.read_value(scan)?.is_break() {
                 break;
             }
-            lines::pass(&mut engine.cursor, record);
+            json_lines::skip_record(&mut scan.cursor, record);
         }
         Ok(())
     }
@@ -311,12 +320,12 @@ impl Keys {
             return Answer::undefined();
         }
         let answer = self.listing.finish();
-        if self.seen.len() < MOST_KEYS {
+        if self.seen.len() < MAX_KEYS {
             return answer;
         }
-        answer.noted(format_args!("only the first {MOST_KEYS} different keys are listed"))
+        answer.noted(format_args!("only the first {MAX_KEYS} different keys are listed"))
     }
 }
 
 /// More keys are not told apart.
-const MOST_KEYS: usize = 100_000;
+const MAX_KEYS: usize = 100_000;

@@ -1,9 +1,10 @@
 //! Paragraphs, and what a later line makes of them: headings, tables, definitions.
 
-use super::{Leaf, Scanner, Tail};
-use crate::markdown::cursor::Cursor;
-use crate::markdown::definition::{self, Extent, Start};
-use crate::markdown::syntax::{self, Within};
+use super::{BlockScanner, LeafBlock, LineTail};
+use crate::invariant;
+use crate::markdown::cursor::LineCursor;
+use crate::markdown::link_definition::{self, DefinitionStart, ParagraphExtent};
+use crate::markdown::syntax::{self, InterruptContext};
 
 /// The text of the open paragraph.
 #[derive(Debug, Default)]
@@ -14,7 +15,7 @@ pub(super) struct Paragraph {
     /// How many lines `text` began with, the ones past the cap included.
     lines: usize,
     /// The last line, if it may be the heading row of a table that ends the paragraph.
-    header: Option<Header>,
+    header: Option<TableHeader>,
     /// Failed looks for definitions since the last one found.
     looks: u32,
     /// The length of `text` at which definitions are taken out of it.
@@ -22,14 +23,14 @@ pub(super) struct Paragraph {
 }
 
 #[derive(Debug)]
-struct Header {
+struct TableHeader {
     columns: usize,
     /// How many containers its line continued.
     matched: usize,
     row: Vec<u8>,
 }
 
-impl Scanner {
+impl BlockScanner {
     pub(super) fn begin_paragraph(&mut self, text: &[u8]) {
         let it = &mut self.paragraph;
         it.start = self.line;
@@ -38,11 +39,11 @@ impl Scanner {
         it.header = None;
         it.looks = 0;
         it.next_look = FIRST_LOOK;
-        self.leaf = Leaf::Paragraph;
-        self.paragraph_line(text);
+        self.leaf = LeafBlock::Paragraph;
+        self.push_paragraph_line(text);
     }
 
-    pub(super) fn paragraph_line(&mut self, text: &[u8]) {
+    pub(super) fn push_paragraph_line(&mut self, text: &[u8]) {
         let it = &mut self.paragraph;
         it.header = None;
         if it.lines > 0 {
@@ -55,7 +56,7 @@ impl Scanner {
             it.text.pop();
         }
         if it.text.len() > it.next_look {
-            self.take_definitions(Extent::Beginning);
+            self.take_definitions(ParagraphExtent::Beginning);
             self.paragraph.next_look = FIRST_LOOK + 2 * self.paragraph.text.len();
         }
     }
@@ -64,7 +65,7 @@ impl Scanner {
     pub(super) fn continue_paragraph(
         &mut self,
         line: &[u8],
-        cursor: Cursor<'_>,
+        cursor: LineCursor<'_>,
         matched: usize,
     ) -> bool {
         let all = matched == self.containers.len();
@@ -74,11 +75,11 @@ impl Scanner {
             if all && let Some(columns) = syntax::delimiter_row(text) {
                 if let Some(header) = self.paragraph.header.take_if(|it| it.columns == columns) {
                     self.split_at_header(&header);
-                    self.any_line(line, Tail::default());
+                    self.scan_block_line(line, LineTail::default());
                     return true;
                 }
                 if self.becomes_table(columns) {
-                    self.leaf = Leaf::Table;
+                    self.leaf = LeafBlock::Table;
                     return true;
                 }
             }
@@ -88,13 +89,13 @@ impl Scanner {
             {
                 return true;
             }
-            let within = if all { Within::Paragraph } else { Within::Lazy };
+            let within = if all { InterruptContext::Paragraph } else { InterruptContext::Lazy };
             if syntax::interrupts(text, within) {
                 return false;
             }
             if text.first() == Some(&b'|') {
-                self.paragraph_line(text);
-                self.paragraph.header = syntax::header_columns(text).map(|columns| Header {
+                self.push_paragraph_line(text);
+                self.paragraph.header = syntax::header_columns(text).map(|columns| TableHeader {
                     columns,
                     matched,
                     row: text.to_vec(),
@@ -106,12 +107,12 @@ impl Scanner {
         if start.at_end() {
             return false;
         }
-        self.paragraph_line(start.rest());
+        self.push_paragraph_line(start.rest());
         true
     }
 
     /// The last line of the paragraph begins a table: end the paragraph before it.
-    fn split_at_header(&mut self, header: &Header) {
+    fn split_at_header(&mut self, header: &TableHeader) {
         let it = &mut self.paragraph;
         if it.text.ends_with(&header.row) {
             it.text.truncate(it.text.len().saturating_sub(header.row.len() + 1));
@@ -141,9 +142,9 @@ impl Scanner {
     /// Whether an underline makes the paragraph a heading. Under definitions alone it is text, or a block
     /// of its own.
     fn becomes_heading(&mut self, depth: u8, underline: &[u8]) -> bool {
-        self.take_definitions(Extent::Whole);
+        self.take_definitions(ParagraphExtent::Whole);
         if self.paragraph.text.is_empty() {
-            if syntax::interrupts(underline, Within::Paragraph) {
+            if syntax::interrupts(underline, InterruptContext::Paragraph) {
                 return false;
             }
             self.begin_paragraph(underline);
@@ -151,8 +152,8 @@ impl Scanner {
         }
         let it = &self.paragraph;
         self.steps += it.text.len() as u64;
-        self.outline.heading(depth, &it.text, it.start, &self.nesting());
-        self.leaf = Leaf::None;
+        self.outline.add_heading(depth, &it.text, it.start, &self.nesting());
+        self.leaf = LeafBlock::None;
         true
     }
 
@@ -162,9 +163,9 @@ impl Scanner {
             return;
         };
         let last = self.paragraph.text.split_off(end);
-        let last = last.get(1..).unwrap_or_default();
+        let last = invariant::slice(&last, 1..);
         let lines = self.paragraph.lines;
-        self.take_definitions(Extent::Whole);
+        self.take_definitions(ParagraphExtent::Whole);
         let it = &mut self.paragraph;
         if it.text.is_empty() {
             it.start = self.line - 1;
@@ -176,18 +177,20 @@ impl Scanner {
         it.text.extend_from_slice(last);
     }
 
-    pub(super) fn take_definitions(&mut self, extent: Extent) {
+    pub(super) fn take_definitions(&mut self, extent: ParagraphExtent) {
         let it = &mut self.paragraph;
         let mut taken = 0;
         while let Some(text) = it.text.get(taken..)
             && text.first() == Some(&b'[')
         {
-            let Start::Definition { found, length } = definition::parse(text, extent) else {
+            let DefinitionStart::Definition { found, length } =
+                link_definition::parse(text, extent)
+            else {
                 self.steps += text.len() as u64;
                 break;
             };
             self.steps += length as u64;
-            self.outline.definition(found);
+            self.outline.add_definition(found);
             let lines = text.iter().take(length).filter(|&&it| it == b'\n').count();
             it.start += lines;
             it.lines = it.lines.saturating_sub(lines);

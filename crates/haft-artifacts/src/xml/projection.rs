@@ -5,27 +5,28 @@ use std::ops::ControlFlow;
 
 use haft_core::json::{self, Document, Kind, Writer};
 
-use super::piece::Piece;
-use super::scan::{Flow, Stop, Visit};
-use super::view::Attributes;
+use super::scan::{ElementVisitor, VisitFlow, VisitStop};
+use super::text_run::TextRun;
+use super::view::AttributeOptions;
+use crate::invariant;
 
 /// A document as a flat list of what is in it, in order.
 #[derive(Debug)]
-pub(super) struct Tree {
-    attributes: Attributes,
-    names: Names,
+pub(super) struct Projection {
+    attributes: AttributeOptions,
+    names: NameTable,
     /// All texts and values, one behind the other.
     text: String,
-    items: Vec<Item>,
-    open: Vec<Open>,
-    piece: Piece,
+    items: Vec<ProjectionItem>,
+    open: Vec<OpenElement>,
+    text_run: TextRun,
     /// About how many bytes the JSON text has.
     size: usize,
 }
 
 /// What an element has. The items of an element follow it.
 #[derive(Clone, Copy, Debug)]
-enum Item {
+enum ProjectionItem {
     /// `end` is the place behind its last item.
     Element {
         name: u32,
@@ -44,7 +45,7 @@ enum Item {
 
 /// An element whose end has not come.
 #[derive(Debug)]
-struct Open {
+struct OpenElement {
     at: usize,
     gap: bool,
     has_text: bool,
@@ -52,7 +53,7 @@ struct Open {
 
 /// The different names, by number.
 #[derive(Debug, Default)]
-struct Names {
+struct NameTable {
     numbers: HashMap<Box<str>, u32>,
     names: Vec<Box<str>>,
 }
@@ -63,42 +64,42 @@ pub(super) struct TooDeep;
 
 /// How text is written that is a number as JSON has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Numbers {
+pub(super) enum NumericText {
     AsText,
     AsNumbers,
 }
 
-impl Tree {
-    pub(super) fn new(attributes: Attributes) -> Self {
+impl Projection {
+    pub(super) fn new(attributes: AttributeOptions) -> Self {
         Self {
             attributes,
-            names: Names::default(),
+            names: NameTable::default(),
             text: String::new(),
             items: Vec::new(),
             open: Vec::new(),
-            piece: Piece::default(),
+            text_run: TextRun::default(),
             size: 0,
         }
     }
 
     /// The JSON, or an error if it is nested too deeply.
-    pub(super) fn document(&self, numbers: Numbers) -> Result<Document, TooDeep> {
+    pub(super) fn to_document(&self, numbers: NumericText) -> Result<Document, TooDeep> {
         let mut out = Writer::new();
         out.try_object(|out| {
-            let Some(Item::Element { name, .. }) = self.items.first().copied() else {
+            let Some(ProjectionItem::Element { name, .. }) = self.items.first().copied() else {
                 return Ok(());
             };
             out.key(self.names.name(name));
-            self.element(0, (numbers, 1), out)
+            self.write_element(0, (numbers, 1), out)
         })?;
         Ok(out.finish())
     }
 
     /// Recurses as deep as elements are nested, which is bounded.
-    fn element(
+    fn write_element(
         &self,
         at: usize,
-        (numbers, depth): (Numbers, usize),
+        (numbers, depth): (NumericText, usize),
         out: &mut Writer,
     ) -> Result<(), TooDeep> {
         let groups = self.groups(at);
@@ -115,12 +116,16 @@ impl Tree {
                 let also = if key == TEXT { rest.take() } else { None };
                 out.key(key);
                 if items.len() == 1 && also.is_none() {
-                    items.iter().try_for_each(|it| self.item(*it, (numbers, depth + 1), out))?;
+                    items
+                        .iter()
+                        .try_for_each(|it| self.write_item(*it, (numbers, depth + 1), out))?;
                     continue;
                 }
                 check_depth(depth + 2)?;
                 out.try_array(|out| {
-                    items.iter().try_for_each(|it| self.item(*it, (numbers, depth + 2), out))?;
+                    items
+                        .iter()
+                        .try_for_each(|it| self.write_item(*it, (numbers, depth + 2), out))?;
                     also.iter().for_each(|it| write_text(it, numbers, out));
                     Ok(())
                 })?;
@@ -133,12 +138,17 @@ impl Tree {
         Ok(())
     }
 
-    fn item(&self, at: usize, level: (Numbers, usize), out: &mut Writer) -> Result<(), TooDeep> {
-        if let Some(Item::Attribute { start, len, .. }) = self.items.get(at).copied() {
+    fn write_item(
+        &self,
+        at: usize,
+        level: (NumericText, usize),
+        out: &mut Writer,
+    ) -> Result<(), TooDeep> {
+        if let Some(ProjectionItem::Attribute { start, len, .. }) = self.items.get(at).copied() {
             write_text(self.slice(start, len), level.0, out);
             return Ok(());
         }
-        self.element(at, level, out)
+        self.write_element(at, level, out)
     }
 
     /// The attributes and elements of an element by name, in the order in which the names first come.
@@ -146,7 +156,9 @@ impl Tree {
         let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
         let mut places = HashMap::new();
         for (at, item) in self.children(at) {
-            let (Item::Element { name, .. } | Item::Attribute { name, .. }) = item else {
+            let (ProjectionItem::Element { name, .. } | ProjectionItem::Attribute { name, .. }) =
+                item
+            else {
                 continue;
             };
             let place = *places.entry(name).or_insert(groups.len());
@@ -160,13 +172,13 @@ impl Tree {
 
     fn text_of(&self, at: usize) -> String {
         let texts = self.children(at).filter_map(|(_, item)| match item {
-            Item::Text { start, len } => Some(self.slice(start, len)),
+            ProjectionItem::Text { start, len } => Some(self.slice(start, len)),
             _ => None,
         });
         texts.collect()
     }
 
-    fn children(&self, at: usize) -> impl Iterator<Item = (usize, Item)> {
+    fn children(&self, at: usize) -> impl Iterator<Item = (usize, ProjectionItem)> {
         let end = self.after(at);
         let mut next = at + 1;
         std::iter::from_fn(move || {
@@ -178,82 +190,87 @@ impl Tree {
 
     fn after(&self, at: usize) -> usize {
         match self.items.get(at) {
-            Some(Item::Element { end, .. }) => *end as usize,
+            Some(ProjectionItem::Element { end, .. }) => *end as usize,
             _ => at + 1,
         }
     }
 
     fn slice(&self, start: u32, len: u32) -> &str {
-        self.text.get(start as usize..start as usize + len as usize).unwrap_or_default()
+        invariant::text(&self.text, start as usize..start as usize + len as usize)
     }
 
     /// Ends the text before a tag.
-    fn end_piece(&mut self) {
+    fn end_text_run(&mut self) {
         let Some(open) = self.open.last_mut() else { return };
         let start = self.text.len();
-        self.piece.flush(&mut self.text, &mut open.gap, &mut open.has_text);
+        self.text_run.flush(&mut self.text, &mut open.gap, &mut open.has_text);
         let len = self.text.len() - start;
         if len > 0 {
-            self.items.push(Item::Text { start: offset(start), len: offset(len) });
+            self.items.push(ProjectionItem::Text {
+                start: invariant::to_u32(start),
+                len: invariant::to_u32(len),
+            });
         }
     }
 
-    fn grow(&mut self, bytes: usize) -> Flow {
+    fn reserve(&mut self, bytes: usize) -> VisitFlow {
         self.size += bytes;
         if self.size > PROJECTED_BYTES {
-            return ControlFlow::Break(Stop::Full { limit: PROJECTED_BYTES });
+            return ControlFlow::Break(VisitStop::Full { limit: PROJECTED_BYTES });
         }
         ControlFlow::Continue(())
     }
 }
 
-impl Visit for Tree {
-    fn open(&mut self, name: &str, attributes: &[(&str, &str)], _: usize) -> Flow {
-        self.end_piece();
+impl ElementVisitor for Projection {
+    fn open(&mut self, name: &str, attributes: &[(&str, &str)], _: usize) -> VisitFlow {
+        self.end_text_run();
         // With its quotes and what parts it from the next.
-        self.grow(name.len() + 4)?;
+        self.reserve(name.len() + 4)?;
         let at = self.items.len();
-        self.open.push(Open { at, gap: false, has_text: false });
-        let name = self.names.number(name);
-        self.items.push(Item::Element { name, end: 0 });
+        self.open.push(OpenElement { at, gap: false, has_text: false });
+        let name = self.names.intern(name);
+        self.items.push(ProjectionItem::Element { name, end: 0 });
         for (name, value) in attributes {
             let Some(key) = self.attributes.key(name) else { continue };
-            self.grow(key.len() + value.len() + 6)?;
-            let name = self.names.number(&key);
-            let (start, len) = (offset(self.text.len()), offset(value.len()));
+            self.reserve(key.len() + value.len() + 6)?;
+            let name = self.names.intern(&key);
+            let (start, len) = (invariant::to_u32(self.text.len()), invariant::to_u32(value.len()));
             self.text.push_str(value);
-            self.items.push(Item::Attribute { name, start, len });
+            self.items.push(ProjectionItem::Attribute { name, start, len });
         }
         ControlFlow::Continue(())
     }
 
-    fn close(&mut self) -> Flow {
-        self.end_piece();
-        let behind = offset(self.items.len());
+    fn close(&mut self) -> VisitFlow {
+        self.end_text_run();
+        let behind = invariant::to_u32(self.items.len());
         let open = self.open.pop();
-        if let Some(Item::Element { end, .. }) = open.and_then(|it| self.items.get_mut(it.at)) {
+        if let Some(ProjectionItem::Element { end, .. }) =
+            open.and_then(|it| self.items.get_mut(it.at))
+        {
             *end = behind;
         }
         ControlFlow::Continue(())
     }
 
-    fn text(&mut self, text: &str, exact: bool) -> Flow {
-        let before = self.piece.len();
+    fn text(&mut self, text: &str, exact: bool) -> VisitFlow {
+        let before = self.text_run.len();
         if exact {
-            self.piece.push_exact(text)
+            self.text_run.push_exact(text)
         } else {
-            self.piece.push(text)
+            self.text_run.push(text)
         }
-        self.grow(self.piece.len() - before)
+        self.reserve(self.text_run.len() - before)
     }
 }
 
-impl Names {
-    fn number(&mut self, name: &str) -> u32 {
+impl NameTable {
+    fn intern(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
-        let number = offset(self.names.len());
+        let number = invariant::to_u32(self.names.len());
         self.names.push(name.into());
         self.numbers.insert(name.into(), number);
         number
@@ -264,9 +281,9 @@ impl Names {
     }
 }
 
-fn write_text(text: &str, numbers: Numbers, out: &mut Writer) {
+fn write_text(text: &str, numbers: NumericText, out: &mut Writer) {
     let begins_so = text.starts_with(|it: char| it.is_ascii_digit() || it == '-');
-    if numbers == Numbers::AsNumbers
+    if numbers == NumericText::AsNumbers
         && begins_so
         && let Ok(number) = Document::parse(text)
         && number.root().kind() == Kind::Number
@@ -279,11 +296,6 @@ fn write_text(text: &str, numbers: Numbers, out: &mut Writer) {
 
 fn check_depth(depth: usize) -> Result<(), TooDeep> {
     if depth > json::MAX_DEPTH { Err(TooDeep) } else { Ok(()) }
-}
-
-/// The projection stays far below 4 GiB.
-fn offset(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 pub(super) const TEXT: &str = "#text";

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use haft_core::spool::{BlockStart, LineIndex};
 use memchr::memchr_iter;
 
-use super::drive::{Scan, Want};
-use super::line::MARK;
+use crate::byte_order_mark;
+use crate::invariant;
+use crate::scan::{ContentScan, ReadRequest, saturating_len};
 
 /// A part of a line that may be too long for an answer.
 ///
@@ -25,14 +26,14 @@ pub struct LinePart {
     pub range: Range<u64>,
     /// How many bytes the whole line has in the content, without its LF.
     pub bytes: u64,
-    /// How to get what was left out of the range that was asked for; nothing if this is all.
-    pub more: Option<RestOfLine>,
+    /// How to get what was left out of the range that was requested for; nothing if this is all.
+    pub next: Option<NextLinePart>,
 }
 
 /// Where a part of a line broke off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct RestOfLine {
+pub struct NextLinePart {
     /// The byte of the line to begin with next time.
     pub start: u64,
     /// The byte to end before.
@@ -40,7 +41,7 @@ pub struct RestOfLine {
 }
 
 /// In words for a model.
-impl fmt::Display for RestOfLine {
+impl fmt::Display for NextLinePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { start, end } = self;
         match end.saturating_sub(*start) {
@@ -53,10 +54,10 @@ impl fmt::Display for RestOfLine {
 
 /// Finds a line by the index, and reads a part of it.
 #[derive(Debug)]
-pub(super) struct PartScan {
+pub(super) struct LinePartScan {
     index: Arc<LineIndex>,
     number: u64,
-    asked: Range<u64>,
+    requested: Range<u64>,
     cap: usize,
     /// Where the line begins and ends in the content, as far as that was found.
     start: Option<u64>,
@@ -66,99 +67,108 @@ pub(super) struct PartScan {
     pub(super) part: Option<LinePart>,
 }
 
-impl PartScan {
+impl LinePartScan {
     /// The part of a line, which must exist.
-    pub(super) fn new(index: Arc<LineIndex>, number: u64, asked: Range<u64>, cap: usize) -> Self {
+    pub(super) fn new(
+        index: Arc<LineIndex>,
+        number: u64,
+        requested: Range<u64>,
+        cap: usize,
+    ) -> Self {
         let start = (number == 0).then_some(0);
         let end = index.locate(number + 1).is_none().then_some(index.byte_length());
-        let asked = asked.start..asked.end.max(asked.start);
-        Self { index, number, asked, cap, start, end, lost: false, part: None }
+        let requested = requested.start..requested.end.max(requested.start);
+        Self { index, number, requested, cap, start, end, lost: false, part: None }
     }
 
-    fn want_block(&self, line: u64) -> Option<Want> {
+    fn block_read(&self, line: u64) -> Option<ReadRequest> {
         let BlockStart { offset, .. } = self.index.locate(line)?;
         let left = self.index.byte_length().saturating_sub(offset);
         let len = left.min(u64::from(self.index.block_size().get()));
-        Some(Want { offset, len: usize::try_from(len).ok()? })
+        Some(ReadRequest { offset, len: usize::try_from(len).ok()? })
     }
 
     /// Where a line begins that begins behind an LF of this block.
-    fn find(&self, line: u64, block: &[u8]) -> Option<u64> {
+    fn find_line_start(&self, line: u64, block: &[u8]) -> Option<u64> {
         let BlockStart { offset, newlines, .. } = self.index.locate(line)?;
         let before = usize::try_from(newlines.checked_sub(1)?).ok()?;
         Some(offset + memchr_iter(b'\n', block).nth(before)? as u64 + 1)
     }
 
-    /// The bytes of the line to read: some more than are asked for, to see whole characters.
-    fn wanted(&self, line: &Range<u64>) -> Range<u64> {
+    /// The bytes of the line to read: some more than are requested for, to see whole characters.
+    fn bytes_to_read(&self, line: &Range<u64>) -> Range<u64> {
         let length = line.end - line.start;
-        let start = self.asked.start.min(length);
-        let end = self.asked.end.min(start.saturating_add(self.cap as u64)).max(start);
+        let start = self.requested.start.min(length);
+        let end = self.requested.end.min(start.saturating_add(self.cap as u64)).max(start);
         start.saturating_sub(3)..end.saturating_add(8).min(length)
     }
 
-    fn show(&self, data: &[u8], line: &Range<u64>) -> LinePart {
-        let (length, from) = (line.end - line.start, self.wanted(line).start);
+    fn build_part(&self, data: &[u8], line: &Range<u64>) -> LinePart {
+        let (length, from) = (line.end - line.start, self.bytes_to_read(line).start);
         let position = |at: usize| from + at as u64;
         let last = position(data.len()) == length;
         let text = if last { data.strip_suffix(b"\r").unwrap_or(data) } else { data };
-        let asked = usize::try_from(self.asked.start.min(length) - from).unwrap_or(0);
-        let mut start = character_start(text, asked.min(text.len()));
-        if self.number == 0 && from == 0 && start < MARK.len() && text.starts_with(MARK) {
-            start = MARK.len();
+        let requested = saturating_len(self.requested.start.min(length) - from);
+        let mut start = character_start(text, requested.min(text.len()));
+        if self.number == 0
+            && from == 0
+            && start < byte_order_mark::UTF8.len()
+            && text.starts_with(byte_order_mark::UTF8)
+        {
+            start = byte_order_mark::UTF8.len();
         }
         let (mut shown, mut at) = (String::new(), start);
-        for (character, len) in characters(text.get(start..).unwrap_or_default()) {
+        for (character, len) in characters(invariant::slice(text, start..)) {
             let fits = shown.len() + character.len_utf8() <= self.cap;
             // One is shown in any case, so that it can go on.
-            if !shown.is_empty() && (!fits || position(at + len) > self.asked.end) {
+            if !shown.is_empty() && (!fits || position(at + len) > self.requested.end) {
                 break;
             }
-            if position(at) >= self.asked.end {
+            if position(at) >= self.requested.end {
                 break;
             }
             shown.push(character);
             at += len;
         }
-        let left = position(at)..self.asked.end.min(length - (data.len() - text.len()) as u64);
+        let left = position(at)..self.requested.end.min(length - (data.len() - text.len()) as u64);
         LinePart {
             number: self.number,
             text: shown,
             range: position(start)..position(at),
             bytes: length,
-            more: (!left.is_empty()).then_some(RestOfLine { start: left.start, end: left.end }),
+            next: (!left.is_empty()).then_some(NextLinePart { start: left.start, end: left.end }),
         }
     }
 }
 
-impl Scan for PartScan {
-    fn want(&self) -> Option<Want> {
+impl ContentScan for LinePartScan {
+    fn next_read(&self) -> Option<ReadRequest> {
         if self.lost || self.part.is_some() {
             return None;
         }
         match (self.start, self.end) {
-            (None, _) => self.want_block(self.number),
-            (_, None) => self.want_block(self.number + 1),
+            (None, _) => self.block_read(self.number),
+            (_, None) => self.block_read(self.number + 1),
             (Some(start), Some(end)) => {
-                let part = self.wanted(&(start..end));
+                let part = self.bytes_to_read(&(start..end));
                 let len = usize::try_from(part.end - part.start).ok()?;
-                Some(Want { offset: start + part.start, len })
+                Some(ReadRequest { offset: start + part.start, len })
             }
         }
     }
 
-    fn feed(&mut self, data: &[u8]) -> usize {
+    fn process(&mut self, data: &[u8]) -> usize {
         match (self.start, self.end) {
             (None, _) => {
-                self.start = self.find(self.number, data);
+                self.start = self.find_line_start(self.number, data);
                 self.lost = self.start.is_none();
             }
             (Some(start), None) => {
                 // Without the LF that ends it.
-                self.end = self.find(self.number + 1, data).map(|next| next - 1);
+                self.end = self.find_line_start(self.number + 1, data).map(|next| next - 1);
                 self.lost = self.end.is_none_or(|end| end < start);
             }
-            (Some(start), Some(end)) => self.part = Some(self.show(data, &(start..end))),
+            (Some(start), Some(end)) => self.part = Some(self.build_part(data, &(start..end))),
         }
         0
     }
@@ -179,8 +189,8 @@ fn character_start(text: &[u8], at: usize) -> usize {
     if !text.get(at).is_some_and(is_inner) {
         return at;
     }
-    let before = text.get(..at).unwrap_or_default();
+    let before = invariant::slice(text, ..at);
     let lead = before.iter().rposition(|byte| !is_inner(byte)).unwrap_or(at);
-    let first = characters(text.get(lead..).unwrap_or_default()).next();
+    let first = characters(invariant::slice(text, lead..)).next();
     if first.is_some_and(|(_, len)| lead + len > at) { lead } else { at }
 }

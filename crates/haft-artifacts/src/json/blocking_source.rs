@@ -1,4 +1,4 @@
-//! Reads for work that blocks, whether the content is on this machine or not.
+//! SourceKind for work that blocks, whether the content is on this machine or not.
 
 use std::future::poll_fn;
 use std::io;
@@ -8,28 +8,31 @@ use std::thread;
 
 use bytes::Bytes;
 use haft_core::cancel::{CancelReason, Cancellation};
-use haft_core::spool::{LocalRead, SpoolError, SpoolReader};
+use haft_core::spool::{LocalRead, SpoolError};
 
 use crate::blocking::run_blocking;
-use crate::text::drive::{StopOnDrop, check, read_error, too_short};
+use crate::content_view::ContentView;
+use crate::scan::{
+    CancelOnDrop, check_cancelled, read_error, read_exact_local, saturating_len, too_short,
+};
 
 /// Content that is read from a thread for work that blocks.
-pub(super) struct Source {
-    reads: Reads,
+pub(super) struct BlockingSource {
+    reads: SourceKind,
     cancellation: Cancellation,
     length: u64,
 }
 
-enum Reads {
+enum SourceKind {
     Local(Arc<dyn LocalRead>),
-    Remote(Arc<Bridge>),
+    Remote(Arc<ReadBridge>),
     Memory(Bytes),
 }
 
-impl Source {
+impl BlockingSource {
     /// Content that is at hand.
     pub(super) fn of_bytes(bytes: Bytes, cancellation: Cancellation) -> Self {
-        Self { length: bytes.len() as u64, reads: Reads::Memory(bytes), cancellation }
+        Self { length: bytes.len() as u64, reads: SourceKind::Memory(bytes), cancellation }
     }
 
     pub(super) fn length(&self) -> u64 {
@@ -42,14 +45,14 @@ impl Source {
 
     /// Fills the buffer with the bytes from `offset` on, which must exist.
     pub(super) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SpoolError> {
-        check(&self.cancellation)?;
+        check_cancelled(&self.cancellation)?;
         match &self.reads {
-            Reads::Local(local) => read_local(&**local, offset, buffer),
-            Reads::Remote(bridge) => copy(&bridge.read(offset, buffer.len())?, buffer),
-            Reads::Memory(bytes) => {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            SourceKind::Local(local) => read_exact_local(&**local, offset, buffer),
+            SourceKind::Remote(bridge) => copy(&bridge.read(offset, buffer.len())?, buffer),
+            SourceKind::Memory(bytes) => {
+                let start = saturating_len(offset);
                 let end = start.saturating_add(buffer.len());
-                copy(bytes.get(start..end).unwrap_or_default(), buffer)
+                copy(bytes.get(start..end).ok_or_else(too_short)?, buffer)
             }
         }
     }
@@ -63,38 +66,29 @@ fn copy(from: &[u8], to: &mut [u8]) -> Result<(), SpoolError> {
     Ok(())
 }
 
-fn read_local(local: &dyn LocalRead, offset: u64, buffer: &mut [u8]) -> Result<(), SpoolError> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match local.read_at(offset + filled as u64, rest) {
-            Ok(0) => return Err(too_short()),
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(read_error(error)),
-        }
-    }
-    Ok(())
-}
-
 /// Does work that reads, on a thread for it. Dropping the future stops it at its next read.
 pub(super) async fn run<T: Send + 'static>(
-    reader: &Arc<dyn SpoolReader>,
-    cancellation: &Cancellation,
-    work: impl FnOnce(Source) -> T + Send + 'static,
+    content: &ContentView,
+    work: impl FnOnce(BlockingSource) -> T + Send + 'static,
 ) -> Result<T, SpoolError> {
-    let guard = StopOnDrop(cancellation.child());
-    let (length, token) = (reader.byte_length(), guard.0.clone());
-    if let Some(local) = reader.local() {
-        let source = Source { reads: Reads::Local(local), cancellation: token, length };
+    let guard = CancelOnDrop(content.cancellation.child());
+    let (length, token) = (content.byte_length(), guard.0.clone());
+    if let Some(local) = content.reader.local() {
+        let source =
+            BlockingSource { reads: SourceKind::Local(local), cancellation: token, length };
         return run_blocking(move || Ok(work(source))).await.map_err(read_error);
     }
-    let bridge = Arc::new(Bridge::default());
-    let closer = Closer(Arc::clone(&bridge));
+    let bridge = Arc::new(ReadBridge::default());
+    let closer = CloseOnDrop(Arc::clone(&bridge));
     let result = Arc::new(Mutex::new(None));
     let (thread_bridge, slot) = (Arc::clone(&bridge), Arc::clone(&result));
     let thread_work = move || {
-        let done = Done(Arc::clone(&thread_bridge));
-        let source = Source { reads: Reads::Remote(thread_bridge), cancellation: token, length };
+        let done = FinishOnDrop(Arc::clone(&thread_bridge));
+        let source = BlockingSource {
+            reads: SourceKind::Remote(thread_bridge),
+            cancellation: token,
+            length,
+        };
         let worked = work(source);
         *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(worked);
         drop(done);
@@ -104,7 +98,7 @@ pub(super) async fn run<T: Send + 'static>(
         Err(_) => drop(thread::Builder::new().spawn(thread_work).map_err(read_error)?),
     }
     while let Some((offset, len)) = bridge.wanted().await {
-        let read = reader.read_at(offset, len).await;
+        let read = content.reader.read_at(offset, len).await;
         bridge.answer(read);
     }
     drop(closer);
@@ -114,13 +108,13 @@ pub(super) async fn run<T: Send + 'static>(
 
 /// Hands reads from a thread that blocks to a future, and the bytes back.
 #[derive(Default)]
-struct Bridge {
-    state: Mutex<State>,
+struct ReadBridge {
+    state: Mutex<BridgeState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct BridgeState {
     wanted: Option<(u64, usize)>,
     answer: Option<Result<Bytes, SpoolError>>,
     /// The future is gone.
@@ -130,8 +124,8 @@ struct State {
     waker: Option<Waker>,
 }
 
-impl Bridge {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ReadBridge {
+    fn state(&self) -> MutexGuard<'_, BridgeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -176,9 +170,9 @@ impl Bridge {
 }
 
 /// Ends the waiting of the thread when the future is gone.
-struct Closer(Arc<Bridge>);
+struct CloseOnDrop(Arc<ReadBridge>);
 
-impl Drop for Closer {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.state().closed = true;
         self.0.changed.notify_all();
@@ -186,9 +180,9 @@ impl Drop for Closer {
 }
 
 /// Ends the waiting of the future when the work is done, or has panicked.
-struct Done(Arc<Bridge>);
+struct FinishOnDrop(Arc<ReadBridge>);
 
-impl Drop for Done {
+impl Drop for FinishOnDrop {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.done = true;

@@ -1,0 +1,150 @@
+//! Runs passes over stored content off the async workers.
+//!
+//! A format implements [`ContentScan`]: it says which bytes it needs next and processes them.
+//! [`run_scan`] does the reading, so that a scan is the same for local files and for remote content.
+
+mod chunks;
+
+use std::io;
+use std::sync::Arc;
+
+use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::spool::{AlignedBuffer, LocalRead, SpoolError, SpoolReader};
+
+pub(crate) use self::chunks::ChunkScan;
+use crate::blocking::run_blocking;
+
+/// Work on content that requests one read after the other and does no I/O itself.
+pub(crate) trait ContentScan: Send + 'static {
+    /// The next read; `None` when the scan is complete.
+    fn next_read(&self) -> Option<ReadRequest>;
+
+    /// Processes the bytes that were retained followed by those that were read, and returns how many
+    /// of the last bytes to retain for the next call.
+    fn process(&mut self, data: &[u8]) -> usize;
+}
+
+/// A read of bytes that all exist in the content.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadRequest {
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+}
+
+impl ReadRequest {
+    /// A read of the next bytes of content that has `length` bytes: at most `window` of them. `None` at
+    /// the end.
+    pub(crate) fn next_window(position: u64, length: u64, window: usize) -> Option<Self> {
+        let left = length.saturating_sub(position);
+        (left > 0).then(|| Self { offset: position, len: saturating_len(left).min(window.max(1)) })
+    }
+}
+
+/// A length as `usize`. A length that does not fit is as long as memory can be, so that the minimum of it
+/// and a window size is right on every platform.
+pub(crate) fn saturating_len(length: u64) -> usize {
+    usize::try_from(length).unwrap_or(usize::MAX)
+}
+
+/// Runs a scan to its end.
+pub(crate) async fn run_scan<S: ContentScan>(
+    reader: &Arc<dyn SpoolReader>,
+    cancellation: &Cancellation,
+    mut scan: S,
+) -> Result<S, SpoolError> {
+    if let Some(local) = reader.local() {
+        let work =
+            move |token: &_| run_local_scan(&*local, token, scan, &mut AlignedBuffer::default());
+        return run_cancellable(cancellation, work).await;
+    }
+    let (mut window, mut retained) = (AlignedBuffer::default(), 0);
+    while let Some(request) = scan.next_read() {
+        check_cancelled(cancellation)?;
+        let bytes = reader.read_at(request.offset, request.len).await?;
+        if bytes.len() != request.len {
+            return Err(too_short());
+        }
+        let processed = run_blocking(move || {
+            window.next(retained, bytes.len()).copy_from_slice(&bytes);
+            window.filled(bytes.len());
+            let retained = scan.process(window.data());
+            Ok((scan, window, retained))
+        });
+        (scan, window, retained) = processed.await.map_err(read_error)?;
+    }
+    Ok(scan)
+}
+
+/// Runs blocking work on a thread for it. Dropping this future cancels the work.
+pub(crate) async fn run_cancellable<T: Send + 'static>(
+    cancellation: &Cancellation,
+    work: impl FnOnce(&Cancellation) -> Result<T, SpoolError> + Send + 'static,
+) -> Result<T, SpoolError> {
+    // A child, because the caller's token must outlive this query.
+    let guard = CancelOnDrop(cancellation.child());
+    let token = guard.0.clone();
+    run_blocking(move || work(&token).map_err(io::Error::from)).await.map_err(read_error)
+}
+
+/// Runs a scan to its end on this thread, with a window that can be used again.
+pub(crate) fn run_local_scan<S: ContentScan>(
+    local: &dyn LocalRead,
+    cancellation: &Cancellation,
+    mut scan: S,
+    window: &mut AlignedBuffer,
+) -> Result<S, SpoolError> {
+    let mut retained = 0;
+    while let Some(request) = scan.next_read() {
+        check_cancelled(cancellation)?;
+        let buffer = window.next(retained, request.len);
+        read_exact_local(local, request.offset, buffer)?;
+        window.filled(request.len);
+        retained = scan.process(window.data());
+    }
+    Ok(scan)
+}
+
+/// Fills the buffer with the bytes from `offset` on, which must exist.
+pub(crate) fn read_exact_local(
+    local: &dyn LocalRead,
+    offset: u64,
+    buffer: &mut [u8],
+) -> Result<(), SpoolError> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match local.read_at(offset + filled as u64, rest) {
+            Ok(0) => return Err(too_short()),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(read_error(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the query was cancelled.
+pub(crate) fn check_cancelled(cancellation: &Cancellation) -> Result<(), SpoolError> {
+    match cancellation.reason() {
+        Some(reason) => Err(SpoolError::Cancelled { reason }),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn read_error(source: io::Error) -> SpoolError {
+    let store = |source| SpoolError::Store { doing: "read from", source };
+    source.downcast::<SpoolError>().unwrap_or_else(store)
+}
+
+pub(crate) fn too_short() -> SpoolError {
+    let reason = "the content ends before the length that its reader gave";
+    read_error(io::Error::new(io::ErrorKind::UnexpectedEof, reason))
+}
+
+/// Cancels a token when it is dropped.
+pub(crate) struct CancelOnDrop(pub(crate) Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel(CancelReason::Requested);
+    }
+}
