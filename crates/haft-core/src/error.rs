@@ -1,74 +1,224 @@
-//! The errors of the core in one enum.
+//! Errors are for someone.
+//!
+//! Every error has a stable code. The code has a status in HTTP's terms, and says whether the loop must stop,
+//! whether another try can help, and who can act on it: the model or the operator. Each crate declares its codes
+//! in one table with [`error_codes!`](crate::error_codes); an error type only names its code.
+//!
+//! The set of codes is open. A dialect or a store of your own declares its codes with the same macro, and a code
+//! that was stored by another program keeps its text when it is loaded and stored again.
 
-#[doc(hidden)]
-pub use crate::code::CodeTraits;
-pub use crate::code::{Audience, Coded, ErrorCode, codes};
+pub mod codes;
 
-/// Any error of this crate.
-#[derive(Debug, thiserror::Error)]
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Who can act on an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Error {
-    /// A tool definition was refused.
-    #[error(transparent)]
-    InvalidTool(#[from] crate::tool::InvalidTool),
-    /// A call failed.
-    #[error(transparent)]
-    Tool(#[from] crate::tool::ToolError),
-    /// A tool registry refused something.
-    #[error(transparent)]
-    ToolRegistry(#[from] crate::tool::registry::ToolRegistryError),
-    /// A dot-path store refused something.
-    #[error(transparent)]
-    Registry(#[from] crate::stash::RegistryError),
-    /// A dispatch was signalled twice.
-    #[error(transparent)]
-    Signal(#[from] crate::tool::context::AlreadySignalled),
-    /// A record could not be stored.
-    #[error(transparent)]
-    Store(#[from] crate::store::StoreError),
-    /// A record of a call cannot go on like this.
-    #[error(transparent)]
-    Transition(#[from] crate::call::IllegalTransition),
-    /// A record was refused.
-    #[error(transparent)]
-    InvalidRecord(#[from] crate::record::InvalidRecord),
-    /// A record has no stored form.
-    #[error(transparent)]
-    NotStorable(#[from] crate::record::NotStorable),
-    /// A stored record could not be loaded.
-    #[error(transparent)]
-    Load(#[from] crate::record::LoadError),
-    /// A medium was refused.
-    #[error(transparent)]
-    InvalidMedia(#[from] crate::media::InvalidMedia),
-    /// A medium could not be read or stored.
-    #[error(transparent)]
-    Media(#[from] crate::media::MediaError),
-    /// Spooled content could not be written or read.
-    #[error(transparent)]
-    Spool(#[from] crate::spool::SpoolError),
-    /// Tokens could not be counted.
-    #[error(transparent)]
-    Tokens(#[from] crate::tokens::TokenError),
+pub enum Audience {
+    /// The model: it sees the message and can call again, better.
+    Model,
+    /// The person who runs or writes the agent.
+    Operator,
 }
 
-impl Coded for Error {
-    fn code(&self) -> ErrorCode {
-        match self {
-            Self::InvalidTool(error) => error.code(),
-            Self::Tool(error) => error.code(),
-            Self::ToolRegistry(error) => error.code(),
-            Self::Registry(error) => error.code(),
-            Self::Signal(error) => error.code(),
-            Self::Store(error) => error.code(),
-            Self::Transition(error) => error.code(),
-            Self::InvalidRecord(error) => error.code(),
-            Self::NotStorable(error) => error.code(),
-            Self::Load(error) => error.code(),
-            Self::InvalidMedia(error) => error.code(),
-            Self::Media(error) => error.code(),
-            Self::Spool(error) => error.code(),
-            Self::Tokens(error) => error.code(),
-        }
+/// What every error of Haft can say about itself.
+pub trait Coded {
+    /// The stable code, with what it says about the error.
+    fn code(&self) -> ErrorCode;
+
+    /// The status in HTTP's terms.
+    fn status(&self) -> u16 {
+        self.code().status()
     }
+
+    /// Whether the loop must stop.
+    fn fatal(&self) -> bool {
+        self.code().fatal()
+    }
+
+    /// Who can act on it.
+    fn audience(&self) -> Audience {
+        self.code().audience()
+    }
+
+    /// Whether the same operation may succeed when it is tried again.
+    fn retryable(&self) -> bool {
+        self.code().retryable()
+    }
+}
+
+/// A stable error code, `E_…`, with its status, its audience, and whether it is fatal or retryable.
+///
+/// Codes are compared by their text. A code is declared with [`error_codes!`](crate::error_codes):
+///
+/// ```
+/// use haft_core::error::{ErrorCode, codes};
+///
+/// mod my_codes {
+///     haft_core::error_codes! {
+///         /// The ledger is closed for the day.
+///         LEDGER_CLOSED: 409, continues, Operator, retryable;
+///     }
+/// }
+///
+/// assert_eq!(my_codes::LEDGER_CLOSED, "E_LEDGER_CLOSED");
+/// assert!(my_codes::LEDGER_CLOSED.retryable());
+///
+/// // A code that this program does not declare survives loading and storing.
+/// let newer: ErrorCode = serde_json::from_str("\"E_OF_A_NEWER_VERSION\"")?;
+/// assert_eq!(serde_json::to_string(&newer)?, "\"E_OF_A_NEWER_VERSION\"");
+/// assert_ne!(newer, codes::INVALID_TOOL_ARGS);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ErrorCode {
+    text: Cow<'static, str>,
+    status: u16,
+    fatal: bool,
+    audience: Audience,
+    retryable: bool,
+}
+
+/// What a code says beside its text. Used by [`error_codes!`](crate::error_codes).
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+#[expect(clippy::exhaustive_structs, reason = "built by a macro in other crates")]
+pub struct CodeTraits {
+    pub status: u16,
+    pub fatal: bool,
+    pub audience: Audience,
+    pub retryable: bool,
+}
+
+impl ErrorCode {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn declare(text: &'static str, traits: CodeTraits) -> Self {
+        let CodeTraits { status, fatal, audience, retryable } = traits;
+        Self { text: Cow::Borrowed(text), status, fatal, audience, retryable }
+    }
+
+    /// The code with this text: one of the core's, or else one that is neither fatal nor retryable.
+    #[must_use]
+    pub fn from_text(text: impl Into<Cow<'static, str>>) -> Self {
+        let text = text.into();
+        if let Some(known) = codes::ALL.iter().find(|code| code.text == text) {
+            return known.clone();
+        }
+        Self { text, status: 500, fatal: false, audience: Audience::Operator, retryable: false }
+    }
+
+    /// The text of the code, as it is written in records and events.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The status in HTTP's terms.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Whether the loop must stop.
+    #[must_use]
+    pub const fn fatal(&self) -> bool {
+        self.fatal
+    }
+
+    /// Who can act on it.
+    #[must_use]
+    pub const fn audience(&self) -> Audience {
+        self.audience
+    }
+
+    /// Whether the same operation may succeed when it is tried again.
+    #[must_use]
+    pub const fn retryable(&self) -> bool {
+        self.retryable
+    }
+}
+
+impl PartialEq for ErrorCode {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for ErrorCode {}
+
+impl PartialEq<str> for ErrorCode {
+    fn eq(&self, other: &str) -> bool {
+        self.text == other
+    }
+}
+
+impl PartialEq<&str> for ErrorCode {
+    fn eq(&self, other: &&str) -> bool {
+        self.text == *other
+    }
+}
+
+impl std::hash::Hash for ErrorCode {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl fmt::Debug for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl serde::Serialize for ErrorCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for ErrorCode {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from_text)
+    }
+}
+
+/// Declares the error codes of a crate: one constant per row, and `ALL`, the table.
+///
+/// A row is the name of the constant (its text is `E_` and that name), the status in HTTP's terms, `fatal` or
+/// `continues` (the loop), `Model` or `Operator` (who can act), and `retryable` or `permanent`.
+/// [`ErrorCode`](crate::error::ErrorCode) has an example.
+#[macro_export]
+macro_rules! error_codes {
+    ($($(#[$doc:meta])* $name:ident: $status:literal, $loop:ident, $audience:ident, $retry:ident;)*) => {
+        $(
+            $(#[$doc])*
+            pub const $name: $crate::error::ErrorCode = $crate::error::ErrorCode::declare(
+                concat!("E_", stringify!($name)),
+                $crate::error::CodeTraits {
+                    status: $status,
+                    fatal: $crate::error_codes!(@ $loop),
+                    audience: $crate::error::Audience::$audience,
+                    retryable: $crate::error_codes!(@ $retry),
+                },
+            );
+        )*
+
+        /// Every code of this table, in its order.
+        pub const ALL: &[$crate::error::ErrorCode] = &[$($name),*];
+    };
+    (@ fatal) => { true };
+    (@ continues) => { false };
+    (@ retryable) => { true };
+    (@ permanent) => { false };
 }

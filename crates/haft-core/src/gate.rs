@@ -12,14 +12,14 @@ mod key;
 #[cfg(test)]
 mod tests;
 
-use crate::code::codes;
+use crate::error::codes;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Timestamp;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::id::{CallId, RecordId};
 use crate::json::canonical_text;
 use crate::schema::args::Args;

@@ -6,7 +6,6 @@ mod byte_stream;
 pub mod call;
 pub mod cancel;
 pub mod clock;
-mod code;
 mod descriptor;
 pub mod error;
 pub mod event;
@@ -35,7 +34,7 @@ pub mod trust;
 pub mod usage;
 
 pub use call::CallId;
-pub use error::{Coded, Error, ErrorCode};
+pub use error::{Coded, ErrorCode};
 pub use schema::args::{self, ArgValue, Args, FromArgs, RawArgs, ToolArgs};
 pub use tool::context::{self, DispatchContext};
 pub use tool::registry::{self, ToolRegistry};

@@ -25,14 +25,14 @@
 #[cfg(test)]
 mod tests;
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 
 /// Any error that a middleware fails with.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

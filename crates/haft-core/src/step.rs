@@ -15,7 +15,7 @@
 //! }
 //! ```
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::event::StreamState;
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};

@@ -32,8 +32,8 @@ pub use self::text::StreamReport;
 use self::calls::Calls;
 use self::text::{Channel, Texts};
 use crate::clock::Timestamp;
-use crate::code::codes;
-use crate::code::{Coded, ErrorCode};
+use crate::error::codes;
+use crate::error::{Coded, ErrorCode};
 use crate::event::{EventKind, StreamState, ToolCallReport};
 
 /// Longest text of one stream, in bytes.

@@ -1,6 +1,12 @@
 //! The error codes of the providers.
 
 haft_core::error_codes! {
+    /// The options of a Chat Completions provider were refused.
+    INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS: 529, fatal, Operator, permanent;
+    /// The options of a Responses provider were refused.
+    INVALID_OPENAI_RESPONSES_OPTIONS: 529, fatal, Operator, permanent;
+    /// The options of a Messages provider were refused.
+    INVALID_ANTHROPIC_MESSAGES_OPTIONS: 529, fatal, Operator, permanent;
     /// A Chat Completions request does not fit into the context window.
     OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
     /// A Chat Completions request was answered with an error, or not at all.

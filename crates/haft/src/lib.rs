@@ -83,6 +83,7 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod error;
 pub mod events;
 pub mod executors;
 pub mod middleware;
@@ -108,6 +109,8 @@ pub use haft_tools::readers;
 #[doc(inline)]
 pub use haft_core::*;
 
+pub use error::Error;
+
 #[doc(inline)]
 pub use haft_core::artifact::SpooledArtifact;
 #[doc(inline)]
@@ -116,6 +119,8 @@ pub use haft_core::call::ToolCall;
 pub use haft_core::media::Media;
 #[doc(inline)]
 pub use haft_core::tool::Json;
+#[doc(inline)]
+pub use turn::{TurnInput, TurnReport, TurnRunner};
 
 #[cfg(feature = "schemars")]
 pub use serde_args::SerdeArgs;

@@ -1,6 +1,6 @@
 //! A stored result and what is known of it.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::ArtifactKind;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::spool::{Payload, ReaderDescriptor, SpoolReader};
 use crate::trust::TrustLabel;
 

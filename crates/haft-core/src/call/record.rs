@@ -1,6 +1,6 @@
 //! The record of a call: what was asked, what came of it, and how far it got.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{CallId, RecordId};
 use crate::artifact::SpooledArtifact;
 use crate::clock::Timestamp;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::json::Kind;
 use crate::media::Media;
 use crate::record::{Faults, InvalidRecord, RecordFault, Replay};

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{CallState, Occurrences, ToolCall};
 use crate::clock::Timestamp;
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::schema::args::RawArgs;
 
 const STATES: [CallState; 7] = [

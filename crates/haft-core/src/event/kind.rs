@@ -13,7 +13,7 @@ use super::report::{
 use super::wire::{milliseconds, whole_milliseconds};
 use crate::call::CallId;
 use crate::clock::Timestamp;
-use crate::code::ErrorCode;
+use crate::error::ErrorCode;
 use crate::id::ToolName;
 use crate::schema::{Change, Problems};
 use crate::store::TurnStatus;

@@ -10,7 +10,7 @@ use super::wire::nanoseconds;
 use crate::artifact::ArtifactKind;
 use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
 use crate::clock::Timestamp;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::usage::Usage;
 
 /// A piece of a message or a thought.

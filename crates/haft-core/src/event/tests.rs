@@ -1,4 +1,4 @@
-use crate::code::codes;
+use crate::error::codes;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

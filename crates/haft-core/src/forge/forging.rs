@@ -1,6 +1,6 @@
 //! Forging: artifacts become tools that query them.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use super::format::{AnswerFuture, CALL_ID};
 use super::{ArtifactFormat, Asked, Query};
 use crate::artifact::{Budget, SpooledArtifact};
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::json::View;
 use crate::schema::Fault;
 use crate::schema::args::Args;

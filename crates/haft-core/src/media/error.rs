@@ -1,9 +1,9 @@
 //! What can be wrong with media.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::failure::ToolFailure;
 
 /// A medium that was refused, with everything that is wrong with it.

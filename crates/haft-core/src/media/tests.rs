@@ -12,7 +12,7 @@ use super::{
     InvalidMedia, Media, MediaError, MediaFault, MediaFile, MediaId, MediaKind, MediaReader,
     ReaderDescriptor, StashEntry,
 };
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::id::{CallId, RecordId};
 use crate::tier::{ModalityHazard, TrustTier};
 use crate::tool::{ByteStream, IntoToolOutput as _, ToolFailure};

@@ -1,11 +1,11 @@
 //! What can be wrong with records.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 
 use super::{InvalidName, RecordName};
 use crate::artifact::NotDescribable;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::media::{InvalidMedia, MediaError};
 use crate::spool::SpoolError;
 use crate::store::{RowKind, StoreError};

@@ -1,6 +1,6 @@
 //! Who speaks.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 use std::sync::Arc;
 

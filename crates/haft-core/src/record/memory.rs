@@ -1,6 +1,6 @@
 //! What is remembered from before.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::borrow::Cow;
 use std::sync::Arc;
 

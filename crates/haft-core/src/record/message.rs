@@ -1,6 +1,6 @@
 //! What users and the agent say to each other.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};

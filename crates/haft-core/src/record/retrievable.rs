@@ -1,6 +1,6 @@
 //! Records that were retrieved as material for the answer.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Reasoning.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::borrow::Cow;
 use std::sync::Arc;
 

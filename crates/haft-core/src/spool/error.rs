@@ -1,11 +1,11 @@
 //! How stores and readers fail.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::io;
 
 use super::SpoolKey;
 use crate::cancel::CancelReason;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::failure::ToolFailure;
 
 /// A store or a reader could not do what was asked.

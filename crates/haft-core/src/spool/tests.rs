@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 
 use super::{AlignedBuffer, LineIndex, LineIndexBuilder, SpoolError, SpoolKey, count_newlines};
-use crate::code::Coded;
+use crate::error::Coded;
 use crate::failure::ToolFailure;
 
 fn index(content: &[u8], block: u32, piece: usize) -> LineIndex {

@@ -1,8 +1,8 @@
 //! Why a store refused.
 
 use super::{MAX_DEPTH, MAX_GAP_INDEX, Path};
-use crate::code::codes;
-use crate::code::{Coded, ErrorCode};
+use crate::error::codes;
+use crate::error::{Coded, ErrorCode};
 use crate::json::Kind;
 
 /// Why a [`Registry`](super::Registry) refused. A refused write changes nothing.

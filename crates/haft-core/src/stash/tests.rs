@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 
 use super::{MAX_DEPTH, Path, Registry, RegistryError};
 

@@ -1,11 +1,11 @@
 //! How stores fail.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::sync::Arc;
 
 use super::{GateId, TurnId};
 use crate::clock::Timestamp;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 
 /// A store could not do what was asked.
 #[derive(Debug, thiserror::Error)]

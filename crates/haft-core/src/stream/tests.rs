@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{MAX_STREAM_BYTES, Part, StreamError, Streams, ToolCallUpdate};
 use crate::call::{CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::event::{EventKind, ResultKind, StreamDelta, StreamState};
 use crate::schema::args::RawArgs;
 

@@ -1,10 +1,10 @@
 //! What can go wrong when tokens are counted.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::any::Any;
 use std::error::Error;
 
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 
 use super::Encoding;
 

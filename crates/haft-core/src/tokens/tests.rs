@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::{any, proptest};
 
 use crate::DispatchContext;
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::tool::context::Tokenizable;
 
 use super::{

@@ -1,6 +1,6 @@
 //! The artifacts of a turn.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use super::Tool;
 use crate::artifact::SpooledArtifact;
 use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 
 /// The artifacts that the model can query in a turn, by handle.
 ///

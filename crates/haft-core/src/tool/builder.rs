@@ -1,6 +1,6 @@
 //! Defining a tool.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use super::{
     Concurrency, Definition, Effect, Flags, Handler, IntoHandler, OnCollision, Role, Tool, ToolName,
 };
 use crate::artifact::ArtifactKind;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::schema::args::{Args, Strictness};
 use crate::schema::{Fault, InputSchema, Problems, Schema};
 use crate::stash::Registry;

@@ -1,7 +1,7 @@
 //! Calls as records: what the turn remembers of an invocation.
 
 use crate::call::{CallError, CallState, ToolCall};
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::id::{RecordId, ToolName};
 use crate::record::Replay;
 use crate::trust::{TrustLabel, TrustTier};

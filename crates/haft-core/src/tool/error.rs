@@ -1,8 +1,8 @@
 //! What goes wrong when a tool is called.
 
 use crate::cancel::CancelReason;
-use crate::code::codes;
-use crate::code::{Coded, ErrorCode};
+use crate::error::codes;
+use crate::error::{Coded, ErrorCode};
 use crate::failure::ToolFailure;
 use crate::schema::Problems;
 

@@ -11,7 +11,7 @@ use super::handler::HandlerFuture;
 use super::{Tool, ToolError, ToolFailure, ToolOutput};
 use crate::call::{CallId, RecordId};
 use crate::clock::{Reading, Timestamp};
-use crate::code::Coded;
+use crate::error::Coded;
 use crate::event::{EventKind, Level, listed_changes, listed_problems};
 use crate::failure::bounded_message;
 use crate::json::Document;

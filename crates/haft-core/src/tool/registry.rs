@@ -5,13 +5,13 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
-use crate::code::codes;
+use crate::error::codes;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use indexmap::IndexMap;
 use indexmap::map::Entry as MapEntry;
 
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::schema::nearest;
 use crate::tool::context::{AckSubscription, DispatchContext};
 use crate::tool::{Tool, ToolError, ToolName};

@@ -1,6 +1,6 @@
 //! From the end of a call to its record: what is large goes to the spool.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 use std::future::poll_fn;
 use std::num::NonZeroU32;
@@ -12,7 +12,7 @@ use futures_core::Stream as _;
 
 use crate::artifact::{ArtifactDraft, ArtifactKind, DraftContent, SpooledArtifact};
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::record::Retrievable;
 use crate::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
 use crate::tool::{ByteStream, Invocation, Role, ToolOutput};

@@ -30,7 +30,6 @@ mod wire;
 #[cfg(test)]
 mod tests;
 use crate::codes as provider_codes;
-use haft_core::error::codes;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
@@ -78,7 +77,7 @@ impl Dialect for AnthropicMessages {
 
     fn codes(&self) -> Codes {
         Codes {
-            options: codes::INVALID_ANTHROPIC_MESSAGES_OPTIONS,
+            options: provider_codes::INVALID_ANTHROPIC_MESSAGES_OPTIONS,
             overflow: provider_codes::ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW,
             http: provider_codes::ANTHROPIC_MESSAGES_HTTP_ERROR,
             stream: provider_codes::ANTHROPIC_MESSAGES_STREAM_ERROR,

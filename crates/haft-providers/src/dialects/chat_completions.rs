@@ -8,7 +8,6 @@ mod options;
 mod tests;
 
 use crate::codes as provider_codes;
-use haft_core::error::codes;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -88,7 +87,7 @@ impl Dialect for ChatCompletions {
 
     fn codes(&self) -> Codes {
         Codes {
-            options: codes::INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS,
+            options: provider_codes::INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS,
             overflow: provider_codes::OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW,
             http: provider_codes::OPENAI_CHAT_COMPLETIONS_HTTP_ERROR,
             stream: provider_codes::OPENAI_CHAT_COMPLETIONS_STREAM_ERROR,

@@ -29,7 +29,6 @@ mod wire;
 #[cfg(test)]
 mod tests;
 use crate::codes as provider_codes;
-use haft_core::error::codes;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
@@ -71,7 +70,7 @@ impl Dialect for OpenAiResponses {
 
     fn codes(&self) -> Codes {
         Codes {
-            options: codes::INVALID_OPENAI_RESPONSES_OPTIONS,
+            options: provider_codes::INVALID_OPENAI_RESPONSES_OPTIONS,
             overflow: provider_codes::OPENAI_RESPONSES_CONTEXT_OVERFLOW,
             http: provider_codes::OPENAI_RESPONSES_HTTP_ERROR,
             stream: provider_codes::OPENAI_RESPONSES_STREAM_ERROR,

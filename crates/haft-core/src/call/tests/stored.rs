@@ -1,6 +1,6 @@
 //! Calls as JSON, and back.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use super::super::{
     ReaderResolvers, StashEntry,
 };
 use super::{file, pieces};
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::failure::ToolFailure;
 use crate::tier::TrustTier;
 

@@ -1,6 +1,6 @@
 //! Stored texts that are damaged, forged or something else.
 
-use crate::code::codes;
+use crate::error::codes;
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{AT, Held};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::clock::Timestamp;
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::RecordFault as F;
 use crate::record::{

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{AT, Held, arbitrary, loader, now};
 use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::ToolCall;
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::{
     Identity, LoadError, Loader, Memory, Message, MessageRole, NotStorable, Record, Retrievable,

@@ -1,6 +1,6 @@
 //! The store against a naive model: a plain JSON value and the path rules, written down directly.
 
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};

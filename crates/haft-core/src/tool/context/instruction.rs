@@ -1,6 +1,6 @@
 //! Standing instructions.
 
-use crate::code::codes;
+use crate::error::codes;
 use serde::{Deserialize, Serialize};
 
 use super::{DispatchContext, Tokenizable};

@@ -1,11 +1,11 @@
 //! How a dispatch ends: acknowledged once, or refused once.
 
-use crate::code::codes;
+use crate::error::codes;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::event::DispatchStatus;
 
 /// How a dispatch was signalled.

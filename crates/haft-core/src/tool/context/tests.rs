@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{DispatchContext, Signal};
 use crate::clock::{ManualClock, Timestamp};
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::event::{Event, EventKind, Level};
 
 fn seen(events: &Arc<Mutex<Vec<Event>>>) -> impl Fn(&Event) + Send + Sync + 'static {

@@ -14,7 +14,7 @@ use super::records::Records;
 use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
-use crate::code::{Coded, ErrorCode};
+use crate::error::{Coded, ErrorCode};
 use crate::event::{Event, EventKind, Level, Observer};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::{BoxError, Context};

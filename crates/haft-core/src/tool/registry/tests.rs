@@ -3,7 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{ToolRegistry, ToolRegistryError};
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::tool::context::DispatchContext;
 use crate::tool::{OnCollision, Tool};
 

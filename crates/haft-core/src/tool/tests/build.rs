@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{echo, search};
 use crate::artifact::ArtifactKind;
-use crate::code::Coded as _;
+use crate::error::Coded as _;
 use crate::schema::args::{Args, Strictness};
 use crate::schema::{array, integer, object, string};
 use crate::tool::{Concurrency, Effect, OnCollision, Role, Tool, ToolBuilder};

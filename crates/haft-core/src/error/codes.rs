@@ -99,12 +99,6 @@ crate::error_codes! {
     TOOL_OUTCOME_UNKNOWN: 500, continues, Model, permanent;
     /// A record could not be stored.
     STORE: 500, continues, Operator, retryable;
-    /// The options of a Chat Completions provider were refused.
-    INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS: 529, fatal, Operator, permanent;
-    /// The options of a Responses provider were refused.
-    INVALID_OPENAI_RESPONSES_OPTIONS: 529, fatal, Operator, permanent;
-    /// The options of a Messages provider were refused.
-    INVALID_ANTHROPIC_MESSAGES_OPTIONS: 529, fatal, Operator, permanent;
     /// A medium cannot be shown to the model, and nothing may stand for it.
     UNSUPPORTED_MEDIA_MODALITY: 422, fatal, Operator, permanent;
 }
