@@ -122,20 +122,20 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
         "test --locked --all-features --bins --lib --tests --examples"
     };
     let msrv = minimum_version(root);
-    vec![
+    let packages = libraries(root).join(" -p ");
+    let mut steps = vec![
         Step::cargo("fmt --all --check").quick(),
         Step::cargo("clippy --locked --all-targets --all-features -- -D warnings").quick(),
         Step::cargo("run --locked --quiet --package xtask -- setup"),
         Step::cargo(tests).quick(),
         Step::cargo("test --locked --doc --all-features"),
         Step::cargo("doc --locked --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"),
-        Step::cargo("doc --locked --no-deps").env("RUSTDOCFLAGS", "-D warnings"),
         Step::cargo("check --locked --target wasm32-unknown-unknown -p haft-core").needs(
             format!("target:{WASM}"),
             has_target(WASM),
             "the target is not installed",
         ),
-        Step::cargo(&format!("+{msrv} check --locked --all-features{}", libraries(root))).needs(
+        Step::cargo(&format!("+{msrv} check --locked --all-features -p {packages}")).needs(
             format!("toolchain:{msrv}"),
             has_toolchain(&msrv),
             "the toolchain is not installed",
@@ -149,7 +149,13 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
         ),
         Step::cargo("publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet"),
         Step::tool(tools::MDBOOK, "build docs/book --dest-dir target/book"),
-    ]
+    ];
+    // One by one: together they would have the features that the others ask for.
+    for library in libraries(root) {
+        let step = Step::cargo(&format!("doc --locked --no-deps -p {library}"));
+        steps.push(step.env("RUSTDOCFLAGS", "-D warnings"));
+    }
+    steps
 }
 
 /// The step that runs the tidy tests of this crate and nothing else.
@@ -279,8 +285,8 @@ fn has_advisories() -> bool {
     std::env::var_os("HAFT_ADVISORIES").is_some_and(|it| it == "1")
 }
 
-/// `-p` for every crate that takes the `rust-version` of the workspace.
-fn libraries(root: &Path) -> String {
+/// The crates that take the `rust-version` of the workspace: all but the binary.
+fn libraries(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
     let takes_it = |name: &String| {
         let manifest = root.join("crates").join(name).join("Cargo.toml");
@@ -290,7 +296,7 @@ fn libraries(root: &Path) -> String {
     let names = entries.map(|it| it.file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(takes_it).collect();
     names.sort();
-    names.iter().map(|name| format!(" -p {name}")).collect()
+    names
 }
 
 /// The `rust-version` of the workspace.

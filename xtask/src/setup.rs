@@ -15,8 +15,14 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 /// Programs that tests compare with, and the Debian packages that have them.
-const PROGRAMS: [(&str, &str); 4] =
-    [("jq", "jq"), ("rg", "ripgrep"), ("node", "nodejs"), ("npm", "npm")];
+const PROGRAMS: [(&[&str], &str); 6] = [
+    (&["jq"], "jq"),
+    (&["rg"], "ripgrep"),
+    (&["node"], "nodejs"),
+    (&["npm"], "npm"),
+    (&["python3", "-m", "pip"], "python3-pip"),
+    (&["unshare"], "util-linux"),
+];
 
 /// Installs everything that is missing.
 pub(crate) fn run(root: &Path) -> ExitCode {
@@ -52,10 +58,12 @@ fn install_programs() -> io::Result<()> {
     })
 }
 
-fn is_installed(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok()
+fn is_installed(program: &[&str]) -> bool {
+    let [name, args @ ..] = program else { return false };
+    let mut command = Command::new(name);
+    command.args(args).arg("--version");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|it| it.success())
 }
 
 fn apt(args: &[&str]) -> io::Result<()> {

@@ -8,7 +8,7 @@
 //! - Every package, built from what would be published.
 //! - A part of the mutants of `haft-core`, if cargo-mutants is installed.
 //!
-//! The profile `soak` of nextest bounds every test; all of it takes about an hour on two cores.
+//! It needs cargo-nextest, whose profile `soak` bounds every test.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
