@@ -11,7 +11,8 @@ use super::{Krate, Module};
 /// For every top-level module the others that its sources name by `crate::` or by `super::`.
 ///
 /// Sources are read as tokens, so that what stands in macros counts as well. A name that the root re-exports counts as
-/// the module that it comes from. Documentation does not count.
+/// the module that it comes from. Documentation does not count, nor does `$crate` in a macro: it names what the users
+/// of the macro can reach, wherever that is defined.
 pub(crate) fn module_graph(krate: &Krate) -> BTreeMap<String, BTreeSet<String>> {
     let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for module in &krate.modules {
@@ -98,6 +99,13 @@ fn collect_names(module: &Module, tokens: TokenStream, names: &mut BTreeSet<Stri
     while let [first, after @ ..] = rest {
         rest = after;
         match first {
+            TokenTree::Punct(punct) if punct.as_char() == '$' => {
+                if let [TokenTree::Ident(ident), after @ ..] = after
+                    && ident == "crate"
+                {
+                    rest = after;
+                }
+            }
             TokenTree::Group(group) => collect_names(module, group.stream(), names),
             TokenTree::Ident(ident) if ident == "crate" => collect_below(after, names),
             TokenTree::Ident(ident) if ident == "super" => {
@@ -191,6 +199,7 @@ mod tests {
         check(&[("a", "/// [`crate::b`]\nfn f() {}"), ("b", "")], "a", &[], &[]);
         check(&[("", "pub use b::c::D;"), ("a", "use crate::D;"), ("b", "")], "a", &["b"], &[]);
         check(&[("a", "use crate::a::x;"), ("a::x", "")], "a", &[], &[]);
+        check(&[("a", "macro_rules! m { () => { $crate::b::f() } }"), ("b", "")], "a", &[], &[]);
     }
 
     #[test]
