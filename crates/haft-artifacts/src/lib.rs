@@ -1,6 +1,6 @@
 //! What can be asked of artifacts, format by format.
 //!
-//! [`standard`] has them all. A format of your own is a type with [`ArtifactFormat`]:
+//! [`standard_formats`] has them all. A format of your own is a type with [`ArtifactFormat`](haft_core::forge::ArtifactFormat):
 //!
 //! ```
 //! use haft_core::artifact::{Answer, ArtifactKind};

@@ -1,8 +1,8 @@
 //! Results that stay outside the prompt, and how the model asks about them.
 //!
-//! A large result is stored by a [`Spooler`] and becomes a [`SpooledArtifact`]. The artifacts of a turn
-//! form an [`ArtifactSet`], where each has a short handle. [`Formats`] forges tools that query them: what
-//! can be asked depends on the [`ArtifactKind`], and is said by an [`ArtifactFormat`]. Every [`Answer`]
+//! A large result is stored by a [`Spooler`](crate::tool::Spooler) and becomes a [`SpooledArtifact`]. The artifacts of a turn
+//! form an [`ArtifactSet`](crate::tool::ArtifactSet), where each has a short handle. [`Formats`](crate::forge::Formats) forges tools that query them: what
+//! can be asked depends on the [`ArtifactKind`], and is said by an [`ArtifactFormat`](crate::forge::ArtifactFormat). Every [`Answer`]
 //! keeps to a [`Budget`] and says what it left out; it is trusted as far as its artifact is.
 
 mod answer;

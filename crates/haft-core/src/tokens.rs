@@ -3,10 +3,12 @@
 //! An [`Encoding`] is a name, a [`TokenCounter`] turns text into a [`Count`], and a count always says
 //! whether it is exact. [`HeuristicCounter`] is the counter of this crate: it needs no tables and is
 //! never exact. Exact counters live where their tables do. [`Estimators`] is one counter plus your own
-//! ones by name, and a [`Tokenizable`] is a text that remembers what it counted.
+//! ones by name, and a [`Tokenizable`](crate::tool::context::Tokenizable) is a text that remembers what it
+//! counted.
 //!
 //! ```
-//! use haft_core::tokens::{Certainty, Encoding, Estimators, Tokenizable};
+//! use haft_core::tokens::{Certainty, Encoding, Estimators};
+//! use haft_core::tool::context::Tokenizable;
 //!
 //! let estimators = Estimators::default();
 //! let text = Tokenizable::from("x".repeat(35));

@@ -8,7 +8,7 @@
 //! Every provider sends through a [`Transport`](transport::Transport), so that requests can be bounded, retried,
 //! recorded and replayed without the provider knowing:
 //!
-//! - [`transport`]: requests, responses, and [`HttpTransport`](transport::HttpTransport), where every wait has a limit.
+//! - [`transport`]: requests, responses, and `HttpTransport` (feature `http`), where every wait has a limit.
 //! - [`retry`]: [`Client`](retry::Client) tries again what is worth it, within a budget.
 //! - [`summary`]: what was said long ago, in short.
 //! - [`cassette`]: requests and responses in a file, for tests without a network.

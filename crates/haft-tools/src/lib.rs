@@ -44,8 +44,8 @@
 //! - A tool whose result is JSON gives JSON and nothing else: remarks stand in members of their own.
 //! - What comes from a file, from the network or from the arguments is not trusted, unless the application
 //!   says so for a folder. Only what a tool computes by itself, such as the time, is.
-//! - Tools that write files ask before each call, others do not; [`Tool::asking`](crate::Tool::asking) and
-//!   [`Tool::never_asking`](crate::Tool::never_asking) make them do otherwise.
+//! - Tools that write files ask before each call, others do not; [`Tool::asking`](haft_core::Tool::asking) and
+//!   [`Tool::never_asking`](haft_core::Tool::never_asking) make them do otherwise.
 //! - Time is that of the turn's clock, so that runs can be replayed.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

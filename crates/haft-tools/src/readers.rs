@@ -1,11 +1,11 @@
-//! Readers of media: where the bytes of a [`Media`](crate::Media) come from when they are not in memory.
+//! Readers of media: where the bytes of a [`Media`](haft_core::media::Media) come from when they are not in memory.
 //!
 //! | reader | bytes | descriptor |
 //! |---|---|---|
-//! | [`MemoryReader`](crate::media::MemoryReader) | at hand | `media:in-memory` |
+//! | [`MemoryReader`](haft_core::media::MemoryReader) | at hand | `media:in-memory` |
 //! | [`FileReader`] | a file | `media:file` |
 //! | `HttpReader` (feature `http`) | an answer to a GET request | `media:fetch` |
-//! | [`StoredReader`] | a [`SpoolStore`](haft_artifacts::text::SpoolStore) | `media:stored` |
+//! | [`StoredReader`] | a [`SpoolStore`](haft_core::spool::SpoolStore) | `media:stored` |
 //!
 //! All are lazy: nothing is read before the stream is polled, and each stream starts anew. Dropping a
 //! stream ends the reading.

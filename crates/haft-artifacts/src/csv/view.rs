@@ -19,7 +19,7 @@ use crate::ranges::range_of;
 
 /// The rows of a stored table.
 ///
-/// Every answer is bounded by the [`Budget`] and says how to get what was left out. Each query is one
+/// Every answer is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was left out. Each query is one
 /// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
 ///
 /// ```

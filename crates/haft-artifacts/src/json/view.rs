@@ -17,7 +17,7 @@ use crate::content_view::{ContentView, content_view_options};
 
 /// The values of stored JSON.
 ///
-/// Every answer is within the [`Budget`] and says how to get what was left out. Nothing is held whole:
+/// Every answer is within the [`Budget`](haft_core::artifact::Budget) and says how to get what was left out. Nothing is held whole:
 /// content of any size is walked in windows, and only the parts that a path looks at become trees.
 /// The work is done on a thread for work that blocks, and stops when the future is dropped.
 ///

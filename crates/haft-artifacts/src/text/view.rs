@@ -17,7 +17,7 @@ use crate::ranges::range_of;
 
 /// The lines of stored content.
 ///
-/// Every answer is a [`TextPage`]: bounded by the [`Budget`], and telling how to get what was left out.
+/// Every answer is a [`TextPage`]: bounded by the [`Budget`](haft_core::artifact::Budget), and telling how to get what was left out.
 /// Lines are found by the reader's index, so no query but a search reads more than it shows and one
 /// block. The work is done on a thread for work that blocks, and stops when the future is dropped.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl TextView {
     /// A part of one line, for lines that are too long for an answer; nothing if there is no such line.
     ///
     /// The range is in bytes of the line as it is stored, up to [`TextLine::bytes`](super::TextLine::bytes). An
-    /// answer has at most [`Budget::bytes`] of text and at least one character, whole characters only:
+    /// answer has at most [`Budget::bytes`](haft_core::artifact::Budget::bytes) of text and at least one character, whole characters only:
     /// one that the range begins in is shown, one that it ends in is left for the next part. Parts that
     /// follow each other make the text of the line.
     ///

@@ -17,7 +17,7 @@ use crate::content_view::{ContentView, content_view_options};
 
 /// The elements of stored XML.
 ///
-/// Every answer is bounded by the [`Budget`] and says how to get what was left out. Each query is one
+/// Every answer is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was left out. Each query is one
 /// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
 /// Paths see the [projection](super) of the document to JSON.
 ///
@@ -117,7 +117,7 @@ impl XmlView {
     ///
     /// # Errors
     ///
-    /// As [`XmlView::keys`].
+    /// As [`XmlView::list_keys`].
     pub async fn list_tags(&self, skip: u64) -> Result<Answer, XmlError> {
         let (tags, _) = self.scan(TagNames::default()).await?;
         Ok(self.list_names(tags.names.iter(), skip))

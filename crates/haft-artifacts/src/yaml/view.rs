@@ -18,7 +18,7 @@ use crate::ranges::range_of;
 
 /// The documents of stored YAML.
 ///
-/// Every answer is bounded by the [`Budget`] and says how to get what was left out. RecordVisitor query is one
+/// Every answer is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was left out. Each query is one
 /// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
 ///
 /// The *records* of [`YamlView::filter`] and [`YamlView::slice`] are the documents. If there is only one

@@ -9,7 +9,7 @@
 //! - `system_prompt_channel`: the system text stands in `instructions` (if nothing is said), in a `developer-item`
 //!   or in a `system-item`.
 //! - `strict`: whether tools are offered in the strict mode, each if its schema has a strict form
-//!   ([`down_schema::strict`](super::down_schema::strict)). Without it, which is what happens if nothing is said,
+//!   ([`down_schema::strict`](crate::down_schema::strict)). Without it, which is what happens if nothing is said,
 //!   the model sees the schema that is enforced, word for word.
 //! - `reasoning_replay`: `encrypted` asks for encrypted reasoning and sends it back; `off`, which is what happens if
 //!   nothing is said, does not.

@@ -60,7 +60,7 @@ impl StoredReader {
         &self.key
     }
 
-    /// For [`ReaderResolvers::with`](crate::media::ReaderResolvers::with), under [`StoredReader::TAG`].
+    /// For [`ReaderResolvers::with`](haft_core::media::ReaderResolvers::with), under [`StoredReader::TAG`].
     /// A descriptor can then open every key of the store, so a store of media is one of its own.
     pub fn resolver(
         store: Arc<dyn SpoolStore>,

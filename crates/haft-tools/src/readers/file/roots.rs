@@ -70,7 +70,7 @@ impl FileRoots {
         Ok(reader)
     }
 
-    /// For [`ReaderResolvers::with`](crate::media::ReaderResolvers::with), under [`FileReader::TAG`].
+    /// For [`ReaderResolvers::with`](haft_core::media::ReaderResolvers::with), under [`FileReader::TAG`].
     pub fn resolver(&self) -> impl Fn(&Value) -> Result<FileReader, ToolFailure> + use<> {
         let roots = self.clone();
         move |locator| {

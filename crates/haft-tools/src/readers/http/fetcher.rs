@@ -101,7 +101,7 @@ impl Fetcher {
         Ok(url)
     }
 
-    /// For [`ReaderResolvers::with`](crate::media::ReaderResolvers::with), under [`HttpReader::TAG`].
+    /// For [`ReaderResolvers::with`](haft_core::media::ReaderResolvers::with), under [`HttpReader::TAG`].
     pub fn resolver(&self) -> impl Fn(&Value) -> Result<HttpReader, ToolFailure> + use<> {
         let fetcher = self.clone();
         move |locator| {
