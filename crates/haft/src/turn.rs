@@ -21,6 +21,6 @@ mod watch;
 
 pub use self::gates::{AnswerError, Gatekeeper};
 pub use self::input::TurnInput;
-pub use self::limits::{Deadlines, Limits};
+pub use self::limits::{Deadlines, Limit, Limits};
 pub use self::report::{Outcome, TurnError, TurnReport};
 pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Outcome;
+use super::limits::Limit;
 
 /// The newest form of the journal that is known here.
 pub(super) const VERSION: u32 = 1;
@@ -39,7 +40,7 @@ pub(super) enum Entry {
         usage: Usage,
         /// The limit that its calls would have broken, which ends the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        limit: Option<String>,
+        limit: Option<Limit>,
     },
     /// The scratchpad has changed.
     Stash { stash: Value },
@@ -89,7 +90,7 @@ pub(super) struct StepEntry {
     pub(super) messages: Vec<RecordName>,
     pub(super) then: Then,
     pub(super) usage: Usage,
-    pub(super) limit: Option<String>,
+    pub(super) limit: Option<Limit>,
 }
 
 #[derive(Debug)]

@@ -1,7 +1,71 @@
 //! How far a turn may go, and how long things may take.
 
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A limit that ended a turn. It is stored and shown as one word, such as `wall-time`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Limit {
+    /// [`Limits::iterations`].
+    Iterations,
+    /// [`Limits::identical_calls`].
+    IdenticalCalls,
+    /// [`Limits::tool_calls`].
+    ToolCalls,
+    /// [`Limits::tokens`].
+    Tokens,
+    /// [`Limits::wall_time`].
+    WallTime,
+    /// A limit that a newer version of the program stored.
+    Other(Arc<str>),
+}
+
+impl Limit {
+    /// The word under which the limit is stored and shown.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Iterations => "iterations",
+            Self::IdenticalCalls => "identical-calls",
+            Self::ToolCalls => "tool-calls",
+            Self::Tokens => "tokens",
+            Self::WallTime => "wall-time",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<&str> for Limit {
+    fn from(word: &str) -> Self {
+        let known =
+            [Self::Iterations, Self::IdenticalCalls, Self::ToolCalls, Self::Tokens, Self::WallTime];
+        known.into_iter().find(|it| it.as_str() == word).unwrap_or_else(|| Self::Other(word.into()))
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Ok(Self::from(word.as_str()))
+    }
+}
 
 /// What one turn may spend. Every limit has a safe default; a turn that comes to one ends, with its
 /// records kept.

@@ -12,7 +12,7 @@ use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::Tokenizable;
 use haft_core::context::{DispatchContext, Signal, TurnContext};
 use haft_core::event::{ErrorReport, EventKind};
-use haft_core::pipeline::{Context, Pipeline, PipelineError};
+use haft_core::pipeline::{Context, Pipeline, PipelineError, Stage};
 use haft_core::record::RecordName;
 use haft_core::registry::ToolRegistry;
 use haft_core::stash::Registry;
@@ -25,7 +25,7 @@ pub(super) use self::opening::{begin, resume};
 use super::gates::TurnGates;
 use super::journal::{Entry, StepEntry};
 use super::lease::LeasedRecorder;
-use super::limits::Deadlines;
+use super::limits::{Deadlines, Limit};
 use super::report::Ended;
 use super::runner::Shared;
 use super::watch::{Interrupted, Stopwatch, bounded};
@@ -181,7 +181,7 @@ impl Live {
         }
         turn.cancellation().cancel(CancelReason::Deadline);
         match stages.await {
-            Ended { outcome: Outcome::Cancelled { .. }, .. } => Ended::limit("wall-time"),
+            Ended { outcome: Outcome::Cancelled { .. }, .. } => Ended::limit(Limit::WallTime),
             ended => ended,
         }
     }
@@ -253,7 +253,7 @@ impl Live {
 
     /// Runs a pipeline of the turn; says how the turn ended if it has.
     async fn pipeline<C: Context>(&self, pipeline: &Pipeline<C>, ctx: &C) -> Option<Ended> {
-        self.gates.enter(pipeline.stage());
+        self.gates.enter(pipeline.stage().as_str());
         if pipeline.is_empty() {
             return self.ctx.turn().cancellation().reason().map(Ended::cancelled);
         }
@@ -268,22 +268,22 @@ impl Live {
         let result = bounded(run, &self.watch, limit, cancellation, grace).await;
         let failed = match result {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(ErrorReport::of(&error).at(stage)),
+            Ok(Err(error)) => Some(ErrorReport::of(&error).at(stage.as_str())),
             Err(Interrupted::Deadline) => {
                 let message = format!("the {stage} pipeline did not end in time");
-                Some(ErrorReport::coded(codes::DEADLINE_EXCEEDED, message).at(stage))
+                Some(ErrorReport::coded(codes::DEADLINE_EXCEEDED, message).at(stage.as_str()))
             }
             Err(Interrupted::Cancelled(_)) => None,
             Err(Interrupted::Panicked(panic)) => {
                 let source = format!("a middleware panicked: {panic}").into();
-                Some(ErrorReport::of(&PipelineError::Failed { stage, source }).at(stage))
+                Some(ErrorReport::of(&PipelineError::Failed { stage, source }).at(stage.as_str()))
             }
         };
         if let Some(reason) = cancellation.reason() {
             return Some(Ended::cancelled(reason));
         }
         let failed = failed?;
-        if stage.starts_with("turn-") {
+        if matches!(stage, Stage::TurnInput | Stage::TurnOutput) {
             self.ctx.turn().emit_with(|| EventKind::Error(failed.clone()));
         }
         // If the store failed, it was not the middleware's fault.
@@ -316,15 +316,15 @@ impl Live {
         }
     }
 
-    fn limit_reached(&self, iteration: u32) -> Option<&'static str> {
+    fn limit_reached(&self, iteration: u32) -> Option<Limit> {
         let limits = &self.runner.limits;
         let progress = self.progress();
         if iteration >= limits.iterations {
-            Some("iterations")
+            Some(Limit::Iterations)
         } else if limits.tokens.is_some_and(|limit| progress.usage.total >= limit) {
-            Some("tokens")
+            Some(Limit::Tokens)
         } else if self.watch.has_reached(limits.wall_time) {
-            Some("wall-time")
+            Some(Limit::WallTime)
         } else {
             None
         }
@@ -383,7 +383,7 @@ impl Live {
                     return Some(ended);
                 }
                 if let Some(limit) = &step.limit {
-                    return Some(Ended::limit(limit));
+                    return Some(Ended::limit(limit.clone()));
                 }
                 step.then.clone()
             }

@@ -15,6 +15,8 @@ use haft_core::store::{StoreError, TurnId, TurnStatus};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
+use super::limits::Limit;
+
 /// How a turn ended, and what came of it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -69,8 +71,8 @@ pub enum Outcome {
     },
     /// A limit stopped it.
     LimitReached {
-        /// Which: `iterations`, `identical-calls`, `tool-calls`, `tokens` or `wall-time`.
-        limit: String,
+        /// Which.
+        limit: Limit,
     },
 }
 
@@ -119,12 +121,12 @@ impl Ended {
         Self { outcome, error: None, over: true }
     }
 
-    pub(super) fn limit(limit: &str) -> Self {
+    pub(super) fn limit(limit: Limit) -> Self {
         let error = ErrorReport::coded(
             codes::LIMIT_REACHED,
             format!("the turn came to its limit of {limit}"),
         );
-        let outcome = Outcome::LimitReached { limit: limit.to_owned() };
+        let outcome = Outcome::LimitReached { limit };
         Self { outcome, error: Some(error), over: true }
     }
 

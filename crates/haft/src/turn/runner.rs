@@ -13,7 +13,7 @@ use haft_core::error::{Coded, ErrorCode};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
 use haft_core::gate::GateKey;
-use haft_core::pipeline::{Middleware, Pipeline};
+use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{Loader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
@@ -233,10 +233,10 @@ impl TurnRunnerBuilder {
             loader: Loader::new(),
             tools: Vec::new(),
             formats: None,
-            turn_input: Pipeline::new("turn-input"),
-            turn_output: Pipeline::new("turn-output"),
-            dispatch_input: Pipeline::new("dispatch-input"),
-            dispatch_output: Pipeline::new("dispatch-output"),
+            turn_input: Pipeline::new(Stage::TurnInput),
+            turn_output: Pipeline::new(Stage::TurnOutput),
+            dispatch_input: Pipeline::new(Stage::DispatchInput),
+            dispatch_output: Pipeline::new(Stage::DispatchOutput),
             tool_source: None,
             limits: Limits::new(),
             deadlines: Deadlines::new(),

@@ -12,7 +12,7 @@ use haft_core::step::{ProposedCall, Step, StepContext, Then};
 
 use super::super::calls::Calls;
 use super::super::journal::Entry;
-use super::super::limits::Deadlines;
+use super::super::limits::{Deadlines, Limit};
 use super::super::report::Ended;
 use super::super::watch::{Interrupted, bounded};
 use super::Live;
@@ -80,13 +80,13 @@ impl Live {
             made > limits.identical_calls
         };
         let limit = if made > usize::try_from(limits.tool_calls).unwrap_or(usize::MAX) {
-            Some("tool-calls")
+            Some(Limit::ToolCalls)
         } else if calls.iter().any(too_often) {
-            Some("identical-calls")
+            Some(Limit::IdenticalCalls)
         } else {
             None
         };
-        if let Some(limit) = limit {
+        if let Some(limit) = &limit {
             // What the model said is kept, and its calls end without having been made.
             let now = self.runner.clock.now();
             let message = format!("not made: the turn came to its limit of {limit}");
@@ -105,7 +105,7 @@ impl Live {
             calls: calls.iter().map(|call| call.id()).collect(),
             then: then.clone(),
             usage,
-            limit: limit.map(str::to_owned),
+            limit: limit.clone(),
         };
         let over =
             limit.is_none() && *then == Then::Done && calls.is_empty() && self.nothing_is_left();

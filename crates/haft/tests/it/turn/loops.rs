@@ -10,7 +10,7 @@ use haft::error::Coded as _;
 use haft::event::DispatchStatus;
 use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
-use haft::turn::{Deadlines, Limits, Outcome, TurnInput};
+use haft::turn::{Deadlines, Limit, Limits, Outcome, TurnInput};
 use haft::usage::Usage;
 use haft::{DispatchContext, Tool};
 
@@ -235,14 +235,14 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let limits = Limits::new();
     let report = runner(forever()).limits(limits.iterations(3)).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "iterations".to_owned() });
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: Limit::Iterations });
     assert_eq!(report.iterations, 3);
 
     let costly =
         |_: StepContext| async { Ok::<_, StepError>(Step::new().usage(Usage::new(60, 40))) };
     let report = runner(costly).limits(limits.tokens(Some(250))).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "tokens".to_owned() });
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: Limit::Tokens });
     assert_eq!((report.usage.total, report.iterations), (300, 3));
 
     let tool = Tool::builder("t").description("T.").handler(|| "x").build().unwrap();
@@ -250,7 +250,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let report =
         runner(repeat).tool(tool.clone()).limits(limits.identical_calls(2)).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "identical-calls".to_owned() });
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: Limit::IdenticalCalls });
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
     assert_eq!(states, [CallState::Succeeded, CallState::Succeeded, CallState::Cancelled]);
     let error = report.calls.last().unwrap().error.as_ref().unwrap();
@@ -258,7 +258,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
 
     let report = runner(repeat).tool(tool).limits(limits.tool_calls(1)).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "tool-calls".to_owned() });
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: Limit::ToolCalls });
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
     assert_eq!(states, [CallState::Succeeded, CallState::Cancelled]);
 }
@@ -268,7 +268,7 @@ async fn time_is_bounded_everywhere() {
     let hangs = || |_: StepContext| std::future::pending::<Result<Step, StepError>>();
     let limits = Limits::new().wall_time(Duration::from_secs(60));
     let report = runner(hangs()).limits(limits).build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "wall-time".to_owned() });
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: Limit::WallTime });
     let report = runner(hangs()).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_DEADLINE_EXCEEDED");
     let stuck = async |_: TurnContext, _: Next<TurnContext>| std::future::pending().await;

@@ -17,7 +17,7 @@ use haft::step::{Step, StepContext, StepError};
 use haft::stores::{DirSpoolStore, MemoryStore};
 use haft::tool::ByteStream;
 use haft::trust::TrustTier;
-use haft::turn::{Deadlines, Limits, Outcome};
+use haft::turn::{Deadlines, Limit, Limits, Outcome};
 use haft::{DispatchContext, Tool, ToolFailure};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
 async fn an_executor_that_never_signals_comes_to_the_limit_of_iterations() {
     let report = runner(|_: StepContext| async { Ok::<_, StepError>(Step::new()) });
     let report = report.build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "iterations".to_owned() });
+    assert_eq!(report.outcome, Outcome::LimitReached { limit: Limit::Iterations });
     assert_eq!(report.iterations, 50);
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_LIMIT_REACHED");
 }
