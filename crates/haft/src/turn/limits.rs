@@ -1,4 +1,4 @@
-//! How far a turn may go, and how long things may take.
+//! The limits of a turn, and the deadlines within it.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -67,8 +67,7 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// What one turn may spend. Every limit has a safe default; a turn that comes to one ends, with its
-/// records kept.
+/// What one turn may spend. Every limit has a safe default; a turn that reaches one ends, and its records stay stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -78,11 +77,11 @@ pub struct Limits {
     pub identical_calls: u32,
     /// How many calls: 500.
     pub tool_calls: u32,
-    /// How many tokens, as executors count them: no limit.
+    /// How many tokens, as executors count them: unlimited.
     pub tokens: Option<u64>,
-    /// How long it may work: an hour. Time that it waits at gates does not count.
+    /// How long it may work: an hour. Time spent at gates does not count.
     pub wall_time: Duration,
-    /// How many calls of one step run at the same time: 8.
+    /// How many calls of one step run in parallel: 8.
     pub fan_out: NonZeroUsize,
 }
 
@@ -99,25 +98,25 @@ impl Default for Limits {
     }
 }
 
-/// How long one thing may take.
+/// How long single operations may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deadlines {
     /// A step of the executor: ten minutes.
     pub step: Duration,
-    /// A call, unless its tool says otherwise: two minutes. Time that it waits at gates does not count.
+    /// A call, unless its tool sets its own: two minutes. Time spent at gates does not count.
     pub call: Duration,
     /// A pipeline: two minutes, not counting gates.
     pub pipeline: Duration,
-    /// Whatever is asked of the store: thirty seconds.
+    /// An operation of the store: thirty seconds.
     pub store: Duration,
-    /// What is cancelled gets this long to come to an end by itself: one second.
+    /// How long cancelled work may take to end by itself: one second.
     pub grace: Duration,
-    /// How long a lease on a turn holds unless it is renewed: thirty seconds. After a crash, another
-    /// process can go on once it has run out.
+    /// How long a lease on a turn is valid unless it is renewed: thirty seconds. After a crash, another process can
+    /// resume the turn once the lease has expired.
     pub lease: Duration,
-    /// How often the store is asked whether a gate was settled by another process: half a second, or less
-    /// often if its answer takes long.
+    /// How often the store is polled for gates that another process settled: every half second, or less often if the
+    /// query takes long.
     pub gate_poll: Duration,
 }
 
@@ -178,13 +177,13 @@ settings! {
         call: Duration;
         /// A pipeline.
         pipeline: Duration;
-        /// Whatever is asked of the store.
+        /// An operation of the store.
         store: Duration;
-        /// What is cancelled gets this long.
+        /// How long cancelled work may take to end.
         grace: Duration;
-        /// How long a lease holds.
+        /// How long a lease is valid.
         lease: Duration;
-        /// How often the store is asked for settled gates.
+        /// How often the store is polled for settled gates.
         gate_poll: Duration;
     }
 }
