@@ -12,7 +12,7 @@ use haft::providers::transport::{self, Body, Response, Transport, TransportFutur
 use haft::providers::{Provider, sse};
 use haft::record::Message;
 use haft::tool::Effect;
-use haft::turn::{Outcome, TurnInput, TurnRunner};
+use haft::turn::{TurnInput, TurnOutcome, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure};
 use serde_json::Map;
 
@@ -60,7 +60,7 @@ impl Reader {
 
     pub(crate) fn finish(self) -> Result<Answer, String> {
         let (generation, outcome) = self.assembler.finish();
-        if outcome != haft::providers::generation::Outcome::ToolCalls {
+        if outcome != haft::providers::generation::TurnOutcome::ToolCalls {
             return Err(format!("{outcome:?}"));
         }
         let calls = generation.calls.into_iter().map(|it| (it.name, it.arguments)).collect();
@@ -113,7 +113,7 @@ pub(crate) async fn turn(runner: &TurnRunner) -> Result<Answer, String> {
     let hello = Message::user("m-1", "Go on.", Timestamp::EPOCH).map_err(|it| it.to_string())?;
     let input = TurnInput::new("You help.").message(hello);
     let report = runner.run(input).await.map_err(|error| error.to_string())?;
-    if report.outcome != Outcome::Completed || report.text() != "Done." {
+    if report.outcome != TurnOutcome::Completed || report.text() != "Done." {
         return Err(format!("the turn ended otherwise: {:?}", report.error));
     }
     let text = report.messages.first().and_then(|it| it.content()).map(|it| it.as_str().to_owned());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use haft::event::{Event, EventName};
 use haft::step::{ProposedCall, Step, StepContext};
 use haft::stores::MemoryStore;
-use haft::turn::{Outcome, TurnRunner};
+use haft::turn::{TurnOutcome, TurnRunner};
 use haft::{Tool, ToolFailure};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -72,14 +72,14 @@ async fn waiting(turns: usize, seconds: u64) -> Result<Figures, String> {
     let peak = resident("VmHWM:")?;
     let begun = workload::now();
     let keeper = runner.gates();
-    for gate in keeper.open(None).await.map_err(|error| error.to_string())? {
+    for gate in keeper.open_gates(None).await.map_err(|error| error.to_string())? {
         let answered = keeper.resolve(&gate.id, true.into(), "the benchmark").await;
         answered.map_err(|error| error.to_string())?;
     }
     while let Some(ended) = running.join_next().await {
         let report = ended.map_err(|error| error.to_string())?;
         let report = report.map_err(|error| error.to_string())?;
-        if report.outcome != Outcome::Completed || report.calls.len() != 1 {
+        if report.outcome != TurnOutcome::Completed || report.calls.len() != 1 {
             return Err(format!("a turn ended otherwise: {report:?}"));
         }
     }

@@ -14,7 +14,7 @@ use haft::step::{ProposedCall, Step, StepContext, StepError};
 use haft::store::Store;
 use haft::stores::MemoryStore;
 use haft::tool::Effect;
-use haft::turn::{Outcome, TurnInput, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
 use haft::{Tool, ToolFailure};
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, yield_now};
@@ -149,7 +149,10 @@ impl Turns for Ours {
 /// Runs one of our turns to its end.
 pub(crate) async fn one(runner: &TurnRunner) -> Result<(), String> {
     let report = runner.run(input()?).await.map_err(|error| error.to_string())?;
-    if report.outcome == Outcome::Completed && report.text() == ANSWER && report.calls.len() == 2 {
+    if report.outcome == TurnOutcome::Completed
+        && report.text() == ANSWER
+        && report.calls.len() == 2
+    {
         return Ok(());
     }
     Err(format!("the turn ended otherwise: {report:?}"))

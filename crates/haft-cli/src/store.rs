@@ -47,7 +47,7 @@ pub(crate) async fn find_turn(store_dir: &TurnDir, text: &str) -> Result<TurnId>
 
 /// Finds the open gate with this id, or the only one whose id starts with the text.
 pub(crate) async fn find_open_gate(store_dir: &TurnDir, text: &str) -> Result<Gate> {
-    let mut open = Gatekeeper::of_dir(store_dir).open(None).await?;
+    let mut open = Gatekeeper::of_dir(store_dir).open_gates(None).await?;
     if let Some(at) = open.iter().position(|gate| gate.id.as_str() == text) {
         return Ok(open.swap_remove(at));
     }

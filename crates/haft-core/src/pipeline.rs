@@ -5,11 +5,11 @@
 //! on the way out, where it sees how the rest went:
 //!
 //! ```
-//! use haft_core::pipeline::{Next, Pipeline};
+//! use haft_core::pipeline::{Next, Pipeline, Stage};
 //! # #[derive(Clone)] struct Ctx;
 //! # impl haft_core::pipeline::Context for Ctx { fn is_cancelled(&self) -> bool { false } }
 //!
-//! let pipeline = Pipeline::new("turn-input").with("timing", async |ctx: Ctx, next: Next<Ctx>| {
+//! let pipeline = Pipeline::new(Stage::TurnInput).with("timing", async |ctx: Ctx, next: Next<Ctx>| {
 //!     // on the way in
 //!     let passed = next.run().await;
 //!     // on the way out, also when the rest failed
@@ -144,17 +144,49 @@ pub struct Broken {
     pub middleware: String,
 }
 
+/// The point of a turn at which a pipeline runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a turn has these four pipelines")]
+pub enum Stage {
+    /// Once, before the dispatch.
+    TurnInput,
+    /// In every iteration, before the executor.
+    DispatchInput,
+    /// In every iteration, after the calls of the step.
+    DispatchOutput,
+    /// Once, after a dispatch that was acknowledged.
+    TurnOutput,
+}
+
+impl Stage {
+    /// The name of the stage in errors, events and the ids of gates.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TurnInput => "turn-input",
+            Self::DispatchInput => "dispatch-input",
+            Self::DispatchOutput => "dispatch-output",
+            Self::TurnOutput => "turn-output",
+        }
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 /// Middleware in the order in which it runs.
 pub struct Pipeline<C> {
-    stage: &'static str,
+    stage: Stage,
     members: Arc<[Member<C>]>,
 }
 
 impl<C: Context> Pipeline<C> {
-    /// A pipeline without members. The stage is its name in errors: `turn-input`, `turn-output`,
-    /// `dispatch-input`, `dispatch-output`.
+    /// A pipeline without members. Errors name its stage.
     #[must_use]
-    pub fn new(stage: &'static str) -> Self {
+    pub fn new(stage: Stage) -> Self {
         Self { stage, members: Arc::new([]) }
     }
 
@@ -170,9 +202,9 @@ impl<C: Context> Pipeline<C> {
         self
     }
 
-    /// The name of the stage.
+    /// The stage at which it runs.
     #[must_use]
-    pub fn stage(&self) -> &'static str {
+    pub fn stage(&self) -> Stage {
         self.stage
     }
 
@@ -221,7 +253,7 @@ pub enum PipelineError {
     #[error("the {stage} pipeline failed: {source}")]
     Failed {
         /// The stage.
-        stage: &'static str,
+        stage: Stage,
         /// What it failed with.
         source: BoxError,
     },
@@ -231,7 +263,7 @@ pub enum PipelineError {
     )]
     ShortCircuited {
         /// The stage.
-        stage: &'static str,
+        stage: Stage,
         /// Which one.
         middleware: String,
     },
@@ -241,8 +273,8 @@ impl Coded for PipelineError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::ShortCircuited { .. } => codes::PIPELINE_SHORT_CIRCUITED,
-            Self::Failed { stage: "turn-input", .. } => codes::INPUT_PIPELINE_ERROR,
-            Self::Failed { stage: "turn-output", .. } => codes::OUTPUT_PIPELINE_ERROR,
+            Self::Failed { stage: Stage::TurnInput, .. } => codes::INPUT_PIPELINE_ERROR,
+            Self::Failed { stage: Stage::TurnOutput, .. } => codes::OUTPUT_PIPELINE_ERROR,
             Self::Failed { .. } => codes::DISPATCH_PIPELINE_ERROR,
         }
     }

@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Whoever answers can be anywhere; here it is the same program.
     let answering = async {
         opened.recv().await;
-        for gate in runner.gates().open(None).await? {
+        for gate in runner.gates().open_gates(None).await? {
             println!("{} {}", gate.reason, gate.payload);
             runner.gates().resolve(&gate.id, true.into(), "ada").await?;
         }

@@ -90,6 +90,7 @@ pub mod middleware;
 mod secret;
 #[cfg(feature = "schemars")]
 mod serde_args;
+mod sync;
 #[cfg(feature = "otlp")]
 pub mod telemetry;
 pub mod turn;

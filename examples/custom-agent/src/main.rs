@@ -65,7 +65,7 @@ async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
     // Any process can approve a call, for example `haft approve`. Here it is the same program.
     let approve_calls = async {
         while opened.recv().await.is_some() {
-            for gate in runner.gates().open(None).await? {
+            for gate in runner.gates().open_gates(None).await? {
                 println!("{} {}", gate.reason, gate.payload);
                 runner.gates().resolve(&gate.id, true.into(), "the example").await?;
             }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::gate::Gate;
-use haft::turn::{AnswerError, Gatekeeper};
+use haft::turn::{Gatekeeper, SettleError};
 use serde_json::{Value, json};
 
 use crate::args::{ApproveArgs, DecisionArgs, DenyArgs, GatesArgs};
@@ -14,7 +14,7 @@ use crate::user_error::UserError;
 
 pub(super) async fn list_gates(args: &GatesArgs, terminal: &Terminal) -> Result<ExitCode> {
     let store_dir = open_store(args.store.path())?;
-    let open = Gatekeeper::of_dir(&store_dir).open(None).await?;
+    let open = Gatekeeper::of_dir(&store_dir).open_gates(None).await?;
     if open.is_empty() && !args.json {
         eprintln!("no open gates");
     }
@@ -83,9 +83,9 @@ pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<Ex
 }
 
 /// Adds the expected schema to the error of a value that does not match it.
-fn explain_decision_error(error: AnswerError, gate: &Gate) -> anyhow::Error {
+fn explain_decision_error(error: SettleError, gate: &Gate) -> anyhow::Error {
     match (&error, &gate.schema) {
-        (AnswerError::Invalid { .. }, Some(schema)) => UserError::new(error.to_string())
+        (SettleError::Invalid { .. }, Some(schema)) => UserError::new(error.to_string())
             .hint(format!("the value must match {schema}; the gate is still open"))
             .into(),
         _ => error.into(),

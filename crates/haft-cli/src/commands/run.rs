@@ -13,7 +13,7 @@ use anyhow::Result;
 use haft::cancel::Cancellation;
 use haft::store::{StoreError, TurnId};
 use haft::stores::TurnDir;
-use haft::turn::{Outcome, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{TurnError, TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder};
 
 use self::model_executor::ModelExecutor;
 use self::recording_file::{RecordingFile, replay_recording};
@@ -71,8 +71,8 @@ pub(super) fn build_runner(agent: &Agent, options: &RunOptions) -> Result<TurnRu
 
 fn exit_code(report: &TurnReport) -> ExitCode {
     match report.outcome {
-        Outcome::Completed => ExitCode::SUCCESS,
-        Outcome::Cancelled { .. } => ExitCode::from(CANCELLED),
+        TurnOutcome::Completed => ExitCode::SUCCESS,
+        TurnOutcome::Cancelled { .. } => ExitCode::from(CANCELLED),
         _ => FailureCode::Failed.into(),
     }
 }

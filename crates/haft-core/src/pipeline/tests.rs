@@ -39,7 +39,7 @@ fn failing() -> impl Middleware<Ctx> {
 }
 
 fn pipeline() -> Pipeline<Ctx> {
-    Pipeline::new("turn-input")
+    Pipeline::new(Stage::TurnInput)
 }
 
 #[tokio::test]

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use haft_core::event::{Event, EventKind, EventName};
 
-use super::Shared;
 use super::filter::Filter;
+use super::hub::HubState;
 use super::queue::{Backlog, Popped, Queue};
+use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a subscription yields.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,11 +45,11 @@ impl Received {
 pub struct Subscription {
     subscriber: Arc<Subscriber>,
     key: u64,
-    hub: Weak<Shared>,
+    hub: Weak<HubState>,
 }
 
 impl Subscription {
-    pub(super) const fn new(subscriber: Arc<Subscriber>, key: u64, hub: Weak<Shared>) -> Self {
+    pub(super) const fn new(subscriber: Arc<Subscriber>, key: u64, hub: Weak<HubState>) -> Self {
         Self { subscriber, key, hub }
     }
 

@@ -1,4 +1,4 @@
-//! Stored content that no record names any more.
+//! Removing stored content that no record refers to.
 
 use std::collections::HashSet;
 
@@ -8,17 +8,17 @@ use haft_core::store::StoreError;
 use serde_json::Value;
 
 use super::TurnError;
-use super::runner::Shared;
+use super::runner::RunnerShared;
 
-/// Removes what no record names. Content of a turn that is not over may not have its record yet, and
-/// content that belongs to no turn is somebody else's: both are left alone.
-pub(super) async fn collect(runner: &Shared) -> Result<usize, TurnError> {
+/// Removes content that no record refers to, and returns how many were removed. Content of a turn that has not ended
+/// may not have its record yet, and content that belongs to no turn was stored by others: neither is touched.
+pub(super) async fn collect_garbage(runner: &RunnerShared) -> Result<usize, TurnError> {
     let spools = runner.spooler.store();
     let keys = spools.list().await.map_err(RecordError::from)?;
     let turns: HashSet<String> = keys.iter().filter_map(SpoolKey::turn).collect();
     let mut removed = 0;
     for turn in turns {
-        // A name that no turn can have is the name of none.
+        // A text that is no valid id belongs to no turn.
         let stored = match turn.parse() {
             Ok(id) => runner.store.load(id).await?,
             Err(_) => None,
@@ -29,7 +29,7 @@ pub(super) async fn collect(runner: &Shared) -> Result<usize, TurnError> {
                 continue;
             }
             for row in &stored.rows {
-                named(&row.json, &mut live)?;
+                collect_keys(&row.json, &mut live)?;
             }
         }
         let of_turn = keys.iter().filter(|key| key.turn().as_deref() == Some(turn.as_str()));
@@ -40,8 +40,8 @@ pub(super) async fn collect(runner: &Shared) -> Result<usize, TurnError> {
     Ok(removed)
 }
 
-/// The keys that a record names: those of the readers it describes, wherever they stand in it.
-fn named(json: &str, keys: &mut HashSet<String>) -> Result<(), StoreError> {
+/// Adds the keys that a record refers to: those of the readers it describes, wherever they stand in it.
+fn collect_keys(json: &str, keys: &mut HashSet<String>) -> Result<(), StoreError> {
     let value: Value = serde_json::from_str(json).map_err(|error| StoreError::Damaged {
         what: "a record".to_owned(),
         reason: error.to_string(),

@@ -1,8 +1,7 @@
-//! Waiting at gates, and answering them.
+//! Opening gates, awaiting their settlement, and settling them.
 
-mod bells;
+mod notifier;
 
-use haft_core::error::codes;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,52 +10,54 @@ use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{Asking, DispatchContext, GateFuture, Gates, Recorder as _};
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::{EventKind, GateResult};
 use haft_core::gate::{BoundCall, Decision, Gate, GateError, GateKey, GateRequest, Settlement};
+use haft_core::pipeline::Stage;
 use haft_core::schema::Problems;
 use haft_core::store::{GateId, GateRow, Settled, Store, StoreError, TurnId, TurnStatus, Write};
 use serde_json::Value;
 use sha2::Digest as _;
 
-pub(super) use self::bells::Bells;
-use super::lease::LeasedRecorder;
-use super::runner::Shared;
-use super::watch::{Stopwatch, sleep};
+pub(super) use self::notifier::GateNotifier;
+use super::deadline::Stopwatch;
+use super::recorder::LeasedRecorder;
+use super::runner::RunnerShared;
+use crate::sync::sleep;
 
-/// Answers gates. It works from any process that has the store and the key, and needs no turn to run.
+/// Settles gates. It works in any process that has the store and the key, whether or not the turn runs.
 ///
-/// Nothing that runs inside a turn can get one: the model cannot allow itself what it asks for.
+/// Nothing that runs inside a turn can get one: the model cannot approve its own calls.
 #[derive(Clone)]
 pub struct Gatekeeper {
     store: Arc<dyn Store>,
     key: GateKey,
     clock: Arc<dyn Clock>,
-    bells: Option<Arc<Bells>>,
+    notifier: Option<Arc<GateNotifier>>,
 }
 
-/// A gate was not answered.
+/// A gate was not settled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AnswerError {
-    /// The answer breaks the schema; the gate stays open.
+pub enum SettleError {
+    /// The value breaks the schema of the gate, which stays open.
     #[error("the answer does not fit the question:\n{problems}")]
     Invalid {
         /// Every problem.
         problems: Problems,
     },
-    /// Somebody was faster, or the turn waits no longer.
-    #[error("the gate is closed already: {how}")]
+    /// The gate was settled before, or the turn waits no longer.
+    #[error("the gate is closed already: {settlement}")]
     Closed {
-        /// How.
-        how: String,
+        /// How it was settled, and by whom.
+        settlement: String,
     },
     /// The store failed, or there is no such gate.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-impl Coded for AnswerError {
+impl Coded for SettleError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Invalid { .. } => codes::INVALID_TURN_GATE_RESOLUTION,
@@ -67,10 +68,10 @@ impl Coded for AnswerError {
 }
 
 impl Gatekeeper {
-    /// Answers gates that are kept in a store.
+    /// Settles gates that stand in a store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, key: GateKey, clock: Arc<dyn Clock>) -> Self {
-        Self { store, key, clock, bells: None }
+        Self { store, key, clock, notifier: None }
     }
 
     /// Settles the gates of the turns in a directory.
@@ -81,60 +82,67 @@ impl Gatekeeper {
         Self::new(store, key, Arc::new(haft_core::clock::SystemClock::new()))
     }
 
-    pub(super) fn ringing(mut self, bells: Arc<Bells>) -> Self {
-        self.bells = Some(bells);
+    /// Also tells the turns of this process when a gate was settled.
+    pub(super) fn notifying(mut self, notifier: Arc<GateNotifier>) -> Self {
+        self.notifier = Some(notifier);
         self
     }
 
-    /// The gates that are open, oldest first: those of one turn, or all.
+    /// Lists the open gates, oldest first: those of one turn, or all.
     ///
     /// # Errors
     ///
-    /// The store failed, or holds something that is no gate.
-    pub async fn open(&self, turn: Option<TurnId>) -> Result<Vec<Gate>, StoreError> {
+    /// The store failed, or a gate in it cannot be read.
+    pub async fn open_gates(&self, turn: Option<TurnId>) -> Result<Vec<Gate>, StoreError> {
         let rows = self.store.open_gates(turn).await?;
         rows.iter().map(read_gate).collect()
     }
 
-    /// Answers with a value, in somebody's name.
+    /// Settles a gate with a value, in the name of the person who decided.
     ///
     /// # Errors
     ///
     /// The value breaks the schema, the gate is closed, or the store failed.
-    pub async fn resolve(&self, id: &GateId, value: Value, by: &str) -> Result<(), AnswerError> {
-        let gate = self.find(id).await?;
-        gate.check(&value).map_err(|problems| AnswerError::Invalid { problems })?;
-        self.settle(&gate, Decision::Resolved { value }, by).await
+    pub async fn resolve(&self, id: &GateId, value: Value, by: &str) -> Result<(), SettleError> {
+        let gate = self.load_open_gate(id).await?;
+        gate.check(&value).map_err(|problems| SettleError::Invalid { problems })?;
+        self.settle_gate(&gate, Decision::Resolved { value }, by).await
     }
 
-    /// Says no, in somebody's name. The model is told the reason.
+    /// Rejects what a gate asks for, in the name of the person who decided. The model is told the reason.
     ///
     /// # Errors
     ///
     /// The gate is closed, or the store failed.
-    pub async fn reject(&self, id: &GateId, reason: &str, by: &str) -> Result<(), AnswerError> {
-        let gate = self.find(id).await?;
-        self.settle(&gate, Decision::Rejected { reason: reason.to_owned() }, by).await
+    pub async fn reject(&self, id: &GateId, reason: &str, by: &str) -> Result<(), SettleError> {
+        let gate = self.load_open_gate(id).await?;
+        self.settle_gate(&gate, Decision::Rejected { reason: reason.to_owned() }, by).await
     }
 
-    async fn find(&self, id: &GateId) -> Result<Gate, AnswerError> {
+    async fn load_open_gate(&self, id: &GateId) -> Result<Gate, SettleError> {
         let row = self.store.gate(id.clone()).await?;
         let row = row.ok_or_else(|| StoreError::unknown_gate(id))?;
         if let Some(settlement) = &row.settlement {
-            return Err(AnswerError::Closed { how: how(settlement) });
+            return Err(SettleError::Closed { settlement: describe_settlement(settlement) });
         }
         Ok(read_gate(&row)?)
     }
 
-    async fn settle(&self, gate: &Gate, decision: Decision, by: &str) -> Result<(), AnswerError> {
+    /// Signs a decision and stores it, if it is the first.
+    async fn settle_gate(
+        &self,
+        gate: &Gate,
+        decision: Decision,
+        by: &str,
+    ) -> Result<(), SettleError> {
         let settlement = self.key.sign(gate, decision, by, self.clock.now());
         let text = write(&settlement)?;
         let Settled { settlement, first, .. } = self.store.settle(gate.id.clone(), text).await?;
         if !first {
-            return Err(AnswerError::Closed { how: how(&settlement) });
+            return Err(SettleError::Closed { settlement: describe_settlement(&settlement) });
         }
-        if let Some(bells) = &self.bells {
-            bells.ring(&gate.id);
+        if let Some(notifier) = &self.notifier {
+            notifier.notify(&gate.id);
         }
         Ok(())
     }
@@ -146,37 +154,58 @@ impl fmt::Debug for Gatekeeper {
     }
 }
 
+/// What opens gates outside of calls. It is part of the ids of gates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GateScope {
+    /// The turn stores its input; nothing opens gates.
+    Opening,
+    /// The middleware of a pipeline.
+    Stage(Stage),
+    /// The executor.
+    Step,
+}
+
+impl GateScope {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Opening => "",
+            Self::Stage(stage) => stage.as_str(),
+            Self::Step => "step",
+        }
+    }
+}
+
 /// The gates of one turn.
 pub(super) struct TurnGates {
-    pub(super) runner: Arc<Shared>,
+    pub(super) runner: Arc<RunnerShared>,
     pub(super) turn: TurnId,
     pub(super) recorder: Arc<LeasedRecorder>,
     pub(super) watch: Stopwatch,
-    /// The watches of calls, which stop while a call waits.
+    /// The stopwatches of calls, which pause while a call waits.
     pub(super) calls: Mutex<Vec<(RecordId, Stopwatch)>>,
-    /// What runs: a pipeline or the executor.
-    pub(super) stage: Mutex<&'static str>,
-    /// How many gates each place has opened.
+    /// What runs, and may open gates.
+    pub(super) scope: Mutex<GateScope>,
+    /// How many gates each place of the turn has opened.
     pub(super) opened: Mutex<HashMap<String, u32>>,
     /// Gates that another process opened for this turn before it died.
     pub(super) known: Vec<GateRow>,
 }
 
 impl TurnGates {
-    /// Says what runs from now on. When a turn is resumed, not everything runs again, so that every stage
-    /// counts its gates by itself.
-    pub(super) fn enter(&self, stage: &'static str) {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+    /// Sets what runs from now on. When a turn is resumed, not everything runs again; therefore every scope counts
+    /// its own gates.
+    pub(super) fn enter(&self, scope: GateScope) {
+        *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
     }
 
-    /// Asks for leave to make a call.
-    pub(super) async fn ask_leave(
+    /// Opens the gate at which the approval of a call is awaited.
+    pub(super) async fn open_approval_gate(
         &self,
         ctx: &DispatchContext,
         question: &str,
         call: BoundCall,
-    ) -> Result<Waiting, GateError> {
-        let id = self.name(&format!("{}/approval", call.record));
+    ) -> Result<OpenGate, GateError> {
+        let id = self.gate_id(&format!("{}/approval", call.record));
         let shown = serde_json::json!({
             "tool": &call.tool,
             "arguments": serde_json::from_str::<Value>(&call.accepted).unwrap_or(Value::Null),
@@ -184,16 +213,16 @@ impl TurnGates {
         let answer = serde_json::json!({"type": "boolean"});
         let request = GateRequest::new(question).payload(shown).schema(answer);
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
-        self.open(Asking::Dispatch(ctx), gate.bound_to(call).asking_leave()).await
+        self.open_gate(Asking::Dispatch(ctx), gate.bound_to(call).asking_leave()).await
     }
 
-    /// Waits for the leave that was asked for.
-    pub(super) async fn leave(
+    /// Awaits the approval of a call.
+    pub(super) async fn await_approval(
         &self,
         ctx: &DispatchContext,
-        waiting: &Waiting,
+        gate: &OpenGate,
     ) -> Result<(), GateError> {
-        match self.answered(Asking::Dispatch(ctx), waiting).await? {
+        match self.await_decision(Asking::Dispatch(ctx), gate).await? {
             Value::Bool(true) => Ok(()),
             _ => Err(GateError::Rejected {
                 by: "whoever was asked".to_owned(),
@@ -202,24 +231,28 @@ impl TurnGates {
         }
     }
 
-    /// Waits, and gives the answer. It may wait for days: until then little is held, and the gate stands in
+    /// Awaits the decision at a gate. This may take days: until then little memory is used, and the gate stands in
     /// the store.
-    async fn answered(&self, ctx: Asking<'_>, waiting: &Waiting) -> Result<Value, GateError> {
+    async fn await_decision(&self, ctx: Asking<'_>, gate: &OpenGate) -> Result<Value, GateError> {
         let settled = {
             let _turn = self.watch.pause();
-            let _call = ctx.record_id().and_then(|id| self.call_watch(id)).map(|it| it.pause());
-            self.settled(waiting, ctx.cancellation()).await?
+            let _call = ctx.record_id().and_then(|id| self.call_stopwatch(id)).map(|it| it.pause());
+            self.poll_gate(gate, ctx.cancellation()).await?
         };
-        self.answer(ctx, waiting, &settled)
+        self.verify_decision(ctx, gate, &settled)
     }
 
-    /// Opens a gate for a question of a handler or a middleware.
-    async fn ask(&self, ctx: Asking<'_>, request: GateRequest) -> Result<Waiting, GateError> {
-        let stage = || *self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Opens a gate for a request of a handler, a middleware or the executor.
+    async fn open_requested_gate(
+        &self,
+        ctx: Asking<'_>,
+        request: GateRequest,
+    ) -> Result<OpenGate, GateError> {
+        let scope = || self.scope.lock().unwrap_or_else(PoisonError::into_inner).as_str();
         let place = match (ctx, ctx.record_id()) {
             (_, Some(record)) => record.to_string(),
-            (Asking::Dispatch(ctx), None) => format!("{}/{}", ctx.iteration(), stage()),
-            _ => format!("turn/{}", stage()),
+            (Asking::Dispatch(ctx), None) => format!("{}/{}", ctx.iteration(), scope()),
+            _ => format!("turn/{}", scope()),
         };
         let number = {
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,13 +260,14 @@ impl TurnGates {
             *number += 1;
             *number
         };
-        let id = self.name(&format!("{place}/{number}"));
+        let id = self.gate_id(&format!("{place}/{number}"));
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
-        self.open(ctx, gate).await
+        self.open_gate(ctx, gate).await
     }
 
-    async fn open(&self, ctx: Asking<'_>, gate: Gate) -> Result<Waiting, GateError> {
-        let (gate, json) = self.recall(gate)?;
+    /// Stores a gate, and tells observers that it is open.
+    async fn open_gate(&self, ctx: Asking<'_>, gate: Gate) -> Result<OpenGate, GateError> {
+        let (gate, json) = self.match_known_gate(gate)?;
         let digest = digest(&json);
         let open = Write::OpenGate { id: gate.id.clone(), json };
         self.recorder.commit(vec![open, Write::Status(TurnStatus::Waiting)]).await?;
@@ -244,20 +278,20 @@ impl TurnGates {
             schema: gate.schema.clone().map(Into::into),
             timeout: gate.expires_at.map(|at| at.duration_since(gate.opened_at)),
         });
-        Ok(Waiting { id: gate.id, expires_at: gate.expires_at, digest })
+        Ok(OpenGate { id: gate.id, expires_at: gate.expires_at, digest })
     }
 
-    /// What was answered, if it was answered to the question that was asked.
-    fn answer(
+    /// Verifies that a settlement is signed and settles the gate that was opened, and returns its value.
+    fn verify_decision(
         &self,
         ctx: Asking<'_>,
-        waiting: &Waiting,
+        opened: &OpenGate,
         row: &GateRow,
     ) -> Result<Value, GateError> {
         let settlement = read_settlement(&row.id, row.settlement.as_deref().unwrap_or_default())?;
         self.recorder.defer(Write::Status(TurnStatus::Running));
-        // Texts are kept byte by byte: another one is the work of somebody else.
-        let unchanged = digest(&row.json) == waiting.digest;
+        // Texts are stored byte by byte: another text was written from outside.
+        let unchanged = digest(&row.json) == opened.digest;
         let gate = if unchanged { Some(read_gate(row)?) } else { None };
         let verified = match &gate {
             Some(gate) => self.runner.key.verify(gate, &settlement).map_err(GateError::from),
@@ -274,7 +308,7 @@ impl TurnGates {
         verified?;
         let fits = |value: &Value| gate.as_ref().is_some_and(|gate| gate.check(value).is_ok());
         match settlement.decision {
-            // Whoever signed it may have answered past the schema.
+            // The signature does not say that the value fits the schema.
             Decision::Resolved { value } if !fits(&value) => Err(GateError::forged()),
             Decision::Resolved { value } => Ok(value),
             Decision::Rejected { reason } => Err(GateError::Rejected { by: settlement.by, reason }),
@@ -283,58 +317,57 @@ impl TurnGates {
         }
     }
 
-    /// The gate and its text, as they were opened before a crash. One that somebody has changed since is
-    /// refused.
-    fn recall(&self, gate: Gate) -> Result<(Gate, String), GateError> {
+    /// The gate and its text, as an earlier process opened them. One that was changed since is refused.
+    fn match_known_gate(&self, gate: Gate) -> Result<(Gate, String), GateError> {
         let Some(row) = self.known.iter().find(|row| row.id == gate.id) else {
             let mut json = write(&gate)?;
             json.shrink_to_fit();
             return Ok((gate, json));
         };
         let known = read_gate(row)?;
-        // The text that stands in the store, which another version may have written in other words.
+        // The text in the store, which another version of the program may have written differently.
         let same = gate.opened_with(&known) == known;
         if same { Ok((known, row.json.to_string())) } else { Err(GateError::forged()) }
     }
 
-    /// Waits until the gate is settled, by somebody or by its time.
-    async fn settled(
+    /// Polls a gate until it is settled, and closes it when its time is up or the turn is cancelled.
+    async fn poll_gate(
         &self,
-        gate: &Waiting,
+        gate: &OpenGate,
         cancellation: &Cancellation,
     ) -> Result<GateRow, GateError> {
-        let bell = self.runner.bells.hang(gate.id.clone());
+        let subscription = self.runner.gate_notifier.subscribe(gate.id.clone());
         loop {
             let row = self.runner.store.gate(gate.id.clone()).await?;
             let row = row.ok_or_else(|| StoreError::unknown_gate(&gate.id))?;
             if row.settlement.is_some() {
                 return Ok(row);
             }
-            let late = async {
+            let expiry = async {
                 match gate.expires_at {
                     Some(at) => Box::pin(sleep(at.duration_since(self.runner.clock.now()))).await,
                     None => std::future::pending().await,
                 }
             };
             let closed = tokio::select! {
-                () = bell.rings() => continue,
-                () = late => Decision::Timeout,
+                () = subscription.notified() => continue,
+                () = expiry => Decision::Timeout,
                 _ = cancellation.cancelled() => Decision::Aborted,
             };
             let closing = Settlement::closed(closed, self.runner.clock.now());
             let close = Write::CloseGate { id: gate.id.clone(), settlement: write(&closing)? };
             self.recorder.commit(vec![close]).await?;
-            // Somebody may have been faster: what the store has holds.
+            // A decision may have come first: the settlement in the store counts.
         }
     }
 
-    fn call_watch(&self, id: RecordId) -> Option<Stopwatch> {
+    fn call_stopwatch(&self, id: RecordId) -> Option<Stopwatch> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.iter().find(|(call, _)| *call == id).map(|(_, watch)| watch.clone())
     }
 
-    /// The name of a gate: the same when the turn is resumed.
-    fn name(&self, place: &str) -> GateId {
+    /// The id of a gate, which is the same when the turn is resumed.
+    fn gate_id(&self, place: &str) -> GateId {
         let text = format!("{}/{place}", self.turn);
         GateId::of(&text)
     }
@@ -342,16 +375,16 @@ impl TurnGates {
 
 impl Gates for TurnGates {
     fn wait_for<'a>(&'a self, ctx: Asking<'a>, request: GateRequest) -> GateFuture<'a> {
-        let asking = Box::pin(self.ask(ctx, request));
-        Box::pin(async move { self.answered(ctx, &asking.await?).await })
+        let opening = Box::pin(self.open_requested_gate(ctx, request));
+        Box::pin(async move { self.await_decision(ctx, &opening.await?).await })
     }
 }
 
-/// A gate that somebody is to settle.
-pub(super) struct Waiting {
+/// A gate that was opened and is awaited.
+pub(super) struct OpenGate {
     id: GateId,
     expires_at: Option<Timestamp>,
-    /// Of its text, as it was opened.
+    /// The digest of its text, as it was opened.
     digest: [u8; 32],
 }
 
@@ -375,8 +408,8 @@ fn write(value: &impl serde::Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::backend("write a gate", error))
 }
 
-/// How a gate was settled, in words.
-fn how(settlement: &str) -> String {
+/// How a gate was settled and by whom, in words.
+fn describe_settlement(settlement: &str) -> String {
     match serde_json::from_str::<Settlement>(settlement) {
         Ok(it) => format!("{} by {}", it.decision.as_str(), it.by),
         Err(_) => "in a way that cannot be read".to_owned(),

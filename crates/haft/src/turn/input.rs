@@ -1,17 +1,16 @@
-//! What a turn begins with.
+//! The input of a turn.
 
 use std::sync::Arc;
 
-use haft_core::context::Instruction;
-use haft_core::context::Tokenizable;
+use haft_core::context::{Instruction, Tokenizable};
 use haft_core::record::{Memory, Message, Retrievable, Thought};
-use haft_core::stash::Registry;
+use haft_core::stash::Registry as Stash;
 use haft_core::store::TurnId;
 use serde_json::Value;
 
 use super::TurnError;
 
-/// What a turn begins with. The system prompt is all it needs.
+/// The input of a turn. Only the system prompt is required.
 ///
 /// ```
 /// use haft::turn::TurnInput;
@@ -37,7 +36,7 @@ pub struct TurnInput {
 }
 
 impl TurnInput {
-    /// A turn with a system prompt, which the developer or the operator wrote.
+    /// Creates the input of a turn with a system prompt, which the developer or the operator wrote.
     pub fn new(system_prompt: impl Into<Tokenizable>) -> Self {
         Self {
             id: None,
@@ -52,14 +51,14 @@ impl TurnInput {
         }
     }
 
-    /// Names the turn; a new name is made if not said. Two turns never have the same name, so that a
-    /// name of the caller's own makes sure that a request which comes twice runs once.
+    /// The id of the turn (default: a new one). No two turns have the same id, so a caller that sets the id makes
+    /// sure that a request which arrives twice runs once.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// The conversation it belongs to.
+    /// The conversation that the turn belongs to.
     pub fn conversation(mut self, id: impl Into<String>) -> Self {
         self.conversation = Some(id.into());
         self
@@ -71,7 +70,7 @@ impl TurnInput {
         self
     }
 
-    /// Adds a message: the history first, then what the user says now.
+    /// Adds a message: first the history, then the new message of the user.
     pub fn message(mut self, message: Message) -> Self {
         self.messages.push(message);
         self
@@ -95,7 +94,7 @@ impl TurnInput {
         self
     }
 
-    /// The scratchpad at the beginning; an object.
+    /// The stash at the beginning: a JSON object.
     pub fn stash(mut self, stash: Value) -> Self {
         self.stash = stash;
         self
@@ -111,11 +110,12 @@ impl TurnInput {
         }
     }
 
-    pub(super) fn registry(&self) -> Result<Registry, TurnError> {
-        Registry::from_value(self.stash.clone()).map_err(|error| TurnError::invalid("stash", error))
+    /// The stash at the beginning.
+    pub(super) fn parse_stash(&self) -> Result<Stash, TurnError> {
+        Stash::from_value(self.stash.clone()).map_err(|error| TurnError::invalid("stash", error))
     }
 
-    /// The system prompt as it is kept.
+    /// The system prompt as it is stored.
     pub(super) fn prompt_text(&self) -> Result<Arc<str>, TurnError> {
         let text = self.system_prompt.render(None);
         let text = text.map_err(|error| TurnError::invalid("system prompt", error))?;

@@ -1,4 +1,4 @@
-//! What a turn writes down before it does it.
+//! The journal of a turn: what is stored before it takes effect, and how it is read again.
 
 use std::sync::Arc;
 
@@ -6,48 +6,50 @@ use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
-use haft_core::step::Then;
+use haft_core::step::Then as NextAction;
 use haft_core::store::{StoreError, StoredText, TurnId, Write};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Outcome;
+use super::TurnOutcome;
+use super::limits::Limit;
+use super::machine::{TurnEntry, TurnMachine};
 
-/// The newest form of the journal that is known here.
+/// The newest form of the journal that this program knows.
 pub(super) const VERSION: u32 = 1;
 
-/// One entry. Records stand in rows of their own, written in the same step; entries name them.
+/// One entry. Records stand in rows of their own, stored by the same commit; entries name them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
-pub(super) enum Entry {
-    /// The turn began.
+pub(super) enum JournalEntry {
+    /// The turn was created.
     Started { version: u32, system_prompt: Arc<str>, stash: Value, at: Timestamp },
-    /// Another process went on with it, which may be a newer program than the one that began.
+    /// Another process resumed it, which may be a newer program than the one that created it.
     Resumed {
-        #[serde(default = "Entry::first_version")]
+        #[serde(default = "JournalEntry::first_version")]
         version: u32,
         by: String,
         at: Timestamp,
     },
-    /// The model has spoken. It is not asked again for this iteration.
+    /// The executor has taken the step of an iteration. It is not asked again for it.
     Step {
         iteration: u32,
         messages: Vec<RecordName>,
         calls: Vec<RecordId>,
-        then: Then,
+        then: NextAction,
         usage: Usage,
-        /// The limit that its calls would have broken, which ends the turn.
+        /// The limit that its calls would have exceeded, which ends the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        limit: Option<String>,
+        limit: Option<Limit>,
     },
-    /// The scratchpad has changed.
+    /// The stash has changed.
     Stash { stash: Value },
-    /// An iteration is over, and with it the dispatch if that is done.
+    /// An iteration has ended, and with it the dispatch if that is done.
     Iterated { iteration: u32, done: bool },
-    /// The turn is over.
+    /// The turn has ended.
     Ended {
-        outcome: Outcome,
+        outcome: TurnOutcome,
         error: Option<ErrorReport>,
         iterations: u32,
         usage: Usage,
@@ -55,103 +57,87 @@ pub(super) enum Entry {
     },
 }
 
-impl Entry {
+impl JournalEntry {
     fn first_version() -> u32 {
         1
     }
 
     /// The write that adds it to the journal.
-    pub(super) fn write(self) -> Write {
+    pub(super) fn into_write(self) -> Write {
         // Nothing in an entry has a form that JSON has not.
         Write::Journal(StoredText::of(self, |it| {
             serde_json::to_string(it).unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
         }))
     }
-}
 
-/// What the journal of a turn says.
-#[derive(Debug)]
-pub(super) struct Journal {
-    pub(super) system_prompt: Arc<str>,
-    /// The scratchpad as it was last written down.
-    pub(super) stash: Value,
-    pub(super) steps: Vec<StepEntry>,
-    /// How many iterations are over.
-    pub(super) iterated: u32,
-    /// Whether the dispatch was acknowledged, so that only the turn's output is left.
-    pub(super) done: bool,
-    pub(super) ended: Option<EndEntry>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct StepEntry {
-    pub(super) iteration: u32,
-    pub(super) messages: Vec<RecordName>,
-    pub(super) then: Then,
-    pub(super) usage: Usage,
-    pub(super) limit: Option<String>,
-}
-
-#[derive(Debug)]
-pub(super) struct EndEntry {
-    pub(super) outcome: Outcome,
-    pub(super) error: Option<ErrorReport>,
-    pub(super) iterations: u32,
-    pub(super) usage: Usage,
-}
-
-impl Journal {
-    /// Reads a journal.
-    pub(super) fn read(turn: &TurnId, entries: &[StoredText]) -> Result<Self, StoreError> {
-        let damaged =
-            |reason: String| StoreError::Damaged { what: format!("turn `{turn}`"), reason };
-        let mut entries = entries.iter().enumerate();
-        let Some((_, first)) = entries.next() else {
-            return Err(damaged("its journal is empty".to_owned()));
+    /// The writes that add the last entry to the journal, and give the turn its last status.
+    pub(super) fn into_end_writes(self) -> Vec<Write> {
+        let status = match &self {
+            Self::Ended { outcome, .. } => Some(Write::Status(outcome.status())),
+            _ => None,
         };
-        // The version comes first: entries of a newer one need not be readable.
-        #[derive(Deserialize)]
-        struct Versioned {
-            version: u32,
-        }
-        if let Ok(Versioned { version }) = serde_json::from_str(first)
-            && version > VERSION
-        {
-            return Err(StoreError::NewerVersion { found: version, known: VERSION });
-        }
-        let read = |at: usize, text: &str| {
-            serde_json::from_str::<Entry>(text)
-                .map_err(|error| damaged(format!("entry {at} of its journal: {error}")))
-        };
-        let Entry::Started { system_prompt, stash, .. } = read(0, first)? else {
-            return Err(damaged("its journal does not begin with its beginning".to_owned()));
-        };
-        let mut journal =
-            Self { system_prompt, stash, steps: Vec::new(), iterated: 0, done: false, ended: None };
-        for (at, text) in entries {
-            match read(at, text)? {
-                Entry::Started { .. } => return Err(damaged("it begins twice".to_owned())),
-                Entry::Resumed { version, .. } if version > VERSION => {
-                    return Err(StoreError::NewerVersion { found: version, known: VERSION });
-                }
-                Entry::Resumed { .. } => {}
-                Entry::Step { iteration, messages, then, usage, limit, .. } => {
-                    journal.steps.push(StepEntry { iteration, messages, then, usage, limit });
-                }
-                Entry::Stash { stash } => journal.stash = stash,
-                Entry::Iterated { iteration, done } => {
-                    (journal.iterated, journal.done) = (iteration + 1, done);
-                }
-                Entry::Ended { outcome, error, iterations, usage, .. } => {
-                    journal.ended = Some(EndEntry { outcome, error, iterations, usage });
-                }
-            }
-        }
-        Ok(journal)
+        std::iter::once(self.into_write()).chain(status).collect()
     }
+}
 
-    /// What the steps have cost so far.
-    pub(super) fn usage(&self) -> Usage {
-        self.steps.iter().map(|step| step.usage).sum()
+/// A turn as its journal describes it.
+#[derive(Debug)]
+pub(super) struct ReplayedTurn {
+    /// Where it stands.
+    pub(super) machine: TurnMachine,
+    pub(super) system_prompt: Arc<str>,
+    /// The stash as it was last stored.
+    pub(super) stash: Value,
+}
+
+/// Applies a journal to the machine of a new turn.
+///
+/// # Errors
+///
+/// An entry cannot be read, or cannot stand where it stands, or a newer program wrote it.
+pub(super) fn replay_journal(
+    mut machine: TurnMachine,
+    turn: &TurnId,
+    entries: &[StoredText],
+) -> Result<ReplayedTurn, StoreError> {
+    let damaged = |reason: String| StoreError::Damaged { what: format!("turn `{turn}`"), reason };
+    let Some(first) = entries.first() else {
+        return Err(damaged("its journal is empty".to_owned()));
+    };
+    check_version(first)?;
+    let (mut system_prompt, mut latest_stash) = (None, Value::Null);
+    for (at, text) in entries.iter().enumerate() {
+        let mut entry: JournalEntry = serde_json::from_str(text)
+            .map_err(|error| damaged(format!("entry {at} of its journal: {error}")))?;
+        match &mut entry {
+            JournalEntry::Started { system_prompt: prompt, stash, .. } => {
+                (system_prompt, latest_stash) = (Some(Arc::clone(prompt)), stash.take());
+            }
+            JournalEntry::Resumed { version, .. } if *version > VERSION => {
+                return Err(StoreError::NewerVersion { found: *version, known: VERSION });
+            }
+            JournalEntry::Stash { stash } => latest_stash = stash.take(),
+            _ => {}
+        }
+        // What is to be done after an entry was done when it was stored, or is done again by who resumes the turn.
+        machine
+            .apply(TurnEntry::Journal(entry))
+            .map_err(|illegal| damaged(format!("entry {at} of its journal: {illegal}")))?;
+    }
+    let system_prompt = system_prompt.ok_or_else(|| damaged("it has no beginning".to_owned()))?;
+    Ok(ReplayedTurn { machine, system_prompt, stash: latest_stash })
+}
+
+/// Refuses a journal of a newer program, whose entries need not be readable.
+fn check_version(first: &str) -> Result<(), StoreError> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    match serde_json::from_str(first) {
+        Ok(Versioned { version }) if version > VERSION => {
+            Err(StoreError::NewerVersion { found: version, known: VERSION })
+        }
+        _ => Ok(()),
     }
 }

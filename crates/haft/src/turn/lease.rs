@@ -1,285 +1,173 @@
-//! The right to run a turn: renewed while it runs, and checked by every write.
+//! The right to run a turn: a lease that is renewed while the turn runs.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
-use haft_core::context::Recorder;
-use haft_core::stash::Registry;
-use haft_core::store::{Lease, Store, StoreError, StoreFuture, Write};
-use tokio::task::JoinSet;
+use haft_core::store::{Lease, Store, StoreError};
 
-use super::journal::Entry;
-use super::timed::TimedStore;
-use super::watch::{beside, sleep};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Arc, JoinSet, Mutex, MutexGuard, PoisonError, sleep, spawn_background};
 
-/// Renews the leases of all turns that a runner runs, by one task that lives while there are any.
-pub(super) struct Leases {
+/// Renews the leases of all turns of a runner, by one task that lives while there are any.
+pub(crate) struct LeaseRenewer {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     ttl: Duration,
-    held: Mutex<Held>,
-    /// Whether the task is there. Changed only by who has `held`, so that no lease is left without it.
-    renewing: AtomicBool,
+    active: Mutex<ActiveLeases>,
+    /// Whether the task runs. Changed only by who holds the lock on `active`, so that no lease is left without it.
+    is_renewing: AtomicBool,
 }
 
 /// How many leases are renewed at the same time: as many as a store writes in one step.
 const AT_ONCE: usize = 1024;
 
-/// By number and not by turn: who lost a turn that this very runner then went on with must not write with
-/// the other one's lease.
+/// By number and not by turn: a driver that lost a turn which this very runner then resumed must not write with the
+/// lease of the other driver.
 #[derive(Default)]
-struct Held {
-    leases: HashMap<u64, Arc<Tenure>>,
+struct ActiveLeases {
+    by_number: HashMap<u64, Arc<LeaseState>>,
     next: u64,
 }
 
-/// A lease as it was last renewed, and what ends when it is lost.
-struct Tenure {
+/// A lease as it was last renewed, and the turn that is cancelled when it is lost.
+struct LeaseState {
     lease: Mutex<Lease>,
     cancellation: Cancellation,
 }
 
-impl Tenure {
-    fn lease(&self) -> MutexGuard<'_, Lease> {
+impl LeaseState {
+    fn lock(&self) -> MutexGuard<'_, Lease> {
         self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Leases {
-    pub(super) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ttl: Duration) -> Arc<Self> {
-        let (held, renewing) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Self { store, clock, ttl, held, renewing })
+impl LeaseRenewer {
+    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ttl: Duration) -> Arc<Self> {
+        let (active, is_renewing) = (Mutex::default(), AtomicBool::new(false));
+        Arc::new(Self { store, clock, ttl, active, is_renewing })
     }
 
-    /// Keeps a lease until what is returned is dropped. If it is lost, the turn is cancelled.
-    pub(super) fn hold(self: &Arc<Self>, lease: Lease, cancellation: Cancellation) -> HeldLease {
-        let tenure = Arc::new(Tenure { lease: Mutex::new(lease), cancellation });
-        let mut held = self.held();
-        let number = held.next;
-        held.next += 1;
-        held.leases.insert(number, Arc::clone(&tenure));
-        self.start(&held);
-        HeldLease { leases: Arc::clone(self), number, tenure }
+    /// Renews a lease until the returned value is dropped. If the lease is lost, the turn is cancelled.
+    pub(crate) fn acquire(
+        self: &Arc<Self>,
+        lease: Lease,
+        cancellation: Cancellation,
+    ) -> ActiveLease {
+        let state = Arc::new(LeaseState { lease: Mutex::new(lease), cancellation });
+        let mut active = self.lock();
+        let number = active.next;
+        active.next += 1;
+        active.by_number.insert(number, Arc::clone(&state));
+        self.start_renewing(&active);
+        ActiveLease { renewer: Arc::clone(self), number, state }
     }
 
-    /// Starts the task unless it is there.
-    fn start(self: &Arc<Self>, _held: &Held) {
-        if !self.renewing.swap(true, Ordering::AcqRel) {
-            beside(Self::renew(Renewing { leases: Arc::clone(self), ended: false }));
+    /// Starts the task unless it runs.
+    fn start_renewing(self: &Arc<Self>, _active: &ActiveLeases) {
+        if !self.is_renewing.swap(true, Ordering::AcqRel) {
+            let task = RenewalTask { renewer: Arc::clone(self), has_ended: false };
+            spawn_background(Self::renew_all(task));
         }
     }
 
-    async fn renew(mut renewing: Renewing) {
-        let leases = Arc::clone(&renewing.leases);
+    async fn renew_all(mut task: RenewalTask) {
+        let renewer = Arc::clone(&task.renewer);
         loop {
-            sleep(leases.ttl / 3).await;
-            let held: Vec<_> = {
-                let held = leases.held();
-                if held.leases.is_empty() {
-                    renewing.end(&held);
+            sleep(renewer.ttl / 3).await;
+            let leases: Vec<_> = {
+                let active = renewer.lock();
+                if active.by_number.is_empty() {
+                    task.end(&active);
                     return;
                 }
-                held.leases.values().cloned().collect()
+                active.by_number.values().cloned().collect()
             };
-            // Side by side, so that a store can write many in one step: one after the other, the last of
-            // thousands would come too late. But not all at once: each holds memory while it waits.
+            // In parallel, so that a store can write many in one step: one after the other, the last of thousands
+            // would come too late. But not all at once: each uses memory while it waits.
             let mut renewals = JoinSet::new();
-            for tenure in held {
+            for lease in leases {
                 if renewals.len() >= AT_ONCE {
                     renewals.join_next().await;
                 }
-                renewals.spawn(Arc::clone(&leases).renew_one(tenure));
+                renewals.spawn(Arc::clone(&renewer).renew(lease));
             }
             while renewals.join_next().await.is_some() {}
         }
     }
 
-    async fn renew_one(self: Arc<Self>, tenure: Arc<Tenure>) {
-        let lease = tenure.lease().clone();
+    async fn renew(self: Arc<Self>, state: Arc<LeaseState>) {
+        let lease = state.lock().clone();
         match self.store.renew(lease, self.clock.now()).await {
-            Ok(renewed) => *tenure.lease() = renewed,
+            Ok(renewed) => *state.lock() = renewed,
             Err(StoreError::LeaseLost { .. } | StoreError::Unknown { .. }) => {
-                tenure.cancellation.cancel("another process has taken the turn over");
+                state.cancellation.cancel("another process has taken the turn over");
             }
-            // The next round tries again; until then the lease holds by itself.
+            // The next round tries again; until then the lease is still valid.
             Err(_) => {}
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ActiveLeases> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Leases {
+impl fmt::Debug for LeaseRenewer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Leases({})", self.held().leases.len())
+        write!(f, "LeaseRenewer({})", self.lock().by_number.len())
     }
 }
 
 /// The task that renews. It may end with its runtime, while turns on another one go on.
-struct Renewing {
-    leases: Arc<Leases>,
-    ended: bool,
+struct RenewalTask {
+    renewer: Arc<LeaseRenewer>,
+    has_ended: bool,
 }
 
-impl Renewing {
-    fn end(&mut self, _held: &Held) {
-        self.leases.renewing.store(false, Ordering::Release);
-        self.ended = true;
+impl RenewalTask {
+    fn end(&mut self, _active: &ActiveLeases) {
+        self.renewer.is_renewing.store(false, Ordering::Release);
+        self.has_ended = true;
     }
 }
 
-impl Drop for Renewing {
+impl Drop for RenewalTask {
     fn drop(&mut self) {
-        if !self.ended {
-            let leases = Arc::clone(&self.leases);
-            self.end(&leases.held());
+        if !self.has_ended {
+            let renewer = Arc::clone(&self.renewer);
+            self.end(&renewer.lock());
         }
     }
 }
 
-/// A lease that is renewed while this lives.
-pub(super) struct HeldLease {
-    leases: Arc<Leases>,
+/// A lease that is renewed until this is dropped.
+pub(crate) struct ActiveLease {
+    renewer: Arc<LeaseRenewer>,
     number: u64,
-    tenure: Arc<Tenure>,
+    state: Arc<LeaseState>,
 }
 
-impl HeldLease {
-    /// The lease as it is now. Whoever needs it also sees to it that it is renewed.
-    fn lease(&self) -> Lease {
-        if !self.leases.renewing.load(Ordering::Acquire) {
-            self.leases.start(&self.leases.held());
+impl ActiveLease {
+    /// The lease as it is now. If the task that renews has ended with its runtime, it is started again.
+    pub(crate) fn current(&self) -> Lease {
+        if !self.renewer.is_renewing.load(Ordering::Acquire) {
+            self.renewer.start_renewing(&self.renewer.lock());
         }
-        self.tenure.lease().clone()
+        self.state.lock().clone()
     }
 }
 
-impl fmt::Debug for HeldLease {
+impl fmt::Debug for ActiveLease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HeldLease({})", self.tenure.lease().turn)
+        write!(f, "ActiveLease({})", self.state.lock().turn)
     }
 }
 
-impl Drop for HeldLease {
+impl Drop for ActiveLease {
     fn drop(&mut self) {
-        self.leases.held().leases.remove(&self.number);
-    }
-}
-
-/// Writes under the lease of a turn.
-#[derive(Debug)]
-pub(super) struct LeasedRecorder {
-    store: Arc<TimedStore>,
-    lease: HeldLease,
-    deferred: Mutex<Deferred>,
-}
-
-/// Writes that can wait for the next ones.
-#[derive(Debug)]
-struct Deferred {
-    writes: Vec<Write>,
-    /// The scratchpad as it was last written, or is about to be.
-    stash: Registry,
-    /// Whether the last commit failed.
-    failing: bool,
-}
-
-impl LeasedRecorder {
-    pub(super) fn new(store: Arc<TimedStore>, lease: HeldLease, stash: Registry) -> Self {
-        let deferred = Deferred { writes: Vec::new(), stash, failing: false };
-        Self { store, lease, deferred: Mutex::new(deferred) }
-    }
-
-    /// Writes this together with what is written next.
-    pub(super) fn defer(&self, write: Write) {
-        self.deferred().writes.push(write);
-    }
-
-    /// Writes the scratchpad together with what is written next, if it has changed.
-    pub(super) fn defer_stash(&self, stash: &Registry) {
-        let mut deferred = self.deferred();
-        let now = stash.clone();
-        if now != deferred.stash {
-            deferred.writes.push(Entry::Stash { stash: now.all() }.write());
-            deferred.stash = now;
-        }
-    }
-
-    /// Whether something waits to be written.
-    pub(super) fn has_deferred(&self) -> bool {
-        !self.deferred().writes.is_empty()
-    }
-
-    /// Whether the store failed when it was last written to.
-    pub(super) fn is_failing(&self) -> bool {
-        self.deferred().failing
-    }
-
-    /// Gives the lease back.
-    pub(super) async fn release(&self) -> Result<(), StoreError> {
-        self.store.release(self.lease.lease()).await
-    }
-
-    fn deferred(&self) -> MutexGuard<'_, Deferred> {
-        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Recorder for LeasedRecorder {
-    fn commit(&self, writes: Vec<Write>) -> StoreFuture<'_, ()> {
-        Box::pin(async move {
-            let waiting = Waiting::take(self);
-            let all = waiting.before(writes);
-            if all.is_empty() {
-                return Ok(());
-            }
-            let done = self.store.commit(self.lease.lease(), all).await;
-            self.deferred().failing = matches!(done, Err(StoreError::Backend { .. }));
-            if done.is_ok() {
-                waiting.are_written();
-            }
-            done
-        })
-    }
-}
-
-/// Deferred writes that are being written. If that fails or is given up, they wait on: all of them can be
-/// written twice.
-struct Waiting<'r> {
-    recorder: &'r LeasedRecorder,
-    writes: Vec<Write>,
-}
-
-impl<'r> Waiting<'r> {
-    fn take(recorder: &'r LeasedRecorder) -> Self {
-        Self { recorder, writes: std::mem::take(&mut recorder.deferred().writes) }
-    }
-
-    /// These, and then others.
-    fn before(&self, writes: Vec<Write>) -> Vec<Write> {
-        if self.writes.is_empty() {
-            return writes;
-        }
-        self.writes.iter().cloned().chain(writes).collect()
-    }
-
-    fn are_written(mut self) {
-        self.writes.clear();
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        if !self.writes.is_empty() {
-            let writes = std::mem::take(&mut self.writes);
-            self.recorder.deferred().writes.splice(0..0, writes);
-        }
+        self.renewer.lock().by_number.remove(&self.number);
     }
 }

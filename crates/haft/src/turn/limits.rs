@@ -1,10 +1,73 @@
-//! How far a turn may go, and how long things may take.
+//! The limits of a turn, and the deadlines within it.
 
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// What one turn may spend. Every limit has a safe default; a turn that comes to one ends, with its
-/// records kept.
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A limit that ended a turn. It is stored and shown as one word, such as `wall-time`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Limit {
+    /// [`Limits::iterations`].
+    Iterations,
+    /// [`Limits::identical_calls`].
+    IdenticalCalls,
+    /// [`Limits::tool_calls`].
+    ToolCalls,
+    /// [`Limits::tokens`].
+    Tokens,
+    /// [`Limits::wall_time`].
+    WallTime,
+    /// A limit that a newer version of the program stored.
+    Other(Arc<str>),
+}
+
+impl Limit {
+    /// The word under which the limit is stored and shown.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Iterations => "iterations",
+            Self::IdenticalCalls => "identical-calls",
+            Self::ToolCalls => "tool-calls",
+            Self::Tokens => "tokens",
+            Self::WallTime => "wall-time",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl From<&str> for Limit {
+    fn from(word: &str) -> Self {
+        let known =
+            [Self::Iterations, Self::IdenticalCalls, Self::ToolCalls, Self::Tokens, Self::WallTime];
+        known.into_iter().find(|it| it.as_str() == word).unwrap_or_else(|| Self::Other(word.into()))
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Ok(Self::from(word.as_str()))
+    }
+}
+
+/// What one turn may spend. Every limit has a safe default; a turn that reaches one ends, and its records stay stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -14,11 +77,11 @@ pub struct Limits {
     pub identical_calls: u32,
     /// How many calls: 500.
     pub tool_calls: u32,
-    /// How many tokens, as executors count them: no limit.
+    /// How many tokens, as executors count them: unlimited.
     pub tokens: Option<u64>,
-    /// How long it may work: an hour. Time that it waits at gates does not count.
+    /// How long it may work: an hour. Time spent at gates does not count.
     pub wall_time: Duration,
-    /// How many calls of one step run at the same time: 8.
+    /// How many calls of one step run in parallel: 8.
     pub fan_out: NonZeroUsize,
 }
 
@@ -35,25 +98,25 @@ impl Default for Limits {
     }
 }
 
-/// How long one thing may take.
+/// How long single operations may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deadlines {
     /// A step of the executor: ten minutes.
     pub step: Duration,
-    /// A call, unless its tool says otherwise: two minutes. Time that it waits at gates does not count.
+    /// A call, unless its tool sets its own: two minutes. Time spent at gates does not count.
     pub call: Duration,
     /// A pipeline: two minutes, not counting gates.
     pub pipeline: Duration,
-    /// Whatever is asked of the store: thirty seconds.
+    /// An operation of the store: thirty seconds.
     pub store: Duration,
-    /// What is cancelled gets this long to come to an end by itself: one second.
+    /// How long cancelled work may take to end by itself: one second.
     pub grace: Duration,
-    /// How long a lease on a turn holds unless it is renewed: thirty seconds. After a crash, another
-    /// process can go on once it has run out.
+    /// How long a lease on a turn is valid unless it is renewed: thirty seconds. After a crash, another process can
+    /// resume the turn once the lease has expired.
     pub lease: Duration,
-    /// How often the store is asked whether a gate was settled by another process: half a second, or less
-    /// often if its answer takes long.
+    /// How often the store is polled for gates that another process settled: every half second, or less often if the
+    /// query takes long.
     pub gate_poll: Duration,
 }
 
@@ -114,13 +177,13 @@ settings! {
         call: Duration;
         /// A pipeline.
         pipeline: Duration;
-        /// Whatever is asked of the store.
+        /// An operation of the store.
         store: Duration;
-        /// What is cancelled gets this long.
+        /// How long cancelled work may take to end.
         grace: Duration;
-        /// How long a lease holds.
+        /// How long a lease is valid.
         lease: Duration;
-        /// How often the store is asked for settled gates.
+        /// How often the store is polled for settled gates.
         gate_poll: Duration;
     }
 }

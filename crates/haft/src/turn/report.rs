@@ -1,29 +1,30 @@
-//! How a turn ended.
+//! How turns end, and how that is reported.
 
-use haft_core::error::codes;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::call::{CallState, RecordId, ToolCall};
 use haft_core::context::RecordError;
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::{DispatchStatus, ErrorReport};
+use haft_core::pipeline::Stage;
 use haft_core::record::{LoadError, Message};
-use haft_core::spool::SpoolError;
 use haft_core::store::{StoreError, TurnId, TurnStatus};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-/// How a turn ended, and what came of it.
+use super::limits::Limit;
+
+/// How a turn ended, and its results.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TurnReport {
     /// The turn.
     pub turn: TurnId,
     /// How it ended.
-    pub outcome: Outcome,
-    /// What the assistant said in it, in order.
+    pub outcome: TurnOutcome,
+    /// The messages of the assistant, in order.
     pub messages: Vec<Arc<Message>>,
     /// What it cost.
     pub usage: Usage,
@@ -33,20 +34,20 @@ pub struct TurnReport {
     pub calls: Vec<Arc<ToolCall>>,
     /// What went wrong, if something did.
     pub error: Option<ErrorReport>,
-    /// How long it took, also at gates. Of a resumed turn: since then.
+    /// How long it took, waits at gates included. For a resumed turn: since it was resumed.
     pub duration: Duration,
 }
 
 impl TurnReport {
-    /// What the assistant said last.
+    /// The text of the last message of the assistant.
     #[must_use]
     pub fn text(&self) -> &str {
         let last = self.messages.last().and_then(|message| message.content());
         last.map_or("", |text| text.as_str())
     }
 
-    /// Calls of which nobody knows what they did: their handlers were running when a process died, and
-    /// must not be repeated blindly.
+    /// Calls whose outcome is unknown: their handlers were running when a process died. They must not be repeated
+    /// blindly.
     pub fn unknown_calls(&self) -> impl Iterator<Item = RecordId> {
         let unknown = self.calls.iter().filter(|call| call.state() == CallState::Unknown);
         unknown.map(|call| call.id())
@@ -57,24 +58,24 @@ impl TurnReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Outcome {
-    /// It did what it was to do.
+pub enum TurnOutcome {
+    /// The dispatch was acknowledged.
     Completed,
     /// Something failed; the report has the error.
     Failed,
     /// It was cancelled.
     Cancelled {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A limit stopped it.
+    /// It reached a limit.
     LimitReached {
-        /// Which: `iterations`, `identical-calls`, `tool-calls`, `tokens` or `wall-time`.
-        limit: String,
+        /// The limit.
+        limit: Limit,
     },
 }
 
-impl Outcome {
+impl TurnOutcome {
     pub(super) fn status(&self) -> TurnStatus {
         match self {
             Self::Completed => TurnStatus::Completed,
@@ -85,78 +86,128 @@ impl Outcome {
     }
 }
 
-/// How a dispatch ended.
-#[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) outcome: Outcome,
+/// How a turn, or an attempt to run it, ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Conclusion {
+    pub(super) outcome: TurnOutcome,
     pub(super) error: Option<ErrorReport>,
-    /// Whether the turn is over, or only this attempt to run it: what could not be written down did not
-    /// happen.
-    pub(super) over: bool,
+    /// Whether the turn ended. If not, only this attempt to run it did, and the turn can be resumed.
+    pub(super) is_final: bool,
 }
 
-impl Ended {
+impl Conclusion {
     pub(super) fn completed() -> Self {
-        Self { outcome: Outcome::Completed, error: None, over: true }
+        Self::stored(TurnOutcome::Completed, None)
     }
 
     pub(super) fn failed(error: ErrorReport) -> Self {
-        Self { outcome: Outcome::Failed, error: Some(error), over: true }
+        Self::stored(TurnOutcome::Failed, Some(error))
     }
 
-    /// Something could not be kept.
-    pub(super) fn unkept(error: &RecordError) -> Self {
-        let over = !matches!(
-            error,
-            RecordError::Store(StoreError::Backend { .. } | StoreError::LeaseLost { .. })
-                | RecordError::Spool(SpoolError::Io { .. } | SpoolError::Store { .. })
-        );
-        Self { over, ..Self::failed(ErrorReport::of(error).at("store")) }
+    pub(super) fn cancelled(reason: String) -> Self {
+        Self::stored(TurnOutcome::Cancelled { reason }, None)
     }
 
-    pub(super) fn cancelled(reason: impl fmt::Display) -> Self {
-        let outcome = Outcome::Cancelled { reason: reason.to_string() };
-        Self { outcome, error: None, over: true }
+    pub(super) fn limit_reached(limit: Limit) -> Self {
+        let message = format!("the turn came to its limit of {limit}");
+        let error = ErrorReport::coded(codes::LIMIT_REACHED, message);
+        Self::stored(TurnOutcome::LimitReached { limit }, Some(error))
     }
 
-    pub(super) fn limit(limit: &str) -> Self {
-        let error = ErrorReport::coded(
-            codes::LIMIT_REACHED,
-            format!("the turn came to its limit of {limit}"),
-        );
-        let outcome = Outcome::LimitReached { limit: limit.to_owned() };
-        Self { outcome, error: Some(error), over: true }
+    /// The end of a turn as the journal has it.
+    pub(super) fn stored(outcome: TurnOutcome, error: Option<ErrorReport>) -> Self {
+        Self { outcome, error, is_final: true }
     }
 
-    pub(super) fn status(&self) -> DispatchStatus {
+    /// The same for an attempt: the turn itself has not ended.
+    pub(super) fn resumable(self) -> Self {
+        Self { is_final: false, ..self }
+    }
+
+    /// The conclusion of a turn whose end could not be stored: it did not happen.
+    pub(super) fn not_stored(self, error: ErrorReport) -> Self {
+        let outcome = match self.outcome {
+            TurnOutcome::Completed => TurnOutcome::Failed,
+            other => other,
+        };
+        Self { outcome, error: self.error.or(Some(error)), is_final: false }
+    }
+
+    pub(super) fn is_completed(&self) -> bool {
+        self.outcome == TurnOutcome::Completed
+    }
+
+    pub(super) fn dispatch_status(&self) -> DispatchStatus {
         match self.outcome {
-            Outcome::Completed => DispatchStatus::Ack,
-            Outcome::Failed => DispatchStatus::Nack,
-            Outcome::Cancelled { .. } => DispatchStatus::Aborted,
-            Outcome::LimitReached { .. } => DispatchStatus::LimitReached,
+            TurnOutcome::Completed => DispatchStatus::Ack,
+            TurnOutcome::Failed => DispatchStatus::Nack,
+            TurnOutcome::Cancelled { .. } => DispatchStatus::Aborted,
+            TurnOutcome::LimitReached { .. } => DispatchStatus::LimitReached,
         }
     }
 }
 
-/// A turn could not begin, or could not be gone on with. Nothing was run.
+/// Where in a turn something failed, as error reports name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FailurePoint {
+    Stage(Stage),
+    Executor,
+    Store,
+    /// The tools that query artifacts could not be made.
+    Forge,
+    /// The turn itself: a broken invariant.
+    Turn,
+}
+
+impl FailurePoint {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stage(stage) => stage.as_str(),
+            Self::Executor => "executor",
+            Self::Store => "store",
+            Self::Forge => "forge",
+            Self::Turn => "turn",
+        }
+    }
+}
+
+/// The topics of log events that a turn emits by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LogTopic {
+    TurnEnd,
+    CallTaskFailed,
+    BrokenInvariant,
+}
+
+impl LogTopic {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::TurnEnd => "turn-end",
+            Self::CallTaskFailed => "call-task-failed",
+            Self::BrokenInvariant => "broken-invariant",
+        }
+    }
+}
+
+/// A turn could not be created or resumed. Nothing was run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TurnError {
     /// The input was refused.
     #[error("the turn was refused: `{field}`: {reason}")]
     Invalid {
-        /// Which part of the input.
+        /// The part of the input.
         field: &'static str,
-        /// What is wrong with it.
+        /// Why it was refused.
         reason: String,
     },
-    /// The store failed, or somebody else runs the turn.
+    /// The store failed, or another process runs the turn.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What is stored cannot be read.
+    /// A stored record cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The input cannot be kept.
+    /// The input cannot be stored.
     #[error(transparent)]
     Record(#[from] RecordError),
 }

@@ -1,6 +1,5 @@
-//! Building a runner, and what can be asked of it.
+//! The runner of turns, and its builder.
 
-use haft_core::error::codes;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -9,11 +8,11 @@ use haft_core::Tool;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::context::{DispatchContext, ToolSource, TurnContext};
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
 use haft_core::gate::GateKey;
-use haft_core::pipeline::{Middleware, Pipeline};
+use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{Loader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
@@ -21,15 +20,16 @@ use haft_core::step::Executor;
 use haft_core::store::{Store, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary};
 use haft_core::tool::Spooler;
 
-use super::gates::{Bells, Gatekeeper};
-use super::lease::Leases;
+use super::gates::{GateNotifier, Gatekeeper};
+use super::lease::LeaseRenewer;
 use super::limits::{Deadlines, Limits};
+use super::machine::{TurnMachine, TurnRules};
 use super::timed::TimedStore;
-use super::{TurnError, TurnInput, TurnReport, live};
+use super::{TurnError, TurnInput, TurnReport, driver};
 use crate::secret::random_secret;
 use haft_stores::{MemorySpoolStore, MemoryStore};
 
-/// Runs turns. Cheap to clone, and good for any number of turns, one after the other and side by side.
+/// Runs turns. Cheap to clone, and usable for any number of turns, one after the other and in parallel.
 ///
 /// ```
 /// use haft::clock::Timestamp;
@@ -39,8 +39,8 @@ use haft_stores::{MemorySpoolStore, MemoryStore};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let runner = TurnRunner::builder(async |cx: StepContext| {
-///     Ok::<_, StepError>(Step::done().say(cx.message("Hello!")?))
+/// let runner = TurnRunner::builder(async |ctx: StepContext| {
+///     Ok::<_, StepError>(Step::done().say(ctx.message("Hello!")?))
 /// })
 /// .build()?;
 ///
@@ -52,10 +52,11 @@ use haft_stores::{MemorySpoolStore, MemoryStore};
 /// ```
 #[derive(Clone)]
 pub struct TurnRunner {
-    shared: Arc<Shared>,
+    shared: Arc<RunnerShared>,
 }
 
-pub(super) struct Shared {
+/// What all turns of a runner share.
+pub(super) struct RunnerShared {
     pub(super) executor: Arc<dyn Executor>,
     pub(super) store: Arc<TimedStore>,
     pub(super) spooler: Spooler,
@@ -73,27 +74,35 @@ pub(super) struct Shared {
     pub(super) key: GateKey,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) name: Arc<str>,
-    pub(super) leases: Arc<Leases>,
-    pub(super) bells: Arc<Bells>,
+    pub(super) leases: Arc<LeaseRenewer>,
+    pub(super) gate_notifier: Arc<GateNotifier>,
+}
+
+impl RunnerShared {
+    /// The machine of a new turn.
+    pub(super) fn new_machine(&self) -> TurnMachine {
+        let has_output = !self.dispatch_output.is_empty() || !self.turn_output.is_empty();
+        TurnMachine::new(TurnRules { limits: self.limits, has_output })
+    }
 }
 
 impl TurnRunner {
-    /// Starts a runner whose steps an executor takes. Everything else has a default: no tools, no
-    /// middleware, records in memory, safe limits.
+    /// Starts a runner with an executor. Everything else has a default: no tools, no middleware, stores in memory, safe
+    /// limits.
     pub fn builder(executor: impl Executor + 'static) -> TurnRunnerBuilder {
         TurnRunnerBuilder::new(Arc::new(executor))
     }
 
     /// Runs a turn to its end.
     ///
-    /// Dropping the future stops it where it is: what was journaled stays, and
-    /// [`resume`](Self::resume) goes on from there.
+    /// Dropping the future stops the turn where it is: what was journaled stays, and
+    /// [`resume`](Self::resume) continues from there.
     ///
     /// # Errors
     ///
-    /// The turn could not begin: its input was refused, its name is taken, or the store failed. Nothing
-    /// was run then. Everything that happens later is told by the report. If the store failed then, the
-    /// report has its error, and the turn is not over: it can be resumed.
+    /// The turn could not be created: its input was refused, its id is taken, or the store failed. Nothing was run
+    /// then. Everything that happens later is in the report. If the store fails later, the report has its error, and
+    /// the turn has not ended: it can be resumed.
     pub fn run(
         &self,
         input: TurnInput,
@@ -111,20 +120,20 @@ impl TurnRunner {
         input: TurnInput,
         cancellation: Cancellation,
     ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<> {
-        live::begin(Arc::clone(&self.shared), input, cancellation)
+        driver::create_turn(Arc::clone(&self.shared), input, cancellation)
     }
 
-    /// Goes on with a turn that another process, or this one before, did not bring to its end. Steps that
-    /// were journaled are not taken again. A turn that is over gives its report again.
+    /// Resumes a turn that was interrupted, in this process or another one. Steps that were journaled are not taken
+    /// again. A turn that has ended is reported again.
     ///
     /// # Errors
     ///
-    /// There is no such turn, somebody else runs it, or what is stored cannot be read.
+    /// There is no such turn, another process runs it, or a stored record cannot be read.
     pub async fn resume(&self, turn: &TurnId) -> Result<TurnReport, TurnError> {
         self.resume_until(turn, Cancellation::new()).await
     }
 
-    /// As [`resume`](Self::resume), until it is cancelled.
+    /// Resumes a turn as [`resume`](Self::resume) does, and runs it until it is cancelled.
     ///
     /// # Errors
     ///
@@ -134,44 +143,44 @@ impl TurnRunner {
         turn: &TurnId,
         cancellation: Cancellation,
     ) -> Result<TurnReport, TurnError> {
-        Box::pin(live::resume(&self.shared, turn, cancellation)).await
+        Box::pin(driver::resume_turn(&self.shared, turn, cancellation)).await
     }
 
-    /// The turns that are kept, newest first.
+    /// Lists the stored turns, newest first.
     ///
     /// # Errors
     ///
     /// The store failed.
-    pub async fn turns(&self, query: TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
+    pub async fn list_turns(&self, query: TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
         self.shared.store.turns(query).await
     }
 
-    /// Everything that is kept of a turn; nothing if there is no such turn.
+    /// Loads everything that is stored of a turn; nothing if there is no such turn.
     ///
     /// # Errors
     ///
     /// The store failed.
-    pub async fn inspect(&self, turn: &TurnId) -> Result<Option<StoredTurn>, StoreError> {
+    pub async fn load_turn(&self, turn: &TurnId) -> Result<Option<StoredTurn>, StoreError> {
         self.shared.store.load(turn.clone()).await
     }
 
-    /// Answers the gates of the turns.
+    /// Settles the gates of the turns.
     #[must_use]
     pub fn gates(&self) -> Gatekeeper {
-        let Shared { store, key, clock, bells, .. } = &*self.shared;
+        let RunnerShared { store, key, clock, gate_notifier, .. } = &*self.shared;
         Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
-            .ringing(Arc::clone(bells))
+            .notifying(Arc::clone(gate_notifier))
     }
 
-    /// Removes stored content that no record names any more: what a crash left behind between storing a
-    /// result and keeping its record, and what belonged to turns that were removed. Content of turns that
-    /// are not over, and content that turns did not store, is not touched. Says how many were removed.
+    /// Removes stored content that no record refers to, and returns how many were removed: what a crash left between
+    /// storing a result and storing its record, and what belonged to removed turns. Content of turns that have not
+    /// ended, and content that turns did not store, is not touched.
     ///
     /// # Errors
     ///
     /// The store or the spool failed.
     pub async fn collect_garbage(&self) -> Result<usize, TurnError> {
-        super::garbage::collect(&self.shared).await
+        super::garbage::collect_garbage(&self.shared).await
     }
 }
 
@@ -185,7 +194,7 @@ impl fmt::Debug for TurnRunner {
     }
 }
 
-/// A runner in the making.
+/// Builds a [`TurnRunner`].
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct TurnRunnerBuilder {
     executor: Arc<dyn Executor>,
@@ -208,7 +217,7 @@ pub struct TurnRunnerBuilder {
     name: Option<String>,
 }
 
-/// A runner that cannot be built, with every reason.
+/// A runner cannot be built, for these reasons.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the runner was refused: {}", .faults.join("; "))]
 #[non_exhaustive]
@@ -233,10 +242,10 @@ impl TurnRunnerBuilder {
             loader: Loader::new(),
             tools: Vec::new(),
             formats: None,
-            turn_input: Pipeline::new("turn-input"),
-            turn_output: Pipeline::new("turn-output"),
-            dispatch_input: Pipeline::new("dispatch-input"),
-            dispatch_output: Pipeline::new("dispatch-output"),
+            turn_input: Pipeline::new(Stage::TurnInput),
+            turn_output: Pipeline::new(Stage::TurnOutput),
+            dispatch_input: Pipeline::new(Stage::DispatchInput),
+            dispatch_output: Pipeline::new(Stage::DispatchOutput),
             tool_source: None,
             limits: Limits::new(),
             deadlines: Deadlines::new(),
@@ -248,32 +257,32 @@ impl TurnRunnerBuilder {
     }
 
     /// Stores turns, their large results and the key for gates in a directory, so that another process can resume a
-    /// turn and decide on its gates.
+    /// turn and settle its gates.
     #[cfg(feature = "sqlite")]
     pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
         let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
         this.secret(dir.secret())
     }
 
-    /// Keeps turns in a store; in memory if not said.
+    /// The store of turns (default: in memory).
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Keeps large results in a spool store; in memory if not said.
+    /// The store of large results (default: in memory).
     pub fn spools<S: SpoolStore + SpoolResolver + 'static>(mut self, spools: Arc<S>) -> Self {
         self.spools = Some((Arc::clone(&spools) as _, spools));
         self
     }
 
-    /// Shows results of fewer than so many bytes in full; 4096 if not said.
+    /// Results of fewer bytes are shown in full (default: 4096).
     pub fn inline_below(mut self, bytes: usize) -> Self {
         self.inline_below = Some(bytes);
         self
     }
 
-    /// Finds media that stored records refer to.
+    /// Resolves media that stored records refer to.
     pub fn loader(mut self, loader: Loader) -> Self {
         self.loader = loader;
         self
@@ -291,7 +300,7 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// The formats of artifacts; [`standard_formats`](haft_artifacts::standard_formats) by default.
+    /// The formats of artifacts that can be queried (default: [`standard_formats`](haft_artifacts::standard_formats)).
     pub fn formats(mut self, formats: Formats) -> Self {
         self.formats = Some(formats);
         self
@@ -337,50 +346,50 @@ impl TurnRunnerBuilder {
         self
     }
 
-    /// Where [`TurnContext::fetch_tools`] finds tools. Nobody calls it by itself.
+    /// Where [`TurnContext::fetch_tools`] finds tools. The runner itself never calls it.
     pub fn fetch_tools(mut self, source: impl ToolSource + 'static) -> Self {
         self.tool_source = Some(Arc::new(source));
         self
     }
 
-    /// How far a turn may go.
+    /// The limits of a turn.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How long things may take.
+    /// The deadlines within a turn.
     pub fn deadlines(mut self, deadlines: Deadlines) -> Self {
         self.deadlines = deadlines;
         self
     }
 
-    /// The clock; the system's if not said.
+    /// The clock (default: that of the system).
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// The 32 random bytes with which answers to gates are signed. Without them they are drawn anew, and
-    /// only this runner can check its gates.
+    /// The 32 random bytes with which the settlements of gates are signed (default: new ones, so that only this runner
+    /// can verify its gates).
     pub fn secret(mut self, secret: [u8; 32]) -> Self {
         self.secret = Some(secret);
         self
     }
 
-    /// Adds somebody who sees every event of every turn.
+    /// Adds an observer of every event of every turn.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
         self
     }
 
-    /// Names the runner, in leases; host and process if not said.
+    /// The name of the runner in leases (default: the number of the process).
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Finishes the runner.
+    /// Builds the runner.
     ///
     /// # Errors
     ///
@@ -425,9 +434,10 @@ impl TurnRunnerBuilder {
             Some(bytes) => spooler.inline_below(bytes),
             None => spooler,
         };
-        let leases = Leases::new(Arc::clone(&store) as _, Arc::clone(&self.clock), deadlines.lease);
-        let bells = Bells::new(Arc::clone(&store) as _, deadlines.gate_poll);
-        let shared = Shared {
+        let leases =
+            LeaseRenewer::new(Arc::clone(&store) as _, Arc::clone(&self.clock), deadlines.lease);
+        let gate_notifier = GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll);
+        let shared = RunnerShared {
             executor: self.executor,
             store,
             spooler,
@@ -446,7 +456,7 @@ impl TurnRunnerBuilder {
             observers: self.observers,
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,
-            bells,
+            gate_notifier,
         };
         Ok(TurnRunner { shared: Arc::new(shared) })
     }

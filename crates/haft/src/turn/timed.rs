@@ -1,4 +1,4 @@
-//! A store that answers in time or fails.
+//! A store with a deadline for everything.
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use haft_core::store::{
 };
 use tokio::time::timeout;
 
-/// Bounds everything that is asked of a store. What was asked may still happen after the time is up, as
-/// with every error of a backend.
+/// Puts a deadline on every operation of a store. An operation may still take effect after its deadline, as after every
+/// error of a backend.
 #[derive(Debug)]
 pub(super) struct TimedStore {
     store: Arc<dyn Store>,
@@ -25,8 +25,12 @@ impl TimedStore {
         Self { store, limit }
     }
 
-    async fn bounded<T>(&self, doing: &str, mut work: StoreFuture<'_, T>) -> Result<T, StoreError> {
-        // A store in memory is done at once: time is only measured for those that are not.
+    async fn with_deadline<T>(
+        &self,
+        doing: &str,
+        mut work: StoreFuture<'_, T>,
+    ) -> Result<T, StoreError> {
+        // A store in memory is done at once: a timer is only needed for others.
         if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
             return done;
         }
@@ -45,7 +49,7 @@ macro_rules! timed {
                 &self,
                 $($arg: $type),*
             ) -> impl Future<Output = Result<$result, StoreError>> + Send + '_ {
-                self.bounded($doing, self.store.$method($($arg),*))
+                self.with_deadline($doing, self.store.$method($($arg),*))
             }
         )*}
 

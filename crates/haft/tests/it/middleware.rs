@@ -15,7 +15,7 @@ use haft::middleware::{
 };
 use haft::stores::MemoryStore;
 use haft::tool::{Effect, OnCollision};
-use haft::turn::Outcome;
+use haft::turn::TurnOutcome;
 use haft::{Args, Tool};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ async fn fetched_tools_are_registered_by_their_policy() {
         }
         // The next turn begins anew.
         assert_eq!(
-            runner.run(input()).await.unwrap().outcome == Outcome::Completed,
+            runner.run(input()).await.unwrap().outcome == TurnOutcome::Completed,
             expected.is_some()
         );
     }
@@ -79,7 +79,7 @@ async fn a_repetition_ends_the_turn_with_the_call_and_its_count() {
     let (get, ran) = counted("get");
     let built = runner(scripted(REPEATS)).tool(get).dispatch_output("guard", repetition_guard(2));
     let report = built.build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Failed);
+    assert_eq!(report.outcome, TurnOutcome::Failed);
     let expected = "`get` was called 3 times with the same arguments, at most 2 are of use";
     assert_eq!(report.error.unwrap().message.as_str(), expected);
     assert_eq!((report.iterations, ran.load(Ordering::SeqCst)), (3, 4));
@@ -92,7 +92,7 @@ async fn a_repetition_can_be_explained_to_the_model() {
     let guard = repetition_guard(1).then(OnRepetition::Explain);
     let built = runner(scripted(REPEATS)).tool(get).dispatch_output("guard", guard);
     let report = built.observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
-    assert_eq!((report.outcome, report.iterations), (Outcome::Completed, 4));
+    assert_eq!((report.outcome, report.iterations), (TurnOutcome::Completed, 4));
     let texts: Vec<_> = report
         .calls
         .iter()
@@ -130,7 +130,7 @@ steps:
     let tools = [get, large, gives("fine", "ok"), fails("bad")];
     let built = runner(scripted(script)).tools(tools).dispatch_output("veto", safety_veto(check));
     let report = built.build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(report.text(), "what `large` gave was withheld: no numbers");
     assert_eq!(report.calls[0].state(), CallState::Succeeded);
     assert_eq!(ran.load(Ordering::SeqCst), 1);
@@ -143,7 +143,7 @@ async fn a_check_that_fails_shows_nothing() {
     let built = runner(scripted(script)).tool(counted("get").0);
     let runner = built.dispatch_output("veto", safety_veto(broken)).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!((report.text(), report.outcome.clone()), ("", Outcome::Failed));
+    assert_eq!((report.text(), report.outcome.clone()), ("", TurnOutcome::Failed));
 }
 
 #[derive(Clone, Default)]
@@ -226,7 +226,7 @@ async fn calls_of_a_cancelled_turn_are_audited_too() {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("stop");
     });
-    assert!(matches!(report.unwrap().outcome, Outcome::Cancelled { .. }));
+    assert!(matches!(report.unwrap().outcome, TurnOutcome::Cancelled { .. }));
     let states: Vec<_> = lines
         .values()
         .iter()
@@ -262,7 +262,7 @@ steps:
     clock.advance(Duration::from_secs(60));
     let again = process(second(), "think: I am back.");
     let report = again.resume(&"t".parse().unwrap()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use haft::call::ToolResults;
 use haft::error::Coded as _;
 use haft::executors::{Recorder, Recording, Replay};
 use haft::media::{Media, MediaFile, MediaKind};
-use haft::turn::{Outcome, TurnReport};
+use haft::turn::{TurnOutcome, TurnReport};
 use haft::{Args, Tool, ToolFailure};
 
 use super::script::scripted;
@@ -90,11 +90,11 @@ async fn recorded() -> (TurnReport, Recording) {
             report = &mut turn => break report.unwrap(),
             () = tokio::task::yield_now() => {}
         }
-        for gate in runner.gates().open(None).await.unwrap() {
+        for gate in runner.gates().open_gates(None).await.unwrap() {
             runner.gates().resolve(&gate.id, true.into(), "ada").await.unwrap();
         }
     };
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let recording = recorder.finish(&report).await.unwrap();
     assert!(recorder.finish(&report).await.is_err(), "it forgets the turn");
     (report, recording)
@@ -150,7 +150,7 @@ async fn a_replay_is_the_same_turn_and_no_handler_runs() {
     let replay = read.replay(live.clone()).unwrap();
     let expected = seen(&report).await;
     let again = replayed(&replay, replay.tools()).await;
-    assert_eq!(again.outcome, Outcome::Completed, "{:?}", again.error);
+    assert_eq!(again.outcome, TurnOutcome::Completed, "{:?}", again.error);
     assert_eq!(seen(&again).await, expected);
     assert_eq!(again.usage, report.usage);
     // Also if the runner was built with the tools themselves.
@@ -197,7 +197,7 @@ async fn other(script: &str) -> TurnReport {
 async fn a_call_is_found_by_what_it_is_and_not_by_when_it_comes() {
     let script = "steps: [{call: {fail: {}}}, {call: {get: {id: 2.0}}}, {say: '{{ last.get }}'}]";
     let report = other(script).await;
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert!(report.text().ends_with(": {\"id\":2}"), "{}", report.text());
     assert_eq!(report.calls[0].error.as_ref().unwrap().message, "`fail` failed: disk full");
 }
@@ -206,7 +206,7 @@ async fn a_call_is_found_by_what_it_is_and_not_by_when_it_comes() {
 async fn a_call_that_was_not_recorded_ends_the_turn_with_the_difference() {
     async fn check(script: &str, expected: &str) {
         let report = other(script).await;
-        assert_eq!(report.outcome, Outcome::Failed);
+        assert_eq!(report.outcome, TurnOutcome::Failed);
         assert_eq!(report.error.unwrap().message.as_str(), expected);
     }
     check(

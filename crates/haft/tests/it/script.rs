@@ -13,7 +13,7 @@ use haft::event::EventKind;
 use haft::executors::{Script, Scripted};
 use haft::stores::MemoryStore;
 use haft::tool::Effect;
-use haft::turn::{Outcome, TurnReport, TurnRunner};
+use haft::turn::{TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ async fn run(script: &str, tools: impl IntoIterator<Item = Tool>) -> TurnReport 
 }
 
 fn failure(report: &TurnReport) -> &str {
-    assert_eq!(report.outcome, Outcome::Failed);
+    assert_eq!(report.outcome, TurnOutcome::Failed);
     report.error.as_ref().unwrap().message.as_str()
 }
 
@@ -63,7 +63,7 @@ steps:
 ";
     assert_eq!(Script::parse(script).unwrap().name(), Some("weather"));
     let report = run(script, [gives("get_weather", "21 degrees, not {{ user }}")]).await;
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let said: Vec<_> = report.messages.iter().map(|it| it.content().unwrap().as_str()).collect();
     // What was put in is not read again.
     let it_is = "It is 21 degrees, not {{ user }}.";
@@ -109,7 +109,7 @@ steps:
         [gives("a", "x"), gives("b", "yyy")],
     )
     .await;
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     let calls: Vec<_> = report.calls.iter().map(|call| call.raw().to_text().into_owned()).collect();
     assert_eq!(calls, ["{}", "{}", "{'city': 'Paris',}", "{}"]);
     assert_eq!(report.calls[1].id().occurrence().get(), 2);
@@ -200,7 +200,7 @@ async fn a_script_can_fail_in_both_ways_and_end() {
     let report = run("steps: [{say: I will not., nack: refused}]", []).await;
     assert_eq!((failure(&report), report.text()), ("refused", "I will not."));
     let report = run("steps: [{call: {t: {}}, then: done}]", [gives("t", "x")]).await;
-    assert_eq!((report.outcome, report.calls.len()), (Outcome::Completed, 1));
+    assert_eq!((report.outcome, report.calls.len()), (TurnOutcome::Completed, 1));
     let report = run("steps: [{say: hm, then: continue}]", []).await;
     let over =
         "the executor failed: the script is over: it has 1 steps, and a step 2 was asked for";
@@ -219,7 +219,7 @@ async fn stalling_takes_time_and_gives_way_to_cancelling() {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("enough");
     });
-    assert_eq!(report.unwrap().outcome, Outcome::Cancelled { reason: "enough".to_owned() });
+    assert_eq!(report.unwrap().outcome, TurnOutcome::Cancelled { reason: "enough".to_owned() });
 }
 
 /// The step is picked by its iteration, also by another process.
@@ -252,7 +252,7 @@ async fn a_resumed_turn_goes_on_with_the_right_step() {
     clock.advance(Duration::from_secs(60));
     let report = process().resume(&"t".parse().unwrap()).await.unwrap();
     let said: Vec<_> = report.messages.iter().map(|it| it.content().unwrap().as_str()).collect();
-    assert_eq!((report.outcome, said), (Outcome::Completed, vec!["one", "two", "three"]));
+    assert_eq!((report.outcome, said), (TurnOutcome::Completed, vec!["one", "two", "three"]));
 }
 
 #[tokio::test]

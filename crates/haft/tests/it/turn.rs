@@ -14,6 +14,7 @@ mod mistakes;
 mod points;
 mod polls;
 mod resume;
+mod scripts;
 mod stress;
 mod waits;
 

@@ -9,7 +9,7 @@ use haft::events::{EventHub, Filter};
 use haft::gate::Gate;
 use haft::stores::TurnDir;
 use haft::turn::{
-    AnswerError, Deadlines, Gatekeeper, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder,
+    Deadlines, Gatekeeper, SettleError, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder,
 };
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
@@ -114,7 +114,7 @@ impl TurnSession {
         match &event.kind {
             EventKind::TurnGateOpen { gate_id, .. } => {
                 // The gate may already be closed when the event arrives.
-                let open = Gatekeeper::of_dir(&self.store_dir).open(None).await?;
+                let open = Gatekeeper::of_dir(&self.store_dir).open_gates(None).await?;
                 if let Some(gate) = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id) {
                     self.queue_gate(gate)?;
                 }
@@ -154,8 +154,8 @@ impl TurnSession {
         while let Some(gate) = self.pending_gates.pop_front() {
             let gates = Gatekeeper::of_dir(&self.store_dir);
             match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
-                Ok(()) | Err(AnswerError::Closed { .. }) => {}
-                Err(AnswerError::Invalid { .. }) => {
+                Ok(()) | Err(SettleError::Closed { .. }) => {}
+                Err(SettleError::Invalid { .. }) => {
                     self.printer.print_waiting_gate(&gate.id, self.store_dir.path())?;
                 }
                 Err(error) => return Err(error.into()),
@@ -182,11 +182,13 @@ impl TurnSession {
         };
         match decided {
             Ok(()) => {}
-            Err(AnswerError::Invalid { problems }) => {
+            Err(SettleError::Invalid { problems }) => {
                 self.printer.print_notice(&problems.to_string())?;
                 return self.ask_first_gate();
             }
-            Err(AnswerError::Closed { how }) => self.printer.print_notice(&how)?,
+            Err(SettleError::Closed { settlement }) => {
+                self.printer.print_notice(&settlement)?;
+            }
             Err(error) => return Err(error.into()),
         }
         self.pending_gates.pop_front();

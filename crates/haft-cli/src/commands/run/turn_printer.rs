@@ -7,7 +7,7 @@ use anyhow::Result;
 use haft::event::{Event, EventKind, ToolCallReport};
 use haft::gate::Gate;
 use haft::store::GateId;
-use haft::turn::{Outcome, TurnReport};
+use haft::turn::{TurnOutcome, TurnReport};
 
 use crate::commands::count_noun;
 use crate::terminal::{Terminal, TextRole, sanitize};
@@ -106,9 +106,11 @@ impl TurnPrinter {
         }
         self.end_line()?;
         let (role, outcome) = match &report.outcome {
-            Outcome::Completed => (TextRole::Muted, "completed".to_owned()),
-            Outcome::Cancelled { reason } => (TextRole::Warning, format!("cancelled: {reason}")),
-            Outcome::LimitReached { limit } => {
+            TurnOutcome::Completed => (TextRole::Muted, "completed".to_owned()),
+            TurnOutcome::Cancelled { reason } => {
+                (TextRole::Warning, format!("cancelled: {reason}"))
+            }
+            TurnOutcome::LimitReached { limit } => {
                 (TextRole::Error, format!("reached its limit of {limit}"))
             }
             _ => (TextRole::Error, "failed".to_owned()),

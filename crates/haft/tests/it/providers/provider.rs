@@ -104,7 +104,7 @@ pub(super) fn input() -> TurnInput {
 
 #[track_caller]
 pub(super) fn failed(ran: &Ran) -> (String, String) {
-    assert_eq!(ran.report.outcome, turn::Outcome::Failed, "{:?}", ran.report.error);
+    assert_eq!(ran.report.outcome, turn::TurnOutcome::Failed, "{:?}", ran.report.error);
     let error = ran.report.error.clone().unwrap();
     (error.code.map_or_else(String::new, |code| code.to_string()), error.message.to_string())
 }
@@ -132,7 +132,7 @@ async fn a_turn_with_a_call_and_an_answer() {
         stream(&[text("21 "), text("degrees."), ends("stop")]),
     ])
     .await;
-    assert_eq!(ran.report.outcome, turn::Outcome::Completed, "{:?}", ran.report.error);
+    assert_eq!(ran.report.outcome, turn::TurnOutcome::Completed, "{:?}", ran.report.error);
     assert_eq!(ran.report.text(), "21 degrees.");
     assert_eq!((ran.report.usage.total, ran.report.iterations), (24, 2));
     let request = &ran.requests[0];
@@ -242,7 +242,7 @@ async fn an_answer_without_done_but_with_a_reason_is_whole() {
     assert_eq!(ran.report.text(), "Hi.");
     // A last frame without its blank line.
     let ran = run([Ok(broken_stream(&[text("Hi.")], &format!("data: {}", ends("stop"))))]).await;
-    assert_eq!((ran.report.outcome, ran.report.error), (turn::Outcome::Completed, None));
+    assert_eq!((ran.report.outcome, ran.report.error), (turn::TurnOutcome::Completed, None));
 }
 
 #[tokio::test]
@@ -351,7 +351,7 @@ async fn calls_and_reasoning_that_stand_in_the_text() {
         input(),
     )
     .await;
-    assert_eq!(ran.report.outcome, turn::Outcome::Completed, "{:?}", ran.report.error);
+    assert_eq!(ran.report.outcome, turn::TurnOutcome::Completed, "{:?}", ran.report.error);
     assert_eq!(ran.report.calls.len(), 1);
     let said: Vec<&str> =
         ran.report.messages.iter().map(|it| it.content().unwrap().as_str().trim()).collect();
@@ -408,7 +408,7 @@ async fn without_auto_ack_output_middleware_decides() {
         },
     );
     let report = runner.build().unwrap().run(input()).await.unwrap();
-    assert_eq!((report.outcome, report.iterations), (turn::Outcome::Completed, 2));
+    assert_eq!((report.outcome, report.iterations), (turn::TurnOutcome::Completed, 2));
     let body: Value = serde_json::from_slice(&transport.asked()[1].body).unwrap();
     assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["role"], "user");
 }
@@ -450,7 +450,7 @@ async fn a_cancelled_turn_does_not_wait_for_the_provider() {
     };
     let (report, ()) = tokio::join!(runner.run_until(input(), cancellation.clone()), stop);
     let report = report.unwrap();
-    assert!(matches!(report.outcome, turn::Outcome::Cancelled { .. }), "{:?}", report.outcome);
+    assert!(matches!(report.outcome, turn::TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
 }
 
 #[tokio::test(start_paused = true)]

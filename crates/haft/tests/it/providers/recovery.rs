@@ -134,7 +134,7 @@ async fn check_refused_reasoning<D: Reasons>() {
     for refusal in D::REFUSALS {
         let answers = [D::calls("first", "Paris"), status(400, refusal), D::ends()];
         let ran = run_on(D::new(), D::given(), answers).await;
-        assert_eq!(ran.report.outcome, turn::Outcome::Completed, "{:?}", ran.report.error);
+        assert_eq!(ran.report.outcome, turn::TurnOutcome::Completed, "{:?}", ran.report.error);
         assert_eq!(ran.report.text(), "21 degrees.");
         let sent: Vec<bool> = ran.bodies.iter().map(|it| it.contains("\"first\"")).collect();
         assert_eq!(sent, [false, true, false], "{refusal}");
@@ -156,17 +156,17 @@ async fn check_refused_reasoning<D: Reasons>() {
         // A provider that refuses what it does not get either is not asked for ever.
         let answers = [D::calls("first", "Paris"), status(400, refusal), status(400, refusal)];
         let ran = run_on(D::new(), D::given(), answers).await;
-        assert_eq!((ran.bodies.len(), ran.report.outcome), (3, turn::Outcome::Failed));
+        assert_eq!((ran.bodies.len(), ran.report.outcome), (3, turn::TurnOutcome::Failed));
         let code = ran.report.error.unwrap().code.unwrap();
         assert!(code.as_str().ends_with("_HTTP_ERROR"), "{code}");
     }
     // There is nothing to leave out.
     let ran = run_on(D::new(), D::given(), [status(400, D::REFUSALS[0])]).await;
-    assert_eq!((ran.bodies.len(), ran.report.outcome), (1, turn::Outcome::Failed));
+    assert_eq!((ran.bodies.len(), ran.report.outcome), (1, turn::TurnOutcome::Failed));
     // Another refusal.
     let other = r#"{"error": {"type": "invalid_request_error", "message": "Unknown parameter: reasoning"}}"#;
     let ran = run_on(D::new(), D::given(), [D::calls("first", "Paris"), status(400, other)]).await;
-    assert_eq!((ran.bodies.len(), ran.report.outcome), (2, turn::Outcome::Failed));
+    assert_eq!((ran.bodies.len(), ran.report.outcome), (2, turn::TurnOutcome::Failed));
     assert!(!warnings(&ran.events).contains(&TOPIC.to_owned()));
 }
 
@@ -246,7 +246,7 @@ async fn a_stream_that_shows_life_is_waited_for() {
     };
     let (report, ()) = tokio::join!(runner.run(input()), drip);
     let report = report.unwrap();
-    assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::Outcome::Completed));
+    assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::TurnOutcome::Completed));
     // The end was said, so that nobody waited for the connection to close.
     assert!(send.is_closed());
 }
@@ -259,7 +259,7 @@ async fn a_stream_that_stalls_behind_its_end_is_whole() {
     let transport = Scripted::new([answer]);
     let provider = provider(&transport).options(stalling()).build().unwrap();
     let report = TurnRunner::builder(provider).build().unwrap().run(input()).await.unwrap();
-    assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::Outcome::Completed));
+    assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::TurnOutcome::Completed));
 }
 
 #[tokio::test(start_paused = true)]
@@ -276,7 +276,7 @@ async fn a_cancellation_is_no_stall() {
     };
     let (report, ()) = tokio::join!(runner.run_until(input(), cancellation.clone()), stop);
     let outcome = report.unwrap().outcome;
-    assert!(matches!(outcome, turn::Outcome::Cancelled { .. }), "{outcome:?}");
+    assert!(matches!(outcome, turn::TurnOutcome::Cancelled { .. }), "{outcome:?}");
     assert!(send.is_closed());
 }
 

@@ -15,7 +15,7 @@ use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::retry::RetryPolicy;
 use haft::providers::{Dialect, Options, Provider};
 use haft::record::Message;
-use haft::turn::{Limits, Outcome, TurnInput, TurnReport, TurnRunner};
+use haft::turn::{Limits, TurnInput, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, Tool, schema};
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ async fn ask<D: Dialect>(provider: Provider<D>, said: &str) -> (TurnReport, usiz
 async fn whole_turn<D: Dialect>(dialect: D, server: &Server, options: Value) {
     let name = dialect.name();
     let (report, ran) = ask(provider(dialect, server, options), "How is the weather?").await;
-    assert_eq!(report.outcome, Outcome::Completed, "{name}: {:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{name}: {:?}", report.error);
     assert_eq!((report.text(), report.iterations, ran), ("It is warm.", 2, 2), "{name}");
     assert!(report.calls.iter().all(|call| call.state() == CallState::Succeeded), "{name}");
 }
@@ -130,7 +130,7 @@ async fn faults_of_a_server_end_in_an_answer_or_an_error() {
         let builder = builder.base_url(format!("{}/v1", server.address)).retry(retry);
         let (report, ran) = ask(builder.build().unwrap(), "How is the weather?").await;
         match report.outcome {
-            Outcome::Completed => completed += 1,
+            TurnOutcome::Completed => completed += 1,
             _ => assert!(report.error.is_some()),
         }
         assert!(ran == 0 || ran == 2, "{ran}");
@@ -155,7 +155,7 @@ async fn a_real_model_speaks_in_every_dialect() {
         // What was cut at 24 tokens is kept, and said to be cut.
         let cut =
             report.error.as_ref().is_some_and(|it| it.message.contains("longer than allowed"));
-        assert!(report.outcome == Outcome::Completed || cut, "{report:?}");
+        assert!(report.outcome == TurnOutcome::Completed || cut, "{report:?}");
         assert!(!report.text().is_empty() || !report.calls.is_empty(), "{report:?}");
     }
 }

@@ -178,7 +178,7 @@ async fn a_gate_inside_a_handler() {
     let runner = watched(runner(scripted(script)).tool(asks()), &seen);
     let (report, ()) = tokio::join!(runner.run(input()), async {
         pass(Duration::from_secs(60)).await;
-        let gate = runner.gates().open(None).await.unwrap().remove(0);
+        let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
         // What does not fit the question leaves the gate open.
         runner.gates().resolve(&gate.id, json!("yes"), "ada").await.unwrap_err();
         runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();

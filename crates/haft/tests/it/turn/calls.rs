@@ -7,7 +7,7 @@ use haft::call::{CallState, ToolResults};
 use haft::cancel::Cancellation;
 use haft::step::{Step, StepContext};
 use haft::tool::{Concurrency, Effect};
-use haft::turn::{Deadlines, Outcome, TurnReport};
+use haft::turn::{Deadlines, TurnOutcome, TurnReport};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 
 use super::{Seen, call, input, pass, runner, steps};
@@ -49,7 +49,7 @@ async fn every_call_ends_as_one_record_in_the_order_asked() {
             .call(call("good", "{}")))
     })
     .await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let ended: Vec<_> = report.calls.iter().map(|call| (call.tool(), call.state())).collect();
     use CallState::{Failed, Succeeded};
     assert_eq!(
@@ -196,7 +196,7 @@ async fn a_handler_that_blocks_stalls_nobody() {
     let built = runner(steps([|_| Ok(Step::new().call(call("blocks", "{}"))), done])).tool(blocks);
     let report = built.deadlines(deadlines).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.calls[0].error.as_ref().unwrap().code.as_str(), "E_DEADLINE_EXCEEDED");
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     drop(release);
 }
 
@@ -232,7 +232,7 @@ async fn cancelling_reaches_the_handlers_and_leaves_records() {
         cancel.cancel("stop");
     });
     let report = report.unwrap();
-    assert_eq!(report.outcome, Outcome::Cancelled { reason: "stop".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::Cancelled { reason: "stop".to_owned() });
     let states: Vec<_> = report.calls.iter().map(|call| call.state()).collect();
     assert_eq!(states, [CallState::Succeeded, CallState::Cancelled]);
     assert_eq!(cancelled.load(Ordering::SeqCst), 1);
@@ -262,7 +262,7 @@ async fn a_large_result_is_queried_in_the_next_iteration() {
     ]));
     let report =
         built.tool(fetch).observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert!(matches!(report.calls[0].results, Some(ToolResults::Artifacts(_))));
     assert_eq!(report.calls[1].results, Some(ToolResults::Text("1999:line 1999".to_owned())));
 }

@@ -12,7 +12,7 @@ use haft::gate::GateKey;
 use haft::spool::SpoolStore as _;
 use haft::store::Store;
 use haft::stores::{DirSpoolStore, SqliteOptions, SqliteStore, Synchronous};
-use haft::turn::{Gatekeeper, Outcome};
+use haft::turn::{Gatekeeper, TurnOutcome};
 use serde_json::json;
 
 use super::errand::{self, Errand, Ledger};
@@ -41,7 +41,7 @@ fn the_process_that_is_killed() {
         let runner = if plan.answers { runner.observer(observer) } else { runner };
         let report = errand::run(&runner.build().unwrap(), doors).await.unwrap();
         say(&match report.outcome {
-            Outcome::Completed => "over".to_owned(),
+            TurnOutcome::Completed => "over".to_owned(),
             other => format!("{other:?}: {:?}", report.error),
         });
     });
@@ -310,7 +310,7 @@ fn a_gate_can_be_answered_while_its_process_is_dead() {
         let store: Arc<dyn Store> = Arc::new(world.store());
         let keeper = Gatekeeper::new(store, GateKey::from_bytes([7; 32]), clock);
         let gate = loop {
-            if let Some(gate) = keeper.open(None).await.unwrap().pop() {
+            if let Some(gate) = keeper.open_gates(None).await.unwrap().pop() {
                 break gate;
             }
             std::thread::yield_now();

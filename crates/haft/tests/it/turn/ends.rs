@@ -12,7 +12,7 @@ use haft::context::TurnContext;
 use haft::pipeline::Next;
 use haft::store::{Store as _, TurnId, TurnStatus};
 use haft::stores::MemoryStore;
-use haft::turn::{Limits, Outcome, TurnRunnerBuilder};
+use haft::turn::{Limit, Limits, TurnOutcome, TurnRunnerBuilder};
 
 use super::points::{Fate, Guarded, Judge, Side};
 use super::{input, runner, say};
@@ -34,7 +34,7 @@ async fn commits(build: impl FnOnce(TurnRunnerBuilder) -> TurnRunnerBuilder) -> 
     let (store, guarded, commits) = counted();
     let runner = build(runner(say("Hello!")).store(guarded)).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!((&report.outcome, report.text()), (&Outcome::Completed, "Hello!"));
+    assert_eq!((&report.outcome, report.text()), (&TurnOutcome::Completed, "Hello!"));
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
     // Who asks again, in this process or another, is told the same.
@@ -92,7 +92,7 @@ async fn an_answer_beyond_a_limit_is_kept_as_that() {
     let runner = runner(say("Hello!")).store(guarded).dispatch_input("foreign", foreign);
     let runner = runner.limits(Limits::new().tool_calls(0)).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "tool-calls".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::ToolCalls });
     let stored = store.load(report.turn.clone()).await.unwrap().unwrap();
     assert_ne!(stored.summary.status, TurnStatus::Completed);
     assert_eq!(runner.resume(&report.turn).await.unwrap().outcome, report.outcome);

@@ -25,7 +25,7 @@ use haft::store::{Row, RowKind, Store, StoreError, StoredTurn, TurnId, TurnStatu
 use haft::tool::{ByteStream, Effect};
 use haft::trust::TrustTier;
 use haft::turn::{
-    AnswerError, Limits, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
+    Limits, SettleError, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
 };
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
@@ -302,7 +302,7 @@ pub(crate) async fn run_until(
         while let Some(gate) = doors.0.recv().await {
             let gate = gate.parse().unwrap();
             // It may have been answered before; a store that fails is asked again.
-            while let Err(AnswerError::Store(_)) =
+            while let Err(SettleError::Store(_)) =
                 runner.gates().resolve(&gate, json!(true), "ada").await
             {
                 pass(Duration::from_secs(1)).await;

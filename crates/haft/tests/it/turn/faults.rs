@@ -15,7 +15,7 @@ use haft::step::Step;
 use haft::store::{Holder, NewTurn, Store, TurnId, TurnStatus, Write};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::tool::Effect;
-use haft::turn::{Outcome, TurnError, TurnReport, TurnRunner};
+use haft::turn::{TurnError, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ impl World {
     async fn goes_on(&self) -> TurnReport {
         self.clock.advance(Duration::from_secs(3600));
         let report = self.run(Arc::new(|_| Fate::Pass)).await.unwrap();
-        assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+        assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
         let runner = self.errand.runner(
             Arc::clone(&self.store) as _,
             Arc::clone(&self.spools),
@@ -92,7 +92,7 @@ fn check_told(ended: Option<Result<TurnReport, TurnError>>, hit: Moment, what: &
     match ended {
         None => assert!(["settle", "gate", "open_gates"].contains(&hit.what), "{what} hangs"),
         Some(Err(error)) => assert_eq!(error.code(), "E_STORE", "{what}"),
-        Some(Ok(report)) if report.outcome == Outcome::Completed => {
+        Some(Ok(report)) if report.outcome == TurnOutcome::Completed => {
             let spared = ["release", "settle", "gate", "open_gates", "renew"];
             assert!(spared.contains(&hit.what), "{what} does not matter");
         }
@@ -100,7 +100,7 @@ fn check_told(ended: Option<Result<TurnReport, TurnError>>, hit: Moment, what: &
             let code = report.error.unwrap().code.unwrap();
             let codes = ["E_STORE", "E_OUTPUT_PIPELINE_ERROR"];
             assert!(codes.contains(&code.as_str()), "{what}: {code}");
-            assert_eq!(report.outcome, Outcome::Failed, "{what}");
+            assert_eq!(report.outcome, TurnOutcome::Failed, "{what}");
         }
     }
 }
@@ -125,7 +125,7 @@ async fn fail_everywhere(outputs: bool) {
             let (judge, hit) = at(number, side, lasts, Fate::Fail);
             let ended = run_into(&world, judge).await;
             let Some(hit) = *hit.lock().unwrap() else {
-                assert_eq!(ended.unwrap().unwrap().outcome, Outcome::Completed);
+                assert_eq!(ended.unwrap().unwrap().outcome, TurnOutcome::Completed);
                 assert!(number > 15, "{number}");
                 break;
             };
@@ -147,7 +147,7 @@ async fn a_store_that_fails_while_a_turn_is_resumed_is_told_and_nothing_is_lost(
             let (judge, hit) = at(number, side, false, Fate::Fail);
             let ended = run_into(&world, judge).await;
             let Some(hit) = *hit.lock().unwrap() else {
-                assert_eq!(ended.unwrap().unwrap().outcome, Outcome::Completed);
+                assert_eq!(ended.unwrap().unwrap().outcome, TurnOutcome::Completed);
                 assert!(number > 10, "{number}");
                 break;
             };
@@ -165,7 +165,7 @@ async fn a_store_that_hangs_is_an_error_in_time() {
         let (judge, hit) = at(number, Side::Before, true, Fate::Hang);
         let ended = run_into(&world, judge).await;
         let Some(hit) = *hit.lock().unwrap() else {
-            assert_eq!(ended.unwrap().unwrap().outcome, Outcome::Completed);
+            assert_eq!(ended.unwrap().unwrap().outcome, TurnOutcome::Completed);
             break;
         };
         check_told(ended, hit, &format!("{number} {hit:?}"));
@@ -183,7 +183,7 @@ async fn a_slow_store_is_only_slow() {
         world.errand.runner(slow, Arc::clone(&world.spools), Arc::clone(&world.clock) as _);
     let runner = runner.observer(observer).build().unwrap();
     let report = errand::run(&runner, doors).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert!(report.duration > Duration::from_secs(100));
     errand::check_over(&world.errand, &runner, &*world.store, &*world.spools).await;
 }
@@ -233,7 +233,7 @@ async fn a_spool_that_fails_or_hangs_loses_nothing() {
         // The long text of the input cannot be stored: nobody is asked yet.
         let world = World::new();
         let report = world.run(spool_only(0)).await.unwrap();
-        assert_eq!(report.outcome, Outcome::Failed);
+        assert_eq!(report.outcome, TurnOutcome::Failed);
         assert_eq!(world.errand.ledger.count("ask 0"), 0);
         world.goes_on().await;
         // The result of a call cannot be stored: the call failed, and the turn goes on.
@@ -260,7 +260,7 @@ async fn clocks_that_jump_break_neither_leases_nor_order() {
         })
     };
     let report = world.run(judge).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     world.clock.set(Timestamp::EPOCH);
     // Somebody whose clock is behind does not get a turn that is held, and gets it when it is free.
     let stored = world.store.load(Errand::id()).await.unwrap().unwrap();
@@ -310,15 +310,15 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
         async {
             // The first one has noticed that it lost the turn, and hung up.
             pass(Duration::from_secs(60)).await;
-            let gate = runner.gates().open(None).await.unwrap().pop().unwrap();
+            let gate = runner.gates().open_gates(None).await.unwrap().pop().unwrap();
             runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
         }
     );
     let first = first.unwrap();
-    assert_ne!(first.outcome, Outcome::Completed);
+    assert_ne!(first.outcome, TurnOutcome::Completed);
     assert!(first.error.is_some(), "{first:?}");
     let second = second.unwrap();
-    assert_eq!(second.outcome, Outcome::Completed, "{:?}", second.error);
+    assert_eq!(second.outcome, TurnOutcome::Completed, "{:?}", second.error);
     assert_eq!(began.load(Ordering::SeqCst), 2);
     let stored = store.load(turn).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
@@ -367,10 +367,10 @@ fn a_runner_can_move_to_another_runtime() {
         let (report, ()) = tokio::join!(runner.run(input().id("kept")), async {
             pass(Duration::from_secs(300)).await;
             let turn = Some("kept".parse().unwrap());
-            let gate = keeper.open(turn).await.unwrap().pop().unwrap();
+            let gate = keeper.open_gates(turn).await.unwrap().pop().unwrap();
             keeper.resolve(&gate.id, json!(1), "ada").await.unwrap();
         });
-        assert_eq!(report.unwrap().outcome, Outcome::Completed);
+        assert_eq!(report.unwrap().outcome, TurnOutcome::Completed);
     });
     assert!(renewals.load(Ordering::SeqCst) > 10);
 }
@@ -385,7 +385,7 @@ async fn observers_that_panic_break_nothing() {
     let panics = |event: &Event| panic!("at {}", event.kind.name());
     let runner = runner.observer(panics).observer(observer).observer(panics).build().unwrap();
     let report = errand::run(&runner, doors).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     errand::check_over(&world.errand, &runner, &*world.store, &*world.spools).await;
 }
 
@@ -458,7 +458,7 @@ async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
             }
             let turn: TurnId = "t".parse().unwrap();
             let report = runner.resume_until(&turn, token).await.unwrap();
-            assert_ne!(report.outcome, Outcome::Completed);
+            assert_ne!(report.outcome, TurnOutcome::Completed);
             let expected = match effect {
                 Effect::Once => CallState::Unknown,
                 _ => CallState::Cancelled,
@@ -501,7 +501,7 @@ fn a_full_disk_is_an_error_and_the_turn_goes_on_when_there_is_room() {
         for more in 0..200 {
             world.clock.advance(Duration::from_secs(3600));
             match run(open(Some(size + more * 4096)).unwrap()).await {
-                Ok(report) if report.outcome == Outcome::Completed => break,
+                Ok(report) if report.outcome == TurnOutcome::Completed => break,
                 Ok(report) => assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_STORE"),
                 Err(error) => assert_eq!(error.code(), "E_STORE"),
             }

@@ -11,7 +11,7 @@ use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
 use haft::store::{GateId, Store, TurnId, TurnQuery};
 use haft::stores::MemoryStore;
-use haft::turn::{Gatekeeper, Outcome, TurnReport, TurnRunner};
+use haft::turn::{Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 use serde_json::json;
 
@@ -70,7 +70,7 @@ impl Setting {
     /// The gate, as soon as there is one.
     async fn open(&self) -> Gate {
         loop {
-            if let Some(gate) = self.keeper(SECRET).open(None).await.unwrap().pop() {
+            if let Some(gate) = self.keeper(SECRET).open_gates(None).await.unwrap().pop() {
                 return gate;
             }
             tokio::task::yield_now().await;
@@ -105,7 +105,7 @@ async fn a_call_waits_for_leave_with_the_accepted_arguments() {
             assert!(again.is_err(), "an answer is given once");
         })
         .await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(report.calls[0].state(), CallState::Succeeded);
     assert_eq!(setting.ran.load(Ordering::SeqCst), 1);
     let names = setting.seen.names();
@@ -265,7 +265,7 @@ async fn a_handler_can_ask_and_waiting_does_not_count_as_work() {
     let (report, ()) = tokio::join!(runner.run(input()), async {
         // Far beyond the deadline of the call.
         pass(Duration::from_secs(600)).await;
-        let gate = runner.gates().open(None).await.unwrap().remove(0);
+        let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
         runner.gates().resolve(&gate.id, json!("blue"), "ada").await.unwrap();
     });
     let report = report.unwrap();
@@ -287,7 +287,7 @@ async fn a_turn_as_a_whole_can_ask() {
     let (report, ()) = tokio::join!(runner.run(input()), async {
         for name in ["Ada", "Bob"] {
             pass(Duration::from_secs(600)).await;
-            let gate = runner.gates().open(None).await.unwrap().remove(0);
+            let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
             runner.gates().resolve(&gate.id, json!(name), "door").await.unwrap();
         }
     });
@@ -308,11 +308,11 @@ async fn nobody_answering_in_time_is_an_answer() {
     let built = built.tool(asks(Some(Duration::from_secs(60)))).observer(seen.observer());
     let runner = built.build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert!(report.calls[0].error.as_ref().unwrap().message.contains("in time"));
     assert!(seen.names().contains("turnGateOpen turnGateClosed"));
-    assert!(runner.gates().open(None).await.unwrap().is_empty());
-    let turns = runner.turns(TurnQuery::default()).await.unwrap();
+    assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
+    let turns = runner.list_turns(TurnQuery::default()).await.unwrap();
     assert_eq!(turns[0].status, haft::store::TurnStatus::Completed);
 }
 
@@ -326,10 +326,10 @@ async fn cancelling_closes_the_gate() {
         pass(Duration::from_secs(5)).await;
         cancel.cancel("stop");
     });
-    assert_eq!(report.unwrap().outcome, Outcome::Cancelled { reason: "stop".to_owned() });
-    assert!(runner.gates().open(None).await.unwrap().is_empty());
+    assert_eq!(report.unwrap().outcome, TurnOutcome::Cancelled { reason: "stop".to_owned() });
+    assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
     let turn: TurnId = "t".parse().unwrap();
-    let stored = runner.inspect(&turn).await.unwrap().unwrap();
+    let stored = runner.load_turn(&turn).await.unwrap().unwrap();
     assert!(stored.gates[0].settlement.as_ref().unwrap().contains("aborted"));
 }
 
@@ -366,7 +366,7 @@ async fn a_check_that_cannot_be_relied_on_never_lets_a_call_pass_unapproved() {
         let runner = built.tool(tool).build().unwrap();
         let answers = async {
             let gate = loop {
-                if let Some(gate) = runner.gates().open(None).await.unwrap().pop() {
+                if let Some(gate) = runner.gates().open_gates(None).await.unwrap().pop() {
                     break gate;
                 }
                 pass(Duration::from_millis(100)).await;

@@ -41,7 +41,7 @@ use haft::pipeline::Next;
 use haft::spool::{SpoolKey, SpoolStore as _};
 use haft::step::{Step, StepContext, StepError};
 use haft::stores::{MemorySpoolStore, MemoryStore};
-use haft::turn::Outcome;
+use haft::turn::TurnOutcome;
 
 use super::errand::Errand;
 use super::points::{Fate, Guarded, Judge, Moment, Side};
@@ -61,7 +61,7 @@ async fn line_5_what_comes_after_next_runs() {
         }
     };
     let report = runner(say("x")).turn_input("stop", stop).build().unwrap().run(input()).await;
-    assert!(matches!(report.unwrap().outcome, Outcome::Cancelled { .. }));
+    assert!(matches!(report.unwrap().outcome, TurnOutcome::Cancelled { .. }));
     assert_eq!(after.load(Ordering::SeqCst), 1);
 }
 
@@ -75,10 +75,10 @@ async fn line_6_a_signal_or_a_cancellation_excuses_a_forgotten_next() {
     let seen = Seen::default();
     let built = runner(say("x")).dispatch_input("acks", acks).observer(seen.observer());
     let report = built.build().unwrap().run(input()).await.unwrap();
-    assert_eq!((report.outcome, report.messages.len()), (Outcome::Completed, 0));
+    assert_eq!((report.outcome, report.messages.len()), (TurnOutcome::Completed, 0));
     let built = runner(say("x")).dispatch_input("cancels", cancels).observer(seen.observer());
     let report = built.build().unwrap().run(input()).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Cancelled { .. }), "{:?}", report.outcome);
+    assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
     assert_eq!(seen.errors(), Vec::<String>::new());
 }
 
@@ -116,7 +116,7 @@ async fn line_11_a_callback_that_panics_takes_nothing_from_others() {
         next.run()
     };
     let built = runner(say("x")).dispatch_input("watch", watch).build().unwrap();
-    assert_eq!(built.run(input()).await.unwrap().outcome, Outcome::Completed);
+    assert_eq!(built.run(input()).await.unwrap().outcome, TurnOutcome::Completed);
     assert_eq!(*told.lock().unwrap(), [0, 3]);
 }
 
@@ -129,7 +129,7 @@ async fn line_12_a_second_signal_is_an_error() {
         Ok::<_, StepError>(Step::new().say(cx.message("once")?))
     };
     let report = runner(executor).build().unwrap().run(input()).await.unwrap();
-    assert_eq!((report.outcome.clone(), report.text()), (Outcome::Completed, "once"));
+    assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "once"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +157,7 @@ async fn line_18_a_text_that_is_stored_is_not_stored_again() {
     assert!(tokio::time::timeout(Duration::from_secs(1), run).await.is_err());
     clock.advance(Duration::from_secs(3600));
     let report = runner.resume(&Errand::id()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(written.load(Ordering::SeqCst), 1);
 }
 
@@ -173,7 +173,7 @@ async fn line_20_storing_bytes_changes_no_records() {
     };
     let built = runner(say("x")).spools(Arc::clone(&spools)).turn_input("store", store);
     let report = built.build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(spools.list().await.unwrap().len(), 1);
 }
 
@@ -194,7 +194,7 @@ async fn line_21_tools_on_artifacts_are_there_before_the_model() {
         |cx| Ok(Step::done().say(cx.message("done")?)),
     ]));
     let built = built.tool(large.build().unwrap()).dispatch_input("look", look);
-    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, Outcome::Completed);
+    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Completed);
     let counts = counts.lock().unwrap();
     assert!(counts[0] == 0 && counts[1] > 0 && counts[1] == counts[2], "{counts:?}");
 }

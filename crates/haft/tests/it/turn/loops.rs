@@ -10,7 +10,7 @@ use haft::error::Coded as _;
 use haft::event::DispatchStatus;
 use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
-use haft::turn::{Deadlines, Limits, Outcome, TurnInput};
+use haft::turn::{Deadlines, Limit, Limits, TurnInput, TurnOutcome};
 use haft::usage::Usage;
 use haft::{DispatchContext, Tool};
 
@@ -24,7 +24,7 @@ async fn a_plain_turn() {
     let seen = Seen::default();
     let runner = runner(say("Hi there")).observer(seen.observer()).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!((report.outcome.clone(), report.text()), (Outcome::Completed, "Hi there"));
+    assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "Hi there"));
     assert_eq!((report.iterations, report.calls.len()), (1, 0));
     assert_eq!(seen.names(), PLAIN);
     // Every event says whose it is and where it stands.
@@ -46,7 +46,7 @@ async fn turns_share_nothing() {
     };
     let runner = runner(executor).build().unwrap();
     for _ in 0..3 {
-        assert_eq!(runner.run(input()).await.unwrap().outcome, Outcome::Completed);
+        assert_eq!(runner.run(input()).await.unwrap().outcome, TurnOutcome::Completed);
     }
     let (one, two) = tokio::join!(runner.run(input()), runner.run(input()));
     assert_ne!(one.unwrap().turn, two.unwrap().turn);
@@ -129,7 +129,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
     let forget = async |_: TurnContext, _: Next<TurnContext>| Ok(());
     let built = runner(say("x")).turn_input("forget", forget).observer(seen.observer()).build();
     let report = built.unwrap().run(input()).await.unwrap();
-    assert_eq!((seen.names().as_str(), report.outcome), (names, Outcome::Failed));
+    assert_eq!((seen.names().as_str(), report.outcome), (names, TurnOutcome::Failed));
     assert_eq!(seen.errors(), ["E_PIPELINE_SHORT_CIRCUITED"]);
     assert_eq!(report.error.unwrap().stage.unwrap().as_str(), "turn-input");
 
@@ -146,7 +146,7 @@ async fn a_failing_or_broken_input_ends_the_turn_before_its_dispatch() {
     let panics = async |_: TurnContext, _: Next<TurnContext>| panic!("on purpose");
     let report =
         runner(say("x")).turn_input("p", panics).build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Failed);
+    assert_eq!(report.outcome, TurnOutcome::Failed);
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn cancelling_in_middleware_is_no_error() {
     let built = runner(say("x")).turn_input("stop", stop).turn_input("never", never);
     let runner = built.observer(seen.observer()).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Cancelled { reason: "enough".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::Cancelled { reason: "enough".to_owned() });
     assert_eq!(seen.names(), "turnStart turnEnd");
 }
 
@@ -177,7 +177,7 @@ async fn output_middleware_can_withhold_an_answer() {
     let seen = Seen::default();
     let built = runner(say("not yet")).dispatch_output("check", check);
     let report = built.observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
-    assert_eq!((report.outcome, report.iterations), (Outcome::Completed, 3));
+    assert_eq!((report.outcome, report.iterations), (TurnOutcome::Completed, 3));
     assert_eq!(seen.names().matches("iterationEnd").count(), 3);
 }
 
@@ -193,7 +193,7 @@ async fn a_nack_is_a_report_with_the_reason() {
     let built = runner(steps([|_| Ok(Step::failed("the model refused"))]));
     let runner = built.turn_output("out", output).observer(seen.observer()).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Failed);
+    assert_eq!(report.outcome, TurnOutcome::Failed);
     assert_eq!(report.error.unwrap().message.as_str(), "the model refused");
     assert_eq!(ran.load(Ordering::Relaxed), 0);
     assert!(seen.names().contains("dispatchEnd error turnEnd"));
@@ -207,7 +207,7 @@ async fn a_failing_executor_names_its_cause() {
     assert_eq!(error.code.as_ref().unwrap().as_str(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
     assert!(error.message.as_str().contains("status 529"), "{error:?}");
     let built = runner(|_: StepContext| async { panic!("on purpose") });
-    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, Outcome::Failed);
+    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Failed);
 }
 
 #[tokio::test]
@@ -235,14 +235,14 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let limits = Limits::new();
     let report = runner(forever()).limits(limits.iterations(3)).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "iterations".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
     assert_eq!(report.iterations, 3);
 
     let costly =
         |_: StepContext| async { Ok::<_, StepError>(Step::new().usage(Usage::new(60, 40))) };
     let report = runner(costly).limits(limits.tokens(Some(250))).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "tokens".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Tokens });
     assert_eq!((report.usage.total, report.iterations), (300, 3));
 
     let tool = Tool::builder("t").description("T.").handler(|| "x").build().unwrap();
@@ -250,7 +250,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
     let report =
         runner(repeat).tool(tool.clone()).limits(limits.identical_calls(2)).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "identical-calls".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::IdenticalCalls });
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
     assert_eq!(states, [CallState::Succeeded, CallState::Succeeded, CallState::Cancelled]);
     let error = report.calls.last().unwrap().error.as_ref().unwrap();
@@ -258,7 +258,7 @@ async fn every_limit_ends_a_turn_that_would_not_end() {
 
     let report = runner(repeat).tool(tool).limits(limits.tool_calls(1)).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "tool-calls".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::ToolCalls });
     let states: Vec<CallState> = report.calls.iter().map(|call| call.state()).collect();
     assert_eq!(states, [CallState::Succeeded, CallState::Cancelled]);
 }
@@ -268,7 +268,7 @@ async fn time_is_bounded_everywhere() {
     let hangs = || |_: StepContext| std::future::pending::<Result<Step, StepError>>();
     let limits = Limits::new().wall_time(Duration::from_secs(60));
     let report = runner(hangs()).limits(limits).build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "wall-time".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::WallTime });
     let report = runner(hangs()).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_DEADLINE_EXCEEDED");
     let stuck = async |_: TurnContext, _: Next<TurnContext>| std::future::pending().await;
@@ -287,7 +287,7 @@ async fn cancelling_ends_a_turn_that_hangs() {
         tokio::task::yield_now().await;
         cancel.cancel("the user left");
     });
-    let expected = Outcome::Cancelled { reason: "the user left".to_owned() };
+    let expected = TurnOutcome::Cancelled { reason: "the user left".to_owned() };
     assert_eq!(report.unwrap().outcome, expected);
 }
 
@@ -314,14 +314,14 @@ async fn tools_are_fetched_only_when_somebody_asks() {
     ]));
     let report = built.fetch_tools(source).turn_input("fetch", fetch).build().unwrap();
     let report = report.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(report.calls[0].error, None);
 }
 
 #[tokio::test]
 async fn an_observer_that_panics_breaks_nothing() {
     let built = runner(say("x")).observer(|_: &haft::event::Event| panic!("on purpose"));
-    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, Outcome::Completed);
+    assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Completed);
 }
 
 /// What the model said in one step stands in the order of a transcript: thoughts, messages, calls.

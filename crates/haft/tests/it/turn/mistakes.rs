@@ -17,7 +17,7 @@ use haft::step::{Step, StepContext, StepError};
 use haft::stores::{DirSpoolStore, MemoryStore};
 use haft::tool::ByteStream;
 use haft::trust::TrustTier;
-use haft::turn::{Deadlines, Limits, Outcome};
+use haft::turn::{Deadlines, Limit, Limits, TurnOutcome};
 use haft::{DispatchContext, Tool, ToolFailure};
 use serde_json::json;
 
@@ -46,7 +46,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
     ]));
     let runner = built.tool(tool).spools(Arc::clone(&spools)).build().unwrap();
     let report = runner.run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let error = report.calls[0].error.as_ref().unwrap();
     assert!(error.message.contains("1048576 bytes; ask for less"), "{error:?}");
     assert_eq!(spools.list().await.unwrap(), Vec::<SpoolKey>::new());
@@ -57,7 +57,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
 async fn an_executor_that_never_signals_comes_to_the_limit_of_iterations() {
     let report = runner(|_: StepContext| async { Ok::<_, StepError>(Step::new()) });
     let report = report.build().unwrap().run(input()).await.unwrap();
-    assert_eq!(report.outcome, Outcome::LimitReached { limit: "iterations".to_owned() });
+    assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
     assert_eq!(report.iterations, 50);
     assert_eq!(report.error.unwrap().code.unwrap().as_str(), "E_LIMIT_REACHED");
 }
@@ -72,7 +72,7 @@ async fn middleware_that_calls_nothing_is_named() {
             _ => built.dispatch_output("lazy", lazy),
         };
         let report = built.build().unwrap().run(input()).await.unwrap();
-        assert_eq!(report.outcome, Outcome::Failed);
+        assert_eq!(report.outcome, TurnOutcome::Failed);
         let error = report.error.unwrap();
         assert_eq!(error.code.as_ref().unwrap().as_str(), "E_PIPELINE_SHORT_CIRCUITED");
         assert!(error.message.as_str().contains("`lazy`"), "{error:?}");
@@ -123,7 +123,7 @@ fn a_locked_store_is_an_error_in_time() {
         assert_eq!(error.code(), "E_STORE");
         assert!(error.retryable(), "{error:?}");
         drop(locked);
-        assert_eq!(runner.run(input().id("t")).await.unwrap().outcome, Outcome::Completed);
+        assert_eq!(runner.run(input().id("t")).await.unwrap().outcome, TurnOutcome::Completed);
     });
 }
 
@@ -170,9 +170,9 @@ async fn middleware_that_waits_at_a_gate_is_not_cut_off() {
         let runner = built.build().unwrap();
         let (report, ()) = tokio::join!(runner.run(input()), async {
             pass(Duration::from_secs(7200)).await;
-            let gate = runner.gates().open(None).await.unwrap().remove(0);
+            let gate = runner.gates().open_gates(None).await.unwrap().remove(0);
             runner.gates().resolve(&gate.id, json!(true), "ada").await.unwrap();
         });
-        assert_eq!(report.unwrap().outcome, Outcome::Completed, "{stage}");
+        assert_eq!(report.unwrap().outcome, TurnOutcome::Completed, "{stage}");
     }
 }

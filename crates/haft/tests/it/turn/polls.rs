@@ -9,7 +9,7 @@ use haft::cancel::Cancellation;
 use haft::clock::{ManualClock, Timestamp};
 use haft::store::{Store as _, TurnStatus};
 use haft::stores::{MemorySpoolStore, MemoryStore};
-use haft::turn::{Outcome, TurnRunner};
+use haft::turn::{TurnOutcome, TurnRunner};
 
 use super::errand::{self, Doors, Errand, Ledger};
 use super::pass;
@@ -40,7 +40,7 @@ impl World {
         self.clock.advance(Duration::from_secs(3600));
         let (runner, doors) = self.runner();
         let report = errand::run(&runner, doors).await.unwrap();
-        assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+        assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
         errand::check_over(&self.errand, &runner, &*self.store, &*self.spools).await;
     }
 }
@@ -101,7 +101,7 @@ async fn drop_everywhere(outputs: bool) {
         let done = beside(Polls { future: run, left: polls, then: None }).await;
         world.goes_on().await;
         if let Some(report) = done {
-            assert_eq!(report.unwrap().outcome, Outcome::Completed);
+            assert_eq!(report.unwrap().outcome, TurnOutcome::Completed);
             assert!(polls > 20, "it was polled {polls} times");
             break;
         }
@@ -131,12 +131,16 @@ async fn cancel_everywhere(outputs: bool) {
         let then = Box::new(move || cancel.cancel("stop"));
         let run = beside(Polls { future: run, left: polls, then: Some(then) });
         let report = run.await.unwrap().unwrap();
-        let cancelled = Outcome::Cancelled { reason: "stop".to_owned() };
-        assert!([cancelled, Outcome::Completed].contains(&report.outcome), "{:?}", report.error);
+        let cancelled = TurnOutcome::Cancelled { reason: "stop".to_owned() };
+        assert!(
+            [cancelled, TurnOutcome::Completed].contains(&report.outcome),
+            "{:?}",
+            report.error
+        );
         // Every call that the model asked for has ended, on the shelf and in the store.
         let stored = world.store.load(Errand::id()).await.unwrap().unwrap();
         let agreed = match report.outcome {
-            Outcome::Completed => TurnStatus::Completed,
+            TurnOutcome::Completed => TurnStatus::Completed,
             _ => TurnStatus::Cancelled,
         };
         assert_eq!(stored.summary.status, agreed, "{polls}");
@@ -147,12 +151,12 @@ async fn cancel_everywhere(outputs: bool) {
         }
         assert_eq!(report.calls.len(), calls.len());
         assert!(report.calls.iter().all(|call| call.state().is_final()));
-        assert!(runner.gates().open(None).await.unwrap().is_empty());
+        assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
         // What renews leases and watches gates ends when nobody needs it; nothing else is left.
         pass(Duration::from_secs(60)).await;
         let alive = tokio::runtime::Handle::current().metrics().num_alive_tasks();
         assert_eq!(alive, 0, "after {polls} polls");
-        completed += usize::from(report.outcome == Outcome::Completed);
+        completed += usize::from(report.outcome == TurnOutcome::Completed);
         if !token.is_cancelled() {
             assert!(completed > 0 && polls > 20);
             break;

@@ -10,7 +10,7 @@ use haft::step::{Step, StepContext, StepError};
 use haft::store::{Holder, Store, TurnId, TurnStatus, Write};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::tool::Effect;
-use haft::turn::{Outcome, TurnRunner};
+use haft::turn::{TurnOutcome, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 
 use super::{call, input, pass, runner, steps};
@@ -104,7 +104,7 @@ async fn a_turn_goes_on_where_it_stopped() {
         assert!(held.to_string().contains("is run by"), "{held}");
         world.clock.advance(Duration::from_secs(60));
         let report = again.resume(&turn).await.unwrap();
-        assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+        assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
         // The step that was journaled was not taken again.
         assert_eq!(world.asked.load(Ordering::SeqCst), 2);
         assert_eq!(world.ran.load(Ordering::SeqCst), 2);
@@ -117,7 +117,7 @@ async fn a_turn_goes_on_where_it_stopped() {
         let same = again.resume(&turn).await.unwrap();
         assert_eq!(
             (same.outcome, same.messages.len(), same.iterations),
-            (Outcome::Completed, 2, 2)
+            (TurnOutcome::Completed, 2, 2)
         );
         assert_eq!(world.asked.load(Ordering::SeqCst), 2);
     }
@@ -129,7 +129,7 @@ async fn a_call_that_must_not_be_repeated_is_reported() {
     let turn = world.die().await;
     world.clock.advance(Duration::from_secs(60));
     let report = world.runner().resume(&turn).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(world.ran.load(Ordering::SeqCst), 1);
     assert_eq!(report.calls[0].state(), CallState::Unknown);
     assert_eq!(report.unknown_calls().count(), 1);
@@ -148,9 +148,9 @@ async fn whoever_lost_the_turn_writes_nothing_more() {
     world.clock.advance(Duration::from_secs(3600));
     let turn: TurnId = "t".parse().unwrap();
     let report = world.runner().resume(&turn).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let lost = tasks.join_next().await.unwrap().unwrap().unwrap();
-    assert_ne!(lost.outcome, Outcome::Completed);
+    assert_ne!(lost.outcome, TurnOutcome::Completed);
     let stored = world.store.load(turn).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, TurnStatus::Completed);
 }
@@ -241,7 +241,7 @@ async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
     assert!(died.is_err());
     clock.advance(Duration::from_secs(60));
     let report = runner.resume(&"t".parse().unwrap()).await.unwrap();
-    assert_eq!((report.outcome.clone(), report.text()), (Outcome::Completed, "Here it is."));
+    assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "Here it is."));
     assert_eq!((report.messages.len(), report.iterations), (1, 1));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }

@@ -9,7 +9,7 @@ use haft::step::{Step, StepContext};
 use haft::store::{Store, TurnQuery, TurnStatus};
 use haft::stores::MemoryStore;
 use haft::tool::Effect;
-use haft::turn::{Deadlines, Limits, Outcome, TurnRunner};
+use haft::turn::{Deadlines, Limits, TurnOutcome, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -64,7 +64,7 @@ async fn many_turns_many_answers_many_takers() {
         let mut events = hub.subscribe(Filter::turn(format!("t-{n}")));
         tasks.spawn(async move {
             let report = runner.run(input().id(format!("t-{n}"))).await.unwrap();
-            assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+            assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
             assert_eq!(report.calls.len(), 4);
             // Every event arrives; calls side by side may overtake each other.
             let mut numbers = Vec::new();
@@ -82,7 +82,7 @@ async fn many_turns_many_answers_many_takers() {
         tasks.spawn(async move {
             let mut answered = 0;
             loop {
-                for gate in keeper.open(None).await.unwrap() {
+                for gate in keeper.open_gates(None).await.unwrap() {
                     answered +=
                         usize::from(keeper.resolve(&gate.id, json!(true), "a").await.is_ok());
                 }
@@ -108,7 +108,7 @@ async fn many_turns_many_answers_many_takers() {
                 for turn in open {
                     // Somebody has it, or it is over by now.
                     if let Ok(report) = runner.resume(&turn.id).await {
-                        assert_eq!(report.outcome, Outcome::Completed);
+                        assert_eq!(report.outcome, TurnOutcome::Completed);
                     }
                 }
                 tokio::task::yield_now().await;

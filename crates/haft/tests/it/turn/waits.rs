@@ -10,7 +10,7 @@ use haft::gate::GateKey;
 use haft::step::Step;
 use haft::store::{Holder, NewTurn, Store, StoredTurn, TurnId, Write};
 use haft::stores::MemoryStore;
-use haft::turn::{Deadlines, Gatekeeper, Outcome, TurnReport, TurnRunner};
+use haft::turn::{Deadlines, Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -35,7 +35,7 @@ fn elsewhere(store: &Arc<MemoryStore>) -> Gatekeeper {
 }
 
 async fn allow(keeper: &Gatekeeper) {
-    let gate = keeper.open(None).await.unwrap().remove(0);
+    let gate = keeper.open_gates(None).await.unwrap().remove(0);
     keeper.resolve(&gate.id, json!(true), "ada").await.unwrap();
 }
 
@@ -56,7 +56,7 @@ async fn noticed_after(failing: usize) -> Duration {
             Instant::now()
         });
     let (report, ended) = report;
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", report.error);
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert_eq!(ran.load(Ordering::SeqCst), 1);
     ended - settled
 }
@@ -100,7 +100,7 @@ async fn resumed(change: impl FnOnce(&str) -> String) -> (TurnReport, u32) {
         pass(POLL).await;
         let keeper = elsewhere(&store);
         // A gate that is refused is not waited at, and is never answered.
-        if !second.inspect(&turn).await.unwrap().unwrap().summary.status.is_final() {
+        if !second.load_turn(&turn).await.unwrap().unwrap().summary.status.is_final() {
             allow(&keeper).await;
         }
     });
@@ -119,7 +119,7 @@ async fn a_gate_goes_on_with_the_text_that_is_stored() {
     for change in [str::to_owned as fn(&str) -> String, |text| edited(text, |_| {})] {
         let (report, ran) = resumed(change).await;
         assert_eq!(report.calls[0].state(), CallState::Succeeded, "{:?}", report.calls[0].error);
-        assert_eq!((report.outcome, ran), (Outcome::Completed, 1));
+        assert_eq!((report.outcome, ran), (TurnOutcome::Completed, 1));
     }
 }
 

@@ -1,55 +1,14 @@
-//! Waiting, as the scheduler sees it.
+//! Locks, counters, tasks and timers that the scheduler of `shuttle` sees, in place of those of `haft`.
 
-use std::collections::{HashSet, VecDeque};
-use std::future::poll_fn;
-use std::pin::Pin;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-pub(crate) use haft_core::store::GateId;
 use shuttle::future;
-use shuttle::sync::Mutex;
+pub(crate) use shuttle::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak, atomic};
 
-/// Whom the bells ask.
-pub(crate) trait Store: Send + Sync {
-    fn open_gates(&self, turn: Option<()>) -> Asked;
-}
-
-pub(crate) type Asked = Pin<Box<dyn Future<Output = Result<Vec<GateRow>, ()>> + Send>>;
-
-pub(crate) struct GateRow {
-    pub(crate) id: GateId,
-}
-
-/// A store that has gates, and may be out of reach.
-#[derive(Default)]
-pub(crate) struct Gates {
-    pub(crate) open: Mutex<HashSet<GateId>>,
-    pub(crate) is_gone: bool,
-}
-
-impl Gates {
-    pub(crate) fn is_open(&self, id: &GateId) -> bool {
-        self.open.lock().unwrap().contains(id)
-    }
-
-    pub(crate) fn settle(&self, id: &GateId) {
-        self.open.lock().unwrap().remove(id);
-    }
-}
-
-impl Store for Gates {
-    fn open_gates(&self, _turn: Option<()>) -> Asked {
-        let open = self.open.lock().unwrap().iter().cloned().map(|id| GateRow { id }).collect();
-        let answer = if self.is_gone { Err(()) } else { Ok(open) };
-        Box::pin(async move {
-            future::yield_now().await;
-            answer
-        })
-    }
-}
-
-/// As Tokio's: one permit is kept for who comes later.
+/// As Tokio's: one permit is kept for a later waiter.
 #[derive(Default)]
 pub(crate) struct Notify(Mutex<(bool, Option<Waker>)>);
 
@@ -78,10 +37,11 @@ impl Notify {
     }
 }
 
-pub(crate) struct Stopwatch;
+/// Time does not pass while the scheduler tries orders.
+pub(crate) struct Instant;
 
-impl Stopwatch {
-    pub(crate) const fn start() -> Self {
+impl Instant {
+    pub(crate) const fn now() -> Self {
         Self
     }
 
@@ -94,11 +54,11 @@ pub(crate) async fn sleep(_: Duration) {
     future::yield_now().await;
 }
 
-pub(crate) fn beside(work: impl Future<Output = ()> + Send + 'static) {
+pub(crate) fn spawn_background(work: impl Future<Output = ()> + Send + 'static) {
     drop(future::spawn(work));
 }
 
-/// Tasks that are waited for.
+/// Tasks that are awaited one after the other.
 #[derive(Default)]
 pub(crate) struct JoinSet(VecDeque<future::JoinHandle<()>>);
 

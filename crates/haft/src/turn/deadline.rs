@@ -1,4 +1,4 @@
-//! Time that counts: waiting is bounded, and waiting at a gate is not counted.
+//! Deadlines: every wait of a turn is bounded, and time spent at gates does not count.
 
 use std::any::Any;
 use std::future::Future;
@@ -14,12 +14,14 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Measures work, without the time that is spent waiting at gates. Cheap to clone.
+use crate::sync::sleep;
+
+/// Measures working time: the time since its start without pauses. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Stopwatch(Arc<Shared>);
+pub(super) struct Stopwatch(Arc<StopwatchState>);
 
 #[derive(Debug)]
-struct Shared {
+struct StopwatchState {
     began: Instant,
     pauses: Mutex<Pauses>,
     resumed: Notify,
@@ -35,10 +37,10 @@ struct Pauses {
 impl Stopwatch {
     pub(super) fn start() -> Self {
         let (pauses, resumed) = (Mutex::default(), Notify::new());
-        Self(Arc::new(Shared { began: Instant::now(), pauses, resumed }))
+        Self(Arc::new(StopwatchState { began: Instant::now(), pauses, resumed }))
     }
 
-    /// Stops until the pause is dropped.
+    /// Pauses until the returned guard is dropped.
     pub(super) fn pause(&self) -> Pause {
         self.pauses(|pauses| {
             pauses.open += 1;
@@ -47,12 +49,12 @@ impl Stopwatch {
         Pause(self.clone())
     }
 
-    /// Time from beginning to now, pauses included.
+    /// The time since the start, pauses included.
     pub(super) fn elapsed(&self) -> Duration {
         self.0.began.elapsed()
     }
 
-    /// How much has been worked until now.
+    /// The working time so far.
     pub(super) fn worked(&self) -> Duration {
         self.pauses(|pauses| {
             let waiting = pauses.since.map_or(Duration::ZERO, |since| since.elapsed());
@@ -60,30 +62,30 @@ impl Stopwatch {
         })
     }
 
-    /// Ready once this much has been worked.
+    /// Waits until this much working time has passed.
     pub(super) async fn reaches(&self, limit: Duration) {
         loop {
             let resumed = self.0.resumed.notified();
-            match self.left(limit) {
-                Left::Waiting => resumed.await,
-                Left::Work(Duration::ZERO) => return,
-                Left::Work(left) => sleep(left).await,
+            match self.remaining(limit) {
+                Remaining::Paused => resumed.await,
+                Remaining::Work(Duration::ZERO) => return,
+                Remaining::Work(left) => sleep(left).await,
             }
         }
     }
 
-    /// Whether this much has been worked.
+    /// Whether this much working time has passed.
     pub(super) fn has_reached(&self, limit: Duration) -> bool {
-        matches!(self.left(limit), Left::Work(Duration::ZERO))
+        matches!(self.remaining(limit), Remaining::Work(Duration::ZERO))
     }
 
-    fn left(&self, limit: Duration) -> Left {
+    fn remaining(&self, limit: Duration) -> Remaining {
         self.pauses(|pauses| {
             if pauses.since.is_some() {
-                return Left::Waiting;
+                return Remaining::Paused;
             }
             let worked = self.0.began.elapsed().saturating_sub(pauses.total);
-            Left::Work(limit.saturating_sub(worked))
+            Remaining::Work(limit.saturating_sub(worked))
         })
     }
 
@@ -92,12 +94,14 @@ impl Stopwatch {
     }
 }
 
-enum Left {
-    Waiting,
+/// What is left until a limit.
+enum Remaining {
+    /// Unknown while the stopwatch is paused.
+    Paused,
     Work(Duration),
 }
 
-/// Time that does not count.
+/// A pause of a stopwatch.
 #[derive(Debug)]
 pub(super) struct Pause(Stopwatch);
 
@@ -115,35 +119,23 @@ impl Drop for Pause {
     }
 }
 
-/// Waits. A clock dates records; how long to wait is the runtime's business, which tests can drive.
-#[expect(clippy::disallowed_methods, reason = "the one place where turns wait for time")]
-pub(super) async fn sleep(time: Duration) {
-    tokio::time::sleep(time).await;
-}
-
-/// Runs work beside the turns that need it. It must come to an end by itself when none does.
-#[expect(clippy::disallowed_methods, reason = "the one place where turns start such work")]
-pub(super) fn beside(work: impl Future<Output = ()> + Send + 'static) {
-    tokio::spawn(work);
-}
-
-/// Work on a task or a thread of its own; nothing comes of it if it panics. Dropping this ends the task. A
-/// thread cannot be stopped, but whatever waits on it can: it ends then too.
+/// Work on a task or a thread of its own, without a result if it panics. Dropping this ends the task. A thread cannot
+/// be stopped, but the future that it polls is dropped.
 #[derive(Debug)]
 pub(super) struct Task<T> {
     handle: JoinHandle<Option<T>>,
-    /// Tells a thread, by being dropped, that nobody waits for it.
+    /// Tells a thread, by being dropped, that its result is not wanted any more.
     _wanted: Option<oneshot::Sender<()>>,
 }
 
 impl<T: Send + 'static> Task<T> {
-    /// Starts it on a task.
+    /// Starts work on a task.
     #[expect(clippy::disallowed_methods, reason = "what is started ends when this is dropped")]
     pub(super) fn start(work: impl Future<Output = T> + Send + 'static) -> Self {
         Self { handle: tokio::spawn(async { Some(work.await) }), _wanted: None }
     }
 
-    /// Starts it on a thread for work that blocks.
+    /// Starts work on a thread for work that blocks.
     pub(super) fn start_blocking(work: impl Future<Output = T> + Send + 'static) -> Self {
         let (wanted, given_up) = oneshot::channel();
         let runtime = Handle::current();
@@ -173,27 +165,27 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// Why something was not waited for any longer.
+/// Why a wait ended without a result.
 #[derive(Debug)]
-pub(super) enum Interrupted {
-    /// Its time was up.
+pub(super) enum WaitError {
+    /// The deadline passed.
     Deadline,
-    /// It was cancelled, and did not end by itself.
+    /// The turn was cancelled, and the work did not end by itself.
     Cancelled(CancelReason),
-    /// It panicked; what the panic said.
+    /// The work panicked, with this message.
     Panicked(String),
 }
 
-/// Waits for work until the watch has counted `limit`, or until it was cancelled and `grace` has passed.
+/// Waits for work until the stopwatch has measured `limit`, or until the turn was cancelled and `grace` has passed.
 /// Panics are caught.
-pub(super) async fn bounded<T>(
+pub(super) async fn with_deadline<T>(
     work: impl Future<Output = T> + Unpin,
     watch: &Stopwatch,
     limit: Duration,
     cancellation: &Cancellation,
     grace: Duration,
-) -> Result<T, Interrupted> {
-    let mut work = Guarded(work);
+) -> Result<T, WaitError> {
+    let mut work = CatchUnwind(work);
     let late = async {
         let reason = cancellation.cancelled().await;
         // Boxed, because it is seldom needed and every wait would have to make room for it.
@@ -202,16 +194,16 @@ pub(super) async fn bounded<T>(
     };
     tokio::select! {
         biased;
-        done = &mut work => done.map_err(Interrupted::Panicked),
-        () = watch.reaches(limit) => Err(Interrupted::Deadline),
-        reason = late => Err(Interrupted::Cancelled(reason)),
+        done = &mut work => done.map_err(WaitError::Panicked),
+        () = watch.reaches(limit) => Err(WaitError::Deadline),
+        reason = late => Err(WaitError::Cancelled(reason)),
     }
 }
 
-/// A future whose panics are an error: what the panic said.
-pub(super) struct Guarded<F>(pub(super) F);
+/// A future whose panics are errors, with the message of the panic.
+pub(super) struct CatchUnwind<F>(pub(super) F);
 
-impl<F: Future + Unpin> Future for Guarded<F> {
+impl<F: Future + Unpin> Future for CatchUnwind<F> {
     type Output = Result<F::Output, String>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -6,7 +6,9 @@ use haft_core::store::TurnStatus;
 use shuttle::sync::mpsc;
 use shuttle::{check_random, future, thread};
 
-use super::events::{EventHub, Filter, Received, Subscription};
+use super::sources::filter::Filter;
+use super::sources::hub::EventHub;
+use super::sources::subscription::{Received, Subscription};
 
 /// How many orders are tried.
 const ORDERS: usize = 5_000;

@@ -1,0 +1,339 @@
+//! Running a turn: performs the effects that the [machine](super::machine) asks for, and feeds their results back.
+
+mod create;
+mod end;
+mod iteration;
+mod resume;
+mod stages;
+mod step;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haft_core::call::{Occurrences, ToolCall};
+use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::clock::Timestamp;
+use haft_core::context::{DispatchContext, Tokenizable};
+use haft_core::event::{ErrorReport, EventKind, Level};
+use haft_core::stash::Registry as Stash;
+use haft_core::store::{GateRow, Lease, TurnId};
+use haft_core::usage::Usage;
+
+pub(super) use self::create::create_turn;
+pub(super) use self::resume::resume_turn;
+use self::step::ProposedStep;
+use super::TurnReport;
+use super::deadline::Stopwatch;
+use super::gates::{GateScope, TurnGates};
+use super::machine::{Effect, Interruption, TurnEntry, TurnMachine, TurnTotals};
+use super::recorder::LeasedRecorder;
+use super::report::{Conclusion, FailurePoint, LogTopic};
+use super::runner::RunnerShared;
+
+/// A turn that runs: where it stands, and what performs its effects.
+struct RunningTurn {
+    machine: TurnMachine,
+    driver: TurnDriver,
+}
+
+/// Performs the effects of one turn.
+struct TurnDriver {
+    runner: Arc<RunnerShared>,
+    id: TurnId,
+    recorder: Arc<LeasedRecorder>,
+    gates: Arc<TurnGates>,
+    ctx: DispatchContext,
+    watch: Stopwatch,
+    occurrences: Occurrences,
+    started_at: Timestamp,
+    dispatch: StartTime,
+    iteration: IterationScope,
+    /// The step that the executor took, until it is stored.
+    step: Option<Box<ProposedStep>>,
+    /// The calls of the stored step, until they run.
+    calls: Vec<Arc<ToolCall>>,
+    /// How long the turn took, once it has ended.
+    duration: Duration,
+}
+
+/// When something started, by the clock and by the stopwatch of the turn.
+#[derive(Clone, Copy)]
+struct StartTime {
+    started_at: Timestamp,
+    begun: Duration,
+}
+
+/// The iteration that runs. Before the first one it is the dispatch as a whole.
+struct IterationScope {
+    ctx: DispatchContext,
+    start: StartTime,
+    /// What the turn had spent when the iteration began.
+    usage: Usage,
+}
+
+/// What a turn starts with, created or resumed.
+struct TurnStart {
+    lease: Lease,
+    system_prompt: Tokenizable,
+    stash: Stash,
+    is_resumed: bool,
+    /// The gates that an earlier process opened for the turn.
+    gates: Vec<GateRow>,
+}
+
+/// The result of an effect: at once, or after a wait.
+enum PerformedEffect<'d> {
+    Now(Option<TurnEntry>),
+    Later(EffectFuture<'d>),
+}
+
+type EffectFuture<'d> = Pin<Box<dyn Future<Output = EffectReply> + Send + 'd>>;
+
+/// The entries that answer an effect.
+enum EffectReply {
+    None,
+    One(TurnEntry),
+    /// What one commit has stored.
+    Two(Box<[TurnEntry; 2]>),
+}
+
+impl From<TurnEntry> for EffectReply {
+    fn from(entry: TurnEntry) -> Self {
+        Self::One(entry)
+    }
+}
+
+impl From<Interruption> for EffectReply {
+    fn from(interruption: Interruption) -> Self {
+        Self::One(TurnEntry::Interrupted(interruption))
+    }
+}
+
+impl RunningTurn {
+    /// Runs the turn to its end. Whatever happens, there is a report.
+    async fn run(mut self: Box<Self>) -> TurnReport {
+        let Self { machine, driver } = &mut *self;
+        let cancellation = driver.ctx.turn().cancellation().clone();
+        let watch = driver.watch.clone();
+        let mut wall_time = std::pin::pin!(watch.reaches(driver.runner.limits.wall_time));
+        let mut effects = driver.apply(machine, TurnEntry::Begun);
+        while let Some(last) = effects.pop() {
+            // Only the last effect has an answer. The list is gone while that is awaited, which may take days.
+            for effect in effects {
+                if let PerformedEffect::Later(work) = driver.perform(effect) {
+                    work.await;
+                }
+            }
+            let reply = match driver.perform(last) {
+                PerformedEffect::Now(entry) => entry.map_or(EffectReply::None, EffectReply::One),
+                PerformedEffect::Later(mut work) => loop {
+                    tokio::select! {
+                        biased;
+                        reply = &mut work => break reply,
+                        () = &mut wall_time, if machine.is_working() => {
+                            cancel_work(machine, &cancellation);
+                        }
+                    }
+                },
+            };
+            effects = driver.apply_reply(machine, reply);
+        }
+        let Self { machine, driver } = *self;
+        driver.report(machine)
+    }
+}
+
+impl TurnDriver {
+    fn new(runner: &Arc<RunnerShared>, start: TurnStart, cancellation: &Cancellation) -> Self {
+        let id = start.lease.turn.clone();
+        // A child, so that a limit or a lost lease does not cancel what else the caller runs under it.
+        let cancellation = cancellation.child();
+        let lease = runner.leases.acquire(start.lease, cancellation.clone());
+        let store = Arc::clone(&runner.store);
+        let recorder = Arc::new(LeasedRecorder::new(store, lease, start.stash.clone()));
+        let watch = Stopwatch::start();
+        let gates = Arc::new(TurnGates {
+            runner: Arc::clone(runner),
+            turn: id.clone(),
+            recorder: Arc::clone(&recorder),
+            watch: watch.clone(),
+            calls: Mutex::default(),
+            scope: Mutex::new(GateScope::Opening),
+            opened: Mutex::default(),
+            known: start.gates,
+        });
+        let builder = DispatchContext::builder(id.as_str())
+            .dispatch(format!("{id}/dispatch"))
+            .resumed(start.is_resumed)
+            .system_prompt(start.system_prompt)
+            .stash(start.stash)
+            .tools(Arc::new(runner.tools.clone()))
+            .observers(runner.observers.iter().cloned())
+            .cancellation(cancellation)
+            .clock(Arc::clone(&runner.clock))
+            .recorder(Arc::clone(&recorder) as _)
+            .gates(Arc::clone(&gates) as _)
+            .spooler(runner.spooler.clone());
+        let builder = match &runner.tool_source {
+            Some(source) => builder.tool_source(Arc::clone(source)),
+            None => builder,
+        };
+        let ctx = builder.build();
+        let not_started = StartTime { started_at: Timestamp::EPOCH, begun: Duration::ZERO };
+        Self {
+            runner: Arc::clone(runner),
+            id,
+            recorder,
+            gates,
+            iteration: IterationScope {
+                ctx: ctx.clone(),
+                start: not_started,
+                usage: Usage::default(),
+            },
+            ctx,
+            watch,
+            occurrences: Occurrences::default(),
+            started_at: not_started.started_at,
+            dispatch: not_started,
+            step: None,
+            calls: Vec::new(),
+            duration: Duration::ZERO,
+        }
+    }
+
+    /// Applies the answer to an effect.
+    fn apply_reply(&self, machine: &mut TurnMachine, reply: EffectReply) -> Vec<Effect> {
+        match reply {
+            EffectReply::None => Vec::new(),
+            EffectReply::One(entry) => self.apply(machine, entry),
+            EffectReply::Two(entries) => {
+                entries.into_iter().flat_map(|entry| self.apply(machine, entry)).collect()
+            }
+        }
+    }
+
+    /// Applies an entry. One that the machine does not allow is a mistake in this program: it is reported, and the
+    /// attempt ends without touching what is stored.
+    fn apply(&self, machine: &mut TurnMachine, entry: TurnEntry) -> Vec<Effect> {
+        machine.apply(entry).unwrap_or_else(|illegal| {
+            let text = illegal.to_string();
+            self.ctx.log(Level::Error, LogTopic::BrokenInvariant.as_str(), &text, None);
+            let error = ErrorReport::reason(text).at(FailurePoint::Turn.as_str());
+            machine.suspend(Conclusion::failed(error).resumable())
+        })
+    }
+
+    fn perform(&mut self, effect: Effect) -> PerformedEffect<'_> {
+        match effect {
+            Effect::SpoolInput => self.spool_input(),
+            Effect::RunStage(stage) => self.run_stage(stage),
+            Effect::CheckIteration => PerformedEffect::Now(Some(self.check_iteration())),
+            Effect::OpenIteration { iteration, usage } => {
+                PerformedEffect::Now(Some(self.open_iteration(iteration, usage)))
+            }
+            Effect::AskExecutor => PerformedEffect::Later(Box::pin(self.ask_executor())),
+            Effect::StoreStep(verdict) => {
+                PerformedEffect::Later(Box::pin(self.store_step(verdict)))
+            }
+            Effect::ExecuteCalls => PerformedEffect::Later(Box::pin(self.execute_calls())),
+            Effect::FinishCalls => PerformedEffect::Later(Box::pin(self.finish_stored_calls())),
+            Effect::SignalDispatch(signal) => {
+                PerformedEffect::Now(Some(self.signal_dispatch(signal)))
+            }
+            Effect::JournalIteration { iteration, done } => {
+                PerformedEffect::Now(Some(self.journal_iteration(iteration, done)))
+            }
+            Effect::StoreEnd { conclusion, totals } => {
+                PerformedEffect::Later(Box::pin(self.store_end(conclusion, totals)))
+            }
+            Effect::FlushDeferred => PerformedEffect::Later(Box::pin(self.flush_deferred())),
+            Effect::ReleaseLease => PerformedEffect::Later(Box::pin(self.release_lease())),
+            effect => {
+                self.announce(effect);
+                PerformedEffect::Now(None)
+            }
+        }
+    }
+
+    /// Performs an effect that neither waits nor has an answer.
+    fn announce(&mut self, effect: Effect) {
+        let turn = self.ctx.turn();
+        match effect {
+            Effect::AnnounceTurn => {
+                self.started_at = self.runner.clock.now();
+                turn.emit_with(|| EventKind::TurnStart {});
+            }
+            Effect::AnnounceDispatch => {
+                self.dispatch = self.record_start();
+                self.ctx.emit_with(|| EventKind::DispatchStart {});
+            }
+            Effect::BindTools => {
+                // The subscription lasts until the dispatch is signalled, whether or not it is held.
+                let _ = turn.tools().bind_context(&self.ctx);
+            }
+            Effect::SetPendingSignal(signal) => self.iteration.ctx.set_pending(signal),
+            Effect::Acknowledge => {
+                // The turn has ended, whatever signal the dispatch has.
+                let _ = self.iteration.ctx.ack();
+            }
+            Effect::CloseIteration { totals } => self.close_iteration(totals),
+            Effect::CloseDispatch { conclusion, totals } => {
+                self.close_dispatch(&conclusion, totals);
+            }
+            Effect::ReportError(error) => turn.emit_with(|| EventKind::Error(error.clone())),
+            Effect::AnnounceEnd { conclusion, totals } => self.announce_end(&conclusion, totals),
+            _ => {}
+        }
+    }
+
+    /// The time that it is now, for something that starts.
+    fn record_start(&self) -> StartTime {
+        StartTime { started_at: self.runner.clock.now(), begun: self.watch.elapsed() }
+    }
+
+    /// How long ago something started.
+    fn since(&self, start: StartTime) -> Duration {
+        self.watch.elapsed().saturating_sub(start.begun)
+    }
+
+    fn announce_end(&mut self, conclusion: &Conclusion, totals: TurnTotals) {
+        self.duration = self.watch.elapsed();
+        let (started_at, duration) = (self.started_at, self.duration);
+        self.ctx.turn().emit_with(|| EventKind::TurnEnd {
+            status: conclusion.outcome.status(),
+            error: conclusion.error.clone(),
+            iterations: totals.iterations,
+            usage: Some(totals.usage),
+            started_at,
+            duration,
+        });
+    }
+
+    fn report(self, machine: TurnMachine) -> TurnReport {
+        let turn = self.ctx.turn();
+        let mut messages = turn.turn_messages();
+        messages.retain(|message| machine.messages().contains(message.id()));
+        let TurnTotals { iterations, usage } = machine.totals();
+        let calls = turn.turn_tool_calls();
+        let Conclusion { outcome, error, .. } = machine.into_conclusion();
+        TurnReport {
+            messages,
+            usage,
+            iterations,
+            calls,
+            outcome,
+            error,
+            duration: self.duration,
+            turn: self.id,
+        }
+    }
+}
+
+/// Cancels what runs because the turn has worked for as long as it may.
+fn cancel_work(machine: &mut TurnMachine, cancellation: &Cancellation) {
+    if machine.apply(TurnEntry::WallTimeReached).is_ok_and(|it| it.contains(&Effect::CancelWork)) {
+        cancellation.cancel(CancelReason::Deadline);
+    }
+}

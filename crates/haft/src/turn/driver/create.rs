@@ -1,0 +1,107 @@
+//! Creating a turn.
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::sync::Arc;
+
+use haft_core::cancel::Cancellation;
+use haft_core::context::RecordError;
+use haft_core::record::Record;
+use haft_core::store::{Holder, NewTurn, Write};
+
+use super::super::journal::{JournalEntry, VERSION};
+use super::super::machine::TurnEntry;
+use super::super::runner::RunnerShared;
+use super::super::{TurnError, TurnInput, TurnReport};
+use super::{RunningTurn, TurnDriver, TurnStart};
+
+/// Creates a turn and runs it to its end.
+pub(in crate::turn) fn create_turn(
+    runner: Arc<RunnerShared>,
+    input: TurnInput,
+    cancellation: Cancellation,
+) -> impl Future<Output = Result<TurnReport, TurnError>> + Send {
+    // Boxes here and below keep what has ended out of the future of a turn, which may wait for long. This one also
+    // keeps the input, which a future would hold to its end.
+    let created = Box::pin(store_turn(runner, input, cancellation));
+    async move { Ok(Box::pin(created.await?.run()).await) }
+}
+
+/// Stores what a turn begins with.
+async fn store_turn(
+    runner: Arc<RunnerShared>,
+    input: TurnInput,
+    cancellation: Cancellation,
+) -> Result<Box<RunningTurn>, TurnError> {
+    let id = input.turn_id()?;
+    let stash = input.parse_stash()?;
+    let system_prompt = input.prompt_text()?;
+    let started = JournalEntry::Started {
+        version: VERSION,
+        system_prompt,
+        stash: input.stash,
+        at: runner.clock.now(),
+    };
+    let mut machine = runner.new_machine();
+    // The machine of a new turn takes its first entry, which has no effects.
+    let first = machine.apply(TurnEntry::Journal(started.clone()));
+    first.map_err(|error| TurnError::invalid("turn", error))?;
+    let instructions = share(input.instructions);
+    let messages = share(input.messages);
+    let memories = share(input.memories);
+    let thoughts = share(input.thoughts);
+    let retrievables = share(input.retrievables);
+    let mut new = NewTurn::new(id, holder(&runner));
+    new.conversation = input.conversation;
+    new.writes.push(started.into_write());
+    new.writes.extend(rows("instructions", &instructions)?);
+    new.writes.extend(rows("messages", &messages)?);
+    new.writes.extend(rows("memories", &memories)?);
+    new.writes.extend(rows("thoughts", &thoughts)?);
+    new.writes.extend(rows("retrievables", &retrievables)?);
+    let lease = runner.store.create(new).await?;
+    let system_prompt = input.system_prompt;
+    let start = TurnStart { lease, system_prompt, stash, is_resumed: false, gates: Vec::new() };
+    let driver = TurnDriver::new(&runner, start, &cancellation);
+    let ctx = driver.ctx.turn();
+    for instruction in instructions {
+        ctx.instructions().put(instruction);
+    }
+    for message in messages {
+        ctx.messages().put(message);
+    }
+    for memory in memories {
+        ctx.memories().put(memory);
+    }
+    for thought in thoughts {
+        ctx.thoughts().put(thought);
+    }
+    for record in retrievables {
+        // There is no call yet whose id it could have.
+        ctx.restore_retrievable(record)?;
+    }
+    Ok(Box::new(RunningTurn { machine, driver }))
+}
+
+/// Who asks the store for a lease.
+pub(super) fn holder(runner: &RunnerShared) -> Holder {
+    Holder::new(Arc::clone(&runner.name), runner.clock.now(), runner.deadlines.lease)
+}
+
+/// Records that both the turn and the store have.
+fn share<T>(records: Vec<T>) -> Vec<Arc<T>> {
+    records.into_iter().map(Arc::new).collect()
+}
+
+/// The writes that store records of the input, of which no two may have the same id.
+fn rows<T: Record>(field: &'static str, records: &[Arc<T>]) -> Result<Vec<Write>, TurnError> {
+    if records.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut ids = HashSet::with_capacity(records.len());
+    if let Some(twice) = records.iter().find(|record| !ids.insert(record.key())) {
+        return Err(TurnError::invalid(field, format_args!("two have the id `{}`", twice.key())));
+    }
+    let rows = records.iter().map(|record| record.to_row().map(Write::Put));
+    rows.collect::<Result<_, _>>().map_err(|error| RecordError::from(error).into())
+}

@@ -1,0 +1,89 @@
+//! Storing the end of a turn, and of calls that did not end by themselves.
+
+use std::sync::Arc;
+
+use haft_core::call::{CallError, CallState, ToolCall};
+use haft_core::error::codes;
+use haft_core::event::{ErrorReport, Level};
+use haft_core::store::{TurnStatus, Write};
+use haft_core::tool::Effect as ToolEffect;
+
+use super::super::journal::JournalEntry;
+use super::super::machine::{TurnEntry, TurnTotals};
+use super::super::report::{Conclusion, FailurePoint, LogTopic};
+use super::{EffectReply, TurnDriver};
+
+impl TurnDriver {
+    /// Stores the end of the turn, and with it the end of every call that has none.
+    pub(super) async fn store_end(
+        &self,
+        conclusion: Conclusion,
+        totals: TurnTotals,
+    ) -> EffectReply {
+        let entry = self.end_entry(&conclusion, totals);
+        let writes = entry.clone().into_end_writes();
+        let open = self.ctx.turn_tool_calls().into_iter().filter(|it| !it.state().is_final());
+        let calls = open.map(|call| Arc::new(self.abandoned_call(&call))).collect();
+        match self.ctx.store_step(Vec::new(), Vec::new(), calls, writes).await {
+            Ok(()) => TurnEntry::Journal(entry).into(),
+            Err(error) => {
+                let error = ErrorReport::of(&error).at(FailurePoint::Store.as_str());
+                TurnEntry::EndNotStored(error).into()
+            }
+        }
+    }
+
+    /// The journal entry that ends the turn.
+    pub(super) fn end_entry(&self, conclusion: &Conclusion, totals: TurnTotals) -> JournalEntry {
+        let TurnTotals { iterations, usage } = totals;
+        let (outcome, error) = (conclusion.outcome.clone(), conclusion.error.clone());
+        JournalEntry::Ended { outcome, error, iterations, usage, at: self.runner.clock.now() }
+    }
+
+    /// Stores what was noted after the end of the turn was stored. If that fails, the turn has ended all the same.
+    pub(super) async fn flush_deferred(&self) -> EffectReply {
+        self.recorder.defer_stash(self.ctx.stash());
+        if self.recorder.has_deferred() {
+            // A gate that closed meanwhile has deferred that the turn runs; the last status is that it has ended.
+            let last = vec![Write::Status(TurnStatus::Completed)];
+            if let Err(error) = self.ctx.commit(last).await {
+                let text = format!("what was noted at the end of the turn was not kept: {error}");
+                self.ctx.log(Level::Warn, LogTopic::TurnEnd.as_str(), &text, None);
+            }
+        }
+        EffectReply::None
+    }
+
+    /// Releases the lease. One that cannot be released expires by itself.
+    pub(super) async fn release_lease(&self) -> EffectReply {
+        let _ = self.recorder.release().await;
+        EffectReply::None
+    }
+
+    /// A call that the turn ends with.
+    fn abandoned_call(&self, call: &ToolCall) -> ToolCall {
+        if self.is_lost(call) {
+            return self.lost_call(call);
+        }
+        let message = format!("the turn ended before the call of `{}` did", call.tool());
+        let error = CallError::new(codes::TOOL_CANCELLED, message, false);
+        call.clone().ended(CallState::Cancelled, error, self.runner.clock.now())
+    }
+
+    /// Whether a call was started by an earlier process and its outcome cannot be known.
+    pub(super) fn is_lost(&self, call: &ToolCall) -> bool {
+        let tool = self.ctx.turn().tools().find(call.tool());
+        let effect = tool.map_or(ToolEffect::Once, |tool| tool.effect());
+        call.state() == CallState::Running && effect == ToolEffect::Once
+    }
+
+    /// The record of a call whose outcome cannot be known.
+    pub(super) fn lost_call(&self, call: &ToolCall) -> ToolCall {
+        let message = format!(
+            "the process died while `{}` ran; what it did is not known, do not repeat it blindly",
+            call.tool()
+        );
+        let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
+        call.clone().ended(CallState::Unknown, error, self.runner.clock.now())
+    }
+}

@@ -1,0 +1,100 @@
+//! Opening and closing iterations and the dispatch.
+
+use std::sync::Arc;
+
+use haft_core::context::Signal;
+use haft_core::event::{ErrorReport, EventKind};
+use haft_core::registry::ToolRegistry;
+use haft_core::tool::OnCollision;
+use haft_core::usage::Usage;
+
+use super::super::journal::JournalEntry;
+use super::super::machine::{Interruption, TurnEntry, TurnTotals};
+use super::super::report::{Conclusion, FailurePoint};
+use super::{IterationScope, TurnDriver};
+
+impl TurnDriver {
+    /// Checks whether another iteration can begin.
+    pub(super) fn check_iteration(&self) -> TurnEntry {
+        match self.ctx.cancellation().reason() {
+            Some(reason) => TurnEntry::Interrupted(Interruption::cancelled(reason)),
+            None => {
+                let wall_time_reached = self.watch.has_reached(self.runner.limits.wall_time);
+                TurnEntry::IterationReady { wall_time_reached }
+            }
+        }
+    }
+
+    /// Collects the tools of an iteration, and tells observers that it starts.
+    pub(super) fn open_iteration(&mut self, iteration: u32, usage: Usage) -> TurnEntry {
+        let tools = match self.collect_tools() {
+            Ok(tools) => Arc::new(tools),
+            Err(error) => {
+                let error = error.at(FailurePoint::Forge.as_str());
+                return TurnEntry::Interrupted(Interruption::failed(error));
+            }
+        };
+        let ctx = self.ctx.at_iteration(iteration, tools);
+        self.iteration = IterationScope { ctx, start: self.record_start(), usage };
+        self.iteration.ctx.emit_with(|| EventKind::IterationStart {});
+        TurnEntry::IterationOpened
+    }
+
+    /// The tools of an iteration: a copy in any case, because what is registered during an iteration ends with it.
+    fn collect_tools(&self) -> Result<ToolRegistry, ErrorReport> {
+        let forged = self.runner.formats.forge(self.ctx.artifacts());
+        let forged = forged.map_err(|error| ErrorReport::of(&error))?;
+        let tools = self.ctx.tools();
+        if forged.is_empty() {
+            return Ok(ToolRegistry::clone(tools));
+        }
+        let merged = ToolRegistry::merge([&**tools, &forged], OnCollision::Keep);
+        merged.map_err(|error| ErrorReport::of(&error))
+    }
+
+    /// Gives the dispatch a signal, unless it has one.
+    pub(super) fn signal_dispatch(&self, signal: Signal) -> TurnEntry {
+        let given = match &signal {
+            Signal::Nack { reason } => self.ctx.nack(reason.clone()),
+            _ => self.ctx.ack(),
+        };
+        TurnEntry::Signalled(given.err().map_or(signal, |earlier| earlier.signal))
+    }
+
+    /// Journals the end of the iteration, with the next commit.
+    pub(super) fn journal_iteration(&self, iteration: u32, done: bool) -> TurnEntry {
+        let entry = JournalEntry::Iterated { iteration, done };
+        self.recorder.defer_stash(self.iteration.ctx.stash());
+        self.recorder.defer(entry.clone().into_write());
+        TurnEntry::Journal(entry)
+    }
+
+    pub(super) fn close_iteration(&self, totals: TurnTotals) {
+        let IterationScope { ctx, start, usage } = &self.iteration;
+        let spent = Usage::new(
+            totals.usage.prompt.saturating_sub(usage.prompt),
+            totals.usage.completion.saturating_sub(usage.completion),
+        );
+        ctx.emit_with(|| EventKind::IterationEnd {
+            usage: Some(spent),
+            started_at: start.started_at,
+            duration: self.since(*start),
+        });
+    }
+
+    pub(super) fn close_dispatch(&self, conclusion: &Conclusion, totals: TurnTotals) {
+        let status = conclusion.dispatch_status();
+        self.ctx.settled(status);
+        self.ctx.emit_with(|| EventKind::DispatchEnd {
+            status,
+            error: conclusion.error.clone(),
+            iterations: totals.iterations,
+            usage: Some(totals.usage),
+            started_at: self.dispatch.started_at,
+            duration: self.since(self.dispatch),
+        });
+        if let Some(error) = &conclusion.error {
+            self.ctx.turn().emit_with(|| EventKind::Error(error.clone()));
+        }
+    }
+}

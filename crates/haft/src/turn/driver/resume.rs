@@ -1,0 +1,163 @@
+//! Resuming a turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_core::call::ToolCall;
+use haft_core::cancel::Cancellation;
+use haft_core::context::{Instruction, Tokenizable};
+use haft_core::record::{LoadError, Memory, Message, Record as _, Retrievable, Thought};
+use haft_core::stash::Registry as Stash;
+use haft_core::store::{Lease, Row, RowKind, StoreError, StoredTurn, TurnId};
+
+use super::super::journal::{JournalEntry, ReplayedTurn, VERSION, replay_journal};
+use super::super::machine::{TurnEntry, TurnMachine, TurnTotals};
+use super::super::report::Conclusion;
+use super::super::runner::RunnerShared;
+use super::super::{TurnError, TurnReport};
+use super::create::holder;
+use super::{RunningTurn, TurnDriver, TurnStart};
+
+/// Resumes a turn and runs it to its end. One that has ended is reported again.
+pub(in crate::turn) async fn resume_turn(
+    runner: &Arc<RunnerShared>,
+    id: &TurnId,
+    cancellation: Cancellation,
+) -> Result<TurnReport, TurnError> {
+    let (stored, replayed) = load_turn(runner, id).await?;
+    if replayed.machine.end().is_some() {
+        return report_ended(runner, stored, replayed.machine).await;
+    }
+    let lease = runner.store.claim(id.clone(), holder(runner)).await?;
+    match Box::pin(take_over(runner, lease.clone(), &cancellation)).await {
+        Ok(TakenOver::Ended(ended)) => {
+            let (stored, machine) = *ended;
+            runner.store.release(lease).await?;
+            report_ended(runner, stored, machine).await
+        }
+        Ok(TakenOver::Unfinished(turn)) => Ok(turn.run().await),
+        Err(error) => {
+            // A process that can read the turn need not wait until the lease has expired.
+            let _ = runner.store.release(lease).await;
+            Err(error)
+        }
+    }
+}
+
+/// A turn whose lease was claimed.
+enum TakenOver {
+    Ended(Box<(StoredTurn, TurnMachine)>),
+    Unfinished(Box<RunningTurn>),
+}
+
+/// Loads a turn under its new lease, with everything it has behind it.
+async fn take_over(
+    runner: &Arc<RunnerShared>,
+    lease: Lease,
+    cancellation: &Cancellation,
+) -> Result<TakenOver, TurnError> {
+    let id = lease.turn.clone();
+    // The process that had the lease may have run the turn until now.
+    let (stored, replayed) = load_turn(runner, &id).await?;
+    let ReplayedTurn { mut machine, system_prompt, stash } = replayed;
+    if machine.end().is_some() {
+        return Ok(TakenOver::Ended(Box::new((stored, machine))));
+    }
+    let stash = Stash::from_value(stash).map_err(|error| damaged(&id, error.to_string()))?;
+    let system_prompt = Tokenizable::new(system_prompt);
+    let start = TurnStart { lease, system_prompt, stash, is_resumed: true, gates: stored.gates };
+    let mut driver = TurnDriver::new(runner, start, cancellation);
+    driver.restore_records(&stored.rows).await?;
+    let (by, at) = (runner.name.to_string(), runner.clock.now());
+    let entry = JournalEntry::Resumed { version: VERSION, by, at };
+    machine
+        .apply(TurnEntry::Journal(entry.clone()))
+        .map_err(|illegal| damaged(&id, illegal.to_string()))?;
+    driver.recorder.defer(entry.into_write());
+    Ok(TakenOver::Unfinished(Box::new(RunningTurn { machine, driver })))
+}
+
+async fn load_turn(
+    runner: &RunnerShared,
+    id: &TurnId,
+) -> Result<(StoredTurn, ReplayedTurn), TurnError> {
+    let stored = runner.store.load(id.clone()).await?;
+    let stored = stored.ok_or_else(|| StoreError::unknown_turn(id))?;
+    let replayed = replay_journal(runner.new_machine(), id, &stored.journal)?;
+    Ok((stored, replayed))
+}
+
+fn damaged(id: &TurnId, reason: String) -> StoreError {
+    StoreError::Damaged { what: format!("turn `{id}`"), reason }
+}
+
+/// The report of a turn that has ended.
+async fn report_ended(
+    runner: &RunnerShared,
+    stored: StoredTurn,
+    machine: TurnMachine,
+) -> Result<TurnReport, TurnError> {
+    let said = machine.messages();
+    let (mut messages, mut calls) = (Vec::new(), Vec::new());
+    for row in &stored.rows {
+        match row.kind {
+            RowKind::Message if said.iter().any(|id| id.as_str() == row.id) => {
+                messages.push(Arc::new(Message::from_row(row, &runner.loader).await?));
+            }
+            RowKind::ToolCall => {
+                calls.push(Arc::new(ToolCall::from_row(row, &runner.loader).await?));
+            }
+            _ => {}
+        }
+    }
+    let TurnTotals { iterations, usage } = machine.totals();
+    let Conclusion { outcome, error, .. } = machine.into_conclusion();
+    Ok(TurnReport {
+        turn: stored.summary.id,
+        outcome,
+        messages,
+        usage,
+        iterations,
+        calls,
+        error,
+        duration: Duration::ZERO,
+    })
+}
+
+impl TurnDriver {
+    /// Gives the turn the records that are stored.
+    async fn restore_records(&mut self, rows: &[Row]) -> Result<(), TurnError> {
+        let (ctx, loader) = (self.ctx.turn(), &self.runner.loader);
+        for row in rows {
+            match row.kind {
+                RowKind::Message => {
+                    ctx.messages().put(Message::from_row(row, loader).await?);
+                }
+                RowKind::Memory => {
+                    ctx.memories().put(Memory::from_row(row, loader).await?);
+                }
+                RowKind::Thought => {
+                    ctx.thoughts().put(Thought::from_row(row, loader).await?);
+                }
+                RowKind::Instruction => {
+                    ctx.instructions().put(Instruction::from_row(row, loader).await?);
+                }
+                RowKind::Retrievable => {
+                    ctx.restore_retrievable(Retrievable::from_row(row, loader).await?)?;
+                }
+                RowKind::ToolCall => {
+                    let call = ToolCall::from_row(row, loader).await?;
+                    self.occurrences.restore(call.id());
+                    ctx.restore_tool_call(call)?;
+                }
+                _ => {
+                    let kind = row.kind.as_str();
+                    return Err(
+                        LoadError::damaged(row.kind, format!("no {kind} is known here")).into()
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Storing the input, and running pipelines.
+
+use haft_core::error::codes;
+use haft_core::event::ErrorReport;
+use haft_core::pipeline::{Context, Pipeline, PipelineError, Stage};
+
+use super::super::deadline::{WaitError, with_deadline};
+use super::super::gates::GateScope;
+use super::super::limits::Deadlines;
+use super::super::machine::{Interruption, TurnEntry};
+use super::super::report::FailurePoint;
+use super::{EffectReply, PerformedEffect, TurnDriver};
+
+impl TurnDriver {
+    /// Stores long texts that the turn began with, unless an earlier process did.
+    pub(super) fn spool_input(&self) -> PerformedEffect<'_> {
+        if self.ctx.turn().retrievables().is_empty() {
+            return PerformedEffect::Now(Some(TurnEntry::InputSpooled));
+        }
+        PerformedEffect::Later(Box::pin(async {
+            self.spool_retrievables()
+                .await
+                .map_or_else(EffectReply::from, |()| EffectReply::One(TurnEntry::InputSpooled))
+        }))
+    }
+
+    async fn spool_retrievables(&self) -> Result<(), Interruption> {
+        let turn = self.ctx.turn();
+        let Deadlines { store: limit, grace, .. } = self.runner.deadlines;
+        for record in turn.turn_retrievables() {
+            if record.to_spool().is_none() {
+                continue;
+            }
+            let until = self.watch.worked() + limit;
+            let stored = Box::pin(turn.store_retrievable(record));
+            match with_deadline(stored, &self.watch, until, turn.cancellation(), grace).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Err(Interruption::not_stored(&error)),
+                Err(WaitError::Cancelled(reason)) => return Err(Interruption::cancelled(reason)),
+                Err(_) => {
+                    let message = format!("the input could not be stored within {limit:?}");
+                    let error = ErrorReport::coded(codes::DEADLINE_EXCEEDED, message);
+                    let error = error.at(FailurePoint::Store.as_str());
+                    return Err(Interruption::Failed { error, resumable: true });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the pipeline of a stage.
+    pub(super) fn run_stage(&self, stage: Stage) -> PerformedEffect<'_> {
+        let Self { runner, ctx, iteration, .. } = self;
+        self.gates.enter(GateScope::Stage(stage));
+        match stage {
+            Stage::TurnInput => self.run_pipeline(&runner.turn_input, ctx.turn()),
+            Stage::DispatchInput => self.run_pipeline(&runner.dispatch_input, &iteration.ctx),
+            Stage::DispatchOutput => self.run_pipeline(&runner.dispatch_output, &iteration.ctx),
+            Stage::TurnOutput => self.run_pipeline(&runner.turn_output, ctx.turn()),
+        }
+    }
+
+    fn run_pipeline<'d, C: Context>(
+        &'d self,
+        pipeline: &'d Pipeline<C>,
+        ctx: &'d C,
+    ) -> PerformedEffect<'d> {
+        // Members of a pipeline do not begin in a turn that is cancelled.
+        if pipeline.is_empty() || self.ctx.cancellation().is_cancelled() {
+            return PerformedEffect::Now(Some(self.pass_stage()));
+        }
+        PerformedEffect::Later(Box::pin(async move {
+            let failed = self.run_members(pipeline, ctx).await;
+            match failed {
+                Some(error) if !self.ctx.cancellation().is_cancelled() => {
+                    // If the store failed, it was not the fault of the middleware.
+                    let resumable = self.recorder.is_failing();
+                    Interruption::Failed { error, resumable }.into()
+                }
+                _ => self.pass_stage().into(),
+            }
+        }))
+    }
+
+    /// Runs the members of a pipeline, and reports what went wrong.
+    async fn run_members<C: Context>(
+        &self,
+        pipeline: &Pipeline<C>,
+        ctx: &C,
+    ) -> Option<ErrorReport> {
+        let (stage, cancellation) = (pipeline.stage(), self.ctx.cancellation());
+        let Deadlines { pipeline: limit, grace, .. } = self.runner.deadlines;
+        let until = self.watch.worked() + limit;
+        let run = Box::pin(pipeline.run(ctx));
+        let error = match with_deadline(run, &self.watch, until, cancellation, grace).await {
+            Ok(Ok(())) | Err(WaitError::Cancelled(_)) => return None,
+            Ok(Err(error)) => ErrorReport::of(&error),
+            Err(WaitError::Deadline) => {
+                let message = format!("the {stage} pipeline did not end in time");
+                ErrorReport::coded(codes::DEADLINE_EXCEEDED, message)
+            }
+            Err(WaitError::Panicked(panic)) => {
+                let source = format!("a middleware panicked: {panic}").into();
+                ErrorReport::of(&PipelineError::Failed { stage, source })
+            }
+        };
+        Some(error.at(FailurePoint::Stage(stage).as_str()))
+    }
+
+    /// A pipeline has passed, unless the turn is cancelled.
+    fn pass_stage(&self) -> TurnEntry {
+        match self.ctx.cancellation().reason() {
+            Some(reason) => TurnEntry::Interrupted(Interruption::cancelled(reason)),
+            None => {
+                let ctx = &self.iteration.ctx;
+                TurnEntry::StagePassed { signal: ctx.signal(), pending: ctx.pending() }
+            }
+        }
+    }
+}

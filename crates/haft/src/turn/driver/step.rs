@@ -1,0 +1,226 @@
+//! One step of the executor, and its calls.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use haft_core::call::{CallError, CallState, ToolCall};
+use haft_core::context::{DispatchContext, Signal};
+use haft_core::error::codes;
+use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
+use haft_core::record::{Message, Thought};
+use haft_core::step::{ProposedCall, Step, StepContext, Then as NextAction};
+use haft_core::usage::Usage;
+
+use super::super::calls::CallRunner;
+use super::super::deadline::{WaitError, with_deadline};
+use super::super::gates::GateScope;
+use super::super::journal::JournalEntry;
+use super::super::limits::{Deadlines, Limit};
+use super::super::machine::{Interruption, StepFacts, StepVerdict, TurnEntry};
+use super::super::report::{Conclusion, FailurePoint};
+use super::{EffectReply, TurnDriver};
+
+/// A step that is not stored yet.
+pub(super) struct ProposedStep {
+    thoughts: Vec<Arc<Thought>>,
+    messages: Vec<Arc<Message>>,
+    calls: Vec<Arc<ToolCall>>,
+    next: NextAction,
+    usage: Usage,
+}
+
+impl TurnDriver {
+    /// Lets the executor take the step of the iteration.
+    pub(super) async fn ask_executor(&mut self) -> EffectReply {
+        match Box::pin(self.take_step()).await {
+            Ok(step) => self.propose_step(step).into(),
+            Err(interruption) => interruption.into(),
+        }
+    }
+
+    async fn take_step(&self) -> Result<Step, Interruption> {
+        let ctx = &self.iteration.ctx;
+        let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
+        let step_ctx = StepContext::new(ctx.clone());
+        self.gates.enter(GateScope::Step);
+        let work = self.runner.executor.step(step_ctx.clone());
+        let until = self.watch.worked() + limit;
+        let taken = with_deadline(work, &self.watch, until, ctx.cancellation(), grace).await;
+        step_ctx.end_reports(taken.as_ref().ok().and_then(|step| step.as_ref().ok()));
+        let error = match taken {
+            Ok(Ok(step)) => return Ok(step),
+            _ if ctx.cancellation().is_cancelled() => {
+                let reason = ctx.cancellation().reason();
+                let reason = reason.map_or_else(String::new, |it| it.to_string());
+                return Err(Interruption::Cancelled { reason });
+            }
+            Ok(Err(error)) => ErrorReport::of(&error),
+            Err(WaitError::Panicked(panic)) => {
+                let message = format!("the executor panicked: {panic}");
+                ErrorReport::coded(codes::LLM_EXECUTION_EXECUTOR_ERROR, message)
+            }
+            Err(_) => {
+                let message = format!("the executor took more than {limit:?}");
+                ErrorReport::coded(codes::DEADLINE_EXCEEDED, message)
+            }
+        };
+        Err(Interruption::failed(error.at(FailurePoint::Executor.as_str())))
+    }
+
+    /// Makes records of what the model said.
+    fn propose_step(&mut self, step: Step) -> TurnEntry {
+        let ctx = self.iteration.ctx.clone();
+        let Step { thoughts, messages, calls, usage, then, .. } = step;
+        // A signal that the executor gave itself counts as what it wants.
+        let next = match ctx.signal() {
+            Some(Signal::Ack) => NextAction::Done,
+            Some(Signal::Nack { reason }) => NextAction::Fail(reason),
+            _ => then,
+        };
+        let calls_made = ctx.tool_calls().len() + calls.len();
+        let calls = (0..).zip(calls).map(|(ordinal, call)| self.request_call(&ctx, call, ordinal));
+        let calls: Vec<Arc<ToolCall>> = calls.collect();
+        let repeated = calls.iter().map(|call| call.id().occurrence().get());
+        let facts = StepFacts {
+            usage,
+            has_calls: !calls.is_empty(),
+            calls_made,
+            most_repeated: repeated.max().unwrap_or_default(),
+            // Only a step that is the last one is worth the look at all calls.
+            can_end: next == NextAction::Done && calls.is_empty() && self.can_end(),
+            next: next.clone(),
+        };
+        let thoughts = thoughts.into_iter().map(Arc::new).collect();
+        let messages = messages.into_iter().map(Arc::new).collect();
+        self.step = Some(Box::new(ProposedStep { thoughts, messages, calls, next, usage }));
+        TurnEntry::StepProposed(facts)
+    }
+
+    fn can_end(&self) -> bool {
+        let calls = self.ctx.turn_tool_calls();
+        !self.ctx.cancellation().is_cancelled() && calls.iter().all(|call| call.state().is_final())
+    }
+
+    /// Stores what the model said, before anything is done about it.
+    pub(super) async fn store_step(&mut self, verdict: StepVerdict) -> EffectReply {
+        let Some(step) = self.step.take() else {
+            let error = ErrorReport::reason("there is no step to store");
+            return Interruption::failed(error.at(FailurePoint::Turn.as_str())).into();
+        };
+        let ctx = &self.iteration.ctx;
+        let ProposedStep { thoughts, messages, mut calls, next, usage } = *step;
+        let (limit, totals) = match verdict {
+            StepVerdict::Accepted => (None, None),
+            StepVerdict::LimitReached(limit) => (Some(limit), None),
+            StepVerdict::EndsTurn(totals) => (None, Some(totals)),
+        };
+        if let Some(limit) = &limit {
+            calls = self.refuse_calls(&calls, limit);
+        }
+        let entry = JournalEntry::Step {
+            iteration: ctx.iteration(),
+            messages: messages.iter().map(|message| message.id().clone()).collect(),
+            calls: calls.iter().map(|call| call.id()).collect(),
+            then: next,
+            usage,
+            limit,
+        };
+        let mut writes = vec![entry.clone().into_write()];
+        let end = totals.map(|totals| self.end_entry(&Conclusion::completed(), totals));
+        if let Some(end) = &end {
+            writes.extend(end.clone().into_end_writes());
+        }
+        self.recorder.defer_stash(ctx.stash());
+        if let Err(error) = ctx.store_step(thoughts, messages, calls.clone(), writes).await {
+            return Interruption::not_stored(&error).into();
+        }
+        self.calls = calls;
+        match end {
+            Some(end) => EffectReply::Two(Box::new([entry, end].map(TurnEntry::Journal))),
+            None => TurnEntry::Journal(entry).into(),
+        }
+    }
+
+    /// The calls of a step that would exceed a limit: they end without having been made.
+    fn refuse_calls(&self, calls: &[Arc<ToolCall>], limit: &Limit) -> Vec<Arc<ToolCall>> {
+        let now = self.runner.clock.now();
+        let message = format!("not made: the turn came to its limit of {limit}");
+        let error = CallError::new(codes::LIMIT_REACHED, message, false);
+        let refuse = |call: &Arc<ToolCall>| {
+            let call = ToolCall::clone(call);
+            Arc::new(call.ended(CallState::Cancelled, error.clone(), now))
+        };
+        calls.iter().map(refuse).collect()
+    }
+
+    /// The record of a call that the model asks for.
+    fn request_call(
+        &mut self,
+        ctx: &DispatchContext,
+        call: ProposedCall,
+        ordinal: u32,
+    ) -> Arc<ToolCall> {
+        let ProposedCall { tool, args, provider_id, payload, .. } = call;
+        let now = self.runner.clock.now();
+        let first = ToolCall::requested(tool, args, NonZeroU32::MIN, now);
+        let occurrence = self.occurrences.next(first.id().call_id()).occurrence();
+        // The id of a call costs a hash, and most calls are made once.
+        let record = if occurrence == NonZeroU32::MIN {
+            first
+        } else {
+            ToolCall::requested(first.tool(), first.raw().clone(), occurrence, now)
+        };
+        let mut record = record.at_place(ctx.iteration(), ordinal);
+        record.provider_id = provider_id;
+        let record = match payload {
+            // A payload that cannot be stored is not worth the call.
+            Some((payload, tag)) => record.clone().with_payload(payload, tag).unwrap_or(record),
+            None => record,
+        };
+        Arc::new(record)
+    }
+
+    /// Executes the calls of the step that was just stored.
+    pub(super) async fn execute_calls(&mut self) -> EffectReply {
+        let calls = std::mem::take(&mut self.calls);
+        match self.run_calls(calls).await {
+            Ok(()) => TurnEntry::CallsFinished.into(),
+            Err(interruption) => interruption.into(),
+        }
+    }
+
+    /// Finishes the calls of the iteration that an earlier process did not.
+    pub(super) async fn finish_stored_calls(&self) -> EffectReply {
+        let ctx = &self.iteration.ctx;
+        let mut unfinished = Vec::new();
+        for call in ctx.turn_tool_calls() {
+            if call.iteration != ctx.iteration() || call.state().is_final() {
+                continue;
+            }
+            if self.is_lost(&call) {
+                if let Err(error) = ctx.store_tool_call(self.lost_call(&call)).await {
+                    return Interruption::not_stored(&error).into();
+                }
+            } else {
+                unfinished.push(call);
+            }
+        }
+        match self.run_calls(unfinished).await {
+            Ok(()) => TurnEntry::CallsFinished.into(),
+            Err(interruption) => interruption.into(),
+        }
+    }
+
+    async fn run_calls(&self, calls: Vec<Arc<ToolCall>>) -> Result<(), Interruption> {
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let ctx = self.iteration.ctx.clone();
+        for call in &calls {
+            ctx.emit_with(|| EventKind::ToolCall(ToolCallReport::of(call, None)));
+        }
+        let (runner, gates) = (Arc::clone(&self.runner), Arc::clone(&self.gates));
+        let run = CallRunner { runner, gates, ctx }.run(calls).await;
+        run.map_err(|error| Interruption::not_stored(&error))
+    }
+}

@@ -1,0 +1,130 @@
+//! Telling turns that their gates were settled.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::time::Duration;
+
+use haft_core::store::{GateId, Store};
+
+use crate::sync::{Arc, Instant, Mutex, MutexGuard, Notify, PoisonError, sleep, spawn_background};
+
+/// Tells turns of this process that their gates were settled, here or by another process.
+pub(crate) struct GateNotifier {
+    store: Arc<dyn Store>,
+    poll_interval: Duration,
+    waiters: Mutex<Waiters>,
+}
+
+#[derive(Default)]
+struct Waiters {
+    /// More than one waits at a gate when a turn was taken over by the runner that lost it.
+    by_gate: HashMap<GateId, Vec<Arc<Notify>>>,
+    is_polling: bool,
+}
+
+impl GateNotifier {
+    pub(crate) fn new(store: Arc<dyn Store>, poll_interval: Duration) -> Arc<Self> {
+        Arc::new(Self { store, poll_interval, waiters: Mutex::default() })
+    }
+
+    /// Tells those who wait at a gate that it was settled.
+    pub(crate) fn notify(&self, id: &GateId) {
+        if let Some(waiters) = self.lock().by_gate.get(id) {
+            waiters.iter().for_each(|waiter| waiter.notify_one());
+        }
+    }
+
+    /// Subscribes to the settlement of a gate. One task polls the store for all subscriptions.
+    pub(crate) fn subscribe(self: &Arc<Self>, id: GateId) -> GateSubscription {
+        let mut waiters = self.lock();
+        let notify = Arc::new(Notify::new());
+        // Nearly always it is the only one, and there may be many thousand gates.
+        let of_gate = waiters.by_gate.entry(id.clone()).or_insert_with(|| Vec::with_capacity(1));
+        of_gate.push(Arc::clone(&notify));
+        if !std::mem::replace(&mut waiters.is_polling, true) {
+            spawn_background(Self::poll_store(Polling {
+                notifier: Arc::clone(self),
+                has_ended: false,
+            }));
+        }
+        GateSubscription { notifier: Arc::clone(self), id, notify }
+    }
+
+    async fn poll_store(mut polling: Polling) {
+        let notifier = Arc::clone(&polling.notifier);
+        let mut pause = notifier.poll_interval;
+        loop {
+            sleep(pause).await;
+            {
+                let mut waiters = notifier.lock();
+                if waiters.by_gate.is_empty() {
+                    waiters.is_polling = false;
+                    polling.has_ended = true;
+                    return;
+                }
+            }
+            pause = notifier.poll_interval;
+            let asked = Instant::now();
+            let Ok(open) = notifier.store.open_gates(None).await else { continue };
+            let open: HashSet<_> = open.into_iter().map(|row| row.id).collect();
+            let waiters = notifier.lock();
+            let settled = waiters.by_gate.iter().filter(|(id, _)| !open.contains(id));
+            settled.flat_map(|(_, waiters)| waiters).for_each(|waiter| waiter.notify_one());
+            // With many thousand open gates a query takes long: polling must not take all the time there is.
+            pause = pause.max(asked.elapsed() * POLL_BACKOFF);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiters> {
+        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for GateNotifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GateNotifier({})", self.lock().by_gate.len())
+    }
+}
+
+/// The task that polls the store. It may end with its runtime, while turns on another one go on.
+struct Polling {
+    notifier: Arc<GateNotifier>,
+    has_ended: bool,
+}
+
+impl Drop for Polling {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.notifier.lock().is_polling = false;
+        }
+    }
+}
+
+/// Waits for the settlement of one gate, until it is dropped.
+pub(crate) struct GateSubscription {
+    notifier: Arc<GateNotifier>,
+    id: GateId,
+    notify: Arc<Notify>,
+}
+
+impl GateSubscription {
+    /// Waits until the gate may have been settled.
+    pub(crate) async fn notified(&self) {
+        self.notify.notified().await;
+    }
+}
+
+impl Drop for GateSubscription {
+    fn drop(&mut self) {
+        let mut waiters = self.notifier.lock();
+        if let Some(of_gate) = waiters.by_gate.get_mut(&self.id) {
+            of_gate.retain(|waiter| !Arc::ptr_eq(waiter, &self.notify));
+            if of_gate.is_empty() {
+                waiters.by_gate.remove(&self.id);
+            }
+        }
+    }
+}
+
+/// After a query, polling pauses for at least this many times as long as the query took.
+const POLL_BACKOFF: u32 = 20;

@@ -1,0 +1,125 @@
+//! The turn as a pure state machine.
+//!
+//! [`TurnMachine::apply`] takes one [`TurnEntry`], moves to the next [`TurnState`] and returns the [`Effect`]s that
+//! follow from it. It decides everything that happens next in a turn, and it has no runtime, clock, lock or I/O.
+//! The driver performs the effects and feeds their results back as entries. The entries that the journal stores are
+//! enough to find the place again: to resume a turn is to apply its journal and to go on from there.
+
+mod effect;
+mod entry;
+mod state;
+mod transition;
+
+#[cfg(test)]
+mod tests;
+
+use haft_core::event::ErrorReport;
+use haft_core::record::RecordName;
+use haft_core::usage::Usage;
+
+pub(super) use self::effect::{Effect, StepVerdict};
+pub(super) use self::entry::{Interruption, StepFacts, TurnEntry};
+use self::state::TurnState;
+use super::limits::Limits;
+use super::report::{Conclusion, FailurePoint};
+
+/// Decides what happens next in one turn.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TurnMachine {
+    rules: TurnRules,
+    totals: TurnTotals,
+    /// The ids of the messages of the assistant.
+    messages: Vec<RecordName>,
+    /// Whether the turn has worked for as long as it may.
+    wall_time_reached: bool,
+    state: TurnState,
+}
+
+/// What the runner prescribes for its turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TurnRules {
+    pub(super) limits: Limits,
+    /// Whether output middleware runs after a step. Without it the last step and the end of the turn are stored by
+    /// one commit.
+    pub(super) has_output: bool,
+}
+
+/// What a turn has spent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TurnTotals {
+    /// Iterations that have ended.
+    pub(super) iterations: u32,
+    /// What the stored steps cost.
+    pub(super) usage: Usage,
+}
+
+/// An entry that the state of the turn does not allow: a damaged journal, or a mistake of the driver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a turn that is {state} cannot take the entry `{entry}`")]
+pub(super) struct IllegalEntry {
+    pub(super) state: &'static str,
+    pub(super) entry: &'static str,
+}
+
+impl TurnMachine {
+    /// The machine of a turn that does not exist yet.
+    pub(super) fn new(rules: TurnRules) -> Self {
+        Self {
+            rules,
+            totals: TurnTotals::default(),
+            messages: Vec::new(),
+            wall_time_reached: false,
+            state: TurnState::New,
+        }
+    }
+
+    /// Moves to the next state and returns what is to be done, in order. At most the last effect is answered by an
+    /// entry, and nothing happens until that entry is applied.
+    ///
+    /// # Errors
+    ///
+    /// The state does not allow the entry; then nothing has changed.
+    pub(super) fn apply(&mut self, entry: TurnEntry) -> Result<Vec<Effect>, IllegalEntry> {
+        let illegal = IllegalEntry { state: self.state.name(), entry: entry.name() };
+        self.transition(entry).ok_or(illegal)
+    }
+
+    /// Ends the attempt to run the turn after a broken invariant. What is stored stays, and the turn can be resumed.
+    pub(super) fn suspend(&mut self, conclusion: Conclusion) -> Vec<Effect> {
+        self.suspend_with(Vec::new(), conclusion)
+    }
+
+    /// Whether the limit on working time applies: from the first effect until the end of the turn is being stored.
+    pub(super) fn is_working(&self) -> bool {
+        !self.wall_time_reached && self.state.is_working()
+    }
+
+    /// How the turn ended, if its end is stored.
+    pub(super) fn end(&self) -> Option<&Conclusion> {
+        match &self.state {
+            TurnState::Ended { conclusion } => Some(conclusion),
+            _ => None,
+        }
+    }
+
+    /// How the turn, or this attempt to run it, ended.
+    pub(super) fn into_conclusion(self) -> Conclusion {
+        match self.state {
+            TurnState::Ended { conclusion } | TurnState::Suspended { conclusion } => conclusion,
+            state => {
+                let text = format!("the driver stopped while the turn was {}", state.name());
+                let error = ErrorReport::reason(text).at(FailurePoint::Turn.as_str());
+                Conclusion::failed(error).resumable()
+            }
+        }
+    }
+
+    pub(super) fn totals(&self) -> TurnTotals {
+        self.totals
+    }
+
+    /// The ids of the messages of the assistant.
+    pub(super) fn messages(&self) -> &[RecordName] {
+        &self.messages
+    }
+}

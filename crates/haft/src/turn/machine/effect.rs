@@ -1,0 +1,74 @@
+//! What a turn asks its driver to do.
+
+use haft_core::context::Signal;
+use haft_core::event::ErrorReport;
+use haft_core::pipeline::Stage;
+use haft_core::usage::Usage;
+
+use super::super::limits::Limit;
+use super::super::report::Conclusion;
+use super::TurnTotals;
+
+/// What a turn asks its driver to do. The first group is answered by one entry; the second is only performed.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::turn) enum Effect {
+    /// Store long texts of the input that are not stored yet. Answer: `InputSpooled`.
+    SpoolInput,
+    /// Run a pipeline. Answer: `StagePassed`.
+    RunStage(Stage),
+    /// Check whether the turn is cancelled before an iteration. Answer: `IterationReady`.
+    CheckIteration,
+    /// Collect the tools of an iteration and announce it. Answer: `IterationOpened`.
+    OpenIteration { iteration: u32, usage: Usage },
+    /// Let the executor take the step. Answer: `StepProposed`.
+    AskExecutor,
+    /// Store the step. Answer: the journal entry of the step, and that of the end if the verdict ends the turn.
+    StoreStep(StepVerdict),
+    /// Execute the calls of the step that was just stored. Answer: `CallsFinished`.
+    ExecuteCalls,
+    /// Finish the calls of a step that was stored before the turn was resumed. Answer: `CallsFinished`.
+    FinishCalls,
+    /// Give the dispatch its signal, unless it has one. Answer: `Signalled`.
+    SignalDispatch(Signal),
+    /// Journal the end of the iteration with the next commit. Answer: that journal entry.
+    JournalIteration { iteration: u32, done: bool },
+    /// Store the end of the turn, and the end of every call that has none. Answer: the journal entry of the end, or
+    /// `EndNotStored`.
+    StoreEnd { conclusion: Conclusion, totals: TurnTotals },
+
+    /// Tell observers that the turn starts.
+    AnnounceTurn,
+    /// Tell observers that the dispatch starts.
+    AnnounceDispatch,
+    /// Remove the tools that live for one dispatch when it is acknowledged.
+    BindTools,
+    /// Let output middleware see how the step wants the dispatch to end.
+    SetPendingSignal(Option<Signal>),
+    /// Acknowledge the dispatch of a turn whose end is stored.
+    Acknowledge,
+    /// Tell observers that the iteration has ended.
+    CloseIteration { totals: TurnTotals },
+    /// Tell those who wait for it, and observers, that the dispatch has ended.
+    CloseDispatch { conclusion: Conclusion, totals: TurnTotals },
+    /// Tell observers about an error.
+    ReportError(ErrorReport),
+    /// Cancel what runs, because the turn has worked for as long as it may.
+    CancelWork,
+    /// Store what was deferred after the end of the turn was stored. A failure changes nothing.
+    FlushDeferred,
+    /// Release the lease on the turn.
+    ReleaseLease,
+    /// Tell observers that the turn has ended.
+    AnnounceEnd { conclusion: Conclusion, totals: TurnTotals },
+}
+
+/// What becomes of a proposed step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::turn) enum StepVerdict {
+    /// Its calls are executed, if it has any.
+    Accepted,
+    /// Its calls would exceed a limit: they are stored as cancelled, and the turn ends.
+    LimitReached(Limit),
+    /// The turn ends with it, with these totals: both are stored by one commit.
+    EndsTurn(TurnTotals),
+}

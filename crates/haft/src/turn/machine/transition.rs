@@ -1,0 +1,385 @@
+//! The transitions of a turn.
+
+use haft_core::context::Signal;
+use haft_core::pipeline::Stage;
+use haft_core::record::RecordName;
+use haft_core::step::Then as NextAction;
+use haft_core::usage::Usage;
+
+use super::super::journal::JournalEntry;
+use super::super::limits::Limit;
+use super::super::report::{Conclusion, TurnOutcome};
+use super::effect::{Effect, StepVerdict};
+use super::entry::{Interruption, StepFacts, TurnEntry};
+use super::state::{Phase, ResumePoint, StoredStep, TurnState};
+use super::{TurnMachine, TurnTotals};
+
+/// What follows from an entry; nothing if the state does not allow the entry.
+type Transition = Option<Vec<Effect>>;
+
+impl TurnMachine {
+    pub(super) fn transition(&mut self, entry: TurnEntry) -> Transition {
+        match entry {
+            TurnEntry::Journal(entry) => self.take_journal_entry(entry),
+            TurnEntry::Begun => self.begin(),
+            TurnEntry::InputSpooled => self.run_turn_input(),
+            TurnEntry::StagePassed { signal, pending } => self.pass_stage(signal, pending),
+            TurnEntry::IterationReady { wall_time_reached } => self.check_limits(wall_time_reached),
+            TurnEntry::IterationOpened => self.run_iteration(),
+            TurnEntry::StepProposed(facts) => self.decide_step(&facts),
+            TurnEntry::CallsFinished => self.finish_calls(),
+            TurnEntry::Signalled(signal) => self.settle_dispatch(signal),
+            TurnEntry::EndNotStored(error) => {
+                let TurnState::Ending { conclusion } = &self.state else { return None };
+                let conclusion = conclusion.clone().not_stored(error.clone());
+                Some(self.suspend_with(vec![Effect::ReportError(error)], conclusion))
+            }
+            TurnEntry::Interrupted(interruption) => self.interrupt(interruption),
+            TurnEntry::WallTimeReached => {
+                if !self.is_working() {
+                    return None;
+                }
+                self.wall_time_reached = true;
+                Some(vec![Effect::CancelWork])
+            }
+        }
+    }
+
+    fn take_journal_entry(&mut self, entry: JournalEntry) -> Transition {
+        match entry {
+            JournalEntry::Started { .. } => {
+                if self.state != TurnState::New {
+                    return None;
+                }
+                Some(self.enter(TurnState::Stored { resume_at: ResumePoint::START }, Vec::new()))
+            }
+            // Neither of the two changes where a turn stands.
+            JournalEntry::Resumed { .. } => {
+                let is_legal = matches!(&self.state, TurnState::Stored { .. });
+                is_legal.then(Vec::new)
+            }
+            JournalEntry::Stash { .. } => (self.state != TurnState::New).then(Vec::new),
+            JournalEntry::Step { iteration, messages, calls, then, usage, limit } => {
+                let step = StoredStep { next: then, limit };
+                let effects = self.take_step(iteration, step, !calls.is_empty())?;
+                self.count_step(messages, usage);
+                Some(effects)
+            }
+            JournalEntry::Iterated { iteration, done } => self.take_iteration(iteration, done),
+            JournalEntry::Ended { outcome, error, iterations, usage, .. } => {
+                let totals = TurnTotals { iterations, usage };
+                self.take_end(Conclusion::stored(outcome, error), totals)
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Transition {
+        let TurnState::Stored { resume_at } = &self.state else { return None };
+        let opening = TurnState::Opening { resume_at: resume_at.clone() };
+        Some(self.enter(opening, vec![Effect::AnnounceTurn, Effect::SpoolInput]))
+    }
+
+    fn run_turn_input(&mut self) -> Transition {
+        let TurnState::Opening { resume_at } = &self.state else { return None };
+        let input = TurnState::Input { resume_at: resume_at.clone() };
+        Some(self.enter(input, vec![Effect::RunStage(Stage::TurnInput)]))
+    }
+
+    fn pass_stage(&mut self, signal: Option<Signal>, pending: Option<Signal>) -> Transition {
+        match &self.state {
+            TurnState::Input { resume_at } => {
+                let resume_at = resume_at.clone();
+                Some(self.start_dispatch(resume_at))
+            }
+            TurnState::Dispatch { iteration, phase: Phase::Input } => {
+                let iteration = *iteration;
+                match signal {
+                    Some(signal) => Some(self.close_iteration(iteration, Some(signal.into()))),
+                    None => Some(self.enter_phase(iteration, Phase::Asking, Effect::AskExecutor)),
+                }
+            }
+            TurnState::Dispatch { iteration, phase: Phase::Output } => {
+                let iteration = *iteration;
+                match (signal, pending) {
+                    (Some(signal), _) => Some(self.close_iteration(iteration, Some(signal.into()))),
+                    (None, Some(pending)) => {
+                        let signal = Effect::SignalDispatch(pending);
+                        Some(self.enter_phase(iteration, Phase::Signalling, signal))
+                    }
+                    (None, None) => Some(self.close_iteration(iteration, None)),
+                }
+            }
+            TurnState::Output => Some(self.end_with(Vec::new(), Conclusion::completed())),
+            _ => None,
+        }
+    }
+
+    fn start_dispatch(&mut self, resume_at: ResumePoint) -> Vec<Effect> {
+        let mut effects = vec![Effect::AnnounceDispatch];
+        let (iteration, step) = match resume_at {
+            ResumePoint::Iteration { iteration } => (iteration, None),
+            ResumePoint::Calls { iteration, step } => (iteration, Some(step)),
+            ResumePoint::Output => {
+                effects.push(Effect::SignalDispatch(Signal::Ack));
+                return self.enter(TurnState::Acknowledging, effects);
+            }
+        };
+        effects.extend([Effect::BindTools, Effect::CheckIteration]);
+        self.enter(TurnState::Dispatch { iteration, phase: Phase::Checking { step } }, effects)
+    }
+
+    /// Opens an iteration unless a limit forbids it. The step of an iteration that was stored before the turn was
+    /// resumed is brought to its end, as it would have been.
+    fn check_limits(&mut self, wall_time_reached: bool) -> Transition {
+        let TurnState::Dispatch { iteration, phase: Phase::Checking { step } } = &self.state else {
+            return None;
+        };
+        let (iteration, step) = (*iteration, step.clone());
+        if step.is_none()
+            && let Some(limit) = self.reached_limit(iteration, wall_time_reached)
+        {
+            return Some(self.end_dispatch(Vec::new(), limit.into()));
+        }
+        let open = Effect::OpenIteration { iteration, usage: self.totals.usage };
+        Some(self.enter_phase(iteration, Phase::Opening { step }, open))
+    }
+
+    fn reached_limit(&self, iteration: u32, wall_time_reached: bool) -> Option<Limit> {
+        let limits = &self.rules.limits;
+        if iteration >= limits.iterations {
+            Some(Limit::Iterations)
+        } else if limits.tokens.is_some_and(|limit| self.totals.usage.total >= limit) {
+            Some(Limit::Tokens)
+        } else {
+            wall_time_reached.then_some(Limit::WallTime)
+        }
+    }
+
+    fn run_iteration(&mut self) -> Transition {
+        let TurnState::Dispatch { iteration, phase: Phase::Opening { step } } = &self.state else {
+            return None;
+        };
+        let (iteration, step) = (*iteration, step.clone());
+        Some(match step {
+            Some(step) => self.enter_phase(iteration, Phase::Calls { step }, Effect::FinishCalls),
+            None => {
+                let run = Effect::RunStage(Stage::DispatchInput);
+                self.enter_phase(iteration, Phase::Input, run)
+            }
+        })
+    }
+
+    /// Decides what becomes of a step, before it is stored.
+    fn decide_step(&mut self, facts: &StepFacts) -> Transition {
+        let TurnState::Dispatch { iteration, phase: Phase::Asking } = self.state else {
+            return None;
+        };
+        let limits = &self.rules.limits;
+        let verdict = if facts.calls_made > usize::try_from(limits.tool_calls).unwrap_or(usize::MAX)
+        {
+            StepVerdict::LimitReached(Limit::ToolCalls)
+        } else if facts.most_repeated > limits.identical_calls {
+            StepVerdict::LimitReached(Limit::IdenticalCalls)
+        } else if facts.next == NextAction::Done
+            && !facts.has_calls
+            && facts.can_end
+            && !self.rules.has_output
+        {
+            let usage = self.totals.usage + facts.usage;
+            StepVerdict::EndsTurn(TurnTotals { iterations: iteration.saturating_add(1), usage })
+        } else {
+            StepVerdict::Accepted
+        };
+        let ends_turn = matches!(verdict, StepVerdict::EndsTurn(_));
+        let store = Effect::StoreStep(verdict);
+        Some(self.enter_phase(iteration, Phase::Storing { ends_turn }, store))
+    }
+
+    fn take_step(&mut self, stored: u32, step: StoredStep, has_calls: bool) -> Transition {
+        match &self.state {
+            TurnState::Stored { resume_at } => {
+                let resume_at = resume_at.clone().after_step(stored, step)?;
+                Some(self.enter(TurnState::Stored { resume_at }, Vec::new()))
+            }
+            TurnState::Dispatch { iteration, phase: Phase::Storing { ends_turn } }
+                if *iteration == stored =>
+            {
+                if *ends_turn {
+                    let is_last = step.next == NextAction::Done && step.limit.is_none();
+                    let phase = Phase::Completing;
+                    let state = TurnState::Dispatch { iteration: stored, phase };
+                    return (is_last && !has_calls).then(|| self.enter(state, Vec::new()));
+                }
+                if has_calls && step.limit.is_none() {
+                    let calls = Phase::Calls { step };
+                    return Some(self.enter_phase(stored, calls, Effect::ExecuteCalls));
+                }
+                Some(self.follow_step(stored, step))
+            }
+            _ => None,
+        }
+    }
+
+    fn count_step(&mut self, messages: Vec<RecordName>, usage: Usage) {
+        self.totals.usage += usage;
+        self.messages.extend(messages);
+    }
+
+    fn finish_calls(&mut self) -> Transition {
+        let TurnState::Dispatch { iteration, phase: Phase::Calls { step } } = &self.state else {
+            return None;
+        };
+        let (iteration, step) = (*iteration, step.clone());
+        Some(self.follow_step(iteration, step))
+    }
+
+    /// What follows a step whose calls have ended.
+    fn follow_step(&mut self, iteration: u32, step: StoredStep) -> Vec<Effect> {
+        if let Some(limit) = step.limit {
+            return self.close_iteration(iteration, Some(limit.into()));
+        }
+        let pending = match step.next {
+            NextAction::Done => Some(Signal::Ack),
+            NextAction::Fail(reason) => Some(Signal::Nack { reason }),
+            _ => None,
+        };
+        let effects =
+            vec![Effect::SetPendingSignal(pending), Effect::RunStage(Stage::DispatchOutput)];
+        self.enter(TurnState::Dispatch { iteration, phase: Phase::Output }, effects)
+    }
+
+    fn settle_dispatch(&mut self, signal: Signal) -> Transition {
+        match self.state {
+            TurnState::Acknowledging => Some(self.end_dispatch(Vec::new(), signal.into())),
+            TurnState::Dispatch { iteration, phase: Phase::Signalling } => {
+                Some(self.close_iteration(iteration, Some(signal.into())))
+            }
+            _ => None,
+        }
+    }
+
+    fn close_iteration(&mut self, iteration: u32, conclusion: Option<Conclusion>) -> Vec<Effect> {
+        let done = is_done(conclusion.as_ref());
+        let journal = Effect::JournalIteration { iteration, done };
+        self.enter_phase(iteration, Phase::Closing { conclusion }, journal)
+    }
+
+    fn take_iteration(&mut self, ended: u32, done: bool) -> Transition {
+        let next = ended.checked_add(1)?;
+        match &self.state {
+            TurnState::Stored { resume_at } => {
+                let resume_at = resume_at.clone().after_iteration(ended, done)?;
+                self.totals.iterations = next;
+                Some(self.enter(TurnState::Stored { resume_at }, Vec::new()))
+            }
+            TurnState::Dispatch { iteration, phase: Phase::Closing { conclusion } }
+                if *iteration == ended && is_done(conclusion.as_ref()) == done =>
+            {
+                let conclusion = conclusion.clone();
+                self.totals.iterations = next;
+                let mut effects = vec![Effect::CloseIteration { totals: self.totals }];
+                if let Some(conclusion) = conclusion {
+                    return Some(self.end_dispatch(effects, conclusion));
+                }
+                effects.push(Effect::CheckIteration);
+                let phase = Phase::Checking { step: None };
+                Some(self.enter(TurnState::Dispatch { iteration: next, phase }, effects))
+            }
+            _ => None,
+        }
+    }
+
+    fn end_dispatch(&mut self, mut effects: Vec<Effect>, conclusion: Conclusion) -> Vec<Effect> {
+        let totals = self.totals;
+        effects.push(Effect::CloseDispatch { conclusion: conclusion.clone(), totals });
+        if conclusion.is_completed() {
+            effects.push(Effect::RunStage(Stage::TurnOutput));
+            return self.enter(TurnState::Output, effects);
+        }
+        self.end_with(effects, conclusion)
+    }
+
+    fn interrupt(&mut self, interruption: Interruption) -> Transition {
+        let conclusion = Conclusion::from(interruption);
+        match &self.state {
+            TurnState::Opening { .. } | TurnState::Input { .. } | TurnState::Output => {
+                let report = conclusion.error.clone().map(Effect::ReportError);
+                Some(self.end_with(report.into_iter().collect(), conclusion))
+            }
+            TurnState::Dispatch { iteration, phase } => match phase {
+                Phase::Checking { .. } | Phase::Opening { .. } => {
+                    Some(self.end_dispatch(Vec::new(), conclusion))
+                }
+                Phase::Input
+                | Phase::Asking
+                | Phase::Storing { .. }
+                | Phase::Calls { .. }
+                | Phase::Output => {
+                    let iteration = *iteration;
+                    Some(self.close_iteration(iteration, Some(conclusion)))
+                }
+                Phase::Completing | Phase::Signalling | Phase::Closing { .. } => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Ends the turn, or only this attempt to run it if another one may get further.
+    fn end_with(&mut self, mut effects: Vec<Effect>, conclusion: Conclusion) -> Vec<Effect> {
+        // What was cancelled because of the working time has reached a limit.
+        let conclusion = match conclusion.outcome {
+            TurnOutcome::Cancelled { .. } if self.wall_time_reached => Limit::WallTime.into(),
+            _ => conclusion,
+        };
+        if !conclusion.is_final {
+            return self.suspend_with(effects, conclusion);
+        }
+        effects.push(Effect::StoreEnd { conclusion: conclusion.clone(), totals: self.totals });
+        self.enter(TurnState::Ending { conclusion }, effects)
+    }
+
+    fn take_end(&mut self, conclusion: Conclusion, totals: TurnTotals) -> Transition {
+        let mut effects = match &self.state {
+            TurnState::Stored { .. } => {
+                self.totals = totals;
+                return Some(self.enter(TurnState::Ended { conclusion }, Vec::new()));
+            }
+            TurnState::Dispatch { phase: Phase::Completing, .. } => vec![
+                Effect::Acknowledge,
+                Effect::CloseIteration { totals },
+                Effect::CloseDispatch { conclusion: conclusion.clone(), totals },
+                Effect::FlushDeferred,
+            ],
+            TurnState::Ending { .. } => Vec::new(),
+            _ => return None,
+        };
+        self.totals = totals;
+        effects.push(Effect::ReleaseLease);
+        effects.push(Effect::AnnounceEnd { conclusion: conclusion.clone(), totals });
+        Some(self.enter(TurnState::Ended { conclusion }, effects))
+    }
+
+    pub(super) fn suspend_with(
+        &mut self,
+        mut effects: Vec<Effect>,
+        conclusion: Conclusion,
+    ) -> Vec<Effect> {
+        effects.push(Effect::ReleaseLease);
+        effects.push(Effect::AnnounceEnd { conclusion: conclusion.clone(), totals: self.totals });
+        self.enter(TurnState::Suspended { conclusion }, effects)
+    }
+
+    fn enter(&mut self, state: TurnState, effects: Vec<Effect>) -> Vec<Effect> {
+        self.state = state;
+        effects
+    }
+
+    fn enter_phase(&mut self, iteration: u32, phase: Phase, effect: Effect) -> Vec<Effect> {
+        self.enter(TurnState::Dispatch { iteration, phase }, vec![effect])
+    }
+}
+
+/// Whether an iteration that ends like this ends a dispatch that was acknowledged.
+fn is_done(conclusion: Option<&Conclusion>) -> bool {
+    conclusion.is_some_and(Conclusion::is_completed)
+}

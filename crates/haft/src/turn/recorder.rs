@@ -1,0 +1,121 @@
+//! Writing the records of a turn under its lease.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haft_core::context::Recorder;
+use haft_core::stash::Registry as Stash;
+use haft_core::store::{StoreError, StoreFuture, Write};
+
+use super::journal::JournalEntry;
+use super::lease::ActiveLease;
+use super::timed::TimedStore;
+
+/// Commits writes under the lease of a turn.
+#[derive(Debug)]
+pub(super) struct LeasedRecorder {
+    store: Arc<TimedStore>,
+    lease: ActiveLease,
+    deferred: Mutex<Deferred>,
+}
+
+/// Writes that can wait for the next commit.
+#[derive(Debug)]
+struct Deferred {
+    writes: Vec<Write>,
+    /// The stash as it was last written, or is about to be.
+    stash: Stash,
+    /// Whether the store failed at the last commit.
+    is_failing: bool,
+}
+
+impl LeasedRecorder {
+    pub(super) fn new(store: Arc<TimedStore>, lease: ActiveLease, stash: Stash) -> Self {
+        let deferred = Deferred { writes: Vec::new(), stash, is_failing: false };
+        Self { store, lease, deferred: Mutex::new(deferred) }
+    }
+
+    /// Commits a write together with the next commit.
+    pub(super) fn defer(&self, write: Write) {
+        self.lock().writes.push(write);
+    }
+
+    /// Journals the stash together with the next commit, if it has changed.
+    pub(super) fn defer_stash(&self, stash: &Stash) {
+        let mut deferred = self.lock();
+        let now = stash.clone();
+        if now != deferred.stash {
+            deferred.writes.push(JournalEntry::Stash { stash: now.all() }.into_write());
+            deferred.stash = now;
+        }
+    }
+
+    /// Whether a write waits for the next commit.
+    pub(super) fn has_deferred(&self) -> bool {
+        !self.lock().writes.is_empty()
+    }
+
+    /// Whether the store failed at the last commit.
+    pub(super) fn is_failing(&self) -> bool {
+        self.lock().is_failing
+    }
+
+    /// Releases the lease.
+    pub(super) async fn release(&self) -> Result<(), StoreError> {
+        self.store.release(self.lease.current()).await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Deferred> {
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorder for LeasedRecorder {
+    fn commit(&self, writes: Vec<Write>) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let deferred = DeferredWrites::take(self);
+            let all = deferred.followed_by(writes);
+            if all.is_empty() {
+                return Ok(());
+            }
+            let done = self.store.commit(self.lease.current(), all).await;
+            self.lock().is_failing = matches!(done, Err(StoreError::Backend { .. }));
+            if done.is_ok() {
+                deferred.mark_written();
+            }
+            done
+        })
+    }
+}
+
+/// Deferred writes that are being committed. If that fails or is dropped, they are deferred again: all of them can
+/// be written twice.
+struct DeferredWrites<'r> {
+    recorder: &'r LeasedRecorder,
+    writes: Vec<Write>,
+}
+
+impl<'r> DeferredWrites<'r> {
+    fn take(recorder: &'r LeasedRecorder) -> Self {
+        Self { recorder, writes: std::mem::take(&mut recorder.lock().writes) }
+    }
+
+    fn followed_by(&self, writes: Vec<Write>) -> Vec<Write> {
+        if self.writes.is_empty() {
+            return writes;
+        }
+        self.writes.iter().cloned().chain(writes).collect()
+    }
+
+    fn mark_written(mut self) {
+        self.writes.clear();
+    }
+}
+
+impl Drop for DeferredWrites<'_> {
+    fn drop(&mut self) {
+        if !self.writes.is_empty() {
+            let writes = std::mem::take(&mut self.writes);
+            self.recorder.lock().writes.splice(0..0, writes);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A store that counts what is journaled, and interrupts a turn at a chosen point.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use haft::clock::Timestamp;
+use haft::store::{
+    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreFuture, StoredTurn, TurnId,
+    TurnQuery, TurnSummary, Write,
+};
+use haft::stores::MemoryStore;
+use tokio::sync::Notify;
+
+#[derive(Debug)]
+pub(super) struct Probe {
+    inner: Arc<MemoryStore>,
+    /// After how many entries the process stops.
+    stop_after: Option<usize>,
+    stopped: Notify,
+    entries: AtomicUsize,
+}
+
+impl Probe {
+    pub(super) fn new(inner: Arc<MemoryStore>, stop_after: Option<usize>) -> Arc<Self> {
+        let (stopped, entries) = (Notify::new(), AtomicUsize::new(0));
+        Arc::new(Self { inner, stop_after, stopped, entries })
+    }
+
+    /// How many entries were journaled.
+    pub(super) fn entries(&self) -> usize {
+        self.entries.load(Ordering::SeqCst)
+    }
+
+    /// Waits until the process is to stop.
+    pub(super) async fn stopped(&self) {
+        self.stopped.notified().await;
+    }
+
+    /// Counts entries that were written, and never returns if the process is to stop after them.
+    async fn count(&self, written: usize) {
+        let before = self.entries.fetch_add(written, Ordering::SeqCst);
+        if let Some(stop) = self.stop_after
+            && before < stop
+            && before + written >= stop
+        {
+            self.stopped.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+fn journaled(writes: &[Write]) -> usize {
+    writes.iter().filter(|it| matches!(it, Write::Journal(_))).count()
+}
+
+macro_rules! forwarded {
+    ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+            self.inner.$method($($arg),*)
+        }
+    )*};
+}
+
+impl Store for Probe {
+    fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
+        let written = journaled(&turn.writes);
+        Box::pin(async move {
+            let lease = self.inner.create(turn).await?;
+            self.count(written).await;
+            Ok(lease)
+        })
+    }
+
+    fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
+        let written = journaled(&writes);
+        Box::pin(async move {
+            self.inner.commit(lease, writes).await?;
+            self.count(written).await;
+            Ok(())
+        })
+    }
+
+    forwarded! {
+        claim(turn: TurnId, holder: Holder) -> Lease;
+        renew(lease: Lease, now: Timestamp) -> Lease;
+        release(lease: Lease) -> ();
+        load(turn: TurnId) -> Option<StoredTurn>;
+        turns(query: TurnQuery) -> Vec<TurnSummary>;
+        remove(turn: TurnId, now: Timestamp) -> bool;
+        gate(gate: GateId) -> Option<GateRow>;
+        open_gates(turn: Option<TurnId>) -> Vec<GateRow>;
+        settle(gate: GateId, settlement: String) -> Settled;
+    }
+}

@@ -1,0 +1,132 @@
+//! Stores for the parts under test. They answer what those ask, and yield to the scheduler before each answer.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::io;
+
+use haft_core::clock::Timestamp;
+use haft_core::store::{
+    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreError, StoreFuture, StoredTurn,
+    TurnId, TurnQuery, TurnSummary, Write,
+};
+use shuttle::future;
+use shuttle::sync::Mutex;
+
+/// What a store is asked in these tests.
+pub(crate) trait Answers: Send + Sync {
+    fn open_gates(&self) -> Result<Vec<GateRow>, StoreError> {
+        Err(unavailable())
+    }
+
+    fn renew(&self, _lease: Lease) -> Result<Lease, StoreError> {
+        Err(unavailable())
+    }
+}
+
+/// A store that gives these answers.
+pub(crate) struct Answering<A>(pub(crate) A);
+
+impl<A> fmt::Debug for Answering<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answering")
+    }
+}
+
+pub(crate) fn unavailable() -> StoreError {
+    StoreError::backend("answer", io::Error::other("nothing asks this here"))
+}
+
+fn yielding<T: Send + 'static>(answer: Result<T, StoreError>) -> StoreFuture<'static, T> {
+    Box::pin(async move {
+        future::yield_now().await;
+        answer
+    })
+}
+
+macro_rules! unanswered {
+    ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+            yielding(Err(unavailable()))
+        }
+    )*};
+}
+
+impl<A: Answers> Store for Answering<A> {
+    fn renew(&self, lease: Lease, _: Timestamp) -> StoreFuture<'_, Lease> {
+        yielding(self.0.renew(lease))
+    }
+
+    fn open_gates(&self, _: Option<TurnId>) -> StoreFuture<'_, Vec<GateRow>> {
+        yielding(self.0.open_gates())
+    }
+
+    unanswered! {
+        create(_turn: NewTurn) -> Lease;
+        claim(_turn: TurnId, _holder: Holder) -> Lease;
+        release(_lease: Lease) -> ();
+        commit(_lease: Lease, _writes: Vec<Write>) -> ();
+        load(_turn: TurnId) -> Option<StoredTurn>;
+        turns(_query: TurnQuery) -> Vec<TurnSummary>;
+        remove(_turn: TurnId, _now: Timestamp) -> bool;
+        gate(_gate: GateId) -> Option<GateRow>;
+        settle(_gate: GateId, _settlement: String) -> Settled;
+    }
+}
+
+/// Gates that can be settled, in a store that may be out of reach.
+#[derive(Default)]
+pub(crate) struct Gates {
+    pub(crate) open: Mutex<HashSet<GateId>>,
+    pub(crate) is_unavailable: bool,
+}
+
+impl Gates {
+    pub(crate) fn is_open(&self, id: &GateId) -> bool {
+        self.open.lock().unwrap().contains(id)
+    }
+
+    pub(crate) fn settle(&self, id: &GateId) {
+        self.open.lock().unwrap().remove(id);
+    }
+}
+
+impl Answers for Gates {
+    fn open_gates(&self) -> Result<Vec<GateRow>, StoreError> {
+        let open = self.open.lock().unwrap();
+        let rows = open.iter().cloned().map(|id| GateRow::open(id, TURN.parse().unwrap(), "{}"));
+        let rows = rows.collect();
+        if self.is_unavailable { Err(unavailable()) } else { Ok(rows) }
+    }
+}
+
+const TURN: &str = "turn";
+
+/// Leases that are counted when they are renewed.
+#[derive(Default)]
+pub(crate) struct Renewals {
+    counts: Mutex<HashMap<String, usize>>,
+    lost: HashSet<&'static str>,
+}
+
+impl Renewals {
+    /// Leases of which these are lost.
+    pub(crate) fn losing(lost: HashSet<&'static str>) -> Self {
+        Self { lost, ..Self::default() }
+    }
+
+    pub(crate) fn count(&self, turn: &str) -> usize {
+        self.counts.lock().unwrap().get(turn).copied().unwrap_or_default()
+    }
+}
+
+impl Answers for Renewals {
+    fn renew(&self, lease: Lease) -> Result<Lease, StoreError> {
+        let turn = lease.turn.as_str().to_owned();
+        *self.counts.lock().unwrap().entry(turn.clone()).or_default() += 1;
+        match turn.as_str() {
+            "unknown" => Err(StoreError::unknown_turn(&lease.turn)),
+            turn if self.lost.contains(turn) => Err(StoreError::LeaseLost { turn: lease.turn }),
+            _ => Ok(lease),
+        }
+    }
+}
