@@ -74,7 +74,7 @@ gather_errors! {
     /// A gate was not approved.
     Gate(haft_core::gate::GateError);
     /// A gate was not settled.
-    Settle(crate::turn::AnswerError);
+    Settle(crate::turn::SettleError);
     /// The configuration of a turn runner was refused.
     InvalidRunner(crate::turn::InvalidRunner);
     /// A turn could not be started or resumed.
