@@ -62,7 +62,7 @@
 //! - [`DispatchContext`]: what a handler gets beside its arguments.
 //! - [`ToolCall`]: the record of a call. A failed call is one too.
 //! - [`ToolArgs`]: types that can be the arguments of a tool.
-//! - [`TurnRunner`](turn::TurnRunner): runs turns, and goes on with those that a crash cut short.
+//! - [`TurnRunner`]: runs turns, and goes on with those that a crash cut short.
 //!
 //! # Features
 //!
