@@ -15,7 +15,7 @@ use haft::{
     args::Strictness,
     event::Event,
     json::{Document, ParseError},
-    schema::{Accepted, Fault, InputSchema, Problems},
+    schema::{AcceptedArgs, InputSchema, Problems, SchemaFault},
     tool::{IntoHandler, Invocation, ToolExecutor},
 };
 
@@ -93,7 +93,7 @@ pub(crate) fn validate<T: Call>() -> Result<Vec<Variant>, String> {
         let (schema, raw) = (schema.clone(), raw.clone());
         move || schema.accept(T::TOOL, &raw, strictness)
     };
-    let show = |it: Result<Accepted, Problems>| verdict(it.is_ok());
+    let show = |it: Result<AcceptedArgs, Problems>| verdict(it.is_ok());
     let (decoded, judge) = (raw.clone(), schema.clone());
     let decode = move || {
         let accepted = judge.accept(T::TOOL, &decoded, Strictness::Coerce);
@@ -117,7 +117,7 @@ pub(crate) fn verdict(accepted: bool) -> String {
 
 /// Building what judges: the schema tree, its soundness, and the text the model sees.
 pub(crate) fn build<T: Call>() -> Variant {
-    let show = |it: Result<InputSchema, Vec<Fault>>| verdict(it.is_ok());
+    let show = |it: Result<InputSchema, Vec<SchemaFault>>| verdict(it.is_ok());
     Variant::new(OURS, InputSchema::of::<T>, show)
 }
 

@@ -1,10 +1,10 @@
 //! Envelopes around content.
 
 use haft_core::call::{CallId, RecordId};
-use haft_core::media::{Media, MediaFile, MediaId, MediaKind, StashEntry};
+use haft_core::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
 use haft_core::trust::{
-    EnvelopeKey, HandlePart, MediaFallbackPart, MemoryPart, MessagePart, Origin, PeerPart,
-    PromptText, Renderer, ThoughtPart, ToolResultPart, TrustLabel, TrustTier,
+    EnvelopeKey, HandlePart, MediaFallbackPart, MemoryPart, MessagePart, PartOrigin, PeerPart,
+    PromptText, PromptRenderer, ThoughtPart, ToolResultPart, TrustLabel, TrustTier,
 };
 
 /// No content closes its envelope or opens another, wherever it stands, and rendering twice gives
@@ -14,7 +14,7 @@ use haft_core::trust::{
 /// envelope that it would be in put before and behind it.
 pub fn envelope(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
-    let renderer = Renderer::new(EnvelopeKey::from_bytes([1; 32]));
+    let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([1; 32]));
     for render in PARTS {
         let rendered = render(&renderer, text);
         check_envelope(&rendered);
@@ -26,7 +26,7 @@ pub fn envelope(data: &[u8]) {
     assert_eq!(reserved_tags(bare.as_str()), 0, "a tag stands in a message:\n{bare}");
 }
 
-type Render = fn(&Renderer, &str) -> PromptText;
+type Render = fn(&PromptRenderer, &str) -> PromptText;
 
 /// Every sort of part that is one envelope.
 const PARTS: [Render; 7] = [
@@ -35,7 +35,7 @@ const PARTS: [Render; 7] = [
         let label = TrustLabel::declared(TrustTier::FirstParty);
         it.tool_result(&ToolResultPart::new(text, call(), label, text))
     },
-    |it, text| it.handle(&HandlePart::new(Origin::Retrieved(text), text, text)),
+    |it, text| it.handle(&HandlePart::new(PartOrigin::Retrieved(text), text, text)),
     |it, text| {
         it.memories(&[MemoryPart::new(text, TrustLabel::UNTRUSTED, text).source(text).kind(text)])
     },
@@ -45,8 +45,8 @@ const PARTS: [Render; 7] = [
         let file = MediaFile::new(text, text, "");
         let media = Media::user_attachment(MediaKind::Image, file)
             .with_id(MediaId::new(text))
-            .with_entry("text:caption", StashEntry::new(text, TrustTier::FirstParty));
-        it.media_fallback(&MediaFallbackPart::new(Origin::Message(text), 0, &media))
+            .with_entry("text:caption", MediaStashEntry::new(text, TrustTier::FirstParty));
+        it.media_fallback(&MediaFallbackPart::new(PartOrigin::Message(text), 0, &media))
     },
 ];
 

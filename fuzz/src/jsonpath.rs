@@ -1,7 +1,7 @@
 //! Paths into documents.
 
-use haft_core::json::{Document, View};
-use haft_core::jsonpath::{JsonPath, Limits, Step};
+use haft_core::json::{Document, ValueRef};
+use haft_core::jsonpath::{JsonPath, SelectionLimits, PathStep};
 
 /// Any text is a path or an error, the text of a path is a fixed point, a prefix and the rest are
 /// the whole, and the path of every value leads back to it.
@@ -24,7 +24,7 @@ pub fn jsonpath(data: &[u8]) {
         }
     }
     let (Ok(path), Ok(document)) = (lenient, Document::parse(document)) else { return };
-    let limits = Limits::default().max_nodes_visited(100_000).max_matches(1000);
+    let limits = SelectionLimits::default().max_nodes_visited(100_000).max_matches(1000);
     let found = path.select_with(document.root(), &limits);
     if found.truncated().is_some() {
         return;
@@ -46,18 +46,18 @@ pub fn jsonpath(data: &[u8]) {
 }
 
 /// Follows the prefix step by step and evaluates the rest on what it leads to.
-fn in_two_parts<'d>(path: &JsonPath, root: View<'d>) -> Vec<View<'d>> {
+fn in_two_parts<'d>(path: &JsonPath, root: ValueRef<'d>) -> Vec<ValueRef<'d>> {
     let mut views = vec![root];
     for step in path.prefix() {
         views = views
             .into_iter()
-            .flat_map(|view| -> Vec<View<'d>> {
+            .flat_map(|view| -> Vec<ValueRef<'d>> {
                 match step {
-                    Step::Name(name) => view.get(name).into_iter().collect(),
-                    Step::Index(at) => {
+                    PathStep::Name(name) => view.get(name).into_iter().collect(),
+                    PathStep::Index(at) => {
                         usize::try_from(*at).ok().and_then(|at| view.item(at)).into_iter().collect()
                     }
-                    Step::Wildcard => {
+                    PathStep::Wildcard => {
                         view.elements().chain(view.members().map(|(_, value)| value)).collect()
                     }
                 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use haft::artifact::ArtifactKind;
 use haft::json::Document;
-use haft::tool::{Role, ToolError, ToolOutput};
+use haft::tool::{ToolRole, ToolError, ToolOutput};
 use haft::tools::{FilesOptions, Pack, PackOptions};
 use haft::{DispatchContext, Tool};
 
@@ -24,7 +24,7 @@ pub fn tools(data: &[u8]) {
     match outcome {
         Err(ToolError::Panicked { panic, .. }) => panic!("{} {args}: {panic}", tool.name()),
         Ok(ToolOutput::Text(text) | ToolOutput::Answer { text, .. })
-            if *tool.role() == Role::Standard(ArtifactKind::JSON) =>
+            if *tool.role() == ToolRole::Standard(ArtifactKind::JSON) =>
         {
             assert!(Document::parse(&text).is_ok(), "{} {args}: not JSON: {text}", tool.name());
         }

@@ -6,8 +6,8 @@ use std::io;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreError, StoreFuture, StoredTurn,
-    TurnId, TurnQuery, TurnSummary, Write,
+    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use shuttle::future;
 use shuttle::sync::Mutex;
@@ -51,7 +51,7 @@ macro_rules! unanswered {
     )*};
 }
 
-impl<A: Answers> Store for Answering<A> {
+impl<A: Answers> TurnStore for Answering<A> {
     fn renew(&self, lease: Lease, _: Timestamp) -> StoreFuture<'_, Lease> {
         yielding(self.0.renew(lease))
     }
@@ -62,14 +62,14 @@ impl<A: Answers> Store for Answering<A> {
 
     unanswered! {
         create(_turn: NewTurn) -> Lease;
-        claim(_turn: TurnId, _holder: Holder) -> Lease;
+        claim(_turn: TurnId, _holder: LeaseRequest) -> Lease;
         release(_lease: Lease) -> ();
-        commit(_lease: Lease, _writes: Vec<Write>) -> ();
+        commit(_lease: Lease, _writes: Vec<StoreWrite>) -> ();
         load(_turn: TurnId) -> Option<StoredTurn>;
         turns(_query: TurnQuery) -> Vec<TurnSummary>;
         remove(_turn: TurnId, _now: Timestamp) -> bool;
         gate(_gate: GateId) -> Option<GateRow>;
-        settle(_gate: GateId, _settlement: String) -> Settled;
+        settle(_gate: GateId, _settlement: String) -> SettleOutcome;
     }
 }
 

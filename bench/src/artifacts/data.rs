@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use haft::spool::{Payload, SpoolStore};
+use haft::spool::{SpoolPayload, SpoolStore};
 use haft::stores::DirSpoolStore;
 
 use super::job::{FileStream, wait};
@@ -27,10 +27,10 @@ impl Data {
         let source = data.folder().join("source");
         let lines = write(&source, |out| log(out, bytes))?;
         let store = DirSpoolStore::open(data.folder().join("spool")).map_err(text)?;
-        let stream = Payload::Stream(FileStream::open(&source)?);
+        let stream = SpoolPayload::Stream(FileStream::open(&source)?);
         wait(store.write("log".into(), stream))?.map_err(text)?;
         let items = write(&source, |out| items(out, (bytes / 2).min(500_000_000)))?;
-        let stream = Payload::Stream(FileStream::open(&source)?);
+        let stream = SpoolPayload::Stream(FileStream::open(&source)?);
         wait(store.write("items".into(), stream))?.map_err(text)?;
         std::fs::remove_file(source).map_err(text)?;
         write(&data.markdown(), |out| markdown(out, (bytes / 5).min(50_000_000)))?;

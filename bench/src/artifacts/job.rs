@@ -18,7 +18,7 @@ use haft::artifacts::json::JsonView;
 use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, TextView};
 use haft::artifacts::tokens::StreamCounter;
-use haft::spool::{Payload, SpoolReader, SpoolStore};
+use haft::spool::{SpoolPayload, SpoolReader, SpoolStore};
 use haft::stores::DirSpoolStore;
 use haft::tokens::Encoding;
 use haft::tool::ByteStream;
@@ -151,7 +151,7 @@ async fn work(job: Job) -> Result<(f64, String), String> {
         Job::Idle => String::new(),
         Job::Spool { source, folder } => {
             let store = DirSpoolStore::open(&folder).map_err(text)?;
-            let stream = Payload::Stream(FileStream::open(&source)?);
+            let stream = SpoolPayload::Stream(FileStream::open(&source)?);
             let reader = store.write("copy".into(), stream).await.map_err(text)?;
             let seconds = start.elapsed().as_secs_f64();
             let answer = reader.byte_length().to_string();

@@ -11,7 +11,7 @@ use haft::providers::prompt::Prompt;
 use haft::providers::transport::{self, Body, Response, Transport, TransportFuture};
 use haft::providers::{Provider, sse};
 use haft::record::Message;
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::turn::{TurnInput, TurnOutcome, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure};
 use serde_json::Map;
@@ -97,7 +97,7 @@ pub(crate) const BRIEF: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"co
 pub(crate) fn runner(transport: Arc<dyn Transport>, base_url: &str) -> Result<TurnRunner, String> {
     let model = Provider::builder(ChatCompletions::new(), "m").base_url(base_url);
     let model = model.transport(transport).build().map_err(|error| error.to_string())?;
-    let tool = Tool::builder(TOOL).description("Takes a note.").effect(Effect::ReadOnly);
+    let tool = Tool::builder(TOOL).description("Takes a note.").effect(ToolEffect::ReadOnly);
     let tool = tool.handler(async |note: Note| Ok::<_, ToolFailure>(note.text.len().to_string()));
     let tool = tool.build().map_err(|error| error.to_string())?;
     TurnRunner::builder(model).tool(tool).build().map_err(|error| error.to_string())

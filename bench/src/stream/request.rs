@@ -10,9 +10,9 @@ use haft::providers::dialect::Request;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::record::{Memory, Message, Retrievable, Thought};
 use haft::stores::MemorySpoolStore;
-use haft::tool::Effect;
 use haft::tool::Spooler;
-use haft::trust::{EnvelopeKey, Renderer, TrustTier};
+use haft::tool::ToolEffect;
+use haft::trust::{EnvelopeKey, PromptRenderer, TrustTier};
 use haft::{DispatchContext, Tool, ToolArgs, ToolFailure, ToolRegistry};
 use serde_json::{Map, Value};
 
@@ -42,7 +42,7 @@ pub(crate) fn measure(plan: Plan) -> Result<Row, String> {
 /// Assembles and encodes.
 fn write(ctx: &DispatchContext) -> Result<Vec<u8>, String> {
     let (dialect, how) = (ChatCompletions::new(), How::default());
-    let renderer = Renderer::new(EnvelopeKey::from_bytes([7; 32]));
+    let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
     let assembled = now(assemble(ctx, &dialect, &renderer, &how))?.map_err(|it| it.to_string())?;
     let options = Map::new();
     let encoded = dialect.encode(&Request::new("m", &assembled.prompt, &options));
@@ -60,7 +60,8 @@ async fn records() -> Result<DispatchContext, String> {
     fn text(error: impl std::fmt::Display) -> String {
         error.to_string()
     }
-    let tool = Tool::builder("look_up").description("Looks something up.").effect(Effect::ReadOnly);
+    let tool =
+        Tool::builder("look_up").description("Looks something up.").effect(ToolEffect::ReadOnly);
     let tool = tool.handler(async |it: Question| Ok::<_, ToolFailure>(it.text + LOREM));
     let tools = ToolRegistry::with_tools([tool.build().map_err(text)?]).map_err(text)?;
     let ctx = DispatchContext::builder("turn-1")

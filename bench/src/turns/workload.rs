@@ -11,9 +11,9 @@ use haft::clock::Timestamp;
 use haft::event::Event;
 use haft::record::Message;
 use haft::step::{ProposedCall, Step, StepContext, StepError};
-use haft::store::Store;
+use haft::store::TurnStore;
 use haft::stores::MemoryStore;
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::turn::{TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
 use haft::{Tool, ToolFailure};
 use tokio::runtime::Runtime;
@@ -173,7 +173,7 @@ pub(crate) fn in_memory(listening: Listening) -> Result<Arc<dyn Turns>, String> 
     Ok(Arc::new(Ours(runner.build().map_err(|error| error.to_string())?)))
 }
 
-pub(crate) fn runner(store: Arc<dyn Store>, tool: Tool) -> TurnRunnerBuilder {
+pub(crate) fn runner(store: Arc<dyn TurnStore>, tool: Tool) -> TurnRunnerBuilder {
     TurnRunner::builder(async |cx: StepContext| {
         yield_now().await;
         step(&cx)
@@ -194,7 +194,7 @@ pub(crate) fn step(cx: &StepContext) -> Result<Step, StepError> {
 pub(crate) fn forecast() -> Result<Tool, String> {
     let tool = Tool::builder(Forecast::TOOL)
         .description("Says what the weather will be.")
-        .effect(Effect::ReadOnly);
+        .effect(ToolEffect::ReadOnly);
     let tool = tool.handler(async |args: Forecast| Ok::<_, ToolFailure>(args.handle()));
     tool.build().map_err(|error| error.to_string())
 }

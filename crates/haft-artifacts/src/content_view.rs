@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft_core::artifact::Budget;
 use haft_core::cancel::Cancellation;
-use haft_core::forge::Asked;
+use haft_core::forge::QueryContext;
 use haft_core::spool::{SpoolError, SpoolReader};
 
 use crate::scan::{ChunkScan, ContentScan, run_scan};
@@ -28,7 +28,7 @@ impl ContentView {
     }
 
     /// The content of the artifact that a query is about, with the budget and the token of the query.
-    pub(crate) fn of_query(asked: &Asked) -> Self {
+    pub(crate) fn of_query(asked: &QueryContext) -> Self {
         Self {
             reader: Arc::clone(asked.artifact.reader()),
             budget: asked.budget,

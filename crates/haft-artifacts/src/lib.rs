@@ -3,8 +3,8 @@
 //! [`standard_formats`] has them all. A format of your own is a type with [`ArtifactFormat`](haft_core::forge::ArtifactFormat):
 //!
 //! ```
-//! use haft_core::artifact::{Answer, ArtifactKind};
-//! use haft_core::forge::{ArtifactFormat, Asked, Query};
+//! use haft_core::artifact::{QueryOutput, ArtifactKind};
+//! use haft_core::forge::{ArtifactFormat, QueryContext, Query};
 //! use haft_artifacts::text::TextView;
 //! use haft_core::Args;
 //!
@@ -21,10 +21,10 @@
 //!     }
 //!
 //!     fn queries(&self) -> Vec<Query> {
-//!         let files = async |_: Args, asked: Asked| {
+//!         let files = async |_: Args, asked: QueryContext| {
 //!             let view = TextView::new(asked.artifact.reader().clone()).budget(asked.budget);
 //!             let page = view.grep("^\\+\\+\\+ ", Default::default()).await?;
-//!             Ok(Answer::text(page.text(), asked.budget))
+//!             Ok(QueryOutput::text(page.text(), asked.budget))
 //!         };
 //!         vec![Query::new("artifact_diff_files", "Lists the files that a diff changes.", files)]
 //!     }

@@ -1,7 +1,7 @@
 //! Arguments that several queries have in common.
 
 use haft_core::Args;
-use haft_core::json::View;
+use haft_core::json::ValueRef;
 use haft_core::jsonpath::JsonPath;
 use haft_core::schema::{Field, IntegerSchema, Problem, Problems, integer, string};
 
@@ -41,15 +41,15 @@ pub(super) trait Named {
 
 impl Named for Args {
     fn count(&self, name: &str) -> Option<u64> {
-        self.root().get(name).and_then(View::as_u64)
+        self.root().get(name).and_then(ValueRef::as_u64)
     }
 
     fn place(&self, name: &str) -> Option<i64> {
-        self.root().get(name).and_then(View::as_i64)
+        self.root().get(name).and_then(ValueRef::as_i64)
     }
 
     fn text(&self, name: &str) -> Option<&str> {
-        self.root().get(name).and_then(View::as_str)
+        self.root().get(name).and_then(ValueRef::as_str)
     }
 }
 

@@ -6,17 +6,17 @@
 //!
 //! ```
 //! use haft_artifacts::tokens::{ExactCounter, StreamCounter};
-//! use haft_core::tokens::{Count, Encoding, Estimators, TokenCounter as _};
+//! use haft_core::tokens::{TokenCount, Encoding, Estimators, TokenCounter as _};
 //!
-//! assert_eq!(ExactCounter.count(Encoding::O200kBase, "hello world")?, Count::exact(2));
+//! assert_eq!(ExactCounter.count(Encoding::O200kBase, "hello world")?, TokenCount::exact(2));
 //! let estimators = Estimators::new(ExactCounter);
-//! assert_eq!(estimators.count("cl100k_base", "hello world")?, Count::exact(2));
+//! assert_eq!(estimators.count("cl100k_base", "hello world")?, TokenCount::exact(2));
 //!
 //! // A text of any length, in bounded memory.
 //! let mut counter = StreamCounter::new(Encoding::O200kBase);
 //! counter.push(b"hel");
 //! counter.push(b"lo world");
-//! assert_eq!(counter.finish(), Count::exact(2));
+//! assert_eq!(counter.finish(), TokenCount::exact(2));
 //! # Ok::<(), haft_core::tokens::TokenError>(())
 //! ```
 //!

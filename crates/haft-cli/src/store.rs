@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use haft::gate::Gate;
-use haft::store::{Store as _, TurnId, TurnQuery, TurnSummary};
+use haft::store::{TurnId, TurnQuery, TurnStore as _, TurnSummary};
 use haft::stores::TurnDir;
 use haft::turn::Gatekeeper;
 

@@ -2,7 +2,7 @@
 //!
 //! A large result is stored by a [`Spooler`](crate::tool::Spooler) and becomes a [`SpooledArtifact`]. The artifacts of a turn
 //! form an [`ArtifactSet`](crate::tool::ArtifactSet), where each has a short handle. [`Formats`](crate::forge::Formats) forges tools that query them: what
-//! can be asked depends on the [`ArtifactKind`], and is said by an [`ArtifactFormat`](crate::forge::ArtifactFormat). Every [`Answer`]
+//! can be asked depends on the [`ArtifactKind`], and is said by an [`ArtifactFormat`](crate::forge::ArtifactFormat). Every [`QueryOutput`]
 //! keeps to a [`Budget`] and says what it left out; it is trusted as far as its artifact is.
 
 mod answer;
@@ -13,8 +13,8 @@ mod spooled;
 #[cfg(test)]
 mod tests;
 
-pub use self::answer::{Answer, Listing};
+pub use self::answer::{QueryListBuilder, QueryOutput};
 pub use self::budget::Budget;
-pub use self::kind::{ArtifactKind, InvalidKind};
+pub use self::kind::{ArtifactKind, InvalidArtifactKind};
 pub(crate) use self::spooled::DraftContent;
 pub use self::spooled::{ArtifactDraft, ArtifactRecord, NotDescribable, SpooledArtifact};

@@ -11,7 +11,7 @@ mod stored;
 mod tests;
 
 pub use crate::id::{
-    CallId, Handle, HandleTable, IdempotencyKey, Occurrences, ParseIdError, RecordId,
+    CallId, Handle, HandleTable, IdempotencyKey, OccurrenceCounter, ParseIdError, RecordId,
 };
 
 pub use record::{CallError, CallState, IllegalTransition, ToolCall, ToolResults};

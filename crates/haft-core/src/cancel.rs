@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
 use self::ordered::Ordered;
-pub use self::wait::Cancelled;
+pub use self::wait::CancelledFuture;
 
 /// Why something was cancelled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -155,8 +155,8 @@ impl Cancellation {
     ///
     /// It owns what it needs and can outlive the token that it came from. Dropping it gives up the
     /// wait and leaves nothing behind.
-    pub fn cancelled(&self) -> Cancelled {
-        Cancelled::new(Arc::clone(&self.node))
+    pub fn cancelled(&self) -> CancelledFuture {
+        CancelledFuture::new(Arc::clone(&self.node))
     }
 }
 

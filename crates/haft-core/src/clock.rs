@@ -29,15 +29,15 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn monotonic(&self) -> Duration;
 
     /// Both at once, for a clock that can tell them together for less.
-    fn read(&self) -> Reading {
-        Reading { wall: self.now(), monotonic: self.monotonic() }
+    fn read(&self) -> ClockReading {
+        ClockReading { wall: self.now(), monotonic: self.monotonic() }
     }
 }
 
 /// The wall time and the monotonic time of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "clocks of others build it")]
-pub struct Reading {
+pub struct ClockReading {
     /// The wall time.
     pub wall: Timestamp,
     /// The time since the clock's fixed moment.
@@ -53,7 +53,7 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
         (**self).monotonic()
     }
 
-    fn read(&self) -> Reading {
+    fn read(&self) -> ClockReading {
         (**self).read()
     }
 }
@@ -67,7 +67,7 @@ impl<C: Clock + ?Sized> Clock for &C {
         (**self).monotonic()
     }
 
-    fn read(&self) -> Reading {
+    fn read(&self) -> ClockReading {
         (**self).read()
     }
 }

@@ -4,8 +4,8 @@
 //! when it happened. What happened is its [`EventKind`]. Some events are the product (text as it is
 //! written, calls as they are made), the rest is for whoever watches: [`EventKind::bus`] parts them.
 //!
-//! Nothing in an event is unbounded: texts are [`Brief`], data is [`Payload`], arguments are
-//! [`ShownArgs`], results are a [`ResultSummary`], and a stream of text has a longest length.
+//! Nothing in an event is unbounded: texts are [`BoundedText`], data is [`BoundedValue`], arguments are
+//! [`BoundedArgs`], results are a [`ResultSummary`], and a stream of text has a longest length.
 
 mod bound;
 mod kind;
@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::bound::{Brief, Payload, ShownArgs};
+pub use self::bound::{BoundedArgs, BoundedText, BoundedValue};
 pub(crate) use self::bound::{listed_changes, listed_problems};
-pub use self::kind::{Bus, EventKind, EventName};
+pub use self::kind::{EventClass, EventKind, EventName};
 pub use self::report::{
-    DispatchStatus, ErrorReport, GateResult, GenerationStats, Level, ResultKind, ResultSummary,
+    DispatchStatus, ErrorReport, GateResult, GenerationStats, LogLevel, ResultKind, ResultSummary,
     StreamDelta, StreamState, ToolCallReport,
 };
 use crate::clock::Timestamp;

@@ -7,4 +7,4 @@ mod forging;
 mod format;
 
 pub use self::forging::{Formats, InvalidFormat};
-pub use self::format::{ArtifactFormat, Asked, Query};
+pub use self::format::{ArtifactFormat, Query, QueryContext};

@@ -2,7 +2,7 @@
 //!
 //! A [`Gate`] is a record, not a promise: it says why the turn waits, what the answer must look like and
 //! until when, and it is kept in the store, so that another process can list it and answer. An answer is a
-//! [`Settlement`], signed with the [`GateKey`] that the application keeps from tools and models. The
+//! [`GateSettlement`], signed with the [`GateKey`] that the application keeps from tools and models. The
 //! signature covers the gate as the runner opened it (turn, call, accepted arguments, question) and the
 //! answer, so that an answer cannot be forged, edited, reused, moved to another call, or given by the
 //! model to itself.
@@ -26,7 +26,7 @@ use crate::schema::args::Args;
 use crate::schema::{ForeignSchemaError, Problems, ValueSchema};
 use crate::store::{GateId, StoreError, TurnId};
 
-pub use self::key::{GateKey, NotSigned, Signature};
+pub use self::key::{GateKey, GateSignature, InvalidSignature};
 
 /// What a turn asks the outside.
 ///
@@ -166,7 +166,7 @@ impl Gate {
 
     /// Makes it ask for leave to make the call.
     #[must_use]
-    pub fn asking_leave(mut self) -> Self {
+    pub fn requiring_approval(mut self) -> Self {
         self.approval = true;
         self
     }
@@ -196,7 +196,7 @@ impl Gate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Decision {
+pub enum GateDecision {
     /// Yes, with a value that meets the schema.
     Resolved {
         /// The value.
@@ -213,7 +213,7 @@ pub enum Decision {
     Timeout,
 }
 
-impl Decision {
+impl GateDecision {
     /// The word for it in events.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
@@ -230,22 +230,22 @@ impl Decision {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Settlement {
+pub struct GateSettlement {
     /// What was answered.
-    pub decision: Decision,
+    pub decision: GateDecision,
     /// Who answered.
     pub by: String,
     /// When.
     pub at: Timestamp,
     /// The proof; nothing where the turn itself closed the gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signature: Option<Signature>,
+    pub signature: Option<GateSignature>,
 }
 
-impl Settlement {
+impl GateSettlement {
     /// How a turn closes a gate that nobody answered. It says no, whoever wrote it.
     #[must_use]
-    pub fn closed(decision: Decision, at: Timestamp) -> Self {
+    pub fn closed(decision: GateDecision, at: Timestamp) -> Self {
         Self { decision, by: "runner".to_owned(), at, signature: None }
     }
 }
@@ -294,7 +294,7 @@ pub enum GateError {
     Aborted,
     /// The answer was not given by somebody who may, or not for this.
     #[error("the answer is not valid for this question: {0}")]
-    Forged(#[from] NotSigned),
+    Forged(#[from] InvalidSignature),
     /// The context has no gates.
     #[error("gates are not supported here")]
     NotSupported,
@@ -307,7 +307,7 @@ impl GateError {
     /// The refusal of an answer, or of a question that is not the one that was asked.
     #[must_use]
     pub const fn forged() -> Self {
-        Self::Forged(NotSigned)
+        Self::Forged(InvalidSignature)
     }
 }
 

@@ -10,6 +10,6 @@ mod turn_id;
 pub use self::call_id::{CallId, ParseIdError};
 pub use self::handle::{Handle, HandleTable};
 pub use self::idempotency_key::IdempotencyKey;
-pub use self::record_id::{Occurrences, RecordId};
+pub use self::record_id::{OccurrenceCounter, RecordId};
 pub use self::tool_name::{InvalidToolName, ToolName};
 pub use self::turn_id::{GateId, InvalidId, TurnId};

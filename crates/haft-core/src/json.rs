@@ -2,7 +2,7 @@
 //!
 //! A [`Document`] is one buffer of text and one flat list of nodes. Nothing is allocated per value,
 //! integers keep every digit, and the nesting is bounded, so that a hostile argument text cannot
-//! exhaust the stack. Code that reads a document does it through a [`View`], a copyable cursor.
+//! exhaust the stack. Code that reads a document does it through a [`ValueRef`], a copyable cursor.
 //!
 //! `serde_json` stays the JSON of the public API. Documents exist because three things must hold at
 //! once on the call path: integers beyond 2^53 keep their digits (they are part of the call id),
@@ -27,9 +27,9 @@ pub use canonical::{canonical_text, write_canonical};
 pub use error::{ParseError, ParseErrorKind};
 pub use pretty::pretty_text;
 pub use repair::Repair;
-pub use view::{Elements, Kind, Members, Number, View};
+pub use view::{Elements, Members, Number, ValueKind, ValueRef};
 pub(crate) use writer::write_string;
-pub use writer::{NotJson, Writer};
+pub use writer::{JsonWriter, UnrepresentableValue};
 
 /// Deepest nesting that a parsed document may have: this many lists and objects inside each other.
 pub const MAX_DEPTH: usize = 128;
@@ -55,7 +55,7 @@ pub(crate) const OWN_TEXT: usize = 1 << 30;
 #[derive(Clone, Default)]
 pub struct Document {
     /// Source text (the first `source` bytes), followed by the strings that had to be unescaped.
-    /// A document made by a [`Writer`] has no source text, only strings.
+    /// A document made by a [`JsonWriter`] has no source text, only strings.
     buf: String,
     source: usize,
     /// Strings that end below this offset stand in the text exactly as canonical JSON writes them,
@@ -155,7 +155,7 @@ impl Document {
     ///
     /// [`ParseErrorKind::TooDeep`] when it is nested beyond [`MAX_DEPTH`].
     pub fn from_value(value: &serde_json::Value) -> Result<Self, ParseError> {
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         match out.value_within(value, MAX_DEPTH) {
             Ok(()) => Ok(out.finish()),
             Err(writer::TooDeep) => Err(ParseError::without_text(ParseErrorKind::TooDeep)),
@@ -175,8 +175,8 @@ impl Document {
 
     /// The outermost value.
     #[must_use]
-    pub fn root(&self) -> View<'_> {
-        View::at(self, 0)
+    pub fn root(&self) -> ValueRef<'_> {
+        ValueRef::at(self, 0)
     }
 
     /// The text this was parsed from, or nothing if it was built from values.

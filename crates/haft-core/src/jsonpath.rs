@@ -6,8 +6,8 @@
 //! [`PathError`] that says where, what was expected and what to write instead: no malformed path
 //! silently matches nothing.
 //!
-//! Evaluation walks the [`View`]s of a document, allocates nothing per value and stays within
-//! [`Limits`]. It recurses only into nested filters, and into lists and objects that are compared
+//! Evaluation walks the [`ValueRef`]s of a document, allocates nothing per value and stays within
+//! [`SelectionLimits`]. It recurses only into nested filters, and into lists and objects that are compared
 //! with each other; both are bounded. So neither a hostile path nor a hostile document can exhaust
 //! anything.
 //!
@@ -49,11 +49,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use error::PathError;
-pub use locate::{Located, Paths};
+pub use locate::{LocatedIter, PathIter};
 pub use parts::{FilterRef, SegmentRef, SelectorRef, SliceRef};
-pub use selection::{Limits, Selection, Truncation};
+pub use selection::{Selection, SelectionLimits, Truncation};
 
-use crate::json::View;
+use crate::json::ValueRef;
 use ast::{Segment, Selector};
 use parse::Mode;
 
@@ -94,7 +94,7 @@ pub struct JsonPath {
 /// One step of a path's [prefix](JsonPath::prefix).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "whoever follows a prefix must know every step")]
-pub enum Step {
+pub enum PathStep {
     /// Into the member of this name, if the value is an object. Of members with the same name the
     /// last one counts.
     Name(Box<str>),
@@ -150,24 +150,24 @@ impl JsonPath {
         Self { segments, start, plain }
     }
 
-    /// The values that the path selects, in the order of RFC 9535, within the default [`Limits`].
+    /// The values that the path selects, in the order of RFC 9535, within the default [`SelectionLimits`].
     /// `view` is the path's `$`. A value that is selected twice is there twice.
     #[must_use]
-    pub fn select<'d>(&self, view: View<'d>) -> Selection<'d> {
-        self.select_with(view, &Limits::default())
+    pub fn select<'d>(&self, view: ValueRef<'d>) -> Selection<'d> {
+        self.select_with(view, &SelectionLimits::default())
     }
 
     /// [`JsonPath::select`] within limits of one's own.
     #[must_use]
-    pub fn select_with<'d>(&self, view: View<'d>, limits: &Limits) -> Selection<'d> {
+    pub fn select_with<'d>(&self, view: ValueRef<'d>, limits: &SelectionLimits) -> Selection<'d> {
         selection::select(self.segments(), view, limits)
     }
 
     /// Whether the path selects anything. Stops at the first value; false if none was found within
-    /// the default [`Limits`].
+    /// the default [`SelectionLimits`].
     #[must_use]
-    pub fn matches(&self, view: View<'_>) -> bool {
-        selection::any(self.segments(), view, &Limits::default())
+    pub fn matches(&self, view: ValueRef<'_>) -> bool {
+        selection::any(self.segments(), view, &SelectionLimits::default())
     }
 
     /// The leading steps that can be followed in a text from front to back, without a tree of it: names,
@@ -179,18 +179,18 @@ impl JsonPath {
     /// empty when a filter looks at `$`, because the rest would take the found value for the root.
     ///
     /// ```
-    /// use haft_core::jsonpath::{JsonPath, Step};
+    /// use haft_core::jsonpath::{JsonPath, PathStep};
     ///
     /// let path = JsonPath::parse("$.items[*].tags[?@ == 'x']")?;
-    /// let steps: Vec<&Step> = path.prefix().collect();
+    /// let steps: Vec<&PathStep> = path.prefix().collect();
     /// assert_eq!(
     ///     steps,
-    ///     [&Step::Name("items".into()), &Step::Wildcard, &Step::Name("tags".into())],
+    ///     [&PathStep::Name("items".into()), &PathStep::Wildcard, &PathStep::Name("tags".into())],
     /// );
     /// assert_eq!(path.after_prefix().to_string(), "$[?@ == 'x']");
     /// # Ok::<(), haft_core::jsonpath::PathError>(())
     /// ```
-    pub fn prefix(&self) -> impl Iterator<Item = &Step> {
+    pub fn prefix(&self) -> impl Iterator<Item = &PathStep> {
         self.segments().iter().take(self.plain).filter_map(Segment::plain_step)
     }
 

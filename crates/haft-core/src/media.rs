@@ -42,7 +42,7 @@ pub use base64::{Base64Stream, decode_base64, encode_base64};
 pub use error::{InvalidMedia, MediaError, MediaFault};
 pub use reader::{MediaReader, MemoryReader, ReaderResolvers};
 pub use record::MediaRecord;
-pub use stash::StashEntry;
+pub use stash::MediaStashEntry;
 
 /// What a medium is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ pub struct Media {
     pub(crate) trust_tier: TrustTier,
     modality_hazard: ModalityHazard,
     source: Option<String>,
-    stash: IndexMap<String, StashEntry>,
+    stash: IndexMap<String, MediaStashEntry>,
 }
 
 impl Media {
@@ -229,14 +229,14 @@ impl Media {
 
     /// Adds something derived from it to the stash; see [`Media::insert`].
     #[must_use]
-    pub fn with_entry(mut self, key: impl Into<String>, entry: StashEntry) -> Self {
+    pub fn with_entry(mut self, key: impl Into<String>, entry: MediaStashEntry) -> Self {
         self.insert(key, entry);
         self
     }
 
     /// Puts something derived from it into the stash, under the less trusted of the entry's tier and
     /// its own. An entry of that key is replaced.
-    pub fn insert(&mut self, key: impl Into<String>, entry: StashEntry) {
+    pub fn insert(&mut self, key: impl Into<String>, entry: MediaStashEntry) {
         self.stash.insert(key.into(), entry.floored(self.trust_tier));
     }
 
@@ -301,13 +301,13 @@ impl Media {
     }
 
     /// What was derived from it, in the order of insertion.
-    pub fn stash(&self) -> impl Iterator<Item = (&str, &StashEntry)> {
+    pub fn stash(&self) -> impl Iterator<Item = (&str, &MediaStashEntry)> {
         self.stash.iter().map(|(key, entry)| (key.as_str(), entry))
     }
 
     /// What was derived from it under this key.
     #[must_use]
-    pub fn entry(&self, key: &str) -> Option<&StashEntry> {
+    pub fn entry(&self, key: &str) -> Option<&MediaStashEntry> {
         self.stash.get(key)
     }
 

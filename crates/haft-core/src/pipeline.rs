@@ -7,7 +7,7 @@
 //! ```
 //! use haft_core::pipeline::{Next, Pipeline, Stage};
 //! # #[derive(Clone)] struct Ctx;
-//! # impl haft_core::pipeline::Context for Ctx { fn is_cancelled(&self) -> bool { false } }
+//! # impl haft_core::pipeline::PipelineContext for Ctx { fn is_cancelled(&self) -> bool { false } }
 //!
 //! let pipeline = Pipeline::new(Stage::TurnInput).with("timing", async |ctx: Ctx, next: Next<Ctx>| {
 //!     // on the way in
@@ -38,10 +38,10 @@ use crate::error::{Coded, ErrorCode};
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a middleware returns.
-pub type Passing = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
+pub type MiddlewareFuture = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
 
 /// What a pipeline runs on: a handle that is cheap to clone.
-pub trait Context: Clone + Send + Sync + 'static {
+pub trait PipelineContext: Clone + Send + Sync + 'static {
     /// Whether the work is cancelled. Members that have not begun are passed over then.
     fn is_cancelled(&self) -> bool;
 
@@ -54,7 +54,7 @@ pub trait Context: Clone + Send + Sync + 'static {
 /// One step of a pipeline.
 pub trait Middleware<C>: Send + Sync {
     /// Does its part and runs the rest.
-    fn handle(&self, ctx: C, next: Next<C>) -> Passing;
+    fn handle(&self, ctx: C, next: Next<C>) -> MiddlewareFuture;
 }
 
 impl<C, F, Fut> Middleware<C> for F
@@ -62,7 +62,7 @@ where
     F: Fn(C, Next<C>) -> Fut + Send + Sync,
     Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
 {
-    fn handle(&self, ctx: C, next: Next<C>) -> Passing {
+    fn handle(&self, ctx: C, next: Next<C>) -> MiddlewareFuture {
         Box::pin(self(ctx, next))
     }
 }
@@ -88,7 +88,7 @@ impl<C> Clone for Member<C> {
     }
 }
 
-impl<C: Context> Next<C> {
+impl<C: PipelineContext> Next<C> {
     /// Runs the rest and says how it went.
     ///
     /// # Errors
@@ -110,10 +110,12 @@ impl<C: Context> Next<C> {
         };
         match member.middleware.handle(ctx.clone(), next).await {
             Ok(()) if ran.load(Ordering::Acquire) || ctx.is_over() => Ok(()),
-            Ok(()) => Err(Box::new(Broken { middleware: member.name.clone() })),
+            Ok(()) => Err(Box::new(NextNotRun { middleware: member.name.clone() })),
             // The innermost name is the one that failed.
-            Err(error) if error.is::<Failed>() || error.is::<Broken>() => Err(error),
-            Err(source) => Err(Box::new(Failed { middleware: member.name.clone(), source })),
+            Err(error) if error.is::<MiddlewareError>() || error.is::<NextNotRun>() => Err(error),
+            Err(source) => {
+                Err(Box::new(MiddlewareError { middleware: member.name.clone(), source }))
+            }
         }
     }
 }
@@ -128,7 +130,7 @@ impl<C> fmt::Debug for Next<C> {
 #[derive(Debug, thiserror::Error)]
 #[error("the middleware `{middleware}` failed: {source}")]
 #[non_exhaustive]
-pub struct Failed {
+pub struct MiddlewareError {
     /// Its name.
     pub middleware: String,
     /// What it failed with.
@@ -139,7 +141,7 @@ pub struct Failed {
 #[derive(Debug, thiserror::Error)]
 #[error("the middleware `{middleware}` returned without running `next`")]
 #[non_exhaustive]
-pub struct Broken {
+pub struct NextNotRun {
     /// Its name.
     pub middleware: String,
 }
@@ -183,7 +185,7 @@ pub struct Pipeline<C> {
     members: Arc<[Member<C>]>,
 }
 
-impl<C: Context> Pipeline<C> {
+impl<C: PipelineContext> Pipeline<C> {
     /// A pipeline without members. Errors name its stage.
     #[must_use]
     pub fn new(stage: Stage) -> Self {
@@ -222,7 +224,7 @@ impl<C: Context> Pipeline<C> {
     pub async fn run(&self, ctx: &C) -> Result<(), PipelineError> {
         let members = Arc::clone(&self.members);
         let next = Next { members, at: 0, ctx: ctx.clone(), ran: Arc::default() };
-        next.run().await.map_err(|source| match source.downcast::<Broken>() {
+        next.run().await.map_err(|source| match source.downcast::<NextNotRun>() {
             Ok(broken) => {
                 PipelineError::ShortCircuited { stage: self.stage, middleware: broken.middleware }
             }

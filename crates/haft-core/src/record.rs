@@ -5,10 +5,10 @@
 //! `revised` gives a builder of the next version. [`ToolCall`](crate::call::ToolCall) is a record too.
 //!
 //! Every [`Record`] has one stored form, JSON text. Loading it checks everything again. What is kept
-//! outside the text (bytes of media, content of artifacts) is found through a [`Loader`], which the
+//! outside the text (bytes of media, content of artifacts) is found through a [`RecordLoader`], which the
 //! application fills and which so decides what a stored record can make it open.
 //!
-//! A [`Shelf`] holds the records of one kind that a turn works with, in order and by id.
+//! A [`RecordList`] holds the records of one kind that a turn works with, in order and by id.
 //!
 //! ```
 //! use haft_core::clock::Timestamp;
@@ -52,13 +52,13 @@ use crate::store::{Row, RowKind, StoredText};
 pub(crate) use self::error::Faults;
 pub use self::error::{InvalidRecord, LoadError, NotStorable, RecordFault};
 pub use self::identity::{Identifier, Identity};
-pub use self::loader::{Loader, SpoolResolver};
+pub use self::loader::{RecordLoader, SpoolResolver};
 pub use self::memory::{Memory, MemoryBuilder};
 pub use self::message::{Message, MessageBuilder, MessageRole};
-pub use self::name::{InvalidName, RecordName};
-pub(crate) use self::replay::Replay;
+pub use self::name::{InvalidRecordName, RecordName};
+pub(crate) use self::replay::ProviderPayload;
 pub use self::retrievable::{Retrievable, RetrievableBuilder, RetrievableContent};
-pub use self::shelf::{Sequence, Shelf};
+pub use self::shelf::{RecordList, RecordSequence};
 pub(crate) use self::stored::{depth, nests_within, read, write};
 pub use self::text::Text;
 pub use self::thought::{Thought, ThoughtBuilder};
@@ -89,7 +89,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     /// The text is no such record, or what it refers to is not there.
     fn from_stored(
         json: &str,
-        loader: &Loader,
+        loader: &RecordLoader,
     ) -> impl Future<Output = Result<Self, LoadError>> + Send;
 
     /// Whether [`to_stored`](Self::to_stored) is known to succeed without being tried: everything in the
@@ -123,7 +123,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     #[must_use]
     fn from_row(
         row: &Row,
-        loader: &Loader,
+        loader: &RecordLoader,
     ) -> impl Future<Output = Result<Self, LoadError>> + Send {
         async move {
             if row.kind != Self::KIND {

@@ -39,14 +39,15 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 pub use build::{
-    AnyRules, AnySchema, ArraySchema, BooleanRules, BooleanSchema, Build, EnumRules, EnumSchema,
-    IntegerSchema, MapSchema, NumberSchema, ObjectSchema, StringSchema, TupleRules, TupleSchema,
-    UnionSchema, any, array, boolean, integer, map, number, object, one_of, string, tuple, union,
+    AnyRules, AnySchema, ArraySchema, BooleanRules, BooleanSchema, EnumRules, EnumSchema,
+    IntegerSchema, MapSchema, NumberSchema, ObjectSchema, SchemaBuilder, StringSchema, TupleRules,
+    TupleSchema, UnionSchema, any, array, boolean, integer, map, number, object, one_of, string,
+    tuple, union,
 };
 pub use check::nearest;
-pub use fault::Fault;
+pub use fault::SchemaFault;
 pub use foreign::{ForeignSchemaError, ValueSchema};
-pub use input::{Accepted, InputSchema, SchemaDescription};
+pub use input::{AcceptedArgs, InputSchema, SchemaDescription};
 pub use pattern::Pattern;
 pub use problem::{Change, ChangeKind, Problem, Problems, Rule};
 
@@ -171,7 +172,7 @@ pub struct ObjectRules {
     /// Fields by name, in the order the model sees them.
     pub fields: IndexMap<String, Field>,
     /// What happens to keys that are not fields.
-    pub unknown: Unknown,
+    pub unknown: UnknownFields,
     /// Names that were declared twice; a fault at construction.
     pub(crate) repeated: Vec<String>,
 }
@@ -202,7 +203,7 @@ pub enum Presence {
 /// What happens to keys that are not fields of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unknown {
+pub enum UnknownFields {
     /// They are refused. The default.
     #[default]
     Refuse,

@@ -85,7 +85,7 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
     ///
     /// A write that fails, or whose future is dropped, leaves the old content or none; a write that is
     /// dropped in its very last step may have taken effect, then wholly.
-    fn write(&self, key: SpoolKey, payload: Payload) -> SpoolFuture<'_, Arc<dyn SpoolReader>>;
+    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>>;
 
     /// A reader of what is stored under a key; nothing if there is nothing.
     fn read(&self, key: SpoolKey) -> SpoolFuture<'_, Option<Arc<dyn SpoolReader>>>;
@@ -100,7 +100,7 @@ pub trait SpoolStore: fmt::Debug + Send + Sync {
 /// What is to be stored.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Payload {
+pub enum SpoolPayload {
     /// Text; stored as UTF-8.
     Text(String),
     /// Bytes; stored as they are.
@@ -109,31 +109,31 @@ pub enum Payload {
     Stream(ByteStream),
 }
 
-impl From<String> for Payload {
+impl From<String> for SpoolPayload {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<&str> for Payload {
+impl From<&str> for SpoolPayload {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<Bytes> for Payload {
+impl From<Bytes> for SpoolPayload {
     fn from(bytes: Bytes) -> Self {
         Self::Bytes(bytes)
     }
 }
 
-impl From<Vec<u8>> for Payload {
+impl From<Vec<u8>> for SpoolPayload {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes.into())
     }
 }
 
-impl From<ByteStream> for Payload {
+impl From<ByteStream> for SpoolPayload {
     fn from(stream: ByteStream) -> Self {
         Self::Stream(stream)
     }

@@ -2,10 +2,10 @@
 //! contexts.
 //!
 //! ```
-//! use haft_core::stash::Registry;
+//! use haft_core::stash::Stash;
 //! use serde_json::json;
 //!
-//! let stash = Registry::new();
+//! let stash = Stash::new();
 //! stash.set("user.name", "Ada")?;
 //! stash.set("user.visits.0", 3)?;
 //! assert_eq!(stash.get("user"), Some(json!({ "name": "Ada", "visits": [3] })));
@@ -35,8 +35,8 @@ use self::decode::Decoder;
 use self::encode::Encoder;
 use self::node::{Node, Refusal};
 
-pub use self::error::RegistryError;
-pub use self::path::Path;
+pub use self::error::StashError;
+pub use self::path::StashPath;
 
 /// Highest index that a write may use to leave a hole in an array. Appending has no limit.
 pub const MAX_GAP_INDEX: usize = 1024;
@@ -45,7 +45,7 @@ pub const MAX_GAP_INDEX: usize = 1024;
 /// text can be read again by `serde_json`.
 pub const MAX_DEPTH: usize = crate::json::MAX_DEPTH - 1;
 
-/// An ordered tree of JSON values addressed by [`Path`]s.
+/// An ordered tree of JSON values addressed by [`StashPath`]s.
 ///
 /// All methods take `&self`, so one store can be shared between tasks in an [`Arc`]. Values are
 /// copied in and out: nobody can change what is stored but through the store. A clone is a
@@ -61,15 +61,15 @@ pub const MAX_DEPTH: usize = crate::json::MAX_DEPTH - 1;
 ///   an index, else an object. The store itself is always an object.
 /// - A write past the end of an array fills the hole with nulls, up to [`MAX_GAP_INDEX`].
 /// - A write through a string, number, boolean or null is refused with
-///   [`RegistryError::NotAContainer`]. It never replaces the value that is in the way: a
+///   [`StashError::NotAContainer`]. It never replaces the value that is in the way: a
 ///   mistyped path must not destroy data. Store an object there to replace it on purpose.
 ///
 /// # Process-local values
 ///
-/// [`Registry::insert_typed`] keeps one value per Rust type next to the JSON tree, for handles and
+/// [`Stash::insert_typed`] keeps one value per Rust type next to the JSON tree, for handles and
 /// caches. They are not part of the JSON: no path reaches them, they are not serialised, and a
 /// clone shares them.
-pub struct Registry {
+pub struct Stash {
     inner: RwLock<Inner>,
 }
 
@@ -80,7 +80,7 @@ struct Inner {
     typed: Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
-impl Registry {
+impl Stash {
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
@@ -91,19 +91,19 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError::InvalidInitialValue`] if it is not an object,
-    /// [`RegistryError::TooDeep`] if it is nested beyond [`MAX_DEPTH`].
-    pub fn from_value(value: Value) -> Result<Self, RegistryError> {
+    /// [`StashError::InvalidInitialValue`] if it is not an object,
+    /// [`StashError::TooDeep`] if it is nested beyond [`MAX_DEPTH`].
+    pub fn from_value(value: Value) -> Result<Self, StashError> {
         let root = [""; 0];
-        match Node::from_value(value, MAX_DEPTH).map_err(|it| it.at(&Path::from(root)))? {
+        match Node::from_value(value, MAX_DEPTH).map_err(|it| it.at(&StashPath::from(root)))? {
             root @ Node::Object(_) => Ok(Self::with_root(root)),
-            other => Err(RegistryError::InvalidInitialValue { found: other.kind() }),
+            other => Err(StashError::InvalidInitialValue { found: other.kind() }),
         }
     }
 
     /// A copy of the value at `path`. Only that subtree is copied, and not under the lock.
     #[must_use]
-    pub fn get(&self, path: impl Into<Path>) -> Option<Value> {
+    pub fn get(&self, path: impl Into<StashPath>) -> Option<Value> {
         self.node(&path.into()).map(|node| node.to_value())
     }
 
@@ -111,21 +111,21 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError::WrongType`] if something is there that is not a `T`.
+    /// [`StashError::WrongType`] if something is there that is not a `T`.
     pub fn get_as<T: DeserializeOwned>(
         &self,
-        path: impl Into<Path>,
-    ) -> Result<Option<T>, RegistryError> {
+        path: impl Into<StashPath>,
+    ) -> Result<Option<T>, StashError> {
         let path = path.into();
         let Some(node) = self.node(&path) else { return Ok(None) };
         serde_json::from_value(node.to_value())
             .map(Some)
-            .map_err(|source| RegistryError::WrongType { path, source })
+            .map_err(|source| StashError::WrongType { path, source })
     }
 
     /// Whether something is stored at `path`. Null, `0`, `""` and `false` are something.
     #[must_use]
-    pub fn has(&self, path: impl Into<Path>) -> bool {
+    pub fn has(&self, path: impl Into<StashPath>) -> bool {
         self.read().root.get(&path.into()).is_some()
     }
 
@@ -133,11 +133,11 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError::NotJson`] if the value is or contains NaN, an infinity, an integer outside
-    /// 64 bits or a key that is not text; [`RegistryError::TooDeep`]; and the errors of
-    /// the path rules: [`RegistryError::NotAContainer`], [`RegistryError::NotAnIndex`],
-    /// [`RegistryError::IndexTooLarge`], [`RegistryError::EmptyPath`].
-    pub fn set(&self, path: impl Into<Path>, value: impl Serialize) -> Result<(), RegistryError> {
+    /// [`StashError::NotJson`] if the value is or contains NaN, an infinity, an integer outside
+    /// 64 bits or a key that is not text; [`StashError::TooDeep`]; and the errors of
+    /// the path rules: [`StashError::NotAContainer`], [`StashError::NotAnIndex`],
+    /// [`StashError::IndexTooLarge`], [`StashError::EmptyPath`].
+    pub fn set(&self, path: impl Into<StashPath>, value: impl Serialize) -> Result<(), StashError> {
         let path = path.into();
         let encoder = Encoder { depth: room_below(&path) };
         let node = value.serialize(encoder).map_err(|it| it.at(&path))?;
@@ -148,8 +148,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`Registry::set`].
-    pub fn set_value(&self, path: impl Into<Path>, value: Value) -> Result<(), RegistryError> {
+    /// As [`Stash::set`].
+    pub fn set_value(&self, path: impl Into<StashPath>, value: Value) -> Result<(), StashError> {
         let path = path.into();
         let node = Node::from_value(value, room_below(&path)).map_err(|it| it.at(&path))?;
         self.put(&path, node)
@@ -161,8 +161,8 @@ impl Registry {
     /// which would wait for itself. If it panics, the store is as it was.
     ///
     /// ```
-    /// # use haft_core::stash::Registry;
-    /// let stash = Registry::new();
+    /// # use haft_core::stash::Stash;
+    /// let stash = Stash::new();
     /// let count = |now: Option<&serde_json::Value>| now.and_then(|it| it.as_u64()).unwrap_or(0);
     /// stash.update("count", |now| (count(now) + 1).into())?;
     /// stash.update("count", |now| (count(now) + 1).into())?;
@@ -172,12 +172,12 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`Registry::set`]; what `change` returned is then dropped.
+    /// As [`Stash::set`]; what `change` returned is then dropped.
     pub fn update(
         &self,
-        path: impl Into<Path>,
+        path: impl Into<StashPath>,
         change: impl FnOnce(Option<&Value>) -> Value,
-    ) -> Result<(), RegistryError> {
+    ) -> Result<(), StashError> {
         let path = path.into();
         let mut inner = self.write();
         let current = inner.root.get(&path).map(Node::to_value);
@@ -188,7 +188,7 @@ impl Registry {
 
     /// Takes out the value at `path`. Its containers stay, even when empty; later elements of an
     /// array move up. The store itself cannot be taken out.
-    pub fn remove(&self, path: impl Into<Path>) -> Option<Value> {
+    pub fn remove(&self, path: impl Into<StashPath>) -> Option<Value> {
         let path = path.into();
         let taken = self.write().root.take(&path);
         taken.map(|node| node.to_value())
@@ -197,7 +197,7 @@ impl Registry {
     /// The paths of all leaves in insertion order. Only objects are descended into: arrays are
     /// leaves, and an empty object has none. Every path can be used to read its leaf again.
     #[must_use]
-    pub fn keys(&self) -> Vec<Path> {
+    pub fn keys(&self) -> Vec<StashPath> {
         let root = self.read().root.clone();
         let mut out = Vec::new();
         root.leaves(&mut Vec::new(), &mut out);
@@ -252,11 +252,11 @@ impl Registry {
         Self { inner: RwLock::new(Inner { root, typed: Arc::default() }) }
     }
 
-    fn node(&self, path: &Path) -> Option<Node> {
+    fn node(&self, path: &StashPath) -> Option<Node> {
         self.read().root.get(path).cloned()
     }
 
-    fn put(&self, path: &Path, node: Node) -> Result<(), RegistryError> {
+    fn put(&self, path: &StashPath, node: Node) -> Result<(), StashError> {
         let replaced = self.write().root.put(path, node);
         // The old value is dropped here, after the lock.
         replaced.map(drop)
@@ -274,28 +274,28 @@ impl Registry {
 }
 
 /// How many levels of containers a value at `path` may use.
-fn room_below(path: &Path) -> usize {
+fn room_below(path: &StashPath) -> usize {
     MAX_DEPTH.saturating_sub(path.steps().len())
 }
 
 impl Refusal {
-    fn at(self, path: &Path) -> RegistryError {
+    fn at(self, path: &StashPath) -> StashError {
         let path = path.clone();
         match self {
-            Self::TooDeep => RegistryError::TooDeep { path },
-            Self::NotJson(reason) => RegistryError::NotJson { path, reason },
+            Self::TooDeep => StashError::TooDeep { path },
+            Self::NotJson(reason) => StashError::NotJson { path, reason },
         }
     }
 }
 
-impl Default for Registry {
+impl Default for Stash {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// A snapshot: later changes to either do not show in the other. Process-local values are shared.
-impl Clone for Registry {
+impl Clone for Stash {
     fn clone(&self) -> Self {
         let inner = self.read().clone();
         Self { inner: RwLock::new(inner) }
@@ -303,7 +303,7 @@ impl Clone for Registry {
 }
 
 /// Equal when they hold the same JSON, whatever the order of their keys.
-impl PartialEq for Registry {
+impl PartialEq for Stash {
     fn eq(&self, other: &Self) -> bool {
         // One lock at a time: comparing a store with itself must not wait.
         let ours = self.read().root.clone();
@@ -313,7 +313,7 @@ impl PartialEq for Registry {
 }
 
 /// Shows how much is stored, not what: a stash can be large and can hold secrets.
-impl fmt::Debug for Registry {
+impl fmt::Debug for Stash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (len, typed) = (self.len(), self.read().typed.len());
         f.debug_struct("Registry").field("len", &len).field("typed", &typed).finish_non_exhaustive()
@@ -321,7 +321,7 @@ impl fmt::Debug for Registry {
 }
 
 /// The plain JSON object, in insertion order.
-impl Serialize for Registry {
+impl Serialize for Stash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let root = self.read().root.clone();
         root.serialize(serializer)
@@ -329,12 +329,12 @@ impl Serialize for Registry {
 }
 
 /// From an object; its order is kept and the last of several equal keys counts.
-impl<'de> Deserialize<'de> for Registry {
+impl<'de> Deserialize<'de> for Stash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match (Decoder { depth: MAX_DEPTH }).deserialize(deserializer)? {
             root @ Node::Object(_) => Ok(Self::with_root(root)),
             other => {
-                let error = RegistryError::InvalidInitialValue { found: other.kind() };
+                let error = StashError::InvalidInitialValue { found: other.kind() };
                 Err(D::Error::custom(error))
             }
         }

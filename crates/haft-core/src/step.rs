@@ -1,6 +1,6 @@
 //! One step of the model, and what takes it.
 //!
-//! An [`Executor`] looks at the turn and says what the model says next: a [`Step`]. The loop does the rest:
+//! An [`DispatchExecutor`] looks at the turn and says what the model says next: a [`Step`]. The loop does the rest:
 //! it keeps the step, runs the calls it asks for, shows their results in the next iteration, and ends the
 //! dispatch when the step says so. Anything can be an executor: a provider, a script, a person.
 //!
@@ -9,7 +9,7 @@
 //!
 //! /// Repeats what the user said.
 //! async fn echo(cx: StepContext) -> Result<Step, StepError> {
-//!     let said = cx.turn_messages();
+//!     let said = cx.messages().all();
 //!     let text = said.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
 //!     Ok(Step::done().say(cx.message(format!("You said: {text}"))?))
 //! }
@@ -31,12 +31,12 @@ use crate::event::StreamState;
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
 use crate::schema::args::RawArgs;
-use crate::stream::{Part, StreamError, Streams};
+use crate::stream::{StreamError, StreamPart, StreamTracker};
 use crate::tool::context::DispatchContext;
 use crate::usage::Usage;
 
 /// Takes steps.
-pub trait Executor: Send + Sync {
+pub trait DispatchExecutor: Send + Sync {
     /// Says what the model says next.
     fn step(&self, cx: StepContext) -> StepFuture<'_>;
 }
@@ -44,7 +44,7 @@ pub trait Executor: Send + Sync {
 /// What an executor returns.
 pub type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Step, StepError>> + Send + 'a>>;
 
-impl<F, Fut> Executor for F
+impl<F, Fut> DispatchExecutor for F
 where
     F: Fn(StepContext) -> Fut + Send + Sync,
     Fut: Future<Output = Result<Step, StepError>> + Send + 'static,
@@ -65,7 +65,7 @@ pub struct StepContext {
 #[derive(Debug, Default)]
 struct Said {
     ids: AtomicU32,
-    streams: Mutex<Streams>,
+    streams: Mutex<StreamTracker>,
 }
 
 impl StepContext {
@@ -112,7 +112,12 @@ impl StepContext {
     /// # Errors
     ///
     /// The message has ended, or would be too long, or the id is no id.
-    pub fn report_message(&self, id: &str, delta: &str, part: Part) -> Result<(), StreamError> {
+    pub fn report_message(
+        &self,
+        id: &str,
+        delta: &str,
+        part: StreamPart,
+    ) -> Result<(), StreamError> {
         let report = self.streams().report_message(id, delta, part, self.ctx.clock().now())?;
         self.ctx.emit_with(|| report.into());
         Ok(())
@@ -123,7 +128,12 @@ impl StepContext {
     /// # Errors
     ///
     /// The thought has ended, or would be too long, or the id is no id.
-    pub fn report_thought(&self, id: &str, delta: &str, part: Part) -> Result<(), StreamError> {
+    pub fn report_thought(
+        &self,
+        id: &str,
+        delta: &str,
+        part: StreamPart,
+    ) -> Result<(), StreamError> {
         let report = self.streams().report_thought(id, delta, part, self.ctx.clock().now())?;
         self.ctx.emit_with(|| report.into());
         Ok(())
@@ -141,17 +151,17 @@ impl StepContext {
         };
         for thought in thoughts {
             let (id, state) =
-                (thought.id().as_str(), |it: &Streams, id: &str| it.thought_state(id));
+                (thought.id().as_str(), |it: &StreamTracker, id: &str| it.thought_state(id));
             if let Some(rest) = self.rest(id, thought.content().as_str(), state) {
-                let _ = self.report_thought(id, rest, Part::Last);
+                let _ = self.report_thought(id, rest, StreamPart::Last);
             }
         }
         for message in messages {
             let (id, state) =
-                (message.id().as_str(), |it: &Streams, id: &str| it.message_state(id));
+                (message.id().as_str(), |it: &StreamTracker, id: &str| it.message_state(id));
             let text = message.content().map_or("", |text| text.as_str());
             if let Some(rest) = self.rest(id, text, state) {
-                let _ = self.report_message(id, rest, Part::Last);
+                let _ = self.report_message(id, rest, StreamPart::Last);
             }
         }
         for event in self.streams().abort_leftovers(self.ctx.clock().now()) {
@@ -164,7 +174,7 @@ impl StepContext {
         &self,
         id: &str,
         text: &'t str,
-        state: impl FnOnce(&Streams, &str) -> Option<StreamState>,
+        state: impl FnOnce(&StreamTracker, &str) -> Option<StreamState>,
     ) -> Option<&'t str> {
         match state(&self.streams(), id) {
             None => Some(text),
@@ -173,7 +183,7 @@ impl StepContext {
         }
     }
 
-    fn streams(&self) -> MutexGuard<'_, Streams> {
+    fn streams(&self) -> MutexGuard<'_, StreamTracker> {
         self.said.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -198,7 +208,7 @@ pub struct Step {
     /// What it wants to be called, in its order.
     pub calls: Vec<ProposedCall>,
     /// What comes next.
-    pub then: Then,
+    pub then: NextAction,
     /// What the step cost.
     pub usage: Usage,
 }
@@ -207,7 +217,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Then {
+pub enum NextAction {
     /// Another iteration.
     Continue,
     /// The dispatch is done, once output middleware agrees.
@@ -237,19 +247,19 @@ impl Step {
             thoughts: Vec::new(),
             messages: Vec::new(),
             calls: Vec::new(),
-            then: Then::Continue,
+            then: NextAction::Continue,
             usage: Usage::default(),
         }
     }
 
     /// A step with which the dispatch is done.
     pub fn done() -> Self {
-        Self { then: Then::Done, ..Self::new() }
+        Self { then: NextAction::Done, ..Self::new() }
     }
 
     /// A step with which the dispatch has failed.
     pub fn failed(reason: impl Into<String>) -> Self {
-        Self { then: Then::Fail(reason.into()), ..Self::new() }
+        Self { then: NextAction::Fail(reason.into()), ..Self::new() }
     }
 
     /// Thinks.

@@ -1,7 +1,7 @@
 //! Where turns are kept, so that they survive the process that runs them.
 //!
-//! A [`Store`] knows rows and journal entries, not what they mean: both are [`StoredText`], JSON that the
-//! loop writes and reads. What a store promises is about time: a [`commit`](Store::commit) takes effect wholly
+//! A [`TurnStore`] knows rows and journal entries, not what they mean: both are [`StoredText`], JSON that the
+//! loop writes and reads. What a store promises is about time: a [`commit`](TurnStore::commit) takes effect wholly
 //! or not at all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once.
 //! `haft::conformance` holds a store to it.
 
@@ -36,7 +36,7 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 /// A future that is dropped before it is done may have taken effect or not, but never by halves. The
 /// same holds for [`StoreError::Backend`], after which the turn is to be loaded again; with every other
 /// error nothing was written.
-pub trait Store: fmt::Debug + Send + Sync {
+pub trait TurnStore: fmt::Debug + Send + Sync {
     /// Begins a turn: keeps its first rows and entries, and gives the lease on it.
     ///
     /// Fails with [`StoreError::Exists`] if there is a turn of this id, or a gate that it is to open. The
@@ -47,7 +47,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     ///
     /// Fails with [`StoreError::Held`] while somebody has it, also if they have the same name, and with
     /// [`StoreError::Unknown`] if there is no such turn. The new epoch is one above the last.
-    fn claim(&self, turn: TurnId, holder: Holder) -> StoreFuture<'_, Lease>;
+    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease>;
 
     /// Keeps a lease from running out, also one that has run out and that nobody took. Fails with
     /// [`StoreError::LeaseLost`] if it was taken over or given back, and with [`StoreError::Unknown`] if
@@ -60,10 +60,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes
     /// nothing, if the lease was taken over or given back; a lease that has run out and that nobody took
     /// is still good. Fails with [`StoreError::Unknown`] if the turn was removed, and with
-    /// [`StoreError::Exists`] as [`Write::OpenGate`] says.
+    /// [`StoreError::Exists`] as [`StoreWrite::OpenGate`] says.
     ///
     /// When the future is done, the writes survive the end of the process.
-    fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()>;
+    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()>;
 
     /// Everything that is kept of a turn, as it was at one moment; nothing if there is no such turn.
     fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>>;
@@ -87,7 +87,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// and whether it is theirs. It needs no lease, because the one who answers is not the one who runs.
     ///
     /// Fails with [`StoreError::Unknown`] if there is no such gate.
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, Settled>;
+    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome>;
 }
 
 /// A turn that is about to begin.
@@ -99,15 +99,15 @@ pub struct NewTurn {
     /// The conversation it belongs to, if it belongs to one.
     pub conversation: Option<String>,
     /// Who runs it.
-    pub holder: Holder,
+    pub holder: LeaseRequest,
     /// What is kept of it from the first moment on.
-    pub writes: Vec<Write>,
+    pub writes: Vec<StoreWrite>,
 }
 
 impl NewTurn {
     /// A turn that belongs to no conversation and has nothing yet.
     #[must_use]
-    pub fn new(id: TurnId, holder: Holder) -> Self {
+    pub fn new(id: TurnId, holder: LeaseRequest) -> Self {
         Self { id, conversation: None, holder, writes: Vec::new() }
     }
 
@@ -120,7 +120,7 @@ impl NewTurn {
 
     /// What is kept of it from the first moment on.
     #[must_use]
-    pub fn writes(mut self, writes: Vec<Write>) -> Self {
+    pub fn writes(mut self, writes: Vec<StoreWrite>) -> Self {
         self.writes = writes;
         self
     }
@@ -133,14 +133,14 @@ impl NewTurn {
     pub fn check(&self) -> Result<(), StoreError> {
         check_text("a conversation", self.conversation.as_deref().unwrap_or_default())?;
         self.holder.check()?;
-        self.writes.iter().try_for_each(Write::check)
+        self.writes.iter().try_for_each(StoreWrite::check)
     }
 }
 
 /// Who wants a lease, from when on and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Holder {
+pub struct LeaseRequest {
     /// The process, in words for operators.
     pub name: Arc<str>,
     /// Now.
@@ -149,7 +149,7 @@ pub struct Holder {
     pub ttl: Duration,
 }
 
-impl Holder {
+impl LeaseRequest {
     /// A holder.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, now: Timestamp, ttl: Duration) -> Self {
@@ -186,7 +186,7 @@ pub struct Lease {
 impl Lease {
     /// A lease that a store gives out.
     #[must_use]
-    pub fn new(turn: TurnId, holder: &Holder, epoch: u64) -> Self {
+    pub fn new(turn: TurnId, holder: &LeaseRequest, epoch: u64) -> Self {
         let until = holder.now.saturating_add(holder.ttl);
         Self { turn, holder: Arc::clone(&holder.name), epoch, until, ttl: holder.ttl }
     }
@@ -272,7 +272,7 @@ impl Row {
 /// One change of what is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Write {
+pub enum StoreWrite {
     /// Keeps a row: in the place of the row of the same kind and id, or behind all others. One that was
     /// deleted has lost its place.
     Put(Row),
@@ -305,10 +305,10 @@ pub enum Write {
     },
 }
 
-impl Write {
+impl StoreWrite {
     /// Has the texts written down that are not yet, so that they can be [checked](Self::check) and whoever reads them
     /// next need not: a store does this before it hands the write to a thread that all share.
-    pub fn write_down(&self) {
+    pub fn materialize_texts(&self) {
         if let Self::Put(Row { json, .. }) | Self::Journal(json) = self {
             let _ = json.as_str();
         }
@@ -523,14 +523,14 @@ impl GateRow {
 /// What came of settling a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settled {
+pub struct SettleOutcome {
     /// The settlement that holds.
     pub settlement: String,
     /// Whether it was this call that settled the gate, and not another one, be it with the same text.
     pub first: bool,
 }
 
-impl Settled {
+impl SettleOutcome {
     /// The settlement that holds, and whether it came from the one who asks.
     #[must_use]
     pub fn new(settlement: impl Into<String>, first: bool) -> Self {

@@ -1,22 +1,22 @@
 //! Text and calls as they are written.
 //!
-//! A model writes a message in pieces. [`Streams`] remembers, for one dispatch, what came of each
+//! A model writes a message in pieces. [`StreamTracker`] remembers, for one dispatch, what came of each
 //! message, thought and call so far, and makes the events: each piece with the place where it begins,
 //! the whole text once, at the end. So a text of any length costs its length, not its square.
 //!
 //! ```
 //! use haft_core::clock::Timestamp;
 //! use haft_core::event::EventKind;
-//! use haft_core::stream::{Part, Streams};
+//! use haft_core::stream::{StreamPart, StreamTracker};
 //!
 //! let now = Timestamp::EPOCH;
-//! let mut streams = Streams::default();
-//! streams.report_message("m1", "Hel", Part::More, now)?;
-//! let last = streams.report_message("m1", "lo", Part::Last, now)?;
+//! let mut streams = StreamTracker::default();
+//! streams.report_message("m1", "Hel", StreamPart::More, now)?;
+//! let last = streams.report_message("m1", "lo", StreamPart::Last, now)?;
 //! assert_eq!(last.full(), Some("Hello"));
 //! let EventKind::Message(delta) = last.into() else { unreachable!() };
 //! assert_eq!((&*delta.delta, delta.offset, delta.is_complete), ("lo", 3, true));
-//! assert!(streams.report_message("m1", "!", Part::More, now).is_err());
+//! assert!(streams.report_message("m1", "!", StreamPart::More, now).is_err());
 //! # Ok::<(), haft_core::stream::StreamError>(())
 //! ```
 
@@ -45,7 +45,7 @@ const MAX_ID: usize = 512;
 /// The streams of one dispatch. They live through all its iterations; messages, thoughts and calls have
 /// ids of their own.
 #[derive(Debug, Default)]
-pub struct Streams {
+pub struct StreamTracker {
     messages: Texts,
     thoughts: Texts,
     calls: Calls,
@@ -54,7 +54,7 @@ pub struct Streams {
 /// Whether more follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "more follows or not")]
-pub enum Part {
+pub enum StreamPart {
     /// More may follow.
     #[default]
     More,
@@ -98,7 +98,7 @@ impl Coded for StreamError {
     }
 }
 
-impl Streams {
+impl StreamTracker {
     /// Takes a piece of a message. The first one begins it. An empty piece is legal, and the usual
     /// way to end a message.
     ///
@@ -109,7 +109,7 @@ impl Streams {
         &mut self,
         id: &str,
         delta: &'d str,
-        part: Part,
+        part: StreamPart,
         at: Timestamp,
     ) -> Result<StreamReport<'d>, StreamError> {
         self.messages.report(Channel::Message, id, delta, (part, at))
@@ -124,7 +124,7 @@ impl Streams {
         &mut self,
         id: &str,
         delta: &'d str,
-        part: Part,
+        part: StreamPart,
         at: Timestamp,
     ) -> Result<StreamReport<'d>, StreamError> {
         self.thoughts.report(Channel::Thought, id, delta, (part, at))

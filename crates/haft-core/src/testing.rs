@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use haft_core::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
-//! use haft_core::json::{NotJson, View, Writer};
+//! use haft_core::json::{UnrepresentableValue, ValueRef, JsonWriter};
 //! use haft_core::schema::{Field, Schema, object};
 //! use haft_core::testing::{ProofOptions, prove};
 //!
@@ -32,14 +32,14 @@
 //!             .into()
 //!     }
 //!
-//!     fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+//!     fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
 //!         Ok(Self {
 //!             city: String::decode_field("city", value.get("city"))?,
 //!             days: Option::decode_field("days", value.get("days"))?,
 //!         })
 //!     }
 //!
-//!     fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+//!     fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
 //!         out.try_object(|out| {
 //!             self.city.encode_field("city", out)?;
 //!             self.days.encode_field("days", out)

@@ -1,6 +1,6 @@
 //! How many tokens a text is, and how sure that number is.
 //!
-//! An [`Encoding`] is a name, a [`TokenCounter`] turns text into a [`Count`], and a count always says
+//! An [`Encoding`] is a name, a [`TokenCounter`] turns text into a [`TokenCount`], and a count always says
 //! whether it is exact. [`HeuristicCounter`] is the counter of this crate: it needs no tables and is
 //! never exact. Exact counters live where their tables do. [`Estimators`] is one counter plus your own
 //! ones by name, and a [`Tokenizable`](crate::tool::context::Tokenizable) is a text that remembers what it
@@ -43,14 +43,14 @@ pub use self::heuristic::{HeuristicCounter, HeuristicTally};
 /// A number of tokens and how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "counters of others build it")]
-pub struct Count {
+pub struct TokenCount {
     /// The number of tokens.
     pub tokens: u64,
     /// How sure it is.
     pub certainty: Certainty,
 }
 
-impl Count {
+impl TokenCount {
     /// A count that the encoding itself would give.
     #[must_use]
     pub const fn exact(tokens: u64) -> Self {
@@ -89,11 +89,11 @@ pub trait TokenCounter: Send + Sync {
     /// # Errors
     ///
     /// The counter could not count; which texts that can happen for is the counter's to say.
-    fn count(&self, encoding: Encoding, text: &str) -> Result<Count, TokenError>;
+    fn count(&self, encoding: Encoding, text: &str) -> Result<TokenCount, TokenError>;
 }
 
 impl<C: TokenCounter + ?Sized> TokenCounter for Arc<C> {
-    fn count(&self, encoding: Encoding, text: &str) -> Result<Count, TokenError> {
+    fn count(&self, encoding: Encoding, text: &str) -> Result<TokenCount, TokenError> {
         (**self).count(encoding, text)
     }
 }

@@ -41,8 +41,8 @@ pub use crate::id::{InvalidToolName, ToolName};
 
 use crate::artifact::ArtifactKind;
 use crate::schema::args::{Args, RawArgs, Strictness};
-use crate::schema::{Accepted, InputSchema, Problems};
-use crate::stash::Registry;
+use crate::schema::{AcceptedArgs, InputSchema, Problems};
+use crate::stash::Stash;
 use crate::tool::context::DispatchContext;
 use builder::Validator;
 
@@ -73,8 +73,8 @@ struct Definition {
     description: String,
     input: InputSchema,
     handler: Handler,
-    role: Role,
-    meta: Registry,
+    role: ToolRole,
+    meta: Stash,
     strictness: Strictness,
     validators: Vec<Validator>,
     flags: Flags,
@@ -83,7 +83,7 @@ struct Definition {
 /// What becomes of a tool's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Role {
+pub enum ToolRole {
     /// Text and bytes are wrapped as an artifact of this kind.
     Standard(ArtifactKind),
     /// The text is the final answer to a query on an artifact and is never wrapped again.
@@ -95,7 +95,7 @@ struct Flags {
     ephemeral: bool,
     trusted: bool,
     on_collision: OnCollision,
-    effect: Effect,
+    effect: ToolEffect,
     concurrency: Concurrency,
     approval: Option<String>,
     timeout: Option<Duration>,
@@ -119,7 +119,7 @@ pub enum OnCollision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Effect {
+pub enum ToolEffect {
     /// Changes nothing.
     ReadOnly,
     /// May be repeated with the same idempotency key.
@@ -182,13 +182,13 @@ impl Tool {
 
     /// What becomes of its result.
     #[must_use]
-    pub fn role(&self) -> &Role {
+    pub fn role(&self) -> &ToolRole {
         &self.0.role
     }
 
     /// Free metadata for middleware; Haft does not read it.
     #[must_use]
-    pub fn meta(&self) -> &Registry {
+    pub fn meta(&self) -> &Stash {
         &self.0.meta
     }
 
@@ -219,7 +219,7 @@ impl Tool {
 
     /// What calling it does to the world.
     #[must_use]
-    pub fn effect(&self) -> Effect {
+    pub fn effect(&self) -> ToolEffect {
         self.0.flags.effect
     }
 
@@ -248,7 +248,7 @@ impl Tool {
     /// let tool = tool.handler(async |_: Args| "rang").build()?;
     /// let asks = tool.asking("May the bell be rung?")?;
     /// assert_eq!(asks.requires_approval(), Some("May the bell be rung?"));
-    /// assert_eq!(asks.never_asking().requires_approval(), None);
+    /// assert_eq!(asks.without_approval().requires_approval(), None);
     /// # Ok(())
     /// # }
     /// ```
@@ -266,7 +266,7 @@ impl Tool {
 
     /// The same tool, whose calls are made without asking.
     #[must_use]
-    pub fn never_asking(&self) -> Self {
+    pub fn without_approval(&self) -> Self {
         self.with_approval(None)
     }
 
@@ -304,7 +304,10 @@ impl Tool {
     /// # Errors
     ///
     /// Every problem, each with a JSON pointer.
-    pub async fn validate(&self, args: impl Into<RawArgs> + Send) -> Result<Accepted, Problems> {
+    pub async fn validate(
+        &self,
+        args: impl Into<RawArgs> + Send,
+    ) -> Result<AcceptedArgs, Problems> {
         let raw = args.into();
         let name = self.name().as_str();
         let accepted = self.0.input.accept(name, &raw, self.0.strictness)?;

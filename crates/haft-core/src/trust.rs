@@ -1,7 +1,7 @@
 //! Where content comes from, what decoding it may bring to light, and how it enters a prompt.
 //!
 //! Three things hold this together. A [`TrustLabel`] is fixed when content is produced and can only go
-//! down. A [`Renderer`] is the one funnel through which text enters a prompt: every body is put into an
+//! down. A [`PromptRenderer`] is the one funnel through which text enters a prompt: every body is put into an
 //! envelope that it cannot close, because the envelope's name is a keyed hash that the author of the
 //! content cannot compute, and because whatever looks like a tag of an envelope inside a body is made
 //! inert. [`PromptText`] is what comes out, and nothing else makes one.
@@ -50,11 +50,11 @@ mod tests;
 
 pub use crate::tier::{ModalityHazard, TrustTier};
 
-pub use envelope::Renderer;
-pub use label::{Modality, TrustLabel};
+pub use envelope::PromptRenderer;
+pub use label::{EnvelopeModality, TrustLabel};
 pub use nonce::EnvelopeKey;
 pub use part::{
-    HandlePart, MediaFallbackPart, MediaFrame, MemoryPart, MessagePart, Origin, PeerPart,
+    HandlePart, MediaFallbackPart, MediaFrame, MemoryPart, MessagePart, PartOrigin, PeerPart,
     RetrievedPart, ThoughtPart, ToolResultPart,
 };
 pub use prompt::{DeveloperText, PromptText};

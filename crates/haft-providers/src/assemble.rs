@@ -20,7 +20,7 @@ use haft_core::error::{Coded, ErrorCode};
 use haft_core::media::{MediaError, MediaKind};
 use haft_core::spool::SpoolError;
 use haft_core::tokens::EvaluatorInvalid;
-use haft_core::trust::Renderer;
+use haft_core::trust::PromptRenderer;
 use serde::{Deserialize, Serialize};
 
 pub use self::media_cache::MediaCache;
@@ -183,12 +183,12 @@ impl Coded for AssembleError {
 pub async fn assemble<D: Dialect + ?Sized>(
     ctx: &DispatchContext,
     dialect: &D,
-    renderer: &Renderer,
+    renderer: &PromptRenderer,
     how: &How,
 ) -> Result<Assembled, AssembleError> {
     let tools = ctx.tools().visible();
     let all = ctx.tools().all();
-    let calls = ctx.turn_tool_calls();
+    let calls = ctx.tool_calls().all();
     let known = all.iter().map(|tool| tool.name().as_str());
     let names = WireNames::of(known.chain(calls.iter().map(|call| call.tool())));
     let queries = Queries::of(&tools, &names);
@@ -226,7 +226,7 @@ pub async fn assemble<D: Dialect + ?Sized>(
 /// What all parts of the assembly need.
 struct Funnel<'a> {
     ctx: &'a DispatchContext,
-    renderer: &'a Renderer,
+    renderer: &'a PromptRenderer,
     how: &'a How,
     shows: &'a (dyn Fn(MediaKind, &str, super::prompt::Place) -> bool + Sync),
     replays: &'a [&'a str],

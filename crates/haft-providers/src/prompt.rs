@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use haft_core::args::RawArgs;
 use haft_core::call::RecordId;
-use haft_core::json::Kind;
+use haft_core::json::ValueKind;
 use haft_core::media::{Media, MediaKind};
 use haft_core::tool::Tool;
 use haft_core::trust::{MediaFrame, PromptText, sanitized_file_name, sanitized_mime_type};
@@ -189,7 +189,7 @@ impl CallArgs {
     pub fn of(raw: &RawArgs) -> Self {
         let text = raw.to_text().into_owned();
         match raw.parsed() {
-            Ok(args) if args.root().kind() == Kind::Object => Self::Object(text),
+            Ok(args) if args.root().kind() == ValueKind::Object => Self::Object(text),
             _ => Self::Broken(text),
         }
     }

@@ -12,10 +12,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use haft_core::event::{EventKind, Level};
-use haft_core::step::{Executor, Step, StepContext, StepError, StepFuture};
+use haft_core::event::{EventKind, LogLevel};
+use haft_core::step::{DispatchExecutor, Step, StepContext, StepError, StepFuture};
 use haft_core::tokens::Estimators;
-use haft_core::trust::{EnvelopeKey, Renderer};
+use haft_core::trust::{EnvelopeKey, PromptRenderer};
 use haft_core::usage::Usage;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -33,7 +33,7 @@ use super::retry::RetryPolicy;
 use super::summary::RollingSummary;
 use super::transport::{Secret, Transport};
 
-/// A model behind HTTP: an [`Executor`] that speaks a [`Dialect`].
+/// A model behind HTTP: an [`DispatchExecutor`] that speaks a [`Dialect`].
 ///
 /// It keeps nothing between steps: one provider serves any number of turns at the same time. Options can be given to the
 /// builder, to [`with_options`](Self::with_options), and per turn in the stash under the key of the dialect.
@@ -282,11 +282,16 @@ impl<D: Dialect> Provider<D> {
         loop {
             let measured = Measured::of(&assembled.prompt, estimators, encoding)?;
             let report = || Some(measured.report(limit, encoding));
-            ctx.log(Level::Debug, "context-window-usage", "the size of the prompt", report());
+            ctx.log(LogLevel::Debug, "context-window-usage", "the size of the prompt", report());
             if measured.total <= limit {
                 let done = shedder.as_ref().and_then(Shedder::report);
                 if let Some(done) = done {
-                    ctx.log(Level::Info, "context-shed", "the prompt was made to fit", Some(done));
+                    ctx.log(
+                        LogLevel::Info,
+                        "context-shed",
+                        "the prompt was made to fit",
+                        Some(done),
+                    );
                 }
                 return Ok((assembled, summaries));
             }
@@ -313,15 +318,15 @@ impl<D: Dialect> Provider<D> {
 
 impl<D> Shared<D> {
     /// The renderer of a turn. Its key is that of no other turn, so that what one turn gives away opens nothing in another.
-    fn renderer(&self, cx: &StepContext) -> Renderer {
+    fn renderer(&self, cx: &StepContext) -> PromptRenderer {
         let mut hash = Sha256::new();
         hash.update(self.secret);
         hash.update(cx.turn_id());
-        Renderer::new(EnvelopeKey::from_bytes(hash.finalize().into()))
+        PromptRenderer::new(EnvelopeKey::from_bytes(hash.finalize().into()))
     }
 }
 
-impl<D: Dialect> Executor for Provider<D> {
+impl<D: Dialect> DispatchExecutor for Provider<D> {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             let cancelled = cx.cancellation().cancelled();

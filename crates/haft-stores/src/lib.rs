@@ -4,7 +4,7 @@
 //!
 //! | contract | persistent | in memory |
 //! |---|---|---|
-//! | [`Store`](haft_core::store::Store): turns, records, journals, gates | `SqliteStore` (feature `sqlite`) | [`MemoryStore`] |
+//! | [`Store`](haft_core::store::TurnStore): turns, records, journals, gates | `SqliteStore` (feature `sqlite`) | [`MemoryStore`] |
 //! | [`SpoolStore`](haft_core::spool::SpoolStore): content of any size | [`DirSpoolStore`] | [`MemorySpoolStore`] |
 //!
 //! `TurnDir` (feature `sqlite`) is one directory with both persistent stores and the key that signs decisions on

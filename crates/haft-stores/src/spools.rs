@@ -7,12 +7,12 @@ mod resolver;
 
 use std::io;
 
-use haft_core::spool::Payload;
+use haft_core::spool::SpoolPayload;
 
 pub use self::dir::{DirSpoolStore, FileSpoolReader};
 pub use self::memory::MemorySpoolStore;
 
 /// The error for a payload variant that is newer than this crate.
-fn unknown_payload(payload: &Payload) -> io::Error {
+fn unknown_payload(payload: &SpoolPayload) -> io::Error {
     io::Error::other(format!("unknown kind of payload: {payload:?}"))
 }

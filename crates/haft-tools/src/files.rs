@@ -73,7 +73,7 @@ impl FilesOptions {
     /// A definition whose text may be trusted as far as the files are: the label of each answer says how far
     /// that is.
     fn reading(&self, name: &str) -> ToolBuilder {
-        let tool = Tool::builder(name).effect(haft_core::tool::Effect::ReadOnly);
+        let tool = Tool::builder(name).effect(haft_core::tool::ToolEffect::ReadOnly);
         if self.tier == TrustTier::ThirdPartyPublic { tool } else { tool.trusted() }
     }
 }

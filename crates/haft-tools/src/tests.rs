@@ -2,7 +2,7 @@
 
 use haft_core::artifact::ArtifactKind;
 use haft_core::testing::{Agreement, Disagreement, Generator, ProofOptions, prove};
-use haft_core::tool::{Effect, Role, Tool, ToolError, ToolOutput};
+use haft_core::tool::{Tool, ToolEffect, ToolError, ToolOutput, ToolRole};
 use haft_core::{DispatchContext, json::Document};
 
 use super::{FilesOptions, Pack, PackOptions};
@@ -105,10 +105,10 @@ fn effects_and_leave() {
     let folder = tempfile::tempdir().unwrap();
     for tool in all(folder.path()) {
         let (effect, asks) = match tool.name().as_str() {
-            "write_file" => (Effect::Idempotent, true),
-            "edit_file" => (Effect::Once, true),
-            "store_memory" | "update_memory" | "delete_memory" => (Effect::Idempotent, false),
-            _ => (Effect::ReadOnly, false),
+            "write_file" => (ToolEffect::Idempotent, true),
+            "edit_file" => (ToolEffect::Once, true),
+            "store_memory" | "update_memory" | "delete_memory" => (ToolEffect::Idempotent, false),
+            _ => (ToolEffect::ReadOnly, false),
         };
         let found = (tool.effect(), tool.requires_approval().is_some());
         assert_eq!(found, (effect, asks), "{}", tool.name());
@@ -158,7 +158,7 @@ fn any_arguments_are_answered() {
 
 #[track_caller]
 fn check(tool: &Tool, args: &str, outcome: Result<ToolOutput, ToolError>) {
-    let json = *tool.role() == Role::Standard(ArtifactKind::JSON);
+    let json = *tool.role() == ToolRole::Standard(ArtifactKind::JSON);
     match outcome {
         Ok(ToolOutput::Text(text) | ToolOutput::Answer { text, .. }) if json => {
             assert!(Document::parse(&text).is_ok(), "{} {args}: {text}", tool.name());
@@ -248,6 +248,6 @@ fn the_application_says_who_asks() {
         let asks = tool.asking("May it?").unwrap();
         assert_eq!(asks.requires_approval(), Some("May it?"));
         assert_eq!(asks.describe(), tool.describe());
-        assert_eq!(tool.never_asking().requires_approval(), None);
+        assert_eq!(tool.without_approval().requires_approval(), None);
     }
 }

@@ -1,9 +1,9 @@
 //! The same tool without macros: a schema written by hand and a closure as the handler.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::json::View;
+use haft::json::ValueRef;
 use haft::schema::{object, one_of, string};
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::{Args, DispatchContext, Tool, ToolRegistry};
 
 #[tokio::main(flavor = "current_thread")]
@@ -20,9 +20,9 @@ async fn main() -> Result<(), haft::Error> {
                         .default("celsius"),
                 ),
         )
-        .effect(Effect::ReadOnly)
+        .effect(ToolEffect::ReadOnly)
         .handler(async |args: Args| {
-            let city = args.root().get("city").and_then(View::as_str).unwrap_or_default();
+            let city = args.root().get("city").and_then(ValueRef::as_str).unwrap_or_default();
             format!("21 degrees in {city}")
         })
         .build()?;

@@ -2,9 +2,9 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use haft::clock::Timestamp;
-use haft::json::View;
+use haft::json::ValueRef;
 use haft::record::Message;
-use haft::step::{Executor, ProposedCall, Step, StepContext, StepError, StepFuture};
+use haft::step::{DispatchExecutor, ProposedCall, Step, StepContext, StepError, StepFuture};
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;
@@ -12,15 +12,15 @@ use serde_json::json;
 /// Calls `add` for every message of the form `1 + 2`, and then says what came of it.
 struct Rules;
 
-impl Executor for Rules {
+impl DispatchExecutor for Rules {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             // The second time: the result is there, as part of the turn.
-            if let Some(call) = cx.turn_tool_calls().last() {
+            if let Some(call) = cx.tool_calls().all().last() {
                 let text = format!("{:?}", call.results);
                 return Ok(Step::done().say(cx.message(format!("The tool says {text}"))?));
             }
-            let messages = cx.turn_messages();
+            let messages = cx.messages().all();
             let said = messages.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
             let numbers: Option<Vec<i64>> =
                 said.split('+').map(|it| it.trim().parse().ok()).collect();
@@ -42,7 +42,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .description("Adds two numbers.")
         .input(haft::schema::object().field("a", number()).field("b", number()))
         .handler(|args: Args| {
-            let number = |name| args.root().get(name).and_then(View::as_i64).unwrap_or_default();
+            let number =
+                |name| args.root().get(name).and_then(ValueRef::as_i64).unwrap_or_default();
             (number("a") + number("b")).to_string()
         })
         .build()?;

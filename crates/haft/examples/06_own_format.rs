@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use haft::artifact::{Answer, ArtifactKind};
+use haft::artifact::{ArtifactKind, QueryOutput};
 use haft::artifacts::text::TextView;
 use haft::executors::Scripted;
-use haft::forge::{ArtifactFormat, Asked, Query};
+use haft::forge::{ArtifactFormat, Query, QueryContext};
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure, artifacts};
 
@@ -40,13 +40,13 @@ impl ArtifactFormat for Ini {
     }
 }
 
-async fn sections(_: haft::Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn sections(_: haft::Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let view = TextView::new(Arc::clone(asked.artifact.reader())).budget(asked.budget);
     let page = view.grep(r"^\[.*\]$", Default::default()).await?;
-    Ok(Answer::text(page.text(), asked.budget))
+    Ok(QueryOutput::text(page.text(), asked.budget))
 }
 
-async fn get(wanted: Setting, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn get(wanted: Setting, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     // One section at a time: files of any size are fine.
     let view = TextView::new(Arc::clone(asked.artifact.reader())).budget(asked.budget);
     let heads = view.grep(r"^\[.*\]$", Default::default()).await?.lines;
@@ -63,8 +63,8 @@ async fn get(wanted: Setting, asked: Asked) -> Result<Answer, ToolFailure> {
         .map(|(key, value)| (key.trim(), value.trim()))
         .find(|(key, _)| *key == wanted.key)
     {
-        Some((_, value)) => Ok(Answer::text(value, asked.budget)),
-        None => Ok(Answer::undefined()),
+        Some((_, value)) => Ok(QueryOutput::text(value, asked.budget)),
+        None => Ok(QueryOutput::undefined()),
     }
 }
 

@@ -46,7 +46,7 @@ gather_errors! {
     /// A tool registry refused an operation.
     ToolRegistry(haft_core::tool::ToolRegistryError);
     /// The stash refused an operation.
-    Stash(haft_core::stash::RegistryError);
+    Stash(haft_core::stash::StashError);
     /// A dispatch was signalled twice.
     Signal(haft_core::context::AlreadySignalled);
     /// A store of turns failed.

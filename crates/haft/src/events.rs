@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use haft::DispatchContext;
-//! use haft::event::{EventName, Level};
+//! use haft::event::{EventName, LogLevel};
 //! use haft::events::{EventHub, Filter, Received};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -15,7 +15,7 @@
 //! let mut logs = hub.subscribe(Filter::turn("turn-1").only([EventName::Log]));
 //!
 //! let ctx = DispatchContext::builder("turn-1").observer(hub.clone()).build();
-//! ctx.log(Level::Info, "progress", "half way", None);
+//! ctx.log(LogLevel::Info, "progress", "half way", None);
 //!
 //! let Some(Received::Event(event)) = logs.next().await else { unreachable!() };
 //! assert_eq!((&*event.turn, event.sequence), ("turn-1", 0));

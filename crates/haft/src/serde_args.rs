@@ -1,7 +1,7 @@
 //! Types that already derive serde and schemars, as arguments.
 
 use haft_core::args::{Args, DecodeError};
-use haft_core::schema::{Fault, InputSchema};
+use haft_core::schema::{InputSchema, SchemaFault};
 use haft_core::{ArgValue as _, FromArgs};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -41,10 +41,10 @@ pub struct SerdeArgs<T>(pub T);
 
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromArgs for SerdeArgs<T> {
-    fn input_schema() -> Option<Result<InputSchema, Vec<Fault>>> {
+    fn input_schema() -> Option<Result<InputSchema, Vec<SchemaFault>>> {
         let schema = schemars::schema_for!(T).to_value();
         let input = InputSchema::from_json_schema(schema);
-        Some(input.map_err(|error| vec![Fault::new("input", error.to_string())]))
+        Some(input.map_err(|error| vec![SchemaFault::new("input", error.to_string())]))
     }
 
     fn from_args(args: &Args) -> Result<Self, DecodeError> {

@@ -1,7 +1,7 @@
 //! Turns: from the input of the user to the reply of the assistant, with everything in between.
 //!
 //! A [`TurnRunner`] runs turns. A turn goes through its input pipeline, a dispatch, and its output pipeline. The dispatch
-//! is a loop: in every iteration the [`Executor`](haft_core::step::Executor) takes a step, the tool calls of the step are
+//! is a loop: in every iteration the [`Executor`](haft_core::step::DispatchExecutor) takes a step, the tool calls of the step are
 //! executed, and their results are there in the next iteration, until a step is the last one. Every step is journaled
 //! before its effects, so that [`TurnRunner::resume`] continues where a process stopped.
 //!

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::{Json, Tool, ToolArgs, ToolFailure};
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ impl Desk {
             .description(
                 "Finds rooms that are large enough and have what is needed, smallest first.",
             )
-            .effect(Effect::ReadOnly)
+            .effect(ToolEffect::ReadOnly)
             .handler(move |args: Search| Json(search.fitting_rooms(&args)))
             .build()?;
         let book_room = Tool::builder("book_room")

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use haft_core::clock::Timestamp;
-use haft_core::event::{Event, EventKind, Level, Observer as _};
+use haft_core::event::{Event, EventKind, LogLevel, Observer as _};
 use haft_core::store::TurnStatus;
 use shuttle::sync::mpsc;
 use shuttle::{check_random, future, thread};
@@ -19,7 +19,7 @@ fn event(sequence: u64, kind: EventKind) -> Event {
 
 fn said(sequence: u64) -> Event {
     let (topic, message) = ("n".into(), "said".into());
-    event(sequence, EventKind::Log { level: Level::Info, topic, message, payload: None })
+    event(sequence, EventKind::Log { level: LogLevel::Info, topic, message, payload: None })
 }
 
 fn over(sequence: u64) -> Event {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use haft_core::store::{GateId, Store};
+use haft_core::store::{GateId, TurnStore};
 use shuttle::sync::Arc;
 use shuttle::{check_random, future, thread};
 
@@ -23,7 +23,7 @@ fn open_gates(is_unavailable: bool) -> GateStore {
 }
 
 fn notifier(store: &GateStore) -> Arc<GateNotifier> {
-    GateNotifier::new(Arc::clone(store) as Arc<dyn Store>, Duration::ZERO)
+    GateNotifier::new(Arc::clone(store) as Arc<dyn TurnStore>, Duration::ZERO)
 }
 
 /// Waits as a turn does: it subscribes, looks, and looks again whenever it is notified.

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{ManualClock, Timestamp};
-use haft_core::store::{Holder, Lease};
+use haft_core::store::{Lease, LeaseRequest};
 use shuttle::sync::Arc;
 use shuttle::{check_random, future, thread};
 
@@ -25,7 +25,11 @@ fn renewer(store: &LeaseStore) -> Arc<LeaseRenewer> {
 }
 
 fn lease(turn: &str) -> Lease {
-    Lease::new(turn.parse().unwrap(), &Holder::new("test", Timestamp::EPOCH, Duration::ZERO), 1)
+    Lease::new(
+        turn.parse().unwrap(),
+        &LeaseRequest::new("test", Timestamp::EPOCH, Duration::ZERO),
+        1,
+    )
 }
 
 /// Holds a lease until it was renewed.

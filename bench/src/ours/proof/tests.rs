@@ -1,7 +1,7 @@
 use haft::{
     ArgValue,
     args::{ArgDefinitions, DecodeError},
-    json::{NotJson, View, Writer},
+    json::{JsonWriter, UnrepresentableValue, ValueRef},
     schema::Schema,
 };
 
@@ -44,14 +44,14 @@ impl ArgValue for Liar {
         Honest::schema(definitions)
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         match Honest::decode(value)? {
             it if it.share <= 100 => Ok(Self(it)),
             _ => Err(DecodeError::new("a share of at most 100")),
         }
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         self.0.encode(out)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_core::json::{Document, Writer};
+use haft_core::json::{Document, JsonWriter};
 
 use super::error::CsvError;
 use super::scan::CsvRecord;
@@ -54,7 +54,7 @@ impl Columns {
 
     /// A row as a JSON object, with only the columns at these places if any are given.
     pub(super) fn row_object(&self, record: CsvRecord<'_>, only: &[usize]) -> Document {
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         out.object(|out| {
             let mut member = |place: usize| {
                 let Some(field) = record.field(place) else { return };

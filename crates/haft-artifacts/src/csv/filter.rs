@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use haft_core::artifact::Listing;
+use haft_core::artifact::QueryListBuilder;
 use memchr::memmem::Finder;
 
 use super::columns::Columns;
@@ -75,13 +75,13 @@ pub(super) struct FilterRows {
     filter: CsvFilter,
     contains: Option<Finder<'static>>,
     place: usize,
-    pub(super) listing: Listing,
+    pub(super) listing: QueryListBuilder,
     /// How many fields would have had to be numbers, and are not.
     pub(super) no_numbers: u64,
 }
 
 impl FilterRows {
-    pub(super) fn new(filter: CsvFilter, listing: Listing) -> Self {
+    pub(super) fn new(filter: CsvFilter, listing: QueryListBuilder) -> Self {
         let contains = filter.contains.as_ref().map(|it| Finder::new(it.as_bytes()).into_owned());
         Self { filter, contains, place: 0, listing, no_numbers: 0 }
     }

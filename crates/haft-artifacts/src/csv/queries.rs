@@ -1,8 +1,8 @@
 //! ReadRows of fields, parted by commas, semicolons, tabs or bars.
 
-use haft_core::artifact::{Answer, ArtifactKind};
-use haft_core::forge::{ArtifactFormat, Asked, Query};
-use haft_core::json::View;
+use haft_core::artifact::{ArtifactKind, QueryOutput};
+use haft_core::forge::{ArtifactFormat, Query, QueryContext};
+use haft_core::json::ValueRef;
 use haft_core::schema::{Problem, Problems, array, number, object, string};
 use haft_core::{Args, ToolFailure};
 
@@ -88,19 +88,19 @@ impl ArtifactFormat for CsvFormat {
     }
 }
 
-fn view(asked: &Asked) -> CsvView {
+fn view(asked: &QueryContext) -> CsvView {
     CsvView::of_content(ContentView::of_query(asked))
 }
 
-async fn columns(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn columns(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).list_columns(args.skip()).await?)
 }
 
-async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn length(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).count_rows().await?)
 }
 
-async fn rows(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn rows(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let columns = args.root().get("columns").map(|list| {
         list.elements().filter_map(|it| it.as_str().map(str::to_owned)).collect::<Vec<_>>()
     });
@@ -108,7 +108,7 @@ async fn rows(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     Ok(view(&asked).read_rows(args.record_range(), &columns, args.skip()).await?)
 }
 
-async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn filter(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let mut filter = CsvFilter::new(args.required_text("column"));
     if let Some(text) = args.text("equals") {
         filter = filter.equals(text);
@@ -116,10 +116,10 @@ async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     if let Some(text) = args.text("contains") {
         filter = filter.contains(text);
     }
-    if let Some(limit) = args.root().get("above").and_then(View::as_f64) {
+    if let Some(limit) = args.root().get("above").and_then(ValueRef::as_f64) {
         filter = filter.above(limit);
     }
-    if let Some(limit) = args.root().get("below").and_then(View::as_f64) {
+    if let Some(limit) = args.root().get("below").and_then(ValueRef::as_f64) {
         filter = filter.below(limit);
     }
     Ok(view(&asked).filter(filter, args.skip()).await?)
@@ -134,10 +134,10 @@ fn check_filter(args: &Args) -> Result<(), Problems> {
     Err(Problem::new("", "one of `equals`, `contains`, `above` and `below`").into())
 }
 
-async fn pluck(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn pluck(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).pluck(args.required_text("column"), args.skip()).await?)
 }
 
-async fn stats(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn stats(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).summarize_column(args.required_text("column")).await?)
 }

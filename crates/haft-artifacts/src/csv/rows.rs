@@ -2,8 +2,8 @@
 
 use std::ops::{ControlFlow, Range};
 
-use haft_core::artifact::Listing;
-use haft_core::json::Writer;
+use haft_core::artifact::QueryListBuilder;
+use haft_core::json::JsonWriter;
 
 use super::columns::Columns;
 use super::error::CsvError;
@@ -46,7 +46,7 @@ pub(super) struct ReadRows {
     pub(super) range: Range<u64>,
     pub(super) only: Vec<String>,
     pub(super) places: Vec<usize>,
-    pub(super) listing: Listing,
+    pub(super) listing: QueryListBuilder,
 }
 
 impl RowVisitor for ReadRows {
@@ -73,7 +73,7 @@ impl RowVisitor for ReadRows {
 pub(super) struct PluckColumn {
     pub(super) column: String,
     pub(super) place: usize,
-    pub(super) listing: Listing,
+    pub(super) listing: QueryListBuilder,
 }
 
 impl RowVisitor for PluckColumn {
@@ -83,7 +83,7 @@ impl RowVisitor for PluckColumn {
     }
 
     fn row(&mut self, _: &Columns, row: CsvRecord<'_>) -> ControlFlow<()> {
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         match row.field(self.place) {
             Some(field) => out.string(&String::from_utf8_lossy(field)),
             // So that values and rows go together.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
-use haft_core::artifact::Answer;
+use haft_core::artifact::QueryOutput;
 use haft_core::spool::count_newlines;
 
 use super::columns::Columns;
@@ -66,7 +66,7 @@ pub(super) struct TableIrregularities {
 
 impl TableIrregularities {
     /// Adds notes to an answer.
-    pub(super) fn note(self, mut answer: Answer) -> Answer {
+    pub(super) fn note(self, mut answer: QueryOutput) -> QueryOutput {
         if self.ragged > 0 {
             let rows = if self.ragged == 1 { "row has" } else { "rows have" };
             answer = answer.noted(format_args!(

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use haft_core::json::{Document, Writer};
+use haft_core::json::{Document, JsonWriter};
 
 use super::columns::Columns;
 use super::error::CsvError;
@@ -56,7 +56,7 @@ impl ColumnStats {
 
     /// The facts as a JSON object.
     pub(super) fn document(&self) -> Document {
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         out.object(|out| {
             out.key("column").string(&self.column);
             out.key("rows").unsigned(self.rows);
@@ -145,7 +145,7 @@ impl NumberStats {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a mean is rounded")]
-    fn write(&self, out: &mut Writer) {
+    fn write(&self, out: &mut JsonWriter) {
         let value = if self.inexact { self.sum + self.lost } else { self.exact as f64 / BILLION };
         let sum = ColumnNumber { value, billionths: (!self.inexact).then_some(self.exact) };
         out.key("count").unsigned(self.count);
@@ -171,7 +171,7 @@ impl ColumnNumber {
         }
     }
 
-    fn write(self, out: &mut Writer) {
+    fn write(self, out: &mut JsonWriter) {
         let exact =
             self.billionths.and_then(|it| Document::parse_owned(format_billionths(it)).ok());
         match exact {

@@ -3,8 +3,8 @@
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Listing};
-use haft_core::json::Writer;
+use haft_core::artifact::{QueryListBuilder, QueryOutput};
+use haft_core::json::JsonWriter;
 use haft_core::spool::SpoolReader;
 
 use super::error::CsvError;
@@ -93,16 +93,16 @@ impl CsvView {
     /// # Errors
     ///
     /// When the content is not UTF-8, cannot be read, or the query was cancelled.
-    pub async fn list_columns(&self, skip: u64) -> Result<Answer, CsvError> {
+    pub async fn list_columns(&self, skip: u64) -> Result<QueryOutput, CsvError> {
         let options = self.options().await?;
         let (ColumnNames(names), _) = self.scan_by(options, ColumnNames::default()).await?;
-        let mut list = Writer::new();
+        let mut list = JsonWriter::new();
         list.array(|out| {
             for name in &names {
                 out.string(name);
             }
         });
-        let answer = Answer::list(list.finish().root().elements(), self.content.budget, skip);
+        let answer = QueryOutput::list(list.finish().root().elements(), self.content.budget, skip);
         let columns = if names.len() == 1 { "column" } else { "columns" };
         let delimiter = match options.delimiter {
             b'\t' => "a tab".to_owned(),
@@ -117,9 +117,9 @@ impl CsvView {
     ///
     /// [`CsvError::RowTooLarge`] when one row is larger than 16 MiB, else when the content is not UTF-8,
     /// cannot be read, or the query was cancelled.
-    pub async fn count_rows(&self) -> Result<Answer, CsvError> {
+    pub async fn count_rows(&self) -> Result<QueryOutput, CsvError> {
         let (CountRows(rows), irregularities) = self.scan(CountRows::default()).await?;
-        Ok(irregularities.note(Answer::number(rows)))
+        Ok(irregularities.note(QueryOutput::number(rows)))
     }
 
     /// The rows from `start` on and until before `end`, counted from 0; with only these columns, in
@@ -133,8 +133,8 @@ impl CsvView {
         rows: impl RangeBounds<u64> + Send,
         columns: &[String],
         skip: u64,
-    ) -> Result<Answer, CsvError> {
-        let listing = Listing::new(self.content.budget, skip);
+    ) -> Result<QueryOutput, CsvError> {
+        let listing = QueryListBuilder::new(self.content.budget, skip);
         let range = range_of(&rows);
         let rows = ReadRows { at: 0, range, only: columns.to_vec(), places: Vec::new(), listing };
         let (rows, irregularities) = self.scan(rows).await?;
@@ -146,11 +146,11 @@ impl CsvView {
     /// # Errors
     ///
     /// [`CsvError::NoCondition`] when it would keep everything, else as [`CsvView::read_rows`].
-    pub async fn filter(&self, filter: CsvFilter, skip: u64) -> Result<Answer, CsvError> {
+    pub async fn filter(&self, filter: CsvFilter, skip: u64) -> Result<QueryOutput, CsvError> {
         if filter.is_empty() {
             return Err(CsvError::NoCondition { column: filter.column.into() });
         }
-        let filter = FilterRows::new(filter, Listing::new(self.content.budget, skip));
+        let filter = FilterRows::new(filter, QueryListBuilder::new(self.content.budget, skip));
         let (filter, irregularities) = self.scan(filter).await?;
         let mut answer = filter.listing.finish();
         if filter.no_numbers > 0 {
@@ -167,8 +167,8 @@ impl CsvView {
     /// # Errors
     ///
     /// As [`CsvView::read_rows`].
-    pub async fn pluck(&self, column: &str, skip: u64) -> Result<Answer, CsvError> {
-        let listing = Listing::new(self.content.budget, skip);
+    pub async fn pluck(&self, column: &str, skip: u64) -> Result<QueryOutput, CsvError> {
+        let listing = QueryListBuilder::new(self.content.budget, skip);
         let pluck = PluckColumn { column: column.to_owned(), place: 0, listing };
         let (pluck, irregularities) = self.scan(pluck).await?;
         Ok(irregularities.note(pluck.listing.finish()))
@@ -182,9 +182,9 @@ impl CsvView {
     /// # Errors
     ///
     /// As [`CsvView::read_rows`].
-    pub async fn summarize_column(&self, column: &str) -> Result<Answer, CsvError> {
+    pub async fn summarize_column(&self, column: &str) -> Result<QueryOutput, CsvError> {
         let (stats, irregularities) = self.scan(ColumnStats::new(column.to_owned())).await?;
-        Ok(irregularities.note(Answer::value(stats.document().root(), self.content.budget)))
+        Ok(irregularities.note(QueryOutput::value(stats.document().root(), self.content.budget)))
     }
 
     async fn options(&self) -> Result<CsvScanOptions, CsvError> {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use haft_core::json::{Document, View};
+use haft_core::json::{Document, ValueRef};
 
 use super::container::{self, Container, ContainerKind, MemberOffset};
 use super::error::{JsonError, ScanError};
@@ -19,7 +19,7 @@ pub(super) const CONTINUE: ChildFlow = Ok(ControlFlow::Continue(()));
 /// A child of a container.
 #[derive(Clone, Copy)]
 pub(super) enum Child<'d> {
-    Tree(View<'d>),
+    Tree(ValueRef<'d>),
     /// Too large for a tree: the place where it begins, and how many containers are around it.
     Large(u64, usize),
 }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Budget, Listing};
-use haft_core::json::{Document, Kind, View, Writer};
+use haft_core::artifact::{Budget, QueryListBuilder, QueryOutput};
+use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
 use haft_core::jsonpath::{FilterRef, JsonPath, SegmentRef, SelectorRef};
 
 use super::children::{CONTINUE, Child, ChildFlow};
@@ -44,7 +44,7 @@ pub(super) fn count_records(scan: &mut JsonScan) -> Result<JsonLength, ScanError
     let (records, root_array) = match read_sequence(scan)? {
         RecordSequence::Children(it) if it.kind == ContainerKind::Lines => (it.count, None),
         RecordSequence::Children(list) => (1, Some(list.count)),
-        RecordSequence::Tree(doc) if doc.root().kind() == Kind::Array => {
+        RecordSequence::Tree(doc) if doc.root().kind() == ValueKind::Array => {
             (1, Some(doc.root().len() as u64))
         }
         RecordSequence::Tree(_) | RecordSequence::Large(_) => (1, None),
@@ -56,8 +56,8 @@ pub(super) fn select_values(
     scan: &mut JsonScan,
     path: &JsonPath,
     (budget, skip): (Budget, u64),
-) -> Result<Answer, ScanError> {
-    let mut listing = Listing::new(budget, skip);
+) -> Result<QueryOutput, ScanError> {
+    let mut listing = QueryListBuilder::new(budget, skip);
     let mut sink = SelectionSink::Listing(&mut listing, budget.bytes.saturating_add(8));
     let _ = match scan.root() {
         Ok(start) => path_eval::select(scan, path, (start, 0), &mut sink)?,
@@ -73,8 +73,8 @@ pub(super) fn filter_records(
     scan: &mut JsonScan,
     path: &JsonPath,
     (budget, skip): (Budget, u64),
-) -> Result<Answer, ScanError> {
-    let mut listing = Listing::new(budget, skip);
+) -> Result<QueryOutput, ScanError> {
+    let mut listing = QueryListBuilder::new(budget, skip);
     let condition = RecordCondition::new(path);
     let shown = budget.bytes.saturating_add(8);
     let mut keep = |scan: &mut JsonScan, record: Child<'_>| match record {
@@ -96,8 +96,11 @@ pub(super) fn filter_records(
 }
 
 /// The elements of a list, or else the value itself.
-fn for_each_record(root: View<'_>, take: &mut dyn FnMut(View<'_>) -> ChildFlow) -> ChildFlow {
-    if root.kind() != Kind::Array {
+fn for_each_record(
+    root: ValueRef<'_>,
+    take: &mut dyn FnMut(ValueRef<'_>) -> ChildFlow,
+) -> ChildFlow {
+    if root.kind() != ValueKind::Array {
         return take(root);
     }
     for element in root.elements() {
@@ -128,7 +131,7 @@ impl<'p> RecordCondition<'p> {
         Self { path, filters: filters.unwrap_or_default(), rest: path.without_first(1) }
     }
 
-    fn holds(&self, record: View<'_>) -> bool {
+    fn holds(&self, record: ValueRef<'_>) -> bool {
         if self.filters.is_empty() {
             return self.path.matches(record);
         }
@@ -159,8 +162,8 @@ pub(super) fn slice_records(
     scan: &mut JsonScan,
     (start, end): (Option<i64>, Option<i64>),
     (budget, skip): (Budget, u64),
-) -> Result<Answer, ScanError> {
-    let mut listing = Listing::new(budget, skip);
+) -> Result<QueryOutput, ScanError> {
+    let mut listing = QueryListBuilder::new(budget, skip);
     let shown = budget.bytes.saturating_add(8);
     let container = match read_sequence(scan)? {
         RecordSequence::Children(container) => container,
@@ -193,11 +196,11 @@ pub(super) fn slice_records(
 
 /// The slice of a list that fits into a tree, or the root if it is no list.
 fn slice_tree(
-    root: View<'_>,
+    root: ValueRef<'_>,
     (start, end): (Option<i64>, Option<i64>),
-    mut listing: Listing,
-) -> Answer {
-    if root.kind() != Kind::Array {
+    mut listing: QueryListBuilder,
+) -> QueryOutput {
+    if root.kind() != ValueKind::Array {
         let _ = listing.push(root);
         return listing.finish();
     }
@@ -221,8 +224,8 @@ fn range(start: Option<i64>, end: Option<i64>, count: u64) -> (u64, u64) {
 pub(super) fn list_keys(
     scan: &mut JsonScan,
     (budget, skip): (Budget, u64),
-) -> Result<Answer, ScanError> {
-    let mut keys = KeyCollector::new(Listing::new(budget, skip));
+) -> Result<QueryOutput, ScanError> {
+    let mut keys = KeyCollector::new(QueryListBuilder::new(budget, skip));
     match scan.root() {
         Ok(start) => {
             let known = scan.known_container(start).and_then(|it| it.member_places());
@@ -239,14 +242,14 @@ pub(super) fn list_keys(
 
 /// Names of members, each once, in the order in which they are met.
 struct KeyCollector {
-    listing: Listing,
+    listing: QueryListBuilder,
     seen: HashSet<u64>,
     /// Whether there was an object.
     any: bool,
 }
 
 impl KeyCollector {
-    fn new(listing: Listing) -> Self {
+    fn new(listing: QueryListBuilder) -> Self {
         Self { listing, seen: HashSet::new(), any: false }
     }
 
@@ -295,7 +298,7 @@ impl KeyCollector {
         match name {
             MemberName::Long { start, bytes, .. } => self.listing.push_start_of(start, *bytes),
             MemberName::Short(name) => {
-                let mut text = Writer::new();
+                let mut text = JsonWriter::new();
                 text.string(name);
                 self.listing.push(text.finish().root())
             }
@@ -315,9 +318,9 @@ impl KeyCollector {
         Ok(())
     }
 
-    fn finish(self) -> Answer {
+    fn finish(self) -> QueryOutput {
         if !self.any {
-            return Answer::undefined();
+            return QueryOutput::undefined();
         }
         let answer = self.listing.finish();
         if self.seen.len() < MAX_KEYS {

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use haft_core::artifact::Listing;
-use haft_core::json::View;
+use haft_core::artifact::QueryListBuilder;
+use haft_core::json::ValueRef;
 use haft_core::jsonpath::{FilterRef, JsonPath, SelectorRef};
 
 use super::children::{CONTINUE, Child, ChildFlow};
@@ -13,14 +13,14 @@ use super::scan::JsonScan;
 
 /// What takes the values that a path selects.
 pub(super) enum SelectionSink<'l> {
-    Listing(&'l mut Listing, usize),
+    Listing(&'l mut QueryListBuilder, usize),
     /// Wants to know whether there is one.
     Any(&'l mut bool),
 }
 
 impl SelectionSink<'_> {
     /// Offers what a path selects in a value.
-    pub(super) fn select(&mut self, path: &JsonPath, view: View<'_>) -> ChildFlow {
+    pub(super) fn select(&mut self, path: &JsonPath, view: ValueRef<'_>) -> ChildFlow {
         match self {
             Self::Any(found) => {
                 **found = path.matches(view);

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::ops::Bound;
 
-use haft_core::artifact::{Answer, ArtifactKind};
-use haft_core::forge::{ArtifactFormat, Asked, Query};
+use haft_core::artifact::{ArtifactKind, QueryOutput};
+use haft_core::forge::{ArtifactFormat, Query, QueryContext};
 use haft_core::schema::{ObjectSchema, integer, object};
 use haft_core::{Args, ToolFailure};
 
@@ -107,7 +107,7 @@ fn declared_notation(kind: &ArtifactKind) -> Option<JsonNotation> {
     .map(|(_, notation)| notation)
 }
 
-async fn view(asked: &Asked) -> JsonView {
+async fn view(asked: &QueryContext) -> JsonView {
     let made = async { Ok::<_, Infallible>(JsonCache::new()) };
     let cache = match asked.artifact.memo(made).await {
         Ok(cache) => cache,
@@ -120,29 +120,29 @@ async fn view(asked: &Asked) -> JsonView {
     }
 }
 
-async fn notation(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::whole(view(&asked).await.detect_notation().await?.to_string()))
+async fn notation(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
+    Ok(QueryOutput::whole(view(&asked).await.detect_notation().await?.to_string()))
 }
 
-async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn keys(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).await.list_keys(args.skip()).await?)
 }
 
-async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn length(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).await.count_records().await?.to_answer())
 }
 
-async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn get(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let path = args.required_text("path");
     Ok(view(&asked).await.get(path, args.skip()).await?)
 }
 
-async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn filter(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let path = args.required_text("path");
     Ok(view(&asked).await.filter(path, args.skip()).await?)
 }
 
-async fn slice(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn slice(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let start = args.place("start").map_or(Bound::Unbounded, Bound::Included);
     let end = args.place("end").map_or(Bound::Unbounded, Bound::Excluded);
     Ok(view(&asked).await.slice((start, end), args.skip()).await?)

@@ -3,7 +3,7 @@
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use haft_core::artifact::Answer;
+use haft_core::artifact::QueryOutput;
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::SpoolReader;
 
@@ -42,8 +42,8 @@ pub struct JsonLength {
 
 impl JsonLength {
     /// The number of records, and a word on the elements of a list.
-    pub fn to_answer(self) -> Answer {
-        let answer = Answer::number(self.records);
+    pub fn to_answer(self) -> QueryOutput {
+        let answer = QueryOutput::number(self.records);
         match self.root_array {
             None => answer,
             Some(1) => answer.noted("the root is a list of 1 element"),
@@ -118,7 +118,7 @@ impl JsonView {
     /// # Errors
     ///
     /// As [`JsonView::detect_notation`].
-    pub async fn list_keys(&self, skip: u64) -> Result<Answer, JsonError> {
+    pub async fn list_keys(&self, skip: u64) -> Result<QueryOutput, JsonError> {
         let budget = self.content.budget;
         self.run(move |scan| operations::list_keys(scan, (budget, skip))).await
     }
@@ -139,7 +139,7 @@ impl JsonView {
     ///
     /// When the path is not one or cannot be evaluated on content of this size, and as
     /// [`JsonView::detect_notation`].
-    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, JsonError> {
+    pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, JsonError> {
         let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
         self.run(move |scan| operations::select_values(scan, &path, (budget, skip))).await
     }
@@ -155,7 +155,7 @@ impl JsonView {
     /// # Errors
     ///
     /// As [`JsonView::get`].
-    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, JsonError> {
+    pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, JsonError> {
         let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
         self.run(move |scan| operations::filter_records(scan, &path, (budget, skip))).await
     }
@@ -171,7 +171,7 @@ impl JsonView {
         &self,
         records: impl RangeBounds<i64> + Send,
         skip: u64,
-    ) -> Result<Answer, JsonError> {
+    ) -> Result<QueryOutput, JsonError> {
         let (range, budget) = (slice_bounds(&records), self.content.budget);
         self.run(move |scan| operations::slice_records(scan, range, (budget, skip))).await
     }

@@ -1,6 +1,6 @@
 //! The block of settings at the top of a document.
 
-use haft_core::json::{Document, Kind, View};
+use haft_core::json::{Document, ValueKind, ValueRef};
 use serde_json::Value;
 
 use super::FrontMatterError;
@@ -90,10 +90,10 @@ impl FrontMatterKind {
 }
 
 /// As deep as the values are nested, which is bounded.
-fn value(view: View<'_>) -> Value {
+fn value(view: ValueRef<'_>) -> Value {
     match view.kind() {
-        Kind::Array => view.elements().map(value).collect(),
-        Kind::Object => view.members().map(|(key, it)| (key.to_owned(), value(it))).collect(),
+        ValueKind::Array => view.elements().map(value).collect(),
+        ValueKind::Object => view.members().map(|(key, it)| (key.to_owned(), value(it))).collect(),
         _ => {
             let copy = view.to_value();
             // Whole numbers that do not fit would lose digits.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, ArtifactKind};
-use haft_core::forge::{ArtifactFormat, Asked, Query};
-use haft_core::json::{Document, Writer};
+use haft_core::artifact::{ArtifactKind, QueryOutput};
+use haft_core::forge::{ArtifactFormat, Query, QueryContext};
+use haft_core::json::{Document, JsonWriter};
 use haft_core::schema::{ObjectSchema, integer, object, string};
 use haft_core::{Args, ToolFailure};
 
@@ -100,20 +100,22 @@ fn range() -> ObjectSchema {
 }
 
 /// The index of an artifact, which is built once and kept with it.
-async fn index(asked: &Asked) -> Result<Arc<MarkdownIndex>, ToolFailure> {
+async fn index(asked: &QueryContext) -> Result<Arc<MarkdownIndex>, ToolFailure> {
     let view = MarkdownView::of_query(asked);
     Ok(asked.artifact.memo(view.build_index()).await?)
 }
 
-async fn front_matter(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    let Some(value) = index(&asked).await?.front_matter()? else { return Ok(Answer::undefined()) };
+async fn front_matter(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
+    let Some(value) = index(&asked).await?.front_matter()? else {
+        return Ok(QueryOutput::undefined());
+    };
     if value.is_null() {
-        return Ok(Answer::undefined());
+        return Ok(QueryOutput::undefined());
     }
-    Ok(Answer::value(Document::from_value(&value)?.root(), asked.budget))
+    Ok(QueryOutput::value(Document::from_value(&value)?.root(), asked.budget))
 }
 
-async fn headings(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn headings(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let index = index(&asked).await?;
     let depth = args.count("depth");
     let asked_for = index.headings().iter().filter(|it| is_depth(depth, it.depth));
@@ -127,7 +129,7 @@ async fn headings(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     Ok(listed(found, &args, &asked, &index))
 }
 
-async fn code_blocks(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn code_blocks(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let index = index(&asked).await?;
     let lang = args.text("lang").map(str::to_lowercase);
     let is_lang = |it: Option<&str>| match &lang {
@@ -148,7 +150,7 @@ async fn code_blocks(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     Ok(listed(found, &args, &asked, &index))
 }
 
-async fn sections(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn sections(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let index = index(&asked).await?;
     let depth = args.count("depth");
     let asked_for = index.sections().filter(|it| is_depth(depth, it.depth));
@@ -163,7 +165,7 @@ async fn sections(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     Ok(listed(found, &args, &asked, &index))
 }
 
-async fn links(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn links(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let part = IndexedPart::read(&args, &asked).await?;
     let found = part.fragment().links().into_iter().map(|it| {
         row(|w| {
@@ -177,7 +179,7 @@ async fn links(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     Ok(part.note_rest(listed(found, &args, &asked, &part.index)))
 }
 
-async fn images(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn images(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let part = IndexedPart::read(&args, &asked).await?;
     let found = part.fragment().images().into_iter().map(|it| {
         row(|w| {
@@ -191,16 +193,16 @@ async fn images(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
     Ok(part.note_rest(listed(found, &args, &asked, &part.index)))
 }
 
-async fn text(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn text(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let part = IndexedPart::read(&args, &asked).await?;
-    Ok(part.note_rest(Answer::text(part.fragment().text(), asked.budget)))
+    Ok(part.note_rest(QueryOutput::text(part.fragment().text(), asked.budget)))
 }
 
-async fn tree(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn tree(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let part = IndexedPart::read(&args, &asked).await?;
-    let mut writer = Writer::new();
+    let mut writer = JsonWriter::new();
     writer.value(&part.fragment().tree());
-    Ok(part.note_rest(Answer::value(writer.finish().root(), asked.budget)))
+    Ok(part.note_rest(QueryOutput::value(writer.finish().root(), asked.budget)))
 }
 
 /// The lines that a query is about, with the index that resolves their references.
@@ -210,7 +212,7 @@ struct IndexedPart {
 }
 
 impl IndexedPart {
-    async fn read(args: &Args, asked: &Asked) -> Result<Self, ToolFailure> {
+    async fn read(args: &Args, asked: &QueryContext) -> Result<Self, ToolFailure> {
         let index = index(asked).await?;
         let start = args.count("startLine").unwrap_or(0);
         let end = args.count("endLine").unwrap_or(u64::MAX);
@@ -223,7 +225,7 @@ impl IndexedPart {
     }
 
     /// Adds a note if lines were left out.
-    fn note_rest(&self, answer: Answer) -> Answer {
+    fn note_rest(&self, answer: QueryOutput) -> QueryOutput {
         match self.part.next {
             Some(line) => answer.noted(format_args!(
                 "read up to line {line}; ask again with startLine {line} for the rest"
@@ -237,8 +239,8 @@ fn is_depth(wanted: Option<u64>, depth: u8) -> bool {
     wanted.is_none_or(|wanted| wanted == u64::from(depth))
 }
 
-fn row(fields: impl FnOnce(&mut Writer)) -> Document {
-    let mut writer = Writer::new();
+fn row(fields: impl FnOnce(&mut JsonWriter)) -> Document {
+    let mut writer = JsonWriter::new();
     writer.object(fields);
     writer.finish()
 }
@@ -246,11 +248,11 @@ fn row(fields: impl FnOnce(&mut Writer)) -> Document {
 fn listed(
     rows: impl Iterator<Item = Document>,
     args: &Args,
-    asked: &Asked,
+    asked: &QueryContext,
     index: &MarkdownIndex,
-) -> Answer {
+) -> QueryOutput {
     let rows: Vec<Document> = rows.collect();
-    let answer = Answer::list(rows.iter().map(Document::root), asked.budget, args.skip());
+    let answer = QueryOutput::list(rows.iter().map(Document::root), asked.budget, args.skip());
     match index.omitted_count() {
         0 => answer,
         count => answer.noted(format_args!(

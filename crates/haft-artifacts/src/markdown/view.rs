@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use haft_core::artifact::Budget;
-use haft_core::forge::Asked;
+use haft_core::forge::QueryContext;
 use haft_core::spool::SpoolError;
 
 use super::{MarkdownFragment, MarkdownIndex};
@@ -19,7 +19,7 @@ pub(super) struct MarkdownView {
 
 impl MarkdownView {
     /// The artifact that a query is about.
-    pub(super) fn of_query(asked: &Asked) -> Self {
+    pub(super) fn of_query(asked: &QueryContext) -> Self {
         Self { content: ContentView::of_query(asked) }
     }
 

@@ -1,7 +1,7 @@
 //! Text: what can be asked of every artifact.
 
-use haft_core::artifact::{Answer, ArtifactKind};
-use haft_core::forge::{ArtifactFormat, Asked, Query};
+use haft_core::artifact::{ArtifactKind, QueryOutput};
+use haft_core::forge::{ArtifactFormat, Query, QueryContext};
 use haft_core::schema::{Problems, integer, object, one_of, string};
 use haft_core::tokens::Encoding;
 use haft_core::{Args, ToolFailure};
@@ -97,33 +97,37 @@ fn grep_input() -> haft_core::schema::ObjectSchema {
         .field("limit", integer().min(1).description("Stop after so many matches").optional())
 }
 
-fn view(asked: &Asked) -> TextView {
+fn view(asked: &QueryContext) -> TextView {
     TextView::of_content(ContentView::of_query(asked))
 }
 
-async fn head(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn head(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let n = args.count("n").unwrap_or(10);
     Ok(page_answer(&view(&asked).head(n).await?, &asked, line_text))
 }
 
-async fn tail(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn tail(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let n = args.count("n").unwrap_or(10);
     Ok(page_answer(&view(&asked).tail(n).await?, &asked, line_text))
 }
 
-async fn cat(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn cat(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let start = args.count("start").unwrap_or(0);
     if let Some(offset) = args.count("offset") {
         let part = view(&asked).read_line_part(start, offset..).await?;
-        return Ok(part.map_or_else(|| Answer::list([], asked.budget, 0), line_part_answer));
+        return Ok(part.map_or_else(|| QueryOutput::list([], asked.budget, 0), line_part_answer));
     }
     let end = args.count("end").unwrap_or(u64::MAX);
     Ok(page_answer(&view(&asked).cat(start..end).await?, &asked, line_text))
 }
 
-fn line_part_answer(part: LinePart) -> Answer {
+fn line_part_answer(part: LinePart) -> QueryOutput {
     let LinePart { number, text, next, .. } = part;
-    let answer = if text.is_empty() { Answer::sentinel("empty text") } else { Answer::whole(text) };
+    let answer = if text.is_empty() {
+        QueryOutput::sentinel("empty text")
+    } else {
+        QueryOutput::whole(text)
+    };
     match next {
         Some(next) => answer.noted(format_args!(
             "line {number} goes on; ask with start {number} and offset {}",
@@ -133,7 +137,7 @@ fn line_part_answer(part: LinePart) -> Answer {
     }
 }
 
-async fn grep(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn grep(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let pattern = args.required_text("pattern");
     let page = view(&asked).grep(pattern, grep_options(&args)).await?;
     Ok(page_answer(&page, &asked, |line| {
@@ -159,19 +163,19 @@ fn check_grep(args: &Args) -> Result<(), Problems> {
         .map_err(|error| refused("pattern", format!("a regular expression ({error})"), pattern))
 }
 
-async fn byte_length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::number(asked.artifact.reader().byte_length()))
+async fn byte_length(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
+    Ok(QueryOutput::number(asked.artifact.reader().byte_length()))
 }
 
-async fn line_count(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::number(view(&asked).count_lines().await?))
+async fn line_count(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
+    Ok(QueryOutput::number(view(&asked).count_lines().await?))
 }
 
-async fn tokens(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn tokens(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     let encoding: Encoding = args.required_text("encoding").parse()?;
     let counter = Counter::new(encoding);
     let count = ContentView::of_query(&asked).fold_chunks(counter, Counter::push).await?.finish();
-    let answer = Answer::number(count.tokens);
+    let answer = QueryOutput::number(count.tokens);
     Ok(if count.is_exact() { answer } else { answer.noted("an estimate, not an exact count") })
 }
 
@@ -203,7 +207,7 @@ impl Counter {
         self.partial = partial.to_vec();
     }
 
-    fn finish(mut self) -> haft_core::tokens::Count {
+    fn finish(mut self) -> haft_core::tokens::TokenCount {
         let rest = std::mem::take(&mut self.partial);
         self.tally.push(&String::from_utf8_lossy(&rest));
         self.tally.finish()
@@ -215,16 +219,20 @@ fn line_text(line: &TextLine) -> String {
 }
 
 /// A page as an answer: its lines, and in words what is not there.
-fn page_answer(page: &TextPage, asked: &Asked, line: fn(&TextLine) -> String) -> Answer {
+fn page_answer(
+    page: &TextPage,
+    asked: &QueryContext,
+    line: fn(&TextLine) -> String,
+) -> QueryOutput {
     let lines: Vec<String> = page.lines.iter().map(line).collect();
     let text = lines.join("\n");
     let mut answer = match lines.len() {
-        0 => Answer::list([], asked.budget, 0),
-        1 if text.is_empty() => Answer::sentinel("1 empty line"),
+        0 => QueryOutput::list([], asked.budget, 0),
+        1 if text.is_empty() => QueryOutput::sentinel("1 empty line"),
         count if text.trim_matches('\n').is_empty() => {
-            Answer::sentinel(format_args!("{count} empty lines"))
+            QueryOutput::sentinel(format_args!("{count} empty lines"))
         }
-        _ => Answer::whole(text),
+        _ => QueryOutput::whole(text),
     };
     for cut in page.lines.iter().filter(|line| line.truncated) {
         let TextLine { number, bytes, .. } = cut;

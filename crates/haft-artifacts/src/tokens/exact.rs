@@ -1,7 +1,7 @@
 //! The built-in tables.
 
 use haft_core::tokens::{
-    Count, CounterFailed, Encoding, HeuristicCounter, TokenCounter, TokenError,
+    CounterFailed, Encoding, HeuristicCounter, TokenCount, TokenCounter, TokenError,
 };
 use tiktoken::CoreBpe;
 
@@ -16,13 +16,13 @@ use super::cut::{self, CutPoint, SplitRule};
 pub struct ExactCounter;
 
 impl TokenCounter for ExactCounter {
-    fn count(&self, encoding: Encoding, text: &str) -> Result<Count, TokenError> {
+    fn count(&self, encoding: Encoding, text: &str) -> Result<TokenCount, TokenError> {
         let Some(split_rule) = split_rule(encoding) else {
             return HeuristicCounter::default().count(encoding, text);
         };
         let table = bpe_table(encoding)
             .ok_or_else(|| CounterFailed::new(encoding.as_str(), "the table is not built in"))?;
-        let mut total = Count::exact(0);
+        let mut total = TokenCount::exact(0);
         let mut rest = text;
         loop {
             let (at, safe) = match cut::first_cut(rest, split_rule, 0) {
@@ -56,9 +56,9 @@ pub(super) fn bpe_table(encoding: Encoding) -> Option<&'static CoreBpe> {
 }
 
 /// Adds the tokens of a piece, and whether its end leaves the count exact.
-pub(super) fn add_piece(total: &mut Count, table: &CoreBpe, piece: &str, safe: bool) {
+pub(super) fn add_piece(total: &mut TokenCount, table: &CoreBpe, piece: &str, safe: bool) {
     total.tokens += table.count(piece) as u64;
     if !safe {
-        *total = Count::heuristic(total.tokens);
+        *total = TokenCount::heuristic(total.tokens);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use haft_core::tokens::{Count, Encoding, HeuristicTally};
+use haft_core::tokens::{Encoding, HeuristicTally, TokenCount};
 use tiktoken::CoreBpe;
 
 use super::cut::{self, CutPoint, SplitRule};
@@ -28,7 +28,7 @@ enum StreamTally {
 struct ExactTally {
     table: &'static CoreBpe,
     split_rule: SplitRule,
-    total: Count,
+    total: TokenCount,
     /// Text that is not counted yet: less than the longest piece and a chunk.
     text: String,
     searched: usize,
@@ -45,7 +45,7 @@ impl StreamCounter {
             Some((split_rule, table)) => StreamTally::Exact(ExactTally {
                 table,
                 split_rule,
-                total: Count::exact(0),
+                total: TokenCount::exact(0),
                 text: String::new(),
                 searched: 0,
             }),
@@ -69,7 +69,7 @@ impl StreamCounter {
 
     /// The count of everything that was added.
     #[must_use]
-    pub fn finish(mut self) -> Count {
+    pub fn finish(mut self) -> TokenCount {
         if !self.partial.is_empty() {
             self.tally.push("\u{FFFD}");
         }
@@ -103,7 +103,7 @@ impl StreamTally {
         }
     }
 
-    fn finish(self) -> Count {
+    fn finish(self) -> TokenCount {
         match self {
             Self::Exact(mut pieces) => {
                 add_piece(&mut pieces.total, pieces.table, &pieces.text, true);

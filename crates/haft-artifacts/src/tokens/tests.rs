@@ -2,7 +2,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptes
 
 use super::cut::{self, CAP, CutPoint, SplitRule, WINDOW};
 use super::exact::bpe_table;
-use haft_core::tokens::{Count, Encoding, HeuristicCounter, TokenCounter as _};
+use haft_core::tokens::{Encoding, HeuristicCounter, TokenCount, TokenCounter as _};
 
 use super::{ExactCounter, StreamCounter};
 
@@ -15,7 +15,7 @@ const TABLES: [Encoding; 6] = [
     Encoding::O200kBase,
 ];
 
-fn count(encoding: Encoding, text: &str) -> Count {
+fn count(encoding: Encoding, text: &str) -> TokenCount {
     ExactCounter.count(encoding, text).unwrap()
 }
 
@@ -24,7 +24,7 @@ fn whole(encoding: Encoding, text: &str) -> u64 {
     bpe_table(encoding).unwrap().count(text) as u64
 }
 
-fn streamed(encoding: Encoding, bytes: &[u8], sizes: &[usize]) -> Count {
+fn streamed(encoding: Encoding, bytes: &[u8], sizes: &[usize]) -> TokenCount {
     let mut counter = StreamCounter::new(encoding);
     let mut rest = bytes;
     let mut sizes = sizes.iter().copied().cycle();
@@ -60,7 +60,7 @@ fn known_counts() {
     #[track_caller]
     fn check(encoding: Encoding, expect: [(&str, u64); 5]) {
         for (text, tokens) in expect {
-            assert_eq!(count(encoding, text), Count::exact(tokens), "{encoding}: {text:?}");
+            assert_eq!(count(encoding, text), TokenCount::exact(tokens), "{encoding}: {text:?}");
         }
     }
     let table = |long, sum, birthday| {
@@ -125,9 +125,9 @@ fn naughty_texts_count_as_a_whole_and_in_chunks() {
     ] {
         let long = text.repeat(10_000 / text.len());
         for encoding in TABLES {
-            assert_eq!(count(encoding, text), Count::exact(whole(encoding, text)));
+            assert_eq!(count(encoding, text), TokenCount::exact(whole(encoding, text)));
             let expect = count(encoding, &long);
-            assert_eq!(expect, Count::exact(whole(encoding, &long)), "{encoding}: {text:?}");
+            assert_eq!(expect, TokenCount::exact(whole(encoding, &long)), "{encoding}: {text:?}");
             assert_eq!(streamed(encoding, long.as_bytes(), &[1, 4096, 3]), expect);
         }
     }
@@ -147,7 +147,10 @@ fn a_long_run_is_counted_and_says_that_it_was_cut() {
 #[test]
 fn a_run_below_the_cap_is_exact() {
     let long = format!("{} and more", "a".repeat(CAP - 100));
-    assert_eq!(count(Encoding::O200kBase, &long), Count::exact(whole(Encoding::O200kBase, &long)));
+    assert_eq!(
+        count(Encoding::O200kBase, &long),
+        TokenCount::exact(whole(Encoding::O200kBase, &long))
+    );
 }
 
 #[test]
@@ -209,7 +212,7 @@ proptest! {
     ) {
         let text = text.repeat(times);
         for encoding in [Encoding::P50kBase, Encoding::Cl100kBase, Encoding::O200kBase] {
-            let expect = Count::exact(whole(encoding, &text));
+            let expect = TokenCount::exact(whole(encoding, &text));
             assert_eq!(count(encoding, &text), expect);
             assert_eq!(streamed(encoding, text.as_bytes(), &sizes), expect);
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use haft_core::json::{self, Document, Kind, Writer};
+use haft_core::json::{self, Document, JsonWriter, ValueKind};
 
 use super::scan::{ElementVisitor, VisitFlow, VisitStop};
 use super::text_run::TextRun;
@@ -84,7 +84,7 @@ impl Projection {
 
     /// The JSON, or an error if it is nested too deeply.
     pub(super) fn to_document(&self, numbers: NumericText) -> Result<Document, TooDeep> {
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         out.try_object(|out| {
             let Some(ProjectionItem::Element { name, .. }) = self.items.first().copied() else {
                 return Ok(());
@@ -100,7 +100,7 @@ impl Projection {
         &self,
         at: usize,
         (numbers, depth): (NumericText, usize),
-        out: &mut Writer,
+        out: &mut JsonWriter,
     ) -> Result<(), TooDeep> {
         let groups = self.groups(at);
         let text = self.text_of(at);
@@ -142,7 +142,7 @@ impl Projection {
         &self,
         at: usize,
         level: (NumericText, usize),
-        out: &mut Writer,
+        out: &mut JsonWriter,
     ) -> Result<(), TooDeep> {
         if let Some(ProjectionItem::Attribute { start, len, .. }) = self.items.get(at).copied() {
             write_text(self.slice(start, len), level.0, out);
@@ -281,12 +281,12 @@ impl NameTable {
     }
 }
 
-fn write_text(text: &str, numbers: NumericText, out: &mut Writer) {
+fn write_text(text: &str, numbers: NumericText, out: &mut JsonWriter) {
     let begins_so = text.starts_with(|it: char| it.is_ascii_digit() || it == '-');
     if numbers == NumericText::AsNumbers
         && begins_so
         && let Ok(number) = Document::parse(text)
-        && number.root().kind() == Kind::Number
+        && number.root().kind() == ValueKind::Number
     {
         out.view(number.root());
         return;

@@ -1,7 +1,7 @@
 //! XML, seen as JSON: elements and attributes are members.
 
-use haft_core::artifact::{Answer, ArtifactKind};
-use haft_core::forge::{ArtifactFormat, Asked, Query};
+use haft_core::artifact::{ArtifactKind, QueryOutput};
+use haft_core::forge::{ArtifactFormat, Query, QueryContext};
 use haft_core::schema::object;
 use haft_core::{Args, ToolFailure};
 
@@ -84,30 +84,30 @@ impl ArtifactFormat for XmlFormat {
     }
 }
 
-fn view(asked: &Asked) -> XmlView {
+fn view(asked: &QueryContext) -> XmlView {
     XmlView::of_content(ContentView::of_query(asked))
 }
 
-async fn root(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::text(view(&asked).read_root_name().await?, asked.budget))
+async fn root(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
+    Ok(QueryOutput::text(view(&asked).read_root_name().await?, asked.budget))
 }
 
-async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn keys(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).list_keys(args.skip()).await?)
 }
 
-async fn tags(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn tags(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).list_tags(args.skip()).await?)
 }
 
-async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn length(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).read_length().await?)
 }
 
-async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn get(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).get(args.required_text("path"), args.skip()).await?)
 }
 
-async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn filter(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).filter(args.required_text("path"), args.skip()).await?)
 }

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use haft_core::artifact::{Answer, Listing};
-use haft_core::json::{Document, Kind, View};
-use haft_core::jsonpath::{JsonPath, Limits, Selection, Step};
+use haft_core::artifact::{QueryListBuilder, QueryOutput};
+use haft_core::json::{Document, ValueKind, ValueRef};
+use haft_core::jsonpath::{JsonPath, PathStep, Selection, SelectionLimits};
 
 use super::projection::{NumericText, Projection, TooDeep};
 
@@ -13,8 +13,8 @@ use super::projection::{NumericText, Projection, TooDeep};
 pub(super) fn get(
     projection: &Projection,
     path: &JsonPath,
-    mut listing: Listing,
-) -> Result<Answer, TooDeep> {
+    mut listing: QueryListBuilder,
+) -> Result<QueryOutput, TooDeep> {
     evaluate(projection, path, |selection, shown| {
         let _ = match shown {
             DisplayedProjection::Itself(_) => {
@@ -36,13 +36,13 @@ pub(super) fn get(
 pub(super) fn filter(
     projection: &Projection,
     path: &JsonPath,
-    mut listing: Listing,
-) -> Result<Answer, TooDeep> {
+    mut listing: QueryListBuilder,
+) -> Result<QueryOutput, TooDeep> {
     evaluate(projection, path, |selection, shown| {
         let (DisplayedProjection::Itself(document) | DisplayedProjection::Twin(document)) = shown;
         let root = document.root();
         let mut seen = HashSet::new();
-        let mut offer = |steps: Vec<Step>| {
+        let mut offer = |steps: Vec<PathStep>| {
             if !seen.insert(format!("{steps:?}")) {
                 return ControlFlow::Continue(());
             }
@@ -53,12 +53,12 @@ pub(super) fn filter(
         let _ = selection.located().try_for_each(|(at, value)| {
             // Only a path of more than 4 KiB cannot be read again.
             let Some(steps) = parse_steps(&at) else { return offer(Vec::new()) };
-            if value.kind() != Kind::Array {
+            if value.kind() != ValueKind::Array {
                 return offer(enclosing_element(steps, value));
             }
             value.elements().zip(0..).try_for_each(|(value, index)| {
                 let mut steps = steps.clone();
-                steps.push(Step::Index(index));
+                steps.push(PathStep::Index(index));
                 offer(enclosing_element(steps, value))
             })
         });
@@ -80,12 +80,12 @@ enum DisplayedProjection<'d> {
 fn evaluate(
     projection: &Projection,
     path: &JsonPath,
-    answer: impl FnOnce(&Selection<'_>, DisplayedProjection<'_>) -> Answer,
-) -> Result<Answer, TooDeep> {
+    answer: impl FnOnce(&Selection<'_>, DisplayedProjection<'_>) -> QueryOutput,
+) -> Result<QueryOutput, TooDeep> {
     let shown = projection.to_document(NumericText::AsText)?;
     if compares_with_number(path) {
         let numbers = projection.to_document(NumericText::AsNumbers)?;
-        let selection = path.select_with(numbers.root(), &Limits::default());
+        let selection = path.select_with(numbers.root(), &SelectionLimits::default());
         if !selection.is_empty() {
             return Ok(add_notes(
                 answer(&selection, DisplayedProjection::Twin(&shown)),
@@ -94,11 +94,11 @@ fn evaluate(
             ));
         }
     }
-    let selection = path.select_with(shown.root(), &Limits::default());
+    let selection = path.select_with(shown.root(), &SelectionLimits::default());
     Ok(add_notes(answer(&selection, DisplayedProjection::Itself(&shown)), &selection, path))
 }
 
-fn add_notes(answer: Answer, selection: &Selection<'_>, path: &JsonPath) -> Answer {
+fn add_notes(answer: QueryOutput, selection: &Selection<'_>, path: &JsonPath) -> QueryOutput {
     if selection.truncated().is_some() {
         return answer.noted(
             "the path finds more than is looked at in one query; ask for less, such as a part of the \
@@ -115,15 +115,15 @@ fn add_notes(answer: Answer, selection: &Selection<'_>, path: &JsonPath) -> Answ
 }
 
 /// The steps of a normalised path; nothing if it is too long.
-fn parse_steps(path: &str) -> Option<Vec<Step>> {
+fn parse_steps(path: &str) -> Option<Vec<PathStep>> {
     Some(JsonPath::parse(path).ok()?.prefix().cloned().collect())
 }
 
 /// The steps to the element that a value is or belongs to.
-fn enclosing_element(mut steps: Vec<Step>, value: View<'_>) -> Vec<Step> {
-    if value.kind() != Kind::Object {
+fn enclosing_element(mut steps: Vec<PathStep>, value: ValueRef<'_>) -> Vec<PathStep> {
+    if value.kind() != ValueKind::Object {
         // Past its place among its namesakes, and its name.
-        if let Some(Step::Index(_)) = steps.last() {
+        if let Some(PathStep::Index(_)) = steps.last() {
             steps.pop();
         }
         steps.pop();
@@ -131,11 +131,11 @@ fn enclosing_element(mut steps: Vec<Step>, value: View<'_>) -> Vec<Step> {
     steps
 }
 
-fn walk<'d>(root: View<'d>, steps: &[Step]) -> Option<View<'d>> {
+fn walk<'d>(root: ValueRef<'d>, steps: &[PathStep]) -> Option<ValueRef<'d>> {
     steps.iter().try_fold(root, |view, step| match step {
-        Step::Name(name) => view.get(name),
-        Step::Index(index) => view.item(usize::try_from(*index).ok()?),
-        Step::Wildcard => None,
+        PathStep::Name(name) => view.get(name),
+        PathStep::Index(index) => view.item(usize::try_from(*index).ok()?),
+        PathStep::Wildcard => None,
     })
 }
 

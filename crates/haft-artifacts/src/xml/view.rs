@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Listing};
-use haft_core::json::{self, Writer};
+use haft_core::artifact::{QueryListBuilder, QueryOutput};
+use haft_core::json::{self, JsonWriter};
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::{SpoolError, SpoolReader};
 
@@ -105,10 +105,10 @@ impl XmlView {
     ///
     /// When the content is not XML, has too many different names, cannot be read, or the query was
     /// cancelled.
-    pub async fn list_keys(&self, skip: u64) -> Result<Answer, XmlError> {
+    pub async fn list_keys(&self, skip: u64) -> Result<QueryOutput, XmlError> {
         let (keys, nothing) = self.scan(RootKeys::new(self.attributes.clone())).await?;
         if nothing.is_some() {
-            return Ok(Answer::undefined());
+            return Ok(QueryOutput::undefined());
         }
         Ok(self.list_names(keys.keys.iter(), skip))
     }
@@ -118,7 +118,7 @@ impl XmlView {
     /// # Errors
     ///
     /// As [`XmlView::list_keys`].
-    pub async fn list_tags(&self, skip: u64) -> Result<Answer, XmlError> {
+    pub async fn list_tags(&self, skip: u64) -> Result<QueryOutput, XmlError> {
         let (tags, _) = self.scan(TagNames::default()).await?;
         Ok(self.list_names(tags.names.iter(), skip))
     }
@@ -128,11 +128,11 @@ impl XmlView {
     /// # Errors
     ///
     /// When the content is not XML, cannot be read, or the query was cancelled.
-    pub async fn read_length(&self) -> Result<Answer, XmlError> {
+    pub async fn read_length(&self) -> Result<QueryOutput, XmlError> {
         let (length, _) = self.scan(ElementCount::default()).await?;
         Ok(match length.root {
-            None => Answer::number(0),
-            Some(root) => Answer::number(1).noted(format_args!(
+            None => QueryOutput::number(0),
+            Some(root) => QueryOutput::number(1).noted(format_args!(
                 "the root element `{root}` has {} child elements",
                 length.children
             )),
@@ -148,7 +148,7 @@ impl XmlView {
     ///
     /// [`XmlError::Path`] when the path is not one, [`XmlError::TooLarge`] when the projection would be
     /// larger than 16 MiB, else when the content is not XML, cannot be read, or the query was cancelled.
-    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, XmlError> {
+    pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, XmlError> {
         self.select(path, skip, select::get).await
     }
 
@@ -160,7 +160,7 @@ impl XmlView {
     /// # Errors
     ///
     /// As [`XmlView::get`].
-    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, XmlError> {
+    pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, XmlError> {
         self.select(path, skip, select::filter).await
     }
 
@@ -168,11 +168,11 @@ impl XmlView {
         &self,
         path: &str,
         skip: u64,
-        select: fn(&Projection, &JsonPath, Listing) -> Result<Answer, TooDeep>,
-    ) -> Result<Answer, XmlError> {
+        select: fn(&Projection, &JsonPath, QueryListBuilder) -> Result<QueryOutput, TooDeep>,
+    ) -> Result<QueryOutput, XmlError> {
         let path = JsonPath::parse_lenient(path)?;
         let (projection, nothing) = self.scan(Projection::new(self.attributes.clone())).await?;
-        let listing = Listing::new(self.content.budget, skip);
+        let listing = QueryListBuilder::new(self.content.budget, skip);
         if nothing.is_some() {
             return Ok(listing.finish());
         }
@@ -182,14 +182,14 @@ impl XmlView {
         selected.map_err(|TooDeep| XmlError::TooDeep { limit: json::MAX_DEPTH })
     }
 
-    fn list_names<'n>(&self, names: impl Iterator<Item = &'n String>, skip: u64) -> Answer {
-        let mut list = Writer::new();
+    fn list_names<'n>(&self, names: impl Iterator<Item = &'n String>, skip: u64) -> QueryOutput {
+        let mut list = JsonWriter::new();
         list.array(|out| {
             for name in names {
                 out.string(name);
             }
         });
-        Answer::list(list.finish().root().elements(), self.content.budget, skip)
+        QueryOutput::list(list.finish().root().elements(), self.content.budget, skip)
     }
 
     /// The visitor when it has seen all that it wanted to, and the end of content without an element.

@@ -1,7 +1,7 @@
 //! YAML: one document, or a stream of them.
 
-use haft_core::artifact::{Answer, ArtifactKind};
-use haft_core::forge::{ArtifactFormat, Asked, Query};
+use haft_core::artifact::{ArtifactKind, QueryOutput};
+use haft_core::forge::{ArtifactFormat, Query, QueryContext};
 use haft_core::schema::object;
 use haft_core::{Args, ToolFailure};
 
@@ -82,30 +82,30 @@ impl ArtifactFormat for YamlFormat {
     }
 }
 
-fn view(asked: &Asked) -> YamlView {
+fn view(asked: &QueryContext) -> YamlView {
     YamlView::of_content(ContentView::of_query(asked))
 }
 
-async fn kind(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
-    Ok(Answer::whole(view(&asked).detect_stream_kind().await?.to_string()))
+async fn kind(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
+    Ok(QueryOutput::whole(view(&asked).detect_stream_kind().await?.to_string()))
 }
 
-async fn keys(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn keys(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).list_keys(args.skip()).await?)
 }
 
-async fn length(_: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn length(_: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).count_documents().await?)
 }
 
-async fn get(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn get(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).get(args.required_text("path"), args.skip()).await?)
 }
 
-async fn filter(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn filter(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).filter(args.required_text("path"), args.skip()).await?)
 }
 
-async fn slice(args: Args, asked: Asked) -> Result<Answer, ToolFailure> {
+async fn slice(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
     Ok(view(&asked).slice(args.record_range(), args.skip()).await?)
 }

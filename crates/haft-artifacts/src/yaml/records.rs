@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
-use haft_core::artifact::{Answer, Listing};
-use haft_core::json::{Document, Kind, View, Writer};
-use haft_core::jsonpath::{JsonPath, Limits};
+use haft_core::artifact::{QueryListBuilder, QueryOutput};
+use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
+use haft_core::jsonpath::{JsonPath, SelectionLimits};
 
 use super::scan::DocumentVisitor;
 
@@ -22,7 +22,7 @@ impl DocumentVisitor for CountDocuments {
     fn document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
         self.documents += 1;
         let root = document.root();
-        self.elements = (root.kind() == Kind::Array).then(|| root.len());
+        self.elements = (root.kind() == ValueKind::Array).then(|| root.len());
         continue_if(self.documents < self.at_most)
     }
 }
@@ -30,7 +30,7 @@ impl DocumentVisitor for CountDocuments {
 /// The keys of all mappings, each once.
 #[derive(Debug)]
 pub(super) struct CollectKeys {
-    pub(super) listing: Listing,
+    pub(super) listing: QueryListBuilder,
     pub(super) any_mapping: bool,
     seen: HashSet<String>,
     room: usize,
@@ -38,13 +38,13 @@ pub(super) struct CollectKeys {
 }
 
 impl CollectKeys {
-    pub(super) fn new(listing: Listing) -> Self {
+    pub(super) fn new(listing: QueryListBuilder) -> Self {
         Self { listing, any_mapping: false, seen: HashSet::new(), room: KEY_BYTES, full: false }
     }
 
-    pub(super) fn answer(self) -> Answer {
+    pub(super) fn answer(self) -> QueryOutput {
         if !self.any_mapping {
-            return Answer::undefined();
+            return QueryOutput::undefined();
         }
         let shown = self.seen.len();
         let answer = self.listing.finish();
@@ -60,7 +60,7 @@ impl CollectKeys {
 impl DocumentVisitor for CollectKeys {
     fn document(&mut self, document: Document, _: bool) -> ControlFlow<()> {
         let root = document.root();
-        self.any_mapping |= root.kind() == Kind::Object;
+        self.any_mapping |= root.kind() == ValueKind::Object;
         root.members().try_for_each(|(key, _)| {
             if self.seen.contains(key) {
                 return ControlFlow::Continue(());
@@ -71,7 +71,7 @@ impl DocumentVisitor for CollectKeys {
             };
             self.room = room;
             self.seen.insert(key.to_owned());
-            let mut text = Writer::new();
+            let mut text = JsonWriter::new();
             text.string(key);
             self.listing.push(text.finish().root())
         })
@@ -82,14 +82,14 @@ impl DocumentVisitor for CollectKeys {
 #[derive(Debug)]
 pub(super) struct SelectValues {
     pub(super) path: JsonPath,
-    pub(super) listing: Listing,
+    pub(super) listing: QueryListBuilder,
     /// How many values there are, once that is known though not all are shown.
     pub(super) total: Option<u64>,
     pub(super) cut_short: bool,
 }
 
 impl SelectValues {
-    pub(super) fn answer(self) -> Answer {
+    pub(super) fn answer(self) -> QueryOutput {
         let answer = match self.total {
             Some(total) => self.listing.finish_of(total),
             None => self.listing.finish(),
@@ -100,7 +100,7 @@ impl SelectValues {
 
 impl DocumentVisitor for SelectValues {
     fn document(&mut self, document: Document, last: bool) -> ControlFlow<()> {
-        let selection = self.path.select_with(document.root(), &Limits::default());
+        let selection = self.path.select_with(document.root(), &SelectionLimits::default());
         self.cut_short |= selection.truncated().is_some();
         let before = self.listing.seen();
         let shown = selection.iter().try_for_each(|value| self.listing.push(value));
@@ -122,7 +122,7 @@ pub(super) struct Records<E> {
 
 /// Whoever wants to see records.
 pub(super) trait RecordVisitor: Send + 'static {
-    fn record(&mut self, record: View<'_>) -> ControlFlow<()>;
+    fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()>;
 }
 
 impl<E> Records<E> {
@@ -135,7 +135,7 @@ impl<E> Records<E> {
 impl<E: RecordVisitor> Records<E> {
     fn only(&mut self, document: &Document) -> ControlFlow<()> {
         let root = document.root();
-        if self.lists && root.kind() == Kind::Array {
+        if self.lists && root.kind() == ValueKind::Array {
             return root.elements().try_for_each(|element| self.each.record(element));
         }
         self.each.record(root)
@@ -171,20 +171,20 @@ pub(super) struct FilterRecords {
     pub(super) path: JsonPath,
     /// Whether the path begins with a filter, which then judges the record itself.
     tests_record: bool,
-    pub(super) listing: Listing,
+    pub(super) listing: QueryListBuilder,
 }
 
 impl FilterRecords {
-    pub(super) fn new(path: JsonPath, listing: Listing) -> Self {
+    pub(super) fn new(path: JsonPath, listing: QueryListBuilder) -> Self {
         let tests_record = path.to_string().starts_with("$[?");
         Self { path, tests_record, listing }
     }
 }
 
 impl RecordVisitor for FilterRecords {
-    fn record(&mut self, record: View<'_>) -> ControlFlow<()> {
+    fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()> {
         let keeps = if self.tests_record {
-            let mut list = Writer::new();
+            let mut list = JsonWriter::new();
             list.array(|out| {
                 out.view(record);
             });
@@ -201,11 +201,11 @@ impl RecordVisitor for FilterRecords {
 pub(super) struct SliceRecords {
     pub(super) at: u64,
     pub(super) range: Range<u64>,
-    pub(super) listing: Listing,
+    pub(super) listing: QueryListBuilder,
 }
 
 impl RecordVisitor for SliceRecords {
-    fn record(&mut self, record: View<'_>) -> ControlFlow<()> {
+    fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()> {
         let at = self.at;
         self.at += 1;
         if at >= self.range.end {

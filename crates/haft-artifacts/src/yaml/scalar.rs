@@ -1,9 +1,9 @@
 //! Scalars by the options of the YAML 1.2 core schema. What JSON has no word for stays text.
 
-use haft_core::json::{Document, Writer};
+use haft_core::json::{Document, JsonWriter};
 
 /// Writes the value that the text of a scalar stands for.
-pub(super) fn write<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
+pub(super) fn write<'w>(text: &str, out: &'w mut JsonWriter) -> &'w mut JsonWriter {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => out.null(),
         "true" | "True" | "TRUE" => out.boolean(true),
@@ -15,7 +15,7 @@ pub(super) fn write<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
     }
 }
 
-fn write_number<'w>(text: &str, out: &'w mut Writer) -> &'w mut Writer {
+fn write_number<'w>(text: &str, out: &'w mut JsonWriter) -> &'w mut JsonWriter {
     let radix = [("0x", 16), ("0o", 8)]
         .into_iter()
         .find_map(|(prefix, radix)| text.strip_prefix(prefix).map(|digits| (digits, radix)));

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use haft_core::json::{Document, Writer};
+use haft_core::json::{Document, JsonWriter};
 
 use super::parse::{FlatDocument, FlatNode, ScalarForm};
 use super::scalar;
 
 impl FlatDocument {
     pub(super) fn to_document(&self) -> Document {
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         if !self.entries.is_empty() {
             self.write(0, &mut out);
         }
@@ -18,7 +18,7 @@ impl FlatDocument {
     }
 
     /// Recurses as deep as the values are nested, which is bounded.
-    fn write(&self, at: usize, out: &mut Writer) {
+    fn write(&self, at: usize, out: &mut JsonWriter) {
         let at = self.resolve_alias(at);
         match self.entry(at) {
             None => {
@@ -60,7 +60,7 @@ impl FlatDocument {
         if let Some(FlatNode::Scalar { start, len, .. }) = self.entry(at) {
             return self.text(start, len).into();
         }
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         self.write(at, &mut out);
         out.finish().root().to_string().into()
     }

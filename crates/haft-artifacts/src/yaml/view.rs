@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use haft_core::artifact::{Answer, Listing};
+use haft_core::artifact::{QueryListBuilder, QueryOutput};
 use haft_core::jsonpath::JsonPath;
 use haft_core::spool::SpoolReader;
 
@@ -114,8 +114,11 @@ impl YamlView {
     /// # Errors
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
-    pub async fn list_keys(&self, skip: u64) -> Result<Answer, YamlError> {
-        Ok(self.scan(CollectKeys::new(Listing::new(self.content.budget, skip))).await?.answer())
+    pub async fn list_keys(&self, skip: u64) -> Result<QueryOutput, YamlError> {
+        Ok(self
+            .scan(CollectKeys::new(QueryListBuilder::new(self.content.budget, skip)))
+            .await?
+            .answer())
     }
 
     /// How many documents there are. If the only one is a list, a note says how many elements it has.
@@ -123,10 +126,10 @@ impl YamlView {
     /// # Errors
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
-    pub async fn count_documents(&self) -> Result<Answer, YamlError> {
+    pub async fn count_documents(&self) -> Result<QueryOutput, YamlError> {
         let count =
             self.scan(CountDocuments { documents: 0, at_most: u64::MAX, elements: None }).await?;
-        let answer = Answer::number(count.documents);
+        let answer = QueryOutput::number(count.documents);
         Ok(match count.elements {
             Some(elements) if count.documents == 1 => {
                 answer.noted(format_args!("the document is a list of {elements} elements"))
@@ -141,9 +144,9 @@ impl YamlView {
     ///
     /// [`YamlError::Path`] when the path is not one, else when the content is not YAML, cannot be read,
     /// or the query was cancelled.
-    pub async fn get(&self, path: &str, skip: u64) -> Result<Answer, YamlError> {
+    pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let listing = Listing::new(self.content.budget, skip);
+        let listing = QueryListBuilder::new(self.content.budget, skip);
         Ok(self.scan(SelectValues { path, listing, total: None, cut_short: false }).await?.answer())
     }
 
@@ -153,9 +156,9 @@ impl YamlView {
     /// # Errors
     ///
     /// As [`YamlView::get`].
-    pub async fn filter(&self, path: &str, skip: u64) -> Result<Answer, YamlError> {
+    pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let filter = FilterRecords::new(path, Listing::new(self.content.budget, skip));
+        let filter = FilterRecords::new(path, QueryListBuilder::new(self.content.budget, skip));
         Ok(self.scan(self.records(filter)).await?.each.listing.finish())
     }
 
@@ -168,8 +171,8 @@ impl YamlView {
         &self,
         records: impl RangeBounds<u64> + Send,
         skip: u64,
-    ) -> Result<Answer, YamlError> {
-        let listing = Listing::new(self.content.budget, skip);
+    ) -> Result<QueryOutput, YamlError> {
+        let listing = QueryListBuilder::new(self.content.budget, skip);
         let slice = SliceRecords { at: 0, range: range_of(&records), listing };
         Ok(self.scan(self.records(slice)).await?.each.listing.finish())
     }

@@ -30,7 +30,7 @@ impl Approvals {
             let asking = tool.asking(question);
             asking.map_err(|error| AgentFileError::at(["approvals", "require"], error))
         } else if is_listed(&self.never) {
-            Ok(tool.never_asking())
+            Ok(tool.without_approval())
         } else {
             Ok(tool)
         }

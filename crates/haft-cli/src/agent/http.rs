@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use haft::media::MediaReader as _;
 use haft::readers::{Deadlines, Fetcher, UrlPolicy};
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::{Args, DispatchContext, Tool, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -95,8 +95,8 @@ impl HttpTool {
         let endpoint = Arc::new(self.endpoint()?);
         let effect = match (self.effect, self.method) {
             (Some(effect), _) => effect.into(),
-            (None, Method::Get) => Effect::ReadOnly,
-            (None, Method::Post) => Effect::Once,
+            (None, Method::Get) => ToolEffect::ReadOnly,
+            (None, Method::Post) => ToolEffect::Once,
         };
         let mut tool = Tool::builder(name)
             .description(&self.description)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft::artifact::ArtifactKind;
 use haft::schema;
-use haft::tool::{Effect, InvalidTool};
+use haft::tool::{InvalidTool, ToolEffect};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -24,7 +24,7 @@ pub(super) enum EffectKey {
     Once,
 }
 
-impl From<EffectKey> for Effect {
+impl From<EffectKey> for ToolEffect {
     fn from(key: EffectKey) -> Self {
         match key {
             EffectKey::ReadOnly => Self::ReadOnly,

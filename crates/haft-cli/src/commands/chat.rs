@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::record::{Loader, Message, Record as _};
-use haft::store::{RowKind, Store as _, TurnQuery};
+use haft::record::{Message, Record as _, RecordLoader};
+use haft::store::{RowKind, TurnQuery, TurnStore as _};
 use haft::stores::TurnDir;
 use haft::turn::TurnRunner;
 use tokio::signal::unix::{SignalKind, signal};
@@ -103,7 +103,7 @@ async fn load_history(store_dir: &TurnDir, conversation: &str) -> Result<Vec<Mes
         return Err(error.code(FailureCode::NotFound).into());
     };
     let stored = store_dir.store().load(newest.id).await?;
-    let loader = Loader::new();
+    let loader = RecordLoader::new();
     let mut messages = Vec::new();
     for row in stored.iter().flat_map(|turn| &turn.rows) {
         if row.kind == RowKind::Message {

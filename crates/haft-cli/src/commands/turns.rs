@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use haft::step::{Step, StepContext, StepError};
-use haft::store::{Row, RowKind, Store as _, StoredTurn, TurnQuery, TurnStatus};
+use haft::store::{Row, RowKind, StoredTurn, TurnQuery, TurnStatus, TurnStore as _};
 use haft::turn::TurnRunner;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use super::Budget;
-use crate::json::{View, pretty_text};
+use crate::json::{ValueRef, pretty_text};
 
 /// The answer to a query.
 ///
@@ -22,9 +22,9 @@ use crate::json::{View, pretty_text};
 /// What was left out stands in square brackets on the last line, and how to ask for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Answer(String);
+pub struct QueryOutput(String);
 
-impl Answer {
+impl QueryOutput {
     /// There is nothing to answer with, as for the keys of something that has none.
     pub fn undefined() -> Self {
         Self::sentinel("undefined")
@@ -62,7 +62,7 @@ impl Answer {
     }
 
     /// One value: a string as its text, everything else as JSON.
-    pub fn value(value: View<'_>, budget: Budget) -> Self {
+    pub fn value(value: ValueRef<'_>, budget: Budget) -> Self {
         match value.as_str() {
             Some(text) => Self::text(text, budget),
             None => Self::text(pretty_text(value), budget),
@@ -70,9 +70,13 @@ impl Answer {
     }
 
     /// A list of values that are all at hand, from the one after the first `skip` on. For values that
-    /// have to be looked for there is [`Listing`].
-    pub fn list<'v>(values: impl IntoIterator<Item = View<'v>>, budget: Budget, skip: u64) -> Self {
-        let mut listing = Listing::new(budget, skip);
+    /// have to be looked for there is [`QueryListBuilder`].
+    pub fn list<'v>(
+        values: impl IntoIterator<Item = ValueRef<'v>>,
+        budget: Budget,
+        skip: u64,
+    ) -> Self {
+        let mut listing = QueryListBuilder::new(budget, skip);
         let mut values = values.into_iter();
         let stopped = values.try_for_each(|value| listing.push(value));
         match stopped {
@@ -110,11 +114,11 @@ impl Answer {
 /// first `skip` values are passed over, which is how the next query goes on where this one stopped.
 ///
 /// ```
-/// use haft_core::artifact::{Budget, Listing};
+/// use haft_core::artifact::{Budget, QueryListBuilder};
 /// use haft_core::json::Document;
 ///
 /// let found = Document::parse(r#"["dev", "admin", "guest"]"#)?;
-/// let mut list = Listing::new(Budget::new().bytes(12), 0);
+/// let mut list = QueryListBuilder::new(Budget::new().bytes(12), 0);
 /// for value in found.root().elements() {
 ///     if list.push(value).is_break() {
 ///         break;
@@ -124,7 +128,7 @@ impl Answer {
 /// # Ok::<(), haft_core::json::ParseError>(())
 /// ```
 #[derive(Debug)]
-pub struct Listing {
+pub struct QueryListBuilder {
     budget: Budget,
     skip: u64,
     seen: u64,
@@ -144,7 +148,7 @@ struct Item {
     bare: bool,
 }
 
-impl Listing {
+impl QueryListBuilder {
     /// An empty list that passes over the first `skip` values.
     #[must_use]
     pub fn new(budget: Budget, skip: u64) -> Self {
@@ -153,7 +157,7 @@ impl Listing {
     }
 
     /// Offers the next value; `Break` if it and everything after it has no room.
-    pub fn push(&mut self, value: View<'_>) -> ControlFlow<()> {
+    pub fn push(&mut self, value: ValueRef<'_>) -> ControlFlow<()> {
         if self.passes_over() {
             return ControlFlow::Continue(());
         }
@@ -216,13 +220,13 @@ impl Listing {
     }
 
     /// The answer, when everything was offered or `push` said that there is no room.
-    pub fn finish(self) -> Answer {
+    pub fn finish(self) -> QueryOutput {
         let more = self.seen > self.shown_until();
         self.answer(if more { Some(Rest::Unknown) } else { None })
     }
 
     /// The answer, when it is known how many values there are in all.
-    pub fn finish_of(self, total: u64) -> Answer {
+    pub fn finish_of(self, total: u64) -> QueryOutput {
         let rest = total.saturating_sub(self.shown_until());
         self.answer((rest > 0).then_some(Rest::Known(rest)))
     }
@@ -232,7 +236,7 @@ impl Listing {
         self.seen.min(self.skip) + self.items.len() as u64
     }
 
-    fn answer(self, rest: Option<Rest>) -> Answer {
+    fn answer(self, rest: Option<Rest>) -> QueryOutput {
         let next = self.shown_until();
         let text = if self.items.is_empty() {
             "(empty list)".to_owned()
@@ -244,7 +248,7 @@ impl Listing {
         } else {
             json_list(&self.items)
         };
-        let mut answer = Answer(text);
+        let mut answer = QueryOutput(text);
         if let Some(bytes) = self.cut_from {
             answer = answer.noted(format_args!(
                 "this value has {bytes} bytes and was cut; ask for a part of it"

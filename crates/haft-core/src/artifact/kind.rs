@@ -18,7 +18,7 @@ pub struct ArtifactKind(Cow<'static, str>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the name of an artifact kind is 1 to 32 lower-case letters, digits and `-`")]
 #[non_exhaustive]
-pub struct InvalidKind;
+pub struct InvalidArtifactKind;
 
 impl ArtifactKind {
     /// Plain lines of text.
@@ -70,18 +70,18 @@ impl Default for ArtifactKind {
 }
 
 impl FromStr for ArtifactKind {
-    type Err = InvalidKind;
+    type Err = InvalidArtifactKind;
 
-    fn from_str(name: &str) -> Result<Self, InvalidKind> {
+    fn from_str(name: &str) -> Result<Self, InvalidArtifactKind> {
         name.to_owned().try_into()
     }
 }
 
 impl TryFrom<String> for ArtifactKind {
-    type Error = InvalidKind;
+    type Error = InvalidArtifactKind;
 
-    fn try_from(name: String) -> Result<Self, InvalidKind> {
-        if is_name(name.as_bytes()) { Ok(Self(Cow::Owned(name))) } else { Err(InvalidKind) }
+    fn try_from(name: String) -> Result<Self, InvalidArtifactKind> {
+        if is_name(name.as_bytes()) { Ok(Self(Cow::Owned(name))) } else { Err(InvalidArtifactKind) }
     }
 }
 

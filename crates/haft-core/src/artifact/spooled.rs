@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ArtifactKind;
 use crate::error::{Coded, ErrorCode};
-use crate::spool::{Payload, ReaderDescriptor, SpoolReader};
+use crate::spool::{ReaderDescriptor, SpoolPayload, SpoolReader};
 use crate::trust::TrustLabel;
 
 /// A result that is stored outside the prompt, and that the model queries by a handle.
@@ -171,14 +171,14 @@ pub struct ArtifactDraft {
 
 #[derive(Debug)]
 pub(crate) enum DraftContent {
-    New(Payload),
+    New(SpoolPayload),
     Stored(SpooledArtifact),
 }
 
 impl ArtifactDraft {
     /// DraftContent of a kind.
     #[must_use]
-    pub fn new(kind: ArtifactKind, content: impl Into<Payload>) -> Self {
+    pub fn new(kind: ArtifactKind, content: impl Into<SpoolPayload>) -> Self {
         Self { kind, content: DraftContent::New(content.into()), label: None }
     }
 

@@ -10,7 +10,7 @@ fn budget(lines: usize, bytes: usize) -> Budget {
 #[track_caller]
 fn check_list(json: &str, budget: Budget, skip: u64, expected: &str) {
     let found = Document::parse(json).unwrap();
-    assert_eq!(Answer::list(found.root().elements(), budget, skip).as_str(), expected);
+    assert_eq!(QueryOutput::list(found.root().elements(), budget, skip).as_str(), expected);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_full_list_says_how_to_go_on() {
 
 #[test]
 fn texts_are_cut_at_lines() {
-    let text = |text: &str, budget| Answer::text(text, budget).into_string();
+    let text = |text: &str, budget| QueryOutput::text(text, budget).into_string();
     assert_eq!(text("", Budget::new()), "(empty text)");
     assert_eq!(text("a\nb", budget(2, 100)), "a\nb");
     assert_eq!(

@@ -10,9 +10,9 @@ use super::{CallId, RecordId};
 use crate::artifact::SpooledArtifact;
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
-use crate::json::Kind;
+use crate::json::ValueKind;
 use crate::media::Media;
-use crate::record::{Faults, InvalidRecord, RecordFault, Replay};
+use crate::record::{Faults, InvalidRecord, ProviderPayload, RecordFault};
 use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
 use crate::trust::TrustLabel;
@@ -49,7 +49,7 @@ pub struct ToolCall {
     pub ordinal: u32,
     /// The id that the provider gave the call. It goes back to that provider and nowhere else.
     pub provider_id: Option<String>,
-    pub(crate) replay: Replay,
+    pub(crate) replay: ProviderPayload,
     /// When it was asked for.
     pub created_at: Timestamp,
     /// When the record changed last.
@@ -145,7 +145,7 @@ impl CallState {
 
 impl ToolCall {
     /// The record of a call that was just asked for. `occurrence` tells equal calls of one turn apart;
-    /// see [`Occurrences`](super::Occurrences).
+    /// see [`Occurrences`](super::OccurrenceCounter).
     #[must_use]
     pub fn requested(
         tool: impl Into<String>,
@@ -170,7 +170,7 @@ impl ToolCall {
             iteration: 0,
             ordinal: 0,
             provider_id: None,
-            replay: Replay::default(),
+            replay: ProviderPayload::default(),
             created_at: at,
             updated_at: at,
             completed_at: None,
@@ -203,7 +203,8 @@ impl ToolCall {
         replay_compatibility: impl Into<Arc<str>>,
     ) -> Result<Self, InvalidRecord> {
         let mut faults = Faults::default();
-        self.replay = Replay::new(Some(payload), Some(replay_compatibility.into()), &mut faults);
+        self.replay =
+            ProviderPayload::new(Some(payload), Some(replay_compatibility.into()), &mut faults);
         if faults.is_empty() { Ok(self) } else { Err(Self::refused(faults)) }
     }
 
@@ -254,7 +255,7 @@ impl ToolCall {
                 "a list of `results` is empty",
             ),
             (
-                self.accepted.as_ref().is_some_and(|it| it.root().kind() != Kind::Object),
+                self.accepted.as_ref().is_some_and(|it| it.root().kind() != ValueKind::Object),
                 "`accepted` is not an object",
             ),
         ];

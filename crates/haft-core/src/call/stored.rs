@@ -17,7 +17,8 @@ use crate::id::CallId;
 use crate::json::{Document, OWN_DEPTH, OWN_TEXT};
 use crate::media::{Media, MediaRecord};
 use crate::record::{
-    Faults, LoadError, Loader, NotStorable, Record, Replay, Shelf, depth, read, write,
+    Faults, LoadError, NotStorable, ProviderPayload, Record, RecordList, RecordLoader, depth, read,
+    write,
 };
 use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
@@ -118,7 +119,7 @@ impl Record for ToolCall {
         write(Self::KIND, &stored)
     }
 
-    async fn from_stored(json: &str, loader: &Loader) -> Result<Self, LoadError> {
+    async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
         let stored: Stored<'_> = read(Self::KIND, json)?;
         let damaged = |reason| LoadError::damaged(Self::KIND, reason);
         let raw = RawArgs::from_text_of(&stored.raw, &stored.tool, stored.id.call_id())
@@ -130,7 +131,8 @@ impl Record for ToolCall {
         let accepted = accepted.map_err(|error| damaged(format!("`accepted`: {error}")))?;
         let mut faults = Faults::default();
         let payload = stored.payload.map(Cow::into_owned);
-        let replay = Replay::new(payload, stored.replay_compatibility.map(Arc::from), &mut faults);
+        let replay =
+            ProviderPayload::new(payload, stored.replay_compatibility.map(Arc::from), &mut faults);
         if !faults.is_empty() {
             return Err(Self::refused(faults).into());
         }
@@ -176,7 +178,7 @@ impl<'a> StoredResults<'a> {
         })
     }
 
-    async fn load(self, loader: &Loader) -> Result<ToolResults, LoadError> {
+    async fn load(self, loader: &RecordLoader) -> Result<ToolResults, LoadError> {
         Ok(match self {
             Self::Text(text) => ToolResults::Text(text.into_owned()),
             Self::Media(all) => ToolResults::Media(
@@ -203,7 +205,7 @@ fn readable(text: &str, is_json: bool) -> Result<(), NotStorable> {
     Err(NotStorable::Extent { what: "the arguments of a call", why })
 }
 
-impl Shelf<ToolCall> {
+impl RecordList<ToolCall> {
     /// How often a call is on the shelf: what the seeds call the count of a checksum. It follows from
     /// what is there, so that it is right after every change.
     #[must_use]

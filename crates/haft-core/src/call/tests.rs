@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use serde_json::json;
 
-use super::{CallState, Occurrences, ToolCall};
+use super::{CallState, OccurrenceCounter, ToolCall};
 use crate::clock::Timestamp;
 use crate::error::Coded as _;
 use crate::schema::args::RawArgs;
@@ -73,7 +73,7 @@ fn an_impossible_step_is_refused_and_changes_nothing() {
 
 #[test]
 fn repeats_of_a_call_have_records_of_their_own() {
-    let mut turn = Occurrences::default();
+    let mut turn = OccurrenceCounter::default();
     let id = requested().call_id();
     let first = turn.next(id);
     let second = turn.next(id);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::{CancelReason, Cancellation, Cancelled};
+use super::{CancelReason, Cancellation, CancelledFuture};
 
 /// Counts how often it is woken and wakes the thread that made it.
 struct Count {
@@ -29,7 +29,7 @@ impl Wake for Count {
     }
 }
 
-fn poll(future: &mut Cancelled, count: &Arc<Count>) -> Poll<CancelReason> {
+fn poll(future: &mut CancelledFuture, count: &Arc<Count>) -> Poll<CancelReason> {
     let waker = Waker::from(Arc::clone(count));
     pin!(future).poll(&mut Context::from_waker(&waker))
 }
@@ -176,7 +176,7 @@ fn only_the_last_waker_is_woken_once() {
 #[test]
 fn a_waker_may_drop_a_future_of_the_same_token() {
     /// A task that waits twice: dropping the waker drops the other wait.
-    struct Task(#[expect(dead_code, reason = "held for its drop")] Cancelled);
+    struct Task(#[expect(dead_code, reason = "held for its drop")] CancelledFuture);
     impl Wake for Task {
         fn wake(self: Arc<Self>) {}
     }

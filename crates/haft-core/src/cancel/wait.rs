@@ -14,19 +14,19 @@ use super::{CancelReason, Node};
 ///
 /// [`Cancellation::cancelled`]: super::Cancellation::cancelled
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct Cancelled {
+pub struct CancelledFuture {
     node: Arc<Node>,
     /// The key of the waker in the node's `wakers`.
     key: Option<u64>,
 }
 
-impl Cancelled {
+impl CancelledFuture {
     pub(super) fn new(node: Arc<Node>) -> Self {
         Self { node, key: None }
     }
 }
 
-impl Future for Cancelled {
+impl Future for CancelledFuture {
     type Output = CancelReason;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CancelReason> {
@@ -58,7 +58,7 @@ impl Future for Cancelled {
     }
 }
 
-impl Drop for Cancelled {
+impl Drop for CancelledFuture {
     fn drop(&mut self) {
         if let Some(key) = self.key {
             let waker = self.node.lock().wakers.remove(key);
@@ -67,7 +67,7 @@ impl Drop for Cancelled {
     }
 }
 
-impl fmt::Debug for Cancelled {
+impl fmt::Debug for CancelledFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = self.node.lock().reason.clone();
         f.debug_struct("Cancelled").field("reason", &reason).finish_non_exhaustive()

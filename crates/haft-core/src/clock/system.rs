@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::{Clock, Reading, Timestamp};
+use super::{Clock, ClockReading, Timestamp};
 
 /// The clock of the machine.
 ///
@@ -40,7 +40,7 @@ impl Clock for SystemClock {
 
     /// Asks the machine once: the wall time is reckoned from the monotonic one, and compared with the
     /// machine's wall clock once a second. A wall clock that is set is followed within that second.
-    fn read(&self) -> Reading {
+    fn read(&self) -> ClockReading {
         /// Wall time minus monotonic time, in microseconds.
         static OFFSET: AtomicI64 = AtomicI64::new(0);
         /// Monotonic microseconds until which the offset holds.
@@ -51,11 +51,11 @@ impl Clock for SystemClock {
         if since < HOLDS_UNTIL.load(Ordering::Acquire)
             && let Ok(wall) = Timestamp::from_micros(since + OFFSET.load(Ordering::Relaxed))
         {
-            return Reading { wall, monotonic };
+            return ClockReading { wall, monotonic };
         }
         let wall = self.now();
         OFFSET.store(wall.as_micros().saturating_sub(since), Ordering::Relaxed);
         HOLDS_UNTIL.store(since.saturating_add(1_000_000), Ordering::Release);
-        Reading { wall, monotonic }
+        ClockReading { wall, monotonic }
     }
 }

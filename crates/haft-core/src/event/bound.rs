@@ -7,11 +7,11 @@ use std::ops::Deref;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::json::Writer;
+use crate::json::JsonWriter;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, Problem, Problems};
 
-/// Most bytes of a [`Brief`], without the note that says what is missing.
+/// Most bytes of a [`BoundedText`], without the note that says what is missing.
 const MAX_TEXT: usize = 4 * 1024;
 
 /// Most bytes of data or arguments that are shown whole.
@@ -23,28 +23,28 @@ const MAX_CHANGES: usize = 64;
 /// A text of at most 4 KiB. A longer one is cut when it is made, and says so.
 ///
 /// ```
-/// use haft_core::event::Brief;
+/// use haft_core::event::BoundedText;
 ///
-/// assert_eq!(&*Brief::from("short"), "short");
-/// let long = Brief::from("x".repeat(1_000_000));
+/// assert_eq!(&*BoundedText::from("short"), "short");
+/// let long = BoundedText::from("x".repeat(1_000_000));
 /// assert!(long.len() < 5_000 && long.ends_with("… (1000000 bytes in all)"));
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Brief(Box<str>);
+pub struct BoundedText(Box<str>);
 
 /// Data of at most 16 KiB of JSON. Larger data is replaced, when it is made, by a string with its
 /// beginning and a note.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Payload(Value);
+pub struct BoundedValue(Value);
 
 /// Arguments of at most 16 KiB of JSON. Larger ones, and text that is not JSON, are shown as a string
 /// with their beginning and a note; the record of the call has them whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct ShownArgs(Args);
+pub struct BoundedArgs(Args);
 
-impl Brief {
+impl BoundedText {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -61,19 +61,19 @@ impl Brief {
     }
 }
 
-impl From<&str> for Brief {
+impl From<&str> for BoundedText {
     fn from(text: &str) -> Self {
         Self(cut(text, MAX_TEXT).map_or_else(|| text.into(), Into::into))
     }
 }
 
-impl From<String> for Brief {
+impl From<String> for BoundedText {
     fn from(text: String) -> Self {
         Self(cut(&text, MAX_TEXT).unwrap_or(text).into())
     }
 }
 
-impl Deref for Brief {
+impl Deref for BoundedText {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -81,50 +81,50 @@ impl Deref for Brief {
     }
 }
 
-impl AsRef<str> for Brief {
+impl AsRef<str> for BoundedText {
     fn as_ref(&self) -> &str {
         &self.0
     }
 }
 
-impl PartialEq<str> for Brief {
+impl PartialEq<str> for BoundedText {
     fn eq(&self, other: &str) -> bool {
         &*self.0 == other
     }
 }
 
-impl PartialEq<&str> for Brief {
+impl PartialEq<&str> for BoundedText {
     fn eq(&self, other: &&str) -> bool {
         &*self.0 == *other
     }
 }
 
-impl fmt::Display for Brief {
+impl fmt::Display for BoundedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
 
-impl fmt::Debug for Brief {
+impl fmt::Debug for BoundedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&*self.0, f)
     }
 }
 
-impl Serialize for Brief {
+impl Serialize for BoundedText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }
 }
 
 /// Takes what it is given: what was written was cut already.
-impl<'de> Deserialize<'de> for Brief {
+impl<'de> Deserialize<'de> for BoundedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|text| Self(text.into()))
     }
 }
 
-impl Payload {
+impl BoundedValue {
     /// The data.
     #[must_use]
     pub fn value(&self) -> &Value {
@@ -132,7 +132,7 @@ impl Payload {
     }
 }
 
-impl From<Value> for Payload {
+impl From<Value> for BoundedValue {
     fn from(value: Value) -> Self {
         let mut room = Room(MAX_DATA);
         if serde_json::to_writer(&mut room, &value).is_ok() {
@@ -144,13 +144,13 @@ impl From<Value> for Payload {
     }
 }
 
-impl<'de> Deserialize<'de> for Payload {
+impl<'de> Deserialize<'de> for BoundedValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(Self)
     }
 }
 
-impl ShownArgs {
+impl BoundedArgs {
     /// The arguments, or a string with their beginning.
     #[must_use]
     pub fn args(&self) -> &Args {
@@ -158,13 +158,13 @@ impl ShownArgs {
     }
 
     fn text(text: &str) -> Self {
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         out.string(text);
         Self(Args::new(out.finish()))
     }
 }
 
-impl From<&Args> for ShownArgs {
+impl From<&Args> for BoundedArgs {
     fn from(args: &Args) -> Self {
         let source = args.document().source();
         let fits = match source {
@@ -183,22 +183,22 @@ impl From<&Args> for ShownArgs {
     }
 }
 
-impl From<&RawArgs> for ShownArgs {
+impl From<&RawArgs> for BoundedArgs {
     fn from(raw: &RawArgs) -> Self {
         match raw.parsed() {
             Ok(args) => args.into(),
-            Err((text, _)) => Self::text(&Brief::from(text.as_str())),
+            Err((text, _)) => Self::text(&BoundedText::from(text.as_str())),
         }
     }
 }
 
-impl fmt::Display for ShownArgs {
+impl fmt::Display for BoundedArgs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
 }
 
-impl<'de> Deserialize<'de> for ShownArgs {
+impl<'de> Deserialize<'de> for BoundedArgs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Args::deserialize(deserializer).map(Self)
     }
@@ -208,7 +208,7 @@ impl<'de> Deserialize<'de> for ShownArgs {
 pub(crate) fn listed_changes(changes: &[Change]) -> (Vec<Change>, usize) {
     let listed = changes.iter().take(MAX_CHANGES).map(|it| {
         let mut change = it.clone();
-        change.pointer = Brief::from(change.pointer).0.into();
+        change.pointer = BoundedText::from(change.pointer).0.into();
         change
     });
     (listed.collect(), changes.len().saturating_sub(MAX_CHANGES))
@@ -216,12 +216,12 @@ pub(crate) fn listed_changes(changes: &[Change]) -> (Vec<Change>, usize) {
 
 /// The problems, with every text and example bounded. There are never more than two dozen.
 pub(crate) fn listed_problems(problems: &Problems) -> Problems {
-    let bound = |text: &str| String::from(Brief::from(text).0);
+    let bound = |text: &str| String::from(BoundedText::from(text).0);
     let list = problems.list.iter().map(|it| {
         let mut problem = Problem::new(bound(&it.pointer), bound(&it.expected));
         problem.rule = it.rule;
         problem.found = bound(&it.found);
-        problem.example = it.example.clone().map(|value| Payload::from(value).0);
+        problem.example = it.example.clone().map(|value| BoundedValue::from(value).0);
         problem
     });
     Problems { list: list.collect(), left_out: problems.left_out }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::bound::{Brief, Payload, ShownArgs};
+use super::bound::{BoundedArgs, BoundedText, BoundedValue};
 use super::report::{
-    DispatchStatus, ErrorReport, GateResult, GenerationStats, Level, StreamDelta, ToolCallReport,
+    DispatchStatus, ErrorReport, GateResult, GenerationStats, LogLevel, StreamDelta, ToolCallReport,
 };
 use super::wire::{milliseconds, whole_milliseconds};
 use crate::call::CallId;
@@ -90,7 +90,7 @@ pub enum EventKind {
         /// Content key of the call.
         call_id: CallId,
         /// The accepted arguments.
-        args: ShownArgs,
+        args: BoundedArgs,
         /// What coercion changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changes: Vec<Change>,
@@ -131,12 +131,12 @@ pub enum EventKind {
         /// The gate.
         gate_id: Arc<str>,
         /// Why somebody is asked.
-        reason: Brief,
+        reason: BoundedText,
         /// What the answer is about.
-        payload: Payload,
+        payload: BoundedValue,
         /// JSON Schema of the answer; the gate's record has it whole.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        schema: Option<Payload>,
+        schema: Option<BoundedValue>,
         /// How long it waits.
         #[serde(rename = "timeoutMs", with = "whole_milliseconds")]
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,28 +154,28 @@ pub enum EventKind {
     /// Something that a handler or middleware wants to be seen.
     Log {
         /// How much it matters.
-        level: Level,
+        level: LogLevel,
         /// What sort of message it is, for filters.
         #[serde(rename = "kind")]
-        topic: Brief,
+        topic: BoundedText,
         /// The message.
-        message: Brief,
+        message: BoundedText,
         /// Data that goes with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        payload: Option<Payload>,
+        payload: Option<BoundedValue>,
     },
     /// The runner did something with less than it should have had.
     Warning {
         /// The part that noticed.
-        source: Brief,
+        source: BoundedText,
         /// What sort of warning it is, for filters.
         #[serde(rename = "kind")]
-        topic: Brief,
+        topic: BoundedText,
         /// The message.
-        message: Brief,
+        message: BoundedText,
         /// Data that goes with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        payload: Option<Payload>,
+        payload: Option<BoundedValue>,
     },
     /// Something failed that is not the failure of a tool.
     Error(ErrorReport),
@@ -185,7 +185,7 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "an event is the product or about it")]
-pub enum Bus {
+pub enum EventClass {
     /// The product: what the model says and does.
     Functional,
     /// What happens around it.
@@ -214,8 +214,8 @@ macro_rules! names {
 
             /// The sort of events that have it.
             #[must_use]
-            pub const fn bus(self) -> Bus {
-                match self { $(Self::$name => Bus::$bus,)* }
+            pub const fn bus(self) -> EventClass {
+                match self { $(Self::$name => EventClass::$bus,)* }
             }
         }
 
@@ -259,7 +259,7 @@ impl fmt::Display for EventName {
 impl EventKind {
     /// Whether it is the product or about it.
     #[must_use]
-    pub const fn bus(&self) -> Bus {
+    pub const fn bus(&self) -> EventClass {
         self.name().bus()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::bound::{Brief, Payload, ShownArgs};
+use super::bound::{BoundedArgs, BoundedText, BoundedValue};
 use super::wire::nanoseconds;
 use crate::artifact::ArtifactKind;
 use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
@@ -16,7 +16,7 @@ use crate::usage::Usage;
 /// A piece of a message or a thought.
 ///
 /// Pieces of one stream, in order, are its text: each says where it begins. The whole text comes once,
-/// with the last piece. [`Streams`](crate::stream::Streams) makes these.
+/// with the last piece. [`Streams`](crate::stream::StreamTracker) makes these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -68,10 +68,10 @@ pub struct ToolCallReport {
     /// same for all reports of the call.
     pub id: Arc<str>,
     /// The tool; empty until known.
-    pub tool: Brief,
+    pub tool: BoundedText,
     /// The arguments as they came; nothing until known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub args: Option<ShownArgs>,
+    pub args: Option<BoundedArgs>,
     /// Content key of the call; nothing until tool and arguments are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<CallId>,
@@ -130,7 +130,7 @@ pub struct ResultSummary {
     pub bytes: Option<u64>,
     /// The name by which the model asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handle: Option<Brief>,
+    pub handle: Option<BoundedText>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorCode>,
@@ -220,16 +220,16 @@ pub struct GenerationStats {
     pub eval_duration: Option<Duration>,
     /// Why the model stopped, in the provider's words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub finish_reason: Option<Brief>,
+    pub finish_reason: Option<BoundedText>,
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<Brief>,
+    pub model: Option<BoundedText>,
     /// The provider that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Brief>,
+    pub provider: Option<BoundedText>,
     /// What else the provider said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw: Option<Payload>,
+    pub raw: Option<BoundedValue>,
 }
 
 impl GenerationStats {
@@ -241,28 +241,28 @@ impl GenerationStats {
 
     /// The model that answered.
     #[must_use]
-    pub fn model(mut self, name: impl Into<Brief>) -> Self {
+    pub fn model(mut self, name: impl Into<BoundedText>) -> Self {
         self.model = Some(name.into());
         self
     }
 
     /// The provider that answered.
     #[must_use]
-    pub fn provider(mut self, name: impl Into<Brief>) -> Self {
+    pub fn provider(mut self, name: impl Into<BoundedText>) -> Self {
         self.provider = Some(name.into());
         self
     }
 
     /// Why the model stopped, in the provider's words.
     #[must_use]
-    pub fn finish_reason(mut self, reason: impl Into<Brief>) -> Self {
+    pub fn finish_reason(mut self, reason: impl Into<BoundedText>) -> Self {
         self.finish_reason = Some(reason.into());
         self
     }
 
     /// What else the provider said.
     #[must_use]
-    pub fn raw(mut self, data: impl Into<Payload>) -> Self {
+    pub fn raw(mut self, data: impl Into<BoundedValue>) -> Self {
         self.raw = Some(data.into());
         self
     }
@@ -276,34 +276,34 @@ pub struct ErrorReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
     /// What went wrong.
-    pub message: Brief,
+    pub message: BoundedText,
     /// Where in the turn: the name of a pipeline or a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stage: Option<Brief>,
+    pub stage: Option<BoundedText>,
 }
 
 impl ErrorReport {
     /// The report of an error that has a code.
     #[must_use]
     pub fn of(error: &(impl Coded + std::fmt::Display + ?Sized)) -> Self {
-        Self { code: Some(error.code()), message: Brief::display(error), stage: None }
+        Self { code: Some(error.code()), message: BoundedText::display(error), stage: None }
     }
 
     /// The report of an error that has a code and a message.
     #[must_use]
-    pub fn coded(code: ErrorCode, message: impl Into<Brief>) -> Self {
+    pub fn coded(code: ErrorCode, message: impl Into<BoundedText>) -> Self {
         Self { code: Some(code), message: message.into(), stage: None }
     }
 
     /// The report of a reason in words.
     #[must_use]
-    pub fn reason(message: impl Into<Brief>) -> Self {
+    pub fn reason(message: impl Into<BoundedText>) -> Self {
         Self { code: None, message: message.into(), stage: None }
     }
 
     /// Says where it happened.
     #[must_use]
-    pub fn at(mut self, stage: impl Into<Brief>) -> Self {
+    pub fn at(mut self, stage: impl Into<BoundedText>) -> Self {
         self.stage = Some(stage.into());
         self
     }
@@ -343,7 +343,7 @@ pub enum GateResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Level {
+pub enum LogLevel {
     /// Every step.
     Trace,
     /// For whoever debugs.

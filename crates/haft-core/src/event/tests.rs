@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    Brief, Bus, DispatchStatus, ErrorReport, Event, EventKind, EventName, GateResult,
-    GenerationStats, Level, Observer, Payload, ShownArgs,
+    BoundedArgs, BoundedText, BoundedValue, DispatchStatus, ErrorReport, Event, EventClass,
+    EventKind, EventName, GateResult, GenerationStats, LogLevel, Observer,
 };
 use crate::call::CallId;
 use crate::clock::Timestamp;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Problem, Problems, array, integer, object};
 use crate::store::TurnStatus;
-use crate::stream::{Part, Streams, ToolCallUpdate};
+use crate::stream::{StreamPart, StreamTracker, ToolCallUpdate};
 use crate::tool::context::DispatchContext;
 use crate::tool::{Tool, ToolName};
 use crate::usage::Usage;
@@ -21,7 +21,7 @@ use crate::usage::Usage;
 /// One of each, in the order of the names.
 fn kinds() -> Vec<EventKind> {
     let now = Timestamp::EPOCH;
-    let mut streams = Streams::default();
+    let mut streams = StreamTracker::default();
     let tool_name: ToolName = "search".parse().unwrap();
     let call_id = CallId::of_text("search", "x");
     let usage = Some(Usage::new(3, 4));
@@ -32,8 +32,8 @@ fn kinds() -> Vec<EventKind> {
     let mut stats = stats.model("small").raw(json!({ "id": 1 }));
     stats.eval_duration = Some(Duration::from_nanos(123_456_789));
     vec![
-        streams.report_message("m", "hi", Part::Last, now).unwrap().into(),
-        streams.report_thought("t", "hm", Part::More, now).unwrap().into(),
+        streams.report_message("m", "hi", StreamPart::Last, now).unwrap().into(),
+        streams.report_thought("t", "hm", StreamPart::More, now).unwrap().into(),
         EventKind::ToolCall(streams.report_tool_call("c", update, now).unwrap()),
         EventKind::TurnStart {},
         EventKind::TurnEnd {
@@ -86,7 +86,7 @@ fn kinds() -> Vec<EventKind> {
         EventKind::TurnGateClosed { gate_id: "g".into(), result: GateResult::Timeout },
         EventKind::GenerationStats(stats),
         EventKind::Log {
-            level: Level::Trace,
+            level: LogLevel::Trace,
             topic: "step".into(),
             message: "one".into(),
             payload: None,
@@ -166,7 +166,7 @@ fn names_on_the_wire_are_those_of_the_contract() {
 fn the_product_is_on_one_bus_and_the_rest_on_the_other() {
     let functional: Vec<_> = EventName::ALL
         .iter()
-        .filter(|it| it.bus() == Bus::Functional)
+        .filter(|it| it.bus() == EventClass::Functional)
         .map(ToString::to_string)
         .collect();
     assert_eq!(functional, ["message", "thought", "toolCall"]);
@@ -176,8 +176,8 @@ fn the_product_is_on_one_bus_and_the_rest_on_the_other() {
 fn texts_are_cut_at_a_character_and_say_so() {
     #[track_caller]
     fn check(text: &str, expect: &str) {
-        assert_eq!(Brief::from(text), expect);
-        assert_eq!(Brief::from(text.to_owned()), expect);
+        assert_eq!(BoundedText::from(text), expect);
+        assert_eq!(BoundedText::from(text.to_owned()), expect);
     }
     check("", "");
     let most = "x".repeat(4096);
@@ -186,15 +186,15 @@ fn texts_are_cut_at_a_character_and_say_so() {
     let umlauts = format!("x{}", "ü".repeat(2048));
     let kept = umlauts.strip_suffix('ü').unwrap();
     check(&umlauts, &format!("{kept}… (4097 bytes in all)"));
-    assert_eq!(Brief::display(&most), most.as_str());
-    assert_eq!(Brief::display(&umlauts), format!("{kept}… (cut)").as_str());
+    assert_eq!(BoundedText::display(&most), most.as_str());
+    assert_eq!(BoundedText::display(&umlauts), format!("{kept}… (cut)").as_str());
 }
 
 #[test]
 fn data_is_whole_or_a_string_with_its_beginning() {
     let fits = json!(["x".repeat(16 * 1024 - 4)]);
-    assert_eq!(*Payload::from(fits.clone()).value(), fits);
-    let large = Payload::from(json!({ "k": "x".repeat(16 * 1024) }));
+    assert_eq!(*BoundedValue::from(fits.clone()).value(), fits);
+    let large = BoundedValue::from(json!({ "k": "x".repeat(16 * 1024) }));
     let text = large.value().as_str().unwrap();
     assert!(text.starts_with(r#"{"k":"xxx"#) && text.ends_with("… (cut)"), "{text}");
     assert!(text.len() < 5000);
@@ -203,7 +203,7 @@ fn data_is_whole_or_a_string_with_its_beginning() {
 #[test]
 fn arguments_are_whole_or_a_string_with_their_beginning() {
     let small = Args::parse(r#"{"q": "x"}"#).unwrap();
-    assert_eq!(*ShownArgs::from(&small).args(), small);
+    assert_eq!(*BoundedArgs::from(&small).args(), small);
     let value = json!({ "q": "x".repeat(20_000) });
     let text = value.to_string();
     for (args, note) in [
@@ -211,7 +211,7 @@ fn arguments_are_whole_or_a_string_with_their_beginning() {
         (RawArgs::value(&value), "… ("),
         (RawArgs::text(&format!("not JSON {text}")), "… (20017 bytes in all)"),
     ] {
-        let shown = ShownArgs::from(&args);
+        let shown = BoundedArgs::from(&args);
         let text = shown.args().root().as_str().unwrap();
         assert!(text.contains("\"q\":\"xxx") && text.contains(note), "{text}");
         assert!(text.len() < 5000);

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use super::format::{AnswerFuture, CALL_ID};
-use super::{ArtifactFormat, Asked, Query};
+use super::{ArtifactFormat, Query, QueryContext};
 use crate::artifact::{Budget, SpooledArtifact};
 use crate::error::{Coded, ErrorCode};
-use crate::json::View;
-use crate::schema::Fault;
+use crate::json::ValueRef;
+use crate::schema::SchemaFault;
 use crate::schema::args::Args;
 use crate::tool::context::DispatchContext;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{
-    ArtifactSet, Effect, ForgedTools, InvalidTool, OnCollision, Tool, ToolFailure, ToolOutput,
+    ArtifactSet, ForgedTools, InvalidTool, OnCollision, Tool, ToolEffect, ToolFailure, ToolOutput,
 };
 
 /// The formats that an application knows, and the one forge for all of them.
@@ -51,7 +51,7 @@ pub struct InvalidFormat {
     /// The format.
     pub format: String,
     /// Everything that is wrong with its queries.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SchemaFault>,
 }
 
 impl Coded for InvalidFormat {
@@ -88,7 +88,8 @@ impl Formats {
             }
             let known = self.queries().chain(queries.iter().take(at));
             if known.into_iter().any(|known| known.name() == query.name()) {
-                faults.push(Fault::new(query.name(), "there is a query of this name already"));
+                faults
+                    .push(SchemaFault::new(query.name(), "there is a query of this name already"));
             }
         }
         if !faults.is_empty() {
@@ -175,7 +176,7 @@ fn forged(query: &Query, handles: &[String], budget: Budget) -> Result<Tool, Inv
         .artifact_query()
         .ephemeral()
         .on_collision(OnCollision::Replace)
-        .effect(Effect::ReadOnly)
+        .effect(ToolEffect::ReadOnly)
         .handler(move |args: Args, ctx: DispatchContext| {
             let query = asked.clone();
             async move { answer(&query, &args, &ctx, budget).await }
@@ -193,7 +194,7 @@ async fn answer(
     ctx: &DispatchContext,
     budget: Budget,
 ) -> Result<ToolOutput, ToolFailure> {
-    let handle = args.root().get(CALL_ID).and_then(View::as_str).unwrap_or_default();
+    let handle = args.root().get(CALL_ID).and_then(ValueRef::as_str).unwrap_or_default();
     let Some(artifact) = ctx.artifacts().get(handle) else {
         let text = format!(
             "Error: there is no artifact with id `{handle}` in this turn any more; \
@@ -203,7 +204,7 @@ async fn answer(
     };
     let label = artifact.label();
     let cancellation = ctx.cancellation().clone();
-    let asking: AnswerFuture = query.ask(args, Asked { artifact, budget, cancellation });
+    let asking: AnswerFuture = query.ask(args, QueryContext { artifact, budget, cancellation });
     Ok(ToolOutput::Answer { text: asking.await?.into_string(), label })
 }
 

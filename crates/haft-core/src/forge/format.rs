@@ -5,10 +5,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::artifact::{Answer, ArtifactKind, Budget, SpooledArtifact};
+use crate::artifact::{ArtifactKind, Budget, QueryOutput, SpooledArtifact};
 use crate::cancel::Cancellation;
 use crate::schema::args::{Args, FromArgs};
-use crate::schema::{Fault, InputSchema, Problems, Schema, object};
+use crate::schema::{InputSchema, Problems, Schema, SchemaFault, object};
 use crate::tool::ToolFailure;
 
 /// What can be asked of content of some kinds.
@@ -28,19 +28,20 @@ pub trait ArtifactFormat: fmt::Debug + Send + Sync + 'static {
 pub struct Query {
     name: String,
     description: String,
-    input: Option<Result<InputSchema, Vec<Fault>>>,
+    input: Option<Result<InputSchema, Vec<SchemaFault>>>,
     check: Option<Arc<Check>>,
     run: Arc<Run>,
 }
 
-type Run = dyn Fn(&Args, Asked) -> AnswerFuture + Send + Sync;
+type Run = dyn Fn(&Args, QueryContext) -> AnswerFuture + Send + Sync;
 pub(super) type Check = dyn Fn(&Args) -> Result<(), Problems> + Send + Sync;
-pub(super) type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, ToolFailure>> + Send>>;
+pub(super) type AnswerFuture =
+    Pin<Box<dyn Future<Output = Result<QueryOutput, ToolFailure>> + Send>>;
 
 /// What a query is asked about, and within which bounds it answers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct QueryContext {
     /// The artifact.
     pub artifact: SpooledArtifact,
     /// What the answer may hold.
@@ -58,8 +59,8 @@ impl Query {
     pub fn new<A, F, Fut>(name: impl Into<String>, description: impl Into<String>, run: F) -> Self
     where
         A: FromArgs,
-        F: Fn(A, Asked) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Answer, ToolFailure>> + Send + 'static,
+        F: Fn(A, QueryContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<QueryOutput, ToolFailure>> + Send + 'static,
     {
         Self {
             name: name.into(),
@@ -105,7 +106,7 @@ impl Query {
 
     /// Asks.
     #[must_use]
-    pub fn ask(&self, args: &Args, asked: Asked) -> AnswerFuture {
+    pub fn ask(&self, args: &Args, asked: QueryContext) -> AnswerFuture {
         (self.run)(args, asked)
     }
 
@@ -114,7 +115,7 @@ impl Query {
     }
 
     /// The arguments with `callId` as the last of them, restricted to these handles.
-    pub(super) fn schema_for(&self, handles: &[String]) -> Result<InputSchema, Vec<Fault>> {
+    pub(super) fn schema_for(&self, handles: &[String]) -> Result<InputSchema, Vec<SchemaFault>> {
         let call_id = crate::schema::one_of(handles.iter().cloned())
             .description("Which artifact: its callId")
             .required();
@@ -133,7 +134,7 @@ impl Query {
 /// The argument that names the artifact.
 pub(super) const CALL_ID: &str = "callId";
 
-impl Asked {
+impl QueryContext {
     /// About an artifact, with the default budget.
     #[must_use]
     pub fn new(artifact: SpooledArtifact) -> Self {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Digest as _;
 
-use super::{Decision, Gate, Settlement};
+use super::{Gate, GateDecision, GateSettlement};
 use crate::clock::Timestamp;
 use crate::hmac::Hmac;
 use crate::json::{Document, canonical_text};
@@ -21,13 +21,13 @@ pub struct GateKey(Hmac);
 /// The proof that an answer was given by somebody with the key, for exactly this gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Signature(String);
+pub struct GateSignature(String);
 
 /// An answer that proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its signature is missing or does not fit the question and the answer")]
 #[non_exhaustive]
-pub struct NotSigned;
+pub struct InvalidSignature;
 
 impl GateKey {
     /// The key of these 32 secret, random bytes.
@@ -41,11 +41,11 @@ impl GateKey {
     pub fn sign(
         &self,
         gate: &Gate,
-        decision: Decision,
+        decision: GateDecision,
         by: impl Into<String>,
         at: Timestamp,
-    ) -> Settlement {
-        let mut settlement = Settlement { decision, by: by.into(), at, signature: None };
+    ) -> GateSettlement {
+        let mut settlement = GateSettlement { decision, by: by.into(), at, signature: None };
         settlement.signature = Some(self.signature(gate, &settlement));
         settlement
     }
@@ -57,16 +57,16 @@ impl GateKey {
     /// # Errors
     ///
     /// It was not.
-    pub fn verify(&self, gate: &Gate, settlement: &Settlement) -> Result<(), NotSigned> {
-        if matches!(settlement.decision, Decision::Aborted | Decision::Timeout) {
+    pub fn verify(&self, gate: &Gate, settlement: &GateSettlement) -> Result<(), InvalidSignature> {
+        if matches!(settlement.decision, GateDecision::Aborted | GateDecision::Timeout) {
             return Ok(());
         }
-        let Some(given) = &settlement.signature else { return Err(NotSigned) };
+        let Some(given) = &settlement.signature else { return Err(InvalidSignature) };
         let expected = self.signature(gate, settlement);
-        if same(given.0.as_bytes(), expected.0.as_bytes()) { Ok(()) } else { Err(NotSigned) }
+        if same(given.0.as_bytes(), expected.0.as_bytes()) { Ok(()) } else { Err(InvalidSignature) }
     }
 
-    fn signature(&self, gate: &Gate, settlement: &Settlement) -> Signature {
+    fn signature(&self, gate: &Gate, settlement: &GateSettlement) -> GateSignature {
         let parts = [
             DOMAIN.to_owned(),
             canonical(serde_json::to_value(gate)),
@@ -80,7 +80,7 @@ impl GateKey {
             hash.update(part);
         }
         let mac = self.0.finish(hash);
-        Signature(mac.iter().map(|byte| format!("{byte:02x}")).collect())
+        GateSignature(mac.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 

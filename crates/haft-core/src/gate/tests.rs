@@ -13,15 +13,15 @@ fn gate(id: &str, tool: &str, accepted: &str) -> Gate {
     Gate::open(id.parse().unwrap(), "turn".parse().unwrap(), request, Timestamp::MIN)
         .unwrap()
         .bound_to(BoundCall::new(record, tool, &args(accepted)))
-        .asking_leave()
+        .requiring_approval()
 }
 
 fn key() -> GateKey {
     GateKey::from_bytes([7; 32])
 }
 
-fn yes(gate: &Gate) -> Settlement {
-    key().sign(gate, Decision::Resolved { value: json!(true) }, "ada", Timestamp::MIN)
+fn yes(gate: &Gate) -> GateSettlement {
+    key().sign(gate, GateDecision::Resolved { value: json!(true) }, "ada", Timestamp::MIN)
 }
 
 #[test]
@@ -41,10 +41,14 @@ fn no_other_answer_holds() {
     forged.signature = None;
     let stranger = GateKey::from_bytes([8; 32]);
     let strange =
-        stranger.sign(&asked, Decision::Resolved { value: json!(true) }, "ada", Timestamp::MIN);
-    let mut edited =
-        key().sign(&asked, Decision::Rejected { reason: "no".to_owned() }, "ada", Timestamp::MIN);
-    edited.decision = Decision::Resolved { value: json!(true) };
+        stranger.sign(&asked, GateDecision::Resolved { value: json!(true) }, "ada", Timestamp::MIN);
+    let mut edited = key().sign(
+        &asked,
+        GateDecision::Rejected { reason: "no".to_owned() },
+        "ada",
+        Timestamp::MIN,
+    );
+    edited.decision = GateDecision::Resolved { value: json!(true) };
     let mut renamed = yes(&asked);
     renamed.by = "eve".to_owned();
     let other_gate = yes(&gate("g2", "delete", r#"{"path":"a"}"#));
@@ -58,21 +62,21 @@ fn no_other_answer_holds() {
         ("of another gate", other_gate),
         ("of another call", other_call),
     ] {
-        assert_eq!(key().verify(&asked, &settlement), Err(NotSigned), "{what}");
+        assert_eq!(key().verify(&asked, &settlement), Err(InvalidSignature), "{what}");
     }
     // Digits that a double would lose.
     let (one, two) = (big("9007199254740992"), big("9007199254740993"));
-    assert_eq!(key().verify(&two, &yes(&one)), Err(NotSigned));
+    assert_eq!(key().verify(&two, &yes(&one)), Err(InvalidSignature));
 }
 
 #[test]
 fn a_no_of_the_turn_itself_needs_no_proof() {
     let gate = gate("g", "delete", "{}");
-    for decision in [Decision::Aborted, Decision::Timeout] {
-        key().verify(&gate, &Settlement::closed(decision, Timestamp::MIN)).unwrap();
+    for decision in [GateDecision::Aborted, GateDecision::Timeout] {
+        key().verify(&gate, &GateSettlement::closed(decision, Timestamp::MIN)).unwrap();
     }
-    let yes = Decision::Resolved { value: json!(true) };
-    assert!(key().verify(&gate, &Settlement::closed(yes, Timestamp::MIN)).is_err());
+    let yes = GateDecision::Resolved { value: json!(true) };
+    assert!(key().verify(&gate, &GateSettlement::closed(yes, Timestamp::MIN)).is_err());
 }
 
 #[test]

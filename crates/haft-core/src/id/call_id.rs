@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::json::{SortScratch, View, canonicalize, write_string};
+use crate::json::{SortScratch, ValueRef, canonicalize, write_string};
 
 /// What a call is, as a hash: SHA-256 of the canonical JSON of `{"args": …, "tool": …}` over the raw
 /// arguments, before validation, coercion and defaults.
@@ -50,7 +50,7 @@ impl CallId {
 
     /// The id of a call with these raw arguments.
     #[must_use]
-    pub fn of(tool: &str, args: View<'_>) -> Self {
+    pub fn of(tool: &str, args: ValueRef<'_>) -> Self {
         Self::of_with_duplicates(tool, args).0
     }
 
@@ -62,7 +62,7 @@ impl CallId {
     }
 
     /// [`CallId::of`], and whether an object of the arguments has a key twice.
-    pub(crate) fn of_with_duplicates(tool: &str, args: View<'_>) -> (Self, bool) {
+    pub(crate) fn of_with_duplicates(tool: &str, args: ValueRef<'_>) -> (Self, bool) {
         Scratch::with(|scratch| scratch.hash(tool, |out, order| canonicalize(args, out, order)))
     }
 

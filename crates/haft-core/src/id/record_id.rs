@@ -104,18 +104,18 @@ impl<'de> serde::Deserialize<'de> for RecordId {
 /// Counts the calls of one turn and names their records.
 ///
 /// ```
-/// use haft_core::call::{CallId, Occurrences};
+/// use haft_core::call::{CallId, OccurrenceCounter};
 ///
 /// let id = CallId::of_text("search", "hello");
-/// let mut seen = Occurrences::default();
+/// let mut seen = OccurrenceCounter::default();
 /// assert_eq!(seen.next(id).to_string(), id.to_string());
 /// assert_eq!(seen.next(id).to_string(), format!("{id}#2"));
 /// assert_eq!(seen.count(id), 2);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Occurrences(HashMap<CallId, NonZeroU32>);
+pub struct OccurrenceCounter(HashMap<CallId, NonZeroU32>);
 
-impl Occurrences {
+impl OccurrenceCounter {
     /// Counts one more call and names its record.
     pub fn next(&mut self, id: CallId) -> RecordId {
         let count = self.0.entry(id);

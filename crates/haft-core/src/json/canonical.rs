@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use super::writer::{write_scalar, write_str_node};
-use super::{Document, Node, View};
+use super::{Document, Node, ValueRef};
 
 /// The canonical text of a value.
 ///
@@ -19,7 +19,7 @@ use super::{Document, Node, View};
 /// # Ok::<(), haft_core::json::ParseError>(())
 /// ```
 #[must_use]
-pub fn canonical_text(view: View<'_>) -> String {
+pub fn canonical_text(view: ValueRef<'_>) -> String {
     let mut out = Vec::new();
     canonicalize(view, &mut out, &mut SortScratch::default());
     // Made of whole strings and ASCII, so it is text.
@@ -27,7 +27,7 @@ pub fn canonical_text(view: View<'_>) -> String {
 }
 
 /// Appends the canonical text of a value.
-pub fn write_canonical(view: View<'_>, out: &mut String) {
+pub fn write_canonical(view: ValueRef<'_>, out: &mut String) {
     out.push_str(&canonical_text(view));
 }
 
@@ -43,7 +43,11 @@ impl SortScratch {
 }
 
 /// Appends the canonical text of a value and tells whether an object in it has a key twice.
-pub(crate) fn canonicalize(view: View<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool {
+pub(crate) fn canonicalize(
+    view: ValueRef<'_>,
+    out: &mut Vec<u8>,
+    scratch: &mut SortScratch,
+) -> bool {
     match view.node() {
         Node::Array { .. } => {
             let mut duplicates = false;
@@ -65,7 +69,7 @@ pub(crate) fn canonicalize(view: View<'_>, out: &mut Vec<u8>, scratch: &mut Sort
     }
 }
 
-fn object(view: View<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool {
+fn object(view: ValueRef<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool {
     let doc = view.doc();
     let base = scratch.0.len();
     let mut duplicates = scratch.add_members(view);
@@ -76,9 +80,9 @@ fn object(view: View<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool 
         if at > base {
             out.push(b',');
         }
-        write_str_node(View::at(doc, node), out);
+        write_str_node(ValueRef::at(doc, node), out);
         out.push(b':');
-        duplicates |= canonicalize(View::at(doc, node + 1), out, scratch);
+        duplicates |= canonicalize(ValueRef::at(doc, node + 1), out, scratch);
     }
     out.push(b'}');
     scratch.0.truncate(base);
@@ -87,7 +91,7 @@ fn object(view: View<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool 
 
 impl SortScratch {
     /// Adds the keys of the members that count, in order, and tells whether one is there twice.
-    fn add_members(&mut self, object: View<'_>) -> bool {
+    fn add_members(&mut self, object: ValueRef<'_>) -> bool {
         let doc = object.doc();
         let base = self.0.len();
         self.0.extend(object.member_keys().map(SortKey::new));
@@ -129,14 +133,14 @@ struct SortKey {
 
 impl SortKey {
     #[inline]
-    fn new(key: View<'_>) -> Self {
+    fn new(key: ValueRef<'_>) -> Self {
         Self { prefix: prefix(key), node: super::writer::offset(key.index()) }
     }
 
     #[inline]
     fn compare(self, other: Self, doc: &Document) -> Ordering {
         self.prefix.cmp(&other.prefix).then_with(|| {
-            let text = |it: Self| View::at(doc, it.node as usize).as_str().unwrap_or_default();
+            let text = |it: Self| ValueRef::at(doc, it.node as usize).as_str().unwrap_or_default();
             compare_utf16(text(self), text(other))
         })
     }
@@ -149,7 +153,7 @@ fn sort(doc: &Document, keys: &mut [SortKey]) {
 
 /// The first eight bytes of a key as a number in the order of [`compare_utf16`], padded with zeros.
 #[inline]
-fn prefix(key: View<'_>) -> u64 {
+fn prefix(key: ValueRef<'_>) -> u64 {
     let (window, len) = key.str_window();
     let word = match window.first_chunk::<8>() {
         Some(word) => u64::from_be_bytes(*word),
@@ -189,13 +193,13 @@ fn compare_utf16(a: &str, b: &str) -> Ordering {
 /// The first member, in document order, whose key the same object already has.
 pub(super) fn duplicate_key(doc: &Document) -> Option<String> {
     let mut scratch = Vec::new();
-    let objects = (0..doc.nodes.len()).map(|at| View::at(doc, at));
+    let objects = (0..doc.nodes.len()).map(|at| ValueRef::at(doc, at));
     let repeated = objects.filter_map(|object| repeated_key(object, &mut scratch)).min()?;
     Some(pointer_to(doc, repeated))
 }
 
 /// The key node of the first repeated member of one object.
-fn repeated_key(object: View<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
+fn repeated_key(object: ValueRef<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
     let members = object.members().len();
     if members < 2 || (members <= FEW && !few_repeat(object)) {
         return None;
@@ -212,7 +216,7 @@ fn repeated_key(object: View<'_>, scratch: &mut Vec<SortKey>) -> Option<u32> {
 const FEW: usize = 16;
 
 /// Whether a small object has a key twice; allocates nothing.
-fn few_repeat(object: View<'_>) -> bool {
+fn few_repeat(object: ValueRef<'_>) -> bool {
     let mut keys = [""; FEW];
     let mut count = 0;
     for (slot, (key, _)) in keys.iter_mut().zip(object.members()) {

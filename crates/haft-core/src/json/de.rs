@@ -5,13 +5,13 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::error::{ParseError, ParseErrorKind};
-use super::{Document, MAX_DEPTH, Writer};
+use super::{Document, JsonWriter, MAX_DEPTH};
 
 /// Any format that describes itself. Numbers have 64 bits on this way; only [`Document::parse`]
 /// keeps longer ones.
 impl<'de> serde::Deserialize<'de> for Document {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         Value { out: &mut out, depth: 0 }.deserialize(deserializer)?;
         Ok(out.finish())
     }
@@ -19,7 +19,7 @@ impl<'de> serde::Deserialize<'de> for Document {
 
 /// Writes the value that comes next.
 struct Value<'w> {
-    out: &'w mut Writer,
+    out: &'w mut JsonWriter,
     depth: usize,
 }
 
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for Value<'_> {
 }
 
 /// Writes the key that comes next.
-struct Key<'w>(&'w mut Writer);
+struct Key<'w>(&'w mut JsonWriter);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
     type Value = ();

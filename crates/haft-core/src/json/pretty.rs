@@ -1,10 +1,10 @@
 //! JSON for people and models: indented by two spaces.
 
-use super::{Kind, View, write_string};
+use super::{ValueKind, ValueRef, write_string};
 
 /// The value in document order, indented by two spaces. Numbers keep their digits.
 #[must_use]
-pub fn pretty_text(view: View<'_>) -> String {
+pub fn pretty_text(view: ValueRef<'_>) -> String {
     let mut out = Vec::new();
     write_pretty(view, 0, &mut out);
     // Made of whole strings and ASCII, so it is text.
@@ -12,9 +12,9 @@ pub fn pretty_text(view: View<'_>) -> String {
 }
 
 /// As deep as documents are, which is bounded.
-fn write_pretty(view: View<'_>, depth: usize, out: &mut Vec<u8>) {
+fn write_pretty(view: ValueRef<'_>, depth: usize, out: &mut Vec<u8>) {
     match view.kind() {
-        Kind::Array if !view.is_empty() => {
+        ValueKind::Array if !view.is_empty() => {
             out.push(b'[');
             for (at, element) in view.elements().enumerate() {
                 new_line(at > 0, depth + 1, out);
@@ -23,7 +23,7 @@ fn write_pretty(view: View<'_>, depth: usize, out: &mut Vec<u8>) {
             new_line(false, depth, out);
             out.push(b']');
         }
-        Kind::Object if !view.is_empty() => {
+        ValueKind::Object if !view.is_empty() => {
             out.push(b'{');
             for (at, (key, value)) in view.members().enumerate() {
                 new_line(at > 0, depth + 1, out);

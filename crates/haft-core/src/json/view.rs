@@ -9,7 +9,7 @@ use super::{Document, Node};
 
 /// A JSON value inside a [`Document`].
 #[derive(Clone, Copy)]
-pub struct View<'a> {
+pub struct ValueRef<'a> {
     doc: &'a Document,
     at: u32,
 }
@@ -17,7 +17,7 @@ pub struct View<'a> {
 /// The six kinds of JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "JSON has these six kinds and will not get more")]
-pub enum Kind {
+pub enum ValueKind {
     /// `null`
     Null,
     /// `true` or `false`
@@ -32,7 +32,7 @@ pub enum Kind {
     Object,
 }
 
-impl Kind {
+impl ValueKind {
     /// The name that JSON Schema uses.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -61,7 +61,7 @@ pub enum Number {
     Float(f64),
 }
 
-impl<'a> View<'a> {
+impl<'a> ValueRef<'a> {
     pub(super) fn at(doc: &'a Document, at: usize) -> Self {
         Self { doc, at: u32::try_from(at).unwrap_or(u32::MAX) }
     }
@@ -108,14 +108,14 @@ impl<'a> View<'a> {
 
     /// Which kind of value this is.
     #[must_use]
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> ValueKind {
         match self.node() {
-            Node::Null => Kind::Null,
-            Node::Bool(_) => Kind::Boolean,
-            Node::Int(_) | Node::Uint(_) | Node::Float(_) | Node::Big { .. } => Kind::Number,
-            Node::Str { .. } => Kind::String,
-            Node::Array { .. } => Kind::Array,
-            Node::Object { .. } => Kind::Object,
+            Node::Null => ValueKind::Null,
+            Node::Bool(_) => ValueKind::Boolean,
+            Node::Int(_) | Node::Uint(_) | Node::Float(_) | Node::Big { .. } => ValueKind::Number,
+            Node::Str { .. } => ValueKind::String,
+            Node::Array { .. } => ValueKind::Array,
+            Node::Object { .. } => ValueKind::Object,
         }
     }
 
@@ -204,7 +204,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// True when [`View::len`] is zero.
+    /// True when [`ValueRef::len`] is zero.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
@@ -260,11 +260,11 @@ impl<'a> View<'a> {
     }
 }
 
-impl View<'_> {
+impl ValueRef<'_> {
     /// A document of its own with this value as its root.
     #[must_use]
     pub fn to_document(self) -> Document {
-        let mut out = super::Writer::new();
+        let mut out = super::JsonWriter::new();
         out.view(self);
         out.finish()
     }
@@ -297,7 +297,7 @@ impl Number {
 
 /// Equality of JSON values: equal if and only if the canonical texts are. Key order and number
 /// spelling do not matter, the last of duplicate keys counts.
-impl PartialEq for View<'_> {
+impl PartialEq for ValueRef<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self.node(), other.node()) {
             (Node::Big { .. }, Node::Big { .. }) => self.as_big() == other.as_big(),
@@ -316,7 +316,7 @@ impl PartialEq for View<'_> {
 }
 
 /// Compact JSON text in document order.
-impl fmt::Display for View<'_> {
+impl fmt::Display for ValueRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = Vec::new();
         super::writer::write_compact(*self, &mut out);
@@ -325,13 +325,13 @@ impl fmt::Display for View<'_> {
     }
 }
 
-impl fmt::Debug for View<'_> {
+impl fmt::Debug for ValueRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl serde::Serialize for View<'_> {
+impl serde::Serialize for ValueRef<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.node() {
             Node::Null => serializer.serialize_unit(),
@@ -360,17 +360,17 @@ impl serde::Serialize for View<'_> {
     }
 }
 
-/// The elements of a list; see [`View::elements`].
+/// The elements of a list; see [`ValueRef::elements`].
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
-    next: View<'a>,
+    next: ValueRef<'a>,
     left: u32,
 }
 
 impl<'a> Iterator for Elements<'a> {
-    type Item = View<'a>;
+    type Item = ValueRef<'a>;
 
-    fn next(&mut self) -> Option<View<'a>> {
+    fn next(&mut self) -> Option<ValueRef<'a>> {
         self.left = self.left.checked_sub(1)?;
         let value = self.next;
         self.next.at = value.end();
@@ -384,20 +384,20 @@ impl<'a> Iterator for Elements<'a> {
 
 impl ExactSizeIterator for Elements<'_> {}
 
-/// The members of an object; see [`View::members`].
+/// The members of an object; see [`ValueRef::members`].
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
-    next: View<'a>,
+    next: ValueRef<'a>,
     left: u32,
 }
 
 impl<'a> Iterator for Members<'a> {
-    type Item = (&'a str, View<'a>);
+    type Item = (&'a str, ValueRef<'a>);
 
-    fn next(&mut self) -> Option<(&'a str, View<'a>)> {
+    fn next(&mut self) -> Option<(&'a str, ValueRef<'a>)> {
         self.left = self.left.checked_sub(1)?;
         let key = self.next;
-        let value = View { doc: key.doc, at: key.at + 1 };
+        let value = ValueRef { doc: key.doc, at: key.at + 1 };
         self.next.at = value.end();
         Some((key.as_str().unwrap_or_default(), value))
     }

@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::number::{copy_big, float_node};
 use super::scan::plain_len;
-use super::{Document, Node, View};
+use super::{Document, Node, ValueRef};
 
 /// Builds a [`Document`] in document order.
 ///
 /// ```
-/// use haft_core::json::Writer;
+/// use haft_core::json::JsonWriter;
 ///
-/// let mut out = Writer::new();
+/// let mut out = JsonWriter::new();
 /// out.object(|out| {
 ///     out.key("city").string("Paris");
 ///     out.key("days").array(|out| {
@@ -21,7 +21,7 @@ use super::{Document, Node, View};
 /// assert_eq!(out.finish().root().to_string(), r#"{"city":"Paris","days":[1,2]}"#);
 /// ```
 #[derive(Debug, Default)]
-pub struct Writer {
+pub struct JsonWriter {
     doc: Document,
     /// How many values stand at the level that is being written.
     level: u32,
@@ -31,12 +31,12 @@ pub struct Writer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("JSON has no way to write {what}")]
 #[non_exhaustive]
-pub struct NotJson {
+pub struct UnrepresentableValue {
     /// What it was, in words.
     pub what: &'static str,
 }
 
-impl Writer {
+impl JsonWriter {
     /// An empty writer. The first value written becomes the root.
     #[must_use]
     pub fn new() -> Self {
@@ -77,10 +77,10 @@ impl Writer {
     /// # Errors
     ///
     /// NaN and the infinities are not JSON.
-    pub fn float(&mut self, value: f64) -> Result<&mut Self, NotJson> {
+    pub fn float(&mut self, value: f64) -> Result<&mut Self, UnrepresentableValue> {
         if !value.is_finite() {
             let what = if value.is_nan() { "NaN" } else { "an infinite number" };
-            return Err(NotJson { what });
+            return Err(UnrepresentableValue { what });
         }
         Ok(self.push(float_node(value)))
     }
@@ -91,7 +91,7 @@ impl Writer {
         self.push(node)
     }
 
-    /// Writes the key of the next member. Only inside [`Writer::object`].
+    /// Writes the key of the next member. Only inside [`JsonWriter::object`].
     pub fn key(&mut self, key: &str) -> &mut Self {
         // Not counted: `object` counts values.
         let node = self.intern(key);
@@ -117,7 +117,7 @@ impl Writer {
         self
     }
 
-    /// [`Writer::array`] with a body that can fail.
+    /// [`JsonWriter::array`] with a body that can fail.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Writer {
         self.nested(|len, end| Node::Array { len, end }, body)
     }
 
-    /// [`Writer::object`] with a body that can fail.
+    /// [`JsonWriter::object`] with a body that can fail.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl Writer {
     }
 
     /// Copies a value of another document.
-    pub fn view(&mut self, view: View<'_>) -> &mut Self {
+    pub fn view(&mut self, view: ValueRef<'_>) -> &mut Self {
         match view.node() {
             Node::Str { .. } => self.string(view.as_str().unwrap_or_default()),
             Node::Big { .. } => {
@@ -171,7 +171,7 @@ impl Writer {
         self
     }
 
-    /// [`Writer::value`] of a value that is nested at most `levels` deep.
+    /// [`JsonWriter::value`] of a value that is nested at most `levels` deep.
     pub(super) fn value_within(&mut self, value: &Value, levels: usize) -> Result<(), TooDeep> {
         match value {
             Value::Null => self.null(),
@@ -250,7 +250,7 @@ pub(super) fn offset(value: usize) -> u32 {
 }
 
 /// Appends compact JSON in document order.
-pub(super) fn write_compact(view: View<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_compact(view: ValueRef<'_>, out: &mut Vec<u8>) {
     match view.node() {
         Node::Array { .. } => {
             out.push(b'[');
@@ -280,7 +280,7 @@ pub(super) fn write_compact(view: View<'_>, out: &mut Vec<u8>) {
 
 /// Appends anything but a list or an object.
 #[inline]
-pub(super) fn write_scalar(view: View<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_scalar(view: ValueRef<'_>, out: &mut Vec<u8>) {
     match view.node() {
         Node::Null | Node::Array { .. } | Node::Object { .. } => out.extend_from_slice(b"null"),
         Node::Bool(value) => out.extend_from_slice(if value { &b"true"[..] } else { b"false" }),
@@ -296,7 +296,7 @@ pub(super) fn write_scalar(view: View<'_>, out: &mut Vec<u8>) {
 
 /// Appends the JSON text of a string node: copied from strict source text, quotes and all, or written.
 #[inline]
-pub(super) fn write_str_node(view: View<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_str_node(view: ValueRef<'_>, out: &mut Vec<u8>) {
     match view.verbatim_str() {
         Some(quoted) => out.extend_from_slice(quoted.as_bytes()),
         None => write_string(view.as_str().unwrap_or_default(), out),

@@ -1,6 +1,6 @@
 //! A parsed path.
 
-use super::Step;
+use super::PathStep;
 use super::pattern::Pattern;
 use crate::json::Document;
 
@@ -20,7 +20,7 @@ pub(super) enum Reach {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Selector {
-    Step(Step),
+    Step(PathStep),
     /// The element this far from the end; `1` is the last.
     FromEnd(u64),
     Slice(Slice),
@@ -78,7 +78,7 @@ pub(super) enum Operand {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Singular {
     pub(super) origin: Origin,
-    /// Only [`Step::Name`], [`Step::Index`] and [`Selector::FromEnd`].
+    /// Only [`PathStep::Name`], [`PathStep::Index`] and [`Selector::FromEnd`].
     pub(super) steps: Vec<Selector>,
     /// Whether a last step `length` that finds no member means the length of a list or a string.
     pub(super) length: LastLength,
@@ -137,7 +137,7 @@ impl Segment {
         }
     }
 
-    pub(super) fn plain_step(&self) -> Option<&Step> {
+    pub(super) fn plain_step(&self) -> Option<&PathStep> {
         match self.only_child() {
             Some(Selector::Step(step)) => Some(step),
             _ => None,
@@ -153,7 +153,7 @@ impl Segment {
 impl Selector {
     /// Whether it selects at most one child.
     pub(super) fn is_singular(&self) -> bool {
-        matches!(self, Self::Step(Step::Name(_) | Step::Index(_)) | Self::FromEnd(_))
+        matches!(self, Self::Step(PathStep::Name(_) | PathStep::Index(_)) | Self::FromEnd(_))
     }
 }
 

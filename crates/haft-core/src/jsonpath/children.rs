@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::vec;
 
-use crate::json::{Elements, Kind, Members, View};
+use crate::json::{Elements, Members, ValueKind, ValueRef};
 
 /// The children that count, in document order.
 #[derive(Debug)]
@@ -11,24 +11,26 @@ pub(super) enum Children<'d> {
     Elements(Elements<'d>),
     Members(Members<'d>),
     /// What is left of an object in which a name occurs twice.
-    Counted(vec::IntoIter<View<'d>>),
+    Counted(vec::IntoIter<ValueRef<'d>>),
 }
 
 impl<'d> Children<'d> {
-    pub(super) fn of(view: View<'d>) -> Self {
+    pub(super) fn of(view: ValueRef<'d>) -> Self {
         match view.kind() {
-            Kind::Object if repeats_a_name(view) => Self::Counted(last_members(view).into_iter()),
-            Kind::Object => Self::Members(view.members()),
+            ValueKind::Object if repeats_a_name(view) => {
+                Self::Counted(last_members(view).into_iter())
+            }
+            ValueKind::Object => Self::Members(view.members()),
             _ => Self::Elements(view.elements()),
         }
     }
 }
 
 impl<'d> Iterator for Children<'d> {
-    type Item = View<'d>;
+    type Item = ValueRef<'d>;
 
     #[inline]
-    fn next(&mut self) -> Option<View<'d>> {
+    fn next(&mut self) -> Option<ValueRef<'d>> {
         match self {
             Self::Elements(it) => it.next(),
             Self::Members(it) => it.next().map(|(_, value)| value),
@@ -38,14 +40,14 @@ impl<'d> Iterator for Children<'d> {
 }
 
 /// How many children count.
-pub(super) fn count(view: View<'_>) -> usize {
+pub(super) fn count(view: ValueRef<'_>) -> usize {
     match view.kind() {
-        Kind::Object if repeats_a_name(view) => last_members(view).len(),
+        ValueKind::Object if repeats_a_name(view) => last_members(view).len(),
         _ => view.len(),
     }
 }
 
-fn last_members(view: View<'_>) -> Vec<View<'_>> {
+fn last_members(view: ValueRef<'_>) -> Vec<ValueRef<'_>> {
     let mut last = HashMap::with_capacity(view.len());
     for (name, value) in view.members() {
         last.insert(name, value.index());
@@ -60,15 +62,15 @@ fn last_members(view: View<'_>) -> Vec<View<'_>> {
 #[derive(Debug)]
 pub(super) struct Survey<'d> {
     /// The member that was looked for.
-    pub(super) member: Option<View<'d>>,
+    pub(super) member: Option<ValueRef<'d>>,
     /// The children that count, if one of them is a list or an object.
     pub(super) nested: Option<Children<'d>>,
 }
 
 impl<'d> Survey<'d> {
     /// Looks for a member and for children that have children.
-    pub(super) fn of(view: View<'d>, wanted: Option<&str>) -> Self {
-        if view.kind() != Kind::Object {
+    pub(super) fn of(view: ValueRef<'d>, wanted: Option<&str>) -> Self {
+        if view.kind() != ValueKind::Object {
             let nested = view.elements().any(is_container);
             let nested = nested.then(|| Children::Elements(view.elements()));
             return Self { member: None, nested };
@@ -88,15 +90,15 @@ impl<'d> Survey<'d> {
     }
 }
 
-pub(super) fn is_container(view: View<'_>) -> bool {
-    matches!(view.kind(), Kind::Array | Kind::Object)
+pub(super) fn is_container(view: ValueRef<'_>) -> bool {
+    matches!(view.kind(), ValueKind::Array | ValueKind::Object)
 }
 
 /// Objects up to this size are compared name by name.
 const SMALL: usize = 16;
 
 /// Nearly every object answers after one pass over its names: 256 marks tell that all differ.
-fn repeats_a_name(view: View<'_>) -> bool {
+fn repeats_a_name(view: ValueRef<'_>) -> bool {
     let mut marks = Marks::default();
     let suspicious = view.len() > SMALL || view.members().any(|(name, _)| marks.repeats(name));
     suspicious && compare_names(view)
@@ -119,7 +121,7 @@ impl Marks {
 }
 
 #[cold]
-fn compare_names(view: View<'_>) -> bool {
+fn compare_names(view: ValueRef<'_>) -> bool {
     if view.len() > SMALL {
         let mut names = std::collections::HashSet::with_capacity(view.len());
         return !view.members().all(|(name, _)| names.insert(name));

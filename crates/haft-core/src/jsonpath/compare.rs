@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 
 use super::ast::Operator;
 use super::walk::{Spent, Work};
-use crate::json::{Kind, MAX_DEPTH, Number, View};
+use crate::json::{MAX_DEPTH, Number, ValueKind, ValueRef};
 
 /// What an operand of a comparison amounts to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value<'v> {
     /// No value at all, which is not `null`.
     Nothing,
-    Node(View<'v>),
+    Node(ValueRef<'v>),
     /// The result of `length` or `count`.
     Size(usize),
 }
@@ -59,13 +59,13 @@ fn order(left: Value<'_>, right: Value<'_>, work: &mut Work) -> Result<Option<Or
 }
 
 fn deep_equal(
-    left: View<'_>,
-    right: View<'_>,
+    left: ValueRef<'_>,
+    right: ValueRef<'_>,
     levels: usize,
     work: &mut Work,
 ) -> Result<bool, Spent> {
     match (left.kind(), right.kind()) {
-        (Kind::Array, Kind::Array) => {
+        (ValueKind::Array, ValueKind::Array) => {
             let levels = levels.checked_sub(1).ok_or(Spent)?;
             if left.len() != right.len() {
                 return Ok(false);
@@ -78,12 +78,12 @@ fn deep_equal(
             }
             Ok(true)
         }
-        (Kind::Object, Kind::Object) => {
+        (ValueKind::Object, ValueKind::Object) => {
             let levels = levels.checked_sub(1).ok_or(Spent)?;
             work.values(left.len() + right.len())?;
             // Of members with the same name the last one counts.
-            let lefts: BTreeMap<&str, View<'_>> = left.members().collect();
-            let rights: BTreeMap<&str, View<'_>> = right.members().collect();
+            let lefts: BTreeMap<&str, ValueRef<'_>> = left.members().collect();
+            let rights: BTreeMap<&str, ValueRef<'_>> = right.members().collect();
             if !lefts.keys().eq(rights.keys()) {
                 return Ok(false);
             }
@@ -94,7 +94,7 @@ fn deep_equal(
             }
             Ok(true)
         }
-        (Kind::String, Kind::String) => {
+        (ValueKind::String, ValueKind::String) => {
             let (left, right) = (left.as_str(), right.as_str());
             work.text(left.map_or(0, str::len).min(right.map_or(0, str::len)))?;
             Ok(left == right)

@@ -7,7 +7,7 @@ use super::ast::{
     Segment, Selector, Singular, Slice,
 };
 use super::parse::{is_name_char, is_name_first};
-use super::{JsonPath, Step};
+use super::{JsonPath, PathStep};
 
 impl Display for JsonPath {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -18,7 +18,7 @@ impl Display for JsonPath {
 
 impl Display for Segment {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if let [Selector::Step(Step::Name(name))] = self.selectors.as_slice()
+        if let [Selector::Step(PathStep::Name(name))] = self.selectors.as_slice()
             && name.chars().all(is_name_char)
             && name.chars().next().is_some_and(is_name_first)
         {
@@ -37,9 +37,9 @@ impl Display for Segment {
 impl Display for Selector {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Step(Step::Name(name)) => write_quoted(name, f),
-            Self::Step(Step::Index(index)) => index.fmt(f),
-            Self::Step(Step::Wildcard) => f.write_char('*'),
+            Self::Step(PathStep::Name(name)) => write_quoted(name, f),
+            Self::Step(PathStep::Index(index)) => index.fmt(f),
+            Self::Step(PathStep::Wildcard) => f.write_char('*'),
             Self::FromEnd(index) => write!(f, "-{index}"),
             Self::Slice(slice) => slice.fmt(f),
             Self::Filter(expr) => write!(f, "?{expr}"),

@@ -5,7 +5,7 @@ use super::children;
 use super::compare::{self, Value};
 use super::pattern::Pattern;
 use super::walk::{Evaluation, Spent, Walk, step};
-use crate::json::{Kind, View};
+use crate::json::{ValueKind, ValueRef};
 
 /// What compiling a pattern from the document costs, in values: once, and for each of its bytes.
 const COMPILE: usize = 5_000;
@@ -15,7 +15,7 @@ impl Expr {
     /// Recurses as deep as the path is nested, which is bounded.
     pub(super) fn holds<'p, 'd>(
         &'p self,
-        current: View<'d>,
+        current: ValueRef<'d>,
         evaluation: &mut Evaluation<'p, 'd>,
     ) -> Result<bool, Spent> {
         match self {
@@ -50,7 +50,7 @@ impl Expr {
 impl Matches {
     fn holds<'p, 'd>(
         &'p self,
-        current: View<'d>,
+        current: ValueRef<'d>,
         evaluation: &mut Evaluation<'p, 'd>,
     ) -> Result<bool, Spent> {
         let Value::Node(text) = self.text.value(current, evaluation)? else { return Ok(false) };
@@ -83,7 +83,7 @@ impl Matches {
 impl Operand {
     fn value<'v, 'p: 'v, 'd: 'v>(
         &'p self,
-        current: View<'d>,
+        current: ValueRef<'d>,
         evaluation: &mut Evaluation<'p, 'd>,
     ) -> Result<Value<'v>, Spent> {
         Ok(match self {
@@ -106,7 +106,7 @@ impl Operand {
 impl Singular {
     fn value<'d>(
         &self,
-        current: View<'d>,
+        current: ValueRef<'d>,
         evaluation: &mut Evaluation<'_, 'd>,
     ) -> Result<Value<'d>, Spent> {
         let mut node = self.origin.of(current, evaluation);
@@ -114,7 +114,7 @@ impl Singular {
         while let Some((selector, behind)) = rest.split_first() {
             let Some(child) = step(node, selector, &mut evaluation.work)? else {
                 let is_last = behind.is_empty() && self.length == LastLength::MemberOrLength;
-                return if is_last && matches!(node.kind(), Kind::Array | Kind::String) {
+                return if is_last && matches!(node.kind(), ValueKind::Array | ValueKind::String) {
                     length(node, evaluation)
                 } else {
                     Ok(Value::Nothing)
@@ -132,9 +132,9 @@ impl Query {
     fn values<'p, 'd>(
         &'p self,
         most: usize,
-        current: View<'d>,
+        current: ValueRef<'d>,
         evaluation: &mut Evaluation<'p, 'd>,
-    ) -> Result<(usize, Option<View<'d>>), Spent> {
+    ) -> Result<(usize, Option<ValueRef<'d>>), Spent> {
         let origin = self.origin.of(current, evaluation);
         let mut walk = Walk::new(&self.segments, origin, evaluation);
         let (mut count, mut last) = (0, None);
@@ -150,7 +150,7 @@ impl Query {
 }
 
 impl Origin {
-    fn of<'d>(self, current: View<'d>, evaluation: &Evaluation<'_, 'd>) -> View<'d> {
+    fn of<'d>(self, current: ValueRef<'d>, evaluation: &Evaluation<'_, 'd>) -> ValueRef<'d> {
         match self {
             Self::Current => current,
             Self::Root => evaluation.root,
@@ -159,14 +159,14 @@ impl Origin {
 }
 
 /// The function `length`: characters, elements or members.
-fn length<'v>(view: View<'_>, evaluation: &mut Evaluation<'_, '_>) -> Result<Value<'v>, Spent> {
+fn length<'v>(view: ValueRef<'_>, evaluation: &mut Evaluation<'_, '_>) -> Result<Value<'v>, Spent> {
     Ok(match (view.as_str(), view.kind()) {
         (Some(text), _) => {
             evaluation.work.text(text.len())?;
             Value::Size(text.chars().count())
         }
-        (None, Kind::Array) => Value::Size(view.len()),
-        (None, Kind::Object) => {
+        (None, ValueKind::Array) => Value::Size(view.len()),
+        (None, ValueKind::Object) => {
             evaluation.work.values(view.len())?;
             Value::Size(children::count(view))
         }

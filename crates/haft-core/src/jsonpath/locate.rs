@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::slice;
 
 use super::display::write_quoted;
-use crate::json::{Elements, Kind, Members, View};
+use crate::json::{Elements, Members, ValueKind, ValueRef};
 
 /// The normalised paths of selected values; see [`Selection::paths`](super::Selection::paths).
 #[derive(Clone, Debug)]
-pub struct Paths<'s, 'd> {
-    views: slice::Iter<'s, View<'d>>,
-    root: View<'d>,
+pub struct PathIter<'s, 'd> {
+    views: slice::Iter<'s, ValueRef<'d>>,
+    root: ValueRef<'d>,
     /// The way to the last value, one level after the other.
     levels: Vec<Level<'d>>,
 }
@@ -18,8 +18,8 @@ pub struct Paths<'s, 'd> {
 /// A list or an object on the way, and its child that comes next on the way.
 #[derive(Clone, Debug)]
 struct Level<'d> {
-    parent: View<'d>,
-    child: Option<View<'d>>,
+    parent: ValueRef<'d>,
+    child: Option<ValueRef<'d>>,
     /// The children behind that child.
     rest: Rest<'d>,
 }
@@ -30,8 +30,8 @@ enum Rest<'d> {
     Members { rest: Members<'d>, name: &'d str },
 }
 
-impl<'s, 'd> Paths<'s, 'd> {
-    pub(super) fn new(root: View<'d>, views: &'s [View<'d>]) -> Self {
+impl<'s, 'd> PathIter<'s, 'd> {
+    pub(super) fn new(root: ValueRef<'d>, views: &'s [ValueRef<'d>]) -> Self {
         Self { views: views.iter(), root, levels: Vec::new() }
     }
 
@@ -57,8 +57,8 @@ impl<'s, 'd> Paths<'s, 'd> {
 }
 
 impl<'d> Level<'d> {
-    fn new(parent: View<'d>) -> Self {
-        let rest = if parent.kind() == Kind::Object {
+    fn new(parent: ValueRef<'d>) -> Self {
+        let rest = if parent.kind() == ValueKind::Object {
             Rest::Members { rest: parent.members(), name: "" }
         } else {
             Rest::Elements { rest: parent.elements(), at: 0 }
@@ -67,7 +67,7 @@ impl<'d> Level<'d> {
     }
 
     /// Goes to the last child that does not stand behind `target`.
-    fn advance(&mut self, target: usize) -> Option<View<'d>> {
+    fn advance(&mut self, target: usize) -> Option<ValueRef<'d>> {
         if self.child.is_some_and(|it| it.index() > target) {
             *self = Self::new(self.parent);
         }
@@ -105,7 +105,7 @@ impl<'d> Level<'d> {
     }
 }
 
-impl Iterator for Paths<'_, '_> {
+impl Iterator for PathIter<'_, '_> {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
@@ -118,29 +118,29 @@ impl Iterator for Paths<'_, '_> {
     }
 }
 
-impl ExactSizeIterator for Paths<'_, '_> {}
+impl ExactSizeIterator for PathIter<'_, '_> {}
 
 /// Selected values with their normalised paths; see
 /// [`Selection::located`](super::Selection::located).
 #[derive(Clone, Debug)]
-pub struct Located<'s, 'd> {
-    paths: Paths<'s, 'd>,
-    views: std::iter::Copied<slice::Iter<'s, View<'d>>>,
+pub struct LocatedIter<'s, 'd> {
+    paths: PathIter<'s, 'd>,
+    views: std::iter::Copied<slice::Iter<'s, ValueRef<'d>>>,
 }
 
-impl<'s, 'd> Located<'s, 'd> {
+impl<'s, 'd> LocatedIter<'s, 'd> {
     pub(super) fn new(
-        paths: Paths<'s, 'd>,
-        views: std::iter::Copied<slice::Iter<'s, View<'d>>>,
+        paths: PathIter<'s, 'd>,
+        views: std::iter::Copied<slice::Iter<'s, ValueRef<'d>>>,
     ) -> Self {
         Self { paths, views }
     }
 }
 
-impl<'d> Iterator for Located<'_, 'd> {
-    type Item = (String, View<'d>);
+impl<'d> Iterator for LocatedIter<'_, 'd> {
+    type Item = (String, ValueRef<'d>);
 
-    fn next(&mut self) -> Option<(String, View<'d>)> {
+    fn next(&mut self) -> Option<(String, ValueRef<'d>)> {
         self.paths.next().zip(self.views.next())
     }
 
@@ -149,4 +149,4 @@ impl<'d> Iterator for Located<'_, 'd> {
     }
 }
 
-impl ExactSizeIterator for Located<'_, '_> {}
+impl ExactSizeIterator for LocatedIter<'_, '_> {}

@@ -8,7 +8,7 @@ mod spellings;
 use std::borrow::Cow;
 
 use super::ast::{Reach, Segment, Selector, Slice};
-use super::{MAX_NESTING, MAX_PATH, PathError, Step};
+use super::{MAX_NESTING, MAX_PATH, PathError, PathStep};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -142,7 +142,7 @@ impl<'t> Parser<'t> {
     /// `*` or a name without quotes.
     fn behind_dot(&mut self) -> Result<Selector, PathError> {
         if self.eat("*") {
-            return Ok(Selector::Step(Step::Wildcard));
+            return Ok(Selector::Step(PathStep::Wildcard));
         }
         if !self.peek().is_some_and(is_name_first) {
             return Err(self.error("a name or `*`", self.hint_behind_dot()));
@@ -150,7 +150,7 @@ impl<'t> Parser<'t> {
         // Outside of filters there is no subtraction that a hyphen could mean.
         let hyphen = self.mode == Mode::Lenient && self.depth == 0;
         let name = self.take_while(|it| is_name_char(it) || hyphen && it == '-');
-        Ok(Selector::Step(Step::Name(name.into())))
+        Ok(Selector::Step(PathStep::Name(name.into())))
     }
 
     /// Selectors up to the closing bracket.
@@ -171,10 +171,10 @@ impl<'t> Parser<'t> {
 
     fn selector(&mut self) -> Result<Selector, PathError> {
         match self.peek() {
-            Some('\'' | '"') => Ok(Selector::Step(Step::Name(self.string()?.into()))),
+            Some('\'' | '"') => Ok(Selector::Step(PathStep::Name(self.string()?.into()))),
             Some('*') => {
                 self.at += 1;
-                Ok(Selector::Step(Step::Wildcard))
+                Ok(Selector::Step(PathStep::Wildcard))
             }
             Some('?') => {
                 self.at += 1;
@@ -201,7 +201,7 @@ impl<'t> Parser<'t> {
             // Neither an integer nor a colon: `optional_integer` refuses a lone minus.
             let Some(index) = start else { return Err(self.error("an index", hints::INTEGER)) };
             return Ok(match u64::try_from(index) {
-                Ok(index) => Selector::Step(Step::Index(index)),
+                Ok(index) => Selector::Step(PathStep::Index(index)),
                 Err(_) => Selector::FromEnd(index.unsigned_abs()),
             });
         }

@@ -3,8 +3,8 @@
 use super::JsonPath;
 use super::ast::{Expr, Reach, Segment, Selector, Slice};
 use super::walk::{Evaluation, Work};
-use super::{Limits, Step};
-use crate::json::View;
+use super::{PathStep, SelectionLimits};
+use crate::json::ValueRef;
 
 impl JsonPath {
     /// How many segments the path has; none if it is `$`.
@@ -60,9 +60,9 @@ impl<'p> SegmentRef<'p> {
     #[must_use]
     pub fn selectors(self) -> impl ExactSizeIterator<Item = SelectorRef<'p>> {
         self.0.selectors.iter().map(|selector| match selector {
-            Selector::Step(Step::Name(name)) => SelectorRef::Name(name),
-            Selector::Step(Step::Index(at)) => SelectorRef::Index(*at),
-            Selector::Step(Step::Wildcard) => SelectorRef::Wildcard,
+            Selector::Step(PathStep::Name(name)) => SelectorRef::Name(name),
+            Selector::Step(PathStep::Index(at)) => SelectorRef::Index(*at),
+            Selector::Step(PathStep::Wildcard) => SelectorRef::Wildcard,
             Selector::FromEnd(back) => SelectorRef::FromEnd(*back),
             Selector::Slice(slice) => SelectorRef::Slice(SliceRef(slice)),
             Selector::Filter(expr) => SelectorRef::Filter(FilterRef(expr)),
@@ -132,10 +132,10 @@ pub struct FilterRef<'p>(&'p Expr);
 
 impl FilterRef<'_> {
     /// Whether it holds for a value, which is both `@` and `$`. False if that was not found out within
-    /// the default [`Limits`].
+    /// the default [`SelectionLimits`].
     #[must_use]
-    pub fn holds(self, view: View<'_>) -> bool {
-        let work = Work::new(Limits::default().max_nodes_visited);
+    pub fn holds(self, view: ValueRef<'_>) -> bool {
+        let work = Work::new(SelectionLimits::default().max_nodes_visited);
         self.0.holds(view, &mut Evaluation::new(view, work)).unwrap_or(false)
     }
 }

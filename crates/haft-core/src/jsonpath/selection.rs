@@ -3,14 +3,14 @@
 use std::slice;
 
 use super::ast::Segment;
-use super::locate::{Located, Paths};
+use super::locate::{LocatedIter, PathIter};
 use super::walk::{Evaluation, Walk, Work};
-use crate::json::View;
+use crate::json::ValueRef;
 
 /// How much one evaluation may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct SelectionLimits {
     /// How many values may be looked at, those that filters look at included. The members and
     /// elements that are passed over on the way to one count too, long strings count for every 64
     /// bytes that are read, and compiling a pattern that stands in the document counts thousands.
@@ -19,7 +19,7 @@ pub struct Limits {
     pub max_matches: usize,
 }
 
-impl Default for Limits {
+impl Default for SelectionLimits {
     /// Fifty million values and a million matches: several times what a simple path needs on the
     /// largest document, and about half a second at worst.
     fn default() -> Self {
@@ -27,7 +27,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl SelectionLimits {
     /// Sets how many values may be looked at.
     #[must_use]
     pub const fn max_nodes_visited(mut self, count: u64) -> Self {
@@ -47,17 +47,17 @@ impl Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Truncation {
-    /// There are more values than [`Limits::max_matches`].
+    /// There are more values than [`SelectionLimits::max_matches`].
     Matches,
-    /// [`Limits::max_nodes_visited`] was reached; there may be more values.
+    /// [`SelectionLimits::max_nodes_visited`] was reached; there may be more values.
     Visits,
 }
 
 /// The values that a path selects, in the order of RFC 9535.
 #[derive(Clone, Debug)]
 pub struct Selection<'d> {
-    root: View<'d>,
-    views: Vec<View<'d>>,
+    root: ValueRef<'d>,
+    views: Vec<ValueRef<'d>>,
     truncated: Option<Truncation>,
 }
 
@@ -82,32 +82,32 @@ impl<'d> Selection<'d> {
 
     /// The values.
     #[must_use]
-    pub fn views(&self) -> &[View<'d>] {
+    pub fn views(&self) -> &[ValueRef<'d>] {
         &self.views
     }
 
     /// The values, one after the other.
-    pub fn iter(&self) -> std::iter::Copied<slice::Iter<'_, View<'d>>> {
+    pub fn iter(&self) -> std::iter::Copied<slice::Iter<'_, ValueRef<'d>>> {
         self.views.iter().copied()
     }
 
     /// The normalised path of every value, such as `$['a'][0]`. Each is made when it is asked for;
     /// making them all takes about one pass over the document when the values stand in its order.
     #[must_use]
-    pub fn paths(&self) -> Paths<'_, 'd> {
-        Paths::new(self.root, &self.views)
+    pub fn paths(&self) -> PathIter<'_, 'd> {
+        PathIter::new(self.root, &self.views)
     }
 
     /// Every value with its normalised path.
     #[must_use]
-    pub fn located(&self) -> Located<'_, 'd> {
-        Located::new(self.paths(), self.iter())
+    pub fn located(&self) -> LocatedIter<'_, 'd> {
+        LocatedIter::new(self.paths(), self.iter())
     }
 }
 
 impl<'d> IntoIterator for Selection<'d> {
-    type Item = View<'d>;
-    type IntoIter = std::vec::IntoIter<View<'d>>;
+    type Item = ValueRef<'d>;
+    type IntoIter = std::vec::IntoIter<ValueRef<'d>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.views.into_iter()
@@ -115,15 +115,19 @@ impl<'d> IntoIterator for Selection<'d> {
 }
 
 impl<'s, 'd> IntoIterator for &'s Selection<'d> {
-    type Item = View<'d>;
-    type IntoIter = std::iter::Copied<slice::Iter<'s, View<'d>>>;
+    type Item = ValueRef<'d>;
+    type IntoIter = std::iter::Copied<slice::Iter<'s, ValueRef<'d>>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
 }
 
-pub(super) fn select<'d>(segments: &[Segment], root: View<'d>, limits: &Limits) -> Selection<'d> {
+pub(super) fn select<'d>(
+    segments: &[Segment],
+    root: ValueRef<'d>,
+    limits: &SelectionLimits,
+) -> Selection<'d> {
     let mut evaluation = Evaluation::new(root, Work::new(limits.max_nodes_visited));
     let mut walk = Walk::new(segments, root, &mut evaluation);
     let mut views = Vec::new();
@@ -138,7 +142,7 @@ pub(super) fn select<'d>(segments: &[Segment], root: View<'d>, limits: &Limits) 
     Selection { root, views, truncated }
 }
 
-pub(super) fn any(segments: &[Segment], root: View<'_>, limits: &Limits) -> bool {
+pub(super) fn any(segments: &[Segment], root: ValueRef<'_>, limits: &SelectionLimits) -> bool {
     let mut evaluation = Evaluation::new(root, Work::new(limits.max_nodes_visited));
     let mut walk = Walk::new(segments, root, &mut evaluation);
     matches!(walk.next(&mut evaluation), Ok(Some(_)))

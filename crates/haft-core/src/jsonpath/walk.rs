@@ -3,11 +3,11 @@
 //! What is still to be done stands on a stack on the heap, so that the depth of a document costs no
 //! call frames, and the walk can stop after any value.
 
-use super::Step;
+use super::PathStep;
 use super::ast::{Expr, Reach, Segment, Selector, Slice};
 use super::children::{Children, Survey, is_container};
 use super::pattern::Pattern;
-use crate::json::{Elements, View};
+use crate::json::{Elements, ValueRef};
 
 /// The work that may still be done.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Work {
 /// What one evaluation shares with the queries in its filters.
 #[derive(Debug)]
 pub(super) struct Evaluation<'p, 'd> {
-    pub(super) root: View<'d>,
+    pub(super) root: ValueRef<'d>,
     pub(super) work: Work,
     /// The last pattern that came from the document.
     pub(super) found_pattern: Option<Pattern>,
@@ -57,7 +57,7 @@ pub(super) struct Evaluation<'p, 'd> {
 }
 
 impl<'d> Evaluation<'_, 'd> {
-    pub(super) const fn new(root: View<'d>, work: Work) -> Self {
+    pub(super) const fn new(root: ValueRef<'d>, work: Work) -> Self {
         Self { root, work, found_pattern: None, spare: Vec::new() }
     }
 }
@@ -67,7 +67,7 @@ impl<'d> Evaluation<'_, 'd> {
 pub(super) struct Walk<'p, 'd> {
     segments: &'p [Segment],
     /// Where to begin, until that is done.
-    origin: Option<View<'d>>,
+    origin: Option<ValueRef<'d>>,
     stack: Vec<Frame<'p, 'd>>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Walk<'p, 'd> {
 #[derive(Debug)]
 enum Frame<'p, 'd> {
     /// Apply what is left of the segment's selectors to `node`.
-    Select { at: usize, node: View<'d>, cursor: Cursor<'p, 'd>, selectors: &'p [Selector] },
+    Select { at: usize, node: ValueRef<'d>, cursor: Cursor<'p, 'd>, selectors: &'p [Selector] },
     /// Visit what is left of the children, and everything below them.
     Descend { at: usize, children: Children<'d> },
 }
@@ -84,7 +84,7 @@ enum Frame<'p, 'd> {
 #[derive(Debug)]
 enum Cursor<'p, 'd> {
     Done,
-    One(View<'d>),
+    One(ValueRef<'d>),
     All(Children<'d>),
     Filter(&'p Expr, Children<'d>),
     /// `skip` elements before the next, `left` more to come.
@@ -95,13 +95,13 @@ enum Cursor<'p, 'd> {
         left: usize,
     },
     /// Still to come, the next one last.
-    Backward(Vec<View<'d>>),
+    Backward(Vec<ValueRef<'d>>),
 }
 
 impl<'p, 'd> Walk<'p, 'd> {
     pub(super) fn new(
         segments: &'p [Segment],
-        origin: View<'d>,
+        origin: ValueRef<'d>,
         evaluation: &mut Evaluation<'p, 'd>,
     ) -> Self {
         let stack = evaluation.spare.pop().unwrap_or_default();
@@ -118,7 +118,7 @@ impl<'p, 'd> Walk<'p, 'd> {
     pub(super) fn next(
         &mut self,
         evaluation: &mut Evaluation<'p, 'd>,
-    ) -> Result<Option<View<'d>>, Spent> {
+    ) -> Result<Option<ValueRef<'d>>, Spent> {
         if let Some(origin) = self.origin.take()
             && let Some(found) = self.enter(0, origin, &mut evaluation.work)?
         {
@@ -170,9 +170,9 @@ impl<'p, 'd> Walk<'p, 'd> {
     fn enter(
         &mut self,
         mut at: usize,
-        mut node: View<'d>,
+        mut node: ValueRef<'d>,
         work: &mut Work,
-    ) -> Result<Option<View<'d>>, Spent> {
+    ) -> Result<Option<ValueRef<'d>>, Spent> {
         while let Some(segment) = self.segments.get(at) {
             match segment.only_child() {
                 Some(selector) if selector.is_singular() => {
@@ -196,13 +196,13 @@ impl<'p, 'd> Walk<'p, 'd> {
     fn visit(
         &mut self,
         at: usize,
-        node: View<'d>,
+        node: ValueRef<'d>,
         work: &mut Work,
-    ) -> Result<Option<View<'d>>, Spent> {
+    ) -> Result<Option<ValueRef<'d>>, Spent> {
         work.values(node.len())?;
         let Some(segment) = self.segments.get(at) else { return Ok(None) };
         let wanted = match segment.selectors.as_slice() {
-            [Selector::Step(Step::Name(name))] => Some(&**name),
+            [Selector::Step(PathStep::Name(name))] => Some(&**name),
             _ => None,
         };
         let survey = Survey::of(node, wanted);
@@ -228,20 +228,22 @@ impl<'p, 'd> Walk<'p, 'd> {
 /// The child that a selector of at most one child selects.
 #[inline]
 pub(super) fn step<'d>(
-    node: View<'d>,
+    node: ValueRef<'d>,
     selector: &Selector,
     work: &mut Work,
-) -> Result<Option<View<'d>>, Spent> {
+) -> Result<Option<ValueRef<'d>>, Spent> {
     let len = node.len();
     if len == 0 {
         return Ok(None);
     }
     let index = match selector {
-        Selector::Step(Step::Name(name)) => {
+        Selector::Step(PathStep::Name(name)) => {
             work.values(len)?;
             return Ok(node.get(name));
         }
-        Selector::Step(Step::Index(index)) => usize::try_from(*index).ok().filter(|it| *it < len),
+        Selector::Step(PathStep::Index(index)) => {
+            usize::try_from(*index).ok().filter(|it| *it < len)
+        }
         Selector::FromEnd(back) => {
             usize::try_from(*back).ok().and_then(|back| len.checked_sub(back))
         }
@@ -254,9 +256,9 @@ pub(super) fn step<'d>(
 }
 
 impl<'p, 'd> Cursor<'p, 'd> {
-    fn new(selector: &'p Selector, node: View<'d>, work: &mut Work) -> Result<Self, Spent> {
+    fn new(selector: &'p Selector, node: ValueRef<'d>, work: &mut Work) -> Result<Self, Spent> {
         Ok(match selector {
-            Selector::Step(Step::Wildcard) => {
+            Selector::Step(PathStep::Wildcard) => {
                 work.values(node.len())?;
                 Self::All(Children::of(node))
             }
@@ -306,7 +308,7 @@ impl<'p, 'd> Cursor<'p, 'd> {
         Self::Backward(found)
     }
 
-    fn next(&mut self, evaluation: &mut Evaluation<'p, 'd>) -> Result<Option<View<'d>>, Spent> {
+    fn next(&mut self, evaluation: &mut Evaluation<'p, 'd>) -> Result<Option<ValueRef<'d>>, Spent> {
         match self {
             Self::Done => Ok(None),
             Self::One(view) => {

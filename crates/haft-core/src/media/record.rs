@@ -5,7 +5,8 @@ use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
-    Media, MediaError, MediaFile, MediaId, MediaKind, ReaderDescriptor, ReaderResolvers, StashEntry,
+    Media, MediaError, MediaFile, MediaId, MediaKind, MediaStashEntry, ReaderDescriptor,
+    ReaderResolvers,
 };
 use crate::tier::{ModalityHazard, TrustTier};
 
@@ -34,7 +35,7 @@ pub struct MediaRecord {
     trust_tier: TrustTier,
     modality_hazard: ModalityHazard,
     #[serde(default)]
-    stash: IndexMap<String, StashEntry>,
+    stash: IndexMap<String, MediaStashEntry>,
     reader: ReaderDescriptor,
 }
 

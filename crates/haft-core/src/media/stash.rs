@@ -11,14 +11,14 @@ use crate::tier::TrustTier;
 /// medium's stash it is never more trusted than the medium.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct StashEntry {
+pub struct MediaStashEntry {
     value: Value,
     trust_tier: TrustTier,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     derived_from_media: Option<String>,
 }
 
-impl StashEntry {
+impl MediaStashEntry {
     /// An entry of this tier.
     #[must_use]
     pub fn new(value: impl Into<Value>, trust_tier: TrustTier) -> Self {

@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use super::{
     InvalidMedia, Media, MediaError, MediaFault, MediaFile, MediaId, MediaKind, MediaReader,
-    ReaderDescriptor, StashEntry,
+    MediaStashEntry, ReaderDescriptor,
 };
 use crate::error::Coded as _;
 use crate::id::{CallId, RecordId};
@@ -98,7 +98,7 @@ fn every_fault_is_listed() {
     assert_eq!(error.code(), "E_INVALID_INITIAL_MEDIA_VALUE");
     let media = Media::tool_generated(MediaKind::Image, file())
         .with_id(MediaId::new(""))
-        .with_entry("", StashEntry::new(1, TrustTier::FirstParty));
+        .with_entry("", MediaStashEntry::new(1, TrustTier::FirstParty));
     let faults = vec![MediaFault::EmptyId, MediaFault::EmptyStashKey];
     assert_eq!(media.check().unwrap_err(), InvalidMedia { faults });
 }
@@ -125,7 +125,7 @@ fn calls_name_their_media() {
 
 #[test]
 fn the_stash_is_never_above_its_medium() {
-    let entry = |tier| StashEntry::new("words", tier).derived_from("m1");
+    let entry = |tier| MediaStashEntry::new("words", tier).derived_from("m1");
     let mut media = Media::retrieved_private(MediaKind::Image, file())
         .with_entry("a", entry(TrustTier::FirstParty))
         .with_entry("b", entry(TrustTier::ThirdPartyPublic));
@@ -134,7 +134,7 @@ fn the_stash_is_never_above_its_medium() {
     assert_eq!(tier(&media, "b"), TrustTier::ThirdPartyPublic);
     assert_eq!(media.entry("a").unwrap().derived_from_media(), Some("m1"));
     assert_eq!(media.text(&["x", "a"]), Some(("words", TrustTier::ThirdPartyPrivate)));
-    media.insert("c", StashEntry::new(serde_json::json!({ "x": 1 }), TrustTier::FirstParty));
+    media.insert("c", MediaStashEntry::new(serde_json::json!({ "x": 1 }), TrustTier::FirstParty));
     assert_eq!(media.text(&["c", "b"]), Some(("words", TrustTier::ThirdPartyPublic)));
     let media = media.lowered_to(TrustTier::ThirdPartyPublic);
     assert!(media.stash().all(|(_, it)| it.trust_tier() == TrustTier::ThirdPartyPublic));
@@ -158,7 +158,7 @@ async fn another_reader_changes_nothing_else() {
     let media = Media::retrieved_public(MediaKind::Image, file())
         .with_id(MediaId::new("m1"))
         .with_source("somewhere")
-        .with_entry("text:caption", StashEntry::new("a chart", TrustTier::FirstParty));
+        .with_entry("text:caption", MediaStashEntry::new("a chart", TrustTier::FirstParty));
     let moved = media.clone().with_reader(Arc::new(Pieces(vec![Ok(b"\x89P"), Ok(b"NG")])));
     assert_eq!(serde_json::to_value(&moved).unwrap(), serde_json::to_value(&media).unwrap());
     assert_eq!(

@@ -8,7 +8,7 @@ struct Ctx {
     over: Arc<AtomicBool>,
 }
 
-impl Context for Ctx {
+impl PipelineContext for Ctx {
     fn is_cancelled(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }

@@ -3,7 +3,7 @@
 use crate::error::codes;
 use std::fmt;
 
-use super::{InvalidName, RecordName};
+use super::{InvalidRecordName, RecordName};
 use crate::artifact::NotDescribable;
 use crate::error::{Coded, ErrorCode};
 use crate::media::{InvalidMedia, MediaError};
@@ -50,7 +50,7 @@ pub enum RecordFault {
         /// Which field.
         field: &'static str,
         /// What is wrong with it.
-        why: InvalidName,
+        why: InvalidRecordName,
     },
     /// A text is empty that has to say something.
     #[error("`{field}` is empty")]

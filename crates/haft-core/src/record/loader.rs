@@ -23,12 +23,12 @@ pub trait SpoolResolver: fmt::Debug + Send + Sync {
 /// Makes media and artifacts of what stored records say of them. The application fills it, and so
 /// decides what a stored record can make it open.
 #[derive(Clone, Debug, Default)]
-pub struct Loader {
+pub struct RecordLoader {
     media: ReaderResolvers,
     spools: Vec<Arc<dyn SpoolResolver>>,
 }
 
-impl Loader {
+impl RecordLoader {
     /// Knows media whose bytes stand in the record, and no spools.
     #[must_use]
     pub fn new() -> Self {

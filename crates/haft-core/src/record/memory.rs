@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Faults, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordFault, RecordName, Text,
-    read, write,
+    Faults, InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordLoader, RecordName,
+    Text, read, write,
 };
 use crate::clock::Timestamp;
 use crate::store::RowKind;
@@ -250,7 +250,7 @@ impl Record for Memory {
         write(Self::KIND, &stored)
     }
 
-    async fn from_stored(json: &str, _: &Loader) -> Result<Self, LoadError> {
+    async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
         let stored: Stored<'_> = read(Self::KIND, json)?;
         let mut memory = Self::builder(stored.id, stored.content.into_owned(), stored.created_at)
             .confidence(stored.confidence)

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Faults, Identity, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordFault,
+    Faults, Identity, InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordLoader,
     RecordName, Text, read, write,
 };
 use crate::clock::Timestamp;
@@ -257,7 +257,7 @@ impl Record for Message {
         write(Self::KIND, &stored)
     }
 
-    async fn from_stored(json: &str, loader: &Loader) -> Result<Self, LoadError> {
+    async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
         let stored: Stored<'_> = read(Self::KIND, json)?;
         let attachments = stored.attachments.into_iter().map(|it| loader.medium(it));
         let attachments = attachments.collect::<Result<Vec<_>, _>>()?;

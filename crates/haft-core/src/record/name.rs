@@ -19,7 +19,7 @@ pub struct RecordName(Arc<str>);
 /// Why a text cannot name a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidName {
+pub enum InvalidRecordName {
     /// It has no characters.
     #[error("is empty")]
     Empty,
@@ -44,33 +44,33 @@ impl RecordName {
         &self.0
     }
 
-    pub(super) fn check(text: &str) -> Result<(), InvalidName> {
+    pub(super) fn check(text: &str) -> Result<(), InvalidRecordName> {
         if text.is_empty() {
-            return Err(InvalidName::Empty);
+            return Err(InvalidRecordName::Empty);
         }
         let characters = text.chars().count();
         if characters > MAX_LENGTH {
-            return Err(InvalidName::TooLong { characters });
+            return Err(InvalidRecordName::TooLong { characters });
         }
         match text.chars().find(|it| it.is_control()) {
-            Some(found) => Err(InvalidName::Control { found }),
+            Some(found) => Err(InvalidRecordName::Control { found }),
             None => Ok(()),
         }
     }
 }
 
 impl FromStr for RecordName {
-    type Err = InvalidName;
+    type Err = InvalidRecordName;
 
-    fn from_str(text: &str) -> Result<Self, InvalidName> {
+    fn from_str(text: &str) -> Result<Self, InvalidRecordName> {
         Self::check(text).map(|()| Self(text.into()))
     }
 }
 
 impl TryFrom<String> for RecordName {
-    type Error = InvalidName;
+    type Error = InvalidRecordName;
 
-    fn try_from(text: String) -> Result<Self, InvalidName> {
+    fn try_from(text: String) -> Result<Self, InvalidRecordName> {
         text.parse()
     }
 }

@@ -15,12 +15,12 @@ const MAX_DEPTH: usize = 100;
 /// A vendor's opaque value and the tag that says who understands it. A value never stands without a
 /// tag; a tag can stand alone. `null` is no value.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Replay {
+pub(crate) struct ProviderPayload {
     payload: Option<Arc<Value>>,
     compatibility: Option<Arc<str>>,
 }
 
-impl Replay {
+impl ProviderPayload {
     /// Adds to `faults` what is wrong.
     pub(crate) fn new(
         payload: Option<Value>,

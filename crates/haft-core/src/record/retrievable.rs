@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Faults, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordName, Text, read, write,
+    Faults, InvalidRecord, LoadError, NotStorable, Record, RecordLoader, RecordName, Text, read,
+    write,
 };
 use crate::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
 use crate::clock::Timestamp;
@@ -375,7 +376,7 @@ impl Record for Retrievable {
         write(Self::KIND, &stored)
     }
 
-    async fn from_stored(json: &str, loader: &Loader) -> Result<Self, LoadError> {
+    async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
         let stored: Stored<'_> = read(Self::KIND, json)?;
         let content = match stored.content {
             StoredContent::Text(text) => RetrievableContent::from(text.into_owned()),

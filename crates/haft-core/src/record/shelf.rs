@@ -13,9 +13,9 @@ use super::Record;
 /// Numbers the records of a turn, of all kinds, in the order in which they were first put on a shelf.
 /// Cheap to clone; clones count on together.
 #[derive(Clone, Debug, Default)]
-pub struct Sequence(Arc<AtomicU64>);
+pub struct RecordSequence(Arc<AtomicU64>);
 
-impl Sequence {
+impl RecordSequence {
     /// Counts from zero.
     #[must_use]
     pub fn new() -> Self {
@@ -30,13 +30,13 @@ impl Sequence {
 /// The records of one kind that a turn works with: in order, and one for each id.
 ///
 /// The order is that of the first [`put`](Self::put); times are for display. Shelves of one turn share a
-/// [`Sequence`], so that records of different kinds have an order too.
+/// [`RecordSequence`], so that records of different kinds have an order too.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
-/// use haft_core::record::{Message, Sequence, Shelf};
+/// use haft_core::record::{Message, RecordSequence, RecordList};
 ///
-/// let shelf = Shelf::new(Sequence::new());
+/// let shelf = RecordList::new(RecordSequence::new());
 /// let draft = Message::assistant("m-1", "helo", Timestamp::EPOCH)?;
 /// shelf.put(draft.clone());
 /// shelf.put(Message::user("m-2", "thanks", Timestamp::EPOCH)?);
@@ -46,9 +46,9 @@ impl Sequence {
 /// assert_eq!(texts, ["hello".into(), "thanks".into()]);
 /// # Ok::<(), haft_core::record::InvalidRecord>(())
 /// ```
-pub struct Shelf<T: Record> {
+pub struct RecordList<T: Record> {
     records: RwLock<Records<T>>,
-    sequence: Sequence,
+    sequence: RecordSequence,
 }
 
 /// Nothing until the first record is put: a turn has a shelf for every kind, and uses two or three.
@@ -59,10 +59,10 @@ struct Placed<T> {
     record: Arc<T>,
 }
 
-impl<T: Record> Shelf<T> {
+impl<T: Record> RecordList<T> {
     /// An empty shelf.
     #[must_use]
-    pub fn new(sequence: Sequence) -> Self {
+    pub fn new(sequence: RecordSequence) -> Self {
         Self { records: RwLock::default(), sequence }
     }
 
@@ -146,13 +146,13 @@ impl<T: Record> Shelf<T> {
 }
 
 /// A shelf with a sequence of its own.
-impl<T: Record> Default for Shelf<T> {
+impl<T: Record> Default for RecordList<T> {
     fn default() -> Self {
-        Self::new(Sequence::new())
+        Self::new(RecordSequence::new())
     }
 }
 
-impl<T: Record> fmt::Debug for Shelf<T> {
+impl<T: Record> fmt::Debug for RecordList<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.read().iter().flat_map(|records| records.keys())).finish()
     }

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use serde_json::json;
 
-use super::{Loader, SpoolResolver};
+use super::{RecordLoader, SpoolResolver};
 use crate::clock::Timestamp;
 use crate::spool::{LineIndex, LineIndexBuilder, ReaderDescriptor, SpoolFuture, SpoolReader};
 
@@ -89,7 +89,7 @@ impl SpoolResolver for Keys {
 pub(crate) const KEYS: [&str; 3] = ["one", "two", "three"];
 
 /// Knows [`KEYS`] and media in memory.
-pub(crate) fn loader() -> Loader {
+pub(crate) fn loader() -> RecordLoader {
     let readers = KEYS.map(|key| (key, Held::reader(key)));
-    Loader::new().spool(Arc::new(Keys(readers.into())))
+    RecordLoader::new().spool(Arc::new(Keys(readers.into())))
 }

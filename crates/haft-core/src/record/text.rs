@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::tokens::{Count, CountCache, Estimators, TokenError};
+use crate::tokens::{CountCache, Estimators, TokenCount, TokenError};
 
 /// The text of a record, which never changes and remembers how many tokens it is.
 ///
 /// ```
 /// use haft_core::record::Text;
-/// use haft_core::tokens::{Count, Estimators};
+/// use haft_core::tokens::{TokenCount, Estimators};
 ///
 /// let text = Text::from("hello");
 /// assert_eq!(text.as_str(), "hello");
@@ -40,7 +40,7 @@ impl Text {
     /// # Errors
     ///
     /// Nothing counts under that name, or the counter failed.
-    pub fn count(&self, estimators: &Estimators, encoding: &str) -> Result<Count, TokenError> {
+    pub fn count(&self, estimators: &Estimators, encoding: &str) -> Result<TokenCount, TokenError> {
         let stamp = estimators.stamp();
         if let Some(count) = self.counts.get(stamp, encoding) {
             return Ok(count);

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Faults, Identity, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordName, Replay,
-    Text, read, write,
+    Faults, Identity, InvalidRecord, LoadError, NotStorable, ProviderPayload, Record, RecordLoader,
+    RecordName, Text, read, write,
 };
 use crate::clock::Timestamp;
 use crate::store::RowKind;
@@ -36,7 +36,7 @@ pub struct Thought {
     id: RecordName,
     content: Text,
     identity: Identity,
-    replay: Replay,
+    replay: ProviderPayload,
     trust: TrustLabel,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -191,7 +191,7 @@ impl ThoughtBuilder {
     pub fn build(self) -> Result<Thought, InvalidRecord> {
         let mut faults = Faults::default();
         let id = faults.name("id", &self.id);
-        let replay = Replay::new(self.payload, self.replay_compatibility, &mut faults);
+        let replay = ProviderPayload::new(self.payload, self.replay_compatibility, &mut faults);
         if replay.payload().is_none() {
             faults.not_empty("content", self.content.as_str());
         }
@@ -253,7 +253,7 @@ impl Record for Thought {
         write(Self::KIND, &stored)
     }
 
-    async fn from_stored(json: &str, _: &Loader) -> Result<Self, LoadError> {
+    async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
         let stored: Stored<'_> = read(Self::KIND, json)?;
         let mut thought = Self::builder(stored.id, stored.created_at)
             .content(stored.content.into_owned())

@@ -18,10 +18,10 @@ use serde_json::Value;
 
 pub use constrain::{Bound, IntegerArg, LengthArg, ListArg, NumericArg, TextArg};
 pub use definitions::ArgDefinitions;
-pub use raw::{RawArgs, Unreadable};
+pub use raw::{RawArgs, UnreadableArgs};
 pub use value::{ArgValue, DecodeError, ToolArgs};
 
-use crate::json::{Document, View};
+use crate::json::{Document, ValueRef};
 use crate::schema::InputSchema;
 
 /// Whether near misses are mended before they are judged.
@@ -71,7 +71,7 @@ impl Args {
 
     /// The outermost value; an object once a schema has accepted it.
     #[must_use]
-    pub fn root(&self) -> View<'_> {
+    pub fn root(&self) -> ValueRef<'_> {
         self.0.root()
     }
 
@@ -130,7 +130,7 @@ pub trait FromArgs: Sized + Send + 'static {
     /// The schema that belongs to the type, if the type has one of its own. A tool whose handler takes
     /// such a type needs no other schema.
     #[must_use]
-    fn input_schema() -> Option<Result<InputSchema, Vec<crate::schema::Fault>>> {
+    fn input_schema() -> Option<Result<InputSchema, Vec<crate::schema::SchemaFault>>> {
         None
     }
 
@@ -157,7 +157,7 @@ impl FromArgs for Value {
 
 #[diagnostic::do_not_recommend]
 impl<T: ToolArgs + Send + 'static> FromArgs for T {
-    fn input_schema() -> Option<Result<InputSchema, Vec<crate::schema::Fault>>> {
+    fn input_schema() -> Option<Result<InputSchema, Vec<crate::schema::SchemaFault>>> {
         Some(InputSchema::of::<T>())
     }
 

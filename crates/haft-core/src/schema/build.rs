@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::{
     Annotations, ArrayRules, Field, IntegerRules, MapRules, NumberRules, ObjectRules, Pattern,
-    Presence, Schema, Shape, StringRules, UnionRules, Unknown,
+    Presence, Schema, Shape, StringRules, UnionRules, UnknownFields,
 };
 
 /// A schema under construction, with the constraints `R` of its kind.
 #[derive(Clone, Debug)]
-pub struct Build<R> {
+pub struct SchemaBuilder<R> {
     rules: R,
     nullable: bool,
     presence: Presence,
@@ -40,68 +40,68 @@ pub struct EnumRules(Vec<Value>);
 pub struct TupleRules(Vec<Schema>);
 
 /// Builder of a schema for any value.
-pub type AnySchema = Build<AnyRules>;
+pub type AnySchema = SchemaBuilder<AnyRules>;
 /// Builder of a boolean schema.
-pub type BooleanSchema = Build<BooleanRules>;
+pub type BooleanSchema = SchemaBuilder<BooleanRules>;
 /// Builder of a string schema.
-pub type StringSchema = Build<StringRules>;
+pub type StringSchema = SchemaBuilder<StringRules>;
 /// Builder of an integer schema.
-pub type IntegerSchema = Build<IntegerRules>;
+pub type IntegerSchema = SchemaBuilder<IntegerRules>;
 /// Builder of a number schema.
-pub type NumberSchema = Build<NumberRules>;
+pub type NumberSchema = SchemaBuilder<NumberRules>;
 /// Builder of an enumeration.
-pub type EnumSchema = Build<EnumRules>;
+pub type EnumSchema = SchemaBuilder<EnumRules>;
 /// Builder of a list schema.
-pub type ArraySchema = Build<ArrayRules>;
+pub type ArraySchema = SchemaBuilder<ArrayRules>;
 /// Builder of a fixed-length list schema.
-pub type TupleSchema = Build<TupleRules>;
+pub type TupleSchema = SchemaBuilder<TupleRules>;
 /// Builder of an object schema.
-pub type ObjectSchema = Build<ObjectRules>;
+pub type ObjectSchema = SchemaBuilder<ObjectRules>;
 /// Builder of a schema for objects with free keys.
-pub type MapSchema = Build<MapRules>;
+pub type MapSchema = SchemaBuilder<MapRules>;
 /// Builder of a tagged union.
-pub type UnionSchema = Build<UnionRules>;
+pub type UnionSchema = SchemaBuilder<UnionRules>;
 
 /// Any JSON value.
 #[must_use]
 pub fn any() -> AnySchema {
-    Build::new(AnyRules)
+    SchemaBuilder::new(AnyRules)
 }
 
 /// `true` or `false`.
 #[must_use]
 pub fn boolean() -> BooleanSchema {
-    Build::new(BooleanRules)
+    SchemaBuilder::new(BooleanRules)
 }
 
 /// A string.
 #[must_use]
 pub fn string() -> StringSchema {
-    Build::new(StringRules::default())
+    SchemaBuilder::new(StringRules::default())
 }
 
 /// A number without a fraction.
 #[must_use]
 pub fn integer() -> IntegerSchema {
-    Build::new(IntegerRules::default())
+    SchemaBuilder::new(IntegerRules::default())
 }
 
 /// Any number.
 #[must_use]
 pub fn number() -> NumberSchema {
-    Build::new(NumberRules::default())
+    SchemaBuilder::new(NumberRules::default())
 }
 
 /// One of these values. Only scalars can be listed.
 #[must_use]
 pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> EnumSchema {
-    Build::new(EnumRules(values.into_iter().map(Into::into).collect()))
+    SchemaBuilder::new(EnumRules(values.into_iter().map(Into::into).collect()))
 }
 
 /// A list of `items`.
 #[must_use]
 pub fn array(items: impl Into<Schema>) -> ArraySchema {
-    Build::new(ArrayRules {
+    SchemaBuilder::new(ArrayRules {
         items: Box::new(items.into()),
         min_items: None,
         max_items: None,
@@ -112,33 +112,37 @@ pub fn array(items: impl Into<Schema>) -> ArraySchema {
 /// A list of exactly these values.
 #[must_use]
 pub fn tuple(places: impl IntoIterator<Item = Schema>) -> TupleSchema {
-    Build::new(TupleRules(places.into_iter().collect()))
+    SchemaBuilder::new(TupleRules(places.into_iter().collect()))
 }
 
 /// An object with named fields; unknown keys are refused unless
 /// [`allow_unknown`](ObjectSchema::allow_unknown) is called.
 #[must_use]
 pub fn object() -> ObjectSchema {
-    Build::new(ObjectRules::default())
+    SchemaBuilder::new(ObjectRules::default())
 }
 
 /// An object with free keys.
 #[must_use]
 pub fn map(values: impl Into<Schema>) -> MapSchema {
-    Build::new(MapRules { values: Box::new(values.into()), min_entries: None, max_entries: None })
+    SchemaBuilder::new(MapRules {
+        values: Box::new(values.into()),
+        min_entries: None,
+        max_entries: None,
+    })
 }
 
 /// An object whose field `tag` names the variant it is.
 #[must_use]
 pub fn union(tag: impl Into<String>) -> UnionSchema {
-    Build::new(UnionRules {
+    SchemaBuilder::new(UnionRules {
         tag: tag.into(),
         variants: indexmap::IndexMap::new(),
         repeated: Vec::new(),
     })
 }
 
-impl<R> Build<R> {
+impl<R> SchemaBuilder<R> {
     fn new(rules: R) -> Self {
         Self {
             rules,
@@ -211,7 +215,7 @@ impl StringSchema {
     #[must_use]
     pub fn valid<V: Into<String>>(self, values: impl IntoIterator<Item = V>) -> EnumSchema {
         let values = values.into_iter().map(|value| Value::String(value.into())).collect();
-        Build {
+        SchemaBuilder {
             rules: EnumRules(values),
             nullable: self.nullable,
             presence: self.presence,
@@ -318,7 +322,7 @@ impl NumberSchema {
             max: self.rules.max.map(|value| bound(value, f64::floor)),
             multiple_of: None,
         };
-        Build {
+        SchemaBuilder {
             rules,
             nullable: self.nullable,
             presence: self.presence,
@@ -394,7 +398,7 @@ impl ObjectSchema {
     /// Keeps keys that are not fields instead of refusing them.
     #[must_use]
     pub fn allow_unknown(mut self) -> Self {
-        self.rules.unknown = Unknown::Allow;
+        self.rules.unknown = UnknownFields::Allow;
         self
     }
 }
@@ -429,8 +433,8 @@ impl UnionSchema {
 
 macro_rules! into_shape {
     ($($rules:ident => $shape:expr),* $(,)?) => {$(
-        impl From<Build<$rules>> for Schema {
-            fn from(build: Build<$rules>) -> Self {
+        impl From<SchemaBuilder<$rules>> for Schema {
+            fn from(build: SchemaBuilder<$rules>) -> Self {
                 let shape: fn($rules) -> Shape = $shape;
                 Self {
                     shape: shape(build.rules),
@@ -440,8 +444,8 @@ macro_rules! into_shape {
             }
         }
 
-        impl From<Build<$rules>> for Field {
-            fn from(mut build: Build<$rules>) -> Self {
+        impl From<SchemaBuilder<$rules>> for Field {
+            fn from(mut build: SchemaBuilder<$rules>) -> Self {
                 let presence = build.presence;
                 let aliases = std::mem::take(&mut build.aliases);
                 Self { schema: build.into(), presence, aliases }

@@ -7,9 +7,9 @@ use super::coerce::{Mark, Patch, patched};
 use super::problem::{Change, ChangeKind, Problem, Rule, excerpt};
 use super::rules::{Broken, KEPT, broken_length, has_repeats, listed};
 use super::{
-    ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, UnionRules, Unknown,
+    ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, UnionRules, UnknownFields,
 };
-use crate::json::{Kind, View};
+use crate::json::{ValueKind, ValueRef};
 
 /// Place of a value, as a list that lives on the stack. It becomes text only for a report.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ impl<'s> Checker<'s> {
     }
 
     /// True when the value is accepted, as it is or with the patches that were noted.
-    pub(super) fn check(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>) -> bool {
+    pub(super) fn check(&mut self, schema: &Schema, view: ValueRef<'_>, place: &Place<'_>) -> bool {
         if view.is_null() && schema.nullable {
             return true;
         }
@@ -99,7 +99,12 @@ impl<'s> Checker<'s> {
         fine
     }
 
-    fn array(&mut self, rules: &ArrayRules, view: View<'_>, place: &Place<'_>) -> (bool, Broken) {
+    fn array(
+        &mut self,
+        rules: &ArrayRules,
+        view: ValueRef<'_>,
+        place: &Place<'_>,
+    ) -> (bool, Broken) {
         let mut fine = true;
         let before = self.patches.len();
         for (at, element) in view.elements().enumerate() {
@@ -117,7 +122,12 @@ impl<'s> Checker<'s> {
         (fine, [length, repeats.then_some(Rule::Unique)])
     }
 
-    fn tuple(&mut self, places: &[Schema], view: View<'_>, place: &Place<'_>) -> (bool, Broken) {
+    fn tuple(
+        &mut self,
+        places: &[Schema],
+        view: ValueRef<'_>,
+        place: &Place<'_>,
+    ) -> (bool, Broken) {
         if view.len() != places.len() {
             return (true, [Some(Rule::Length), None]);
         }
@@ -128,7 +138,7 @@ impl<'s> Checker<'s> {
         (fine, KEPT)
     }
 
-    fn map(&mut self, rules: &MapRules, view: View<'_>, place: &Place<'_>) -> (bool, Broken) {
+    fn map(&mut self, rules: &MapRules, view: ValueRef<'_>, place: &Place<'_>) -> (bool, Broken) {
         let mut fine = true;
         for (key, value) in view.members() {
             fine &= self.check(&rules.values, value, &place.key(key));
@@ -136,7 +146,7 @@ impl<'s> Checker<'s> {
         (fine, [broken_length(view, rules.min_entries, rules.max_entries), None])
     }
 
-    fn union(&mut self, rules: &UnionRules, view: View<'_>, place: &Place<'_>) -> bool {
+    fn union(&mut self, rules: &UnionRules, view: ValueRef<'_>, place: &Place<'_>) -> bool {
         let Some(tag) = view.get(&rules.tag) else {
             return self.missing(&rules.tag, &rules.tag_schema(), place);
         };
@@ -153,7 +163,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn object(&mut self, rules: &ObjectRules, view: View<'_>, place: &Place<'_>) -> bool {
+    fn object(&mut self, rules: &ObjectRules, view: ValueRef<'_>, place: &Place<'_>) -> bool {
         let mut fine = true;
         let mut seen = Seen::new(rules.fields.len());
         // Models mostly send fields in the order of the schema: try the next one first.
@@ -187,7 +197,13 @@ impl<'s> Checker<'s> {
         fine
     }
 
-    fn field(&mut self, key: &str, field: &Field, value: View<'_>, place: &Place<'_>) -> Verdict {
+    fn field(
+        &mut self,
+        key: &str,
+        field: &Field,
+        value: ValueRef<'_>,
+        place: &Place<'_>,
+    ) -> Verdict {
         let mark = self.mark();
         let place = place.key(key);
         if self.check(&field.schema, value, &place) {
@@ -204,9 +220,9 @@ impl<'s> Checker<'s> {
     /// A key that is another name of a field which is not there under its own name.
     fn alias(
         &mut self,
-        (key, value): (&str, View<'_>),
+        (key, value): (&str, ValueRef<'_>),
         rules: &ObjectRules,
-        object: View<'_>,
+        object: ValueRef<'_>,
         place: &Place<'_>,
     ) -> Option<(usize, Verdict)> {
         if self.mode == Mode::Strict {
@@ -215,7 +231,7 @@ impl<'s> Checker<'s> {
         let at = rules.fields.values().position(|it| it.aliases.iter().any(|name| name == key))?;
         let (name, field) = rules.fields.get_index(at)?;
         // Where any key is welcome, this one is right as it is, unless the field has to be there.
-        if rules.unknown == Unknown::Allow && !field.is_required() {
+        if rules.unknown == UnknownFields::Allow && !field.is_required() {
             return None;
         }
         let twice = object.members().filter(|(other, _)| {
@@ -234,7 +250,7 @@ impl<'s> Checker<'s> {
     }
 
     fn unknown(&mut self, key: &str, rules: &ObjectRules, place: &Place<'_>) -> bool {
-        if rules.unknown == Unknown::Allow {
+        if rules.unknown == UnknownFields::Allow {
             return true;
         }
         let names: Vec<_> = rules.fields.keys().map(|name| format!("`{name}`")).collect();
@@ -254,7 +270,7 @@ impl<'s> Checker<'s> {
         &mut self,
         rules: &ObjectRules,
         seen: &Seen,
-        view: View<'_>,
+        view: ValueRef<'_>,
         place: &Place<'_>,
     ) -> bool {
         let mut fine = true;
@@ -285,7 +301,13 @@ impl<'s> Checker<'s> {
     }
 
     /// A value of the wrong kind: mends it if there is one reading, refuses it otherwise.
-    fn mismatch(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>, rule: Rule) -> bool {
+    fn mismatch(
+        &mut self,
+        schema: &Schema,
+        view: ValueRef<'_>,
+        place: &Place<'_>,
+        rule: Rule,
+    ) -> bool {
         (self.mode == Mode::Coerce && self.coerce(schema, view, place))
             || self.refuse(schema, view, place, rule)
     }
@@ -294,7 +316,7 @@ impl<'s> Checker<'s> {
     pub(super) fn refuse(
         &mut self,
         schema: &Schema,
-        view: View<'_>,
+        view: ValueRef<'_>,
         place: &Place<'_>,
         rule: Rule,
     ) -> bool {
@@ -394,7 +416,7 @@ impl Seen {
 }
 
 /// Values that models send when they mean "not given".
-pub(super) fn means_absent(value: View<'_>) -> bool {
+pub(super) fn means_absent(value: ValueRef<'_>) -> bool {
     value.is_null()
         || value.as_str().map(str::trim).is_some_and(|text| {
             text.is_empty()
@@ -404,13 +426,13 @@ pub(super) fn means_absent(value: View<'_>) -> bool {
 }
 
 /// A value in a message: its kind, and its text if it is short.
-fn describe_value(view: View<'_>) -> String {
+fn describe_value(view: ValueRef<'_>) -> String {
     match view.kind() {
-        Kind::Null => "null".to_owned(),
-        Kind::Object => "an object".to_owned(),
-        Kind::Array => format!("a list of {}", view.len()),
-        Kind::String => format!("the string {}", excerpt(&view.to_string())),
-        Kind::Boolean | Kind::Number => excerpt(&view.to_string()),
+        ValueKind::Null => "null".to_owned(),
+        ValueKind::Object => "an object".to_owned(),
+        ValueKind::Array => format!("a list of {}", view.len()),
+        ValueKind::String => format!("the string {}", excerpt(&view.to_string())),
+        ValueKind::Boolean | ValueKind::Number => excerpt(&view.to_string()),
     }
 }
 

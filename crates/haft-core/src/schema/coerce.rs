@@ -12,7 +12,7 @@ use super::check::{Checker, Place, means_absent};
 use super::problem::{Change, ChangeKind};
 use super::rules::same_scalar;
 use super::{Schema, Shape};
-use crate::json::{Document, Kind, View, Writer};
+use crate::json::{Document, JsonWriter, ValueKind, ValueRef};
 
 /// JSON inside a string inside a string, a value for a list of lists: deeper than this it is no slip.
 const MAX_NESTED: u32 = 3;
@@ -40,7 +40,12 @@ pub(super) struct Mark {
 
 impl Checker<'_> {
     /// Tries to mend a value of the wrong kind. True when a patch was noted.
-    pub(super) fn coerce(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>) -> bool {
+    pub(super) fn coerce(
+        &mut self,
+        schema: &Schema,
+        view: ValueRef<'_>,
+        place: &Place<'_>,
+    ) -> bool {
         let text = view.as_str().map(str::trim);
         if let Some(text) = text
             && schema.nullable
@@ -61,43 +66,55 @@ impl Checker<'_> {
                 true
             }
             (Shape::Integer(_) | Shape::Number(_), Some(_)) => {
-                self.parsed(schema, view, place, Kind::Number)
+                self.parsed(schema, view, place, ValueKind::Number)
             }
             (Shape::Enum(values), Some(text)) => self.listed(values, view, place, text),
             (Shape::Array(_) | Shape::Tuple(_), Some(text)) if text.starts_with('[') => {
-                self.parsed(schema, view, place, Kind::Array)
+                self.parsed(schema, view, place, ValueKind::Array)
             }
             (Shape::Array(_), _) if !means_absent(view) => {
-                let mut list = Writer::new();
+                let mut list = JsonWriter::new();
                 list.array(|out| {
                     out.view(view);
                 });
                 self.candidate(schema, view, place, (&list.finish(), ChangeKind::Wrapped))
             }
             (Shape::Object(_) | Shape::Map(_) | Shape::Union(_), Some(_)) => {
-                self.parsed(schema, view, place, Kind::Object)
+                self.parsed(schema, view, place, ValueKind::Object)
             }
             _ => false,
         }
     }
 
     /// A string that holds the text of a value of the wanted kind.
-    fn parsed(&mut self, schema: &Schema, view: View<'_>, place: &Place<'_>, kind: Kind) -> bool {
+    fn parsed(
+        &mut self,
+        schema: &Schema,
+        view: ValueRef<'_>,
+        place: &Place<'_>,
+        kind: ValueKind,
+    ) -> bool {
         let text = view.as_str().unwrap_or_default().trim();
         let parsed = match kind {
-            Kind::Number => Document::parse(text).ok(),
+            ValueKind::Number => Document::parse(text).ok(),
             _ => Document::parse_lenient(text).ok().map(|(doc, _)| doc),
         };
         let Some(doc) = parsed.filter(|doc| doc.root().kind() == kind) else { return false };
         if doc.duplicate_key().is_some() {
             return false;
         }
-        let change = if kind == Kind::Number { ChangeKind::Number } else { ChangeKind::Json };
+        let change = if kind == ValueKind::Number { ChangeKind::Number } else { ChangeKind::Json };
         self.candidate(schema, view, place, (&doc, change))
     }
 
     /// A string that differs from one allowed value only by case or by being spelled as a string.
-    fn listed(&mut self, values: &[Value], view: View<'_>, place: &Place<'_>, text: &str) -> bool {
+    fn listed(
+        &mut self,
+        values: &[Value],
+        view: ValueRef<'_>,
+        place: &Place<'_>,
+        text: &str,
+    ) -> bool {
         let mut close = values.iter().filter(|value| match value {
             Value::String(name) => name.to_lowercase() == text.to_lowercase(),
             _ => Document::parse(text).is_ok_and(|doc| same_scalar(doc.root(), value)),
@@ -117,7 +134,7 @@ impl Checker<'_> {
     fn candidate(
         &mut self,
         schema: &Schema,
-        view: View<'_>,
+        view: ValueRef<'_>,
         place: &Place<'_>,
         (doc, change): (&Document, ChangeKind),
     ) -> bool {
@@ -142,7 +159,7 @@ impl Checker<'_> {
 
     pub(super) fn patch(
         &mut self,
-        view: View<'_>,
+        view: ValueRef<'_>,
         patch: Patch,
         change: ChangeKind,
         place: &Place<'_>,
@@ -153,20 +170,20 @@ impl Checker<'_> {
 }
 
 fn scalar(value: &Value) -> Document {
-    let mut out = Writer::new();
+    let mut out = JsonWriter::new();
     out.value(value);
     out.finish()
 }
 
 /// A copy of the value with all patches applied.
-pub(super) fn patched(view: View<'_>, mut patches: Vec<(usize, Patch)>) -> Document {
+pub(super) fn patched(view: ValueRef<'_>, mut patches: Vec<(usize, Patch)>) -> Document {
     patches.sort_by_key(|(at, _)| *at);
-    let mut out = Writer::new();
+    let mut out = JsonWriter::new();
     copy(view, &patches, &mut out);
     out.finish()
 }
 
-fn copy(view: View<'_>, patches: &[(usize, Patch)], out: &mut Writer) {
+fn copy(view: ValueRef<'_>, patches: &[(usize, Patch)], out: &mut JsonWriter) {
     let own = patches_at(patches, view.index());
     if let Some(doc) = own.iter().find_map(|(_, patch)| match patch {
         Patch::Replace(doc) => Some(doc),
@@ -176,14 +193,14 @@ fn copy(view: View<'_>, patches: &[(usize, Patch)], out: &mut Writer) {
         return;
     }
     match view.kind() {
-        Kind::Array => {
+        ValueKind::Array => {
             out.array(|out| {
                 for element in view.elements() {
                     copy(element, patches, out);
                 }
             });
         }
-        Kind::Object => {
+        ValueKind::Object => {
             out.object(|out| {
                 for (key, value) in view.members() {
                     let mut key = key;
@@ -234,7 +251,7 @@ const WRAPPERS: [&str; 9] = [
 
 /// Arguments that stand inside a wrapper object: `{"arguments": {…}}`, or with the tool's own name
 /// beside them. Returns the wrapper's key and what it holds.
-pub(super) fn unwrapped<'a>(root: View<'a>, tool: &str) -> Option<(&'a str, View<'a>)> {
+pub(super) fn unwrapped<'a>(root: ValueRef<'a>, tool: &str) -> Option<(&'a str, ValueRef<'a>)> {
     let mut inner = None;
     for (key, value) in root.members() {
         let names_tool = matches!(key, "name" | "tool" | "tool_name" | "function")
@@ -245,7 +262,7 @@ pub(super) fn unwrapped<'a>(root: View<'a>, tool: &str) -> Option<(&'a str, View
             return None;
         }
     }
-    inner.filter(|(_, value)| matches!(value.kind(), Kind::Object | Kind::String))
+    inner.filter(|(_, value)| matches!(value.kind(), ValueKind::Object | ValueKind::String))
 }
 
 /// A JSON pointer below another one.

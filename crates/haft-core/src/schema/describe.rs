@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Definitions, Field, Schema, Shape, Unknown};
-use crate::json::{Document, Writer};
+use super::{Definitions, Field, Schema, Shape, UnknownFields};
+use crate::json::{Document, JsonWriter};
 
 /// Describes a schema: `type`, `flags`, `rules`, `keys`, `items`, `allow`, `notes`, `examples`.
 pub(super) fn describe(root: &Schema, definitions: &Definitions) -> Document {
-    let mut out = Writer::new();
+    let mut out = JsonWriter::new();
     out.object(|out| {
         members(root, None, out);
         if !definitions.is_empty() {
@@ -22,11 +22,11 @@ pub(super) fn describe(root: &Schema, definitions: &Definitions) -> Document {
     out.finish()
 }
 
-fn write(schema: &Schema, field: Option<&Field>, out: &mut Writer) {
+fn write(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
     out.object(|out| members(schema, field, out));
 }
 
-fn members(schema: &Schema, field: Option<&Field>, out: &mut Writer) {
+fn members(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
     out.key("type").string(type_name(&schema.shape));
     flags(schema, field, out);
     rules(&schema.shape, out);
@@ -99,10 +99,11 @@ fn type_name(shape: &Shape) -> &'static str {
     }
 }
 
-fn flags(schema: &Schema, field: Option<&Field>, out: &mut Writer) {
+fn flags(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
     let only = matches!(schema.shape, Shape::Enum(_));
     let required = field.is_some_and(Field::is_required);
-    let unknown = matches!(&schema.shape, Shape::Object(rules) if rules.unknown == Unknown::Allow);
+    let unknown =
+        matches!(&schema.shape, Shape::Object(rules) if rules.unknown == UnknownFields::Allow);
     let annotations = &schema.annotations;
     let plain = annotations.description.is_none() && annotations.default.is_none();
     if plain && !only && !required && !unknown && !schema.nullable {
@@ -130,7 +131,7 @@ fn flags(schema: &Schema, field: Option<&Field>, out: &mut Writer) {
     });
 }
 
-fn rules(shape: &Shape, out: &mut Writer) {
+fn rules(shape: &Shape, out: &mut JsonWriter) {
     let list = match shape {
         Shape::String(rules) => vec![
             limit("min", rules.min_length),
@@ -191,7 +192,7 @@ fn bound(name: &'static str, value: Option<i128>) -> Option<Described> {
     value.ok().map(|it| (name, "limit", it))
 }
 
-fn texts(key: &str, list: &[String], out: &mut Writer) {
+fn texts(key: &str, list: &[String], out: &mut JsonWriter) {
     if !list.is_empty() {
         out.key(key).array(|out| {
             for text in list {

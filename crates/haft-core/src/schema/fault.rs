@@ -7,19 +7,19 @@ use serde_json::Value;
 use super::check::{Checker, Mode, Place};
 use super::rules::same_scalar;
 use super::{Definitions, Field, IntegerRules, ObjectRules, Schema, Shape};
-use crate::json::{Document, Writer};
+use crate::json::{Document, JsonWriter};
 
 /// Something wrong with a definition, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Fault {
+pub struct SchemaFault {
     /// Where in the definition: `input.units`, `name`.
     pub at: String,
     /// What is wrong.
     pub what: String,
 }
 
-impl Fault {
+impl SchemaFault {
     /// A fault of one part of a definition.
     #[must_use]
     pub fn new(at: impl Into<String>, what: impl Into<String>) -> Self {
@@ -27,7 +27,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SchemaFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`: {}", self.at, self.what)
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Fault {
 const MAX_DEPTH: usize = crate::json::MAX_DEPTH / 2;
 
 /// Every fault of a schema and its definitions.
-pub(super) fn faults(root: &Schema, definitions: &Definitions) -> Vec<Fault> {
+pub(super) fn faults(root: &Schema, definitions: &Definitions) -> Vec<SchemaFault> {
     let mut finder = Finder { definitions, faults: Vec::new(), depth: 0 };
     if !matches!(root.shape, Shape::Object(_)) || root.nullable {
         finder.add("input", "the input schema of a tool must be an object");
@@ -56,13 +56,13 @@ pub(super) fn faults(root: &Schema, definitions: &Definitions) -> Vec<Fault> {
 
 struct Finder<'s> {
     definitions: &'s Definitions,
-    faults: Vec<Fault>,
+    faults: Vec<SchemaFault>,
     depth: usize,
 }
 
 impl Finder<'_> {
     fn add(&mut self, at: &str, what: impl Into<String>) {
-        self.faults.push(Fault::new(at, what));
+        self.faults.push(SchemaFault::new(at, what));
     }
 
     fn visit(&mut self, schema: &Schema, at: &str) {
@@ -250,7 +250,7 @@ impl Finder<'_> {
 }
 
 fn document(value: &Value) -> Document {
-    let mut doc = Writer::new();
+    let mut doc = JsonWriter::new();
     doc.value(value);
     doc.finish()
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::check::{Checker, Mode, Place};
 use super::coerce::{below, patched, unwrapped};
-use super::fault::{Fault, faults};
+use super::fault::{SchemaFault, faults};
 use super::foreign::Foreign;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 use super::{Definitions, ForeignSchemaError, Schema, describe, wire};
@@ -38,7 +38,7 @@ struct Native {
 /// Arguments that a schema accepted, and what was changed to get there.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Accepted {
+pub struct AcceptedArgs {
     /// The arguments the handler gets.
     pub args: Args,
     /// What coercion did, in document order. Empty when the arguments were right as they came.
@@ -55,7 +55,7 @@ impl InputSchema {
     ///
     /// Every fault of the schema: a root that is no object, bounds that exclude everything, patterns
     /// that do not compile, defaults and examples that the schema itself refuses.
-    pub fn new(root: impl Into<Schema>) -> Result<Self, Vec<Fault>> {
+    pub fn new(root: impl Into<Schema>) -> Result<Self, Vec<SchemaFault>> {
         Self::with_definitions(root, Definitions::new())
     }
 
@@ -67,7 +67,7 @@ impl InputSchema {
     pub fn with_definitions(
         root: impl Into<Schema>,
         definitions: Definitions,
-    ) -> Result<Self, Vec<Fault>> {
+    ) -> Result<Self, Vec<SchemaFault>> {
         let root = root.into();
         let faults = faults(&root, &definitions);
         if !faults.is_empty() {
@@ -82,7 +82,7 @@ impl InputSchema {
     /// # Errors
     ///
     /// As [`InputSchema::new`]; the attributes of a type can contradict each other too.
-    pub fn of<T: ToolArgs>() -> Result<Self, Vec<Fault>> {
+    pub fn of<T: ToolArgs>() -> Result<Self, Vec<SchemaFault>> {
         let mut definitions = ArgDefinitions::default();
         let schema = T::schema(&mut definitions);
         let (root, definitions) = definitions.finish(schema);
@@ -148,7 +148,7 @@ impl InputSchema {
         tool: &str,
         raw: &RawArgs,
         strictness: Strictness,
-    ) -> Result<Accepted, Problems> {
+    ) -> Result<AcceptedArgs, Problems> {
         let duplicate = raw.document().and_then(Document::duplicate_key);
         self.accept_checked(tool, raw, strictness, duplicate)
     }
@@ -160,7 +160,7 @@ impl InputSchema {
         raw: &RawArgs,
         strictness: Strictness,
         duplicate: Option<String>,
-    ) -> Result<Accepted, Problems> {
+    ) -> Result<AcceptedArgs, Problems> {
         if let Some(pointer) = duplicate {
             return Err(repeated(pointer));
         }
@@ -174,7 +174,7 @@ impl InputSchema {
             Judge::Foreign(foreign) => foreign.judge(tool, &args, mode, &mut changes)?,
         };
         let args = mended.map_or_else(|| args.into_owned(), Args::new);
-        Ok(Accepted { args, changes })
+        Ok(AcceptedArgs { args, changes })
     }
 }
 

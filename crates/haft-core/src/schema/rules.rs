@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::problem::Rule;
 use super::{IntegerRules, NumberRules, Shape, StringRules};
-use crate::json::{Kind, Number, View};
+use crate::json::{Number, ValueKind, ValueRef};
 
 /// The rules of a shape that a value breaks; no shape has more than two that are judged together.
 pub(super) type Broken = [Option<Rule>; 2];
@@ -16,20 +16,20 @@ pub(super) const KEPT: Broken = [None, None];
 
 impl Shape {
     /// The one kind of JSON value that fits; nothing where several do.
-    pub(super) const fn kind(&self) -> Option<Kind> {
+    pub(super) const fn kind(&self) -> Option<ValueKind> {
         match self {
-            Self::Boolean => Some(Kind::Boolean),
-            Self::String(_) => Some(Kind::String),
-            Self::Integer(_) | Self::Number(_) => Some(Kind::Number),
-            Self::Array(_) | Self::Tuple(_) => Some(Kind::Array),
-            Self::Object(_) | Self::Map(_) | Self::Union(_) => Some(Kind::Object),
+            Self::Boolean => Some(ValueKind::Boolean),
+            Self::String(_) => Some(ValueKind::String),
+            Self::Integer(_) | Self::Number(_) => Some(ValueKind::Number),
+            Self::Array(_) | Self::Tuple(_) => Some(ValueKind::Array),
+            Self::Object(_) | Self::Map(_) | Self::Union(_) => Some(ValueKind::Object),
             Self::Any | Self::Enum(_) | Self::Ref(_) => None,
         }
     }
 }
 
 impl StringRules {
-    pub(super) fn broken_by(&self, view: View<'_>) -> Broken {
+    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> Broken {
         let text = view.as_str().unwrap_or_default();
         if !has_length(text, self.min_length, self.max_length) {
             return [Some(Rule::Length), None];
@@ -42,7 +42,7 @@ impl StringRules {
 }
 
 impl IntegerRules {
-    pub(super) fn broken_by(&self, view: View<'_>) -> Broken {
+    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> Broken {
         let number = match view.as_number() {
             Some(number) if number.is_integer() => number,
             _ => return [Some(Rule::Type), None],
@@ -56,7 +56,7 @@ impl IntegerRules {
 }
 
 impl NumberRules {
-    pub(super) fn broken_by(&self, view: View<'_>) -> Broken {
+    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> Broken {
         let Some(value) = view.as_number() else { return [Some(Rule::Type), None] };
         let in_range = self.min.is_none_or(|min| compare(value, min).is_ge())
             && self.max.is_none_or(|max| compare(value, max).is_le())
@@ -68,7 +68,7 @@ impl NumberRules {
 
 /// How many elements or members a list or an object may have.
 pub(super) fn broken_length(
-    view: View<'_>,
+    view: ValueRef<'_>,
     min: Option<usize>,
     max: Option<usize>,
 ) -> Option<Rule> {
@@ -90,7 +90,7 @@ fn within(count: usize, min: Option<usize>, max: Option<usize>) -> bool {
 /// An integer-valued number in 128 bits. One beyond 64 bits is read digit by digit, because the double
 /// next to it may lie within; values beyond 128 bits saturate, as no bound lies there.
 #[expect(clippy::cast_possible_truncation, reason = "saturating is what is wanted")]
-fn whole(number: Number, view: View<'_>) -> i128 {
+fn whole(number: Number, view: ValueRef<'_>) -> i128 {
     match number {
         Number::Int(value) => i128::from(value),
         Number::Uint(value) => i128::from(value),
@@ -125,7 +125,7 @@ fn compare(number: Number, bound: f64) -> Ordering {
 }
 
 /// Whether a value is one of the scalars of an enumeration.
-pub(super) fn listed(view: View<'_>, values: &[Value]) -> bool {
+pub(super) fn listed(view: ValueRef<'_>, values: &[Value]) -> bool {
     match view.as_str() {
         Some(text) => values.iter().any(|value| value.as_str() == Some(text)),
         None => values.iter().any(|value| same_scalar(view, value)),
@@ -150,7 +150,7 @@ fn spelled(value: f64) -> Number {
 }
 
 /// Whether a value equals a scalar of an enumeration.
-pub(super) fn same_scalar(view: View<'_>, value: &Value) -> bool {
+pub(super) fn same_scalar(view: ValueRef<'_>, value: &Value) -> bool {
     match value {
         Value::Null => view.is_null(),
         Value::Bool(value) => view.as_bool() == Some(*value),
@@ -165,7 +165,7 @@ pub(super) fn same_scalar(view: View<'_>, value: &Value) -> bool {
 }
 
 /// Whether two elements of a list are equal.
-pub(super) fn has_repeats(list: View<'_>) -> bool {
+pub(super) fn has_repeats(list: ValueRef<'_>) -> bool {
     // Canonical texts are equal exactly when the values are; sorting keeps long lists fast.
     if list.len() < 2 {
         return false;

@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::{
     Annotations, ArrayRules, Definitions, IntegerRules, MapRules, NumberRules, ObjectRules, Schema,
-    Shape, StringRules, UnionRules, Unknown,
+    Shape, StringRules, UnionRules, UnknownFields,
 };
-use crate::json::{Document, Writer};
+use crate::json::{Document, JsonWriter};
 
 /// The whole schema as a JSON Schema document.
 pub(super) fn json_schema(root: &Schema, definitions: &Definitions) -> Document {
-    let mut out = Writer::new();
+    let mut out = JsonWriter::new();
     out.object(|out| {
         members(root, out);
         if !definitions.is_empty() {
@@ -30,11 +30,11 @@ pub(super) fn json_schema(root: &Schema, definitions: &Definitions) -> Document 
     out.finish()
 }
 
-fn write(schema: &Schema, out: &mut Writer) {
+fn write(schema: &Schema, out: &mut JsonWriter) {
     out.object(|out| members(schema, out));
 }
 
-fn members(schema: &Schema, out: &mut Writer) {
+fn members(schema: &Schema, out: &mut JsonWriter) {
     match &schema.shape {
         Shape::Any => {}
         Shape::Boolean => kind("boolean", schema, out),
@@ -73,7 +73,7 @@ fn members(schema: &Schema, out: &mut Writer) {
     annotations(&schema.annotations, out);
 }
 
-fn kind(name: &str, schema: &Schema, out: &mut Writer) {
+fn kind(name: &str, schema: &Schema, out: &mut JsonWriter) {
     out.key("type");
     if schema.nullable {
         out.array(|out| {
@@ -84,7 +84,7 @@ fn kind(name: &str, schema: &Schema, out: &mut Writer) {
     }
 }
 
-fn string(rules: &StringRules, out: &mut Writer) {
+fn string(rules: &StringRules, out: &mut JsonWriter) {
     count("minLength", rules.min_length, out);
     count("maxLength", rules.max_length, out);
     if let Some(pattern) = &rules.pattern {
@@ -92,7 +92,7 @@ fn string(rules: &StringRules, out: &mut Writer) {
     }
 }
 
-fn integer(rules: &IntegerRules, out: &mut Writer) {
+fn integer(rules: &IntegerRules, out: &mut JsonWriter) {
     for (key, bound) in [("minimum", rules.min), ("maximum", rules.max)] {
         // Bounds outside 64 bits are faults, so one of the two always fits.
         match bound.map(|value| (i64::try_from(value), u64::try_from(value))) {
@@ -110,7 +110,7 @@ fn integer(rules: &IntegerRules, out: &mut Writer) {
     }
 }
 
-fn number(rules: &NumberRules, out: &mut Writer) {
+fn number(rules: &NumberRules, out: &mut JsonWriter) {
     let bounds = [
         ("minimum", rules.min),
         ("maximum", rules.max),
@@ -125,7 +125,7 @@ fn number(rules: &NumberRules, out: &mut Writer) {
     }
 }
 
-fn choices(values: &[Value], schema: &Schema, out: &mut Writer) {
+fn choices(values: &[Value], schema: &Schema, out: &mut JsonWriter) {
     if values.iter().all(Value::is_string) {
         kind("string", schema, out);
     }
@@ -139,7 +139,7 @@ fn choices(values: &[Value], schema: &Schema, out: &mut Writer) {
     });
 }
 
-fn array(rules: &ArrayRules, out: &mut Writer) {
+fn array(rules: &ArrayRules, out: &mut JsonWriter) {
     out.key("items");
     write(&rules.items, out);
     count("minItems", rules.min_items, out);
@@ -149,7 +149,7 @@ fn array(rules: &ArrayRules, out: &mut Writer) {
     }
 }
 
-fn tuple(places: &[Schema], out: &mut Writer) {
+fn tuple(places: &[Schema], out: &mut JsonWriter) {
     // JSON Schema does not allow an empty list of places.
     if !places.is_empty() {
         out.key("prefixItems").array(|out| {
@@ -162,7 +162,7 @@ fn tuple(places: &[Schema], out: &mut Writer) {
     count("minItems", Some(places.len()), out);
 }
 
-fn object(rules: &ObjectRules, out: &mut Writer) {
+fn object(rules: &ObjectRules, out: &mut JsonWriter) {
     out.key("properties").object(|out| {
         for (name, field) in &rules.fields {
             out.key(name);
@@ -176,19 +176,19 @@ fn object(rules: &ObjectRules, out: &mut Writer) {
             }
         });
     }
-    if rules.unknown == Unknown::Refuse {
+    if rules.unknown == UnknownFields::Refuse {
         out.key("additionalProperties").boolean(false);
     }
 }
 
-fn map(rules: &MapRules, out: &mut Writer) {
+fn map(rules: &MapRules, out: &mut JsonWriter) {
     out.key("additionalProperties");
     write(&rules.values, out);
     count("minProperties", rules.min_entries, out);
     count("maxProperties", rules.max_entries, out);
 }
 
-fn union(rules: &UnionRules, nullable: bool, out: &mut Writer) {
+fn union(rules: &UnionRules, nullable: bool, out: &mut JsonWriter) {
     // The tag values differ, so at most one variant can match and `anyOf` says the same as `oneOf`,
     // which fewer providers take.
     out.key("anyOf").array(|out| {
@@ -201,7 +201,7 @@ fn union(rules: &UnionRules, nullable: bool, out: &mut Writer) {
     });
 }
 
-fn reference(name: &str, nullable: bool, out: &mut Writer) {
+fn reference(name: &str, nullable: bool, out: &mut JsonWriter) {
     let target = target(name);
     if nullable {
         out.key("anyOf").array(|out| {
@@ -229,19 +229,19 @@ fn target(name: &str) -> String {
     text
 }
 
-fn null(out: &mut Writer) {
+fn null(out: &mut JsonWriter) {
     out.object(|out| {
         out.key("type").string("null");
     });
 }
 
-fn count(key: &str, value: Option<usize>, out: &mut Writer) {
+fn count(key: &str, value: Option<usize>, out: &mut JsonWriter) {
     if let Some(value) = value {
         out.key(key).unsigned(value as u64);
     }
 }
 
-fn annotations(annotations: &Annotations, out: &mut Writer) {
+fn annotations(annotations: &Annotations, out: &mut JsonWriter) {
     let mut text = annotations.description.clone().unwrap_or_default();
     for note in &annotations.notes {
         if !text.is_empty() {

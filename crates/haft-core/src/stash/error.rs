@@ -1,37 +1,37 @@
 //! Why a store refused.
 
-use super::{MAX_DEPTH, MAX_GAP_INDEX, Path};
+use super::{MAX_DEPTH, MAX_GAP_INDEX, StashPath};
 use crate::error::codes;
 use crate::error::{Coded, ErrorCode};
-use crate::json::Kind;
+use crate::json::ValueKind;
 
-/// Why a [`Registry`](super::Registry) refused. A refused write changes nothing.
+/// Why a [`Registry`](super::Stash) refused. A refused write changes nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RegistryError {
+pub enum StashError {
     /// A store starts from an object and nothing else.
     #[error("a registry starts from an object, found {}", .found.name())]
     InvalidInitialValue {
         /// What was given.
-        found: Kind,
+        found: ValueKind,
     },
     /// A write would have to go through a string, number, boolean or null.
     #[error("cannot write `{path}`: `{at}` has no members, it is of type {}", .found.name())]
     NotAContainer {
         /// Where the write was to go.
-        path: Path,
+        path: StashPath,
         /// The part of the path that is in the way.
-        at: Path,
+        at: StashPath,
         /// What is there.
-        found: Kind,
+        found: ValueKind,
     },
     /// A write into an array names an element by something else than an index.
     #[error("cannot write `{path}`: `{at}` is not an index of the array that it is in")]
     NotAnIndex {
         /// Where the write was to go.
-        path: Path,
+        path: StashPath,
         /// The path up to the bad index.
-        at: Path,
+        at: StashPath,
     },
     /// A write would leave a hole too large to be meant.
     #[error(
@@ -40,9 +40,9 @@ pub enum RegistryError {
     )]
     IndexTooLarge {
         /// Where the write was to go.
-        path: Path,
+        path: StashPath,
         /// The path up to the bad index.
-        at: Path,
+        at: StashPath,
     },
     /// The path has no segments, which is the store itself.
     #[error("the registry itself cannot be replaced: the path has no segments")]
@@ -51,13 +51,13 @@ pub enum RegistryError {
     #[error("`{path}` would be nested deeper than {MAX_DEPTH} levels")]
     TooDeep {
         /// Where the write was to go.
-        path: Path,
+        path: StashPath,
     },
     /// The value has no JSON form: NaN, an infinity, a key that is not text.
     #[error("the value for `{path}` is not JSON: {reason}")]
     NotJson {
         /// Where the write was to go.
-        path: Path,
+        path: StashPath,
         /// What is wrong with it.
         reason: String,
     },
@@ -65,13 +65,13 @@ pub enum RegistryError {
     #[error("`{path}` does not hold the type that was asked for")]
     WrongType {
         /// Where the value is.
-        path: Path,
+        path: StashPath,
         /// What did not fit.
         source: serde_json::Error,
     },
 }
 
-impl Coded for RegistryError {
+impl Coded for StashError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::InvalidInitialValue { .. } => codes::INVALID_INITIAL_REGISTRY_VALUE,

@@ -10,8 +10,8 @@ use indexmap::IndexMap;
 use serde_json::{Number, Value};
 
 use super::path::Segment;
-use super::{MAX_DEPTH, MAX_GAP_INDEX, Path, RegistryError};
-use crate::json::Kind;
+use super::{MAX_DEPTH, MAX_GAP_INDEX, StashError, StashPath};
+use crate::json::ValueKind;
 
 pub(super) type Members = IndexMap<Arc<str>, Node>;
 
@@ -33,14 +33,14 @@ pub(super) enum Refusal {
 }
 
 impl Node {
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> ValueKind {
         match self {
-            Self::Null => Kind::Null,
-            Self::Bool(_) => Kind::Boolean,
-            Self::Number(_) => Kind::Number,
-            Self::String(_) => Kind::String,
-            Self::Array(_) => Kind::Array,
-            Self::Object(_) => Kind::Object,
+            Self::Null => ValueKind::Null,
+            Self::Bool(_) => ValueKind::Boolean,
+            Self::Number(_) => ValueKind::Number,
+            Self::String(_) => ValueKind::String,
+            Self::Array(_) => ValueKind::Array,
+            Self::Object(_) => ValueKind::Object,
         }
     }
 
@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    pub(super) fn get(&self, path: &Path) -> Option<&Self> {
+    pub(super) fn get(&self, path: &StashPath) -> Option<&Self> {
         path.steps().iter().try_fold(self, |node, step| match node {
             Self::Object(members) => members.get(step.key()),
             Self::Array(items) => items.get(step.index()?),
@@ -89,7 +89,11 @@ impl Node {
 
     /// Puts `value` at `path`, making the containers that are missing, and returns what it
     /// replaced. Changes nothing if it fails.
-    pub(super) fn put(&mut self, path: &Path, value: Self) -> Result<Option<Self>, RegistryError> {
+    pub(super) fn put(
+        &mut self,
+        path: &StashPath,
+        value: Self,
+    ) -> Result<Option<Self>, StashError> {
         self.check_put(path)?;
         // `check_put` found a container or nothing at every step, so every step has a slot.
         let slot = path.steps().iter().try_fold(self, Self::slot);
@@ -97,14 +101,14 @@ impl Node {
     }
 
     /// Whether [`Node::put`] can succeed. Looks only, so that a failure copies nothing.
-    fn check_put(&self, path: &Path) -> Result<(), RegistryError> {
+    fn check_put(&self, path: &StashPath) -> Result<(), StashError> {
         let steps = path.steps();
         if steps.is_empty() {
-            return Err(RegistryError::EmptyPath);
+            return Err(StashError::EmptyPath);
         }
         // A container at the end of the path would be one level below the last step.
         if steps.len() > MAX_DEPTH {
-            return Err(RegistryError::TooDeep { path: path.clone() });
+            return Err(StashError::TooDeep { path: path.clone() });
         }
         let mut node = Some(self);
         for (at, step) in steps.iter().enumerate() {
@@ -118,7 +122,7 @@ impl Node {
                 None if step.index().is_some() => 0,
                 None => continue,
                 Some(scalar) => {
-                    return Err(RegistryError::NotAContainer {
+                    return Err(StashError::NotAContainer {
                         path: path.clone(),
                         at: path.prefix(at),
                         found: scalar.kind(),
@@ -127,11 +131,11 @@ impl Node {
             };
             let Some(index) = step.index() else {
                 let at = path.prefix(at + 1);
-                return Err(RegistryError::NotAnIndex { path: path.clone(), at });
+                return Err(StashError::NotAnIndex { path: path.clone(), at });
             };
             if index > len.max(MAX_GAP_INDEX) {
                 let at = path.prefix(at + 1);
-                return Err(RegistryError::IndexTooLarge { path: path.clone(), at });
+                return Err(StashError::IndexTooLarge { path: path.clone(), at });
             }
             node = match node {
                 Some(Self::Array(items)) => items.get(index),
@@ -167,7 +171,7 @@ impl Node {
     }
 
     /// Takes out the value at `path`; later elements of an array move up.
-    pub(super) fn take(&mut self, path: &Path) -> Option<Self> {
+    pub(super) fn take(&mut self, path: &StashPath) -> Option<Self> {
         // Looking first spares the copy of shared containers if there is nothing to take.
         self.get(path)?;
         let (last, parents) = path.steps().split_last()?;
@@ -182,7 +186,7 @@ impl Node {
     }
 
     /// Adds the paths of all leaves below this node: everything but objects, in insertion order.
-    pub(super) fn leaves(&self, at: &mut Vec<Segment>, out: &mut Vec<Path>) {
+    pub(super) fn leaves(&self, at: &mut Vec<Segment>, out: &mut Vec<StashPath>) {
         if let Self::Object(members) = self {
             for (key, member) in members.iter() {
                 at.push(Segment::new(Arc::clone(key)));

@@ -12,17 +12,17 @@ use std::sync::Arc;
 /// A path is cheap to clone; keep one around instead of parsing the same text again and again.
 ///
 /// ```
-/// use haft_core::stash::{Path, Registry};
+/// use haft_core::stash::{StashPath, Stash};
 ///
-/// let store = Registry::new();
+/// let store = Stash::new();
 /// store.set(["hosts", "example.org"], 1)?;
 /// assert!(store.has(["hosts", "example.org"]));
 /// assert!(!store.has("hosts.example.org"));
-/// assert_eq!(Path::from("a.b.0").segments().collect::<Vec<_>>(), ["a", "b", "0"]);
-/// # Ok::<(), haft_core::stash::RegistryError>(())
+/// assert_eq!(StashPath::from("a.b.0").segments().collect::<Vec<_>>(), ["a", "b", "0"]);
+/// # Ok::<(), haft_core::stash::StashError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Path(Arc<[Segment]>);
+pub struct StashPath(Arc<[Segment]>);
 
 /// One step of a path. What it means depends on the container it is applied to.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub(super) struct Segment {
     index: Option<usize>,
 }
 
-impl Path {
+impl StashPath {
     /// The segments, outermost first.
     #[must_use]
     pub fn segments(&self) -> impl ExactSizeIterator<Item = &str> {
@@ -71,68 +71,68 @@ fn array_index(key: &str) -> Option<usize> {
     canonical.then(|| key.parse().unwrap_or(usize::MAX))
 }
 
-impl FromIterator<Segment> for Path {
+impl FromIterator<Segment> for StashPath {
     fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
         Self(segments.into_iter().collect())
     }
 }
 
-impl<S: AsRef<str>> FromIterator<S> for Path {
+impl<S: AsRef<str>> FromIterator<S> for StashPath {
     fn from_iter<I: IntoIterator<Item = S>>(segments: I) -> Self {
         segments.into_iter().map(|it| Segment::new(Arc::from(it.as_ref()))).collect()
     }
 }
 
-impl From<&str> for Path {
+impl From<&str> for StashPath {
     fn from(text: &str) -> Self {
         text.split('.').collect()
     }
 }
 
-impl From<&String> for Path {
+impl From<&String> for StashPath {
     fn from(text: &String) -> Self {
         Self::from(text.as_str())
     }
 }
 
-impl From<String> for Path {
+impl From<String> for StashPath {
     fn from(text: String) -> Self {
         Self::from(text.as_str())
     }
 }
 
-impl From<&Self> for Path {
+impl From<&Self> for StashPath {
     fn from(path: &Self) -> Self {
         path.clone()
     }
 }
 
-impl<S: AsRef<str>> From<&[S]> for Path {
+impl<S: AsRef<str>> From<&[S]> for StashPath {
     fn from(segments: &[S]) -> Self {
         segments.iter().collect()
     }
 }
 
-impl<S: AsRef<str>, const N: usize> From<&[S; N]> for Path {
+impl<S: AsRef<str>, const N: usize> From<&[S; N]> for StashPath {
     fn from(segments: &[S; N]) -> Self {
         segments.iter().collect()
     }
 }
 
-impl<S: AsRef<str>, const N: usize> From<[S; N]> for Path {
+impl<S: AsRef<str>, const N: usize> From<[S; N]> for StashPath {
     fn from(segments: [S; N]) -> Self {
         segments.iter().collect()
     }
 }
 
-impl<S: AsRef<str>> From<Vec<S>> for Path {
+impl<S: AsRef<str>> From<Vec<S>> for StashPath {
     fn from(segments: Vec<S>) -> Self {
         segments.iter().collect()
     }
 }
 
-/// The segments joined by dots. Keys with dots make this ambiguous; [`Path::segments`] is exact.
-impl fmt::Display for Path {
+/// The segments joined by dots. Keys with dots make this ambiguous; [`StashPath::segments`] is exact.
+impl fmt::Display for StashPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, segment) in self.segments().enumerate() {
             if at > 0 {
@@ -144,7 +144,7 @@ impl fmt::Display for Path {
     }
 }
 
-impl fmt::Debug for Path {
+impl fmt::Debug for StashPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.segments()).finish()
     }

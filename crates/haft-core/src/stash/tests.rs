@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::error::Coded as _;
 
-use super::{MAX_DEPTH, Path, Registry, RegistryError};
+use super::{MAX_DEPTH, Stash, StashError, StashPath};
 
-fn store(value: Value) -> Registry {
-    Registry::from_value(value).unwrap()
+fn store(value: Value) -> Stash {
+    Stash::from_value(value).unwrap()
 }
 
-fn keys(store: &Registry) -> Vec<String> {
-    store.keys().iter().map(Path::to_string).collect()
+fn keys(store: &Stash) -> Vec<String> {
+    store.keys().iter().map(StashPath::to_string).collect()
 }
 
 #[test]
@@ -28,14 +28,14 @@ fn only_objects_start_a_store() {
         (json!(true), "boolean"),
         (json!(null), "null"),
     ] {
-        let error = Registry::from_value(value.clone()).unwrap_err();
+        let error = Stash::from_value(value.clone()).unwrap_err();
         assert_eq!(error.code(), "E_INVALID_INITIAL_REGISTRY_VALUE");
         assert_eq!(error.to_string(), format!("a registry starts from an object, found {name}"));
-        let error = serde_json::from_value::<Registry>(value).unwrap_err();
+        let error = serde_json::from_value::<Stash>(value).unwrap_err();
         assert_eq!(error.to_string(), format!("a registry starts from an object, found {name}"));
     }
     assert_eq!(store(json!({ "a": 1 })).all(), json!({ "a": 1 }));
-    assert_eq!(Registry::new().all(), json!({}));
+    assert_eq!(Stash::new().all(), json!({}));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_path_reads_own_members_only() {
     }));
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "keeps the table readable")]
-    fn check(store: &Registry, path: impl Into<Path>, expect: Option<Value>) {
+    fn check(store: &Stash, path: impl Into<StashPath>, expect: Option<Value>) {
         let path = path.into();
         assert_eq!(store.get(&path), expect);
         assert_eq!(store.has(&path), expect.is_some());
@@ -94,7 +94,7 @@ fn falsy_values_are_present() {
 fn a_write_makes_what_is_missing() {
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "keeps the table readable")]
-    fn check(start: Value, path: impl Into<Path>, expect: Value) {
+    fn check(start: Value, path: impl Into<StashPath>, expect: Value) {
         let store = store(start);
         store.set(path, 1).unwrap();
         assert_eq!(store.all(), expect);
@@ -127,7 +127,7 @@ fn a_write_makes_what_is_missing() {
 fn an_impossible_write_is_refused_and_changes_nothing() {
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "keeps the table readable")]
-    fn check(start: Value, path: impl Into<Path>, code: &str, message: &str) {
+    fn check(start: Value, path: impl Into<StashPath>, code: &str, message: &str) {
         let store = store(start.clone());
         let error = store.set(path, 1).unwrap_err();
         assert_eq!((error.code().as_str(), error.to_string().as_str()), (code, message));
@@ -175,14 +175,14 @@ fn an_impossible_write_is_refused_and_changes_nothing() {
 #[test]
 fn the_facts_of_a_refused_write_are_typed() {
     let error = store(json!({ "a": ["x"] })).set("a.0.b", 1).unwrap_err();
-    let RegistryError::NotAContainer { path, at, found } = error else { panic!("{error}") };
-    assert_eq!((path, at), (Path::from("a.0.b"), Path::from("a.0")));
-    assert_eq!(found, crate::json::Kind::String);
+    let StashError::NotAContainer { path, at, found } = error else { panic!("{error}") };
+    assert_eq!((path, at), (StashPath::from("a.0.b"), StashPath::from("a.0")));
+    assert_eq!(found, crate::json::ValueKind::String);
 }
 
 #[test]
 fn holes_end_at_the_cap_and_appending_does_not() {
-    let store = Registry::new();
+    let store = Stash::new();
     store.set("a.1024", 1).unwrap();
     assert_eq!(store.get_as::<Vec<Option<u8>>>("a").unwrap().unwrap().len(), 1025);
     store.set("a.1025", 2).unwrap();
@@ -193,7 +193,7 @@ fn holes_end_at_the_cap_and_appending_does_not() {
 
 #[test]
 fn leaves_are_listed_in_insertion_order() {
-    let store = Registry::new();
+    let store = Stash::new();
     store.set("z.b", 1).unwrap();
     store.set("z.a", json!(null)).unwrap();
     store.set("list", json!([{ "x": 1 }])).unwrap();
@@ -209,14 +209,14 @@ fn leaves_are_listed_in_insertion_order() {
     assert_eq!((store.len(), store.is_empty()), (5, false));
     store.remove("z");
     assert_eq!(keys(&store), ["list", "no_items", "y.y"], "the rest stays in order");
-    assert!(Registry::new().is_empty());
+    assert!(Stash::new().is_empty());
 }
 
 #[test]
 fn text_keeps_the_order_both_ways() {
     let text =
         r#"{"z":{"b":1,"a":[{"d":-1,"c":2.5}]},"m":null,"a":"\u0001é","big":18446744073709551615}"#;
-    let store: Registry = serde_json::from_str(text).unwrap();
+    let store: Stash = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&store).unwrap(), text);
     assert_eq!(keys(&store), ["z.b", "z.a", "m", "a", "big"]);
     assert_eq!(store.all(), serde_json::from_str::<Value>(text).unwrap());
@@ -250,7 +250,7 @@ fn typed_values_keep_their_order_and_come_back() {
         unit: (),
         pair: (0.5, -3),
     };
-    let store = Registry::new();
+    let store = Stash::new();
     store.set("visit", &visit).unwrap();
     insta::assert_snapshot!(serde_json::to_string(&store).unwrap(), @r#"{"visit":{"when":18446744073709551615,"at":{"City":"Paris"},"also":["Home",{"Point":[-1,2]},{"Room":{"number":1,"floor":-1}}],"note":"ü","by":{"0":false,"1":true},"unit":null,"pair":[0.5,-3]}}"#);
     assert_eq!(store.get("visit"), Some(serde_json::to_value(&visit).unwrap()));
@@ -306,26 +306,26 @@ fn nested(levels: usize) -> Value {
 
 #[test]
 fn nesting_is_bounded_so_that_text_reads_back() {
-    let store = Registry::new();
-    let path: Path = vec!["a"; MAX_DEPTH].into();
+    let store = Stash::new();
+    let path: StashPath = vec!["a"; MAX_DEPTH].into();
     store.set(&path, 1).unwrap();
     store.set("b", nested(MAX_DEPTH - 1)).unwrap();
     store.set_value("c", nested(MAX_DEPTH - 1)).unwrap();
     let text = serde_json::to_string(&store).unwrap();
-    assert_eq!(serde_json::from_str::<Registry>(&text).unwrap(), store);
+    assert_eq!(serde_json::from_str::<Stash>(&text).unwrap(), store);
 
-    let code = |result: Result<(), RegistryError>| result.unwrap_err().code();
+    let code = |result: Result<(), StashError>| result.unwrap_err().code();
     let too_deep = "E_REGISTRY_TOO_DEEP";
-    let long: Path = vec!["a"; MAX_DEPTH + 1].into();
-    assert_eq!(code(Registry::new().set(&long, 1)), too_deep);
+    let long: StashPath = vec!["a"; MAX_DEPTH + 1].into();
+    assert_eq!(code(Stash::new().set(&long, 1)), too_deep);
     assert_eq!(code(store.set(&path, json!({}))), too_deep);
     assert_eq!(code(store.set("d", nested(MAX_DEPTH))), too_deep);
     assert_eq!(code(store.set_value("d", nested(MAX_DEPTH))), too_deep);
     assert_eq!(code(store.update("d", |_| nested(MAX_DEPTH))), too_deep);
     assert!(!store.has("d"));
     let seed = json!({ "a": nested(MAX_DEPTH) });
-    assert_eq!(Registry::from_value(seed.clone()).unwrap_err().code(), too_deep);
-    assert!(serde_json::from_value::<Registry>(seed).is_err());
+    assert_eq!(Stash::from_value(seed.clone()).unwrap_err().code(), too_deep);
+    assert!(serde_json::from_value::<Stash>(seed).is_err());
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn a_removed_value_is_returned_and_its_containers_stay() {
 
 #[test]
 fn updates_from_many_threads_do_not_get_lost() {
-    let store = Registry::new();
+    let store = Stash::new();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -394,7 +394,7 @@ fn a_panic_in_an_update_leaves_the_store_usable() {
 fn typed_entries_live_beside_the_json() {
     #[derive(Debug, PartialEq)]
     struct Handle(u8);
-    let store = Registry::new();
+    let store = Stash::new();
     assert_eq!(store.typed::<Handle>(), None);
     assert_eq!(store.insert_typed(Handle(1)), None);
     assert_eq!(store.insert_typed("other type"), None);

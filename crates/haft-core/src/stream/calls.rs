@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Part, StreamError, checked};
+use super::{StreamError, StreamPart, checked};
 use crate::call::{CallId, CallState, Handle, ToolCall};
 use crate::clock::Timestamp;
 use crate::event::{ResultSummary, ToolCallReport};
@@ -19,7 +19,7 @@ pub struct ToolCallUpdate {
     checksum: Option<CallId>,
     results: Option<ResultSummary>,
     is_error: Option<bool>,
-    part: Part,
+    part: StreamPart,
 }
 
 impl ToolCallUpdate {
@@ -37,7 +37,7 @@ impl ToolCallUpdate {
             checksum: Some(call.call_id()),
             results: over.then(|| ResultSummary::of(call, handle)),
             is_error: Some(over && call.state() != CallState::Succeeded),
-            part: if over { Part::Last } else { Part::More },
+            part: if over { StreamPart::Last } else { StreamPart::More },
         }
     }
 
@@ -69,7 +69,7 @@ impl ToolCallUpdate {
 
     /// It is over.
     pub fn complete(mut self) -> Self {
-        self.part = Part::Last;
+        self.part = StreamPart::Last;
         self
     }
 }
@@ -98,7 +98,7 @@ impl Calls {
             }
         };
         match self.0.get_index_mut(index) {
-            Some((id, call)) if call.known.part == Part::More => {
+            Some((id, call)) if call.known.part == StreamPart::More => {
                 call.merge(update);
                 Ok(call.report(Arc::clone(id), at))
             }
@@ -125,7 +125,7 @@ impl Call {
 
     fn report(&mut self, id: Arc<str>, at: Timestamp) -> ToolCallReport {
         let known = &mut self.known;
-        let is_complete = known.part == Part::Last;
+        let is_complete = known.part == StreamPart::Last;
         let report = ToolCallReport {
             id,
             tool: known.tool.as_deref().unwrap_or_default().into(),
@@ -140,7 +140,7 @@ impl Call {
         };
         if is_complete {
             // A call that is over keeps nothing but its name.
-            *known = ToolCallUpdate { part: Part::Last, ..ToolCallUpdate::new() };
+            *known = ToolCallUpdate { part: StreamPart::Last, ..ToolCallUpdate::new() };
         }
         report
     }

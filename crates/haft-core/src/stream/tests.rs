@@ -3,7 +3,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{MAX_STREAM_BYTES, Part, StreamError, Streams, ToolCallUpdate};
+use super::{MAX_STREAM_BYTES, StreamError, StreamPart, StreamTracker, ToolCallUpdate};
 use crate::call::{CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
 use crate::error::Coded as _;
@@ -32,13 +32,13 @@ fn thought(kind: impl Into<EventKind>) -> StreamDelta {
 
 #[test]
 fn pieces_say_where_they_begin_and_the_last_one_has_all() {
-    let mut streams = Streams::default();
-    let first = message(streams.report_message("m", "Grüße", Part::More, at(1)).unwrap());
+    let mut streams = StreamTracker::default();
+    let first = message(streams.report_message("m", "Grüße", StreamPart::More, at(1)).unwrap());
     assert_eq!((&*first.id, &*first.delta, first.offset), ("m", "Grüße", 0));
     assert_eq!((first.full, first.is_complete, first.completed_at), (None, false, None));
     assert_eq!((first.created_at, first.updated_at), (at(1), at(1)));
 
-    let last = message(streams.report_message("m", ", Welt", Part::Last, at(5)).unwrap());
+    let last = message(streams.report_message("m", ", Welt", StreamPart::Last, at(5)).unwrap());
     assert_eq!((&*last.delta, last.offset, last.state), (", Welt", 7, StreamState::Sealed));
     assert_eq!(last.full.as_deref(), Some("Grüße, Welt"));
     assert_eq!((last.created_at, last.updated_at, last.completed_at), (at(1), at(5), Some(at(5))));
@@ -56,12 +56,12 @@ fn pieces_say_where_they_begin_and_the_last_one_has_all() {
 
 #[test]
 fn an_ended_stream_takes_no_more_and_other_channels_do_not_care() {
-    let mut streams = Streams::default();
-    message(streams.report_message("x", "", Part::Last, at(0)).unwrap());
-    let late = streams.report_message("x", "late", Part::More, at(1)).unwrap_err();
+    let mut streams = StreamTracker::default();
+    message(streams.report_message("x", "", StreamPart::Last, at(0)).unwrap());
+    let late = streams.report_message("x", "late", StreamPart::More, at(1)).unwrap_err();
     assert_eq!(late, StreamError::Ended { id: "x".into() });
     assert_eq!(late.code(), "E_LLM_EXECUTION_EXECUTOR_ERROR");
-    thought(streams.report_thought("x", "fine", Part::More, at(1)).unwrap());
+    thought(streams.report_thought("x", "fine", StreamPart::More, at(1)).unwrap());
     streams.report_tool_call("x", ToolCallUpdate::new(), at(1)).unwrap();
     assert_eq!(streams.message_state("x"), Some(StreamState::Sealed));
     assert_eq!(streams.thought_state("x"), Some(StreamState::Open));
@@ -70,12 +70,12 @@ fn an_ended_stream_takes_no_more_and_other_channels_do_not_care() {
 
 #[test]
 fn what_nobody_ended_is_ended_once_in_the_order_it_began() {
-    let mut streams = Streams::default();
+    let mut streams = StreamTracker::default();
     for id in ["b", "a", "c"] {
-        message(streams.report_message(id, id, Part::More, at(0)).unwrap());
+        message(streams.report_message(id, id, StreamPart::More, at(0)).unwrap());
     }
-    message(streams.report_message("a", "", Part::Last, at(0)).unwrap());
-    thought(streams.report_thought("t", "hm", Part::More, at(0)).unwrap());
+    message(streams.report_message("a", "", StreamPart::Last, at(0)).unwrap());
+    thought(streams.report_thought("t", "hm", StreamPart::More, at(0)).unwrap());
 
     let mut ended = streams.abort_leftovers(at(9)).into_iter();
     let first = thought(ended.next().unwrap());
@@ -84,13 +84,13 @@ fn what_nobody_ended_is_ended_once_in_the_order_it_began() {
     let ids: Vec<_> = ended.map(|it| message(it).id.to_string()).collect();
     assert_eq!(ids, ["b", "c"]);
     assert_eq!(streams.seal_leftovers(at(9)), []);
-    assert!(streams.report_thought("t", "", Part::More, at(9)).is_err());
+    assert!(streams.report_thought("t", "", StreamPart::More, at(9)).is_err());
 }
 
 #[test]
 fn a_withdrawn_stream_gives_no_text_and_its_id_begins_anew() {
-    let mut streams = Streams::default();
-    message(streams.report_message("m", "half an ans", Part::More, at(1)).unwrap());
+    let mut streams = StreamTracker::default();
+    message(streams.report_message("m", "half an ans", StreamPart::More, at(1)).unwrap());
     let gone = message(streams.supersede_message("m", at(2)).unwrap());
     assert_eq!((gone.state, gone.full, gone.is_complete), (StreamState::Superseded, None, true));
     assert_eq!(
@@ -98,24 +98,24 @@ fn a_withdrawn_stream_gives_no_text_and_its_id_begins_anew() {
         StreamError::NotOpen { id: "m".into() }
     );
     assert!(streams.supersede_thought("m", at(2)).is_err());
-    let anew = message(streams.report_message("m", "an answer", Part::Last, at(3)).unwrap());
+    let anew = message(streams.report_message("m", "an answer", StreamPart::Last, at(3)).unwrap());
     assert_eq!((anew.offset, anew.created_at), (0, at(3)));
     assert_eq!(anew.full.as_deref(), Some("an answer"));
 }
 
 #[test]
 fn streams_and_ids_have_a_longest_length() {
-    let mut streams = Streams::default();
+    let mut streams = StreamTracker::default();
     let most = "x".repeat(MAX_STREAM_BYTES);
-    message(streams.report_message("m", &most, Part::More, at(0)).unwrap());
-    let more = streams.report_message("m", "y", Part::More, at(0)).unwrap_err();
+    message(streams.report_message("m", &most, StreamPart::More, at(0)).unwrap());
+    let more = streams.report_message("m", "y", StreamPart::More, at(0)).unwrap_err();
     assert_eq!(more, StreamError::TooLong { id: "m".into() });
-    let last = message(streams.report_message("m", "", Part::Last, at(0)).unwrap());
+    let last = message(streams.report_message("m", "", StreamPart::Last, at(0)).unwrap());
     assert_eq!(last.full.as_deref().map(str::len), Some(MAX_STREAM_BYTES));
 
     for id in [String::new(), "i".repeat(513)] {
         let expect = StreamError::InvalidId { length: id.len() };
-        assert_eq!(streams.report_message(&id, "", Part::More, at(0)).unwrap_err(), expect);
+        assert_eq!(streams.report_message(&id, "", StreamPart::More, at(0)).unwrap_err(), expect);
         let call = streams.report_tool_call(&id, ToolCallUpdate::new(), at(0));
         assert_eq!(call.unwrap_err(), expect);
     }
@@ -123,7 +123,7 @@ fn streams_and_ids_have_a_longest_length() {
 
 #[test]
 fn a_call_becomes_known_in_parts() {
-    let mut streams = Streams::default();
+    let mut streams = StreamTracker::default();
     let mut report = |update, micros| streams.report_tool_call("c", update, at(micros));
 
     let nothing = report(ToolCallUpdate::new(), 1).unwrap();
@@ -151,7 +151,7 @@ fn a_record_says_everything_but_the_content() {
     let raw = RawArgs::text(r#"{"city": "Paris"}"#);
     let mut call = ToolCall::requested("weather", raw, NonZeroU32::MIN, at(1));
     let id = call.id().to_string();
-    let mut streams = Streams::default();
+    let mut streams = StreamTracker::default();
     let announced = streams.report_tool_call(&id, ToolCallUpdate::of(&call, None), at(1)).unwrap();
     assert_eq!((announced.is_complete, &announced.results), (false, &None));
     assert_eq!(announced.checksum, Some(call.call_id()));
@@ -174,10 +174,10 @@ proptest! {
     fn pieces_together_are_the_text(
         reports in prop::collection::vec((0..3u8, any::<bool>(), ".{0,8}", prop::bool::weighted(0.2)), 0..60)
     ) {
-        let mut streams = Streams::default();
+        let mut streams = StreamTracker::default();
         let mut events = Vec::new();
         for (id, thinks, delta, last) in &reports {
-            let (id, part) = (id.to_string(), if *last { Part::Last } else { Part::More });
+            let (id, part) = (id.to_string(), if *last { StreamPart::Last } else { StreamPart::More });
             let taken = if *thinks {
                 streams.report_thought(&id, delta, part, at(0))
             } else {

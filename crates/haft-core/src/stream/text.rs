@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{MAX_STREAM_BYTES, Part, StreamError, checked};
+use super::{MAX_STREAM_BYTES, StreamError, StreamPart, checked};
 use crate::clock::Timestamp;
 use crate::event::{EventKind, StreamDelta, StreamState};
 
@@ -77,7 +77,7 @@ impl Texts {
         channel: Channel,
         id: &str,
         delta: &'d str,
-        (part, at): (Part, Timestamp),
+        (part, at): (StreamPart, Timestamp),
     ) -> Result<StreamReport<'d>, StreamError> {
         let (id, text) = self.open(id, at)?;
         if text.text.len().saturating_add(delta.len()) > MAX_STREAM_BYTES {
@@ -86,8 +86,8 @@ impl Texts {
         let offset = text.text.len();
         text.text.push_str(delta);
         let state = match part {
-            Part::More => StreamState::Open,
-            Part::Last => StreamState::Sealed,
+            StreamPart::More => StreamState::Open,
+            StreamPart::Last => StreamState::Sealed,
         };
         Ok(StreamReport { delta, offset, ..text.become_(state, channel, id, at) })
     }

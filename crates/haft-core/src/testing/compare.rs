@@ -1,15 +1,15 @@
 //! Whether a value survived decoding and encoding, as far as its schema promises.
 
-use crate::json::View;
-use crate::schema::{Definitions, Schema, Shape, Unknown};
+use crate::json::ValueRef;
+use crate::schema::{Definitions, Schema, Shape, UnknownFields};
 
 /// Whether `encoded` is `accepted` again. Numbers may have been singles, lists without repeats may
 /// have been sets, and a type need not keep keys that its schema does not name.
 pub(super) fn survived(
     schema: &Schema,
     definitions: &Definitions,
-    accepted: View<'_>,
-    encoded: View<'_>,
+    accepted: ValueRef<'_>,
+    encoded: ValueRef<'_>,
 ) -> bool {
     if accepted == encoded {
         return true;
@@ -61,12 +61,12 @@ pub(super) fn survived(
                     _ => false,
                 }
             });
-            let invented = |(key, _): (&str, View<'_>)| accepted.get(key).is_none();
-            let allowed = rules.unknown == Unknown::Allow || accepted.len() == encoded.len();
+            let invented = |(key, _): (&str, ValueRef<'_>)| accepted.get(key).is_none();
+            let allowed = rules.unknown == UnknownFields::Allow || accepted.len() == encoded.len();
             named && allowed && !encoded.members().any(invented)
         }
         Shape::Union(rules) => {
-            let tag = accepted.get(&rules.tag).and_then(View::as_str).unwrap_or_default();
+            let tag = accepted.get(&rules.tag).and_then(ValueRef::as_str).unwrap_or_default();
             let variant = rules.variants.get(tag);
             variant.is_some_and(|variant| survived(variant, definitions, accepted, encoded))
         }

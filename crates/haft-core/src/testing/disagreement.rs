@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::json::NotJson;
+use crate::json::UnrepresentableValue;
 use crate::schema::args::DecodeError;
-use crate::schema::{Change, Fault, Problems};
+use crate::schema::{Change, Problems, SchemaFault};
 
 /// Two parts of a tool's definition that do not say the same, and the value that shows it.
 ///
@@ -15,7 +15,7 @@ pub enum Disagreement {
     /// The schema cannot be built at all.
     Faulty {
         /// Every fault.
-        faults: Vec<Fault>,
+        faults: Vec<SchemaFault>,
     },
     /// The emitted text is not a JSON Schema.
     NotASchema {
@@ -58,7 +58,7 @@ pub enum Disagreement {
         /// The accepted arguments.
         value: String,
         /// Why not.
-        error: NotJson,
+        error: UnrepresentableValue,
     },
     /// A decoded value was written as another one.
     RoundTrip {

@@ -6,7 +6,7 @@ use super::random::Random;
 use super::scalars::exact;
 use crate::json::{Document, canonical_text};
 use crate::schema::{
-    ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, Unknown,
+    ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, UnknownFields,
 };
 
 /// Draws JSON values for schemas. The same seed gives the same values.
@@ -158,7 +158,7 @@ impl Generator {
                 None => continue,
             };
         }
-        if rules.unknown == Unknown::Allow && self.random.once_in(2) {
+        if rules.unknown == UnknownFields::Allow && self.random.once_in(2) {
             let key = self.key();
             if !rules.fields.contains_key(&key) {
                 let value = self.arbitrary(1);

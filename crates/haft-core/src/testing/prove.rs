@@ -9,7 +9,7 @@ use super::disagreement::Disagreement;
 use super::generate::Generator;
 use super::sketch::sketch;
 use super::spell::spell;
-use crate::json::{Document, NotJson, Writer};
+use crate::json::{Document, JsonWriter, UnrepresentableValue};
 use crate::schema::args::{Args, DecodeError, RawArgs, Strictness, ToolArgs};
 use crate::schema::{ChangeKind, Definitions, InputSchema, Problems, Schema};
 
@@ -58,7 +58,8 @@ pub struct Agreement {
 }
 
 /// Decodes accepted arguments and writes them again.
-type RoundTrip<'d> = &'d dyn Fn(&Args) -> Result<Result<Document, NotJson>, DecodeError>;
+type RoundTrip<'d> =
+    &'d dyn Fn(&Args) -> Result<Result<Document, UnrepresentableValue>, DecodeError>;
 
 /// Proves that the schema, the validator and the decoder of a type agree. See the
 /// [module](super) for what that means.
@@ -70,7 +71,7 @@ pub fn prove<T: ToolArgs>(options: ProofOptions) -> Result<Agreement, Disagreeme
     let input = InputSchema::of::<T>().map_err(|faults| Disagreement::Faulty { faults })?;
     let round_trip = |args: &Args| {
         let value = T::decode(args.root())?;
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         Ok(value.encode(&mut out).map(|()| out.finish()))
     };
     agreement(&input, Some(&round_trip), options)

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::random::Random;
 use super::spell::spell;
 use super::{Agreement, Disagreement, Generator, ProofOptions, agreement, prove, prove_schema};
-use crate::json::{Document, NotJson, View, Writer};
+use crate::json::{Document, JsonWriter, UnrepresentableValue, ValueRef};
 use crate::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
 use crate::schema::{Definitions, InputSchema, Schema, array, integer, object, string};
 
@@ -29,12 +29,12 @@ impl<const FAULT: u8> ArgValue for Lax<FAULT> {
         object().field("n", n).into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         let n = u64::decode_field("n", value.get("n"))?;
         Ok(Self(if FAULT == LOSSY { n / 2 * 2 } else { n }))
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         let key = if FAULT == RENAMED { "N" } else { "n" };
         out.try_object(|out| self.0.encode_field(key, out)).map(drop)
     }

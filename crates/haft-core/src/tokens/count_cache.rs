@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::Count;
+use super::TokenCount;
 
 /// The counts of one text, per name of an encoding and set of estimators.
 #[derive(Debug, Default)]
@@ -12,20 +12,20 @@ pub(crate) struct CountCache(Mutex<Vec<CachedCount>>);
 struct CachedCount {
     stamp: u64,
     name: Box<str>,
-    count: Count,
+    count: TokenCount,
 }
 
 /// More counters than this for one text are counted again.
 pub(crate) const MAX_COUNTS: usize = 16;
 
 impl CountCache {
-    pub(crate) fn get(&self, stamp: u64, name: &str) -> Option<Count> {
+    pub(crate) fn get(&self, stamp: u64, name: &str) -> Option<TokenCount> {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = counts.iter().find(|cached| cached.stamp == stamp && *cached.name == *name);
         found.map(|cached| cached.count)
     }
 
-    pub(crate) fn insert(&self, stamp: u64, name: &str, count: Count) {
+    pub(crate) fn insert(&self, stamp: u64, name: &str, count: TokenCount) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.len() >= MAX_COUNTS {
             counts.remove(0);

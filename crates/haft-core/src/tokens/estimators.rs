@@ -9,11 +9,11 @@ use indexmap::IndexMap;
 
 use super::error::panicked;
 use super::{
-    BoxError, Count, CounterFailed, Encoding, HeuristicCounter, HeuristicTally, ShadowsBuiltin,
-    TokenCounter, TokenError, UnknownEncoding,
+    BoxError, CounterFailed, Encoding, HeuristicCounter, HeuristicTally, ShadowsBuiltin,
+    TokenCount, TokenCounter, TokenError, UnknownEncoding,
 };
 
-type Estimator = dyn Fn(&str) -> Result<Count, BoxError> + Send + Sync;
+type Estimator = dyn Fn(&str) -> Result<TokenCount, BoxError> + Send + Sync;
 
 /// The counters of a program: one for the built-in encodings, and any number of others by name.
 ///
@@ -21,13 +21,13 @@ type Estimator = dyn Fn(&str) -> Result<Count, BoxError> + Send + Sync;
 ///
 /// ```
 /// use haft_core::error::Coded as _;
-/// use haft_core::tokens::{Count, Estimators};
+/// use haft_core::tokens::{TokenCount, Estimators};
 ///
 /// let mut estimators = Estimators::default();
-/// estimators.register("words", |text| Ok(Count::exact(text.split_whitespace().count() as u64)))?;
-/// assert_eq!(estimators.count("words", "one two")?, Count::exact(2));
+/// estimators.register("words", |text| Ok(TokenCount::exact(text.split_whitespace().count() as u64)))?;
+/// assert_eq!(estimators.count("words", "one two")?, TokenCount::exact(2));
 ///
-/// let refused = estimators.register("claude", |_| Ok(Count::exact(0))).unwrap_err();
+/// let refused = estimators.register("claude", |_| Ok(TokenCount::exact(0))).unwrap_err();
 /// assert_eq!(refused.code(), "E_TOKEN_ESTIMATOR_SHADOWS_BUILTIN");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -53,7 +53,7 @@ impl Estimators {
     pub fn register(
         &mut self,
         name: impl Into<Arc<str>>,
-        estimator: impl Fn(&str) -> Result<Count, BoxError> + Send + Sync + 'static,
+        estimator: impl Fn(&str) -> Result<TokenCount, BoxError> + Send + Sync + 'static,
     ) -> Result<(), ShadowsBuiltin> {
         let name = name.into();
         if let Ok(encoding) = name.parse() {
@@ -75,7 +75,7 @@ impl Estimators {
     /// # Errors
     ///
     /// Nothing has that name, or what has it failed or panicked.
-    pub fn count(&self, name: &str, text: &str) -> Result<Count, TokenError> {
+    pub fn count(&self, name: &str, text: &str) -> Result<TokenCount, TokenError> {
         if let Ok(encoding) = name.parse::<Encoding>() {
             let counted = catch_unwind(AssertUnwindSafe(|| self.builtin.count(encoding, text)));
             return counted.unwrap_or_else(|payload| {
@@ -102,7 +102,7 @@ impl Estimators {
         name: &str,
         text: &str,
         warn: impl FnOnce(CountWarning<'_>),
-    ) -> Result<Count, TokenError> {
+    ) -> Result<TokenCount, TokenError> {
         match self.count(name, text) {
             Err(TokenError::Counter(error)) => {
                 warn(CountWarning { encoding: name, error: &error, preview: preview(text) });

@@ -1,6 +1,6 @@
 //! Counts by rule of thumb.
 
-use super::{Count, Encoding, TokenCounter, TokenError};
+use super::{Encoding, TokenCount, TokenCounter, TokenError};
 
 /// Counts every encoding by a rule of thumb. Needs no tables, allocates nothing and never fails.
 ///
@@ -25,7 +25,7 @@ use super::{Count, Encoding, TokenCounter, TokenError};
 pub struct HeuristicCounter;
 
 impl TokenCounter for HeuristicCounter {
-    fn count(&self, encoding: Encoding, text: &str) -> Result<Count, TokenError> {
+    fn count(&self, encoding: Encoding, text: &str) -> Result<TokenCount, TokenError> {
         let mut tally = HeuristicTally::new(encoding);
         tally.push(text);
         Ok(tally.finish())
@@ -62,12 +62,12 @@ impl HeuristicTally {
 
     /// The count of everything that was added.
     #[must_use]
-    pub fn finish(&self) -> Count {
+    pub fn finish(&self) -> TokenCount {
         let [one, two, three, four] = self.widths;
         let prices = match self.encoding {
             Encoding::Claude => {
                 let units = one + two + three + 2 * four;
-                return Count::heuristic((units * 2).div_ceil(7));
+                return TokenCount::heuristic((units * 2).div_ceil(7));
             }
             Encoding::Gpt2 | Encoding::R50kBase | Encoding::P50kBase | Encoding::P50kEdit => {
                 [25, 100, 200, 300]
@@ -78,6 +78,6 @@ impl HeuristicTally {
             Encoding::Llama2 => [30, 70, 150, 350],
         };
         let hundredths: u64 = self.widths.iter().zip(prices).map(|(n, price)| n * price).sum();
-        Count::heuristic(hundredths.div_ceil(100))
+        TokenCount::heuristic(hundredths.div_ceil(100))
     }
 }

@@ -8,7 +8,7 @@ use crate::error::Coded as _;
 use crate::tool::context::Tokenizable;
 
 use super::{
-    Certainty, Count, CounterFailed, Encoding, Estimators, HeuristicCounter, HeuristicTally,
+    Certainty, CounterFailed, Encoding, Estimators, HeuristicCounter, HeuristicTally, TokenCount,
     TokenCounter, TokenError,
 };
 
@@ -23,12 +23,12 @@ impl Counting {
 }
 
 impl TokenCounter for Counting {
-    fn count(&self, encoding: Encoding, text: &str) -> Result<Count, TokenError> {
+    fn count(&self, encoding: Encoding, text: &str) -> Result<TokenCount, TokenError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         match text {
             "fail" => Err(CounterFailed::new(encoding.as_str(), "torn table").into()),
             "panic" => panic!("broken counter"),
-            _ => Ok(Count::exact(text.len() as u64)),
+            _ => Ok(TokenCount::exact(text.len() as u64)),
         }
     }
 }
@@ -54,7 +54,7 @@ fn rules_of_thumb() {
     #[track_caller]
     fn check(encoding: Encoding, text: &str, tokens: u64) {
         let count = HeuristicCounter.count(encoding, text).unwrap();
-        assert_eq!(count, Count::heuristic(tokens));
+        assert_eq!(count, TokenCount::heuristic(tokens));
     }
     for encoding in Encoding::ALL {
         check(*encoding, "", 0);
@@ -93,7 +93,8 @@ proptest! {
 fn builtin_names_are_taken() {
     let mut estimators = Estimators::default();
     for encoding in Encoding::ALL {
-        let error = estimators.register(encoding.as_str(), |_| Ok(Count::exact(1))).unwrap_err();
+        let error =
+            estimators.register(encoding.as_str(), |_| Ok(TokenCount::exact(1))).unwrap_err();
         assert_eq!(error.code(), "E_TOKEN_ESTIMATOR_SHADOWS_BUILTIN");
         assert_eq!(error.encoding, *encoding);
     }
@@ -103,9 +104,9 @@ fn builtin_names_are_taken() {
 #[test]
 fn own_estimators_are_found_and_replaced() {
     let mut estimators = Estimators::default();
-    estimators.register("mine", |_| Ok(Count::exact(1))).unwrap();
-    estimators.register("mine", |text| Ok(Count::heuristic(text.len() as u64))).unwrap();
-    assert_eq!(estimators.count("mine", "abc").unwrap(), Count::heuristic(3));
+    estimators.register("mine", |_| Ok(TokenCount::exact(1))).unwrap();
+    estimators.register("mine", |text| Ok(TokenCount::heuristic(text.len() as u64))).unwrap();
+    assert_eq!(estimators.count("mine", "abc").unwrap(), TokenCount::heuristic(3));
     let error = estimators.count("other", "abc").unwrap_err();
     assert!(error.to_string().ends_with("`claude`, `mine`"), "{error}");
     assert!(matches!(error, TokenError::Unknown(_)));
@@ -157,15 +158,15 @@ fn a_text_is_counted_once_per_name_and_counters() {
     let estimators = Estimators::new(counter.clone());
     let mut text = Tokenizable::new("hello");
     for _ in 0..3 {
-        assert_eq!(text.count(&estimators, "gpt2").unwrap(), Count::exact(5));
-        assert_eq!(text.clone().count(&estimators.clone(), "gpt2").unwrap(), Count::exact(5));
+        assert_eq!(text.count(&estimators, "gpt2").unwrap(), TokenCount::exact(5));
+        assert_eq!(text.clone().count(&estimators.clone(), "gpt2").unwrap(), TokenCount::exact(5));
     }
     assert_eq!(counter.calls(), 1);
-    assert_eq!(text.count(&Estimators::default(), "gpt2").unwrap(), Count::heuristic(2));
-    assert_eq!(text.count(&estimators, "o200k_base").unwrap(), Count::exact(5));
+    assert_eq!(text.count(&Estimators::default(), "gpt2").unwrap(), TokenCount::heuristic(2));
+    assert_eq!(text.count(&estimators, "o200k_base").unwrap(), TokenCount::exact(5));
     assert_eq!(counter.calls(), 2);
     text.set("hi");
-    assert_eq!(text.count(&estimators, "gpt2").unwrap(), Count::exact(2));
+    assert_eq!(text.count(&estimators, "gpt2").unwrap(), TokenCount::exact(2));
     assert_eq!(counter.calls(), 3);
     assert!(matches!(text.count(&estimators, "gpt3"), Err(TokenError::Unknown(_))));
 }
@@ -173,11 +174,11 @@ fn a_text_is_counted_once_per_name_and_counters() {
 #[test]
 fn registering_anew_counts_anew() {
     let mut estimators = Estimators::default();
-    estimators.register("mine", |_| Ok(Count::exact(1))).unwrap();
+    estimators.register("mine", |_| Ok(TokenCount::exact(1))).unwrap();
     let text = Tokenizable::new("abc");
-    assert_eq!(text.count(&estimators, "mine").unwrap(), Count::exact(1));
-    estimators.register("mine", |_| Ok(Count::exact(2))).unwrap();
-    assert_eq!(text.count(&estimators, "mine").unwrap(), Count::exact(2));
+    assert_eq!(text.count(&estimators, "mine").unwrap(), TokenCount::exact(1));
+    estimators.register("mine", |_| Ok(TokenCount::exact(2))).unwrap();
+    assert_eq!(text.count(&estimators, "mine").unwrap(), TokenCount::exact(2));
 }
 
 #[test]
@@ -197,13 +198,13 @@ fn a_dynamic_text_depends_on_the_context() {
     let ctx = DispatchContext::builder("turn-1").build();
     assert!(text.is_dynamic());
     assert_eq!(serde_json::to_string(&text).unwrap(), "\"none\"");
-    assert_eq!(text.count_in(&ctx, &estimators, "gpt2").unwrap(), Count::exact(9));
-    assert_eq!(text.count(&estimators, "gpt2").unwrap(), Count::exact(4));
-    assert_eq!(text.count(&estimators, "gpt2").unwrap(), Count::exact(4));
+    assert_eq!(text.count_in(&ctx, &estimators, "gpt2").unwrap(), TokenCount::exact(9));
+    assert_eq!(text.count(&estimators, "gpt2").unwrap(), TokenCount::exact(4));
+    assert_eq!(text.count(&estimators, "gpt2").unwrap(), TokenCount::exact(4));
     assert_eq!(counter.calls(), 2);
     text.set(String::from("fixed"));
     assert!(!text.is_dynamic());
-    assert_eq!(text.count_in(&ctx, &estimators, "gpt2").unwrap(), Count::exact(5));
+    assert_eq!(text.count_in(&ctx, &estimators, "gpt2").unwrap(), TokenCount::exact(5));
     assert_eq!(&*text.render(Some(&ctx)).unwrap(), "fixed");
 }
 

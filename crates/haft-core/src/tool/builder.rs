@@ -11,13 +11,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Concurrency, Definition, Effect, Flags, Handler, IntoHandler, OnCollision, Role, Tool, ToolName,
+    Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, Tool, ToolEffect, ToolName,
+    ToolRole,
 };
 use crate::artifact::ArtifactKind;
 use crate::error::{Coded, ErrorCode};
 use crate::schema::args::{Args, Strictness};
-use crate::schema::{Fault, InputSchema, Problems, Schema};
-use crate::stash::Registry;
+use crate::schema::{InputSchema, Problems, Schema, SchemaFault};
+use crate::stash::Stash;
 
 pub(super) type Validator =
     Arc<dyn Fn(Args) -> Pin<Box<dyn Future<Output = Result<(), Problems>> + Send>> + Send + Sync>;
@@ -28,15 +29,15 @@ pub(super) type Validator =
 pub struct ToolBuilder {
     name: String,
     description: String,
-    input: Vec<Result<InputSchema, Vec<Fault>>>,
+    input: Vec<Result<InputSchema, Vec<SchemaFault>>>,
     handler: Option<Handler>,
     artifact: Option<ArtifactKind>,
     artifact_query: bool,
-    meta: Registry,
+    meta: Stash,
     strictness: Strictness,
     validators: Vec<Validator>,
     flags: Flags,
-    faults: Vec<Fault>,
+    faults: Vec<SchemaFault>,
 }
 
 /// A tool definition that was refused, with every reason.
@@ -46,7 +47,7 @@ pub struct InvalidTool {
     /// The name that was given.
     pub tool: String,
     /// Everything that is wrong with it.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SchemaFault>,
 }
 
 impl fmt::Display for InvalidTool {
@@ -77,7 +78,7 @@ impl ToolBuilder {
             handler: None,
             artifact: None,
             artifact_query: false,
-            meta: Registry::new(),
+            meta: Stash::new(),
             strictness: Strictness::default(),
             validators: Vec::new(),
             flags: Flags::default(),
@@ -101,7 +102,7 @@ impl ToolBuilder {
     /// A JSON Schema from elsewhere, kept as it is and enforced by the `jsonschema` crate.
     pub fn json_schema(mut self, schema: Value) -> Self {
         let input = InputSchema::from_json_schema(schema);
-        self.input.push(input.map_err(|error| vec![Fault::new("input", error.to_string())]));
+        self.input.push(input.map_err(|error| vec![SchemaFault::new("input", error.to_string())]));
         self
     }
 
@@ -132,7 +133,7 @@ impl ToolBuilder {
     /// Adds metadata under a dot path. Haft does not read it; middleware does.
     pub fn meta(mut self, path: &str, value: impl Serialize) -> Self {
         if let Err(error) = self.meta.set(path, value) {
-            self.faults.push(Fault::new(format!("meta.{path}"), error.to_string()));
+            self.faults.push(SchemaFault::new(format!("meta.{path}"), error.to_string()));
         }
         self
     }
@@ -157,8 +158,8 @@ impl ToolBuilder {
         self
     }
 
-    /// What calling it does to the world; [`Effect::Once`] if not said.
-    pub fn effect(mut self, effect: Effect) -> Self {
+    /// What calling it does to the world; [`ToolEffect::Once`] if not said.
+    pub fn effect(mut self, effect: ToolEffect) -> Self {
         self.flags.effect = effect;
         self
     }
@@ -214,10 +215,10 @@ impl ToolBuilder {
         let role = match (self.artifact_query, self.artifact.take()) {
             (true, Some(_)) => {
                 self.fault("artifact", "a query on artifacts is never wrapped as an artifact");
-                Role::ArtifactQuery
+                ToolRole::ArtifactQuery
             }
-            (true, None) => Role::ArtifactQuery,
-            (false, kind) => Role::Standard(kind.unwrap_or_default()),
+            (true, None) => ToolRole::ArtifactQuery,
+            (false, kind) => ToolRole::Standard(kind.unwrap_or_default()),
         };
         if let Concurrency::Keyed(pointer) = &self.flags.concurrency
             && !pointer.starts_with('/')
@@ -246,7 +247,7 @@ impl ToolBuilder {
     }
 
     fn fault(&mut self, at: &str, what: impl Into<String>) {
-        self.faults.push(Fault::new(at, what));
+        self.faults.push(SchemaFault::new(at, what));
     }
 
     fn take_name(&mut self) -> Option<ToolName> {
@@ -285,8 +286,8 @@ impl ToolBuilder {
 }
 
 /// What is wrong with a question, if anything is.
-pub(super) fn question_fault(question: &str) -> Option<Fault> {
-    let fault = || Fault::new("approval", "whoever allows a call needs a question to answer");
+pub(super) fn question_fault(question: &str) -> Option<SchemaFault> {
+    let fault = || SchemaFault::new("approval", "whoever allows a call needs a question to answer");
     question.trim().is_empty().then(fault)
 }
 

@@ -3,10 +3,10 @@
 use crate::call::{CallError, CallState, ToolCall};
 use crate::error::Coded as _;
 use crate::id::{RecordId, ToolName};
-use crate::record::Replay;
+use crate::record::ProviderPayload;
 use crate::trust::{TrustLabel, TrustTier};
 
-use super::{Invocation, Role, Tool, ToolError, ToolOutput};
+use super::{Invocation, Tool, ToolError, ToolOutput, ToolRole};
 
 impl ToolCall {
     /// The record of a finished invocation. Results other than text are added by whoever wraps and
@@ -32,7 +32,7 @@ impl ToolCall {
             label: match &done.outcome {
                 // Only a query has another source than the tool; what a tool says of its own text has a ceiling.
                 Ok(ToolOutput::Answer { label, .. })
-                    if *done.tool.role() == Role::ArtifactQuery =>
+                    if *done.tool.role() == ToolRole::ArtifactQuery =>
                 {
                     *label
                 }
@@ -43,12 +43,12 @@ impl ToolCall {
                 Err(_) => TrustLabel::UNTRUSTED,
             },
             error,
-            from_artifact_tool: *done.tool.role() == Role::ArtifactQuery,
+            from_artifact_tool: *done.tool.role() == ToolRole::ArtifactQuery,
             inline: false,
             iteration: 0,
             ordinal: done.ordinal,
             provider_id: None,
-            replay: Replay::default(),
+            replay: ProviderPayload::default(),
             created_at: done.started_at,
             updated_at: ended,
             completed_at: Some(ended),

@@ -22,15 +22,15 @@ pub use instruction::Instruction;
 pub use signal::{AckSubscription, AlreadySignalled, Signal};
 pub use tokenizable::Tokenizable;
 pub use turn::{
-    Asking, GateFuture, Gates, RecordError, Recorder, ToolSource, ToolsFuture, TurnContext,
+    GateContext, GateFuture, Gates, RecordError, RecordWriter, ToolSource, ToolsFuture, TurnContext,
 };
 
 use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;
-use crate::event::{DispatchStatus, EventKind, Level};
+use crate::event::{DispatchStatus, EventKind, LogLevel};
 use crate::gate::{GateError, GateRequest};
-use crate::pipeline::Context;
-use crate::stash::Registry;
+use crate::pipeline::PipelineContext;
+use crate::stash::Stash;
 use crate::tool::Tool;
 use crate::tool::registry::ToolRegistry;
 use signal::Signals;
@@ -48,7 +48,7 @@ use signal::Signals;
 /// let ctx = DispatchContext::builder("turn-1").build();
 /// ctx.stash().set("billing.attempts", 1)?;
 /// assert_eq!(ctx.stash().get_as::<u32>("billing.attempts")?, Some(1));
-/// # Ok::<(), haft_core::stash::RegistryError>(())
+/// # Ok::<(), haft_core::stash::StashError>(())
 /// ```
 #[derive(Clone)]
 pub struct DispatchContext {
@@ -181,7 +181,7 @@ impl DispatchContext {
 
     /// Metadata of the tool whose call is being handled; nothing outside a handler.
     #[must_use]
-    pub fn meta(&self) -> Option<&Registry> {
+    pub fn meta(&self) -> Option<&Stash> {
         self.tool().map(Tool::meta)
     }
 
@@ -193,13 +193,13 @@ impl DispatchContext {
     /// The answer was no, nobody answered in time, the turn was cancelled, or there are no gates here.
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
         match self.gates() {
-            Some(gates) => gates.wait_for(Asking::Dispatch(self), request).await,
+            Some(gates) => gates.wait_for(GateContext::Dispatch(self), request).await,
             None => Err(GateError::NotSupported),
         }
     }
 
     /// Tells observers something. Costs nothing when there are none.
-    pub fn log(&self, level: Level, topic: &str, message: &str, payload: Option<Value>) {
+    pub fn log(&self, level: LogLevel, topic: &str, message: &str, payload: Option<Value>) {
         self.emit_with(|| EventKind::Log {
             level,
             topic: topic.into(),
@@ -278,7 +278,7 @@ impl DispatchContext {
     }
 }
 
-impl Context for DispatchContext {
+impl PipelineContext for DispatchContext {
     fn is_cancelled(&self) -> bool {
         self.cancellation().is_cancelled()
     }

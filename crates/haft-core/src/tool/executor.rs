@@ -10,13 +10,13 @@ use std::time::Duration;
 use super::handler::HandlerFuture;
 use super::{Tool, ToolError, ToolFailure, ToolOutput};
 use crate::call::{CallId, RecordId};
-use crate::clock::{Reading, Timestamp};
+use crate::clock::{ClockReading, Timestamp};
 use crate::error::Coded;
-use crate::event::{EventKind, Level, listed_changes, listed_problems};
+use crate::event::{EventKind, LogLevel, listed_changes, listed_problems};
 use crate::failure::bounded_message;
 use crate::json::Document;
 use crate::schema::args::{Args, RawArgs};
-use crate::schema::{Accepted, Change, Problem, Problems};
+use crate::schema::{AcceptedArgs, Change, Problem, Problems};
 use crate::tool::context::{CallScope, DispatchContext};
 
 /// A tool bound to a dispatch. Bind it once, call it as often as needed; it keeps nothing between
@@ -59,7 +59,7 @@ pub struct Invocation {
 pub struct AcceptedCall {
     executor: ToolExecutor,
     judged: Judged,
-    accepted: Accepted,
+    accepted: AcceptedArgs,
 }
 
 /// A call before its handler.
@@ -68,7 +68,7 @@ struct Judged {
     raw: RawArgs,
     call_id: CallId,
     ordinal: u32,
-    began: Reading,
+    began: ClockReading,
 }
 
 impl AcceptedCall {
@@ -134,14 +134,14 @@ impl ToolExecutor {
         self.finish(judged, accepted).await
     }
 
-    async fn judge(&self, raw: RawArgs) -> (Judged, Result<Accepted, Problems>) {
+    async fn judge(&self, raw: RawArgs) -> (Judged, Result<AcceptedArgs, Problems>) {
         let Self { tool, ctx, .. } = self;
         let began = ctx.clock().read();
         let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
         let ordinal = self.place.map_or_else(|| ctx.next_ordinal(), |(_, ordinal)| ordinal);
         let mut accepted = self.check(&raw, duplicates);
         if !tool.0.validators.is_empty()
-            && let Ok(Accepted { args, .. }) = &accepted
+            && let Ok(AcceptedArgs { args, .. }) = &accepted
         {
             let checked = Guarded(Box::pin(tool.validators_accept(args))).await;
             let checked = checked.unwrap_or_else(|panic| unchecked(ctx, panic.as_ref()));
@@ -152,7 +152,7 @@ impl ToolExecutor {
         (Judged { raw, call_id, ordinal, began }, accepted)
     }
 
-    async fn finish(&self, judged: Judged, accepted: Result<Accepted, Problems>) -> Invocation {
+    async fn finish(&self, judged: Judged, accepted: Result<AcceptedArgs, Problems>) -> Invocation {
         let Self { tool, ctx, .. } = self;
         let Judged { raw, call_id, ordinal, began } = judged;
         let started_at = began.wall;
@@ -172,14 +172,14 @@ impl ToolExecutor {
         let duration = ctx.clock().monotonic().saturating_sub(began.monotonic);
         scope.ended(&outcome, started_at, duration);
         let (accepted, changes) = match accepted {
-            Ok(Accepted { args, changes }) => (Some(args), changes),
+            Ok(AcceptedArgs { args, changes }) => (Some(args), changes),
             Err(_) => (None, Vec::new()),
         };
         let tool = tool.clone();
         Invocation { tool, call_id, ordinal, raw, accepted, changes, outcome, started_at, duration }
     }
 
-    fn check(&self, raw: &RawArgs, duplicates: bool) -> Result<Accepted, Problems> {
+    fn check(&self, raw: &RawArgs, duplicates: bool) -> Result<AcceptedArgs, Problems> {
         let duplicate =
             if duplicates { raw.document().and_then(Document::duplicate_key) } else { None };
         let (tool, name) = (&self.tool, self.tool.name().as_str());
@@ -234,7 +234,7 @@ impl Scope<'_> {
         self.tool.name().to_string()
     }
 
-    fn started(self, accepted: &Accepted, started_at: Timestamp) {
+    fn started(self, accepted: &AcceptedArgs, started_at: Timestamp) {
         self.ctx.emit_with(|| {
             let (changes, changes_left_out) = listed_changes(&accepted.changes);
             EventKind::ToolExecutionStart {
@@ -295,7 +295,7 @@ impl<F: Future + ?Sized> Future for Guarded<F> {
 /// A validator panicked: nobody knows whether the arguments are right, so they are refused.
 fn unchecked(ctx: &DispatchContext, panic: &(dyn Any + Send)) -> Result<(), Problems> {
     let panic = bounded_message(panic_text(panic));
-    ctx.log(Level::Error, "validator-panicked", &panic, None);
+    ctx.log(LogLevel::Error, "validator-panicked", &panic, None);
     Err(Problem::new("", "arguments that the tool can check; its own check failed").into())
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::executor::Scope;
 use super::{IntoToolOutput, ToolFailure, ToolOutput};
 use crate::schema::args::{Args, FromArgs};
-use crate::schema::{Fault, InputSchema, object};
+use crate::schema::{InputSchema, SchemaFault, object};
 use crate::tool::context::DispatchContext;
 
 /// What a handler returns inside. One that is not async has run already, and costs no allocation.
@@ -37,7 +37,7 @@ type Run = dyn Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync;
 #[derive(Clone)]
 pub struct Handler {
     run: Arc<Run>,
-    input: Option<Result<InputSchema, Vec<Fault>>>,
+    input: Option<Result<InputSchema, Vec<SchemaFault>>>,
     /// Whether it does its work before it returns a future.
     blocks: bool,
 }
@@ -61,7 +61,7 @@ impl Handler {
     }
 
     /// The schema that the handler's own argument type brings.
-    pub(super) fn take_input(&mut self) -> Option<Result<InputSchema, Vec<Fault>>> {
+    pub(super) fn take_input(&mut self) -> Option<Result<InputSchema, Vec<SchemaFault>>> {
         self.input.take()
     }
 
@@ -103,33 +103,33 @@ pub mod signature {
     /// `fn() -> R`
     #[derive(Debug)]
     #[non_exhaustive]
-    pub struct Nothing;
+    pub struct WithoutArgs;
     /// `async fn() -> R`
     #[derive(Debug)]
     #[non_exhaustive]
-    pub struct NothingAsync;
+    pub struct AsyncWithoutArgs;
     /// `fn(A) -> R`
     #[derive(Debug)]
-    pub struct Plain<A>(std::marker::PhantomData<A>);
+    pub struct WithArgs<A>(std::marker::PhantomData<A>);
     /// `async fn(A) -> R`
     #[derive(Debug)]
-    pub struct Async<A>(std::marker::PhantomData<A>);
+    pub struct AsyncWithArgs<A>(std::marker::PhantomData<A>);
     /// `fn(A, &DispatchContext) -> R`
     #[derive(Debug)]
-    pub struct PlainWithContext<A>(std::marker::PhantomData<A>);
+    pub struct WithContext<A>(std::marker::PhantomData<A>);
     /// `async fn(A, DispatchContext) -> R`
     #[derive(Debug)]
     pub struct AsyncWithContext<A>(std::marker::PhantomData<A>);
     /// `async fn(A, &DispatchContext) -> R`
     #[derive(Debug)]
-    pub struct AsyncBorrowing<A>(std::marker::PhantomData<A>);
+    pub struct AsyncWithContextRef<A>(std::marker::PhantomData<A>);
 }
 
 /// A tool without arguments still has a schema: an object without fields.
 struct NoArgs;
 
 impl FromArgs for NoArgs {
-    fn input_schema() -> Option<Result<InputSchema, Vec<Fault>>> {
+    fn input_schema() -> Option<Result<InputSchema, Vec<SchemaFault>>> {
         Some(InputSchema::new(object()))
     }
 
@@ -138,7 +138,7 @@ impl FromArgs for NoArgs {
     }
 }
 
-impl<F, R> IntoHandler<signature::Nothing> for F
+impl<F, R> IntoHandler<signature::WithoutArgs> for F
 where
     F: Fn() -> R + Send + Sync + 'static,
     R: IntoToolOutput,
@@ -148,7 +148,7 @@ where
     }
 }
 
-impl<F, Fut, R> IntoHandler<signature::NothingAsync> for F
+impl<F, Fut, R> IntoHandler<signature::AsyncWithoutArgs> for F
 where
     F: Fn() -> Fut + Send + Sync + 'static,
     Fut: Future<Output = R> + Send + 'static,
@@ -159,7 +159,7 @@ where
     }
 }
 
-impl<F, A, R> IntoHandler<signature::Plain<A>> for F
+impl<F, A, R> IntoHandler<signature::WithArgs<A>> for F
 where
     F: Fn(A) -> R + Send + Sync + 'static,
     A: FromArgs,
@@ -173,7 +173,7 @@ where
     }
 }
 
-impl<F, A, Fut, R> IntoHandler<signature::Async<A>> for F
+impl<F, A, Fut, R> IntoHandler<signature::AsyncWithArgs<A>> for F
 where
     F: Fn(A) -> Fut + Send + Sync + 'static,
     A: FromArgs,
@@ -188,7 +188,7 @@ where
     }
 }
 
-impl<F, A, R> IntoHandler<signature::PlainWithContext<A>> for F
+impl<F, A, R> IntoHandler<signature::WithContext<A>> for F
 where
     F: Fn(A, &DispatchContext) -> R + Send + Sync + 'static,
     A: FromArgs,
@@ -231,7 +231,7 @@ where
     type Future = Fut;
 }
 
-impl<F, A> IntoHandler<signature::AsyncBorrowing<A>> for F
+impl<F, A> IntoHandler<signature::AsyncWithContextRef<A>> for F
 where
     F: for<'c> Borrowing<'c, A> + Send + Sync + 'static,
     A: FromArgs,

@@ -14,8 +14,8 @@ use crate::artifact::{ArtifactDraft, ArtifactKind, DraftContent, SpooledArtifact
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
 use crate::error::Coded as _;
 use crate::record::Retrievable;
-use crate::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
-use crate::tool::{ByteStream, Invocation, Role, ToolOutput};
+use crate::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
+use crate::tool::{ByteStream, Invocation, ToolOutput, ToolRole};
 use crate::trust::TrustLabel;
 
 /// Makes records of finished calls: small text stays in the record, everything else goes to the spool.
@@ -79,8 +79,8 @@ impl Spooler {
     ) -> ToolCall {
         let mut call = ToolCall::of(&done, occurrence);
         let kind = match done.tool.role() {
-            Role::Standard(kind) => Some(kind.clone()),
-            Role::ArtifactQuery => None,
+            ToolRole::Standard(kind) => Some(kind.clone()),
+            ToolRole::ArtifactQuery => None,
         };
         let Ok(output) = &mut done.outcome else { return call };
         let output = std::mem::replace(output, ToolOutput::Text(String::new()));
@@ -136,15 +136,15 @@ impl Place<'_> {
             ToolOutput::Text(text) if text.is_empty() || text.len() < self.spooler.inline_below => {
                 return Ok(ToolResults::Text(text));
             }
-            ToolOutput::Text(text) => Payload::Bytes(text.into()),
+            ToolOutput::Text(text) => SpoolPayload::Bytes(text.into()),
             ToolOutput::Bytes(bytes) => match small_text(bytes, self.spooler.inline_below) {
                 Ok(text) => return Ok(ToolResults::Text(text)),
-                Err(bytes) => Payload::Bytes(bytes),
+                Err(bytes) => SpoolPayload::Bytes(bytes),
             },
             ToolOutput::Stream(stream) => {
                 match start_of(stream, self.spooler.inline_below, &self.key(None)).await? {
                     Start::Whole(text) => return Ok(ToolResults::Text(text)),
-                    Start::Stream(stream) => Payload::Stream(stream),
+                    Start::Stream(stream) => SpoolPayload::Stream(stream),
                 }
             }
         };
@@ -176,7 +176,7 @@ impl Place<'_> {
         self,
         part: Option<usize>,
         kind: ArtifactKind,
-        payload: Payload,
+        payload: SpoolPayload,
         label: TrustLabel,
     ) -> Result<SpooledArtifact, SpoolError> {
         let reader = self.spooler.store.write(self.key(part), payload).await?;
@@ -184,11 +184,11 @@ impl Place<'_> {
     }
 
     /// The answer of a query that a program wrote itself: text, however long it is.
-    async fn final_text(self, payload: Payload) -> Result<String, SpoolError> {
+    async fn final_text(self, payload: SpoolPayload) -> Result<String, SpoolError> {
         let bytes = match payload {
-            Payload::Text(text) => return Ok(text),
-            Payload::Bytes(bytes) => bytes,
-            Payload::Stream(stream) => collected(stream, &self.key(None)).await?,
+            SpoolPayload::Text(text) => return Ok(text),
+            SpoolPayload::Bytes(bytes) => bytes,
+            SpoolPayload::Stream(stream) => collected(stream, &self.key(None)).await?,
         };
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }

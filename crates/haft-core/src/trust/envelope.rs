@@ -3,7 +3,7 @@
 use super::nonce::{EnvelopeKey, Slot};
 use super::prompt::{DeveloperText, INSTRUCTIONS, PromptText, family};
 use super::sanitize::{Clean, attribute};
-use super::{Modality, TrustLabel};
+use super::{EnvelopeModality, TrustLabel};
 
 /// Renders everything that a model sees. It is the only maker of [`PromptText`].
 ///
@@ -15,11 +15,11 @@ use super::{Modality, TrustLabel};
 /// Rendering is deterministic and takes linear time. It cuts nothing but attributes: how much of a
 /// body is shown is decided before.
 #[derive(Clone, Debug)]
-pub struct Renderer {
+pub struct PromptRenderer {
     key: EnvelopeKey,
 }
 
-impl Renderer {
+impl PromptRenderer {
     /// A renderer with the secret of a run.
     #[must_use]
     pub const fn new(key: EnvelopeKey) -> Self {
@@ -150,7 +150,7 @@ impl Attributes {
         self.optional(name, value.map(|it| it.to_string()).as_deref())
     }
 
-    pub(super) fn modality(self, modality: Option<Modality>) -> Self {
-        self.optional("modality", modality.map(Modality::as_str))
+    pub(super) fn modality(self, modality: Option<EnvelopeModality>) -> Self {
+        self.optional("modality", modality.map(EnvelopeModality::as_str))
     }
 }

@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for TrustLabel {
 /// What a hazard is called in the attribute `modality` of an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "one word per hazard, and the hazards are a contract")]
-pub enum Modality {
+pub enum EnvelopeModality {
     /// Nothing that could instruct.
     Inert,
     /// Text was or can be extracted.
@@ -124,7 +124,7 @@ pub enum Modality {
     Opaque,
 }
 
-impl Modality {
+impl EnvelopeModality {
     /// The word in the attribute.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -136,7 +136,7 @@ impl Modality {
     }
 }
 
-impl From<ModalityHazard> for Modality {
+impl From<ModalityHazard> for EnvelopeModality {
     fn from(hazard: ModalityHazard) -> Self {
         match hazard {
             ModalityHazard::Inert => Self::Inert,

@@ -8,4 +8,4 @@ mod tool;
 pub use media::{MediaFallbackPart, MediaFrame};
 pub use record::{MemoryPart, RetrievedPart};
 pub use speech::{MessagePart, PeerPart, ThoughtPart};
-pub use tool::{HandlePart, Origin, ToolResultPart};
+pub use tool::{HandlePart, PartOrigin, ToolResultPart};

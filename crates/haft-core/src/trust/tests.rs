@@ -6,11 +6,11 @@ mod render;
 mod sanitize;
 mod scanner;
 
-use super::{EnvelopeKey, Renderer};
+use super::{EnvelopeKey, PromptRenderer};
 use crate::id::{CallId, RecordId};
 
-fn renderer() -> Renderer {
-    Renderer::new(EnvelopeKey::from_bytes([7; 32]))
+fn renderer() -> PromptRenderer {
+    PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]))
 }
 
 fn call() -> RecordId {

@@ -101,7 +101,7 @@ impl Named {
             }
         });
         quote_spanned! {span=> {
-            if value.kind() != #root::json::Kind::Object {
+            if value.kind() != #root::json::ValueKind::Object {
                 return ::core::result::Result::Err(#root::args::DecodeError::new("an object"));
             }
             #walk

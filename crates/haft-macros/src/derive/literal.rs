@@ -35,12 +35,12 @@ impl Shown {
             Self::Typed(value) => quote_spanned! {Span::mixed_site()=>
                 let value: #ty = #value;
                 if #root::args::ArgValue::encode(&value, &mut out).is_err() {
-                    out = #root::json::Writer::new();
+                    out = #root::json::JsonWriter::new();
                 }
             },
         };
         quote_spanned! {Span::mixed_site()=> {
-            let mut out = #root::json::Writer::new();
+            let mut out = #root::json::JsonWriter::new();
             #write
             out.finish()
         }}

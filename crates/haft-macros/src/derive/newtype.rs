@@ -46,15 +46,15 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
         }
 
         fn decode(
-            value: #root::json::View<'_>,
+            value: #root::json::ValueRef<'_>,
         ) -> ::core::result::Result<Self, #root::args::DecodeError> {
             #value::decode(value).map(Self)
         }
 
         fn encode(
             &self,
-            out: &mut #root::json::Writer,
-        ) -> ::core::result::Result<(), #root::json::NotJson> {
+            out: &mut #root::json::JsonWriter,
+        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
             #value::encode(&self.0, out)
         }
 
@@ -66,7 +66,7 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
 
         fn decode_field(
             name: &str,
-            value: ::core::option::Option<#root::json::View<'_>>,
+            value: ::core::option::Option<#root::json::ValueRef<'_>>,
         ) -> ::core::result::Result<Self, #root::args::DecodeError> {
             #value::decode_field(name, value).map(Self)
         }
@@ -74,8 +74,8 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
         fn encode_field(
             &self,
             name: &str,
-            out: &mut #root::json::Writer,
-        ) -> ::core::result::Result<(), #root::json::NotJson> {
+            out: &mut #root::json::JsonWriter,
+        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
             #value::encode_field(&self.0, name, out)
         }
     });

@@ -42,15 +42,15 @@ fn write(container: &Container<'_>, fields: &Named, rules: &Rules) -> TokenStrea
         }
 
         fn decode(
-            value: #root::json::View<'_>,
+            value: #root::json::ValueRef<'_>,
         ) -> ::core::result::Result<Self, #root::args::DecodeError> {
             ::core::result::Result::Ok(#decode)
         }
 
         fn encode(
             &self,
-            out: &mut #root::json::Writer,
-        ) -> ::core::result::Result<(), #root::json::NotJson> {
+            out: &mut #root::json::JsonWriter,
+        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
             out.try_object(|out| #root::args::ToolArgs::encode_members(self, out)).map(|_| ())
         }
     });
@@ -68,8 +68,8 @@ fn write(container: &Container<'_>, fields: &Named, rules: &Rules) -> TokenStrea
 
             fn encode_members(
                 &self,
-                out: &mut #root::json::Writer,
-            ) -> ::core::result::Result<(), #root::json::NotJson> {
+                out: &mut #root::json::JsonWriter,
+            ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
                 let _ = &out;
                 let #pattern = self;
                 #encode

@@ -69,7 +69,7 @@ fn write(container: &Container<'_>, tag: &str, variants: &[Parts], rules: &Rules
         }
 
         fn decode(
-            value: #root::json::View<'_>,
+            value: #root::json::ValueRef<'_>,
         ) -> ::core::result::Result<Self, #root::args::DecodeError> {
             match value.get(#tag).and_then(|tag| tag.as_str()) {
                 #(::core::option::Option::Some(#names) => #decodes,)*
@@ -82,8 +82,8 @@ fn write(container: &Container<'_>, tag: &str, variants: &[Parts], rules: &Rules
 
         fn encode(
             &self,
-            out: &mut #root::json::Writer,
-        ) -> ::core::result::Result<(), #root::json::NotJson> {
+            out: &mut #root::json::JsonWriter,
+        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
             out.try_object(|out| {
                 match self {
                     #(#patterns => {

@@ -51,7 +51,7 @@ pub(super) fn expand(
         }
 
         fn decode(
-            value: #root::json::View<'_>,
+            value: #root::json::ValueRef<'_>,
         ) -> ::core::result::Result<Self, #root::args::DecodeError> {
             match value.as_str() {
                 #(::core::option::Option::Some(#names) => ::core::result::Result::Ok(Self::#idents),)*
@@ -61,8 +61,8 @@ pub(super) fn expand(
 
         fn encode(
             &self,
-            out: &mut #root::json::Writer,
-        ) -> ::core::result::Result<(), #root::json::NotJson> {
+            out: &mut #root::json::JsonWriter,
+        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
             out.string(match self { #(Self::#idents => #names,)* });
             ::core::result::Result::Ok(())
         }

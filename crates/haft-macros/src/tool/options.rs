@@ -55,7 +55,7 @@ fn settings(entries: &mut Entries, root: &Path, errors: &mut Errors) -> TokenStr
     let mut all = TokenStream::new();
     if let Some(it) = entries.take("effect").and_then(|it| it.choice(&EFFECTS, errors)) {
         let effect = format_ident!("{it}");
-        all.extend(quote_spanned!(span=> .effect(#root::tool::Effect::#effect)));
+        all.extend(quote_spanned!(span=> .effect(#root::tool::ToolEffect::#effect)));
     }
     if let Some(entry) = entries.take("artifact") {
         all.extend(artifact(entry, root, errors));

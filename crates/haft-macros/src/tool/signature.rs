@@ -89,11 +89,11 @@ impl<'s> Parameters<'s> {
     fn kind(&self, is_async: bool, args: Option<&Type>, root: &Path) -> TokenStream {
         let span = Span::mixed_site();
         let kind = match (args.is_some(), self.context.is_some(), is_async) {
-            (false, _, false) => "Nothing",
-            (false, _, true) => "NothingAsync",
-            (true, false, false) => "Plain",
-            (true, false, true) => "Async",
-            (true, true, false) => "PlainWithContext",
+            (false, _, false) => "WithoutArgs",
+            (false, _, true) => "AsyncWithoutArgs",
+            (true, false, false) => "WithArgs",
+            (true, false, true) => "AsyncWithArgs",
+            (true, true, false) => "WithContext",
             (true, true, true) => "AsyncWithContext",
         };
         let (kind, args) = (Ident::new(kind, span), args.iter());

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures_core::Stream as _;
 use haft_core::media::{Media, MediaError};
 use haft_core::trust::{
-    DeveloperText, MediaFallbackPart, Origin, PromptText, sanitized_file_name, sanitized_mime_type,
+    DeveloperText, MediaFallbackPart, PartOrigin, PromptText, sanitized_file_name,
+    sanitized_mime_type,
 };
 
 use super::super::dialect::Note;
@@ -26,7 +27,7 @@ impl Funnel<'_> {
     /// The `part`-th medium of a record.
     pub(super) async fn medium(
         &self,
-        (origin, part): (Origin<'_>, u32),
+        (origin, part): (PartOrigin<'_>, u32),
         media: &Media,
         place: Place,
         notes: &mut Vec<Note>,
@@ -53,7 +54,7 @@ impl Funnel<'_> {
 
     async fn native(
         &self,
-        origin: Origin<'_>,
+        origin: PartOrigin<'_>,
         part: u32,
         media: &Media,
     ) -> Result<Content, AssembleError> {
@@ -79,7 +80,7 @@ impl Funnel<'_> {
 
     fn fallback(
         &self,
-        origin: Origin<'_>,
+        origin: PartOrigin<'_>,
         part: u32,
         media: &Media,
         notes: &mut Vec<Note>,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{CallState, ToolCall, ToolResults};
 use haft_core::spool::SpoolError;
-use haft_core::tool::{Role, Tool};
-use haft_core::trust::{HandlePart, Origin, ToolResultPart, TrustLabel};
+use haft_core::tool::{Tool, ToolRole};
+use haft_core::trust::{HandlePart, PartOrigin, ToolResultPart, TrustLabel};
 use serde_json::Value;
 
 use super::super::dialect::Note;
@@ -27,7 +27,7 @@ struct Query {
 
 impl Queries {
     pub(super) fn of(tools: &[Tool], names: &WireNames) -> Self {
-        let queries = tools.iter().filter(|tool| *tool.role() == Role::ArtifactQuery);
+        let queries = tools.iter().filter(|tool| *tool.role() == ToolRole::ArtifactQuery);
         let queries = queries.map(|tool| {
             let schema = tool.input_schema().json_schema();
             let handles = schema.pointer("/properties/callId/enum").and_then(Value::as_array);
@@ -86,7 +86,7 @@ impl Funnel<'_> {
                 }
             }
             Some(ToolResults::Media(all)) => {
-                let origin = Origin::Call { tool: call.tool(), id: call.id() };
+                let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
                 for (part, media) in (0..).zip(all) {
                     match self.medium((origin, part), media, Place::Result, notes).await? {
                         Shown::Here(content) => shown.content.push(content),
@@ -130,7 +130,7 @@ impl Funnel<'_> {
         handle: &str,
         artifact: &SpooledArtifact,
     ) -> Content {
-        let origin = Origin::Call { tool: call.tool(), id: call.id() };
+        let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
         let tools = self.queries.of_handle(handle);
         let shown = HandlePart::new(origin, handle, artifact.kind().as_str())
             .part(part)

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use haft_core::record::{Retrievable, RetrievableContent};
-use haft_core::trust::{DeveloperText, HandlePart, MemoryPart, Origin, PromptText, RetrievedPart};
+use haft_core::trust::{
+    DeveloperText, HandlePart, MemoryPart, PartOrigin, PromptText, RetrievedPart,
+};
 
 use super::super::dialect::Note;
 use super::super::prompt::{Bucket, SystemPart};
@@ -44,7 +46,7 @@ impl Funnel<'_> {
     }
 
     fn memories(&self) -> PromptText {
-        let memories = self.ctx.turn_memories();
+        let memories = self.ctx.memories().all();
         let shown = memories.iter().filter(|it| !self.how.omit.memories.contains(it.id().as_str()));
         let parts = shown.map(|memory| {
             let part =
@@ -60,7 +62,7 @@ impl Funnel<'_> {
 
     async fn retrievables(&self, notes: &mut Vec<Note>) -> Result<PromptText, AssembleError> {
         let mut shown = Vec::new();
-        for record in self.ctx.turn_retrievables() {
+        for record in self.ctx.retrievables().all() {
             if !self.how.omit.retrievables.contains(record.id().as_str()) {
                 shown.push(self.retrieved(record, notes).await?);
             }
@@ -126,7 +128,8 @@ impl Shown {
         let part = match (&self.body, record.content()) {
             (Body::Handle { handle, bytes, lines }, RetrievableContent::Artifact(artifact)) => {
                 let kind = artifact.kind().as_str();
-                let part = HandlePart::new(Origin::Retrieved(id), handle, kind).byte_length(*bytes);
+                let part =
+                    HandlePart::new(PartOrigin::Retrieved(id), handle, kind).byte_length(*bytes);
                 let part = match lines {
                     Some(lines) => part.line_count(*lines),
                     None => part,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_core::call::ToolCall;
 use haft_core::record::{Identifier, Identity, Message, MessageRole, Thought};
-use haft_core::trust::{MessagePart, Origin, PeerPart, ThoughtPart};
+use haft_core::trust::{MessagePart, PartOrigin, PeerPart, ThoughtPart};
 
 use super::super::dialect::Note;
 use super::super::names::{WireIds, speaker};
@@ -166,7 +166,7 @@ impl<'a, 'f> Timeline<'a, 'f> {
         let place = if is_own { Place::Own } else { Place::Heard };
         let mut content = self.words(message);
         let mut below = Vec::new();
-        let origin = Origin::Message(message.id().as_str());
+        let origin = PartOrigin::Message(message.id().as_str());
         for (part, media) in (0..).zip(message.attachments()) {
             match self.funnel.medium((origin, part), media, place, notes).await? {
                 Shown::Here(shown) => content.push(shown),

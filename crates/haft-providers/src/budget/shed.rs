@@ -57,7 +57,7 @@ impl Shedder {
                 steps.push((Step::Thoughts(newest), saved));
             }
         }
-        let calls = ctx.turn_tool_calls();
+        let calls = ctx.tool_calls().all();
         let newest = calls.iter().map(|call| call.iteration).max();
         for call in calls.iter().filter(|call| Some(call.iteration) != newest) {
             if let Some(ToolResults::Text(text)) = &call.results
@@ -66,7 +66,7 @@ impl Shedder {
                 steps.push((Step::Result(call.id()), tokens(text)?));
             }
         }
-        let mut records = ctx.turn_retrievables();
+        let mut records = ctx.retrievables().all();
         // The lowest score first; one without a score is below all others.
         records.sort_by(|a, b| {
             let score = |it: &Retrievable| it.score().unwrap_or(-1.0);
@@ -82,7 +82,7 @@ impl Shedder {
             };
             steps.push((Step::Retrievable(record.id().as_str().to_owned()), saved));
         }
-        let mut memories = ctx.turn_memories();
+        let mut memories = ctx.memories().all();
         memories.sort_by(|a, b| {
             a.importance().total_cmp(&b.importance()).then_with(|| a.id().cmp(b.id()))
         });
@@ -166,7 +166,7 @@ async fn to_handle(ctx: &DispatchContext, id: RecordId) -> Option<()> {
     let artifact = SpooledArtifact::new(ArtifactKind::TEXT, reader, call.label());
     let mut call = ToolCall::clone(&call);
     call.results = Some(ToolResults::Artifacts(vec![artifact]));
-    ctx.mutate_tool_call(Arc::new(call)).await.ok()
+    ctx.store_tool_call(Arc::new(call)).await.ok()
 }
 
 /// Where exchanges begin, the first one left out: with something that was said to the model, after the model has

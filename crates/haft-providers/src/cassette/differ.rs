@@ -1,6 +1,6 @@
 //! Where two JSON values differ.
 
-use haft_core::json::{Document, Kind, View, canonical_text};
+use haft_core::json::{Document, ValueKind, ValueRef, canonical_text};
 
 /// The first place where a document differs from the recorded one, and how; nothing if they are the same value.
 pub(super) fn first(recorded: &Document, sent: &Document) -> Option<String> {
@@ -11,10 +11,10 @@ pub(super) fn first(recorded: &Document, sent: &Document) -> Option<String> {
     descend(recorded.root(), sent.root(), &mut pointer)
 }
 
-fn descend(recorded: View<'_>, sent: View<'_>, pointer: &mut String) -> Option<String> {
+fn descend(recorded: ValueRef<'_>, sent: ValueRef<'_>, pointer: &mut String) -> Option<String> {
     let length = pointer.len();
     match (recorded.kind(), sent.kind()) {
-        (Kind::Object, Kind::Object) => {
+        (ValueKind::Object, ValueKind::Object) => {
             let added = sent.members().filter(|(key, _)| recorded.get(key).is_none());
             let keys = recorded.members().map(|(key, _)| key).chain(added.map(|(key, _)| key));
             for key in keys {
@@ -27,7 +27,7 @@ fn descend(recorded: View<'_>, sent: View<'_>, pointer: &mut String) -> Option<S
             }
             None
         }
-        (Kind::Array, Kind::Array) => {
+        (ValueKind::Array, ValueKind::Array) => {
             for at in 0..recorded.len().max(sent.len()) {
                 push(pointer, &at.to_string());
                 let difference = either(recorded.item(at), sent.item(at), pointer);
@@ -42,14 +42,18 @@ fn descend(recorded: View<'_>, sent: View<'_>, pointer: &mut String) -> Option<S
     }
 }
 
-fn either(recorded: Option<View<'_>>, sent: Option<View<'_>>, at: &mut String) -> Option<String> {
+fn either(
+    recorded: Option<ValueRef<'_>>,
+    sent: Option<ValueRef<'_>>,
+    at: &mut String,
+) -> Option<String> {
     let texts = (recorded.map(canonical_text), sent.map(canonical_text));
     if texts.0 == texts.1 {
         return None;
     }
     if let (Some(recorded), Some(sent)) = (recorded, sent)
         && recorded.kind() == sent.kind()
-        && matches!(recorded.kind(), Kind::Object | Kind::Array)
+        && matches!(recorded.kind(), ValueKind::Object | ValueKind::Array)
     {
         return descend(recorded, sent, at);
     }

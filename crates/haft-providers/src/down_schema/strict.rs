@@ -4,7 +4,7 @@
 //! which the validator of the tool then takes for absent.
 
 use haft_core::args::Strictness;
-use haft_core::json::{Document, View, Writer};
+use haft_core::json::{Document, JsonWriter, ValueRef};
 use haft_core::schema::InputSchema;
 
 use super::{Lowered, left_out, step};
@@ -78,7 +78,7 @@ pub fn strict(schema: &InputSchema, strictness: Strictness) -> Result<Lowered, N
         (_, false) => Absent::AsNullIfTyped,
     };
     let mut walk = Walk { absent, notes: Vec::new(), properties: 0, choices: 0 };
-    let mut out = Writer::new();
+    let mut out = JsonWriter::new();
     walk.root(doc.root(), &mut out)?;
     Ok(Lowered { text: out.finish().root().to_string(), notes: walk.notes })
 }
@@ -123,9 +123,9 @@ impl Place<'_> {
 type Done = Result<(), NotStrict>;
 
 impl Walk {
-    fn root(&mut self, root: View<'_>, out: &mut Writer) -> Done {
+    fn root(&mut self, root: ValueRef<'_>, out: &mut JsonWriter) -> Done {
         let place = Place { pointer: "", level: 1, null: Null::AsItIs };
-        if root.get("type").and_then(View::as_str) != Some("object") {
+        if root.get("type").and_then(ValueRef::as_str) != Some("object") {
             return Err(place.fault("its root is not an object"));
         }
         if ["anyOf", "oneOf", "$ref", "enum", "const", "not"]
@@ -160,7 +160,7 @@ impl Walk {
         Ok(())
     }
 
-    fn schema(&mut self, schema: View<'_>, place: Place<'_>, out: &mut Writer) -> Done {
+    fn schema(&mut self, schema: ValueRef<'_>, place: Place<'_>, out: &mut JsonWriter) -> Done {
         if place.level > MAX_LEVELS {
             return Err(place.fault("it nests too deeply"));
         }
@@ -179,10 +179,10 @@ impl Walk {
     /// A reference stands alone.
     fn reference(
         &mut self,
-        reference: View<'_>,
-        schema: View<'_>,
+        reference: ValueRef<'_>,
+        schema: ValueRef<'_>,
         place: Place<'_>,
-        out: &mut Writer,
+        out: &mut JsonWriter,
     ) -> Done {
         let name = reference.as_str().and_then(|it| {
             it.strip_prefix("#/$defs/").or_else(|| it.strip_prefix("#/definitions/"))
@@ -212,10 +212,10 @@ impl Walk {
 
     fn alternatives(
         &mut self,
-        all: View<'_>,
-        schema: View<'_>,
+        all: ValueRef<'_>,
+        schema: ValueRef<'_>,
         place: Place<'_>,
-        out: &mut Writer,
+        out: &mut JsonWriter,
     ) -> Done {
         if ["properties", "items", "allOf"].iter().any(|it| schema.get(it).is_some()) {
             return Err(place.fault("it has alternatives beside other rules"));
@@ -239,7 +239,7 @@ impl Walk {
         Ok(())
     }
 
-    fn members(&mut self, schema: View<'_>, place: Place<'_>, out: &mut Writer) -> Done {
+    fn members(&mut self, schema: ValueRef<'_>, place: Place<'_>, out: &mut JsonWriter) -> Done {
         let types = types(schema).ok_or_else(|| place.fault("it accepts values of any kind"))?;
         out.key("type");
         match (types.as_slice(), place.null) {
@@ -274,9 +274,9 @@ impl Walk {
     fn keyword(
         &mut self,
         keyword: &str,
-        value: View<'_>,
+        value: ValueRef<'_>,
         place: Place<'_>,
-        out: &mut Writer,
+        out: &mut JsonWriter,
     ) -> Done {
         match keyword {
             "enum" => {
@@ -323,9 +323,9 @@ impl Walk {
         Ok(())
     }
 
-    fn object(&mut self, schema: View<'_>, place: Place<'_>, out: &mut Writer) -> Done {
+    fn object(&mut self, schema: ValueRef<'_>, place: Place<'_>, out: &mut JsonWriter) -> Done {
         let rest = schema.get("additionalProperties");
-        let closed = rest.and_then(View::as_bool) == Some(false);
+        let closed = rest.and_then(ValueRef::as_bool) == Some(false);
         if rest.is_some_and(|it| it.as_bool().is_none()) {
             return Err(place.fault("it has free names"));
         }
@@ -342,10 +342,11 @@ impl Walk {
                 .get("required")
                 .is_some_and(|it| it.elements().any(|it| it.as_str() == Some(name)))
         };
-        let properties: Vec<(&str, View<'_>)> =
-            properties.into_iter().flat_map(View::members).collect();
+        let properties: Vec<(&str, ValueRef<'_>)> =
+            properties.into_iter().flat_map(ValueRef::members).collect();
         let unknown = schema.get("required").is_some_and(|it| {
-            let known = |it: View<'_>| properties.iter().any(|(name, _)| it.as_str() == Some(name));
+            let known =
+                |it: ValueRef<'_>| properties.iter().any(|(name, _)| it.as_str() == Some(name));
             !it.elements().all(known)
         });
         if unknown {
@@ -375,7 +376,7 @@ impl Walk {
     }
 
     /// What stands for a property that is absent.
-    fn optional(&mut self, schema: View<'_>, place: Place<'_>) -> Result<Null, NotStrict> {
+    fn optional(&mut self, schema: ValueRef<'_>, place: Place<'_>) -> Result<Null, NotStrict> {
         if accepts_null(schema) {
             let what = format!("{} is `null` where it could be absent", place.pointer);
             self.notes.push(Note::new("schema-narrowed", what));
@@ -392,7 +393,7 @@ impl Walk {
     }
 
     /// Notes the keywords that restrict, beside those that are said.
-    fn leave_out(&mut self, schema: View<'_>, said: &[&str], place: Place<'_>) {
+    fn leave_out(&mut self, schema: ValueRef<'_>, said: &[&str], place: Place<'_>) {
         for (keyword, _) in schema.members() {
             let silent = SILENT.contains(&keyword) || keyword == "title";
             if !said.contains(&keyword) && !silent {
@@ -403,14 +404,14 @@ impl Walk {
 }
 
 /// The types that a schema names, or that its values have.
-fn types(schema: View<'_>) -> Option<Vec<&str>> {
+fn types(schema: ValueRef<'_>) -> Option<Vec<&str>> {
     if let Some(kind) = schema.get("type") {
         return match kind.as_str() {
             Some(one) => Some(vec![one]),
-            None => Some(kind.elements().filter_map(View::as_str).collect()),
+            None => Some(kind.elements().filter_map(ValueRef::as_str).collect()),
         };
     }
-    let values: Vec<View<'_>> = match (schema.get("enum"), schema.get("const")) {
+    let values: Vec<ValueRef<'_>> = match (schema.get("enum"), schema.get("const")) {
         (Some(all), _) => all.elements().collect(),
         (None, Some(one)) => vec![one],
         (None, None) => return None,
@@ -429,8 +430,8 @@ fn types(schema: View<'_>) -> Option<Vec<&str>> {
 }
 
 /// Whether a schema says by itself that it accepts `null`.
-fn accepts_null(schema: View<'_>) -> bool {
-    let is_null = |it: View<'_>| it.is_null();
+fn accepts_null(schema: ValueRef<'_>) -> bool {
+    let is_null = |it: ValueRef<'_>| it.is_null();
     let by_type = schema.get("type").map(|it| {
         it.as_str() == Some("null") || it.elements().any(|it| it.as_str() == Some("null"))
     });
@@ -442,8 +443,9 @@ fn accepts_null(schema: View<'_>) -> bool {
 }
 
 /// The description, with what the subset has no keyword for.
-fn words(schema: View<'_>, null: Null, out: &mut Writer) {
-    let mut text = schema.get("description").and_then(View::as_str).unwrap_or_default().to_owned();
+fn words(schema: ValueRef<'_>, null: Null, out: &mut JsonWriter) {
+    let mut text =
+        schema.get("description").and_then(ValueRef::as_str).unwrap_or_default().to_owned();
     let mut add = |line: String| {
         if !text.is_empty() {
             text.push('\n');
@@ -473,7 +475,7 @@ fn is_plain(pattern: &str) -> bool {
         .any(|it| groups.contains(it))
 }
 
-fn null_type(out: &mut Writer) {
+fn null_type(out: &mut JsonWriter) {
     out.object(|out| {
         out.key("type").string("null");
     });

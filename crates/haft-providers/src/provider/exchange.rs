@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft_core::event::Level;
+use haft_core::event::LogLevel;
 use haft_core::step::StepContext;
 use serde_json::json;
 use tokio::time::timeout;
@@ -188,7 +188,7 @@ fn tell(cx: &StepContext, notice: &RetryNotice) {
         "reason": reason, "status": status, "attempt": notice.attempt,
         "maxAttempts": notice.max_attempts, "delayMs": notice.delay.as_millis(),
     });
-    cx.log(Level::Warn, "retry-attempt", "the request is sent again", Some(payload));
+    cx.log(LogLevel::Warn, "retry-attempt", "the request is sent again", Some(payload));
 }
 
 fn patched(mut policy: RetryPolicy, options: &RetryOptions) -> RetryPolicy {

@@ -1,7 +1,7 @@
 //! Listening to an answer: what is said goes to observers as it comes, and into the generation.
 
 use haft_core::step::StepContext;
-use haft_core::stream::Part;
+use haft_core::stream::StreamPart;
 
 use crate::generation::{AnswerTooLarge, Assembler, Event, Generation, Outcome};
 use crate::options::Control;
@@ -130,7 +130,7 @@ impl<'c> Hearing<'c> {
             self.push(Event::Text(text));
             if self.is_seen {
                 // A stream that cannot be shown is still an answer.
-                let _ = self.cx.report_message(&self.message_id, text, Part::More);
+                let _ = self.cx.report_message(&self.message_id, text, StreamPart::More);
             }
         }
     }
@@ -141,7 +141,7 @@ impl<'c> Hearing<'c> {
         let cx = self.cx;
         let shown = self.thought.get_or_insert_with(|| (channel.to_owned(), cx.next_id("thought")));
         if self.is_seen && shown.0 == channel {
-            let _ = cx.report_thought(&shown.1, text, Part::More);
+            let _ = cx.report_thought(&shown.1, text, StreamPart::More);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft_core::args::RawArgs;
 use haft_core::event::{EventKind, GenerationStats};
 use haft_core::record::{Identity, Message, MessageRole, Thought};
-use haft_core::step::{ProposedCall, Step, StepContext, Then};
+use haft_core::step::{NextAction, ProposedCall, Step, StepContext};
 
 use super::ProviderError;
 use super::hearing::Heard;
@@ -47,20 +47,20 @@ pub(super) fn step<D: Dialect>(
     }
     step.then = match outcome {
         Outcome::Answer if control.auto_ack && generation.finish != Some(Finish::Paused) => {
-            Then::Done
+            NextAction::Done
         }
-        Outcome::Answer | Outcome::ToolCalls => Then::Continue,
-        Outcome::Truncated if generation.finish == Some(Finish::Length) => Then::Fail(
+        Outcome::Answer | Outcome::ToolCalls => NextAction::Continue,
+        Outcome::Truncated if generation.finish == Some(Finish::Length) => NextAction::Fail(
             "the answer is longer than allowed; it was cut off, and none of its calls was made"
                 .into(),
         ),
-        Outcome::Truncated => {
-            Then::Fail("the answer broke off before its end; none of its calls was made".into())
-        }
-        Outcome::Refused => Then::Fail("the model refused to answer".into()),
-        Outcome::Filtered => Then::Fail("the provider filtered the answer".into()),
-        Outcome::Empty => Then::Fail("the model answered with nothing".into()),
-        Outcome::ContextOverflow => Then::Fail("the context window is full".into()),
+        Outcome::Truncated => NextAction::Fail(
+            "the answer broke off before its end; none of its calls was made".into(),
+        ),
+        Outcome::Refused => NextAction::Fail("the model refused to answer".into()),
+        Outcome::Filtered => NextAction::Fail("the provider filtered the answer".into()),
+        Outcome::Empty => NextAction::Fail("the model answered with nothing".into()),
+        Outcome::ContextOverflow => NextAction::Fail("the context window is full".into()),
     };
     Ok(step)
 }

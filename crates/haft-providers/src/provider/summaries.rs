@@ -6,7 +6,7 @@ use haft_core::error::Coded as _;
 use haft_core::record::{Identifier, Identity};
 use haft_core::step::StepContext;
 use haft_core::tokens::TokenError;
-use haft_core::trust::Renderer;
+use haft_core::trust::PromptRenderer;
 use haft_core::usage::Usage;
 
 use super::hearing::Hearing;
@@ -26,7 +26,7 @@ impl<D: Dialect> Provider<D> {
         &self,
         cx: &StepContext,
         control: &Control,
-        renderer: &Renderer,
+        renderer: &PromptRenderer,
         how: &mut How,
     ) -> Result<(Assembled, Usage), ProviderError> {
         let (ctx, dialect) = (cx.dispatch(), &self.shared.dialect);

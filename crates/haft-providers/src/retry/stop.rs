@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft_core::cancel::{Cancellation, Cancelled};
+use haft_core::cancel::{Cancellation, CancelledFuture};
 
 use super::ClientError;
 use crate::transport::{Body, TransportError};
@@ -26,12 +26,12 @@ pub(super) async fn or_cancelled<T>(
 /// A body that ends when it is cancelled.
 pub(super) struct Stoppable {
     body: Body,
-    cancelled: Cancelled,
+    cancelled: CancelledFuture,
     host: String,
 }
 
 impl Stoppable {
-    pub(super) fn new(body: Body, cancelled: Cancelled, host: String) -> Self {
+    pub(super) fn new(body: Body, cancelled: CancelledFuture, host: String) -> Self {
         Self { body, cancelled, host }
     }
 }

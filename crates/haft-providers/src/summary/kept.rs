@@ -1,8 +1,8 @@
 //! The summary of a turn, where it is kept and how it is shown.
 
 use haft_core::context::DispatchContext;
-use haft_core::stash::RegistryError;
-use haft_core::trust::{MemoryPart, PromptText, Renderer, TrustLabel};
+use haft_core::stash::StashError;
+use haft_core::trust::{MemoryPart, PromptRenderer, PromptText, TrustLabel};
 use serde::{Deserialize, Serialize};
 
 /// Where in the stash of a turn its summary is kept: an object with the text, the trust that it has, and the
@@ -28,12 +28,12 @@ impl Recalled {
         Some((kept, until))
     }
 
-    pub(super) fn keep(&self, ctx: &DispatchContext) -> Result<(), RegistryError> {
+    pub(super) fn keep(&self, ctx: &DispatchContext) -> Result<(), StashError> {
         ctx.stash().set(STASH_KEY, self)
     }
 
     /// The summary as the model sees it: in the envelope of its trust.
-    pub(crate) fn shown(&self, renderer: &Renderer) -> PromptText {
+    pub(crate) fn shown(&self, renderer: &PromptRenderer) -> PromptText {
         let part = MemoryPart::new("summary", self.trust, &self.text);
         renderer.memories(&[part.kind("summary").source("summary of what was said before")])
     }

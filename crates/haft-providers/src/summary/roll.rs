@@ -1,10 +1,10 @@
 //! Summarising what has become old.
 
-use haft_core::event::{EventKind, Level};
+use haft_core::event::{EventKind, LogLevel};
 use haft_core::record::Identity;
 use haft_core::step::StepContext;
 use haft_core::tokens::TokenError;
-use haft_core::trust::{DeveloperText, PromptText, Renderer};
+use haft_core::trust::{DeveloperText, PromptRenderer, PromptText};
 use haft_core::usage::Usage;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ pub(crate) struct Rolling<'r> {
     pub(crate) cx: &'r StepContext,
     /// The dialect, for events.
     pub(crate) source: &'static str,
-    pub(crate) renderer: &'r Renderer,
+    pub(crate) renderer: &'r PromptRenderer,
     pub(crate) count: &'r (dyn Fn(&str) -> Result<u64, TokenError> + Sync),
     pub(crate) is_self: &'r (dyn Fn(&Identity) -> bool + Sync),
 }
@@ -84,7 +84,7 @@ impl RollingSummary {
             "until": known.map(|it| it.until),
         });
         let message = "older exchanges were summarised";
-        rolling.cx.log(Level::Info, "context-summary", message, Some(payload));
+        rolling.cx.log(LogLevel::Info, "context-summary", message, Some(payload));
         Ok(Some(usage))
     }
 
@@ -141,7 +141,7 @@ impl RollingSummary {
 }
 
 /// The entries of an exchange without the longest ones, so that it is so much shorter; those are mentioned.
-fn shortened(renderer: &Renderer, exchange: &Exchange, excess: usize) -> Vec<PromptText> {
+fn shortened(renderer: &PromptRenderer, exchange: &Exchange, excess: usize) -> Vec<PromptText> {
     let mut by_length: Vec<(usize, usize)> =
         exchange.entries.iter().map(chars).enumerate().map(|(at, it)| (it, at)).collect();
     by_length.sort_unstable_by(|a, b| b.cmp(a));

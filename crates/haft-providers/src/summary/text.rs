@@ -1,6 +1,6 @@
 //! What a summarizer is told.
 
-use haft_core::trust::{DeveloperText, MessagePart, PromptText, Renderer};
+use haft_core::trust::{DeveloperText, MessagePart, PromptRenderer, PromptText};
 
 use crate::prompt::{Content, Entry, Own, OwnThought};
 
@@ -25,7 +25,7 @@ numbers and identifiers exactly. Do not guess.
 9. Next: the next step that follows from the user's last wish, or \"none\" if all is done.";
 
 /// The text of an entry, in the envelopes that it has, and who says it.
-pub(super) fn of_entry(renderer: &Renderer, entry: &Entry) -> PromptText {
+pub(super) fn of_entry(renderer: &PromptRenderer, entry: &Entry) -> PromptText {
     let own = |text| renderer.system_prompt(&DeveloperText::from_developer(text));
     match entry {
         Entry::Heard(heard) => {
@@ -40,12 +40,12 @@ pub(super) fn of_entry(renderer: &Renderer, entry: &Entry) -> PromptText {
 }
 
 /// Says that an entry is too long to be shown.
-pub(super) fn left_out(renderer: &Renderer, chars: usize) -> PromptText {
+pub(super) fn left_out(renderer: &PromptRenderer, chars: usize) -> PromptText {
     let text = format!("An entry of {chars} characters, which is too long to be shown here.");
     renderer.system_prompt(&DeveloperText::from_developer(text))
 }
 
-fn of_own(renderer: &Renderer, own: &Own) -> PromptText {
+fn of_own(renderer: &PromptRenderer, own: &Own) -> PromptText {
     let thoughts = own.thoughts.iter().filter_map(|it| match it {
         OwnThought::Text(text) => Some(text.clone()),
         OwnThought::Opaque(_) => None,
@@ -58,7 +58,7 @@ fn of_own(renderer: &Renderer, own: &Own) -> PromptText {
     PromptText::blocks(thoughts.chain(said).chain(calls))
 }
 
-fn content(renderer: &Renderer, all: &[Content]) -> PromptText {
+fn content(renderer: &PromptRenderer, all: &[Content]) -> PromptText {
     PromptText::blocks(all.iter().map(|it| match it {
         Content::Text(text) => text.clone(),
         Content::Media(media) => {

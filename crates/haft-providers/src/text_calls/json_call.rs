@@ -1,7 +1,7 @@
 //! Calls that are written as JSON objects.
 
 use haft_core::args::RawArgs;
-use haft_core::json::{Document, Kind, MAX_DEPTH, View};
+use haft_core::json::{Document, MAX_DEPTH, ValueKind, ValueRef};
 
 use super::TextCall;
 use super::cursor::Stop;
@@ -19,7 +19,7 @@ pub(super) fn calls_of(text: &str, keys: &[&str]) -> Option<Vec<TextCall>> {
     document.root().elements().map(|it| call_in(it, keys)).collect()
 }
 
-fn call_in(object: View<'_>, keys: &[&str]) -> Option<TextCall> {
+fn call_in(object: ValueRef<'_>, keys: &[&str]) -> Option<TextCall> {
     let name = only(object, "name")?.as_str().filter(|it| !it.trim().is_empty())?;
     let arguments = match keys.iter().find(|key| object.get(key).is_some()) {
         Some(key) => arguments_of(only(object, key)?),
@@ -29,19 +29,19 @@ fn call_in(object: View<'_>, keys: &[&str]) -> Option<TextCall> {
 }
 
 /// The member of this name, if there is exactly one: of two, readers would see different calls.
-fn only<'d>(object: View<'d>, key: &str) -> Option<View<'d>> {
+fn only<'d>(object: ValueRef<'d>, key: &str) -> Option<ValueRef<'d>> {
     let mut found = object.members().filter(|(it, _)| *it == key).map(|(_, value)| value);
     found.next().filter(|_| found.next().is_none())
 }
 
 /// Arguments from what stands in their place.
-fn arguments_of(value: View<'_>) -> RawArgs {
-    if value.kind() == Kind::Object {
+fn arguments_of(value: ValueRef<'_>) -> RawArgs {
+    if value.kind() == ValueKind::Object {
         return RawArgs::text(&value.to_string());
     }
     let inside = value.as_str().and_then(|it| Document::parse_lenient(it).ok());
     match inside {
-        Some((document, _)) if document.root().kind() == Kind::Object => {
+        Some((document, _)) if document.root().kind() == ValueKind::Object => {
             RawArgs::text(&document.root().to_string())
         }
         _ => RawArgs::none(),

@@ -77,7 +77,7 @@ fn push_member(out: &mut String, key: &str, value: &str) {
 
 /// Writes a JSON string.
 pub(super) fn push_string(out: &mut String, text: &str) {
-    let mut string = haft_core::json::Writer::new();
+    let mut string = haft_core::json::JsonWriter::new();
     string.string(text);
     out.push_str(&string.finish().root().to_string());
 }

@@ -1,7 +1,7 @@
 //! `<tool_call><function=f><parameter=a>1</parameter></function></tool_call>`
 
 use haft_core::args::RawArgs;
-use haft_core::json::Writer;
+use haft_core::json::JsonWriter;
 
 use super::TextCall;
 use super::cursor::{Cursor, Stop};
@@ -66,7 +66,7 @@ impl Qwen3Coder {
         }
         at.skip_space();
         at.expect(CLOSE)?;
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         out.object(|out| {
             for (key, value) in members {
                 out.key(key).string(value);

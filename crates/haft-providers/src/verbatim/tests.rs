@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use haft_core::call::{CallId, RecordId};
-use haft_core::trust::{EnvelopeKey, MessagePart, PromptText, Renderer};
+use haft_core::trust::{EnvelopeKey, MessagePart, PromptRenderer, PromptText};
 use serde_json::{Value, json};
 
 use super::{Called, Piece, Recorder, Seam, pieces};
 use crate::prompt::{CallArgs, Content, Own, OwnCall, OwnThought};
 
 fn words(text: &str) -> PromptText {
-    Renderer::new(EnvelopeKey::from_bytes([7; 32])).message(&MessagePart::new("m", text))
+    PromptRenderer::new(EnvelopeKey::from_bytes([7; 32])).message(&MessagePart::new("m", text))
 }
 
 fn call(name: &str, args: &str) -> OwnCall {

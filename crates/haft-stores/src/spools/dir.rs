@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::spool::{
-    LineIndex, Payload, SpoolError, SpoolFuture, SpoolKey, SpoolReader, SpoolStore,
+    LineIndex, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
 };
 use haft_core::tool::ByteStream;
 
@@ -109,13 +109,13 @@ impl DirSpoolStore {
     async fn store_payload(
         &self,
         key: &SpoolKey,
-        payload: Payload,
+        payload: SpoolPayload,
     ) -> Result<FileSpoolReader, SpoolError> {
         let guard = AbandonGuard::default();
         let bytes = match payload {
-            Payload::Text(text) => text.into(),
-            Payload::Bytes(bytes) => bytes,
-            Payload::Stream(stream) => return self.store_stream(key, stream, &guard).await,
+            SpoolPayload::Text(text) => text.into(),
+            SpoolPayload::Bytes(bytes) => bytes,
+            SpoolPayload::Stream(stream) => return self.store_stream(key, stream, &guard).await,
             other => return Err(SpoolError::io(key, "write", unknown_payload(&other))),
         };
         let mut writer = self.new_writer(key, &guard);
@@ -152,7 +152,7 @@ impl DirSpoolStore {
 }
 
 impl SpoolStore for DirSpoolStore {
-    fn write(&self, key: SpoolKey, payload: Payload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
         Box::pin(async move {
             let reader = self.store_payload(&key, payload).await?;
             Ok(Arc::new(reader) as Arc<dyn SpoolReader>)

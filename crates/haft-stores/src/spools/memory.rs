@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use haft_core::spool::{
-    LineIndex, LineIndexBuilder, LocalRead, Payload, ReaderDescriptor, SpoolError, SpoolFuture,
-    SpoolKey, SpoolReader, SpoolStore,
+    LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey,
+    SpoolPayload, SpoolReader, SpoolStore,
 };
 
 use super::chunk_batches::ChunkBatches;
@@ -98,11 +98,15 @@ impl MemorySpoolStore {
         }
     }
 
-    async fn collect_bytes(&self, key: &SpoolKey, payload: Payload) -> Result<Bytes, SpoolError> {
+    async fn collect_bytes(
+        &self,
+        key: &SpoolKey,
+        payload: SpoolPayload,
+    ) -> Result<Bytes, SpoolError> {
         let stream = match payload {
-            Payload::Text(text) => return Ok(text.into()),
-            Payload::Bytes(bytes) => return Ok(bytes),
-            Payload::Stream(stream) => stream,
+            SpoolPayload::Text(text) => return Ok(text.into()),
+            SpoolPayload::Bytes(bytes) => return Ok(bytes),
+            SpoolPayload::Stream(stream) => stream,
             other => return Err(SpoolError::io(key, "write", unknown_payload(&other))),
         };
         let (mut batches, mut bytes) = (ChunkBatches::new(stream), BytesMut::new());
@@ -120,7 +124,7 @@ impl MemorySpoolStore {
 }
 
 impl SpoolStore for MemorySpoolStore {
-    fn write(&self, key: SpoolKey, payload: Payload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
         Box::pin(async move {
             let bytes = self.collect_bytes(&key, payload).await?;
             self.check_size(&key, bytes.len() as u64)?;

@@ -7,28 +7,28 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreFuture, StoredTurn, TurnId,
-    TurnQuery, TurnSummary, Write, check_text,
+    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreFuture, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 
 use self::state::StoreState;
 
 /// Stores turns in memory until they are removed or the store is dropped.
 ///
-/// It fulfils the whole contract of [`Store`] except for the promise that needs a disk: its turns do not survive the
+/// It fulfils the whole contract of [`TurnStore`] except for the promise that needs a disk: its turns do not survive the
 /// process.
 ///
 /// ```
 /// use std::time::Duration;
 ///
 /// use haft_core::clock::Timestamp;
-/// use haft_core::store::{Holder, NewTurn, Store as _};
+/// use haft_core::store::{LeaseRequest, NewTurn, TurnStore as _};
 /// use haft_stores::MemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MemoryStore::new();
-/// let holder = Holder::new("worker-1", Timestamp::EPOCH, Duration::from_secs(30));
+/// let holder = LeaseRequest::new("worker-1", Timestamp::EPOCH, Duration::from_secs(30));
 /// let lease = store.create(NewTurn::new("turn-1".parse()?, holder)).await?;
 /// assert_eq!(lease.epoch, 1);
 /// assert_eq!(store.len(), 1);
@@ -66,7 +66,7 @@ impl MemoryStore {
     }
 }
 
-impl Store for MemoryStore {
+impl TurnStore for MemoryStore {
     fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             turn.check()?;
@@ -74,7 +74,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn claim(&self, turn: TurnId, holder: Holder) -> StoreFuture<'_, Lease> {
+    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
             self.lock_state().claim(turn, &holder)
@@ -92,9 +92,9 @@ impl Store for MemoryStore {
         })
     }
 
-    fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
+    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            writes.iter().try_for_each(Write::check)?;
+            writes.iter().try_for_each(StoreWrite::check)?;
             self.lock_state().commit(&lease, writes)
         })
     }
@@ -119,7 +119,7 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(self.lock_state().open_gates(turn.as_ref())) })
     }
 
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, Settled> {
+    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
             self.lock_state().settle(&gate, settlement)

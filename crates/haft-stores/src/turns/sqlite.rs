@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreError, StoreFuture, StoredTurn,
-    TurnId, TurnQuery, TurnSummary, Write, check_text,
+    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 
 use self::database_file::DatabaseFile;
@@ -42,7 +42,7 @@ use self::write_queue::WriteQueue;
 /// waits for it.
 ///
 /// ```
-/// use haft_core::store::{Store as _, TurnQuery};
+/// use haft_core::store::{TurnStore as _, TurnQuery};
 /// use haft_stores::SqliteStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -107,16 +107,16 @@ impl SqliteStore {
     }
 }
 
-impl Store for SqliteStore {
+impl TurnStore for SqliteStore {
     fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
-            turn.writes.iter().for_each(Write::write_down);
+            turn.writes.iter().for_each(StoreWrite::materialize_texts);
             turn.check()?;
             self.write_queue.run("begin a turn", move |it| updates::create_turn(it, &turn)).await
         })
     }
 
-    fn claim(&self, turn: TurnId, holder: Holder) -> StoreFuture<'_, Lease> {
+    fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
             self.write_queue
@@ -143,10 +143,10 @@ impl Store for SqliteStore {
         )
     }
 
-    fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
+    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            writes.iter().for_each(Write::write_down);
-            writes.iter().try_for_each(Write::check)?;
+            writes.iter().for_each(StoreWrite::materialize_texts);
+            writes.iter().try_for_each(StoreWrite::check)?;
             self.write_queue
                 .run("commit", move |it| updates::commit_writes(it, &lease, &writes))
                 .await
@@ -177,7 +177,7 @@ impl Store for SqliteStore {
         )
     }
 
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, Settled> {
+    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
         Box::pin(async move {
             check_text("a settlement", &settlement)?;
             self.write_queue

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool, ToolFailure};
+use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect, ToolFailure};
 
 use super::replace::replace;
 use super::{FilesOptions, root};
@@ -42,7 +42,7 @@ pub(super) fn edit_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
         .description(DESCRIPTION)
         .requires_approval("May this file be changed?")
         // An edit that is made twice can change twice.
-        .effect(Effect::Once)
+        .effect(ToolEffect::Once)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
         .handler(move |args: Editing| edit(&own, &args))
         .build()

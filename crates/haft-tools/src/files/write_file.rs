@@ -1,6 +1,6 @@
 //! `write_file`.
 
-use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool, ToolFailure};
+use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect, ToolFailure};
 
 use super::FilesOptions;
 use super::replace::replace;
@@ -37,7 +37,7 @@ pub(super) fn write_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     Tool::builder("write_file")
         .description(DESCRIPTION)
         .requires_approval("May this file be written?")
-        .effect(Effect::Idempotent)
+        .effect(ToolEffect::Idempotent)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
         .handler(move |args: Writing| write(&own, &args))
         .build()

@@ -1,7 +1,7 @@
 //! `delete_memory`.
 
 use haft_core::record::RecordName;
-use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool};
+use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect};
 use serde::Serialize;
 
 use haft_core::{DispatchContext, ToolFailure, tool::Json};
@@ -27,7 +27,7 @@ Returns JSON: `id`, and `deleted`, which is false if there was no such memory.";
 pub(super) fn delete_memory() -> Result<Tool, InvalidTool> {
     super::definition("delete_memory")
         .description(DESCRIPTION)
-        .effect(Effect::Idempotent)
+        .effect(ToolEffect::Idempotent)
         .concurrency(Concurrency::Keyed("/id".to_owned()))
         .handler(delete)
         .build()

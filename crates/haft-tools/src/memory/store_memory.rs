@@ -1,7 +1,7 @@
 //! `store_memory`.
 
 use haft_core::record::Memory;
-use haft_core::tool::{Effect, InvalidTool, Tool};
+use haft_core::tool::{InvalidTool, Tool, ToolEffect};
 use serde::Serialize;
 
 use super::listed::Listed;
@@ -37,7 +37,7 @@ Returns JSON: `stored`, with the `id`.";
 pub(super) fn store_memory() -> Result<Tool, InvalidTool> {
     super::definition("store_memory")
         .description(DESCRIPTION)
-        .effect(Effect::Idempotent)
+        .effect(ToolEffect::Idempotent)
         .handler(store)
         .build()
 }
@@ -47,7 +47,7 @@ async fn store(args: NewMemory, ctx: &DispatchContext) -> Result<Json<Stored>, T
         return Err(ToolFailure::new("the content is blank; say what to remember"));
     }
     let id = args.id.unwrap_or_else(|| made(ctx));
-    if let Some(there) = ctx.turn_memories().into_iter().find(|it| it.id().as_str() == id) {
+    if let Some(there) = ctx.memories().all().into_iter().find(|it| it.id().as_str() == id) {
         // The same call again, after a crash say, finds its own work.
         if there.content().as_str() == args.content {
             return Ok(Json(Stored { stored: Listed::from(&*there) }));

@@ -1,6 +1,6 @@
 //! `update_memory`.
 
-use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool};
+use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect};
 use haft_core::trust::TrustLabel;
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ Returns JSON: `updated`, the memory as it is now.";
 pub(super) fn update_memory() -> Result<Tool, InvalidTool> {
     super::definition("update_memory")
         .description(DESCRIPTION)
-        .effect(Effect::Idempotent)
+        .effect(ToolEffect::Idempotent)
         .concurrency(Concurrency::Keyed("/id".to_owned()))
         .handler(update)
         .build()
@@ -65,6 +65,6 @@ async fn update(args: Change, ctx: &DispatchContext) -> Result<Json<Updated>, To
     }
     let next = next.build()?;
     let updated = Listed::from(&next);
-    ctx.mutate_memory(next).await?;
+    ctx.store_memory(next).await?;
     Ok(Json(Updated { updated }))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use haft_core::error::{Coded, ErrorCode};
 use haft_core::media::{Media, MediaReader, ReaderDescriptor};
-use haft_core::spool::{Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
+use haft_core::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ impl StoredReader {
     pub async fn write(
         store: Arc<dyn SpoolStore>,
         key: impl Into<SpoolKey> + Send,
-        bytes: impl Into<Payload> + Send,
+        bytes: impl Into<SpoolPayload> + Send,
     ) -> Result<Self, SpoolError> {
         let (key, payload) = (key.into(), bytes.into());
         let written = store.write(key.clone(), payload).await?;

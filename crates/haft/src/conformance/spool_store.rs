@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft_core::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
+use haft_core::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 
 use super::{Violation, spool_reader};
@@ -66,7 +66,7 @@ async fn readers_are_snapshots(store: &dyn SpoolStore) -> Result<(), Violation> 
 async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Violation> {
     let broken = || {
         let pieces = vec![Ok(Bytes::from_static(b"half")), Err(ToolFailure::new("broken"))];
-        Payload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
+        SpoolPayload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
     };
     for old in [None, Some("old")] {
         if let Some(old) = old {
@@ -126,14 +126,14 @@ fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, Vi
     result.map_err(|error| Violation::new(promise, error))
 }
 
-fn payloads(content: &[u8]) -> Vec<Payload> {
+fn payloads(content: &[u8]) -> Vec<SpoolPayload> {
     let pieces = |size| {
         let pieces: Vec<_> =
             content.chunks(size).map(|it| Ok(Bytes::copy_from_slice(it))).collect();
-        Payload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
+        SpoolPayload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
     };
-    let mut payloads = vec![Payload::from(content.to_vec()), pieces(1000), pieces(1_000_000)];
-    payloads.extend(str::from_utf8(content).ok().map(Payload::from));
+    let mut payloads = vec![SpoolPayload::from(content.to_vec()), pieces(1000), pieces(1_000_000)];
+    payloads.extend(str::from_utf8(content).ok().map(SpoolPayload::from));
     payloads
 }
 

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, Holder, Lease, NewTurn, Store, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary,
-    Write,
+    GateId, Lease, LeaseRequest, NewTurn, StoreError, StoreWrite, StoredTurn, TurnId, TurnQuery,
+    TurnStore, TurnSummary,
 };
 
 use super::Violation;
@@ -28,8 +28,8 @@ use super::Violation;
 ///
 /// # Errors
 ///
-/// The first promise of [`Store`] that is not kept.
-pub async fn store(store: &dyn Store) -> Result<(), Violation> {
+/// The first promise of [`TurnStore`] that is not kept.
+pub async fn store(store: &dyn TurnStore) -> Result<(), Violation> {
     is_empty("a fresh store is empty", store).await?;
     nothing_is_there(store).await?;
     rows::check(store).await?;
@@ -41,14 +41,14 @@ pub async fn store(store: &dyn Store) -> Result<(), Violation> {
     is_empty("removed turns are gone", store).await
 }
 
-async fn is_empty(promise: &'static str, store: &dyn Store) -> Result<(), Violation> {
+async fn is_empty(promise: &'static str, store: &dyn TurnStore) -> Result<(), Violation> {
     let turns = done("turns can be listed", store.turns(TurnQuery::default()).await)?;
     Violation::unless(promise, &turns, &Vec::new())?;
     let gates = done("open gates can be listed", store.open_gates(None).await)?;
     Violation::unless(promise, &gates, &Vec::new())
 }
 
-async fn nothing_is_there(store: &dyn Store) -> Result<(), Violation> {
+async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), Violation> {
     let (turn, gate) = (turn_id("nothing")?, gate_id("nothing")?);
     let lease = Lease::new(turn.clone(), &holder("a", 0), 1);
     let loaded = done("any turn can be asked for", store.load(turn.clone()).await)?;
@@ -71,29 +71,37 @@ async fn nothing_is_there(store: &dyn Store) -> Result<(), Violation> {
 }
 
 /// Begins a turn with a lease of a hundred seconds from second 0 on.
-async fn begin(store: &dyn Store, id: &str, writes: Vec<Write>) -> Result<Lease, Violation> {
+async fn begin(
+    store: &dyn TurnStore,
+    id: &str,
+    writes: Vec<StoreWrite>,
+) -> Result<Lease, Violation> {
     let new = NewTurn::new(turn_id(id)?, holder("a", 0)).writes(writes);
     done("a turn can begin", store.create(new).await)
 }
 
-async fn commit(store: &dyn Store, lease: &Lease, writes: Vec<Write>) -> Result<(), Violation> {
+async fn commit(
+    store: &dyn TurnStore,
+    lease: &Lease,
+    writes: Vec<StoreWrite>,
+) -> Result<(), Violation> {
     done("the holder can commit", store.commit(lease.clone(), writes).await)
 }
 
-async fn load(store: &dyn Store, turn: &TurnId) -> Result<StoredTurn, Violation> {
+async fn load(store: &dyn TurnStore, turn: &TurnId) -> Result<StoredTurn, Violation> {
     let loaded = done("a turn can be loaded", store.load(turn.clone()).await)?;
     loaded.ok_or_else(|| Violation::new("a turn that began is there", format_args!("no {turn:?}")))
 }
 
 /// Gives the lease back and removes the turn.
-async fn end(store: &dyn Store, lease: Lease) -> Result<(), Violation> {
+async fn end(store: &dyn TurnStore, lease: Lease) -> Result<(), Violation> {
     let turn = lease.turn.clone();
     done("a lease can be given back", store.release(lease).await)?;
     remove(store, &turn, 0, true).await
 }
 
 async fn remove(
-    store: &dyn Store,
+    store: &dyn TurnStore,
     turn: &TurnId,
     second: u64,
     existed: bool,
@@ -156,8 +164,8 @@ fn gate_id(name: &str) -> Result<GateId, Violation> {
     name.parse().map_err(|error| Violation::new("the id of a gate is valid", error))
 }
 
-fn holder(name: &str, second: u64) -> Holder {
-    Holder::new(name, at(second), Duration::from_secs(100))
+fn holder(name: &str, second: u64) -> LeaseRequest {
+    LeaseRequest::new(name, at(second), Duration::from_secs(100))
 }
 
 fn at(second: u64) -> Timestamp {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_core::event::{Bus, EventName};
+use haft_core::event::{EventClass, EventName};
 
 /// Which events a subscription gets: of every turn or of one, and of which names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Filter {
     }
 
     /// Of these, only the events of one bus.
-    pub fn bus(self, bus: Bus) -> Self {
+    pub fn bus(self, bus: EventClass) -> Self {
         self.only(EventName::ALL.iter().copied().filter(|it| it.bus() == bus))
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_core::CallId;
 use haft_core::clock::Timestamp;
 use haft_core::error::ErrorCode;
-use haft_core::event::{ErrorReport, Event, EventKind, GenerationStats, Level, ShownArgs};
+use haft_core::event::{BoundedArgs, ErrorReport, Event, EventKind, GenerationStats, LogLevel};
 use haft_core::usage::Usage;
 
 /// Most turns that are followed at the same time. Turns end, so that this is met only if something is
@@ -60,7 +60,7 @@ pub(crate) struct Begin<'e> {
     pub(crate) at: Timestamp,
     pub(crate) call_id: Option<CallId>,
     /// Only if content is wanted.
-    pub(crate) args: Option<&'e ShownArgs>,
+    pub(crate) args: Option<&'e BoundedArgs>,
 }
 
 impl Begin<'_> {
@@ -83,7 +83,7 @@ pub(crate) enum Field<'v> {
 
 /// Something that happened within a span and takes no time.
 pub(crate) struct Note<'e> {
-    pub(crate) level: Level,
+    pub(crate) level: LogLevel,
     pub(crate) name: &'static str,
     /// What sort of note it is.
     pub(crate) kind: &'e str,
@@ -222,7 +222,7 @@ impl<B: Backend> SpanTracker<B> {
         open: &Open<B::Span>,
         event: &Event,
         (tool, call_id): (&str, CallId),
-        (at, args): (Timestamp, Option<&ShownArgs>),
+        (at, args): (Timestamp, Option<&BoundedArgs>),
     ) -> B::Span {
         let begin = Begin::of(Operation::ExecuteTool, Some(tool), event);
         let begin = Begin { at, args, call_id: Some(call_id), ..begin };
@@ -259,14 +259,14 @@ impl<B: Backend> SpanTracker<B> {
     fn note(&self, open: &mut Open<B::Span>, event: &Event) {
         let (level, kind, message): (_, &str, &str) = match &event.kind {
             EventKind::Log { level, topic, message, .. } => (*level, topic, message),
-            EventKind::Warning { topic, message, .. } => (Level::Warn, topic, message),
+            EventKind::Warning { topic, message, .. } => (LogLevel::Warn, topic, message),
             EventKind::Error(error) => (
-                Level::Error,
+                LogLevel::Error,
                 error.code.as_ref().map_or("_OTHER", ErrorCode::as_str),
                 &error.message,
             ),
-            EventKind::TurnGateOpen { gate_id, reason, .. } => (Level::Info, gate_id, reason),
-            EventKind::TurnGateClosed { gate_id, .. } => (Level::Info, gate_id, ""),
+            EventKind::TurnGateOpen { gate_id, reason, .. } => (LogLevel::Info, gate_id, reason),
+            EventKind::TurnGateClosed { gate_id, .. } => (LogLevel::Info, gate_id, ""),
             _ => return,
         };
         let note = Note { level, name: event.kind.name().as_str(), kind, message, event };

@@ -5,7 +5,7 @@ use std::fmt;
 use ::tracing::field::Empty;
 use ::tracing::{Span, debug, error, info, info_span, trace, warn};
 use haft_core::clock::Timestamp;
-use haft_core::event::{Event, Level, Observer};
+use haft_core::event::{Event, LogLevel, Observer};
 
 use super::spans::{Backend, Begin, Field, Note, Operation, SpanTracker};
 
@@ -164,10 +164,10 @@ impl Backend for TracingBackend {
             };
         }
         match note.level {
-            Level::Trace => emit!(trace),
-            Level::Debug => emit!(debug),
-            Level::Info => emit!(info),
-            Level::Warn => emit!(warn),
+            LogLevel::Trace => emit!(trace),
+            LogLevel::Debug => emit!(debug),
+            LogLevel::Info => emit!(info),
+            LogLevel::Warn => emit!(warn),
             _ => emit!(error),
         }
     }

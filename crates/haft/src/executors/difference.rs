@@ -1,6 +1,6 @@
 //! What is different between two JSON values, in words.
 
-use haft_core::json::{Kind, View};
+use haft_core::json::{ValueKind, ValueRef};
 
 /// How two values of different origin are named in a difference.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Names {
 }
 
 /// One line for every place where the values differ, with its JSON pointer; the first few of them.
-pub(super) fn differences(left: View<'_>, right: View<'_>, names: Names) -> Vec<String> {
+pub(super) fn differences(left: ValueRef<'_>, right: ValueRef<'_>, names: Names) -> Vec<String> {
     let mut found = Found { lines: Vec::new(), more: 0, names };
     found.compare(left, right, &mut String::new());
     if found.more > 0 {
@@ -26,16 +26,16 @@ struct Found {
 }
 
 impl Found {
-    fn compare(&mut self, left: View<'_>, right: View<'_>, at: &mut String) {
+    fn compare(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
         match (left.kind(), right.kind()) {
-            (Kind::Object, Kind::Object) => self.objects(left, right, at),
-            (Kind::Array, Kind::Array) => self.lists(left, right, at),
+            (ValueKind::Object, ValueKind::Object) => self.objects(left, right, at),
+            (ValueKind::Array, ValueKind::Array) => self.lists(left, right, at),
             _ if left == right => {}
             _ => self.note(at, Some(left), Some(right)),
         }
     }
 
-    fn objects(&mut self, left: View<'_>, right: View<'_>, at: &mut String) {
+    fn objects(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
         for (key, one) in left.members() {
             self.below(at, key, |found, at| match right.get(key) {
                 Some(two) => found.compare(one, two, at),
@@ -47,7 +47,7 @@ impl Found {
         }
     }
 
-    fn lists(&mut self, left: View<'_>, right: View<'_>, at: &mut String) {
+    fn lists(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
         let (mut one, mut two) = (left.elements(), right.elements());
         for index in 0..left.len().max(right.len()) {
             let (one, two) = (one.next(), two.next());
@@ -66,13 +66,13 @@ impl Found {
         at.truncate(length);
     }
 
-    fn note(&mut self, at: &str, left: Option<View<'_>>, right: Option<View<'_>>) {
+    fn note(&mut self, at: &str, left: Option<ValueRef<'_>>, right: Option<ValueRef<'_>>) {
         if self.lines.len() >= MOST_LINES {
             self.more += 1;
             return;
         }
         let Names { left: one, right: two } = self.names;
-        let shown = |view: Option<View<'_>>| match view {
+        let shown = |view: Option<ValueRef<'_>>| match view {
             Some(view) => excerpt(&view.to_string()),
             None => "nothing".to_owned(),
         };

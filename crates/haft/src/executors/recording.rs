@@ -213,7 +213,7 @@ impl Coded for NotReplayable {
 /// A text as a document; text that is no JSON as a string.
 fn document(text: &str) -> Document {
     Document::parse(text).unwrap_or_else(|_| {
-        let mut out = haft_core::json::Writer::new();
+        let mut out = haft_core::json::JsonWriter::new();
         out.string(text);
         out.finish()
     })

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, TurnContext};
-use haft_core::event::{Brief, Level, ResultSummary, ShownArgs};
-use haft_core::pipeline::{BoxError, Middleware, Next, Passing};
+use haft_core::event::{BoundedArgs, BoundedText, LogLevel, ResultSummary};
+use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
 use serde::{Deserialize, Serialize};
 
 type Sink = dyn Fn(&str) -> Result<(), BoxError> + Send + Sync;
@@ -42,14 +42,14 @@ struct Line<'c> {
     id: RecordId,
     iteration: u32,
     ordinal: u32,
-    tool: Brief,
+    tool: BoundedText,
     #[serde(skip_serializing_if = "Option::is_none")]
-    args: Option<ShownArgs>,
+    args: Option<BoundedArgs>,
     #[serde(skip_serializing_if = "is_zero")]
     changes: usize,
     result: ResultSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Brief>,
+    error: Option<BoundedText>,
     requested_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     completed_at: Option<Timestamp>,
@@ -92,7 +92,7 @@ impl AuditLog {
 
     /// Writes what was not written yet.
     fn write(&self, ctx: &TurnContext) -> Result<(), BoxError> {
-        for call in ctx.turn_tool_calls() {
+        for call in ctx.tool_calls().all() {
             if call.state().is_final() && self.is_new(ctx.turn_id(), &call) {
                 (self.sink)(&line(ctx, &call)?)?;
                 self.written().entry(ctx.turn_id().into()).or_default().ids.insert(call.id());
@@ -126,7 +126,7 @@ impl AuditLog {
         let (log, turn) = (self.clone(), ctx.turn().clone());
         ctx.on_settled(move |_| {
             if let Err(error) = log.write(&turn) {
-                turn.log(Level::Error, "audit-log", &error.to_string(), None);
+                turn.log(LogLevel::Error, "audit-log", &error.to_string(), None);
             }
             log.written().remove(turn.turn_id());
         });
@@ -138,7 +138,7 @@ impl AuditLog {
 }
 
 impl Middleware<DispatchContext> for AuditLog {
-    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> Passing {
+    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> MiddlewareFuture {
         let log = self.clone();
         Box::pin(async move {
             log.watch(&ctx);

@@ -1,7 +1,7 @@
 //! Tools that are found per turn.
 
 use haft_core::context::TurnContext;
-use haft_core::pipeline::{Middleware, Next, Passing};
+use haft_core::pipeline::{Middleware, MiddlewareFuture, Next};
 use haft_core::tool::{OnCollision, ToolName};
 
 /// See [`fetch_and_register_tools`].
@@ -21,7 +21,7 @@ pub fn fetch_and_register_tools() -> FetchTools {
 }
 
 impl Middleware<TurnContext> for FetchTools {
-    fn handle(&self, ctx: TurnContext, next: Next<TurnContext>) -> Passing {
+    fn handle(&self, ctx: TurnContext, next: Next<TurnContext>) -> MiddlewareFuture {
         Box::pin(async move {
             for tool in ctx.fetch_tools().await? {
                 match tool.on_collision() {

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 
 use haft_core::call::ToolCall;
 use haft_core::context::DispatchContext;
-use haft_core::event::Level;
-use haft_core::pipeline::{Middleware, Next, Passing};
+use haft_core::event::LogLevel;
+use haft_core::pipeline::{Middleware, MiddlewareFuture, Next};
 
 use super::{completed, noticed};
 
@@ -57,7 +57,7 @@ impl RepetitionGuard {
 }
 
 impl Middleware<DispatchContext> for RepetitionGuard {
-    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> Passing {
+    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> MiddlewareFuture {
         let guard = *self;
         Box::pin(async move {
             let too_often = |call: &&std::sync::Arc<ToolCall>| {
@@ -67,12 +67,12 @@ impl Middleware<DispatchContext> for RepetitionGuard {
             let calls: Vec<_> = completed(&ctx).collect();
             for call in calls.iter().filter(too_often) {
                 let explanation = guard.explanation(call);
-                ctx.log(Level::Warn, "repetition-guard", &explanation, None);
+                ctx.log(LogLevel::Warn, "repetition-guard", &explanation, None);
                 if guard.then == OnRepetition::Explain {
                     let notice = format!(
                         "{explanation}; the result is the one you have already, do something else"
                     );
-                    ctx.mutate_tool_call(noticed(call, notice, ctx.clock().now())).await?;
+                    ctx.store_tool_call(noticed(call, notice, ctx.clock().now())).await?;
                 } else if ctx.signal().is_none() {
                     ctx.nack(explanation)?;
                 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use haft_core::call::ToolCall;
 use haft_core::context::DispatchContext;
-use haft_core::event::Level;
-use haft_core::pipeline::{BoxError, Middleware, Next, Passing};
+use haft_core::event::LogLevel;
+use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
 
 use super::{completed, noticed};
 
@@ -57,15 +57,15 @@ where
 }
 
 impl Middleware<DispatchContext> for SafetyVeto {
-    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> Passing {
+    fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> MiddlewareFuture {
         let check = Arc::clone(&self.check);
         Box::pin(async move {
             let calls: Vec<_> = completed(&ctx).collect();
             for call in calls {
                 if let Verdict::Veto { reason } = check(Arc::clone(&call)).await? {
                     let notice = format!("what `{}` gave was withheld: {reason}", call.tool());
-                    ctx.log(Level::Warn, "safety-veto", &notice, None);
-                    ctx.mutate_tool_call(noticed(&call, notice, ctx.clock().now())).await?;
+                    ctx.log(LogLevel::Warn, "safety-veto", &notice, None);
+                    ctx.store_tool_call(noticed(&call, notice, ctx.clock().now())).await?;
                 }
             }
             next.run().await

@@ -10,11 +10,11 @@ use haft_core::call::{CallError, CallState, RecordId, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::{DispatchContext, RecordError, TurnContext};
 use haft_core::error::{Coded as _, codes};
-use haft_core::event::{EventKind, Level, ToolCallReport};
+use haft_core::event::{EventKind, LogLevel, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError};
 use haft_core::store::StoreError;
 use haft_core::tool::{
-    AcceptedCall, Concurrency, Effect, Invocation, Tool, ToolError, ToolExecutor,
+    AcceptedCall, Concurrency, Invocation, Tool, ToolEffect, ToolError, ToolExecutor,
 };
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinSet;
@@ -87,7 +87,7 @@ impl CallRunner {
 
     /// Logs the panic of a task. Its call is ended afterwards, with the other leftovers.
     fn log_panic(&self, panic: &str) -> Result<(), RecordError> {
-        self.ctx.log(Level::Error, LogTopic::CallTaskFailed.as_str(), panic, None);
+        self.ctx.log(LogLevel::Error, LogTopic::CallTaskFailed.as_str(), panic, None);
         Ok(())
     }
 
@@ -197,7 +197,7 @@ impl CallRunner {
             return Ok(self.cancelled_call(call, &attempt.tool, &reason, work));
         }
         // That a call started which must not be repeated is stored before its handler runs.
-        if attempt.tool.effect() == Effect::Once && current.state() != CallState::Running {
+        if attempt.tool.effect() == ToolEffect::Once && current.state() != CallState::Running {
             if current.state() == CallState::Requested {
                 current = self.advance_call(&current, CallState::Approved);
             }
@@ -282,7 +282,7 @@ impl CallRunner {
     ) -> ToolCall {
         let error = ToolError::Cancelled { tool: call.tool().to_owned(), reason: reason.clone() };
         let mut error = CallError::of(&error);
-        if work == WorkKind::Handler && tool.effect() == Effect::Once {
+        if work == WorkKind::Handler && tool.effect() == ToolEffect::Once {
             error.message.push_str("; what it did until then is not known");
         }
         call.clone().ended(CallState::Cancelled, error, self.ctx.clock().now())
@@ -290,7 +290,7 @@ impl CallRunner {
 
     fn late_call(&self, call: &ToolCall, tool: &Tool, limit: Duration, work: WorkKind) -> ToolCall {
         let message = format!("`{}` did not finish within {limit:?}", call.tool());
-        if work == WorkKind::Handler && tool.effect() == Effect::Once {
+        if work == WorkKind::Handler && tool.effect() == ToolEffect::Once {
             let message = format!("{message}; what it did is not known, do not repeat it blindly");
             let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
             return call.clone().ended(CallState::Unknown, error, self.ctx.clock().now());

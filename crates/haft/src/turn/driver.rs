@@ -12,12 +12,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft_core::call::{Occurrences, ToolCall};
+use haft_core::call::{OccurrenceCounter, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, Tokenizable};
-use haft_core::event::{ErrorReport, EventKind, Level};
-use haft_core::stash::Registry as Stash;
+use haft_core::event::{ErrorReport, EventKind, LogLevel};
+use haft_core::stash::Stash;
 use haft_core::store::{GateRow, Lease, TurnId};
 use haft_core::usage::Usage;
 
@@ -46,7 +46,7 @@ struct TurnDriver {
     gates: Arc<TurnGates>,
     ctx: DispatchContext,
     watch: Stopwatch,
-    occurrences: Occurrences,
+    occurrences: OccurrenceCounter,
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
@@ -194,7 +194,7 @@ impl TurnDriver {
             },
             ctx,
             watch,
-            occurrences: Occurrences::default(),
+            occurrences: OccurrenceCounter::default(),
             started_at: not_started.started_at,
             dispatch: not_started,
             step: None,
@@ -219,7 +219,7 @@ impl TurnDriver {
     fn apply(&self, machine: &mut TurnMachine, entry: TurnEntry) -> Vec<Effect> {
         machine.apply(entry).unwrap_or_else(|illegal| {
             let text = illegal.to_string();
-            self.ctx.log(Level::Error, LogTopic::BrokenInvariant.as_str(), &text, None);
+            self.ctx.log(LogLevel::Error, LogTopic::BrokenInvariant.as_str(), &text, None);
             let error = ErrorReport::reason(text).at(FailurePoint::Turn.as_str());
             machine.suspend(Conclusion::failed(error).resumable())
         })
@@ -313,10 +313,10 @@ impl TurnDriver {
 
     fn report(self, machine: TurnMachine) -> TurnReport {
         let turn = self.ctx.turn();
-        let mut messages = turn.turn_messages();
+        let mut messages = turn.messages().all();
         messages.retain(|message| machine.messages().contains(message.id()));
         let TurnTotals { iterations, usage } = machine.totals();
-        let calls = turn.turn_tool_calls();
+        let calls = turn.tool_calls().all();
         let Conclusion { outcome, error, .. } = machine.into_conclusion();
         TurnReport {
             messages,

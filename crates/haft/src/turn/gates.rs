@@ -9,13 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
-use haft_core::context::{Asking, DispatchContext, GateFuture, Gates, Recorder as _};
+use haft_core::context::{DispatchContext, GateContext, GateFuture, Gates, RecordWriter as _};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::{EventKind, GateResult};
-use haft_core::gate::{BoundCall, Decision, Gate, GateError, GateKey, GateRequest, Settlement};
+use haft_core::gate::{
+    BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement,
+};
 use haft_core::pipeline::Stage;
 use haft_core::schema::Problems;
-use haft_core::store::{GateId, GateRow, Settled, Store, StoreError, TurnId, TurnStatus, Write};
+use haft_core::store::{
+    GateId, GateRow, SettleOutcome, StoreError, StoreWrite, TurnId, TurnStatus, TurnStore,
+};
 use serde_json::Value;
 use sha2::Digest as _;
 
@@ -30,7 +34,7 @@ use crate::sync::sleep;
 /// Nothing that runs inside a turn can get one: the model cannot approve its own calls.
 #[derive(Clone)]
 pub struct Gatekeeper {
-    store: Arc<dyn Store>,
+    store: Arc<dyn TurnStore>,
     key: GateKey,
     clock: Arc<dyn Clock>,
     notifier: Option<Arc<GateNotifier>>,
@@ -70,7 +74,7 @@ impl Coded for SettleError {
 impl Gatekeeper {
     /// Settles gates that stand in a store.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, key: GateKey, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(store: Arc<dyn TurnStore>, key: GateKey, clock: Arc<dyn Clock>) -> Self {
         Self { store, key, clock, notifier: None }
     }
 
@@ -106,7 +110,7 @@ impl Gatekeeper {
     pub async fn resolve(&self, id: &GateId, value: Value, by: &str) -> Result<(), SettleError> {
         let gate = self.load_open_gate(id).await?;
         gate.check(&value).map_err(|problems| SettleError::Invalid { problems })?;
-        self.settle_gate(&gate, Decision::Resolved { value }, by).await
+        self.settle_gate(&gate, GateDecision::Resolved { value }, by).await
     }
 
     /// Rejects what a gate asks for, in the name of the person who decided. The model is told the reason.
@@ -116,7 +120,7 @@ impl Gatekeeper {
     /// The gate is closed, or the store failed.
     pub async fn reject(&self, id: &GateId, reason: &str, by: &str) -> Result<(), SettleError> {
         let gate = self.load_open_gate(id).await?;
-        self.settle_gate(&gate, Decision::Rejected { reason: reason.to_owned() }, by).await
+        self.settle_gate(&gate, GateDecision::Rejected { reason: reason.to_owned() }, by).await
     }
 
     async fn load_open_gate(&self, id: &GateId) -> Result<Gate, SettleError> {
@@ -132,12 +136,13 @@ impl Gatekeeper {
     async fn settle_gate(
         &self,
         gate: &Gate,
-        decision: Decision,
+        decision: GateDecision,
         by: &str,
     ) -> Result<(), SettleError> {
         let settlement = self.key.sign(gate, decision, by, self.clock.now());
         let text = write(&settlement)?;
-        let Settled { settlement, first, .. } = self.store.settle(gate.id.clone(), text).await?;
+        let SettleOutcome { settlement, first, .. } =
+            self.store.settle(gate.id.clone(), text).await?;
         if !first {
             return Err(SettleError::Closed { settlement: describe_settlement(&settlement) });
         }
@@ -213,7 +218,7 @@ impl TurnGates {
         let answer = serde_json::json!({"type": "boolean"});
         let request = GateRequest::new(question).payload(shown).schema(answer);
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
-        self.open_gate(Asking::Dispatch(ctx), gate.bound_to(call).asking_leave()).await
+        self.open_gate(GateContext::Dispatch(ctx), gate.bound_to(call).requiring_approval()).await
     }
 
     /// Awaits the approval of a call.
@@ -222,7 +227,7 @@ impl TurnGates {
         ctx: &DispatchContext,
         gate: &OpenGate,
     ) -> Result<(), GateError> {
-        match self.await_decision(Asking::Dispatch(ctx), gate).await? {
+        match self.await_decision(GateContext::Dispatch(ctx), gate).await? {
             Value::Bool(true) => Ok(()),
             _ => Err(GateError::Rejected {
                 by: "whoever was asked".to_owned(),
@@ -233,7 +238,11 @@ impl TurnGates {
 
     /// Awaits the decision at a gate. This may take days: until then little memory is used, and the gate stands in
     /// the store.
-    async fn await_decision(&self, ctx: Asking<'_>, gate: &OpenGate) -> Result<Value, GateError> {
+    async fn await_decision(
+        &self,
+        ctx: GateContext<'_>,
+        gate: &OpenGate,
+    ) -> Result<Value, GateError> {
         let settled = {
             let _turn = self.watch.pause();
             let _call = ctx.record_id().and_then(|id| self.call_stopwatch(id)).map(|it| it.pause());
@@ -245,13 +254,13 @@ impl TurnGates {
     /// Opens a gate for a request of a handler, a middleware or the executor.
     async fn open_requested_gate(
         &self,
-        ctx: Asking<'_>,
+        ctx: GateContext<'_>,
         request: GateRequest,
     ) -> Result<OpenGate, GateError> {
         let scope = || self.scope.lock().unwrap_or_else(PoisonError::into_inner).as_str();
         let place = match (ctx, ctx.record_id()) {
             (_, Some(record)) => record.to_string(),
-            (Asking::Dispatch(ctx), None) => format!("{}/{}", ctx.iteration(), scope()),
+            (GateContext::Dispatch(ctx), None) => format!("{}/{}", ctx.iteration(), scope()),
             _ => format!("turn/{}", scope()),
         };
         let number = {
@@ -266,11 +275,11 @@ impl TurnGates {
     }
 
     /// Stores a gate, and tells observers that it is open.
-    async fn open_gate(&self, ctx: Asking<'_>, gate: Gate) -> Result<OpenGate, GateError> {
+    async fn open_gate(&self, ctx: GateContext<'_>, gate: Gate) -> Result<OpenGate, GateError> {
         let (gate, json) = self.match_known_gate(gate)?;
         let digest = digest(&json);
-        let open = Write::OpenGate { id: gate.id.clone(), json };
-        self.recorder.commit(vec![open, Write::Status(TurnStatus::Waiting)]).await?;
+        let open = StoreWrite::OpenGate { id: gate.id.clone(), json };
+        self.recorder.commit(vec![open, StoreWrite::Status(TurnStatus::Waiting)]).await?;
         ctx.emit_with(|| EventKind::TurnGateOpen {
             gate_id: gate.id.as_str().into(),
             reason: gate.reason.as_str().into(),
@@ -284,12 +293,12 @@ impl TurnGates {
     /// Verifies that a settlement is signed and settles the gate that was opened, and returns its value.
     fn verify_decision(
         &self,
-        ctx: Asking<'_>,
+        ctx: GateContext<'_>,
         opened: &OpenGate,
         row: &GateRow,
     ) -> Result<Value, GateError> {
         let settlement = read_settlement(&row.id, row.settlement.as_deref().unwrap_or_default())?;
-        self.recorder.defer(Write::Status(TurnStatus::Running));
+        self.recorder.defer(StoreWrite::Status(TurnStatus::Running));
         // Texts are stored byte by byte: another text was written from outside.
         let unchanged = digest(&row.json) == opened.digest;
         let gate = if unchanged { Some(read_gate(row)?) } else { None };
@@ -299,9 +308,9 @@ impl TurnGates {
         };
         let result = match settlement.decision {
             _ if verified.is_err() => GateResult::Rejected,
-            Decision::Resolved { .. } => GateResult::Resolved,
-            Decision::Timeout => GateResult::Timeout,
-            Decision::Aborted => GateResult::Aborted,
+            GateDecision::Resolved { .. } => GateResult::Resolved,
+            GateDecision::Timeout => GateResult::Timeout,
+            GateDecision::Aborted => GateResult::Aborted,
             _ => GateResult::Rejected,
         };
         ctx.emit_with(|| EventKind::TurnGateClosed { gate_id: row.id.as_str().into(), result });
@@ -309,10 +318,12 @@ impl TurnGates {
         let fits = |value: &Value| gate.as_ref().is_some_and(|gate| gate.check(value).is_ok());
         match settlement.decision {
             // The signature does not say that the value fits the schema.
-            Decision::Resolved { value } if !fits(&value) => Err(GateError::forged()),
-            Decision::Resolved { value } => Ok(value),
-            Decision::Rejected { reason } => Err(GateError::Rejected { by: settlement.by, reason }),
-            Decision::Timeout => Err(GateError::Timeout),
+            GateDecision::Resolved { value } if !fits(&value) => Err(GateError::forged()),
+            GateDecision::Resolved { value } => Ok(value),
+            GateDecision::Rejected { reason } => {
+                Err(GateError::Rejected { by: settlement.by, reason })
+            }
+            GateDecision::Timeout => Err(GateError::Timeout),
             _ => Err(GateError::Aborted),
         }
     }
@@ -351,11 +362,11 @@ impl TurnGates {
             };
             let closed = tokio::select! {
                 () = subscription.notified() => continue,
-                () = expiry => Decision::Timeout,
-                _ = cancellation.cancelled() => Decision::Aborted,
+                () = expiry => GateDecision::Timeout,
+                _ = cancellation.cancelled() => GateDecision::Aborted,
             };
-            let closing = Settlement::closed(closed, self.runner.clock.now());
-            let close = Write::CloseGate { id: gate.id.clone(), settlement: write(&closing)? };
+            let closing = GateSettlement::closed(closed, self.runner.clock.now());
+            let close = StoreWrite::CloseGate { id: gate.id.clone(), settlement: write(&closing)? };
             self.recorder.commit(vec![close]).await?;
             // A decision may have come first: the settlement in the store counts.
         }
@@ -374,7 +385,7 @@ impl TurnGates {
 }
 
 impl Gates for TurnGates {
-    fn wait_for<'a>(&'a self, ctx: Asking<'a>, request: GateRequest) -> GateFuture<'a> {
+    fn wait_for<'a>(&'a self, ctx: GateContext<'a>, request: GateRequest) -> GateFuture<'a> {
         let opening = Box::pin(self.open_requested_gate(ctx, request));
         Box::pin(async move { self.await_decision(ctx, &opening.await?).await })
     }
@@ -396,7 +407,7 @@ fn read_gate(row: &GateRow) -> Result<Gate, StoreError> {
     serde_json::from_str(&row.json).map_err(|error| damaged(&row.id, &error))
 }
 
-fn read_settlement(id: &GateId, text: &str) -> Result<Settlement, StoreError> {
+fn read_settlement(id: &GateId, text: &str) -> Result<GateSettlement, StoreError> {
     serde_json::from_str(text).map_err(|error| damaged(id, &error))
 }
 
@@ -410,7 +421,7 @@ fn write(value: &impl serde::Serialize) -> Result<String, StoreError> {
 
 /// How a gate was settled and by whom, in words.
 fn describe_settlement(settlement: &str) -> String {
-    match serde_json::from_str::<Settlement>(settlement) {
+    match serde_json::from_str::<GateSettlement>(settlement) {
         Ok(it) => format!("{} by {}", it.decision.as_str(), it.by),
         Err(_) => "in a way that cannot be read".to_owned(),
     }

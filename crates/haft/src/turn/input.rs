@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_core::context::{Instruction, Tokenizable};
 use haft_core::record::{Memory, Message, Retrievable, Thought};
-use haft_core::stash::Registry as Stash;
+use haft_core::stash::Stash;
 use haft_core::store::TurnId;
 use serde_json::Value;
 

@@ -6,8 +6,8 @@ use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
-use haft_core::step::Then as NextAction;
-use haft_core::store::{StoreError, StoredText, TurnId, Write};
+use haft_core::step::NextAction;
+use haft_core::store::{StoreError, StoreWrite, StoredText, TurnId};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,17 +63,17 @@ impl JournalEntry {
     }
 
     /// The write that adds it to the journal.
-    pub(super) fn into_write(self) -> Write {
+    pub(super) fn into_write(self) -> StoreWrite {
         // Nothing in an entry has a form that JSON has not.
-        Write::Journal(StoredText::of(self, |it| {
+        StoreWrite::Journal(StoredText::of(self, |it| {
             serde_json::to_string(it).unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
         }))
     }
 
     /// The writes that add the last entry to the journal, and give the turn its last status.
-    pub(super) fn into_end_writes(self) -> Vec<Write> {
+    pub(super) fn into_end_writes(self) -> Vec<StoreWrite> {
         let status = match &self {
-            Self::Ended { outcome, .. } => Some(Write::Status(outcome.status())),
+            Self::Ended { outcome, .. } => Some(StoreWrite::Status(outcome.status())),
             _ => None,
         };
         std::iter::once(self.into_write()).chain(status).collect()

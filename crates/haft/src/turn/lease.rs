@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use haft_core::cancel::Cancellation;
 use haft_core::clock::Clock;
-use haft_core::store::{Lease, Store, StoreError};
+use haft_core::store::{Lease, StoreError, TurnStore};
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, JoinSet, Mutex, MutexGuard, PoisonError, sleep, spawn_background};
 
 /// Renews the leases of all turns of a runner, by one task that lives while there are any.
 pub(crate) struct LeaseRenewer {
-    store: Arc<dyn Store>,
+    store: Arc<dyn TurnStore>,
     clock: Arc<dyn Clock>,
     ttl: Duration,
     active: Mutex<ActiveLeases>,
@@ -45,7 +45,11 @@ impl LeaseState {
 }
 
 impl LeaseRenewer {
-    pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ttl: Duration) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Arc<dyn TurnStore>,
+        clock: Arc<dyn Clock>,
+        ttl: Duration,
+    ) -> Arc<Self> {
         let (active, is_renewing) = (Mutex::default(), AtomicBool::new(false));
         Arc::new(Self { store, clock, ttl, active, is_renewing })
     }

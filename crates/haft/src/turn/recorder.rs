@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::context::Recorder;
-use haft_core::stash::Registry as Stash;
-use haft_core::store::{StoreError, StoreFuture, Write};
+use haft_core::context::RecordWriter;
+use haft_core::stash::Stash;
+use haft_core::store::{StoreError, StoreFuture, StoreWrite};
 
 use super::journal::JournalEntry;
 use super::lease::ActiveLease;
@@ -21,7 +21,7 @@ pub(super) struct LeasedRecorder {
 /// Writes that can wait for the next commit.
 #[derive(Debug)]
 struct Deferred {
-    writes: Vec<Write>,
+    writes: Vec<StoreWrite>,
     /// The stash as it was last written, or is about to be.
     stash: Stash,
     /// Whether the store failed at the last commit.
@@ -35,7 +35,7 @@ impl LeasedRecorder {
     }
 
     /// Commits a write together with the next commit.
-    pub(super) fn defer(&self, write: Write) {
+    pub(super) fn defer(&self, write: StoreWrite) {
         self.lock().writes.push(write);
     }
 
@@ -69,8 +69,8 @@ impl LeasedRecorder {
     }
 }
 
-impl Recorder for LeasedRecorder {
-    fn commit(&self, writes: Vec<Write>) -> StoreFuture<'_, ()> {
+impl RecordWriter for LeasedRecorder {
+    fn commit(&self, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let deferred = DeferredWrites::take(self);
             let all = deferred.followed_by(writes);
@@ -91,7 +91,7 @@ impl Recorder for LeasedRecorder {
 /// be written twice.
 struct DeferredWrites<'r> {
     recorder: &'r LeasedRecorder,
-    writes: Vec<Write>,
+    writes: Vec<StoreWrite>,
 }
 
 impl<'r> DeferredWrites<'r> {
@@ -99,7 +99,7 @@ impl<'r> DeferredWrites<'r> {
         Self { recorder, writes: std::mem::take(&mut recorder.lock().writes) }
     }
 
-    fn followed_by(&self, writes: Vec<Write>) -> Vec<Write> {
+    fn followed_by(&self, writes: Vec<StoreWrite>) -> Vec<StoreWrite> {
         if self.writes.is_empty() {
             return writes;
         }

@@ -13,11 +13,11 @@ use haft_core::event::Observer;
 use haft_core::forge::Formats;
 use haft_core::gate::GateKey;
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
-use haft_core::record::{Loader, SpoolResolver};
+use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
-use haft_core::step::Executor;
-use haft_core::store::{Store, StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary};
+use haft_core::step::DispatchExecutor;
+use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary};
 use haft_core::tool::Spooler;
 
 use super::gates::{GateNotifier, Gatekeeper};
@@ -57,10 +57,10 @@ pub struct TurnRunner {
 
 /// What all turns of a runner share.
 pub(super) struct RunnerShared {
-    pub(super) executor: Arc<dyn Executor>,
+    pub(super) executor: Arc<dyn DispatchExecutor>,
     pub(super) store: Arc<TimedStore>,
     pub(super) spooler: Spooler,
-    pub(super) loader: Loader,
+    pub(super) loader: RecordLoader,
     pub(super) tools: ToolRegistry,
     pub(super) formats: Formats,
     pub(super) turn_input: Pipeline<TurnContext>,
@@ -89,7 +89,7 @@ impl RunnerShared {
 impl TurnRunner {
     /// Starts a runner with an executor. Everything else has a default: no tools, no middleware, stores in memory, safe
     /// limits.
-    pub fn builder(executor: impl Executor + 'static) -> TurnRunnerBuilder {
+    pub fn builder(executor: impl DispatchExecutor + 'static) -> TurnRunnerBuilder {
         TurnRunnerBuilder::new(Arc::new(executor))
     }
 
@@ -197,11 +197,11 @@ impl fmt::Debug for TurnRunner {
 /// Builds a [`TurnRunner`].
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct TurnRunnerBuilder {
-    executor: Arc<dyn Executor>,
-    store: Option<Arc<dyn Store>>,
+    executor: Arc<dyn DispatchExecutor>,
+    store: Option<Arc<dyn TurnStore>>,
     spools: Option<(Arc<dyn SpoolStore>, Arc<dyn SpoolResolver>)>,
     inline_below: Option<usize>,
-    loader: Loader,
+    loader: RecordLoader,
     tools: Vec<Tool>,
     formats: Option<Formats>,
     turn_input: Pipeline<TurnContext>,
@@ -233,13 +233,13 @@ impl Coded for InvalidRunner {
 }
 
 impl TurnRunnerBuilder {
-    fn new(executor: Arc<dyn Executor>) -> Self {
+    fn new(executor: Arc<dyn DispatchExecutor>) -> Self {
         Self {
             executor,
             store: None,
             spools: None,
             inline_below: None,
-            loader: Loader::new(),
+            loader: RecordLoader::new(),
             tools: Vec::new(),
             formats: None,
             turn_input: Pipeline::new(Stage::TurnInput),
@@ -265,7 +265,7 @@ impl TurnRunnerBuilder {
     }
 
     /// The store of turns (default: in memory).
-    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+    pub fn store(mut self, store: Arc<dyn TurnStore>) -> Self {
         self.store = Some(store);
         self
     }
@@ -283,7 +283,7 @@ impl TurnRunnerBuilder {
     }
 
     /// Resolves media that stored records refer to.
-    pub fn loader(mut self, loader: Loader) -> Self {
+    pub fn loader(mut self, loader: RecordLoader) -> Self {
         self.loader = loader;
         self
     }

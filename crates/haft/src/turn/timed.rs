@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreError, StoreFuture, StoredTurn,
-    TurnId, TurnQuery, TurnSummary, Write,
+    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use tokio::time::timeout;
 
@@ -16,12 +16,12 @@ use tokio::time::timeout;
 /// error of a backend.
 #[derive(Debug)]
 pub(super) struct TimedStore {
-    store: Arc<dyn Store>,
+    store: Arc<dyn TurnStore>,
     limit: Duration,
 }
 
 impl TimedStore {
-    pub(super) fn new(store: Arc<dyn Store>, limit: Duration) -> Self {
+    pub(super) fn new(store: Arc<dyn TurnStore>, limit: Duration) -> Self {
         Self { store, limit }
     }
 
@@ -43,7 +43,7 @@ impl TimedStore {
 
 macro_rules! timed {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $doing:literal;)*) => {
-        /// The same as the methods of [`Store`], without a box for each future.
+        /// The same as the methods of [`TurnStore`], without a box for each future.
         impl TimedStore {$(
             pub(super) fn $method(
                 &self,
@@ -53,7 +53,7 @@ macro_rules! timed {
             }
         )*}
 
-        impl Store for TimedStore {$(
+        impl TurnStore for TimedStore {$(
             fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
                 Box::pin(Self::$method(self, $($arg),*))
             }
@@ -63,14 +63,14 @@ macro_rules! timed {
 
 timed! {
     create(turn: NewTurn) -> Lease, "begin a turn";
-    claim(turn: TurnId, holder: Holder) -> Lease, "take over a turn";
+    claim(turn: TurnId, holder: LeaseRequest) -> Lease, "take over a turn";
     renew(lease: Lease, now: Timestamp) -> Lease, "renew a lease";
     release(lease: Lease) -> (), "give back a lease";
-    commit(lease: Lease, writes: Vec<Write>) -> (), "write to the store";
+    commit(lease: Lease, writes: Vec<StoreWrite>) -> (), "write to the store";
     load(turn: TurnId) -> Option<StoredTurn>, "load a turn";
     turns(query: TurnQuery) -> Vec<TurnSummary>, "list turns";
     remove(turn: TurnId, now: Timestamp) -> bool, "remove a turn";
     gate(gate: GateId) -> Option<GateRow>, "load a gate";
     open_gates(turn: Option<TurnId>) -> Vec<GateRow>, "list gates";
-    settle(gate: GateId, settlement: String) -> Settled, "settle a gate";
+    settle(gate: GateId, settlement: String) -> SettleOutcome, "settle a gate";
 }

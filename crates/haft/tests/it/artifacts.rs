@@ -13,7 +13,7 @@ mod trust;
 use std::sync::Arc;
 
 use haft::artifact::{ArtifactDraft, ArtifactKind};
-use haft::call::{Occurrences, ToolCall, ToolResults};
+use haft::call::{OccurrenceCounter, ToolCall, ToolResults};
 use haft::forge::Formats;
 use haft::stores::MemorySpoolStore;
 use haft::tool::Spooler;
@@ -25,7 +25,7 @@ pub(crate) struct Turn {
     pub(crate) ctx: DispatchContext,
     pub(crate) spooler: Spooler,
     pub(crate) formats: Formats,
-    seen: Occurrences,
+    seen: OccurrenceCounter,
 }
 
 impl Turn {
@@ -35,7 +35,7 @@ impl Turn {
             ctx: DispatchContext::builder("turn-1").build(),
             spooler: Spooler::new(store),
             formats: artifacts::standard_formats(),
-            seen: Occurrences::default(),
+            seen: OccurrenceCounter::default(),
         }
     }
 

@@ -6,7 +6,7 @@ mod faults;
 mod structs;
 
 use haft::args::{ArgValue, Args, RawArgs, Strictness};
-use haft::json::{Document, Kind, View};
+use haft::json::{Document, ValueKind, ValueRef};
 use haft::schema::InputSchema;
 use haft::{ToolArgs, ToolFailure};
 
@@ -20,15 +20,15 @@ fn schema<T: ToolArgs>() -> String {
     text
 }
 
-fn indented(view: View<'_>, depth: usize, out: &mut String) {
+fn indented(view: ValueRef<'_>, depth: usize, out: &mut String) {
     let line = view.to_string();
     let (open, close, keyed) = match view.kind() {
-        Kind::Object if line.len() > 80 => ('{', '}', true),
-        Kind::Array if line.len() > 80 => ('[', ']', false),
+        ValueKind::Object if line.len() > 80 => ('{', '}', true),
+        ValueKind::Array if line.len() > 80 => ('[', ']', false),
         _ => return out.push_str(&line),
     };
     let new_line = |depth: usize| format!("\n{:1$}", "", depth * 2);
-    let members: Vec<(&str, View<'_>)> = match keyed {
+    let members: Vec<(&str, ValueRef<'_>)> = match keyed {
         true => view.members().collect(),
         false => view.elements().map(|it| ("", it)).collect(),
     };

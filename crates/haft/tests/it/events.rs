@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use haft::clock::Timestamp;
 use haft::event::{
-    DispatchStatus, ErrorReport, Event, EventKind, GenerationStats, Level, Observer,
+    DispatchStatus, ErrorReport, Event, EventKind, GenerationStats, LogLevel, Observer,
 };
 use haft::store::TurnStatus;
-use haft::stream::{Part, Streams};
+use haft::stream::{StreamPart, StreamTracker};
 use haft::usage::Usage;
 use haft::{Args, CallId, ErrorCode, RawArgs};
 
@@ -28,13 +28,13 @@ fn at(seconds: i64) -> Timestamp {
 struct Turn<'o> {
     id: Arc<str>,
     sequence: u64,
-    streams: Streams,
+    streams: StreamTracker,
     observer: &'o dyn Observer,
 }
 
 impl<'o> Turn<'o> {
     fn new(id: &str, observer: &'o dyn Observer) -> Self {
-        Self { id: id.into(), sequence: 0, streams: Streams::default(), observer }
+        Self { id: id.into(), sequence: 0, streams: StreamTracker::default(), observer }
     }
 
     fn emit(&mut self, kind: EventKind) {
@@ -73,20 +73,20 @@ impl<'o> Turn<'o> {
 
     fn log(&mut self, message: &str) {
         self.emit(EventKind::Log {
-            level: Level::Info,
+            level: LogLevel::Info,
             topic: "step".into(),
             message: message.into(),
             payload: None,
         });
     }
 
-    fn message(&mut self, id: &str, delta: &str, part: Part) {
+    fn message(&mut self, id: &str, delta: &str, part: StreamPart) {
         let event = self.streams.report_message(id, delta, part, at(0)).unwrap().into();
         self.emit(event);
     }
 
     fn thought(&mut self, id: &str, delta: &str) {
-        let event = self.streams.report_thought(id, delta, Part::More, at(0)).unwrap().into();
+        let event = self.streams.report_thought(id, delta, StreamPart::More, at(0)).unwrap().into();
         self.emit(event);
     }
 

@@ -14,7 +14,7 @@ use haft::middleware::{
     safety_veto,
 };
 use haft::stores::MemoryStore;
-use haft::tool::{Effect, OnCollision};
+use haft::tool::{OnCollision, ToolEffect};
 use haft::turn::TurnOutcome;
 use haft::{Args, Tool};
 use serde_json::Value;
@@ -249,7 +249,7 @@ steps:
     call: {get: {a: 3}}
     then: done
 ";
-        let get = Tool::builder("get").description("G.").effect(Effect::ReadOnly);
+        let get = Tool::builder("get").description("G.").effect(ToolEffect::ReadOnly);
         let get = get.input(haft::schema::object().allow_unknown()).handler(async |_: Args| "got");
         let built = runner(scripted(&script.replace("THIRD", third))).tool(get.build().unwrap());
         let built = built.dispatch_output("audit", log);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::artifact::{ArtifactKind, SpooledArtifact};
 use haft::call::{ToolCall, ToolResults};
 use haft::clock::Timestamp;
-use haft::record::{LoadError, Loader, Record as _, Retrievable, SpoolResolver};
+use haft::record::{LoadError, Record as _, RecordLoader, Retrievable, SpoolResolver};
 use haft::schema::object;
 use haft::spool::{ReaderDescriptor, SpoolStore};
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
@@ -32,7 +32,7 @@ async fn text(artifact: &SpooledArtifact) -> String {
 
 /// Calls and retrieved records find their content again.
 async fn check<S: SpoolStore + SpoolResolver + 'static>(store: &Arc<S>, reopened: Arc<S>) {
-    let loader = Loader::new().spool(reopened);
+    let loader = RecordLoader::new().spool(reopened);
     let call = call(Arc::clone(store) as _).await;
     let loaded = ToolCall::from_stored(&call.to_stored().unwrap(), &loader).await.unwrap();
     assert_eq!(loaded, call);
@@ -71,11 +71,11 @@ async fn another_store_in_memory_is_not_asked() {
     let (store, other) = (Arc::new(MemorySpoolStore::new()), Arc::new(MemorySpoolStore::default()));
     let stored = call(Arc::clone(&store) as _).await.to_stored().unwrap();
     call(Arc::clone(&other) as _).await;
-    let loader = Loader::new().spool(Arc::clone(&other) as _);
+    let loader = RecordLoader::new().spool(Arc::clone(&other) as _);
     let error = ToolCall::from_stored(&stored, &loader).await.unwrap_err();
     assert!(matches!(error, LoadError::Gone { .. }), "{error}");
     // One that is asked after it has the content.
-    let both = Loader::new().spool(other).spool(store);
+    let both = RecordLoader::new().spool(other).spool(store);
     ToolCall::from_stored(&stored, &both).await.unwrap();
 }
 

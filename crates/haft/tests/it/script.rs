@@ -12,7 +12,7 @@ use haft::clock::{ManualClock, Timestamp};
 use haft::event::EventKind;
 use haft::executors::{Script, Scripted};
 use haft::stores::MemoryStore;
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::turn::{TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;
@@ -230,7 +230,7 @@ async fn a_resumed_turn_goes_on_with_the_right_step() {
     let hangs = Arc::new(AtomicBool::new(true));
     let process = || -> TurnRunner {
         let hangs = Arc::clone(&hangs);
-        let work = Tool::builder("work").description("W.").effect(Effect::ReadOnly);
+        let work = Tool::builder("work").description("W.").effect(ToolEffect::ReadOnly);
         let work = work.handler(move || {
             let hangs = Arc::clone(&hangs);
             async move {

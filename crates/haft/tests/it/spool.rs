@@ -20,7 +20,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use haft::ToolFailure;
 use haft::artifacts::text::TextView;
-use haft::spool::{Payload, SpoolReader, SpoolStore};
+use haft::spool::{SpoolPayload, SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
 use haft::tool::ByteStream;
 
@@ -30,9 +30,9 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// The content as a stream of pieces of this size.
-fn stream(content: &[u8], piece: usize) -> Payload {
+fn stream(content: &[u8], piece: usize) -> SpoolPayload {
     let pieces: Vec<_> = content.chunks(piece).map(|it| Ok(Bytes::copy_from_slice(it))).collect();
-    Payload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
+    SpoolPayload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
 }
 
 struct Pieces(std::vec::IntoIter<Result<Bytes, ToolFailure>>);

@@ -13,7 +13,7 @@ mod threads;
 use std::time::Duration;
 
 use haft::clock::Timestamp;
-use haft::store::{Holder, Lease, NewTurn, Store, StoredText, TurnId, Write};
+use haft::store::{Lease, LeaseRequest, NewTurn, StoreWrite, StoredText, TurnId, TurnStore};
 use haft::stores::MemoryStore;
 
 /// Runs a future on a runtime of its own.
@@ -26,20 +26,20 @@ fn turn(name: &str) -> TurnId {
 }
 
 /// Somebody who wants a lease of a hundred seconds.
-fn holder(name: &str, second: u64) -> Holder {
-    Holder::new(name, at(second), Duration::from_secs(100))
+fn holder(name: &str, second: u64) -> LeaseRequest {
+    LeaseRequest::new(name, at(second), Duration::from_secs(100))
 }
 
 fn at(second: u64) -> Timestamp {
     Timestamp::EPOCH.saturating_add(Duration::from_secs(second))
 }
 
-async fn begin(store: &dyn Store, name: &str, writes: Vec<Write>) -> Lease {
+async fn begin(store: &dyn TurnStore, name: &str, writes: Vec<StoreWrite>) -> Lease {
     store.create(NewTurn::new(turn(name), holder("a", 0)).writes(writes)).await.unwrap()
 }
 
-fn entry(text: impl Into<StoredText>) -> Write {
-    Write::Journal(text.into())
+fn entry(text: impl Into<StoredText>) -> StoreWrite {
+    StoreWrite::Journal(text.into())
 }
 
 #[cfg(feature = "conformance")]

@@ -1,7 +1,7 @@
 //! `#[tool]` from the definition to the result.
 
 use haft::artifact::ArtifactKind;
-use haft::tool::{Concurrency, Effect, OnCollision, Role, ToolError};
+use haft::tool::{Concurrency, OnCollision, ToolEffect, ToolError, ToolRole};
 use haft::{Args, DispatchContext, Json, Tool, ToolArgs, ToolFailure, ToolOutput, tool};
 
 #[derive(ToolArgs)]
@@ -172,9 +172,9 @@ async fn every_option_reaches_the_tool() {
     let tool = everything().unwrap();
     assert_eq!(tool.name().as_str(), "all.of-it");
     assert_eq!(tool.description(), WORDS);
-    assert_eq!(tool.effect(), Effect::Idempotent);
+    assert_eq!(tool.effect(), ToolEffect::Idempotent);
     assert_eq!(tool.concurrency(), &Concurrency::Keyed("/city".into()));
-    assert_eq!(*tool.role(), Role::Standard(ArtifactKind::JSON));
+    assert_eq!(*tool.role(), ToolRole::Standard(ArtifactKind::JSON));
     assert_eq!(tool.on_collision(), OnCollision::Replace);
     assert!(tool.is_trusted() && tool.is_ephemeral());
     assert_eq!(tool.requires_approval(), Some("May I?"));
@@ -186,9 +186,9 @@ async fn every_option_reaches_the_tool() {
 #[test]
 fn nothing_is_set_that_was_not_asked_for() {
     let tool = nothing().unwrap();
-    assert_eq!(tool.effect(), Effect::Once);
+    assert_eq!(tool.effect(), ToolEffect::Once);
     assert_eq!(tool.concurrency(), &Concurrency::Parallel);
-    assert_eq!(*tool.role(), Role::Standard(ArtifactKind::TEXT));
+    assert_eq!(*tool.role(), ToolRole::Standard(ArtifactKind::TEXT));
     assert_eq!(tool.on_collision(), OnCollision::Throw);
     assert!(!tool.is_trusted() && !tool.is_ephemeral());
     assert_eq!((tool.requires_approval(), tool.timeout()), (None, None));

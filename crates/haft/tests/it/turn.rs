@@ -24,14 +24,14 @@ use std::time::Duration;
 use haft::clock::Timestamp;
 use haft::event::{Event, EventKind};
 use haft::record::Message;
-use haft::step::{Executor, ProposedCall, Step, StepContext, StepError};
+use haft::step::{DispatchExecutor, ProposedCall, Step, StepContext, StepError};
 use haft::turn::{TurnInput, TurnRunner, TurnRunnerBuilder};
 
 /// One step.
 pub(crate) type StepFn = fn(&StepContext) -> Result<Step, StepError>;
 
 /// Steps that are taken one after the other, by iteration.
-pub(crate) fn steps<const N: usize>(all: [StepFn; N]) -> impl Executor {
+pub(crate) fn steps<const N: usize>(all: [StepFn; N]) -> impl DispatchExecutor {
     move |cx: StepContext| {
         let step = all.get(cx.iteration() as usize).copied();
         async move {
@@ -43,7 +43,7 @@ pub(crate) fn steps<const N: usize>(all: [StepFn; N]) -> impl Executor {
     }
 }
 
-pub(crate) fn say(text: &'static str) -> impl Executor {
+pub(crate) fn say(text: &'static str) -> impl DispatchExecutor {
     move |cx: StepContext| async move { Ok(Step::done().say(cx.message(text)?)) }
 }
 
@@ -101,6 +101,6 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-pub(crate) fn runner(executor: impl Executor + 'static) -> TurnRunnerBuilder {
+pub(crate) fn runner(executor: impl DispatchExecutor + 'static) -> TurnRunnerBuilder {
     TurnRunner::builder(executor)
 }

@@ -7,7 +7,7 @@ use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::provider::ProviderError;
 use haft::providers::{Dialect, Options, Provider};
-use haft::step::{Executor, StepContext, StepFuture};
+use haft::step::{DispatchExecutor, StepContext, StepFuture};
 use serde_json::Value;
 
 use crate::agent::Agent;
@@ -22,7 +22,7 @@ pub(crate) enum ModelExecutor {
     Anthropic(Provider<AnthropicMessages>),
 }
 
-impl Executor for ModelExecutor {
+impl DispatchExecutor for ModelExecutor {
     fn step(&self, ctx: StepContext) -> StepFuture<'_> {
         match self {
             Self::Script(it) => it.step(ctx),

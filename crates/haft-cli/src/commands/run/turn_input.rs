@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use haft::clock::{Clock as _, SystemClock};
 use haft::context::Instruction;
-use haft::record::{Loader, Memory, Message, Record as _};
-use haft::store::{RowKind, Store as _, StoredText, StoredTurn, TurnId, TurnQuery};
+use haft::record::{Memory, Message, Record as _, RecordLoader};
+use haft::store::{RowKind, StoredText, StoredTurn, TurnId, TurnQuery, TurnStore as _};
 use haft::stores::TurnDir;
 use haft::turn::TurnInput;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ async fn load_memories(agent_path: &Path, store_dir: &TurnDir) -> Result<Vec<Mem
         }
         let mut memories = Vec::new();
         for row in turn.rows.iter().filter(|row| row.kind == RowKind::Memory) {
-            memories.push(Memory::from_stored(&row.json, &Loader::new()).await?);
+            memories.push(Memory::from_stored(&row.json, &RecordLoader::new()).await?);
         }
         return Ok(memories);
     }

@@ -121,7 +121,7 @@ fn arguments_that_grew_survive() {
     let deep = |levels| (0..levels).fold(Value::Null, |inner, _| json!([inner]));
     survives(&requested(RawArgs::typed(&deep(MAX_DEPTH + 1)).unwrap()));
     let mut call = requested("{}");
-    let mut out = crate::json::Writer::new();
+    let mut out = crate::json::JsonWriter::new();
     out.object(|out| {
         out.key("deep").value(&deep(300));
     });

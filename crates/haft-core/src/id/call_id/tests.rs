@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::id::{CallId, HandleTable, Occurrences, ParseIdError, RecordId};
+use crate::id::{CallId, HandleTable, OccurrenceCounter, ParseIdError, RecordId};
 use crate::json::Document;
 
 fn id_of(text: &str) -> CallId {
@@ -96,10 +96,10 @@ fn record_ids_read_back_and_have_one_spelling() {
 #[test]
 fn occurrences_are_counted_per_call() {
     let (a, b) = (id("a"), id("b"));
-    let mut seen = Occurrences::default();
+    let mut seen = OccurrenceCounter::default();
     assert_eq!((seen.count(a), seen.next(a), seen.next(b)), (0, nth(a, 1), nth(b, 1)));
     assert_eq!((seen.next(a), seen.count(a), seen.count(b)), (nth(a, 2), 2, 1));
-    let mut resumed = Occurrences::default();
+    let mut resumed = OccurrenceCounter::default();
     resumed.restore(nth(a, 2));
     resumed.restore(nth(a, 1));
     assert_eq!((resumed.next(a), resumed.next(b)), (nth(a, 3), nth(b, 1)));

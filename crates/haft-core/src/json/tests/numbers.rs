@@ -1,5 +1,5 @@
 use super::doc;
-use crate::json::{Document, Node, Writer, canonical_text};
+use crate::json::{Document, JsonWriter, Node, canonical_text};
 
 /// The canonical text, and that it names the same number again.
 #[track_caller]
@@ -88,7 +88,7 @@ fn a_typed_double_is_the_number_that_ecmascript_prints() {
         if !value.is_finite() {
             return;
         }
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         out.float(value).unwrap();
         let printed = ryu_js::Buffer::new().format_finite(value).to_owned();
         assert_eq!(out.finish(), doc(&printed), "{printed}");
@@ -128,6 +128,6 @@ fn a_typed_double_is_the_number_that_ecmascript_prints() {
 #[test]
 fn a_typed_double_must_be_finite() {
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        assert!(Writer::new().float(value).is_err());
+        assert!(JsonWriter::new().float(value).is_err());
     }
 }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::doc;
 use crate::json::{
-    Document, MAX_DEPTH, MAX_TEXT, ParseErrorKind, ParseErrorKind::Expected, Writer,
+    Document, JsonWriter, MAX_DEPTH, MAX_TEXT, ParseErrorKind, ParseErrorKind::Expected,
 };
 
 #[track_caller]
@@ -185,7 +185,7 @@ fn equality_is_that_of_values() {
 #[test]
 fn a_copied_document_equals_its_origin() {
     let origin = doc(r#"{"a":[123456789012345678901,"x\ny",{"b":1e300}]}"#);
-    let mut out = Writer::new();
+    let mut out = JsonWriter::new();
     out.view(origin.root());
     assert_eq!(out.finish(), origin);
 }

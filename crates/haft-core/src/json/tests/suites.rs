@@ -5,7 +5,7 @@ use std::fs;
 use haft_testkit::suite;
 
 use super::doc;
-use crate::json::{Document, View, Writer, canonical_text};
+use crate::json::{Document, JsonWriter, ValueRef, canonical_text};
 
 #[test]
 fn the_parsing_suite_is_read_as_it_asks() {
@@ -53,13 +53,13 @@ fn naughty_strings_survive() {
     assert!(list.root().len() > 100);
     for element in list.root().elements() {
         let text = element.as_str().unwrap();
-        let mut out = Writer::new();
+        let mut out = JsonWriter::new();
         out.object(|out| {
             out.key(text).string(text);
         });
         let built = out.finish();
         let again = doc(&canonical_text(built.root()));
-        assert_eq!(again.root().get(text).and_then(View::as_str), Some(text));
+        assert_eq!(again.root().get(text).and_then(ValueRef::as_str), Some(text));
         assert_eq!(again, built);
         // Arguments are hostile input too: reading them as JSON ends without a panic.
         let _ = Document::parse_lenient(text);

@@ -1,9 +1,9 @@
 //! Filter expressions and functions.
 
 use super::{BLANK, Mode, Parser, hints};
-use crate::json::{Document, Writer};
+use crate::json::{Document, JsonWriter};
 use crate::jsonpath::PathError;
-use crate::jsonpath::Step;
+use crate::jsonpath::PathStep;
 use crate::jsonpath::ast::{
     Comparison, Expr, Extent, LastLength, Matches, Operand, Operator, Origin, PatternSource, Query,
     Segment, Selector, Singular,
@@ -146,7 +146,7 @@ impl Parser<'_> {
             Some('@') => self.query(Origin::Current),
             Some('$') => self.query(Origin::Root),
             Some('\'' | '"') => {
-                let mut out = Writer::new();
+                let mut out = JsonWriter::new();
                 out.string(&self.string()?);
                 Ok(Term::Operand(Operand::Literal(out.finish())))
             }
@@ -262,7 +262,7 @@ impl Parser<'_> {
                 };
                 let ends_in_length = matches!(
                     steps.last(),
-                    Some(Selector::Step(Step::Name(name))) if **name == *"length"
+                    Some(Selector::Step(PathStep::Name(name))) if **name == *"length"
                 );
                 let length = if ends_in_length && self.mode == Mode::Lenient {
                     LastLength::MemberOrLength

@@ -1,5 +1,5 @@
 use super::{doc, found, strict};
-use crate::jsonpath::{JsonPath, Limits, Step, Truncation};
+use crate::jsonpath::{JsonPath, PathStep, SelectionLimits, Truncation};
 
 #[track_caller]
 fn check(path: &str, document: &str, expected: &str) {
@@ -140,11 +140,11 @@ fn patterns_are_linear_and_bounded() {
 #[test]
 fn limits_hold_and_say_so() {
     let document = doc(&format!("[{}]", vec!["[1,2,3]"; 100].join(",")));
-    let select = |path: &str, limits: Limits| {
+    let select = |path: &str, limits: SelectionLimits| {
         let found = strict(path).select_with(document.root(), &limits);
         (found.len(), found.truncated())
     };
-    let limits = Limits::default();
+    let limits = SelectionLimits::default();
     assert_eq!(select("$..*", limits.clone()), (400, None));
     assert_eq!(select("$..*", limits.clone().max_matches(400)), (400, None));
     assert_eq!(select("$..*", limits.clone().max_matches(399)), (399, Some(Truncation::Matches)));
@@ -176,7 +176,7 @@ fn comparing_and_matching_is_charged() {
         "$[?@ == $[2]]",
         "$[?search('x', @)]",
     ] {
-        let limits = Limits::default().max_nodes_visited(900);
+        let limits = SelectionLimits::default().max_nodes_visited(900);
         let found = strict(path).select_with(document.root(), &limits);
         assert_eq!(found.truncated(), Some(Truncation::Visits), "{path}");
     }
@@ -203,18 +203,18 @@ fn deep_documents_and_long_paths_end() {
 #[test]
 fn the_prefix_ends_where_the_text_cannot_be_followed() {
     #[track_caller]
-    fn check(path: &str, steps: &[Step], rest: &str) {
+    fn check(path: &str, steps: &[PathStep], rest: &str) {
         let path = strict(path);
         assert_eq!(path.prefix().cloned().collect::<Vec<_>>(), steps, "{path}");
         assert_eq!(path.after_prefix().to_string(), rest, "{path}");
         assert_eq!(path.after_prefix(), strict(rest));
         assert_eq!(path.after_prefix().prefix().count(), 0);
     }
-    let name = |name: &str| Step::Name(name.into());
+    let name = |name: &str| PathStep::Name(name.into());
     check("$", &[], "$");
     check(
         "$.a['b c'][0][*].*",
-        &[name("a"), name("b c"), Step::Index(0), Step::Wildcard, Step::Wildcard],
+        &[name("a"), name("b c"), PathStep::Index(0), PathStep::Wildcard, PathStep::Wildcard],
         "$",
     );
     check("$.a..b.c", &[name("a")], "$..b.c");

@@ -2,26 +2,28 @@ use proptest::prelude::*;
 
 use super::naive;
 use super::strict;
-use crate::json::{Document, View};
-use crate::jsonpath::{JsonPath, Limits, PathError, SelectorRef, Step};
+use crate::json::{Document, ValueRef};
+use crate::jsonpath::{JsonPath, PathError, PathStep, SelectionLimits, SelectorRef};
 
 /// Follows plain steps the way a reader of text would.
-fn follow<'d>(steps: &[&Step], view: View<'d>) -> Vec<View<'d>> {
+fn follow<'d>(steps: &[&PathStep], view: ValueRef<'d>) -> Vec<ValueRef<'d>> {
     steps.iter().fold(vec![view], |views, step| {
         views
             .into_iter()
             .flat_map(|view| match step {
-                Step::Name(name) => view.get(name).into_iter().collect::<Vec<_>>(),
-                Step::Index(index) => {
+                PathStep::Name(name) => view.get(name).into_iter().collect::<Vec<_>>(),
+                PathStep::Index(index) => {
                     view.item(usize::try_from(*index).unwrap()).into_iter().collect()
                 }
-                Step::Wildcard => view.elements().chain(view.members().map(|(_, it)| it)).collect(),
+                PathStep::Wildcard => {
+                    view.elements().chain(view.members().map(|(_, it)| it)).collect()
+                }
             })
             .collect()
     })
 }
 
-fn indexes(views: &[View<'_>]) -> Vec<usize> {
+fn indexes(views: &[ValueRef<'_>]) -> Vec<usize> {
     views.iter().map(|it| it.index()).collect()
 }
 
@@ -43,11 +45,11 @@ proptest! {
         );
         prop_assert_eq!(parsed.matches(document.root()), !expected.is_empty());
         // A smaller limit gives the first of the same values.
-        let some = parsed.select_with(document.root(), &Limits::default().max_matches(2));
+        let some = parsed.select_with(document.root(), &SelectionLimits::default().max_matches(2));
         prop_assert_eq!(indexes(some.views()), indexes(found.views().get(..2).unwrap_or(found.views())));
         prop_assert_eq!(some.truncated().is_some(), found.len() > 2);
         for visits in [0, 1, 5, 20, 100] {
-            let some = parsed.select_with(document.root(), &Limits::default().max_nodes_visited(visits));
+            let some = parsed.select_with(document.root(), &SelectionLimits::default().max_nodes_visited(visits));
             prop_assert!(indexes(found.views()).starts_with(&indexes(some.views())));
             prop_assert!(some.truncated().is_some() || some.len() == found.len());
         }
@@ -57,12 +59,12 @@ proptest! {
     fn prefix_and_rest_are_the_whole(value in naive::document(), path in naive::path()) {
         let document = Document::from_value(&value).unwrap();
         let path = strict(&path.text());
-        let steps: Vec<&Step> = path.prefix().collect();
+        let steps: Vec<&PathStep> = path.prefix().collect();
         let rest = path.after_prefix();
         let parts: Vec<usize> = follow(&steps, document.root())
             .into_iter()
             .flat_map(|view| rest.select(view))
-            .map(View::index)
+            .map(ValueRef::index)
             .collect();
         prop_assert_eq!(parts, indexes(path.select(document.root()).views()), "{}", path);
     }
@@ -156,7 +158,7 @@ proptest! {
         for path in [format!("$[{start}:{end}:{step}]"), format!("$[{start}::{step}]"), format!("$[:{end}:{step}]")] {
             let path = strict(&path);
             let selected = path.select(document.root());
-            let selected: Vec<_> = selected.iter().filter_map(View::as_u64).collect();
+            let selected: Vec<_> = selected.iter().filter_map(ValueRef::as_u64).collect();
             let segment = path.segment(0).unwrap();
             let Some(SelectorRef::Slice(slice)) = segment.selectors().next() else {
                 panic!("no slice: {path}");
@@ -167,14 +169,14 @@ proptest! {
 }
 
 /// Applies the first segment, and the rest of the path to what it selects.
-fn in_parts<'d>(path: &JsonPath, view: View<'d>) -> Vec<View<'d>> {
+fn in_parts<'d>(path: &JsonPath, view: ValueRef<'d>) -> Vec<ValueRef<'d>> {
     let Some(segment) = path.segment(0) else { return vec![view] };
     let rest = path.without_first(1);
-    let children: Vec<View<'d>> = strict("$[*]").select(view).into_iter().collect();
+    let children: Vec<ValueRef<'d>> = strict("$[*]").select(view).into_iter().collect();
     let element = |at: u64| view.item(usize::try_from(at).unwrap_or(usize::MAX));
     let mut found = Vec::new();
     for selector in segment.selectors() {
-        let selected: Vec<View<'d>> = match selector {
+        let selected: Vec<ValueRef<'d>> = match selector {
             SelectorRef::Name(name) => view.get(name).into_iter().collect(),
             SelectorRef::Index(at) => element(at).into_iter().collect(),
             SelectorRef::FromEnd(back) => {

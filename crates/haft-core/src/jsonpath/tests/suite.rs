@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::json::{Document, View};
+use crate::json::{Document, ValueRef};
 use crate::jsonpath::JsonPath;
 
 fn suite() -> Option<Document> {
@@ -10,15 +10,15 @@ fn suite() -> Option<Document> {
     Some(Document::parse(&text).unwrap())
 }
 
-fn text<'d>(case: View<'d>, key: &str) -> &'d str {
-    case.get(key).and_then(View::as_str).unwrap()
+fn text<'d>(case: ValueRef<'d>, key: &str) -> &'d str {
+    case.get(key).and_then(ValueRef::as_str).unwrap()
 }
 
 /// What is wrong with the answer of a valid case.
-fn fault(case: View<'_>, path: &JsonPath) -> Option<String> {
+fn fault(case: ValueRef<'_>, path: &JsonPath) -> Option<String> {
     let found = path.select(case.get("document").unwrap());
-    let values = |list: View<'_>| list.elements().eq(found.iter());
-    let paths = |list: View<'_>| {
+    let values = |list: ValueRef<'_>| list.elements().eq(found.iter());
+    let paths = |list: ValueRef<'_>| {
         list.elements().map(|it| it.as_str().unwrap().to_owned()).eq(found.paths())
     };
     let fits = match (case.get("result"), case.get("results")) {

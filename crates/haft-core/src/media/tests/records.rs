@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    Media, MediaError, MediaId, MediaKind, MediaRecord, MemoryReader, ReaderDescriptor,
-    ReaderResolvers, StashEntry,
+    Media, MediaError, MediaId, MediaKind, MediaRecord, MediaStashEntry, MemoryReader,
+    ReaderDescriptor, ReaderResolvers,
 };
 use super::{file, pieces};
 use crate::error::Coded as _;
@@ -12,7 +12,7 @@ use crate::failure::ToolFailure;
 use crate::tier::TrustTier;
 
 fn media() -> Media {
-    let entry = StashEntry::new("a chart", TrustTier::FirstParty).derived_from("m0");
+    let entry = MediaStashEntry::new("a chart", TrustTier::FirstParty).derived_from("m0");
     Media::retrieved_public(MediaKind::Image, file())
         .with_id(MediaId::new("m1"))
         .with_source("https://example.com/chart.png")

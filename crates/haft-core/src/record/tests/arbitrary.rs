@@ -13,7 +13,7 @@ use crate::call::{CallError, CallState, ToolCall, ToolResults};
 use crate::clock::Timestamp;
 use crate::json::Repair;
 use crate::json::tests::properties::value;
-use crate::media::{Media, MediaFile, MediaId, MediaKind, StashEntry};
+use crate::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
 use crate::record::{
     Identifier, Identity, Memory, Message, MessageRole, Retrievable, RetrievableContent, Thought,
 };
@@ -92,7 +92,7 @@ fn medium() -> impl Strategy<Value = Media> {
             media = media.with_source(source);
         }
         for (key, value, tier) in stash {
-            media.insert(key, StashEntry::new(value, tier).derived_from("m0"));
+            media.insert(key, MediaStashEntry::new(value, tier).derived_from("m0"));
         }
         media
     })

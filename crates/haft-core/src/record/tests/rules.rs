@@ -11,14 +11,14 @@ use crate::error::Coded as _;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::RecordFault as F;
 use crate::record::{
-    Identifier, Identity, InvalidName, InvalidRecord, Memory, Message, MessageRole, RecordName,
-    Retrievable, RetrievableContent, Text, Thought,
+    Identifier, Identity, InvalidRecord, InvalidRecordName, Memory, Message, MessageRole,
+    RecordName, Retrievable, RetrievableContent, Text, Thought,
 };
 use crate::tokens::Estimators;
 use crate::tool::context::{Instruction, Tokenizable};
 use crate::trust::{TrustLabel, TrustTier};
 
-const ID_EMPTY: F = F::Name { field: "id", why: InvalidName::Empty };
+const ID_EMPTY: F = F::Name { field: "id", why: InvalidRecordName::Empty };
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(made: Result<T, InvalidRecord>, code: &str, faults: &[F]) {
@@ -30,7 +30,7 @@ fn refused<T: std::fmt::Debug>(made: Result<T, InvalidRecord>, code: &str, fault
 
 #[test]
 fn names() {
-    let check = |text: &str, expected: Result<(), InvalidName>| {
+    let check = |text: &str, expected: Result<(), InvalidRecordName>| {
         assert_eq!(
             text.parse::<RecordName>().map(|name| assert_eq!(name.as_str(), text)),
             expected
@@ -41,10 +41,10 @@ fn names() {
     check("a", Ok(()));
     check("any text, whatever: 日本語 / ..", Ok(()));
     check(&"é".repeat(200), Ok(()));
-    check("", Err(InvalidName::Empty));
-    check(&"é".repeat(201), Err(InvalidName::TooLong { characters: 201 }));
-    check("a\nb", Err(InvalidName::Control { found: '\n' }));
-    check("\u{7f}", Err(InvalidName::Control { found: '\u{7f}' }));
+    check("", Err(InvalidRecordName::Empty));
+    check(&"é".repeat(201), Err(InvalidRecordName::TooLong { characters: 201 }));
+    check("a\nb", Err(InvalidRecordName::Control { found: '\n' }));
+    check("\u{7f}", Err(InvalidRecordName::Control { found: '\u{7f}' }));
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn text_is_counted_once() {
     let counter = Arc::clone(&asked);
     let count = move |text: &str| {
         counter.fetch_add(1, Ordering::Relaxed);
-        Ok(crate::tokens::Count::exact(text.len() as u64))
+        Ok(crate::tokens::TokenCount::exact(text.len() as u64))
     };
     estimators.register("bytes", count).unwrap();
     let message = Message::user("m", "hello", AT).unwrap();

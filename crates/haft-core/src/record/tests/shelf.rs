@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::AT;
 use crate::call::{CallState, ToolCall};
-use crate::record::{Memory, Message, Record as _, Sequence, Shelf};
+use crate::record::{Memory, Message, Record as _, RecordList, RecordSequence};
 use crate::schema::args::RawArgs;
 
 fn message(id: &str, text: &str) -> Message {
@@ -15,7 +15,7 @@ fn message(id: &str, text: &str) -> Message {
 }
 
 #[track_caller]
-fn check(shelf: &Shelf<Message>, expected: &[(&str, &str)]) {
+fn check(shelf: &RecordList<Message>, expected: &[(&str, &str)]) {
     let all = shelf.all();
     let found = all.iter().map(|it| (it.id().as_str(), it.content().unwrap().as_str()));
     assert_eq!(found.collect::<Vec<_>>(), expected);
@@ -27,7 +27,7 @@ fn check(shelf: &Shelf<Message>, expected: &[(&str, &str)]) {
 
 #[test]
 fn there_is_one_record_for_each_id() {
-    let shelf = Shelf::default();
+    let shelf = RecordList::default();
     check(&shelf, &[]);
     assert_eq!(shelf.put(message("a", "1")), None);
     assert_eq!(shelf.put(message("b", "2")), None);
@@ -49,7 +49,7 @@ fn there_is_one_record_for_each_id() {
 
 #[test]
 fn a_snapshot_stays_as_it_was() {
-    let shelf = Shelf::default();
+    let shelf = RecordList::default();
     shelf.put(message("a", "1"));
     let (before, first) = (shelf.all(), shelf.get("a").unwrap());
     shelf.put(message("a", "2"));
@@ -60,8 +60,8 @@ fn a_snapshot_stays_as_it_was() {
 
 #[test]
 fn records_of_different_kinds_have_an_order() {
-    let sequence = Sequence::new();
-    let (messages, memories) = (Shelf::new(sequence.clone()), Shelf::new(sequence));
+    let sequence = RecordSequence::new();
+    let (messages, memories) = (RecordList::new(sequence.clone()), RecordList::new(sequence));
     let memory = |id| Memory::builder(id, "x", AT).confidence(1.0).importance(1.0).build().unwrap();
     messages.put(message("a", "1"));
     memories.put(memory("x"));
@@ -84,7 +84,7 @@ fn call(args: &str, occurrence: u32) -> ToolCall {
 
 #[test]
 fn calls_are_counted_by_what_they_are() {
-    let shelf = Shelf::default();
+    let shelf = RecordList::default();
     let (one, two) = (call("{\"q\":1}", 1), call("{\"q\":2}", 1));
     assert_eq!(shelf.call_count(one.call_id()), 0);
     shelf.put(one.clone());
@@ -122,7 +122,7 @@ proptest! {
 
     #[test]
     fn a_shelf_is_a_list_without_repeats(steps in prop::collection::vec(step(), 0..40)) {
-        let (shelf, mut model) = (Shelf::default(), Vec::<(String, String)>::new());
+        let (shelf, mut model) = (RecordList::default(), Vec::<(String, String)>::new());
         for step in steps {
             match step {
                 Step::Put(id, text) => {

@@ -11,8 +11,8 @@ use crate::call::ToolCall;
 use crate::error::Coded as _;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::record::{
-    Identity, LoadError, Loader, Memory, Message, MessageRole, NotStorable, Record, Retrievable,
-    Thought,
+    Identity, LoadError, Memory, Message, MessageRole, NotStorable, Record, RecordLoader,
+    Retrievable, Thought,
 };
 use crate::spool::ReaderDescriptor;
 use crate::store::{RowKind, StoreError};
@@ -191,7 +191,7 @@ fn nested(levels: usize) -> Value {
 #[test]
 fn what_nests_too_deeply_to_be_read_is_not_stored() {
     let with = |levels| {
-        let entry = crate::media::StashEntry::new(nested(levels), TrustTier::FirstParty);
+        let entry = crate::media::MediaStashEntry::new(nested(levels), TrustTier::FirstParty);
         let media = Media::tool_generated(MediaKind::Image, MediaFile::new("a", "b/c", "x"));
         let message = Message::builder("m", MessageRole::User, AT);
         message.attachment(media.with_entry("deep", entry)).build().unwrap()
@@ -209,7 +209,7 @@ fn a_reader_is_opened_by_whoever_knows_it() {
         let record = Retrievable::builder("r", artifact, TrustTier::FirstParty, AT);
         record.build().unwrap().to_stored().unwrap()
     };
-    let error = now(Retrievable::from_stored(&of("one"), &Loader::new())).unwrap_err();
+    let error = now(Retrievable::from_stored(&of("one"), &RecordLoader::new())).unwrap_err();
     assert!(matches!(&error, LoadError::NoResolver { tag } if tag == "spool:held"), "{error}");
     assert_eq!(error.code(), "E_NO_READER_RESOLVER");
 
@@ -226,7 +226,7 @@ fn a_reader_is_opened_by_whoever_knows_it() {
     let message = Message::builder("m", MessageRole::User, AT)
         .attachment(Media::user_attachment(MediaKind::Image, MediaFile::new("a", "b/c", "x")));
     let stored = message.build().unwrap().to_stored().unwrap();
-    let none = Loader::new().media(crate::media::ReaderResolvers::empty());
+    let none = RecordLoader::new().media(crate::media::ReaderResolvers::empty());
     let error = now(Message::from_stored(&stored, &none)).unwrap_err();
     assert_eq!(error.code(), "E_NO_READER_RESOLVER");
 
@@ -234,7 +234,7 @@ fn a_reader_is_opened_by_whoever_knows_it() {
         .with("media:in-memory", |_: &Value| -> Result<Nowhere, ToolFailure> {
             Err(ToolFailure::new("not here"))
         });
-    let error = now(Message::from_stored(&stored, &Loader::new().media(picky))).unwrap_err();
+    let error = now(Message::from_stored(&stored, &RecordLoader::new().media(picky))).unwrap_err();
     assert!(matches!(error, LoadError::Media(_)), "{error}");
 }
 

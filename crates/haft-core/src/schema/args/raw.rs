@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{ArgValue, Args};
 use crate::id::CallId;
-use crate::json::{Document, NotJson, ParseError, Writer};
+use crate::json::{Document, JsonWriter, ParseError, UnrepresentableValue};
 
 /// Arguments before anything has judged them: JSON, or text that was meant to be.
 ///
@@ -22,7 +22,7 @@ use crate::json::{Document, NotJson, ParseError, Writer};
 /// ```
 #[derive(Clone, Debug)]
 pub struct RawArgs {
-    parsed: Result<Args, Unreadable>,
+    parsed: Result<Args, UnreadableArgs>,
     origin: Origin,
 }
 
@@ -35,7 +35,7 @@ enum Origin {
 }
 
 /// Text that is not JSON, and why.
-pub type Unreadable = (String, ParseError);
+pub type UnreadableArgs = (String, ParseError);
 
 impl RawArgs {
     /// No arguments at all: the same as `{}`.
@@ -72,13 +72,13 @@ impl RawArgs {
     /// # Errors
     ///
     /// A number that JSON cannot write, such as NaN.
-    pub fn typed<T: ArgValue>(value: &T) -> Result<Self, NotJson> {
-        let mut out = Writer::new();
+    pub fn typed<T: ArgValue>(value: &T) -> Result<Self, UnrepresentableValue> {
+        let mut out = JsonWriter::new();
         value.encode(&mut out)?;
         Ok(Self::built(Ok(Args::new(out.finish()))))
     }
 
-    const fn built(parsed: Result<Args, Unreadable>) -> Self {
+    const fn built(parsed: Result<Args, UnreadableArgs>) -> Self {
         Self { parsed, origin: Origin::Built }
     }
 
@@ -132,7 +132,7 @@ impl RawArgs {
     /// # Errors
     ///
     /// The text is not JSON.
-    pub fn parsed(&self) -> Result<&Args, &Unreadable> {
+    pub fn parsed(&self) -> Result<&Args, &UnreadableArgs> {
         self.parsed.as_ref()
     }
 

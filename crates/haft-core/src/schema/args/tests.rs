@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::{ArgDefinitions, ArgValue, Args, DecodeError, FromArgs, RawArgs, Strictness, ToolArgs};
-use crate::json::{Document, NotJson, View, Writer};
+use crate::json::{Document, JsonWriter, UnrepresentableValue, ValueRef};
 use crate::schema::{Field, InputSchema, Schema, Shape, object};
 
 #[track_caller]
@@ -14,8 +14,8 @@ fn decode<T: ArgValue>(text: &str) -> Result<T, DecodeError> {
 }
 
 #[track_caller]
-fn encode(value: &impl ArgValue) -> Result<String, NotJson> {
-    let mut out = Writer::new();
+fn encode(value: &impl ArgValue) -> Result<String, UnrepresentableValue> {
+    let mut out = JsonWriter::new();
     value.encode(&mut out).map(|()| out.finish().root().to_string())
 }
 
@@ -78,7 +78,7 @@ fn options_are_absent_fields_and_null_elements() {
     assert!(Option::<u8>::schema(&mut ArgDefinitions::default()).nullable);
     assert!(u8::field(&mut ArgDefinitions::default()).is_required());
 
-    let mut out = Writer::new();
+    let mut out = JsonWriter::new();
     out.try_object(|out| {
         None::<u8>.encode_field("a", out)?;
         Some(1_u8).encode_field("b", out)?;
@@ -108,14 +108,14 @@ impl ArgValue for Chain {
         })
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
             next: Option::decode_field("next", value.get("next"))?,
             twin: Option::decode_field("twin", value.get("twin"))?,
         })
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.try_object(|out| {
             self.next.encode_field("next", out)?;
             self.twin.encode_field("twin", out)
@@ -133,11 +133,11 @@ impl ArgValue for inner::Chain {
         })
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         Vec::decode_field("list", value.get("list")).map(Self)
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.try_object(|out| self.0.encode_field("list", out)).map(drop)
     }
 }

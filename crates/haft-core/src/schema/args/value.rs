@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hash};
 use serde_json::Value;
 
 use super::ArgDefinitions;
-use crate::json::{NotJson, View, Writer};
+use crate::json::{JsonWriter, UnrepresentableValue, ValueRef};
 use crate::schema::{Field, IntegerRules, Schema, any, array, boolean, map, number, string, tuple};
 use crate::schema::{NumberRules, ObjectSchema, Shape};
 
@@ -30,14 +30,14 @@ pub trait ArgValue: Sized {
     /// # Errors
     ///
     /// Only for JSON that the schema does not accept.
-    fn decode(value: View<'_>) -> Result<Self, DecodeError>;
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError>;
 
     /// Writes the value as JSON.
     ///
     /// # Errors
     ///
     /// A number that JSON cannot write, such as NaN.
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson>;
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue>;
 
     /// The schema as a field of an object: required, except for `Option`.
     fn field(definitions: &mut ArgDefinitions) -> Field {
@@ -49,7 +49,7 @@ pub trait ArgValue: Sized {
     /// # Errors
     ///
     /// As [`ArgValue::decode`]; absence is an error for everything but `Option`.
-    fn decode_field(name: &str, value: Option<View<'_>>) -> Result<Self, DecodeError> {
+    fn decode_field(name: &str, value: Option<ValueRef<'_>>) -> Result<Self, DecodeError> {
         match value {
             Some(value) => Self::decode(value).map_err(|error| error.below(name)),
             None => Err(DecodeError::new("a value, got nothing").below(name)),
@@ -61,7 +61,7 @@ pub trait ArgValue: Sized {
     /// # Errors
     ///
     /// As [`ArgValue::encode`].
-    fn encode_field(&self, name: &str, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode_field(&self, name: &str, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.key(name);
         self.encode(out)
     }
@@ -87,8 +87,8 @@ pub trait ToolArgs: ArgValue {
     /// # Errors
     ///
     /// As [`ArgValue::encode`].
-    fn encode_members(&self, out: &mut Writer) -> Result<(), NotJson> {
-        let mut whole = Writer::new();
+    fn encode_members(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
+        let mut whole = JsonWriter::new();
         self.encode(&mut whole)?;
         for (key, value) in whole.finish().root().members() {
             out.key(key).view(value);
@@ -141,14 +141,14 @@ macro_rules! integers {
                 Schema::new(Shape::Integer(bounds))
             }
 
-            fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+            fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
                 value
                     .$read()
                     .and_then(|value| Self::try_from(value).ok())
                     .ok_or_else(|| DecodeError::new(concat!("an integer that fits ", stringify!($type))))
             }
 
-            fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+            fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
                 out.$write(*self as $wide);
                 Ok(())
             }
@@ -174,11 +174,11 @@ impl ArgValue for f64 {
         number().into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         value.as_f64().ok_or_else(|| DecodeError::new("a number"))
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.float(*self).map(drop)
     }
 }
@@ -194,11 +194,11 @@ impl ArgValue for f32 {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "in range by the schema; nearest is meant")]
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         f64::decode(value).map(|value| value as Self)
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         // The shortest text of the single, not of its widening: 0.1 stays 0.1.
         let shortest =
             if self.is_finite() { self.to_string().parse() } else { Ok(f64::from(*self)) };
@@ -211,11 +211,11 @@ impl ArgValue for bool {
         boolean().into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         value.as_bool().ok_or_else(|| DecodeError::new("true or false"))
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.boolean(*self);
         Ok(())
     }
@@ -226,11 +226,11 @@ impl ArgValue for String {
         string().into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         value.as_str().map(str::to_owned).ok_or_else(|| DecodeError::new("a string"))
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.string(self);
         Ok(())
     }
@@ -241,7 +241,7 @@ impl ArgValue for char {
         string().min_length(1).max_length(1).into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         let mut chars = value.as_str().unwrap_or_default().chars();
         match (chars.next(), chars.next()) {
             (Some(only), None) => Ok(only),
@@ -249,7 +249,7 @@ impl ArgValue for char {
         }
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.string(self.encode_utf8(&mut [0; 4]));
         Ok(())
     }
@@ -260,11 +260,11 @@ impl ArgValue for Value {
         any().into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         Ok(value.to_value())
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.value(self);
         Ok(())
     }
@@ -276,11 +276,11 @@ impl<T: ArgValue> ArgValue for Option<T> {
         T::schema(definitions).or_null()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         if value.is_null() { Ok(None) } else { T::decode(value).map(Some) }
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         match self {
             Some(value) => value.encode(out),
             None => {
@@ -294,11 +294,11 @@ impl<T: ArgValue> ArgValue for Option<T> {
         Field::optional(T::schema(definitions))
     }
 
-    fn decode_field(name: &str, value: Option<View<'_>>) -> Result<Self, DecodeError> {
+    fn decode_field(name: &str, value: Option<ValueRef<'_>>) -> Result<Self, DecodeError> {
         value.map(T::decode).transpose().map_err(|error| error.below(name))
     }
 
-    fn encode_field(&self, name: &str, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode_field(&self, name: &str, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         match self {
             Some(value) => {
                 out.key(name);
@@ -314,24 +314,24 @@ impl<T: ArgValue> ArgValue for Box<T> {
         T::schema(definitions)
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         T::decode(value).map(Self::new)
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         (**self).encode(out)
     }
 }
 
-fn decode_elements<T: ArgValue, C: FromIterator<T>>(value: View<'_>) -> Result<C, DecodeError> {
+fn decode_elements<T: ArgValue, C: FromIterator<T>>(value: ValueRef<'_>) -> Result<C, DecodeError> {
     let element = |(at, value)| T::decode(value).map_err(|error| error.below(at));
     value.elements().enumerate().map(element).collect()
 }
 
 fn encode_elements<'t, T: ArgValue + 't>(
     elements: impl IntoIterator<Item = &'t T>,
-    out: &mut Writer,
-) -> Result<(), NotJson> {
+    out: &mut JsonWriter,
+) -> Result<(), UnrepresentableValue> {
     out.try_array(|out| elements.into_iter().try_for_each(|it| it.encode(out))).map(drop)
 }
 
@@ -340,11 +340,11 @@ impl<T: ArgValue> ArgValue for Vec<T> {
         array(T::schema(definitions)).into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         decode_elements(value)
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         encode_elements(self, out)
     }
 }
@@ -354,13 +354,13 @@ impl<T: ArgValue, const N: usize> ArgValue for [T; N] {
         array(T::schema(definitions)).min_items(N).max_items(N).into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         decode_elements::<T, Vec<T>>(value)?
             .try_into()
             .map_err(|_| DecodeError::new(format!("a list of exactly {N} elements")))
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         encode_elements(self, out)
     }
 }
@@ -372,11 +372,11 @@ macro_rules! sets {
                 array(T::schema(definitions)).unique().into()
             }
 
-            fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+            fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
                 decode_elements(value)
             }
 
-            fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+            fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
                 encode_elements(self, out)
             }
         }
@@ -392,16 +392,16 @@ macro_rules! maps {
                 map(V::schema(definitions)).into()
             }
 
-            fn decode(value: View<'_>) -> Result<Self, DecodeError> {
-                let member = |(key, value): (&str, View<'_>)| match V::decode(value) {
+            fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
+                let member = |(key, value): (&str, ValueRef<'_>)| match V::decode(value) {
                     Ok(value) => Ok((key.to_owned(), value)),
                     Err(error) => Err(error.below(key)),
                 };
                 value.members().map(member).collect()
             }
 
-            fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
-                let members = |out: &mut Writer| {
+            fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
+                let members = |out: &mut JsonWriter| {
                     self.iter().try_for_each(|(key, value)| {
                         out.key(key);
                         value.encode(out)
@@ -422,7 +422,7 @@ macro_rules! tuples {
                 tuple([$($name::schema(definitions)),+]).into()
             }
 
-            fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+            fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
                 if value.len() != $count {
                     return Err(DecodeError::new(concat!("a list of exactly ", $count, " elements")));
                 }
@@ -435,7 +435,7 @@ macro_rules! tuples {
                 )+))
             }
 
-            fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+            fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
                 out.try_array(|out| {
                     $(self.$at.encode(out)?;)+
                     Ok(())

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::stash::Registry;
+use crate::stash::Stash;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -113,7 +113,7 @@ fn steps() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn the_store_agrees_with_a_naive_model(steps in vec(steps(), 1..30)) {
-        let store = Registry::new();
+        let store = Stash::new();
         let mut model = json!({});
         for step in steps {
             let snapshot = (store.clone(), model.clone());
@@ -149,7 +149,7 @@ proptest! {
         expect.sort();
         prop_assert_eq!(found, expect);
         let text = serde_json::to_string(&store).unwrap();
-        let again: Registry = serde_json::from_str(&text).unwrap();
+        let again: Stash = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(serde_json::to_string(&again).unwrap(), text);
         prop_assert!(again == store);
     }

@@ -8,11 +8,11 @@ use super::Tokenizable;
 use super::records::Records;
 use super::signal::Signals;
 use super::turn::Turn;
-use super::{Dispatch, DispatchContext, Gates, Recorder, ToolSource, TurnContext};
+use super::{Dispatch, DispatchContext, Gates, RecordWriter, ToolSource, TurnContext};
 use crate::cancel::Cancellation;
 use crate::clock::{Clock, default_clock};
 use crate::event::Observer;
-use crate::stash::Registry;
+use crate::stash::Stash;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactSet, Spooler};
 
@@ -22,14 +22,14 @@ pub struct DispatchContextBuilder {
     id: Arc<str>,
     resumed: bool,
     system_prompt: Option<Tokenizable>,
-    stash: Option<Registry>,
+    stash: Option<Stash>,
     tools: Option<Arc<ToolRegistry>>,
     artifacts: Option<Arc<ArtifactSet>>,
     observers: Vec<Arc<dyn Observer>>,
     sequence: Option<Arc<AtomicU64>>,
     cancellation: Option<Cancellation>,
     clock: Option<Arc<dyn Clock>>,
-    recorder: Option<Arc<dyn Recorder>>,
+    recorder: Option<Arc<dyn RecordWriter>>,
     gates: Option<Arc<dyn Gates>>,
     spooler: Option<Spooler>,
     tool_source: Option<Arc<dyn ToolSource>>,
@@ -84,7 +84,7 @@ impl DispatchContextBuilder {
     }
 
     /// The scratchpad; an empty one if not said.
-    pub fn stash(mut self, stash: Registry) -> Self {
+    pub fn stash(mut self, stash: Stash) -> Self {
         self.stash = Some(stash);
         self
     }
@@ -137,7 +137,7 @@ impl DispatchContextBuilder {
     }
 
     /// What keeps the turn's records; they live in memory only if not said.
-    pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
+    pub fn recorder(mut self, recorder: Arc<dyn RecordWriter>) -> Self {
         self.recorder = Some(recorder);
         self
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DispatchContext, Tokenizable};
 use crate::record::{
-    Faults, InvalidRecord, LoadError, Loader, NotStorable, Record, RecordName, read, write,
+    Faults, InvalidRecord, LoadError, NotStorable, Record, RecordLoader, RecordName, read, write,
 };
 use crate::store::RowKind;
 use crate::tokens::EvaluatorInvalid;
@@ -118,7 +118,7 @@ impl Record for Instruction {
         }
     }
 
-    async fn from_stored(json: &str, _: &Loader) -> Result<Self, LoadError> {
+    async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
         let stored: Stored = read(Self::KIND, json)?;
         Ok(Self::from_developer(stored.id, stored.text)?)
     }

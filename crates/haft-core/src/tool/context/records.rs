@@ -6,31 +6,32 @@ use super::Instruction;
 use super::turn::{RecordError, TurnContext, text};
 use crate::call::{CallId, RecordId, ToolCall};
 use crate::record::{
-    Memory, Message, RecordName, Retrievable, RetrievableContent, Sequence, Shelf, Thought,
+    Memory, Message, RecordList, RecordName, RecordSequence, Retrievable, RetrievableContent,
+    Thought,
 };
-use crate::store::{RowKind, Write};
+use crate::store::{RowKind, StoreWrite};
 
 /// The shelves of a turn.
 #[derive(Debug)]
 pub(super) struct Records {
-    messages: Shelf<Message>,
-    memories: Shelf<Memory>,
-    retrievables: Shelf<Retrievable>,
-    thoughts: Shelf<Thought>,
-    tool_calls: Shelf<ToolCall>,
-    instructions: Shelf<Instruction>,
+    messages: RecordList<Message>,
+    memories: RecordList<Memory>,
+    retrievables: RecordList<Retrievable>,
+    thoughts: RecordList<Thought>,
+    tool_calls: RecordList<ToolCall>,
+    instructions: RecordList<Instruction>,
 }
 
 impl Default for Records {
     fn default() -> Self {
-        let sequence = Sequence::new();
+        let sequence = RecordSequence::new();
         Self {
-            messages: Shelf::new(sequence.clone()),
-            memories: Shelf::new(sequence.clone()),
-            retrievables: Shelf::new(sequence.clone()),
-            thoughts: Shelf::new(sequence.clone()),
-            tool_calls: Shelf::new(sequence.clone()),
-            instructions: Shelf::new(sequence),
+            messages: RecordList::new(sequence.clone()),
+            memories: RecordList::new(sequence.clone()),
+            retrievables: RecordList::new(sequence.clone()),
+            thoughts: RecordList::new(sequence.clone()),
+            tool_calls: RecordList::new(sequence.clone()),
+            instructions: RecordList::new(sequence),
         }
     }
 }
@@ -46,7 +47,7 @@ macro_rules! shelves {
 
             #[doc = concat!("The shelf of the ", $what, ", which numbers them among records of other kinds.")]
             #[must_use]
-            pub fn $shelf(&self) -> &Shelf<$record> {
+            pub fn $shelf(&self) -> &RecordList<$record> {
                 &self.records().$shelf
             }
 
@@ -100,7 +101,7 @@ impl TurnContext {
 
     /// The shelf of the retrieved records.
     #[must_use]
-    pub fn retrievables(&self) -> &Shelf<Retrievable> {
+    pub fn retrievables(&self) -> &RecordList<Retrievable> {
         &self.records().retrievables
     }
 
@@ -181,7 +182,7 @@ impl TurnContext {
 
     /// The shelf of the calls.
     #[must_use]
-    pub fn tool_calls(&self) -> &Shelf<ToolCall> {
+    pub fn tool_calls(&self) -> &RecordList<ToolCall> {
         &self.records().tool_calls
     }
 
@@ -249,7 +250,7 @@ impl TurnContext {
         thoughts: Vec<Arc<Thought>>,
         messages: Vec<Arc<Message>>,
         calls: Vec<Arc<ToolCall>>,
-        mut writes: Vec<Write>,
+        mut writes: Vec<StoreWrite>,
     ) -> Result<(), RecordError> {
         writes.reserve(thoughts.len() + messages.len() + calls.len());
         for thought in &thoughts {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{DispatchContext, Signal};
 use crate::clock::{ManualClock, Timestamp};
 use crate::error::Coded as _;
-use crate::event::{Event, EventKind, Level};
+use crate::event::{Event, EventKind, LogLevel};
 
 fn seen(events: &Arc<Mutex<Vec<Event>>>) -> impl Fn(&Event) + Send + Sync + 'static {
     let events = Arc::clone(events);
@@ -62,8 +62,8 @@ fn events_carry_turn_dispatch_iteration_sequence_and_time() {
         .clock(clock)
         .observer(seen(&events))
         .build();
-    ctx.log(Level::Info, "progress", "half way", Some(json!({ "done": 5 })));
-    ctx.log(Level::Warn, "progress", "slow", None);
+    ctx.log(LogLevel::Info, "progress", "half way", Some(json!({ "done": 5 })));
+    ctx.log(LogLevel::Warn, "progress", "slow", None);
     let events = events.lock().unwrap();
     let texts: Vec<_> = events.iter().map(|it| serde_json::to_value(it).unwrap()).collect();
     assert_eq!(
@@ -89,7 +89,7 @@ fn an_observer_that_panics_breaks_nothing_and_keeps_nothing_from_others() {
         .observer(|_: &Event| panic!("on purpose"))
         .observer(seen(&events))
         .build();
-    ctx.log(Level::Debug, "x", "y", None);
+    ctx.log(LogLevel::Debug, "x", "y", None);
     assert_eq!(events.lock().unwrap().len(), 1);
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::DispatchContext;
 use crate::tokens::{
-    BoxError, Count, CountCache, Estimators, EvaluatorInvalid, TokenError, panicked,
+    BoxError, CountCache, Estimators, EvaluatorInvalid, TokenCount, TokenError, panicked,
 };
 
 type Evaluator = dyn Fn(Option<&DispatchContext>) -> Result<Arc<str>, BoxError> + Send + Sync;
@@ -96,7 +96,7 @@ impl Tokenizable {
     /// # Errors
     ///
     /// Nothing counts under that name, the counter failed, or the evaluator did.
-    pub fn count(&self, estimators: &Estimators, name: &str) -> Result<Count, TokenError> {
+    pub fn count(&self, estimators: &Estimators, name: &str) -> Result<TokenCount, TokenError> {
         let stamp = estimators.stamp();
         if let Some(count) = self.counts.get(stamp, name) {
             return Ok(count);
@@ -117,7 +117,7 @@ impl Tokenizable {
         ctx: &DispatchContext,
         estimators: &Estimators,
         name: &str,
-    ) -> Result<Count, TokenError> {
+    ) -> Result<TokenCount, TokenError> {
         if !self.is_dynamic() {
             return self.count(estimators, name);
         }

@@ -15,13 +15,13 @@ use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
 use crate::error::{Coded, ErrorCode};
-use crate::event::{Event, EventKind, Level, Observer};
+use crate::event::{Event, EventKind, LogLevel, Observer};
 use crate::gate::{GateError, GateRequest};
-use crate::pipeline::{BoxError, Context};
+use crate::pipeline::{BoxError, PipelineContext};
 use crate::record::{NotStorable, Record, RecordName};
 use crate::spool::SpoolError;
-use crate::stash::Registry;
-use crate::store::{RowKind, StoreError, StoreFuture, Write};
+use crate::stash::Stash;
+use crate::store::{RowKind, StoreError, StoreFuture, StoreWrite};
 use crate::tool::Tool;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactIdCollision, ArtifactSet, Spooler};
@@ -39,7 +39,7 @@ pub(super) struct Turn {
     pub(super) id: Arc<str>,
     pub(super) resumed: bool,
     pub(super) system_prompt: Tokenizable,
-    pub(super) stash: Registry,
+    pub(super) stash: Stash,
     pub(super) tools: Arc<ToolRegistry>,
     pub(super) artifacts: Arc<ArtifactSet>,
     pub(super) records: Records,
@@ -47,35 +47,35 @@ pub(super) struct Turn {
     pub(super) sequence: Arc<AtomicU64>,
     pub(super) cancellation: Cancellation,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) recorder: Option<Arc<dyn Recorder>>,
+    pub(super) recorder: Option<Arc<dyn RecordWriter>>,
     pub(super) gates: Option<Arc<dyn Gates>>,
     pub(super) spooler: Option<Spooler>,
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
 }
 
 /// Keeps what a turn writes. The loop gives one that writes under the turn's lease.
-pub trait Recorder: Send + Sync {
+pub trait RecordWriter: Send + Sync {
     /// Writes all of this or nothing.
-    fn commit(&self, writes: Vec<Write>) -> StoreFuture<'_, ()>;
+    fn commit(&self, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()>;
 }
 
 /// Opens gates and waits at them.
 pub trait Gates: Send + Sync {
     /// Opens a gate, for the call that is being handled if there is one, and waits for the answer.
-    fn wait_for<'a>(&'a self, ctx: Asking<'a>, request: GateRequest) -> GateFuture<'a>;
+    fn wait_for<'a>(&'a self, ctx: GateContext<'a>, request: GateRequest) -> GateFuture<'a>;
 }
 
 /// Who waits at a gate.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Asking<'a> {
+pub enum GateContext<'a> {
     /// The turn as a whole: its input or output middleware.
     Turn(&'a TurnContext),
     /// A dispatch: its middleware, its executor, or a handler.
     Dispatch(&'a super::DispatchContext),
 }
 
-impl Asking<'_> {
+impl GateContext<'_> {
     /// Emits an event that is only made when somebody listens.
     pub fn emit_with(self, kind: impl FnOnce() -> EventKind) {
         match self {
@@ -175,7 +175,7 @@ impl TurnContext {
 
     /// Scratchpad of the turn, shared by handlers and middleware.
     #[must_use]
-    pub fn stash(&self) -> &Registry {
+    pub fn stash(&self) -> &Stash {
         &self.turn.stash
     }
 
@@ -225,7 +225,7 @@ impl TurnContext {
     /// # Errors
     ///
     /// The store failed, or the turn was taken over by another process.
-    pub async fn commit(&self, writes: Vec<Write>) -> Result<(), StoreError> {
+    pub async fn commit(&self, writes: Vec<StoreWrite>) -> Result<(), StoreError> {
         match &self.turn.recorder {
             Some(recorder) => recorder.commit(writes).await,
             None => Ok(()),
@@ -249,15 +249,18 @@ impl TurnContext {
     }
 
     /// The write that keeps a record; nothing for a turn without a store.
-    pub(super) fn put<T: Record>(&self, record: &Arc<T>) -> Result<Option<Write>, NotStorable> {
+    pub(super) fn put<T: Record>(
+        &self,
+        record: &Arc<T>,
+    ) -> Result<Option<StoreWrite>, NotStorable> {
         if self.turn.recorder.is_none() {
             return Ok(None);
         }
-        record.to_row().map(Write::Put).map(Some)
+        record.to_row().map(StoreWrite::Put).map(Some)
     }
 
     pub(super) async fn remove_row(&self, kind: RowKind, id: String) -> Result<(), StoreError> {
-        self.commit(vec![Write::Delete { kind, id }]).await
+        self.commit(vec![StoreWrite::Delete { kind, id }]).await
     }
 
     /// Asks the outside and waits for the answer, as [`DispatchContext::wait_for`] does, for the turn as a whole.
@@ -269,13 +272,13 @@ impl TurnContext {
     /// [`DispatchContext::wait_for`]: super::DispatchContext::wait_for
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
         match self.gates() {
-            Some(gates) => gates.wait_for(Asking::Turn(self), request).await,
+            Some(gates) => gates.wait_for(GateContext::Turn(self), request).await,
             None => Err(GateError::NotSupported),
         }
     }
 
     /// Tells observers something about the turn as a whole. Costs nothing when there are none.
-    pub fn log(&self, level: Level, topic: &str, message: &str, payload: Option<Value>) {
+    pub fn log(&self, level: LogLevel, topic: &str, message: &str, payload: Option<Value>) {
         self.emit_with(|| EventKind::Log {
             level,
             topic: topic.into(),
@@ -319,7 +322,7 @@ impl TurnContext {
     }
 }
 
-impl Context for TurnContext {
+impl PipelineContext for TurnContext {
     fn is_cancelled(&self) -> bool {
         self.cancellation().is_cancelled()
     }

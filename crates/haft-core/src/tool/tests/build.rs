@@ -7,7 +7,7 @@ use crate::artifact::ArtifactKind;
 use crate::error::Coded as _;
 use crate::schema::args::{Args, Strictness};
 use crate::schema::{array, integer, object, string};
-use crate::tool::{Concurrency, Effect, OnCollision, Role, Tool, ToolBuilder};
+use crate::tool::{Concurrency, OnCollision, Tool, ToolBuilder, ToolEffect, ToolRole};
 
 #[track_caller]
 fn refused(builder: ToolBuilder, faults: &[&str]) {
@@ -85,7 +85,7 @@ fn a_query_on_artifacts_is_never_wrapped() {
         query().artifact(ArtifactKind::JSON),
         &["`artifact`: a query on artifacts is never wrapped as an artifact"],
     );
-    assert_eq!(*query().build().unwrap().role(), Role::ArtifactQuery);
+    assert_eq!(*query().build().unwrap().role(), ToolRole::ArtifactQuery);
 }
 
 #[test]
@@ -116,10 +116,10 @@ fn the_defaults_are_the_safe_ones() {
     let tool = echo();
     assert!(!tool.is_trusted());
     assert!(!tool.is_ephemeral());
-    assert_eq!(tool.effect(), Effect::Once);
+    assert_eq!(tool.effect(), ToolEffect::Once);
     assert_eq!(tool.concurrency(), &Concurrency::Parallel);
     assert_eq!(tool.on_collision(), OnCollision::Throw);
-    assert_eq!(*tool.role(), Role::Standard(ArtifactKind::TEXT));
+    assert_eq!(*tool.role(), ToolRole::Standard(ArtifactKind::TEXT));
     assert_eq!(tool.strictness(), Strictness::Coerce);
     assert!(tool.meta().is_empty());
 }
@@ -131,7 +131,7 @@ fn what_was_said_is_kept() {
         .trusted()
         .ephemeral()
         .strict()
-        .effect(Effect::ReadOnly)
+        .effect(ToolEffect::ReadOnly)
         .concurrency(Concurrency::Exclusive)
         .on_collision(OnCollision::Keep)
         .artifact(ArtifactKind::MARKDOWN)
@@ -141,10 +141,10 @@ fn what_was_said_is_kept() {
         .unwrap();
     assert!(tool.is_trusted() && tool.is_ephemeral());
     assert_eq!(tool.strictness(), Strictness::Strict);
-    assert_eq!(tool.effect(), Effect::ReadOnly);
+    assert_eq!(tool.effect(), ToolEffect::ReadOnly);
     assert_eq!(tool.concurrency(), &Concurrency::Exclusive);
     assert_eq!(tool.on_collision(), OnCollision::Keep);
-    assert_eq!(*tool.role(), Role::Standard(ArtifactKind::MARKDOWN));
+    assert_eq!(*tool.role(), ToolRole::Standard(ArtifactKind::MARKDOWN));
     assert_eq!(tool.meta().get("rbac"), Some(json!({ "scope": "admin", "level": 3 })));
 }
 
@@ -182,7 +182,7 @@ async fn a_tool_can_be_made_to_ask_and_not_to() {
     let asking = tool.asking("May I?").unwrap();
     assert_eq!((tool.requires_approval(), asking.requires_approval()), (None, Some("May I?")));
     assert_eq!(asking.asking("Really?").unwrap().requires_approval(), Some("Really?"));
-    let silent = asking.never_asking();
+    let silent = asking.without_approval();
     assert_eq!((asking.requires_approval(), silent.requires_approval()), (Some("May I?"), None));
     assert_eq!(format!("{silent:?}"), format!("{tool:?}"));
     for tool in [&tool, &asking, &silent] {

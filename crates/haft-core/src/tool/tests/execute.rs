@@ -10,7 +10,7 @@ use crate::call::{CallState, ToolCall};
 use crate::cancel::Cancellation;
 use crate::error::{Audience, Coded as _};
 use crate::event::Event;
-use crate::json::View;
+use crate::json::ValueRef;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Problem, object, string};
 use crate::tool::context::DispatchContext;
@@ -195,7 +195,7 @@ async fn missing_arguments_are_an_empty_object() {
 async fn a_validator_beyond_the_schema_refuses_before_the_handler() {
     let tool = search()
         .handler(|_: Args| -> String { panic!("must not run") })
-        .validator(async |args: Args| match args.root().get("query").and_then(View::as_str) {
+        .validator(async |args: Args| match args.root().get("query").and_then(ValueRef::as_str) {
             Some("taken") => Err(Problem::new("/query", "a free name").found("taken").into()),
             _ => Ok(()),
         })

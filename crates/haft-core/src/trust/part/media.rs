@@ -1,13 +1,14 @@
 //! Media in a prompt: the frame around a native medium, and the text that stands for one.
 
-use super::Origin;
+use super::PartOrigin;
 use super::tool::Scope;
 use crate::media::Media;
 use crate::trust::envelope::{Attributes, family_of};
 use crate::trust::nonce::Slot;
 use crate::trust::sanitize::{Clean, human_size, one_line};
 use crate::trust::{
-    Modality, PromptText, Renderer, TrustLabel, sanitized_file_name, sanitized_mime_type,
+    EnvelopeModality, PromptRenderer, PromptText, TrustLabel, sanitized_file_name,
+    sanitized_mime_type,
 };
 
 /// Text that stands for a medium which the model cannot perceive.
@@ -17,7 +18,7 @@ use crate::trust::{
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct MediaFallbackPart<'a> {
-    origin: Origin<'a>,
+    origin: PartOrigin<'a>,
     part: u32,
     media: &'a Media,
     keys: &'a [&'a str],
@@ -26,7 +27,7 @@ pub struct MediaFallbackPart<'a> {
 impl<'a> MediaFallbackPart<'a> {
     /// The `part`-th medium of a record, shown by its first stash entry with a text under the usual
     /// keys ([`Media::TEXT_KEYS`]), or else by a description made of its file.
-    pub fn new(origin: Origin<'a>, part: u32, media: &'a Media) -> Self {
+    pub fn new(origin: PartOrigin<'a>, part: u32, media: &'a Media) -> Self {
         Self { origin, part, media, keys: Media::TEXT_KEYS }
     }
 
@@ -47,7 +48,7 @@ pub struct MediaFrame {
     pub close: PromptText,
 }
 
-impl Renderer {
+impl PromptRenderer {
     /// The text for a medium. Its first line is the marker `[media id: … | …]` with which tools name
     /// the medium; it stands inside the envelope because a file name is content.
     #[must_use]
@@ -66,7 +67,7 @@ impl Renderer {
 
     /// The frame around the `part`-th medium of a record.
     #[must_use]
-    pub fn media_frame(&self, origin: Origin<'_>, part: u32, media: &Media) -> MediaFrame {
+    pub fn media_frame(&self, origin: PartOrigin<'_>, part: u32, media: &Media) -> MediaFrame {
         let record = origin.record();
         let slot = slot(origin, &record, part, TrustLabel::of_media(media));
         let marker = marker(media);
@@ -76,14 +77,14 @@ impl Renderer {
     }
 }
 
-fn slot<'a>(origin: Origin<'a>, record: &'a str, part: u32, label: TrustLabel) -> Slot<'a> {
+fn slot<'a>(origin: PartOrigin<'a>, record: &'a str, part: u32, label: TrustLabel) -> Slot<'a> {
     Slot { family: family_of(label), scope: origin.scope(Scope::Media), record, part }
 }
 
-fn attributes(origin: Origin<'_>, media: &Media, kind: &'static str) -> Attributes {
+fn attributes(origin: PartOrigin<'_>, media: &Media, kind: &'static str) -> Attributes {
     let attributes = Attributes::default().nonce().text("kind", kind);
     let attributes = attributes.optional("tool", origin.tool());
-    attributes.modality(Some(Modality::from(media.modality_hazard())))
+    attributes.modality(Some(EnvelopeModality::from(media.modality_hazard())))
 }
 
 /// `[media id: … | …]`; without an id only the name.

@@ -5,7 +5,7 @@ use crate::trust::envelope::Attributes;
 use crate::trust::nonce::Slot;
 use crate::trust::prompt::family;
 use crate::trust::sanitize::Clean;
-use crate::trust::{PromptText, Renderer};
+use crate::trust::{PromptRenderer, PromptText};
 
 /// What stands for reasoning that only its vendor can read.
 const OPAQUE: &str = "Reasoning that is kept for the provider and has no text.";
@@ -102,7 +102,7 @@ impl<'a> ThoughtPart<'a> {
     }
 }
 
-impl Renderer {
+impl PromptRenderer {
     /// A message.
     #[must_use]
     pub fn message(&self, part: &MessagePart<'_>) -> PromptText {

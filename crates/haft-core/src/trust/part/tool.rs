@@ -5,7 +5,7 @@ use crate::trust::envelope::{Attributes, family_of};
 use crate::trust::nonce::Slot;
 use crate::trust::prompt::family;
 use crate::trust::sanitize::{Clean, one_line};
-use crate::trust::{Modality, PromptText, Renderer, TrustLabel};
+use crate::trust::{EnvelopeModality, PromptRenderer, PromptText, TrustLabel};
 
 /// Text that a tool returned.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub struct ToolResultPart<'a> {
     part: u32,
     kind: Kind,
     label: TrustLabel,
-    modality: Option<Modality>,
+    modality: Option<EnvelopeModality>,
     body: &'a str,
 }
 
@@ -45,7 +45,7 @@ impl<'a> ToolResultPart<'a> {
     }
 
     /// States what the text was extracted from.
-    pub fn modality(mut self, modality: Modality) -> Self {
+    pub fn modality(mut self, modality: EnvelopeModality) -> Self {
         self.modality = Some(modality);
         self
     }
@@ -54,7 +54,7 @@ impl<'a> ToolResultPart<'a> {
 /// What a part belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Origin<'a> {
+pub enum PartOrigin<'a> {
     /// A call of a tool.
     Call {
         /// The tool.
@@ -68,7 +68,7 @@ pub enum Origin<'a> {
     Retrieved(&'a str),
 }
 
-impl<'a> Origin<'a> {
+impl<'a> PartOrigin<'a> {
     pub(super) fn tool(self) -> Option<&'a str> {
         match self {
             Self::Call { tool, .. } => Some(tool),
@@ -106,7 +106,7 @@ pub(super) enum Scope {
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct HandlePart<'a> {
-    origin: Origin<'a>,
+    origin: PartOrigin<'a>,
     part: u32,
     handle: &'a str,
     kind: &'a str,
@@ -117,7 +117,7 @@ pub struct HandlePart<'a> {
 
 impl<'a> HandlePart<'a> {
     /// The handle of an artifact of this kind, by the text with which the model names it.
-    pub fn new(origin: Origin<'a>, handle: &'a str, kind: &'a str) -> Self {
+    pub fn new(origin: PartOrigin<'a>, handle: &'a str, kind: &'a str) -> Self {
         let (byte_length, line_count) = (None, None);
         Self { origin, part: 0, handle, kind, byte_length, line_count, tools: &[] }
     }
@@ -150,8 +150,8 @@ impl<'a> HandlePart<'a> {
     /// The words of the handle. They stay below 200 tokens.
     pub(super) fn body(&self) -> String {
         let what = match self.origin {
-            Origin::Call { .. } | Origin::Message(_) => "This result",
-            Origin::Retrieved(_) => "This retrieved record",
+            PartOrigin::Call { .. } | PartOrigin::Message(_) => "This result",
+            PartOrigin::Retrieved(_) => "This retrieved record",
         };
         let mut out = format!(
             "{what} is too large to show. It is kept as an artifact:\ncallId: {}\nkind: {}\n",
@@ -199,7 +199,7 @@ fn push_tools(out: &mut String, tools: &[(&str, &str)]) {
     }
 }
 
-impl Renderer {
+impl PromptRenderer {
     /// A result or an error of a tool.
     #[must_use]
     pub fn tool_result(&self, part: &ToolResultPart<'_>) -> PromptText {

@@ -1,12 +1,12 @@
 //! Content that tries to get out of its envelope, or to open one.
 
 use super::super::{
-    HandlePart, MediaFallbackPart, MemoryPart, MessagePart, Origin, PeerPart, RetrievedPart,
+    HandlePart, MediaFallbackPart, MemoryPart, MessagePart, PartOrigin, PeerPart, RetrievedPart,
     ThoughtPart, ToolResultPart, TrustLabel, TrustTier,
 };
 use super::scanner::{NAMES, check_envelope, tags};
 use super::{call, renderer};
-use crate::media::{Media, MediaFile, MediaId, MediaKind, StashEntry};
+use crate::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
 
 /// Puts a text into every place of every sort of part. None may close or open an envelope.
 #[track_caller]
@@ -25,7 +25,7 @@ pub(super) fn check_everywhere(text: &str) {
     assert_eq!(tags(it.message(&MessagePart::new(text, text)).as_str()), []);
 
     let tools = [(text, text)];
-    one(it.handle(&HandlePart::new(Origin::Retrieved(text), text, text).tools(&tools)));
+    one(it.handle(&HandlePart::new(PartOrigin::Retrieved(text), text, text).tools(&tools)));
     let memory = MemoryPart::new(text, TrustLabel::UNTRUSTED, text).source(text).kind(text);
     one(it.memories(&[memory]));
     let retrieved = RetrievedPart::new(text, TrustTier::ThirdPartyPublic, text).source(text);
@@ -37,11 +37,11 @@ pub(super) fn check_everywhere(text: &str) {
     let media = Media::user_attachment(MediaKind::Image, MediaFile::new(text, text, &b"x"[..]))
         .with_id(MediaId::new(text))
         .with_source(text);
-    one(it.media_fallback(&MediaFallbackPart::new(Origin::Message(text), 0, &media)));
-    let entry = StashEntry::new(text, TrustTier::FirstParty);
+    one(it.media_fallback(&MediaFallbackPart::new(PartOrigin::Message(text), 0, &media)));
+    let entry = MediaStashEntry::new(text, TrustTier::FirstParty);
     let media = media.with_entry("text:caption", entry);
-    one(it.media_fallback(&MediaFallbackPart::new(Origin::Message(text), 0, &media)));
-    let frame = it.media_frame(Origin::Message(text), 0, &media);
+    one(it.media_fallback(&MediaFallbackPart::new(PartOrigin::Message(text), 0, &media)));
+    let frame = it.media_frame(PartOrigin::Message(text), 0, &media);
     check_envelope(&format!("{}\n{}", frame.open, frame.close), 1);
 }
 

@@ -2,8 +2,8 @@
 
 use proptest::prelude::{Just, Strategy, prop_oneof, proptest};
 
-use super::super::{Modality, ModalityHazard, TrustLabel, TrustTier};
-use crate::media::{Media, MediaFile, MediaKind, ReaderResolvers, StashEntry};
+use super::super::{EnvelopeModality, ModalityHazard, TrustLabel, TrustTier};
+use crate::media::{Media, MediaFile, MediaKind, MediaStashEntry, ReaderResolvers};
 use crate::tool::Tool;
 
 const TIERS: [TrustTier; 3] =
@@ -48,7 +48,7 @@ fn labels_are_stored_by_the_words_of_the_tiers() {
 
 #[test]
 fn hazards_have_their_words() {
-    let word = |hazard: ModalityHazard| Modality::from(hazard).as_str();
+    let word = |hazard: ModalityHazard| EnvelopeModality::from(hazard).as_str();
     assert_eq!(word(ModalityHazard::Inert), "inert");
     assert_eq!(word(ModalityHazard::ExtractableInstructions), "extractable");
     assert_eq!(word(ModalityHazard::OpaquePerceptual), "opaque");
@@ -93,13 +93,13 @@ fn take(step: &Step, label: TrustLabel) -> TrustLabel {
         }
         Step::Stored => serde_json::from_str(&serde_json::to_string(&label).unwrap()).unwrap(),
         Step::Derived(of) => {
-            let entry = StashEntry::new("text", label.tier());
+            let entry = MediaStashEntry::new("text", label.tier());
             let media = medium(*of).with_entry("text:caption", entry);
             let (_, tier) = media.text(Media::TEXT_KEYS).unwrap();
             TrustLabel::declared(tier)
         }
         Step::Media(to) => {
-            let entry = StashEntry::new("text", TrustTier::FirstParty);
+            let entry = MediaStashEntry::new("text", TrustTier::FirstParty);
             let media = medium(label.tier()).with_entry("text:caption", entry);
             let stored = serde_json::to_value(media.to_record().unwrap()).unwrap();
             let record: crate::media::MediaRecord = serde_json::from_value(stored).unwrap();

@@ -132,7 +132,7 @@ impl Form<'_> {
     fn under_content(&self, content: &str, made: &TokenStream) -> TokenStream {
         let root = self.root;
         quote_spanned! {Span::mixed_site()=> {
-            let made = |value: #root::json::View<'_>|
+            let made = |value: #root::json::ValueRef<'_>|
                 -> ::core::result::Result<Self, #root::args::DecodeError> {
                 ::core::result::Result::Ok(#made)
             };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use haft_core::json::{Document, View};
+use haft_core::json::{Document, ValueRef};
 use haft_core::usage::Usage;
 use serde_json::Value;
 
@@ -61,14 +61,14 @@ impl MessagesDecoder {
         }
     }
 
-    fn message_start(&mut self, message: View<'_>, tell: Tell<'_, '_>) {
-        let text = |key| message.get(key).and_then(View::as_str);
+    fn message_start(&mut self, message: ValueRef<'_>, tell: Tell<'_, '_>) {
+        let text = |key| message.get(key).and_then(ValueRef::as_str);
         tell(Event::Begin { id: text("id"), model: text("model") });
         self.usage(message.get("usage"), tell);
     }
 
-    fn block_start(&mut self, index: u64, block: View<'_>, tell: Tell<'_, '_>) {
-        let text = |key| block.get(key).and_then(View::as_str).unwrap_or_default();
+    fn block_start(&mut self, index: u64, block: ValueRef<'_>, tell: Tell<'_, '_>) {
+        let text = |key| block.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         if !self.open.is_empty() {
             // Blocks that come at the same time have no order.
             self.order.spoil();
@@ -84,7 +84,7 @@ impl MessagesDecoder {
             }
             "redacted_thinking" => Open::Redacted { data: text("data").to_owned() },
             "tool_use" => {
-                let id = block.get("id").and_then(View::as_str);
+                let id = block.get("id").and_then(ValueRef::as_str);
                 let name = Some(text("name"));
                 tell(Event::Call { slot: slot(index), id, name, arguments: "" });
                 let input = block.get("input").filter(|it| !it.is_empty());
@@ -107,10 +107,10 @@ impl MessagesDecoder {
     fn block_delta(
         &mut self,
         index: u64,
-        delta: View<'_>,
+        delta: ValueRef<'_>,
         tell: Tell<'_, '_>,
     ) -> Result<(), AnswerError> {
-        let text = |key| delta.get(key).and_then(View::as_str).unwrap_or_default();
+        let text = |key| delta.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         let known = self.open.contains_key(&index);
         match text("type") {
             "text_delta" => self.more(index, "text", text("text"), tell),
@@ -191,10 +191,10 @@ impl MessagesDecoder {
         }
     }
 
-    fn message_delta(&mut self, event: View<'_>, tell: Tell<'_, '_>) {
+    fn message_delta(&mut self, event: ValueRef<'_>, tell: Tell<'_, '_>) {
         self.usage(event.get("usage"), tell);
         let reason = event.get("delta").and_then(|it| it.get("stop_reason"));
-        if let Some(reason) = reason.and_then(View::as_str) {
+        if let Some(reason) = reason.and_then(ValueRef::as_str) {
             tell(Event::Finish { finish: finish(reason), reason });
         }
     }
@@ -208,7 +208,7 @@ impl MessagesDecoder {
     }
 
     /// Takes over the counts that are told; those of the beginning hold until others come.
-    fn usage(&mut self, usage: Option<View<'_>>, tell: Tell<'_, '_>) {
+    fn usage(&mut self, usage: Option<ValueRef<'_>>, tell: Tell<'_, '_>) {
         let Some(usage) = usage else { return };
         let counts = &mut self.counts;
         for (key, count) in [
@@ -217,7 +217,7 @@ impl MessagesDecoder {
             ("cache_creation_input_tokens", &mut counts.written),
             ("output_tokens", &mut counts.output),
         ] {
-            let told = usage.get(key).and_then(View::as_u64).filter(|it| *it > 0);
+            let told = usage.get(key).and_then(ValueRef::as_u64).filter(|it| *it > 0);
             *count = told.unwrap_or(*count);
         }
         let Counts { input, read, written, output } = *counts;
@@ -239,11 +239,11 @@ impl Decoder for MessagesDecoder {
         let doc = Document::parse(data).map_err(|error| malformed(&error.to_string()))?;
         let root = doc.root();
         let index = || {
-            let index = root.get("index").and_then(View::as_u64);
+            let index = root.get("index").and_then(ValueRef::as_u64);
             index.ok_or_else(|| malformed("a block has no index"))
         };
         let part = |key| root.get(key).ok_or_else(|| malformed(&format!("`{key}` is missing")));
-        match root.get("type").and_then(View::as_str).or(event).unwrap_or_default() {
+        match root.get("type").and_then(ValueRef::as_str).or(event).unwrap_or_default() {
             "message_start" => self.message_start(part("message")?, tell),
             "content_block_start" => self.block_start(index()?, part("content_block")?, tell),
             "content_block_delta" => self.block_delta(index()?, part("delta")?, tell)?,
@@ -260,7 +260,9 @@ impl Decoder for MessagesDecoder {
         let text = str::from_utf8(body).map_err(|_| malformed("it is not UTF-8"))?;
         let doc = Document::parse(text).map_err(|error| malformed(&error.to_string()))?;
         let root = doc.root();
-        if root.get("type").and_then(View::as_str) == Some("error") || root.get("error").is_some() {
+        if root.get("type").and_then(ValueRef::as_str) == Some("error")
+            || root.get("error").is_some()
+        {
             return Err(reported(root));
         }
         let content = root.get("content").ok_or_else(|| malformed("`content` is missing"))?;
@@ -269,7 +271,7 @@ impl Decoder for MessagesDecoder {
             self.block_start(index, block, tell);
             self.block_stop(index, tell);
         }
-        if let Some(reason) = root.get("stop_reason").and_then(View::as_str) {
+        if let Some(reason) = root.get("stop_reason").and_then(ValueRef::as_str) {
             tell(Event::Finish { finish: finish(reason), reason });
         }
         self.message_stop(tell);
@@ -298,9 +300,9 @@ fn malformed(what: &str) -> AnswerError {
 }
 
 /// An error that the provider reports.
-fn reported(root: View<'_>) -> AnswerError {
+fn reported(root: ValueRef<'_>) -> AnswerError {
     let error = root.get("error").unwrap_or(root);
-    let text = |key| error.get(key).and_then(View::as_str);
+    let text = |key| error.get(key).and_then(ValueRef::as_str);
     let kind = text("type").map(str::to_owned);
     let retryable = kind.as_deref().is_some_and(|it| PASSING.contains(&it));
     let message = text("message").unwrap_or("it does not say what").to_owned();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haft_core::json::{Document, View};
+use haft_core::json::{Document, ValueRef};
 use haft_core::usage::Usage;
 use serde_json::{Map, Value};
 
@@ -63,19 +63,19 @@ impl ResponsesDecoder {
         }
     }
 
-    fn begin(&mut self, response: View<'_>, tell: Tell<'_, '_>) {
+    fn begin(&mut self, response: ValueRef<'_>, tell: Tell<'_, '_>) {
         if !self.begun {
             self.begun = true;
-            let text = |key| response.get(key).and_then(View::as_str);
+            let text = |key| response.get(key).and_then(ValueRef::as_str);
             tell(Event::Begin { id: text("id"), model: text("model") });
         }
     }
 
-    fn item_added(&mut self, index: u64, item: View<'_>, tell: Tell<'_, '_>) {
+    fn item_added(&mut self, index: u64, item: ValueRef<'_>, tell: Tell<'_, '_>) {
         if self.items.contains_key(&index) {
             return;
         }
-        let text = |key| item.get(key).and_then(View::as_str);
+        let text = |key| item.get(key).and_then(ValueRef::as_str);
         let slot = match text("type").unwrap_or_default() {
             "message" => {
                 self.order.begin_text(Seam::Apart, known_by(item, &["id", "phase"]));
@@ -163,7 +163,7 @@ impl ResponsesDecoder {
     }
 
     /// An item as a whole: what of it has not come is told now.
-    fn item_done(&mut self, index: u64, item: View<'_>, tell: Tell<'_, '_>) {
+    fn item_done(&mut self, index: u64, item: ValueRef<'_>, tell: Tell<'_, '_>) {
         self.item_added(index, item, tell);
         match self.items.get(&index) {
             Some(Slot::Message(_)) => self.message_done(index, item, tell),
@@ -179,11 +179,11 @@ impl ResponsesDecoder {
         self.items.insert(index, Slot::Done);
     }
 
-    fn message_done(&mut self, index: u64, item: View<'_>, tell: Tell<'_, '_>) {
+    fn message_done(&mut self, index: u64, item: ValueRef<'_>, tell: Tell<'_, '_>) {
         let content = item.get("content");
-        for (n, part) in (0..).zip(content.into_iter().flat_map(View::elements)) {
+        for (n, part) in (0..).zip(content.into_iter().flat_map(ValueRef::elements)) {
             let said = matches!(self.items.get(&index), Some(Slot::Message(it)) if it.contains(&n));
-            let text = |key| part.get(key).and_then(View::as_str).unwrap_or_default();
+            let text = |key| part.get(key).and_then(ValueRef::as_str).unwrap_or_default();
             match text("type") {
                 "output_text" if !said => self.text(index, n, text("text"), tell),
                 "refusal" if !said => self.refusal(index, n, text("refusal"), tell),
@@ -193,8 +193,8 @@ impl ResponsesDecoder {
         }
     }
 
-    fn call_done(&mut self, index: u64, item: View<'_>, tell: Tell<'_, '_>) {
-        let text = |key| item.get(key).and_then(View::as_str).unwrap_or_default();
+    fn call_done(&mut self, index: u64, item: ValueRef<'_>, tell: Tell<'_, '_>) {
+        let text = |key| item.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         self.arguments_done(index, text("arguments"), tell);
         let Some(Slot::Call { arguments }) = self.items.get_mut(&index) else { return };
         let mut arguments = std::mem::take(arguments);
@@ -210,35 +210,35 @@ impl ResponsesDecoder {
         self.order.call(text("name"), &arguments, known_by(item, &["id"]));
     }
 
-    fn reasoning_done(&mut self, index: u64, item: View<'_>, tell: Tell<'_, '_>) {
+    fn reasoning_done(&mut self, index: u64, item: ValueRef<'_>, tell: Tell<'_, '_>) {
         for (key, kind) in [("summary", "summary"), ("content", "text")] {
-            let parts = item.get(key).into_iter().flat_map(View::elements);
+            let parts = item.get(key).into_iter().flat_map(ValueRef::elements);
             for (n, part) in (0..).zip(parts) {
-                let text = part.get("text").and_then(View::as_str).unwrap_or_default();
+                let text = part.get("text").and_then(ValueRef::as_str).unwrap_or_default();
                 self.reasoning((index, kind, n), text, tell);
             }
         }
     }
 
     /// The answer ended, well or not.
-    fn ended(&mut self, response: View<'_>, tell: Tell<'_, '_>) -> Result<(), AnswerError> {
-        let status = response.get("status").and_then(View::as_str).unwrap_or("completed");
+    fn ended(&mut self, response: ValueRef<'_>, tell: Tell<'_, '_>) -> Result<(), AnswerError> {
+        let status = response.get("status").and_then(ValueRef::as_str).unwrap_or("completed");
         let error = response.get("error").filter(|it| !it.is_null());
-        let overflow = error.and_then(|it| it.get("code")).and_then(View::as_str)
+        let overflow = error.and_then(|it| it.get("code")).and_then(ValueRef::as_str)
             == Some("context_length_exceeded");
         if !overflow && (error.is_some() || matches!(status, "failed" | "cancelled")) {
             return Err(reported(error.unwrap_or(response)));
         }
         self.begin(response, tell);
         let output = response.get("output");
-        for (index, item) in (0..).zip(output.into_iter().flat_map(View::elements)) {
+        for (index, item) in (0..).zip(output.into_iter().flat_map(ValueRef::elements)) {
             if !matches!(self.items.get(&index), Some(Slot::Done)) {
                 self.item_done(index, item, tell);
             }
         }
         usage(response.get("usage"), tell);
         let details = response.get("incomplete_details").and_then(|it| it.get("reason"));
-        let (finish, reason) = match (status, details.and_then(View::as_str)) {
+        let (finish, reason) = match (status, details.and_then(ValueRef::as_str)) {
             _ if overflow => (Some(Finish::ContextOverflow), "context_length_exceeded"),
             ("incomplete", Some("max_output_tokens")) => {
                 (Some(Finish::Length), "max_output_tokens")
@@ -258,11 +258,12 @@ impl ResponsesDecoder {
     }
 
     /// Tells what the provider wants back. Encrypted reasoning may come only now.
-    fn opaque(&mut self, output: Option<View<'_>>, tell: Tell<'_, '_>) {
+    fn opaque(&mut self, output: Option<ValueRef<'_>>, tell: Tell<'_, '_>) {
         self.order.complete(|kept| {
             let id = kept.get("id").and_then(Value::as_str);
-            let items = output.into_iter().flat_map(View::elements);
-            let same = |it: &View<'_>| id.is_some() && it.get("id").and_then(View::as_str) == id;
+            let items = output.into_iter().flat_map(ValueRef::elements);
+            let same =
+                |it: &ValueRef<'_>| id.is_some() && it.get("id").and_then(ValueRef::as_str) == id;
             let late = items.filter(same).find_map(|it| it.get("encrypted_content")?.as_str());
             if let (Some(kept), Some(late)) = (kept.as_object_mut(), late) {
                 kept.insert("encrypted_content".to_owned(), late.into());
@@ -289,12 +290,12 @@ impl Decoder for ResponsesDecoder {
         }
         let doc = Document::parse(data).map_err(|error| malformed(&error.to_string()))?;
         let root = doc.root();
-        let text = |key| root.get(key).and_then(View::as_str).unwrap_or_default();
-        let number = |key| root.get(key).and_then(View::as_u64);
+        let text = |key| root.get(key).and_then(ValueRef::as_str).unwrap_or_default();
+        let number = |key| root.get(key).and_then(ValueRef::as_u64);
         let index = || number("output_index").ok_or_else(|| malformed("an item has no index"));
         let part = |key| number(key).unwrap_or_default();
         let below = |key| root.get(key).ok_or_else(|| malformed(&format!("`{key}` is missing")));
-        let kind = root.get("type").and_then(View::as_str).or(event).unwrap_or_default();
+        let kind = root.get("type").and_then(ValueRef::as_str).or(event).unwrap_or_default();
         match kind {
             "response.created" | "response.in_progress" | "response.queued" => {
                 self.begin(below("response")?, tell);
@@ -342,13 +343,13 @@ impl Decoder for ResponsesDecoder {
 }
 
 /// What the provider knows an item by.
-fn known_by(item: View<'_>, keys: &[&str]) -> Value {
+fn known_by(item: ValueRef<'_>, keys: &[&str]) -> Value {
     let known = |key: &&str| Some(((*key).to_owned(), Value::from(item.get(key)?.as_str()?)));
     Value::Object(keys.iter().filter_map(known).collect())
 }
 
 /// Reasoning as it is sent back.
-fn reasoning_item(item: View<'_>) -> Value {
+fn reasoning_item(item: ValueRef<'_>) -> Value {
     let mut kept = Map::new();
     for key in ["type", "id", "summary", "content", "encrypted_content"] {
         if let Some(value) = item.get(key).filter(|it| !it.is_null()) {
@@ -359,10 +360,10 @@ fn reasoning_item(item: View<'_>) -> Value {
     Value::Object(kept)
 }
 
-fn usage(usage: Option<View<'_>>, tell: Tell<'_, '_>) {
+fn usage(usage: Option<ValueRef<'_>>, tell: Tell<'_, '_>) {
     let Some(usage) = usage.filter(|it| !it.is_null()) else { return };
-    let count = |key| usage.get(key).and_then(View::as_u64).unwrap_or_default();
-    let detail = |of, key| usage.get(of).and_then(|it| it.get(key)).and_then(View::as_u64);
+    let count = |key| usage.get(key).and_then(ValueRef::as_u64).unwrap_or_default();
+    let detail = |of, key| usage.get(of).and_then(|it| it.get(key)).and_then(ValueRef::as_u64);
     let told = Usage::new(count("input_tokens"), count("output_tokens"))
         .with_cached(detail("input_tokens_details", "cached_tokens").unwrap_or_default())
         .with_reasoning(detail("output_tokens_details", "reasoning_tokens").unwrap_or_default());
@@ -379,8 +380,8 @@ fn malformed(what: &str) -> AnswerError {
 }
 
 /// An error that the provider reports.
-fn reported(error: View<'_>) -> AnswerError {
-    let text = |key| error.get(key).and_then(View::as_str);
+fn reported(error: ValueRef<'_>) -> AnswerError {
+    let text = |key| error.get(key).and_then(ValueRef::as_str);
     let kind = text("code").or_else(|| text("type").filter(|it| *it != "error")).map(str::to_owned);
     let retryable = kind.as_deref().is_some_and(|it| PASSING.contains(&it));
     let message = text("message").unwrap_or("it does not say what").to_owned();

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft_core::spool::{LineIndex, Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
+use haft_core::spool::{LineIndex, SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 
 use super::DirSpoolStore;
@@ -263,7 +263,7 @@ fn a_write_that_is_dropped_takes_no_effect_or_all_of_it() {
         let runtime = runtime();
         runtime.block_on(async {
             let stream = ByteStream::new(Slow { pieces: 4, ready: false });
-            let mut write = pin!(store.write("k".into(), Payload::Stream(stream)));
+            let mut write = pin!(store.write("k".into(), SpoolPayload::Stream(stream)));
             for _ in 0..polls {
                 let polled = std::future::poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await;
                 if let Poll::Ready(written) = polled {
@@ -298,7 +298,7 @@ fn a_sweep_removes_what_dead_writers_left_and_nothing_else() {
     // While a writer lives, its file stays, and so do side files that may be its own.
     run(async {
         let stream = ByteStream::new(Slow { pieces: 400, ready: false });
-        let mut write = pin!(store.write("live".into(), Payload::Stream(stream)));
+        let mut write = pin!(store.write("live".into(), SpoolPayload::Stream(stream)));
         let mut cx = Context::from_waker(Waker::noop());
         while !names(dir.path())
             .iter()

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Row, Settled, StoreError, StoredText, StoredTurn,
-    TurnId, TurnQuery, TurnSummary, Write,
+    GateId, GateRow, Lease, LeaseRequest, NewTurn, Row, SettleOutcome, StoreError, StoreWrite,
+    StoredText, StoredTurn, TurnId, TurnQuery, TurnSummary,
 };
 
 /// A method that fails changes nothing.
@@ -60,7 +60,7 @@ impl StoreState {
         Ok(lease)
     }
 
-    pub(super) fn claim(&mut self, id: TurnId, holder: &Holder) -> Result<Lease, StoreError> {
+    pub(super) fn claim(&mut self, id: TurnId, holder: &LeaseRequest) -> Result<Lease, StoreError> {
         let turn = self.turn_mut(&id).ok_or_else(|| StoreError::unknown_turn(&id))?;
         turn.check_free(holder.now)?;
         let lease = Lease::new(id, holder, turn.epoch + 1);
@@ -84,7 +84,11 @@ impl StoreState {
         }
     }
 
-    pub(super) fn commit(&mut self, lease: &Lease, writes: Vec<Write>) -> Result<(), StoreError> {
+    pub(super) fn commit(
+        &mut self,
+        lease: &Lease,
+        writes: Vec<StoreWrite>,
+    ) -> Result<(), StoreError> {
         let number = self.check_lease(lease)?;
         self.check_writes(&lease.turn, &writes)?;
         self.apply_writes(number, writes);
@@ -137,10 +141,14 @@ impl StoreState {
         gates.filter_map(|number| self.gates.get(number)).filter(is_open).cloned().collect()
     }
 
-    pub(super) fn settle(&mut self, id: &GateId, given: String) -> Result<Settled, StoreError> {
+    pub(super) fn settle(
+        &mut self,
+        id: &GateId,
+        given: String,
+    ) -> Result<SettleOutcome, StoreError> {
         let gate = self.gate_mut(id).ok_or_else(|| StoreError::unknown_gate(id))?;
         let first = gate.settlement.is_none();
-        Ok(Settled::new(gate.settlement.get_or_insert(given).clone(), first))
+        Ok(SettleOutcome::new(gate.settlement.get_or_insert(given).clone(), first))
     }
 
     fn turn_mut(&mut self, id: &TurnId) -> Option<&mut TurnState> {
@@ -163,16 +171,16 @@ impl StoreState {
     }
 
     /// Fails if one of the writes opens a gate whose id belongs to another gate.
-    fn check_writes(&self, turn: &TurnId, writes: &[Write]) -> Result<(), StoreError> {
+    fn check_writes(&self, turn: &TurnId, writes: &[StoreWrite]) -> Result<(), StoreError> {
         let mut opened: Vec<(&GateId, &str)> = Vec::new();
         for write in writes {
             let (id, json) = match write {
-                Write::OpenGate { id, json } => (id, json),
-                Write::Put(_)
-                | Write::Delete { .. }
-                | Write::Journal(_)
-                | Write::Status(_)
-                | Write::CloseGate { .. } => continue,
+                StoreWrite::OpenGate { id, json } => (id, json),
+                StoreWrite::Put(_)
+                | StoreWrite::Delete { .. }
+                | StoreWrite::Journal(_)
+                | StoreWrite::Status(_)
+                | StoreWrite::CloseGate { .. } => continue,
                 _ => return Err(unknown_write_error()),
             };
             let stored = self.gate_numbers.get(id).and_then(|number| self.gates.get(number));
@@ -189,24 +197,24 @@ impl StoreState {
         Ok(())
     }
 
-    fn apply_writes(&mut self, number: u64, writes: Vec<Write>) {
+    fn apply_writes(&mut self, number: u64, writes: Vec<StoreWrite>) {
         let Some(turn) = self.turns.get_mut(&number) else { return };
         for write in writes {
             match write {
-                Write::Put(row) => turn.put_row(row),
-                Write::Delete { kind, id } => {
+                StoreWrite::Put(row) => turn.put_row(row),
+                StoreWrite::Delete { kind, id } => {
                     turn.rows.retain(|row| row.kind != kind || row.id != id);
                 }
-                Write::Journal(entry) => turn.journal.push(entry),
-                Write::Status(status) => turn.summary.status = status,
-                Write::OpenGate { id, json } if !self.gate_numbers.contains_key(&id) => {
+                StoreWrite::Journal(entry) => turn.journal.push(entry),
+                StoreWrite::Status(status) => turn.summary.status = status,
+                StoreWrite::OpenGate { id, json } if !self.gate_numbers.contains_key(&id) => {
                     self.last_gate += 1;
                     let gate = GateRow::open(id.clone(), turn.summary.id.clone(), json);
                     self.gates.insert(self.last_gate, gate);
                     self.gate_numbers.insert(id, self.last_gate);
                     turn.gates.push(self.last_gate);
                 }
-                Write::CloseGate { id, settlement } => {
+                StoreWrite::CloseGate { id, settlement } => {
                     let gate = self.gate_numbers.get(&id).and_then(|it| self.gates.get_mut(it));
                     if let Some(gate) = gate.filter(|gate| gate.turn == turn.summary.id) {
                         gate.settlement.get_or_insert(settlement);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    Holder, Lease, NewTurn, Row, RowKind, Store, StoreError, StoredTurn, TurnId, TurnQuery,
-    TurnStatus, Write,
+    Lease, LeaseRequest, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId,
+    TurnQuery, TurnStatus, TurnStore,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -37,8 +37,8 @@ fn turn(name: &str) -> TurnId {
 }
 
 async fn begin(store: &SqliteStore, name: &str) -> Lease {
-    let holder = Holder::new("a", Timestamp::EPOCH, Duration::from_secs(100));
-    let writes = vec![Write::Put(Row::new(RowKind::Message, "first", "{}"))];
+    let holder = LeaseRequest::new("a", Timestamp::EPOCH, Duration::from_secs(100));
+    let writes = vec![StoreWrite::Put(Row::new(RowKind::Message, "first", "{}"))];
     store.create(NewTurn::new(turn(name), holder).writes(writes)).await.unwrap()
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, Holder, Lease, NewTurn, Row, Settled, StoreError, TurnId, TurnStatus, Write,
+    GateId, Lease, LeaseRequest, NewTurn, Row, SettleOutcome, StoreError, StoreWrite, TurnId,
+    TurnStatus,
 };
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
@@ -35,7 +36,7 @@ pub(super) fn create_turn(connection: &Connection, new: &NewTurn) -> Result<Leas
 pub(super) fn claim_turn(
     connection: &Connection,
     id: &TurnId,
-    holder: &Holder,
+    holder: &LeaseRequest,
 ) -> Result<Lease, SqliteError> {
     let turn = find_lease(connection, id)?.ok_or_else(|| StoreError::unknown_turn(id))?;
     turn.check_free(id, holder.now)?;
@@ -68,7 +69,7 @@ pub(super) fn release_lease(connection: &Connection, lease: &Lease) -> Result<()
 pub(super) fn commit_writes(
     connection: &Connection,
     lease: &Lease,
-    writes: &[Write],
+    writes: &[StoreWrite],
 ) -> Result<(), SqliteError> {
     let number = check_lease(connection, lease)?;
     apply_writes(connection, number, writes)
@@ -90,19 +91,19 @@ pub(super) fn settle_gate(
     connection: &Connection,
     id: &GateId,
     settlement: &str,
-) -> Result<Settled, SqliteError> {
+) -> Result<SettleOutcome, SqliteError> {
     let settled = execute(
         connection,
         "UPDATE gates SET settlement = ?2 WHERE id = ?1 AND settlement IS NULL",
         &[&id.as_str(), &settlement],
     )?;
     if settled == 1 {
-        return Ok(Settled::new(settlement, true));
+        return Ok(SettleOutcome::new(settlement, true));
     }
     let mut statement = connection.prepare_cached("SELECT settlement FROM gates WHERE id = ?1")?;
     let existing: Option<String> =
         statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
-    Ok(Settled::new(existing.ok_or_else(|| StoreError::unknown_gate(id))?, false))
+    Ok(SettleOutcome::new(existing.ok_or_else(|| StoreError::unknown_gate(id))?, false))
 }
 
 /// The lease of a turn as it is stored.
@@ -161,24 +162,28 @@ fn store_lease(connection: &Connection, turn: i64, lease: &Lease) -> Result<(), 
     Ok(())
 }
 
-fn apply_writes(connection: &Connection, turn: i64, writes: &[Write]) -> Result<(), SqliteError> {
+fn apply_writes(
+    connection: &Connection,
+    turn: i64,
+    writes: &[StoreWrite],
+) -> Result<(), SqliteError> {
     for write in writes {
         match write {
-            Write::Put(row) => put_record(connection, turn, row)?,
-            Write::Delete { kind, id } => {
+            StoreWrite::Put(row) => put_record(connection, turn, row)?,
+            StoreWrite::Delete { kind, id } => {
                 let sql = "DELETE FROM records WHERE turn = ?1 AND kind = ?2 AND id = ?3";
                 execute(connection, sql, &[&turn, &kind.as_str(), id])?;
             }
-            Write::Journal(json) => {
+            StoreWrite::Journal(json) => {
                 let sql = "INSERT INTO journal (turn, json) VALUES (?1, ?2)";
                 execute(connection, sql, &[&turn, &json.as_str()])?;
             }
-            Write::Status(status) => {
+            StoreWrite::Status(status) => {
                 let sql = "UPDATE turns SET status = ?2 WHERE number = ?1";
                 execute(connection, sql, &[&turn, &status.as_str()])?;
             }
-            Write::OpenGate { id, json } => open_gate(connection, turn, id, json)?,
-            Write::CloseGate { id, settlement } => {
+            StoreWrite::OpenGate { id, json } => open_gate(connection, turn, id, json)?,
+            StoreWrite::CloseGate { id, settlement } => {
                 let sql = "UPDATE gates SET settlement = ?3
                            WHERE id = ?1 AND turn = ?2 AND settlement IS NULL";
                 execute(connection, sql, &[&id.as_str(), &turn, settlement])?;

@@ -1,19 +1,21 @@
 //! Gates, and that a commit is whole.
 
-use haft_core::store::{GateRow, Lease, NewTurn, Row, RowKind, Settled, Store, TurnStatus, Write};
+use haft_core::store::{
+    GateRow, Lease, NewTurn, Row, RowKind, SettleOutcome, StoreWrite, TurnStatus, TurnStore,
+};
 
 use super::{
     Violation, begin, commit, done, end, exists, gate_id, holder, load, stored, turn_id, unknown,
 };
 
-pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
     a_commit_is_whole(store).await?;
     gates_open_once(store).await?;
     the_first_settlement_holds(store).await?;
     gates_are_listed(store).await
 }
 
-async fn gates_open_once(store: &dyn Store) -> Result<(), Violation> {
+async fn gates_open_once(store: &dyn TurnStore) -> Result<(), Violation> {
     let lease = begin(store, "gates", vec![open("g", "1")?]).await?;
     let other = begin(store, "other", Vec::new()).await?;
     for settled in [false, true] {
@@ -51,12 +53,12 @@ async fn gates_open_once(store: &dyn Store) -> Result<(), Violation> {
     end(store, other).await
 }
 
-async fn the_first_settlement_holds(store: &dyn Store) -> Result<(), Violation> {
+async fn the_first_settlement_holds(store: &dyn TurnStore) -> Result<(), Violation> {
     let gates = vec![open("settled", "1")?, open("closed", "2")?];
     let lease = begin(store, "settle", gates).await?;
     let other = begin(store, "other", Vec::new()).await?;
     let close = |id: &str, text: &str| {
-        gate_id(id).map(|id| Write::CloseGate { id, settlement: text.to_owned() })
+        gate_id(id).map(|id| StoreWrite::CloseGate { id, settlement: text.to_owned() })
     };
     let settle = async |id: &str, text: &str| {
         done("a gate can be settled", store.settle(gate_id(id)?, text.to_owned()).await)
@@ -64,16 +66,20 @@ async fn the_first_settlement_holds(store: &dyn Store) -> Result<(), Violation> 
     commit(store, &other, vec![close("settled", "no")?, close("never", "no")?]).await?;
     let promise = "the first settlement holds, and only the first call has made it";
     for (id, text, settled) in [
-        ("settled", "yes", Settled::new("yes", true)),
-        ("settled", "no", Settled::new("yes", false)),
-        ("settled", "yes", Settled::new("yes", false)),
+        ("settled", "yes", SettleOutcome::new("yes", true)),
+        ("settled", "no", SettleOutcome::new("yes", false)),
+        ("settled", "yes", SettleOutcome::new("yes", false)),
     ] {
         Violation::unless(promise, &settle(id, text).await?, &settled)?;
     }
     commit(store, &lease, vec![close("settled", "late")?, close("closed", "over")?]).await?;
     commit(store, &lease, vec![close("closed", "over again")?]).await?;
     let found = settle("closed", "yes").await?;
-    Violation::unless("a gate that was closed stays so", &found, &Settled::new("over", false))?;
+    Violation::unless(
+        "a gate that was closed stays so",
+        &found,
+        &SettleOutcome::new("over", false),
+    )?;
     let mut expected = stored(&lease);
     for (id, json, settlement) in [("settled", "1", "yes"), ("closed", "2", "over")] {
         let mut gate = gate(&lease, id, json)?;
@@ -86,12 +92,12 @@ async fn the_first_settlement_holds(store: &dyn Store) -> Result<(), Violation> 
     // Who answers needs no lease, so a gate can be settled while nobody runs its turn.
     commit(store, &lease, vec![open("late", "3")?]).await?;
     done("a lease can be given back", store.release(lease.clone()).await)?;
-    Violation::unless(promise, &settle("late", "yes").await?, &Settled::new("yes", true))?;
+    Violation::unless(promise, &settle("late", "yes").await?, &SettleOutcome::new("yes", true))?;
     end(store, lease).await?;
     end(store, other).await
 }
 
-async fn gates_are_listed(store: &dyn Store) -> Result<(), Violation> {
+async fn gates_are_listed(store: &dyn TurnStore) -> Result<(), Violation> {
     // Neither their names nor their turns are in the order in which they are opened.
     let first = begin(store, "z", vec![open("3", "a")?]).await?;
     let second = begin(store, "a", vec![open("1", "b")?, open("4", "c")?]).await?;
@@ -113,20 +119,21 @@ async fn gates_are_listed(store: &dyn Store) -> Result<(), Violation> {
     end(store, second).await
 }
 
-async fn a_commit_is_whole(store: &dyn Store) -> Result<(), Violation> {
-    let row = |id: &str, json: &str| Write::Put(Row::new(RowKind::Message, id, json));
-    let kept = vec![row("a", "1"), row("b", "2"), Write::Journal("1".into()), open("mine", "1")?];
+async fn a_commit_is_whole(store: &dyn TurnStore) -> Result<(), Violation> {
+    let row = |id: &str, json: &str| StoreWrite::Put(Row::new(RowKind::Message, id, json));
+    let kept =
+        vec![row("a", "1"), row("b", "2"), StoreWrite::Journal("1".into()), open("mine", "1")?];
     let lease = begin(store, "whole", kept).await?;
     let other = begin(store, "other", vec![open("taken", "1")?]).await?;
     let before = load(store, &lease.turn).await?;
     let changes = [
         row("a", "changed"),
         row("c", "new"),
-        Write::Delete { kind: RowKind::Message, id: "b".to_owned() },
-        Write::Journal("new".into()),
-        Write::Status(TurnStatus::Failed),
+        StoreWrite::Delete { kind: RowKind::Message, id: "b".to_owned() },
+        StoreWrite::Journal("new".into()),
+        StoreWrite::Status(TurnStatus::Failed),
         open("new", "1")?,
-        Write::CloseGate { id: gate_id("mine")?, settlement: "over".to_owned() },
+        StoreWrite::CloseGate { id: gate_id("mine")?, settlement: "over".to_owned() },
     ];
     // Wherever in the batch the write stands that cannot be.
     for place in 0..=changes.len() {
@@ -142,8 +149,8 @@ async fn a_commit_is_whole(store: &dyn Store) -> Result<(), Violation> {
     end(store, other).await
 }
 
-fn open(id: &str, json: &str) -> Result<Write, Violation> {
-    Ok(Write::OpenGate { id: gate_id(id)?, json: json.to_owned() })
+fn open(id: &str, json: &str) -> Result<StoreWrite, Violation> {
+    Ok(StoreWrite::OpenGate { id: gate_id(id)?, json: json.to_owned() })
 }
 
 fn gate(lease: &Lease, id: &str, json: &str) -> Result<GateRow, Violation> {

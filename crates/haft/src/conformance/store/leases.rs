@@ -1,19 +1,19 @@
 //! Who may write.
 
-use haft_core::store::{Lease, Store, StoreError, StoredTurn, Write};
+use haft_core::store::{Lease, StoreError, StoreWrite, StoredTurn, TurnStore};
 
 use super::{
     Violation, at, begin, commit, done, end, holder, load, lost, refused, remove, unknown,
 };
 
-pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
     leases_are_taken_over_when_they_run_out(store).await?;
     leases_are_kept_by_renewal(store).await?;
     leases_can_be_given_back(store).await?;
     held_turns_are_not_removed(store).await
 }
 
-async fn leases_are_taken_over_when_they_run_out(store: &dyn Store) -> Result<(), Violation> {
+async fn leases_are_taken_over_when_they_run_out(store: &dyn TurnStore) -> Result<(), Violation> {
     let first = begin(store, "leases", Vec::new()).await?;
     let expected = Lease::new(first.turn.clone(), &holder("a", 0), 1);
     Violation::unless("who begins a turn gets epoch 1", &first, &expected)?;
@@ -44,7 +44,7 @@ async fn leases_are_taken_over_when_they_run_out(store: &dyn Store) -> Result<()
     end(store, third).await
 }
 
-async fn leases_are_kept_by_renewal(store: &dyn Store) -> Result<(), Violation> {
+async fn leases_are_kept_by_renewal(store: &dyn TurnStore) -> Result<(), Violation> {
     let first = begin(store, "renewal", Vec::new()).await?;
     // The second renewal comes when the lease has run out, but before anybody has taken it.
     let mut lease = first.clone();
@@ -65,7 +65,7 @@ async fn leases_are_kept_by_renewal(store: &dyn Store) -> Result<(), Violation> 
     end(store, taken).await
 }
 
-async fn leases_can_be_given_back(store: &dyn Store) -> Result<(), Violation> {
+async fn leases_can_be_given_back(store: &dyn TurnStore) -> Result<(), Violation> {
     let first = begin(store, "release", Vec::new()).await?;
     for _ in 0..2 {
         done("a lease can be given back", store.release(first.clone()).await)?;
@@ -84,7 +84,7 @@ async fn leases_can_be_given_back(store: &dyn Store) -> Result<(), Violation> {
     end(store, second).await
 }
 
-async fn held_turns_are_not_removed(store: &dyn Store) -> Result<(), Violation> {
+async fn held_turns_are_not_removed(store: &dyn TurnStore) -> Result<(), Violation> {
     let lease = begin(store, "held", vec![entry("first")]).await?;
     let before = load(store, &lease.turn).await?;
     held(store.remove(lease.turn.clone(), at(99)).await, &lease)?;
@@ -101,7 +101,7 @@ async fn held_turns_are_not_removed(store: &dyn Store) -> Result<(), Violation> 
 }
 
 /// Takes over from somebody.
-async fn take(store: &dyn Store, from: &Lease, second: u64) -> Result<Lease, Violation> {
+async fn take(store: &dyn TurnStore, from: &Lease, second: u64) -> Result<Lease, Violation> {
     let holder = holder("b", second);
     let taken = store.claim(from.turn.clone(), holder.clone()).await;
     let taken = done("a lease that has run out or was given back can be taken", taken)?;
@@ -110,7 +110,11 @@ async fn take(store: &dyn Store, from: &Lease, second: u64) -> Result<Lease, Vio
     Ok(taken)
 }
 
-async fn unchanged(store: &dyn Store, lease: &Lease, before: &StoredTurn) -> Result<(), Violation> {
+async fn unchanged(
+    store: &dyn TurnStore,
+    lease: &Lease,
+    before: &StoredTurn,
+) -> Result<(), Violation> {
     Violation::unless("what is refused changes nothing", &load(store, &lease.turn).await?, before)
 }
 
@@ -121,6 +125,6 @@ fn held<T: std::fmt::Debug>(result: Result<T, StoreError>, by: &Lease) -> Result
     })
 }
 
-fn entry(text: &str) -> Write {
-    Write::Journal(text.into())
+fn entry(text: &str) -> StoreWrite {
+    StoreWrite::Journal(text.into())
 }

@@ -1,22 +1,25 @@
 //! Lists of turns.
 
-use haft_core::store::{NewTurn, Store, TurnId, TurnQuery, TurnStatus, TurnSummary, Write};
+use haft_core::store::{
+    NewTurn, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStore, TurnSummary,
+};
 
 use super::{Violation, begin, done, end, holder, turn_id, unknown};
 
-pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
     turns_are_listed(store).await?;
     a_hundred_are_listed_if_nothing_is_said(store).await
 }
 
-async fn turns_are_listed(store: &dyn Store) -> Result<(), Violation> {
+async fn turns_are_listed(store: &dyn TurnStore) -> Result<(), Violation> {
     let (mut leases, mut kept) = (Vec::new(), Vec::new());
     for number in 0..30_usize {
         // The clocks run backwards and the names are in no order: turns are in the order of their begin.
         let id = turn_id(&format!("turn {}", number * 7 % 30))?;
         let holder = holder("a", 500 - number as u64);
         let status = TurnStatus::ALL.get(number % 7).copied().unwrap_or(TurnStatus::Running);
-        let mut new = NewTurn::new(id.clone(), holder.clone()).writes(vec![Write::Status(status)]);
+        let mut new =
+            NewTurn::new(id.clone(), holder.clone()).writes(vec![StoreWrite::Status(status)]);
         new.conversation =
             [None, Some("one"), Some("two")].get(number % 3).copied().flatten().map(str::to_owned);
         let mut summary = TurnSummary::new(id, holder.now);
@@ -57,7 +60,7 @@ async fn turns_are_listed(store: &dyn Store) -> Result<(), Violation> {
 
 /// Goes through a list, page by page.
 async fn check_pages(
-    store: &dyn Store,
+    store: &dyn TurnStore,
     mut query: TurnQuery,
     kept: &[TurnSummary],
 ) -> Result<(), Violation> {
@@ -69,7 +72,7 @@ async fn check_pages(
 
 /// Checks a page and says which turn is the last on it.
 async fn check_page(
-    store: &dyn Store,
+    store: &dyn TurnStore,
     query: TurnQuery,
     kept: &[TurnSummary],
 ) -> Result<Option<TurnId>, Violation> {
@@ -89,7 +92,7 @@ async fn check_page(
     Ok(listed.last().map(|it| it.id.clone()))
 }
 
-async fn a_hundred_are_listed_if_nothing_is_said(store: &dyn Store) -> Result<(), Violation> {
+async fn a_hundred_are_listed_if_nothing_is_said(store: &dyn TurnStore) -> Result<(), Violation> {
     let mut leases = Vec::new();
     for number in 0..101 {
         leases.push(begin(store, &format!("turn {number}"), Vec::new()).await?);

@@ -1,17 +1,19 @@
 //! Many at once.
 
-use haft_core::store::{NewTurn, Row, RowKind, Store, StoreError, StoredText, TurnId, Write};
+use haft_core::store::{
+    NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText, TurnId, TurnStore,
+};
 
 use super::{Violation, all, begin, commit, done, end, gate_id, holder, load, stored, turn_id};
 
-pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
     one_begins(store).await?;
     one_takes_over(store).await?;
     one_settles(store).await?;
     turns_do_not_disturb_each_other(store).await
 }
 
-async fn one_begins(store: &dyn Store) -> Result<(), Violation> {
+async fn one_begins(store: &dyn TurnStore) -> Result<(), Violation> {
     let id = turn_id("race")?;
     let begun = all((0..MANY).map(|number| {
         let holder = holder(&format!("holder {number}"), 0);
@@ -32,7 +34,7 @@ async fn one_begins(store: &dyn Store) -> Result<(), Violation> {
     end(store, lease).await
 }
 
-async fn one_takes_over(store: &dyn Store) -> Result<(), Violation> {
+async fn one_takes_over(store: &dyn TurnStore) -> Result<(), Violation> {
     let mut lease = begin(store, "take over", Vec::new()).await?;
     for round in 1..5 {
         let taken = all((0..MANY).map(|number| {
@@ -56,9 +58,9 @@ async fn one_takes_over(store: &dyn Store) -> Result<(), Violation> {
     end(store, lease).await
 }
 
-async fn one_settles(store: &dyn Store) -> Result<(), Violation> {
+async fn one_settles(store: &dyn TurnStore) -> Result<(), Violation> {
     let gate = gate_id("race")?;
-    let open = Write::OpenGate { id: gate.clone(), json: "{}".to_owned() };
+    let open = StoreWrite::OpenGate { id: gate.clone(), json: "{}".to_owned() };
     let lease = begin(store, "settle", vec![open]).await?;
     let texts: Vec<_> = (0..MANY).map(|number| format!("settlement {}", number / 2)).collect();
     let settled = all(texts.iter().map(|text| store.settle(gate.clone(), text.clone()))).await;
@@ -80,7 +82,7 @@ async fn one_settles(store: &dyn Store) -> Result<(), Violation> {
     end(store, lease).await
 }
 
-async fn turns_do_not_disturb_each_other(store: &dyn Store) -> Result<(), Violation> {
+async fn turns_do_not_disturb_each_other(store: &dyn TurnStore) -> Result<(), Violation> {
     let ids: Vec<TurnId> =
         (0..MANY).map(|number| turn_id(&format!("turn {number}"))).collect::<Result<_, _>>()?;
     let runs = all(ids.iter().map(|id| run(store, id))).await;
@@ -88,7 +90,7 @@ async fn turns_do_not_disturb_each_other(store: &dyn Store) -> Result<(), Violat
 }
 
 /// A turn that loses its lease on the way, from begin to end.
-async fn run(store: &dyn Store, id: &TurnId) -> Result<(), Violation> {
+async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), Violation> {
     let first =
         done("a turn can begin", store.create(NewTurn::new(id.clone(), holder("a", 0))).await)?;
     let lease = done("a lease can be taken", store.claim(id.clone(), holder("b", 100)).await)?;
@@ -101,7 +103,7 @@ async fn run(store: &dyn Store, id: &TurnId) -> Result<(), Violation> {
             None => expected.rows.push(row.clone()),
         }
         expected.journal.push(entry.clone());
-        let writes = vec![Write::Put(row), Write::Journal(entry)];
+        let writes = vec![StoreWrite::Put(row), StoreWrite::Journal(entry)];
         // One of the two fails, and that does not concern the other, nor other turns.
         let late = all([(&first, false), (&lease, true)].map(|(lease, good)| {
             let writes = writes.clone();

@@ -1,18 +1,18 @@
 //! Rows, journals and the status of a turn.
 
-use haft_core::store::{NewTurn, Row, RowKind, Store, StoredText, TurnStatus, Write};
+use haft_core::store::{NewTurn, Row, RowKind, StoreWrite, StoredText, TurnStatus, TurnStore};
 
 use super::{Violation, begin, commit, end, exists, holder, load, stored};
 
-pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
     rows_keep_their_places(store).await?;
     entries_keep_their_order(store).await?;
     every_kind_and_status_is_kept(store).await?;
     a_turn_begins_once(store).await
 }
 
-async fn rows_keep_their_places(store: &dyn Store) -> Result<(), Violation> {
-    let steps: [(Vec<Write>, &[Row]); 8] = [
+async fn rows_keep_their_places(store: &dyn TurnStore) -> Result<(), Violation> {
+    let steps: [(Vec<StoreWrite>, &[Row]); 8] = [
         (vec![put("a", "1"), put("b", "2"), put("c", "3")], &[row("b", "2"), row("c", "3")]),
         (vec![put("a", "4")], &[row("b", "2"), row("c", "3")]),
         (vec![delete("b")], &[row("c", "3")]),
@@ -34,30 +34,30 @@ async fn rows_keep_their_places(store: &dyn Store) -> Result<(), Violation> {
     end(store, lease).await
 }
 
-async fn entries_keep_their_order(store: &dyn Store) -> Result<(), Violation> {
-    let lease = begin(store, "journal", vec![Write::Journal("0".into())]).await?;
+async fn entries_keep_their_order(store: &dyn TurnStore) -> Result<(), Violation> {
+    let lease = begin(store, "journal", vec![StoreWrite::Journal("0".into())]).await?;
     let mut expected = stored(&lease);
     expected.journal.push("0".into());
     for batch in 0..10 {
         // Entries that repeat are entries all the same.
         let entries = (0..batch).map(|it| StoredText::from((it % 3).to_string()));
         expected.journal.extend(entries.clone());
-        commit(store, &lease, entries.map(Write::Journal).collect()).await?;
+        commit(store, &lease, entries.map(StoreWrite::Journal).collect()).await?;
     }
     let promise = "the journal has every entry, in order";
     Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
     end(store, lease).await
 }
 
-async fn every_kind_and_status_is_kept(store: &dyn Store) -> Result<(), Violation> {
+async fn every_kind_and_status_is_kept(store: &dyn TurnStore) -> Result<(), Violation> {
     let rows = RowKind::ALL.iter().map(|kind| Row::new(*kind, "same", kind.as_str()));
-    let lease = begin(store, "kinds", rows.clone().map(Write::Put).collect()).await?;
+    let lease = begin(store, "kinds", rows.clone().map(StoreWrite::Put).collect()).await?;
     let mut expected = stored(&lease);
     expected.rows = rows.collect();
     let promise = "rows of different kinds are different rows";
     Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
     for status in TurnStatus::ALL {
-        commit(store, &lease, vec![Write::Status(*status)]).await?;
+        commit(store, &lease, vec![StoreWrite::Status(*status)]).await?;
         expected.summary.status = *status;
         let promise = "the status is the last that was written";
         Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
@@ -65,7 +65,7 @@ async fn every_kind_and_status_is_kept(store: &dyn Store) -> Result<(), Violatio
     end(store, lease).await
 }
 
-async fn a_turn_begins_once(store: &dyn Store) -> Result<(), Violation> {
+async fn a_turn_begins_once(store: &dyn TurnStore) -> Result<(), Violation> {
     let lease = begin(store, "once", vec![put("a", "1")]).await?;
     let again = NewTurn::new(lease.turn.clone(), holder("b", 500)).writes(vec![put("b", "2")]);
     exists("a turn begins once", store.create(again).await)?;
@@ -85,10 +85,10 @@ fn row(id: &str, json: &str) -> Row {
     Row::new(RowKind::Message, id, json)
 }
 
-fn put(id: &str, json: &str) -> Write {
-    Write::Put(row(id, json))
+fn put(id: &str, json: &str) -> StoreWrite {
+    StoreWrite::Put(row(id, json))
 }
 
-fn delete(id: &str) -> Write {
-    Write::Delete { kind: RowKind::Message, id: id.to_owned() }
+fn delete(id: &str) -> StoreWrite {
+    StoreWrite::Delete { kind: RowKind::Message, id: id.to_owned() }
 }

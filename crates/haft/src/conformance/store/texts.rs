@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use haft_core::store::{
-    GateRow, Holder, NewTurn, Row, RowKind, Store, StoreError, StoredText, TurnQuery, Write,
+    GateRow, LeaseRequest, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText, TurnQuery,
+    TurnStore,
 };
 
 use super::{
     Violation, at, begin, commit, done, end, gate_id, holder, load, refused, stored, turn_id,
 };
 
-pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
     let long = "0123456789abcde\u{20ac}".repeat(80_000);
     let mut texts = vec![long.as_str()];
     texts.extend_from_slice(TEXTS);
@@ -19,7 +20,7 @@ pub(super) async fn check(store: &dyn Store) -> Result<(), Violation> {
     nul_is_refused(store).await
 }
 
-async fn texts_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violation> {
+async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Violation> {
     let lease = begin(store, "texts", Vec::new()).await?;
     let mut expected = stored(&lease);
     for (number, text) in (0..).zip(texts) {
@@ -27,10 +28,10 @@ async fn texts_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violati
         let row = Row::new(RowKind::Memory, *text, *text);
         let gate = gate_id(&format!("gate {number}"))?;
         let writes = vec![
-            Write::Put(row.clone()),
+            StoreWrite::Put(row.clone()),
             // A text is kept as it is whether it was written before or is now.
-            Write::Journal(StoredText::of((*text).to_owned(), String::clone)),
-            Write::OpenGate { id: gate.clone(), json: (*text).to_owned() },
+            StoreWrite::Journal(StoredText::of((*text).to_owned(), String::clone)),
+            StoreWrite::OpenGate { id: gate.clone(), json: (*text).to_owned() },
         ];
         commit(store, &lease, writes).await?;
         let settled = store.settle(gate.clone(), (*text).to_owned()).await;
@@ -49,9 +50,9 @@ async fn texts_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violati
     end(store, lease).await
 }
 
-async fn names_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violation> {
+async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Violation> {
     for text in texts {
-        let holder = Holder::new(*text, at(0), Duration::from_secs(100));
+        let holder = LeaseRequest::new(*text, at(0), Duration::from_secs(100));
         let new = NewTurn::new(turn_id("names")?, holder).conversation(*text);
         let lease = done("conversations and holders have any names", store.create(new).await)?;
         let mut expected = stored(&lease);
@@ -80,29 +81,29 @@ async fn names_are_kept(store: &dyn Store, texts: &[&str]) -> Result<(), Violati
     Ok(())
 }
 
-async fn nul_is_refused(store: &dyn Store) -> Result<(), Violation> {
+async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), Violation> {
     let (bad, good) = (|| "a\0b".to_owned(), || "ab".to_owned());
     let gate = gate_id("nul")?;
-    let open = Write::OpenGate { id: gate.clone(), json: good() };
+    let open = StoreWrite::OpenGate { id: gate.clone(), json: good() };
     let lease = begin(store, "nul", vec![open]).await?;
     let before = load(store, &lease.turn).await?;
     let promise = "texts with U+0000 are refused";
     let writes = [
-        Write::Put(Row::new(RowKind::Thought, bad(), good())),
-        Write::Put(Row::new(RowKind::Thought, good(), bad())),
-        Write::Delete { kind: RowKind::Thought, id: bad() },
-        Write::Journal(bad().into()),
-        Write::OpenGate { id: gate_id("other")?, json: bad() },
-        Write::CloseGate { id: gate.clone(), settlement: bad() },
+        StoreWrite::Put(Row::new(RowKind::Thought, bad(), good())),
+        StoreWrite::Put(Row::new(RowKind::Thought, good(), bad())),
+        StoreWrite::Delete { kind: RowKind::Thought, id: bad() },
+        StoreWrite::Journal(bad().into()),
+        StoreWrite::OpenGate { id: gate_id("other")?, json: bad() },
+        StoreWrite::CloseGate { id: gate.clone(), settlement: bad() },
     ];
     for write in writes {
-        let writes = vec![Write::Journal(good().into()), write];
+        let writes = vec![StoreWrite::Journal(good().into()), write];
         refused(promise, store.commit(lease.clone(), writes.clone()).await, is_invalid)?;
         let new = NewTurn::new(turn_id("new")?, holder("a", 0)).writes(writes);
         refused(promise, store.create(new).await, is_invalid)?;
     }
     refused(promise, store.settle(gate, bad()).await, is_invalid)?;
-    let bad_holder = || Holder::new(bad(), at(500), Duration::from_secs(100));
+    let bad_holder = || LeaseRequest::new(bad(), at(500), Duration::from_secs(100));
     refused(promise, store.claim(lease.turn.clone(), bad_holder()).await, is_invalid)?;
     refused(promise, store.create(NewTurn::new(turn_id("new")?, bad_holder())).await, is_invalid)?;
     let new = NewTurn::new(turn_id("new")?, holder("a", 0)).conversation(bad());

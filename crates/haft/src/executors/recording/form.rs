@@ -6,8 +6,8 @@ use haft_core::call::{CallError, CallId, RecordId};
 use haft_core::media::{
     Media, MediaError, MediaReader as _, MediaRecord, MemoryReader, ReaderResolvers,
 };
-use haft_core::spool::Payload;
-use haft_core::step::{ProposedCall, Then};
+use haft_core::spool::SpoolPayload;
+use haft_core::step::{NextAction, ProposedCall};
 use haft_core::tool::{ToolFailure, ToolOutput};
 use haft_core::trust::TrustLabel;
 use haft_core::usage::Usage;
@@ -80,7 +80,7 @@ pub(super) struct StepForm {
     pub(super) messages: Vec<MessageForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) calls: Vec<ProposalForm>,
-    pub(super) then: Then,
+    pub(super) then: NextAction,
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub(super) usage: Usage,
     /// Why the step was not taken.
@@ -214,10 +214,12 @@ impl ContentForm {
         }
     }
 
-    fn payload(&self) -> Result<Payload, ToolFailure> {
+    fn payload(&self) -> Result<SpoolPayload, ToolFailure> {
         Ok(match self {
-            Self::Text(text) => Payload::Text(text.clone()),
-            Self::Bytes(locator) => Payload::Stream(MemoryReader::from_locator(locator)?.open()),
+            Self::Text(text) => SpoolPayload::Text(text.clone()),
+            Self::Bytes(locator) => {
+                SpoolPayload::Stream(MemoryReader::from_locator(locator)?.open())
+            }
         })
     }
 }

@@ -8,7 +8,7 @@ use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::media::{Media, MediaRecord, MemoryReader};
 use haft_core::record::{Message, Thought};
-use haft_core::step::{Executor, Step, StepContext, StepError, StepFuture, Then};
+use haft_core::step::{DispatchExecutor, NextAction, Step, StepContext, StepError, StepFuture};
 use haft_core::usage::Usage;
 
 use super::form::{
@@ -22,7 +22,7 @@ use crate::turn::TurnReport;
 /// and another one makes the [`Recording`] when the turn is over.
 #[derive(Clone)]
 pub struct Recorder {
-    executor: Arc<dyn Executor>,
+    executor: Arc<dyn DispatchExecutor>,
     turns: Arc<Mutex<HashMap<String, Turn>>>,
     limit: u64,
 }
@@ -37,7 +37,7 @@ struct Turn {
 impl Recorder {
     /// Records an executor.
     #[must_use]
-    pub fn new(executor: impl Executor + 'static) -> Self {
+    pub fn new(executor: impl DispatchExecutor + 'static) -> Self {
         Self { executor: Arc::new(executor), turns: Arc::default(), limit: 64 * 1024 * 1024 }
     }
 
@@ -122,7 +122,7 @@ impl Recorder {
                 thoughts: Vec::new(),
                 messages: Vec::new(),
                 calls: Vec::new(),
-                then: Then::Continue,
+                then: NextAction::Continue,
                 usage: Usage::default(),
                 failure: Some(FailureForm {
                     message: error.message().to_owned(),
@@ -174,7 +174,7 @@ impl Recorder {
     }
 }
 
-impl Executor for Recorder {
+impl DispatchExecutor for Recorder {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             let step = self.executor.step(cx.clone()).await;

@@ -8,8 +8,8 @@ use haft_core::Args;
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::context::DispatchContext;
 use haft_core::record::{Message, MessageRole, Thought};
-use haft_core::step::{Executor, Step, StepContext, StepError, StepFuture};
-use haft_core::tool::{Effect, InvalidTool, Role, Tool, ToolFailure, ToolOutput};
+use haft_core::step::{DispatchExecutor, Step, StepContext, StepError, StepFuture};
+use haft_core::tool::{InvalidTool, Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
 
 use super::super::difference::{Names, differences, excerpt};
 use super::super::results::said;
@@ -95,14 +95,14 @@ impl Replay {
     }
 }
 
-impl Executor for Replay {
+impl DispatchExecutor for Replay {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             for tool in &self.tools {
                 cx.turn().tools().overwrite(tool.clone());
                 cx.tools().overwrite(tool.clone());
             }
-            for call in cx.turn_tool_calls() {
+            for call in cx.tool_calls().all() {
                 if call.state().is_final() {
                     self.recorded.compare(&call).await?;
                 }
@@ -174,11 +174,11 @@ impl Recorded {
             .description(tool.description())
             .input_schema(tool.input_schema().clone())
             .on_collision(tool.on_collision())
-            .effect(Effect::ReadOnly)
+            .effect(ToolEffect::ReadOnly)
             .concurrency(tool.concurrency().clone())
             .handler(move |args: Args, ctx: &DispatchContext| recorded.answer(&args, ctx));
         same = match tool.role() {
-            Role::Standard(kind) => same.artifact(kind.clone()),
+            ToolRole::Standard(kind) => same.artifact(kind.clone()),
             _ => same.artifact_query(),
         };
         if let serde_json::Value::Object(meta) = tool.meta().all() {

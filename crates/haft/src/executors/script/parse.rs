@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft_core::Args;
 use haft_core::args::{RawArgs, Strictness};
-use haft_core::json::{Document, Kind, View};
+use haft_core::json::{Document, ValueKind, ValueRef};
 use haft_core::schema::{Field, InputSchema, Schema, any, array, integer, object, one_of, string};
 use haft_core::usage::Usage;
 use regex_automata::meta::Regex;
@@ -42,18 +42,18 @@ impl Parser {
         Self::default().script(accepted.args.root())
     }
 
-    fn script(mut self, root: View<'_>) -> Result<Script, Vec<ScriptFault>> {
-        let steps: Vec<View<'_>> =
+    fn script(mut self, root: ValueRef<'_>) -> Result<Script, Vec<ScriptFault>> {
+        let steps: Vec<ValueRef<'_>> =
             root.get("steps").map(|it| it.elements().collect()).unwrap_or_default();
         let last = steps.len().saturating_sub(1);
         let steps = (0..).zip(&steps);
         let steps: Vec<ScriptStep> =
             steps.map(|(n, step)| self.step(*step, n, n == last)).collect();
-        let name = root.get("name").and_then(View::as_str).map(str::to_owned);
+        let name = root.get("name").and_then(ValueRef::as_str).map(str::to_owned);
         if self.faults.is_empty() { Ok(Script { name, steps }) } else { Err(self.faults) }
     }
 
-    fn step(&mut self, step: View<'_>, n: usize, is_last: bool) -> ScriptStep {
+    fn step(&mut self, step: ValueRef<'_>, n: usize, is_last: bool) -> ScriptStep {
         let at = format!("/steps/{n}");
         if step.is_empty() {
             self.fault(
@@ -65,7 +65,7 @@ impl Parser {
         let stall = step.get("stall").and_then(|it| self.stall(it, &format!("{at}/stall")));
         let think = self.texts(step.get("think"), &format!("{at}/think"));
         let say = self.texts(step.get("say"), &format!("{at}/say"));
-        let stream = step.get("stream").and_then(View::as_u64);
+        let stream = step.get("stream").and_then(ValueRef::as_u64);
         let pieces = stream.and_then(|it| usize::try_from(it).ok()).unwrap_or(1);
         if stream.is_some() && think.is_empty() && say.is_empty() {
             self.fault(
@@ -77,7 +77,7 @@ impl Parser {
         let end = self.end(step, &at, call.is_empty(), is_last);
         self.called.extend(call.iter().map(|call| call.tool.clone()));
         let usage = step.get("usage").map(|usage| {
-            let count = |name| usage.get(name).and_then(View::as_u64).unwrap_or(0);
+            let count = |name| usage.get(name).and_then(ValueRef::as_u64).unwrap_or(0);
             Usage::new(count("prompt"), count("completion"))
         });
         ScriptStep {
@@ -92,7 +92,7 @@ impl Parser {
         }
     }
 
-    fn end(&mut self, step: View<'_>, at: &str, calls_nothing: bool, is_last: bool) -> End {
+    fn end(&mut self, step: ValueRef<'_>, at: &str, calls_nothing: bool, is_last: bool) -> End {
         let ways: Vec<&str> =
             ["then", "nack", "fail"].into_iter().filter(|it| step.get(it).is_some()).collect();
         if ways.len() > 1 {
@@ -107,7 +107,7 @@ impl Parser {
             }
             return self.fail(fail, &format!("{at}/fail"));
         }
-        match step.get("then").and_then(View::as_str) {
+        match step.get("then").and_then(ValueRef::as_str) {
             Some("done") => End::Done,
             Some(_) => End::Continue,
             None if !calls_nothing && is_last => {
@@ -122,9 +122,9 @@ impl Parser {
         }
     }
 
-    fn fail(&mut self, fail: View<'_>, at: &str) -> End {
+    fn fail(&mut self, fail: ValueRef<'_>, at: &str) -> End {
         let (reason, retryable) = match fail.kind() {
-            Kind::Object => (fail.get("reason"), fail.get("retryable")),
+            ValueKind::Object => (fail.get("reason"), fail.get("retryable")),
             _ => (Some(fail), None),
         };
         let known = ["reason", "retryable"];
@@ -153,7 +153,7 @@ impl Parser {
     }
 
     /// Calls: a mapping of tools to arguments, or a list of such mappings.
-    fn calls(&mut self, calls: Option<View<'_>>, at: &str) -> Vec<ScriptCall> {
+    fn calls(&mut self, calls: Option<ValueRef<'_>>, at: &str) -> Vec<ScriptCall> {
         let mut all = Vec::new();
         for (tool, args, at) in self.by_tool(calls, at) {
             let mut faults = Vec::new();
@@ -169,7 +169,7 @@ impl Parser {
         all
     }
 
-    fn expectations(&mut self, expect: Option<View<'_>>, at: &str) -> Vec<Expectation> {
+    fn expectations(&mut self, expect: Option<ValueRef<'_>>, at: &str) -> Vec<Expectation> {
         let listed = self.by_tool(expect, at);
         let mut left: BTreeMap<&str, usize> = BTreeMap::new();
         for (tool, ..) in &listed {
@@ -190,12 +190,12 @@ impl Parser {
         all
     }
 
-    fn wanted(&mut self, wanted: View<'_>, at: &str) -> (Ends, Vec<Check>) {
+    fn wanted(&mut self, wanted: ValueRef<'_>, at: &str) -> (Ends, Vec<Check>) {
         if let Some(text) = wanted.as_str() {
             return (Ends::Well, vec![Check::Equals(text.to_owned())]);
         }
         let (mut ends, mut checks) = (Ends::Well, Vec::new());
-        if wanted.kind() != Kind::Object || wanted.is_empty() {
+        if wanted.kind() != ValueKind::Object || wanted.is_empty() {
             let what = "expected a text, or `equals`, `contains`, `matches` or `error`";
             self.fault(at, format!("{what}, got {wanted}"));
         }
@@ -219,7 +219,7 @@ impl Parser {
         (ends, checks)
     }
 
-    fn ends(&mut self, value: View<'_>, at: &str) -> Ends {
+    fn ends(&mut self, value: ValueRef<'_>, at: &str) -> Ends {
         match (value.as_bool(), value.as_str()) {
             (Some(true), _) => Ends::Failing,
             (Some(false), _) => Ends::Well,
@@ -253,20 +253,20 @@ impl Parser {
     /// The members of a mapping, or of a list of mappings with one member each, and their pointers.
     fn by_tool<'v>(
         &mut self,
-        value: Option<View<'v>>,
+        value: Option<ValueRef<'v>>,
         at: &str,
-    ) -> Vec<(String, View<'v>, String)> {
+    ) -> Vec<(String, ValueRef<'v>, String)> {
         let mut all = Vec::new();
         let Some(value) = value else { return all };
         let member = |key: &str| key.replace('~', "~0").replace('/', "~1");
         let form = "expected `TOOL: …`, or a list of those";
         match value.kind() {
-            Kind::Object => {
+            ValueKind::Object => {
                 for (tool, value) in value.members() {
                     all.push((tool.to_owned(), value, format!("{at}/{}", member(tool))));
                 }
             }
-            Kind::Array => {
+            ValueKind::Array => {
                 for (n, item) in (0..).zip(value.elements()) {
                     let n: usize = n;
                     let at = format!("{at}/{n}");
@@ -287,10 +287,10 @@ impl Parser {
     }
 
     /// Text, or a list of texts.
-    fn texts(&mut self, value: Option<View<'_>>, at: &str) -> Vec<Template> {
+    fn texts(&mut self, value: Option<ValueRef<'_>>, at: &str) -> Vec<Template> {
         match value {
             None => Vec::new(),
-            Some(list) if list.kind() == Kind::Array => {
+            Some(list) if list.kind() == ValueKind::Array => {
                 let items = (0..).zip(list.elements());
                 items.map(|(n, item): (usize, _)| self.text(item, &format!("{at}/{n}"))).collect()
             }
@@ -298,7 +298,7 @@ impl Parser {
         }
     }
 
-    fn text(&mut self, value: View<'_>, at: &str) -> Template {
+    fn text(&mut self, value: ValueRef<'_>, at: &str) -> Template {
         let Some(text) = value.as_str().filter(|text| !text.is_empty()) else {
             self.fault(at, format!("expected a text, got {value}"));
             return Template::empty();
@@ -317,7 +317,7 @@ impl Parser {
         }
     }
 
-    fn list_of_text(&mut self, value: View<'_>, at: &str) -> Vec<String> {
+    fn list_of_text(&mut self, value: ValueRef<'_>, at: &str) -> Vec<String> {
         let texts: Option<Vec<String>> =
             value.elements().map(|it| it.as_str().map(str::to_owned)).collect();
         match texts.filter(|texts| !texts.is_empty()) {
@@ -329,7 +329,7 @@ impl Parser {
         }
     }
 
-    fn stall(&mut self, value: View<'_>, at: &str) -> Option<Stall> {
+    fn stall(&mut self, value: ValueRef<'_>, at: &str) -> Option<Stall> {
         let stall = value.as_str().and_then(stall);
         if stall.is_none() {
             let what = "expected a time such as `500ms`, `5s` or `2m`, or `forever`";
@@ -380,7 +380,7 @@ fn stall(text: &str) -> Option<Stall> {
 }
 
 /// The names and types of the format.
-fn format() -> Result<InputSchema, Vec<haft_core::schema::Fault>> {
+fn format() -> Result<InputSchema, Vec<haft_core::schema::SchemaFault>> {
     let usage = object()
         .field("prompt", integer().min(0).optional())
         .field("completion", integer().min(0).optional());

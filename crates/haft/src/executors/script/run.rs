@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_core::cancel::Cancellation;
-use haft_core::step::{Executor, ProposedCall, Step, StepContext, StepError, StepFuture, Then};
-use haft_core::stream::{Part, StreamError};
+use haft_core::step::{
+    DispatchExecutor, NextAction, ProposedCall, Step, StepContext, StepError, StepFuture,
+};
+use haft_core::stream::{StreamError, StreamPart};
 
 use super::template::{Filling, Hole, Template};
 use super::{End, InvalidScript, Script, ScriptStep, Stall};
@@ -68,7 +70,7 @@ impl From<Script> for Scripted {
     }
 }
 
-impl Executor for Scripted {
+impl DispatchExecutor for Scripted {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             let number = cx.iteration().saturating_add(1);
@@ -140,9 +142,9 @@ impl ScriptStep {
             step = step.call(ProposedCall::new(call.tool.clone(), call.args.fill(&filling)));
         }
         step.then = match &self.end {
-            End::Continue => Then::Continue,
-            End::Done => Then::Done,
-            End::Nack(reason) => Then::Fail(reason.fill(&filling)),
+            End::Continue => NextAction::Continue,
+            End::Done => NextAction::Done,
+            End::Nack(reason) => NextAction::Fail(reason.fill(&filling)),
             End::Fail { reason, retryable } => {
                 let (reason, retryable) = (reason.fill(&filling), *retryable);
                 return Err(Stopped::Failed { reason, retryable });
@@ -176,7 +178,7 @@ struct Voice<'s> {
     breaks: bool,
 }
 
-type Report = fn(&StepContext, &str, &str, Part) -> Result<(), StreamError>;
+type Report = fn(&StepContext, &str, &str, StreamPart) -> Result<(), StreamError>;
 
 impl<'s> Voice<'s> {
     fn new(cx: &'s StepContext, step: &ScriptStep) -> Self {
@@ -188,7 +190,7 @@ impl<'s> Voice<'s> {
         let mut pieces = pieces(text, self.pieces).into_iter().peekable();
         while let Some(piece) = pieces.next() {
             let last = pieces.peek().is_none() && !self.breaks;
-            report(self.cx, id, piece, if last { Part::Last } else { Part::More })?;
+            report(self.cx, id, piece, if last { StreamPart::Last } else { StreamPart::More })?;
         }
         Ok(())
     }

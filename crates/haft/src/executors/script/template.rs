@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use haft_core::Args;
 use haft_core::args::RawArgs;
 use haft_core::call::ToolCall;
-use haft_core::json::{Document, Kind, View, Writer};
+use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
 use haft_core::record::MessageRole;
 use haft_core::step::{StepContext, StepError};
 
@@ -102,7 +102,7 @@ impl Hole {
     pub(super) async fn value(&self, cx: &StepContext) -> Result<String, StepError> {
         match self {
             Self::User => {
-                let messages = cx.turn_messages();
+                let messages = cx.messages().all();
                 let user = messages.iter().rfind(|it| it.role() == MessageRole::User);
                 let text = user.and_then(|message| message.content());
                 Ok(text.map_or_else(String::new, |text| text.as_str().to_owned()))
@@ -120,7 +120,7 @@ impl Hole {
 
 /// The newest call of a tool.
 pub(super) fn newest(cx: &StepContext, tool: &str) -> Option<std::sync::Arc<ToolCall>> {
-    cx.turn_tool_calls().into_iter().rfind(|call| call.tool() == tool)
+    cx.tool_calls().all().into_iter().rfind(|call| call.tool() == tool)
 }
 
 fn handle(cx: &StepContext, name: &str) -> Result<String, StepError> {
@@ -157,7 +157,7 @@ pub(super) enum Node {
 
 impl ArgsTemplate {
     /// The arguments that a script gives, and what is wrong with them: a pointer and words for each.
-    pub(super) fn parse(view: View<'_>, faults: &mut Vec<(String, String)>) -> Self {
+    pub(super) fn parse(view: ValueRef<'_>, faults: &mut Vec<(String, String)>) -> Self {
         match view.as_str() {
             Some(text) => match Template::parse(text) {
                 Ok(template) => Self::Raw(template),
@@ -182,7 +182,7 @@ impl ArgsTemplate {
         match self {
             Self::Raw(template) => RawArgs::text(&template.fill(filling)),
             Self::Json(node) => {
-                let mut out = Writer::new();
+                let mut out = JsonWriter::new();
                 node.write(filling, &mut out);
                 Args::new(out.finish()).into()
             }
@@ -191,9 +191,9 @@ impl ArgsTemplate {
 }
 
 impl Node {
-    fn parse(view: View<'_>, at: &mut String, faults: &mut Vec<(String, String)>) -> Self {
+    fn parse(view: ValueRef<'_>, at: &mut String, faults: &mut Vec<(String, String)>) -> Self {
         let length = at.len();
-        let mut below = |key: &str, value: View<'_>| {
+        let mut below = |key: &str, value: ValueRef<'_>| {
             at.push('/');
             at.push_str(&key.replace('~', "~0").replace('/', "~1"));
             let node = Self::parse(value, at, faults);
@@ -201,16 +201,16 @@ impl Node {
             node
         };
         match view.kind() {
-            Kind::Array => {
+            ValueKind::Array => {
                 let items = (0..).zip(view.elements());
                 Self::List(items.map(|(n, item): (usize, _)| below(&n.to_string(), item)).collect())
             }
-            Kind::Object => {
+            ValueKind::Object => {
                 let members =
                     view.members().map(|(key, value)| (key.to_owned(), below(key, value)));
                 Self::Object(members.collect())
             }
-            Kind::String => match Template::parse(view.as_str().unwrap_or_default()) {
+            ValueKind::String => match Template::parse(view.as_str().unwrap_or_default()) {
                 Ok(template) => Self::Text(template),
                 Err(what) => {
                     faults.push((at.clone(), what));
@@ -230,7 +230,7 @@ impl Node {
         }
     }
 
-    fn write(&self, filling: &Filling, out: &mut Writer) {
+    fn write(&self, filling: &Filling, out: &mut JsonWriter) {
         match self {
             Self::Plain(document) => {
                 out.view(document.root());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft_core::cancel::Cancellation;
 use haft_core::context::RecordError;
 use haft_core::record::Record;
-use haft_core::store::{Holder, NewTurn, Write};
+use haft_core::store::{LeaseRequest, NewTurn, StoreWrite};
 
 use super::super::journal::{JournalEntry, VERSION};
 use super::super::machine::TurnEntry;
@@ -84,8 +84,8 @@ async fn store_turn(
 }
 
 /// Who asks the store for a lease.
-pub(super) fn holder(runner: &RunnerShared) -> Holder {
-    Holder::new(Arc::clone(&runner.name), runner.clock.now(), runner.deadlines.lease)
+pub(super) fn holder(runner: &RunnerShared) -> LeaseRequest {
+    LeaseRequest::new(Arc::clone(&runner.name), runner.clock.now(), runner.deadlines.lease)
 }
 
 /// Records that both the turn and the store have.
@@ -94,7 +94,7 @@ fn share<T>(records: Vec<T>) -> Vec<Arc<T>> {
 }
 
 /// The writes that store records of the input, of which no two may have the same id.
-fn rows<T: Record>(field: &'static str, records: &[Arc<T>]) -> Result<Vec<Write>, TurnError> {
+fn rows<T: Record>(field: &'static str, records: &[Arc<T>]) -> Result<Vec<StoreWrite>, TurnError> {
     if records.is_empty() {
         return Ok(Vec::new());
     }
@@ -102,6 +102,6 @@ fn rows<T: Record>(field: &'static str, records: &[Arc<T>]) -> Result<Vec<Write>
     if let Some(twice) = records.iter().find(|record| !ids.insert(record.key())) {
         return Err(TurnError::invalid(field, format_args!("two have the id `{}`", twice.key())));
     }
-    let rows = records.iter().map(|record| record.to_row().map(Write::Put));
+    let rows = records.iter().map(|record| record.to_row().map(StoreWrite::Put));
     rows.collect::<Result<_, _>>().map_err(|error| RecordError::from(error).into())
 }

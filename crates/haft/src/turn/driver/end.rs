@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use haft_core::call::{CallError, CallState, ToolCall};
 use haft_core::error::codes;
-use haft_core::event::{ErrorReport, Level};
-use haft_core::store::{TurnStatus, Write};
-use haft_core::tool::Effect as ToolEffect;
+use haft_core::event::{ErrorReport, LogLevel};
+use haft_core::store::{StoreWrite, TurnStatus};
+use haft_core::tool::ToolEffect;
 
 use super::super::journal::JournalEntry;
 use super::super::machine::{TurnEntry, TurnTotals};
@@ -22,7 +22,7 @@ impl TurnDriver {
     ) -> EffectReply {
         let entry = self.end_entry(&conclusion, totals);
         let writes = entry.clone().into_end_writes();
-        let open = self.ctx.turn_tool_calls().into_iter().filter(|it| !it.state().is_final());
+        let open = self.ctx.tool_calls().all().into_iter().filter(|it| !it.state().is_final());
         let calls = open.map(|call| Arc::new(self.abandoned_call(&call))).collect();
         match self.ctx.store_step(Vec::new(), Vec::new(), calls, writes).await {
             Ok(()) => TurnEntry::Journal(entry).into(),
@@ -45,10 +45,10 @@ impl TurnDriver {
         self.recorder.defer_stash(self.ctx.stash());
         if self.recorder.has_deferred() {
             // A gate that closed meanwhile has deferred that the turn runs; the last status is that it has ended.
-            let last = vec![Write::Status(TurnStatus::Completed)];
+            let last = vec![StoreWrite::Status(TurnStatus::Completed)];
             if let Err(error) = self.ctx.commit(last).await {
                 let text = format!("what was noted at the end of the turn was not kept: {error}");
-                self.ctx.log(Level::Warn, LogTopic::TurnEnd.as_str(), &text, None);
+                self.ctx.log(LogLevel::Warn, LogTopic::TurnEnd.as_str(), &text, None);
             }
         }
         EffectReply::None

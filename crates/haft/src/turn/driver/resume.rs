@@ -7,7 +7,7 @@ use haft_core::call::ToolCall;
 use haft_core::cancel::Cancellation;
 use haft_core::context::{Instruction, Tokenizable};
 use haft_core::record::{LoadError, Memory, Message, Record as _, Retrievable, Thought};
-use haft_core::stash::Registry as Stash;
+use haft_core::stash::Stash;
 use haft_core::store::{Lease, Row, RowKind, StoreError, StoredTurn, TurnId};
 
 use super::super::journal::{JournalEntry, ReplayedTurn, VERSION, replay_journal};

@@ -2,7 +2,7 @@
 
 use haft_core::error::codes;
 use haft_core::event::ErrorReport;
-use haft_core::pipeline::{Context, Pipeline, PipelineError, Stage};
+use haft_core::pipeline::{Pipeline, PipelineContext, PipelineError, Stage};
 
 use super::super::deadline::{WaitError, with_deadline};
 use super::super::gates::GateScope;
@@ -27,7 +27,7 @@ impl TurnDriver {
     async fn spool_retrievables(&self) -> Result<(), Interruption> {
         let turn = self.ctx.turn();
         let Deadlines { store: limit, grace, .. } = self.runner.deadlines;
-        for record in turn.turn_retrievables() {
+        for record in turn.retrievables().all() {
             if record.to_spool().is_none() {
                 continue;
             }
@@ -60,7 +60,7 @@ impl TurnDriver {
         }
     }
 
-    fn run_pipeline<'d, C: Context>(
+    fn run_pipeline<'d, C: PipelineContext>(
         &'d self,
         pipeline: &'d Pipeline<C>,
         ctx: &'d C,
@@ -83,7 +83,7 @@ impl TurnDriver {
     }
 
     /// Runs the members of a pipeline, and reports what went wrong.
-    async fn run_members<C: Context>(
+    async fn run_members<C: PipelineContext>(
         &self,
         pipeline: &Pipeline<C>,
         ctx: &C,

@@ -8,7 +8,7 @@ use haft_core::context::{DispatchContext, Signal};
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
 use haft_core::record::{Message, Thought};
-use haft_core::step::{ProposedCall, Step, StepContext, Then as NextAction};
+use haft_core::step::{NextAction, ProposedCall, Step, StepContext};
 use haft_core::usage::Usage;
 
 use super::super::calls::CallRunner;
@@ -97,7 +97,7 @@ impl TurnDriver {
     }
 
     fn can_end(&self) -> bool {
-        let calls = self.ctx.turn_tool_calls();
+        let calls = self.ctx.tool_calls().all();
         !self.ctx.cancellation().is_cancelled() && calls.iter().all(|call| call.state().is_final())
     }
 
@@ -193,7 +193,7 @@ impl TurnDriver {
     pub(super) async fn finish_stored_calls(&self) -> EffectReply {
         let ctx = &self.iteration.ctx;
         let mut unfinished = Vec::new();
-        for call in ctx.turn_tool_calls() {
+        for call in ctx.tool_calls().all() {
             if call.iteration != ctx.iteration() || call.state().is_final() {
                 continue;
             }

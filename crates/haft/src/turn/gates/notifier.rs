@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
-use haft_core::store::{GateId, Store};
+use haft_core::store::{GateId, TurnStore};
 
 use crate::sync::{Arc, Instant, Mutex, MutexGuard, Notify, PoisonError, sleep, spawn_background};
 
 /// Tells turns of this process that their gates were settled, here or by another process.
 pub(crate) struct GateNotifier {
-    store: Arc<dyn Store>,
+    store: Arc<dyn TurnStore>,
     poll_interval: Duration,
     waiters: Mutex<Waiters>,
 }
@@ -23,7 +23,7 @@ struct Waiters {
 }
 
 impl GateNotifier {
-    pub(crate) fn new(store: Arc<dyn Store>, poll_interval: Duration) -> Arc<Self> {
+    pub(crate) fn new(store: Arc<dyn TurnStore>, poll_interval: Duration) -> Arc<Self> {
         Arc::new(Self { store, poll_interval, waiters: Mutex::default() })
     }
 

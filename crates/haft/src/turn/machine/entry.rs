@@ -5,7 +5,7 @@ use std::fmt;
 use haft_core::context::{RecordError, Signal};
 use haft_core::event::ErrorReport;
 use haft_core::spool::SpoolError;
-use haft_core::step::Then as NextAction;
+use haft_core::step::NextAction;
 use haft_core::store::StoreError;
 use haft_core::usage::Usage;
 

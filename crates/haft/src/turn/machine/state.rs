@@ -1,6 +1,6 @@
 //! Where a turn stands.
 
-use haft_core::step::Then as NextAction;
+use haft_core::step::NextAction;
 
 use super::super::limits::Limit;
 use super::super::report::Conclusion;

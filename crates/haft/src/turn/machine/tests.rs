@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::event::ErrorReport;
-use haft_core::step::Then as NextAction;
+use haft_core::step::NextAction;
 use haft_core::usage::Usage;
 use serde_json::json;
 

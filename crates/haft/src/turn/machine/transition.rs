@@ -3,7 +3,7 @@
 use haft_core::context::Signal;
 use haft_core::pipeline::Stage;
 use haft_core::record::RecordName;
-use haft_core::step::Then as NextAction;
+use haft_core::step::NextAction;
 use haft_core::usage::Usage;
 
 use super::super::journal::JournalEntry;

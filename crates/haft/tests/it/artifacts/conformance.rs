@@ -1,8 +1,8 @@
 use haft::Args;
-use haft::artifact::{Answer, ArtifactKind};
+use haft::artifact::{ArtifactKind, QueryOutput};
 use haft::artifacts::{CsvFormat, JsonFormat, MarkdownFormat, TextFormat, XmlFormat, YamlFormat};
 use haft::conformance::{FormatSample, artifact_format};
-use haft::forge::{ArtifactFormat, Asked, Query};
+use haft::forge::{ArtifactFormat, Query, QueryContext};
 
 #[tokio::test]
 async fn every_format_of_ours_keeps_the_contract() {
@@ -69,7 +69,7 @@ async fn every_format_of_ours_keeps_the_contract() {
 
 /// A format that breaks a promise.
 #[derive(Debug)]
-struct Flawed(fn(&[u8]) -> Answer);
+struct Flawed(fn(&[u8]) -> QueryOutput);
 
 impl ArtifactFormat for Flawed {
     fn reads(&self, _: &ArtifactKind) -> bool {
@@ -78,7 +78,7 @@ impl ArtifactFormat for Flawed {
 
     fn queries(&self) -> Vec<Query> {
         let answer = self.0;
-        let run = move |_: Args, asked: Asked| async move {
+        let run = move |_: Args, asked: QueryContext| async move {
             let bytes = asked.artifact.reader().read_at(0, usize::MAX >> 40).await?;
             Ok(answer(&bytes))
         };
@@ -90,12 +90,12 @@ impl ArtifactFormat for Flawed {
 async fn formats_that_break_it_are_caught() {
     let sample = || FormatSample::new(ArtifactKind::TEXT, "abc").ask("artifact_flawed", "{}");
     for (answer, promise) in [
-        ((|_| Answer::whole("x".repeat(100_000))) as fn(&[u8]) -> Answer, "budget"),
-        (|bytes| Answer::number(u64::from(bytes[0])), "panic"),
+        ((|_| QueryOutput::whole("x".repeat(100_000))) as fn(&[u8]) -> QueryOutput, "budget"),
+        (|bytes| QueryOutput::number(u64::from(bytes[0])), "panic"),
     ] {
         let violation = artifact_format(Flawed(answer), &[sample()]).await.unwrap_err();
         assert!(violation.promise.contains(promise), "{violation}");
     }
     let unasked = sample().ask("artifact_nobody", "{}");
-    assert!(artifact_format(Flawed(|_| Answer::number(1)), &[unasked]).await.is_err());
+    assert!(artifact_format(Flawed(|_| QueryOutput::number(1)), &[unasked]).await.is_err());
 }

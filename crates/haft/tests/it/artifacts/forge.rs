@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use haft::artifact::{Answer, ArtifactDraft, ArtifactKind, SpooledArtifact};
+use haft::artifact::{ArtifactDraft, ArtifactKind, QueryOutput, SpooledArtifact};
 use haft::artifacts;
 use haft::error::Coded as _;
-use haft::forge::{ArtifactFormat, Asked, Formats, Query};
+use haft::forge::{ArtifactFormat, Formats, Query, QueryContext};
 use haft::spool::SpoolStore as _;
 use haft::stores::MemorySpoolStore;
 use haft::tool::ArtifactSet;
-use haft::tool::{OnCollision, Role};
+use haft::tool::{OnCollision, ToolRole};
 use haft::trust::{TrustLabel, TrustTier};
 use haft::{Args, ToolRegistry};
 use proptest::prelude::*;
@@ -60,7 +60,7 @@ async fn forged_tools_are_ephemeral_queries_that_replace() {
     for tool in turn.forged().all() {
         assert!(tool.is_ephemeral() && !tool.is_trusted(), "{tool:?}");
         assert_eq!(tool.on_collision(), OnCollision::Replace);
-        assert_eq!(*tool.role(), Role::ArtifactQuery);
+        assert_eq!(*tool.role(), ToolRole::ArtifactQuery);
     }
     let merged = ToolRegistry::merge([&turn.forged(), &turn.forged()], Default::default());
     let registry = Arc::new(merged.unwrap());
@@ -200,8 +200,9 @@ impl ArtifactFormat for Own {
     }
 
     fn queries(&self) -> Vec<Query> {
-        let length =
-            async |_: Args, asked: Asked| Ok(Answer::number(asked.artifact.reader().byte_length()));
+        let length = async |_: Args, asked: QueryContext| {
+            Ok(QueryOutput::number(asked.artifact.reader().byte_length()))
+        };
         self.0.iter().map(|name| Query::new(*name, "Answers with the length.", length)).collect()
     }
 }

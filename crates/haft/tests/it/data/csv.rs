@@ -1,6 +1,6 @@
 //! Rows of CSV.
 
-use haft::artifact::Answer;
+use haft::artifact::QueryOutput;
 use haft::artifacts::csv::{CsvError, CsvFilter, CsvHeader, CsvView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
@@ -9,7 +9,7 @@ use super::{WINDOWS, all, compact, reader, remote, run};
 #[track_caller]
 fn check<F>(content: impl AsRef<[u8]>, query: impl Fn(CsvView) -> F, expected: &str)
 where
-    F: Future<Output = Result<Answer, CsvError>>,
+    F: Future<Output = Result<QueryOutput, CsvError>>,
 {
     let content = content.as_ref();
     for window in WINDOWS {

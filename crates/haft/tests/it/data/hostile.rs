@@ -1,6 +1,6 @@
 //! Content that was made to do harm, or was damaged.
 
-use haft::artifact::Answer;
+use haft::artifact::QueryOutput;
 use haft::artifacts::csv::{CsvFilter, CsvView};
 use haft::artifacts::xml::XmlView;
 use haft::artifacts::yaml::YamlView;
@@ -93,7 +93,7 @@ fn too_long() -> String {
 }
 
 #[track_caller]
-fn is_whole(answer: &Answer) {
+fn is_whole(answer: &QueryOutput) {
     assert_eq!(answer.as_str().len(), long().len());
 }
 
@@ -180,8 +180,8 @@ fn cancelled_queries_stop() {
 
 /// Everything that can be asked, as text.
 fn everything(content: &[u8], window: usize) -> Vec<String> {
-    fn shown<E: ToString>(answer: Result<Answer, E>) -> String {
-        answer.map_or_else(|error| error.to_string(), Answer::into_string)
+    fn shown<E: ToString>(answer: Result<QueryOutput, E>) -> String {
+        answer.map_or_else(|error| error.to_string(), QueryOutput::into_string)
     }
     let yaml = yaml(content).window_bytes(window);
     let xml = xml(content).window_bytes(window);

@@ -1,6 +1,6 @@
 //! Whoever goes on with `skip` sees every value once.
 
-use haft::artifact::Answer;
+use haft::artifact::QueryOutput;
 use haft::artifacts::csv::{CsvFilter, CsvView};
 use haft::artifacts::xml::XmlView;
 use haft::artifacts::yaml::YamlView;
@@ -9,7 +9,7 @@ use super::{budget, reader, run};
 
 /// Asks until nothing is left, and gives every line with a mark in it, in order.
 #[track_caller]
-fn marks(ask: impl Fn(u64) -> Answer) -> Vec<String> {
+fn marks(ask: impl Fn(u64) -> QueryOutput) -> Vec<String> {
     let (mut skip, mut found) = (0, Vec::new());
     for _ in 0..1_000 {
         let answer = ask(skip).into_string();
@@ -26,7 +26,7 @@ fn marks(ask: impl Fn(u64) -> Answer) -> Vec<String> {
 }
 
 #[track_caller]
-fn check(expected: usize, ask: impl Fn(u64) -> Answer) {
+fn check(expected: usize, ask: impl Fn(u64) -> QueryOutput) {
     let found = marks(ask);
     let numbers: Vec<usize> =
         found.iter().map(|it| it.rsplit("mark").next().unwrap().parse().unwrap()).collect();

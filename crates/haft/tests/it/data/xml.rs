@@ -1,6 +1,6 @@
 //! Elements of XML.
 
-use haft::artifact::Answer;
+use haft::artifact::QueryOutput;
 use haft::artifacts::xml::{XmlError, XmlView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
@@ -9,7 +9,7 @@ use super::{WINDOWS, all, compact, reader, remote, run};
 #[track_caller]
 fn check<F>(text: &str, query: impl Fn(XmlView) -> F, expected: &str)
 where
-    F: Future<Output = Result<Answer, XmlError>>,
+    F: Future<Output = Result<QueryOutput, XmlError>>,
 {
     for window in WINDOWS {
         for reader in [reader(text.as_bytes()), remote(text.as_bytes())] {

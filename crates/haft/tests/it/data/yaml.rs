@@ -1,6 +1,6 @@
 //! Documents of YAML.
 
-use haft::artifact::Answer;
+use haft::artifact::QueryOutput;
 use haft::artifacts::yaml::{YamlError, YamlStreamKind, YamlView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};
@@ -9,7 +9,7 @@ use super::{WINDOWS, all, compact, reader, remote, run};
 #[track_caller]
 fn check<F>(text: &str, query: impl Fn(YamlView) -> F, expected: &str)
 where
-    F: Future<Output = Result<Answer, YamlError>>,
+    F: Future<Output = Result<QueryOutput, YamlError>>,
 {
     for window in WINDOWS {
         for reader in [reader(text.as_bytes()), remote(text.as_bytes())] {

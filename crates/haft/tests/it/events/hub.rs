@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_core::Stream;
-use haft::event::{Bus, Event, EventKind, EventName, Level, Observer};
+use haft::event::{Event, EventClass, EventKind, EventName, LogLevel, Observer};
 use haft::events::{EventHub, Filter, Received, Subscription};
-use haft::stream::Part;
+use haft::stream::StreamPart;
 use haft::{DispatchContext, Tool, schema};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ async fn events_come_in_order_with_their_envelope() {
         .description("Adds.")
         .input(schema::object().field("n", schema::integer()))
         .handler(|args: haft::Args, ctx: &DispatchContext| {
-            ctx.log(Level::Debug, "step", "adding", None);
+            ctx.log(LogLevel::Debug, "step", "adding", None);
             args.to_string()
         });
     let tool = tool.build().unwrap();
@@ -60,7 +60,7 @@ fn filters_choose_by_turn_bus_and_name() {
         one.start();
         two.start();
         one.log("x");
-        one.message("m", "hi", Part::Last);
+        one.message("m", "hi", StreamPart::Last);
         two.log("y");
         two.thought("m", "hm");
         assert_eq!(waiting(&mut subscription), expect);
@@ -71,10 +71,10 @@ fn filters_choose_by_turn_bus_and_name() {
     );
     check(Filter::turn("two"), &["two:turnStart", "two:log", "two:thought"]);
     check(Filter::turn("three"), &[]);
-    check(Filter::all().bus(Bus::Functional), &["one:message", "two:thought"]);
-    check(Filter::turn("one").bus(Bus::Observability), &["one:turnStart", "one:log"]);
+    check(Filter::all().bus(EventClass::Functional), &["one:message", "two:thought"]);
+    check(Filter::turn("one").bus(EventClass::Observability), &["one:turnStart", "one:log"]);
     check(Filter::all().only([EventName::Log]), &["one:log", "two:log"]);
-    check(Filter::all().bus(Bus::Functional).only([EventName::Log]), &[]);
+    check(Filter::all().bus(EventClass::Functional).only([EventName::Log]), &[]);
     check(Filter::default().only([]), &[]);
 }
 
@@ -161,7 +161,7 @@ fn an_observer_that_panics_takes_nothing_from_the_hub() {
         .observer(|_: &Event| panic!("on purpose"))
         .observer(hub)
         .build();
-    ctx.log(Level::Info, "x", "y", None);
+    ctx.log(LogLevel::Info, "x", "y", None);
     assert_eq!(waiting(&mut all), ["t:log"]);
 }
 

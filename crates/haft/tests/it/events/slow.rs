@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use haft::event::{Event, EventKind, EventName, StreamState};
 use haft::events::{Backlog, EventHub, Filter, Overflow, Received, Subscription};
-use haft::stream::Part;
+use haft::stream::StreamPart;
 use proptest::prelude::*;
 
 use super::Turn;
@@ -78,12 +78,12 @@ fn pieces_of_text_are_joined_while_they_wait() {
     let mut turn = Turn::new("t", &hub);
     turn.log("before");
     for word in ["Hel", "lo", ", "] {
-        turn.message("m", word, Part::More);
+        turn.message("m", word, StreamPart::More);
     }
     turn.thought("m", "a thought of the same name");
     // No room: the piece is joined with the one two places before, and stands here.
-    turn.message("m", "world", Part::More);
-    turn.message("m", "", Part::Last);
+    turn.message("m", "world", StreamPart::More);
+    turn.message("m", "", StreamPart::Last);
 
     let events: Vec<_> = std::iter::from_fn(|| sleeper.try_next()?.event()).collect();
     let seen: Vec<_> = events.iter().map(|it| (it.sequence, it.kind.name())).collect();
@@ -100,7 +100,7 @@ fn a_long_text_for_a_sleeper_costs_its_length() {
     let mut sleeper = subscribe(&hub, 1, Overflow::Coalesce);
     let mut turn = Turn::new("t", &hub);
     for _ in 0..100_000 {
-        turn.message("m", "twenty bytes of text", Part::More);
+        turn.message("m", "twenty bytes of text", StreamPart::More);
     }
     let event = sleeper.try_next().and_then(Received::event).unwrap();
     let EventKind::Message(delta) = &event.kind else { panic!("{event:?}") };
@@ -113,10 +113,10 @@ fn a_withdrawn_text_is_not_joined_with_what_replaces_it() {
     let hub = EventHub::new();
     let mut sleeper = subscribe(&hub, 9, Overflow::Coalesce);
     let mut turn = Turn::new("t", &hub);
-    turn.message("m", "half", Part::More);
+    turn.message("m", "half", StreamPart::More);
     let gone = turn.streams.supersede_message("m", super::at(0)).unwrap();
     turn.emit(gone);
-    turn.message("m", "whole", Part::Last);
+    turn.message("m", "whole", StreamPart::Last);
     let texts: Vec<_> = std::iter::from_fn(|| sleeper.try_next()?.event())
         .map(|it| match &it.kind {
             EventKind::Message(delta) => (delta.delta.to_string(), delta.state),
@@ -157,7 +157,7 @@ proptest! {
             match what {
                 0 => turn.log("x"),
                 1 => turn.thought("a", "ab"),
-                n => turn.message(if n == 2 { "a" } else { "b" }, "xyz", Part::More),
+                n => turn.message(if n == 2 { "a" } else { "b" }, "xyz", StreamPart::More),
             }
             fetch(&mut subscription, fetched);
         }

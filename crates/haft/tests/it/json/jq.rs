@@ -76,7 +76,7 @@ fn check(content: &str, path: &str, program: &str) {
         }
         let whole: Vec<Document> = if all.starts_with("[\n") {
             let list = Document::parse(&all).unwrap();
-            list.root().elements().map(haft::json::View::to_document).collect()
+            list.root().elements().map(haft::json::ValueRef::to_document).collect()
         } else if all == "(empty list)" {
             Vec::new()
         } else {

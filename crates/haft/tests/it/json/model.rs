@@ -1,7 +1,7 @@
 //! Walking content answers as a tree of all of it does.
 
-use haft::artifact::{Answer, Budget};
-use haft::json::{Document, Kind, View};
+use haft::artifact::{Budget, QueryOutput};
+use haft::json::{Document, ValueKind, ValueRef};
 use haft::jsonpath::JsonPath;
 use proptest::prelude::*;
 
@@ -100,8 +100,8 @@ fn all() -> Budget {
     Budget::new().bytes(usize::MAX / 4).lines(std::num::NonZeroUsize::MAX)
 }
 
-fn list(views: Vec<View<'_>>, skip: u64) -> String {
-    let more = Answer::list(views, all(), skip);
+fn list(views: Vec<ValueRef<'_>>, skip: u64) -> String {
+    let more = QueryOutput::list(views, all(), skip);
     more.into_string()
 }
 
@@ -111,11 +111,11 @@ fn is_cut(answer: &str) -> bool {
         || answer.ends_with("]") && answer.contains("; go on with skip")
 }
 
-fn is_own_record(root: View<'_>) -> bool {
-    root.kind() != Kind::Array
+fn is_own_record(root: ValueRef<'_>) -> bool {
+    root.kind() != ValueKind::Array
 }
 
-fn keeps(path: &JsonPath, record: View<'_>) -> bool {
+fn keeps(path: &JsonPath, record: ValueRef<'_>) -> bool {
     let text = path.to_string();
     if !text.starts_with("$[?") {
         return path.matches(record);
@@ -154,7 +154,7 @@ proptest! {
                 let cut = is_cut(&answer);
                 prop_assert!(cut || answer == expected, "get {}\n{}\nnot\n{}", path, answer, expected);
 
-                let records: Vec<View<'_>> =
+                let records: Vec<ValueRef<'_>> =
                     if is_own_record(doc.root()) { vec![doc.root()] } else { doc.root().elements().collect() };
                 let kept = records.iter().copied().filter(|it| keeps(&parsed, *it)).collect();
                 let expected = list(kept, skip);
@@ -165,7 +165,7 @@ proptest! {
                 }
             }
             if !is_own_record(doc.root()) {
-                let elements: Vec<View<'_>> = doc.root().elements().collect();
+                let elements: Vec<ValueRef<'_>> = doc.root().elements().collect();
                 let len = elements.len() as i64;
                 let absolute = |it: i64| if it < 0 { (len + it).max(0) } else { it.min(len) };
                 let (from, to) = (absolute(start), absolute(end).max(absolute(start)));
@@ -180,7 +180,7 @@ proptest! {
                     names.push(name);
                 }
             }
-            let expected = if doc.root().kind() == Kind::Object {
+            let expected = if doc.root().kind() == ValueKind::Object {
                 let names = Document::from_value(&serde_json::json!(names)).unwrap();
                 list(names.root().elements().collect(), skip)
             } else {

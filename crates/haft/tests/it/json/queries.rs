@@ -41,7 +41,7 @@ fn check(content: &str, query: Query, expected: &str) {
                 Query::Filter(path) => view.filter(path, 0).await,
                 Query::Slice(records) => view.slice(records, 0).await,
             };
-            answer.map(haft::artifact::Answer::into_string)
+            answer.map(haft::artifact::QueryOutput::into_string)
         })
     };
     assert_eq!(answer(1000).unwrap_or_else(|error| error.to_string()), expected, "{content}");

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use haft::error::Coded as _;
-use haft::media::{Media, MediaFile, MediaKind, MediaReader, ReaderResolvers, StashEntry};
+use haft::media::{Media, MediaFile, MediaKind, MediaReader, MediaStashEntry, ReaderResolvers};
 use haft::readers::{FileReader, StoredError, StoredReader, store_media};
 use haft::spool::{SpoolError, SpoolStore};
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
@@ -66,7 +66,7 @@ async fn a_stored_medium_is_the_same_medium() {
     let file = MediaFile::new("a.png", "image/png", &b"\x89PNG"[..]);
     let media = Media::retrieved_public(MediaKind::Image, file)
         .with_source("somewhere")
-        .with_entry("text:caption", StashEntry::new("a cat", TrustTier::FirstParty));
+        .with_entry("text:caption", MediaStashEntry::new("a cat", TrustTier::FirstParty));
     let stored = store_media(&media, Arc::clone(&store), "k").await.unwrap();
     assert_eq!(serde_json::to_value(&stored).unwrap(), serde_json::to_value(&media).unwrap());
     let resolver = StoredReader::resolver(store);

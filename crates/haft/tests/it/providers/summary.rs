@@ -8,7 +8,7 @@ use haft::event::EventKind;
 use haft::providers::RollingSummary;
 use haft::providers::summary::{STASH_KEY, Summary, SummaryError, SummaryRequest};
 use haft::record::Message;
-use haft::step::{Executor as _, StepContext, StepError};
+use haft::step::{DispatchExecutor as _, StepContext, StepError};
 use haft::turn::{TurnInput, TurnRunner};
 use haft::usage::Usage;
 use serde_json::{Value, json};

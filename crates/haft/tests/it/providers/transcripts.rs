@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use haft::args::RawArgs;
-use haft::call::{CallError, CallState, Occurrences, ToolCall};
+use haft::call::{CallError, CallState, OccurrenceCounter, ToolCall};
 use haft::clock::{ManualClock, Timestamp};
 use haft::context::Instruction;
-use haft::media::{Media, MediaFile, MediaId, MediaKind, StashEntry};
+use haft::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
 use haft::providers::Dialect;
 use haft::providers::assemble::{Assembled, How, UnsupportedMedia, assemble};
 use haft::providers::dialect::{Encoded, Request};
@@ -18,7 +18,7 @@ use haft::record::{Identity, Memory, Message, MessageRole, Retrievable, Thought}
 use haft::stores::MemorySpoolStore;
 use haft::tool::OnCollision;
 use haft::tool::Spooler;
-use haft::trust::{EnvelopeKey, Renderer, TrustLabel, TrustTier};
+use haft::trust::{EnvelopeKey, PromptRenderer, TrustLabel, TrustTier};
 use haft::{DispatchContext, Tool, ToolOutput, ToolRegistry, artifacts};
 use serde_json::{Map, Value};
 
@@ -28,13 +28,13 @@ pub(crate) const AT: Timestamp = Timestamp::EPOCH;
 pub(crate) struct Turn {
     pub(crate) ctx: DispatchContext,
     pub(crate) how: How,
-    seen: Occurrences,
+    seen: OccurrenceCounter,
     iteration: u32,
     ordinal: u32,
 }
 
-pub(crate) fn renderer() -> Renderer {
-    Renderer::new(EnvelopeKey::from_bytes([7; 32]))
+pub(crate) fn renderer() -> PromptRenderer {
+    PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]))
 }
 
 impl Turn {
@@ -51,7 +51,7 @@ impl Turn {
             .tools(tools)
             .build();
         let how = How::default();
-        Self { ctx, how, seen: Occurrences::default(), iteration: 0, ordinal: 0 }
+        Self { ctx, how, seen: OccurrenceCounter::default(), iteration: 0, ordinal: 0 }
     }
 
     pub(crate) async fn user(&self, id: &str, text: &str) {
@@ -304,7 +304,7 @@ pub(crate) async fn media_results() -> Turn {
 /// One medium of each kind, of several tiers.
 pub(crate) fn media() -> [Media; 4] {
     let file = |name: &str, mime: &str| MediaFile::new(name, mime, &b"bytes"[..]);
-    let transcript = StashEntry::new("a dog barks", TrustTier::FirstParty);
+    let transcript = MediaStashEntry::new("a dog barks", TrustTier::FirstParty);
     let named = |media: Media, id: &str| media.with_id(MediaId::new(id));
     [
         named(Media::retrieved_public(MediaKind::Image, file("a <b>.png", "image/png")), "img-1"),

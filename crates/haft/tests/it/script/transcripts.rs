@@ -86,11 +86,11 @@ fn shown(error: &ErrorReport) -> String {
 fn watched(builder: TurnRunnerBuilder, seen: &Seen) -> TurnRunner {
     let dispatch_output = |ctx: DispatchContext, next: Next<DispatchContext>| {
         let pending = format!("dispatch output, {:?}", ctx.pending());
-        ctx.log(haft::event::Level::Info, "test", &pending, None);
+        ctx.log(haft::event::LogLevel::Info, "test", &pending, None);
         next.run()
     };
     let turn_output = |ctx: TurnContext, next: Next<TurnContext>| {
-        ctx.log(haft::event::Level::Info, "test", "turn output", None);
+        ctx.log(haft::event::LogLevel::Info, "test", "turn output", None);
         next.run()
     };
     let builder =

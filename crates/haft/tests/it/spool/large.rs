@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use haft::ToolFailure;
 use haft::artifacts::text::{GrepOptions, TextView};
-use haft::spool::{Payload, SpoolStore};
+use haft::spool::{SpoolPayload, SpoolStore};
 use haft::stores::DirSpoolStore;
 use haft::tool::ByteStream;
 
@@ -44,7 +44,7 @@ fn a_large_content_is_stored_and_queried() {
     let count = haft_testkit::large_bytes(16 << 20) / LINE;
     let dir = tempfile::tempdir().unwrap();
     let store = DirSpoolStore::open(dir.path()).unwrap();
-    let content = Payload::Stream(ByteStream::new(Lines { next: 0, end: count }));
+    let content = SpoolPayload::Stream(ByteStream::new(Lines { next: 0, end: count }));
     run(async {
         let reader = store.write("large".into(), content).await.unwrap();
         let view = TextView::new(reader);

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use haft::ToolFailure;
-use haft::spool::{Payload, SpoolError, SpoolKey, SpoolStore};
+use haft::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
 use haft::tool::ByteStream;
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn more_than_the_limit_is_refused() {
             Arc::new(DirSpoolStore::open(folder.path()).unwrap().max_bytes(10)),
         ];
         for store in stores {
-            for payload in [Payload::from("0123456789a"), stream(b"0123456789a", 3)] {
+            for payload in [SpoolPayload::from("0123456789a"), stream(b"0123456789a", 3)] {
                 let refused = store.write("k".into(), payload).await;
                 assert!(matches!(refused, Err(SpoolError::TooLarge { limit: 10, .. })));
             }
@@ -76,7 +76,7 @@ fn a_stream_that_breaks_off_leaves_the_old_content() {
                 .map(|it| it.map_err(ToolFailure::new))
                 .collect::<Vec<_>>();
             pieces.push(Err(ToolFailure::new("the line went dead")));
-            let broken = Payload::Stream(ByteStream::new(Pieces(pieces.into_iter())));
+            let broken = SpoolPayload::Stream(ByteStream::new(Pieces(pieces.into_iter())));
             let error = store.write("k".into(), broken).await.unwrap_err();
             assert_eq!(
                 error.to_string(),

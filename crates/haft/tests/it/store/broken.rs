@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use haft::clock::Timestamp;
 use haft::conformance;
 use haft::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreFuture, StoredTurn, TurnId,
-    TurnQuery, TurnSummary, Write,
+    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreFuture, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::stores::MemoryStore;
 
@@ -48,23 +48,26 @@ impl Flawed {
         self.leases.lock().unwrap().insert(lease.turn.clone(), lease.clone());
     }
 
-    fn distort(&self, write: Write) -> Vec<Write> {
+    fn distort(&self, write: StoreWrite) -> Vec<StoreWrite> {
         let without_nul = |text: &str| text.replace('\0', "");
         match (self.flaw, write) {
-            (Flaw::TrimsEntries, Write::Journal(text)) => {
-                vec![Write::Journal(text.trim().into())]
+            (Flaw::TrimsEntries, StoreWrite::Journal(text)) => {
+                vec![StoreWrite::Journal(text.trim().into())]
             }
-            (Flaw::FoldsIds, Write::Put(mut row)) => {
+            (Flaw::FoldsIds, StoreWrite::Put(mut row)) => {
                 row.id = row.id.to_lowercase();
-                vec![Write::Put(row)]
+                vec![StoreWrite::Put(row)]
             }
-            (Flaw::DropsNul, Write::Journal(text)) => {
-                vec![Write::Journal(without_nul(&text).into())]
+            (Flaw::DropsNul, StoreWrite::Journal(text)) => {
+                vec![StoreWrite::Journal(without_nul(&text).into())]
             }
-            (Flaw::MovesRows, Write::Put(row)) => {
-                vec![Write::Delete { kind: row.kind, id: row.id.clone() }, Write::Put(row)]
+            (Flaw::MovesRows, StoreWrite::Put(row)) => {
+                vec![
+                    StoreWrite::Delete { kind: row.kind, id: row.id.clone() },
+                    StoreWrite::Put(row),
+                ]
             }
-            (Flaw::ForgetsGates, write @ Write::CloseGate { .. }) if write.check().is_ok() => {
+            (Flaw::ForgetsGates, write @ StoreWrite::CloseGate { .. }) if write.check().is_ok() => {
                 Vec::new()
             }
             (_, write) => vec![write],
@@ -72,7 +75,7 @@ impl Flawed {
     }
 }
 
-impl Store for Flawed {
+impl TurnStore for Flawed {
     fn create(&self, mut turn: NewTurn) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             turn.writes = turn.writes.into_iter().flat_map(|it| self.distort(it)).collect();
@@ -85,7 +88,7 @@ impl Store for Flawed {
         })
     }
 
-    fn claim(&self, turn: TurnId, mut holder: Holder) -> StoreFuture<'_, Lease> {
+    fn claim(&self, turn: TurnId, mut holder: LeaseRequest) -> StoreFuture<'_, Lease> {
         Box::pin(async move {
             holder.check()?;
             match self.flaw {
@@ -119,7 +122,7 @@ impl Store for Flawed {
         })
     }
 
-    fn commit(&self, mut lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
+    fn commit(&self, mut lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             if self.flaw == Flaw::IgnoresEpochs {
                 let last = self.leases.lock().unwrap().get(&lease.turn).cloned();
@@ -127,7 +130,7 @@ impl Store for Flawed {
             }
             let writes: Vec<_> = writes.into_iter().flat_map(|it| self.distort(it)).collect();
             if self.flaw == Flaw::CommitsByHalves {
-                writes.iter().try_for_each(Write::check)?;
+                writes.iter().try_for_each(StoreWrite::check)?;
                 self.store.commit(lease.clone(), Vec::new()).await?;
                 for write in writes {
                     self.store.commit(lease.clone(), vec![write]).await?;
@@ -177,7 +180,7 @@ impl Store for Flawed {
         self.store.open_gates(turn)
     }
 
-    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, Settled> {
+    fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome> {
         Box::pin(async move {
             let mut settled = self.store.settle(gate, settlement).await?;
             settled.first |= self.flaw == Flaw::SettlesTwice;

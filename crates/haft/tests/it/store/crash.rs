@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use haft::store::{Row, RowKind, Store, Write};
+use haft::store::{Row, RowKind, StoreWrite, TurnStore};
 use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
 
 use super::{at, begin, entry, holder, run, turn};
@@ -38,7 +38,10 @@ async fn commit_for_ever(store: Arc<SqliteStore>, number: usize) {
     for step in 0_usize.. {
         // Every step changes two places and must never be seen in one of them alone.
         let row = Row::new(RowKind::Message, "step", step.to_string());
-        store.commit(lease.clone(), vec![entry(step.to_string()), Write::Put(row)]).await.unwrap();
+        store
+            .commit(lease.clone(), vec![entry(step.to_string()), StoreWrite::Put(row)])
+            .await
+            .unwrap();
         let mut output = std::io::stdout().lock();
         writeln!(output, "\ndone {number} {step}").unwrap();
         output.flush().unwrap();

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use haft::store::{
-    Holder, Lease, NewTurn, Row, RowKind, Store, TurnId, TurnQuery, TurnStatus, Write,
+    Lease, LeaseRequest, NewTurn, Row, RowKind, StoreWrite, TurnId, TurnQuery, TurnStatus,
+    TurnStore,
 };
 use haft::stores::{MemoryStore, SqliteOptions, SqliteStore, Synchronous};
 use proptest::prelude::*;
@@ -16,21 +17,21 @@ enum Step {
     Create {
         turn: TurnId,
         conversation: Option<String>,
-        holder: Holder,
-        writes: Vec<Write>,
+        holder: LeaseRequest,
+        writes: Vec<StoreWrite>,
     },
-    Claim(TurnId, Holder),
+    Claim(TurnId, LeaseRequest),
     /// With the lease of this number of those that were given out, and so with most of the rest.
     Renew(usize, u64),
     Release(usize),
-    Commit(usize, Vec<Write>),
+    Commit(usize, Vec<StoreWrite>),
     Settle(String, String),
     Remove(TurnId, u64),
     Turns(TurnQuery),
 }
 
 /// Does a step and tells everything that came of it.
-async fn take(store: &dyn Store, leases: &mut Vec<Lease>, step: Step) -> String {
+async fn take(store: &dyn TurnStore, leases: &mut Vec<Lease>, step: Step) -> String {
     let lease = |number: usize| leases.get(number % leases.len().max(1)).cloned();
     match step {
         Step::Create { turn, conversation, holder, writes } => {
@@ -66,7 +67,7 @@ async fn take(store: &dyn Store, leases: &mut Vec<Lease>, step: Step) -> String 
 }
 
 /// Everything that is kept.
-async fn everything(store: &dyn Store) -> String {
+async fn everything(store: &dyn TurnStore) -> String {
     let turns = store.turns(TurnQuery::default()).await.unwrap();
     let mut text = format!("{turns:?}\n{:?}\n", store.open_gates(None).await);
     for turn in turns {
@@ -89,26 +90,26 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![6 => "[xy]", 2 => any::<String>(), 1 => Just("\0".to_owned())]
 }
 
-fn holder() -> impl Strategy<Value = Holder> {
+fn holder() -> impl Strategy<Value = LeaseRequest> {
     let ttl = prop_oneof![8 => 0_u64..20, 1 => Just(u64::MAX)];
     (select(vec!["p", "q"]), 0_u64..60, ttl)
-        .prop_map(|(name, now, ttl)| Holder::new(name, at(now), Duration::from_secs(ttl)))
+        .prop_map(|(name, now, ttl)| LeaseRequest::new(name, at(now), Duration::from_secs(ttl)))
 }
 
-fn write() -> impl Strategy<Value = Write> {
+fn write() -> impl Strategy<Value = StoreWrite> {
     let kind = || select(&RowKind::ALL[..2]);
     let gate = || select(GATES).prop_map(|it| it.parse().unwrap());
     prop_oneof![
-        4 => (kind(), text(), text()).prop_map(|(kind, id, json)| Write::Put(Row::new(kind, id, json))),
-        2 => (kind(), text()).prop_map(|(kind, id)| Write::Delete { kind, id }),
-        2 => text().prop_map(|text| Write::Journal(text.into())),
-        1 => select(TurnStatus::ALL).prop_map(Write::Status),
-        2 => (gate(), "[xy]").prop_map(|(id, json)| Write::OpenGate { id, json }),
-        1 => (gate(), text()).prop_map(|(id, settlement)| Write::CloseGate { id, settlement }),
+        4 => (kind(), text(), text()).prop_map(|(kind, id, json)| StoreWrite::Put(Row::new(kind, id, json))),
+        2 => (kind(), text()).prop_map(|(kind, id)| StoreWrite::Delete { kind, id }),
+        2 => text().prop_map(|text| StoreWrite::Journal(text.into())),
+        1 => select(TurnStatus::ALL).prop_map(StoreWrite::Status),
+        2 => (gate(), "[xy]").prop_map(|(id, json)| StoreWrite::OpenGate { id, json }),
+        1 => (gate(), text()).prop_map(|(id, settlement)| StoreWrite::CloseGate { id, settlement }),
     ]
 }
 
-fn writes() -> impl Strategy<Value = Vec<Write>> {
+fn writes() -> impl Strategy<Value = Vec<StoreWrite>> {
     prop::collection::vec(write(), 0..6)
 }
 

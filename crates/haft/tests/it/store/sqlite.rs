@@ -1,7 +1,7 @@
 //! Turns in a file.
 
 use haft::store::{
-    GateId, Row, RowKind, Store, StoreError, StoredText, TurnQuery, TurnStatus, Write,
+    GateId, Row, RowKind, StoreError, StoreWrite, StoredText, TurnQuery, TurnStatus, TurnStore,
 };
 use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
 
@@ -32,11 +32,11 @@ fn everything_is_there_when_the_file_is_opened_again() {
             let store = open();
             let gate: GateId = "g".parse().unwrap();
             let writes = vec![
-                Write::Put(Row::new(RowKind::Message, "m", "{}")),
-                Write::OpenGate { id: gate.clone(), json: "1".to_owned() },
+                StoreWrite::Put(Row::new(RowKind::Message, "m", "{}")),
+                StoreWrite::OpenGate { id: gate.clone(), json: "1".to_owned() },
             ];
             let lease = begin(&store, "a", writes).await;
-            let writes = vec![entry("1"), Write::Status(TurnStatus::Waiting)];
+            let writes = vec![entry("1"), StoreWrite::Status(TurnStatus::Waiting)];
             store.commit(lease.clone(), writes).await.unwrap();
             store.settle(gate.clone(), "yes".to_owned()).await.unwrap();
             let kept = store.load(turn("a")).await.unwrap();
@@ -59,7 +59,7 @@ fn a_text_that_could_not_be_written_is_not_kept() {
         let lease = begin(&store, "a", Vec::new()).await;
         let unwritable = StoredText::of((), |()| StoredText::UNWRITABLE.to_owned());
         let row = Row::new(RowKind::Message, "m", unwritable.clone());
-        for write in [Write::Journal(unwritable), Write::Put(row)] {
+        for write in [StoreWrite::Journal(unwritable), StoreWrite::Put(row)] {
             let refused = store.commit(lease.clone(), vec![entry("1"), write]).await;
             assert!(matches!(refused, Err(StoreError::Invalid { .. })), "{refused:?}");
         }
@@ -75,7 +75,7 @@ fn two_handles_on_one_file_are_one_store() {
         let one = SqliteStore::open(folder.path()).unwrap();
         let two = SqliteStore::open(folder.path()).unwrap();
         let gate: GateId = "g".parse().unwrap();
-        let open = Write::OpenGate { id: gate.clone(), json: "1".to_owned() };
+        let open = StoreWrite::OpenGate { id: gate.clone(), json: "1".to_owned() };
         let first = begin(&one, "a", vec![open]).await;
         assert_eq!(two.open_gates(None).await.unwrap().len(), 1);
         assert!(two.settle(gate.clone(), "yes".to_owned()).await.unwrap().first);

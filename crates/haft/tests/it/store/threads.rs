@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use haft::store::{GateId, Row, RowKind, Store, StoreError, Write};
+use haft::store::{GateId, Row, RowKind, StoreError, StoreWrite, TurnStore};
 use haft::stores::MemoryStore;
 
 use super::{begin, entry, holder, turn};
 
 /// Runs as many as these at once, on threads, and gives what they gave.
 fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
-    stores: &[Arc<dyn Store>],
+    stores: &[Arc<dyn TurnStore>],
     count: usize,
-    work: impl Fn(Arc<dyn Store>, usize) -> F,
+    work: impl Fn(Arc<dyn TurnStore>, usize) -> F,
 ) -> Vec<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
     runtime.block_on(async {
@@ -23,9 +23,9 @@ fn at_once<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     })
 }
 
-fn check(stores: &[Arc<dyn Store>]) {
+fn check(stores: &[Arc<dyn TurnStore>]) {
     let gate: GateId = "gate".parse().unwrap();
-    let open = Write::OpenGate { id: gate.clone(), json: "{}".to_owned() };
+    let open = StoreWrite::OpenGate { id: gate.clone(), json: "{}".to_owned() };
     super::run(begin(&*stores[0], "race", vec![open]));
 
     let settled = at_once(stores, 50, |store, number| {
@@ -56,7 +56,7 @@ fn check(stores: &[Arc<dyn Store>]) {
         let lease = begin(&*store, &name, Vec::new()).await;
         for step in 0..6 {
             let row = Row::new(RowKind::Message, "same", format!("{number} {step}"));
-            let writes = vec![entry(step.to_string()), Write::Put(row)];
+            let writes = vec![entry(step.to_string()), StoreWrite::Put(row)];
             store.commit(lease.clone(), writes).await.unwrap();
             // Whoever is told that a commit is done finds it, also through another handle.
             let found = store.load(turn(&name)).await.unwrap().unwrap();
@@ -84,7 +84,7 @@ fn one_wins_in_a_file_and_among_several_handles_on_it() {
     use haft::stores::SqliteStore;
     for handles in [1, 3] {
         let folder = tempfile::tempdir().unwrap();
-        let open = |_| Arc::new(SqliteStore::open(folder.path()).unwrap()) as Arc<dyn Store>;
+        let open = |_| Arc::new(SqliteStore::open(folder.path()).unwrap()) as Arc<dyn TurnStore>;
         let stores: Vec<_> = (0..handles).map(open).collect();
         check(&stores);
     }

@@ -9,9 +9,9 @@ use haft::clock::{ManualClock, Timestamp};
 use haft::gate::GateRequest;
 use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
-use haft::store::Store as _;
+use haft::store::TurnStore as _;
 use haft::stores::{MemorySpoolStore, MemoryStore};
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::turn::{Limits, TurnReport, TurnRunner, TurnRunnerBuilder};
 use haft::usage::Usage;
 use haft::{Args, Tool};
@@ -149,7 +149,7 @@ fn works(
     (store, spools, clock): Parts,
     step: fn(&StepContext) -> Result<Step, StepError>,
 ) -> TurnRunnerBuilder {
-    let tool = Tool::builder("work").description("Works.").effect(Effect::Idempotent);
+    let tool = Tool::builder("work").description("Works.").effect(ToolEffect::Idempotent);
     let tool = tool.input(haft::schema::object().allow_unknown());
     let tool = tool.handler(async |_: Args| "worked").build().unwrap();
     let executor = move |cx: StepContext| async move { step(&cx) };

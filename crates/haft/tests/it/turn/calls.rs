@@ -6,7 +6,7 @@ use std::time::Duration;
 use haft::call::{CallState, ToolResults};
 use haft::cancel::Cancellation;
 use haft::step::{Step, StepContext};
-use haft::tool::{Concurrency, Effect};
+use haft::tool::{Concurrency, ToolEffect};
 use haft::turn::{Deadlines, TurnOutcome, TurnReport};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 
@@ -160,7 +160,7 @@ async fn fan_out_is_bounded() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_hangs_ends_in_time_and_its_siblings_do_not_mind() {
     let hang = |effect| {
-        Tool::builder(if effect == Effect::Once { "once" } else { "read" })
+        Tool::builder(if effect == ToolEffect::Once { "once" } else { "read" })
             .description("H.")
             .effect(effect)
             .timeout(Duration::from_secs(5))
@@ -169,7 +169,7 @@ async fn a_call_that_hangs_ends_in_time_and_its_siblings_do_not_mind() {
             .unwrap()
     };
     let fine = Tool::builder("fine").description("F.").handler(async || "fine").build().unwrap();
-    let report = run(vec![hang(Effect::ReadOnly), hang(Effect::Once), fine], |_| {
+    let report = run(vec![hang(ToolEffect::ReadOnly), hang(ToolEffect::Once), fine], |_| {
         Ok(Step::new().call(call("read", "{}")).call(call("once", "{}")).call(call("fine", "{}")))
     })
     .await;
@@ -185,7 +185,7 @@ async fn a_handler_that_blocks_stalls_nobody() {
     let wait = Mutex::new(wait);
     let blocks = Tool::builder("blocks")
         .description("B.")
-        .effect(Effect::ReadOnly)
+        .effect(ToolEffect::ReadOnly)
         .handler(move || {
             let _ = wait.lock().unwrap().recv();
             "late"

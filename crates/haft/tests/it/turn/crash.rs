@@ -10,7 +10,7 @@ use std::time::Duration;
 use haft::clock::{ManualClock, Timestamp};
 use haft::gate::GateKey;
 use haft::spool::SpoolStore as _;
-use haft::store::Store;
+use haft::store::TurnStore;
 use haft::stores::{DirSpoolStore, SqliteOptions, SqliteStore, Synchronous};
 use haft::turn::{Gatekeeper, TurnOutcome};
 use serde_json::json;
@@ -307,7 +307,7 @@ fn a_gate_can_be_answered_while_its_process_is_dead() {
     let mut process = world.start(&Plan { answers: false, ..Plan::new(0) });
     let clock = Plan::new(1).clock();
     super::block_on(async {
-        let store: Arc<dyn Store> = Arc::new(world.store());
+        let store: Arc<dyn TurnStore> = Arc::new(world.store());
         let keeper = Gatekeeper::new(store, GateKey::from_bytes([7; 32]), clock);
         let gate = loop {
             if let Some(gate) = keeper.open_gates(None).await.unwrap().pop() {

@@ -10,7 +10,7 @@ use haft::args::RawArgs;
 use haft::call::{CallError, CallState, ToolCall};
 use haft::context::TurnContext;
 use haft::pipeline::Next;
-use haft::store::{Store as _, TurnId, TurnStatus};
+use haft::store::{TurnId, TurnStatus, TurnStore as _};
 use haft::stores::MemoryStore;
 use haft::turn::{Limit, Limits, TurnOutcome, TurnRunnerBuilder};
 

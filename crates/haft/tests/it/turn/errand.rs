@@ -21,8 +21,8 @@ use haft::pipeline::Next;
 use haft::record::{Memory, Retrievable, SpoolResolver};
 use haft::spool::SpoolStore;
 use haft::step::{Step, StepContext, StepError};
-use haft::store::{Row, RowKind, Store, StoreError, StoredTurn, TurnId, TurnStatus};
-use haft::tool::{ByteStream, Effect};
+use haft::store::{Row, RowKind, StoreError, StoredTurn, TurnId, TurnStatus, TurnStore};
+use haft::tool::{ByteStream, ToolEffect};
 use haft::trust::TrustTier;
 use haft::turn::{
     Limits, SettleError, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
@@ -117,7 +117,7 @@ impl Errand {
 
     pub(crate) fn runner<S: SpoolStore + SpoolResolver + 'static>(
         &self,
-        store: Arc<dyn Store>,
+        store: Arc<dyn TurnStore>,
         spools: Arc<S>,
         clock: Arc<dyn Clock>,
     ) -> TurnRunnerBuilder {
@@ -148,14 +148,14 @@ impl Errand {
         }
     }
 
-    fn executor(&self) -> impl haft::step::Executor + 'static {
+    fn executor(&self) -> impl haft::step::DispatchExecutor + 'static {
         let Self { ledger, rounds, once, .. } = self.clone();
         move |cx: StepContext| {
             let ledger = ledger.clone();
             async move {
                 let n = cx.iteration();
                 ledger.note(format!("ask {n}"));
-                for call in cx.turn_tool_calls() {
+                for call in cx.tool_calls().all() {
                     let state = format!("{:?}", call.state()).to_lowercase();
                     ledger.note(format!(
                         "saw {}.{} {} {state}",
@@ -172,7 +172,7 @@ impl Errand {
 
     fn tools(&self) -> Vec<Tool> {
         let schema = || haft::schema::object().field("n", haft::schema::integer().required());
-        let tool = |name: &str, effect: Effect| {
+        let tool = |name: &str, effect: ToolEffect| {
             Tool::builder(name).description("Works.").effect(effect).input(schema())
         };
         let noted = |what: &'static str| {
@@ -183,24 +183,24 @@ impl Errand {
             }
         };
         vec![
-            tool("read", Effect::ReadOnly).handler(noted("read")).build().unwrap(),
-            tool("pay", Effect::Idempotent).handler(noted("pay")).build().unwrap(),
-            tool("send", Effect::Once).handler(noted("send")).build().unwrap(),
-            tool("delete", Effect::Once)
+            tool("read", ToolEffect::ReadOnly).handler(noted("read")).build().unwrap(),
+            tool("pay", ToolEffect::Idempotent).handler(noted("pay")).build().unwrap(),
+            tool("send", ToolEffect::Once).handler(noted("send")).build().unwrap(),
+            tool("delete", ToolEffect::Once)
                 .requires_approval("May I delete this?")
                 .handler(noted("delete"))
                 .build()
                 .unwrap(),
-            tool("update", Effect::Idempotent)
+            tool("update", ToolEffect::Idempotent)
                 .requires_approval("May I change this?")
                 .handler(noted("update"))
                 .build()
                 .unwrap(),
-            tool("broken", Effect::ReadOnly)
+            tool("broken", ToolEffect::ReadOnly)
                 .handler(|_: Args| async { Err::<String, _>(ToolFailure::new("out of paper")) })
                 .build()
                 .unwrap(),
-            tool("large", Effect::ReadOnly)
+            tool("large", ToolEffect::ReadOnly)
                 .handler(|_: Args| async { ByteStream::new(Lines(0)) })
                 .build()
                 .unwrap(),
@@ -360,7 +360,7 @@ pub(crate) fn calls(stored: &StoredTurn) -> Vec<(String, String, String)> {
 pub(crate) async fn check_over<S: SpoolStore + ?Sized>(
     errand: &Errand,
     runner: &TurnRunner,
-    store: &dyn Store,
+    store: &dyn TurnStore,
     spools: &S,
 ) {
     let stored = store.load(Errand::id()).await.unwrap().unwrap();

@@ -12,9 +12,9 @@ use haft::error::Coded as _;
 use haft::event::Event;
 use haft::pipeline::Next;
 use haft::step::Step;
-use haft::store::{Holder, NewTurn, Store, TurnId, TurnStatus, Write};
+use haft::store::{LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStatus, TurnStore};
 use haft::stores::{MemorySpoolStore, MemoryStore};
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::turn::{TurnError, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
@@ -194,7 +194,7 @@ struct Slow(Arc<MemoryStore>);
 
 macro_rules! slow {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
-        impl Store for Slow {$(
+        impl TurnStore for Slow {$(
             fn $method(&self, $($arg: $type),*) -> haft::store::StoreFuture<'_, $result> {
                 Box::pin(async move {
                     pass(Duration::from_secs(20)).await;
@@ -207,16 +207,16 @@ macro_rules! slow {
 
 slow! {
     create(turn: NewTurn) -> haft::store::Lease;
-    claim(turn: TurnId, holder: Holder) -> haft::store::Lease;
+    claim(turn: TurnId, holder: LeaseRequest) -> haft::store::Lease;
     renew(lease: haft::store::Lease, now: Timestamp) -> haft::store::Lease;
     release(lease: haft::store::Lease) -> ();
-    commit(lease: haft::store::Lease, writes: Vec<Write>) -> ();
+    commit(lease: haft::store::Lease, writes: Vec<StoreWrite>) -> ();
     load(turn: TurnId) -> Option<haft::store::StoredTurn>;
     turns(query: haft::store::TurnQuery) -> Vec<haft::store::TurnSummary>;
     remove(turn: TurnId, now: Timestamp) -> bool;
     gate(gate: haft::store::GateId) -> Option<haft::store::GateRow>;
     open_gates(turn: Option<TurnId>) -> Vec<haft::store::GateRow>;
-    settle(gate: haft::store::GateId, settlement: String) -> haft::store::Settled;
+    settle(gate: haft::store::GateId, settlement: String) -> haft::store::SettleOutcome;
 }
 
 /// The spool fails or hangs: a call is told so, an input is kept until it works.
@@ -281,7 +281,7 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
     let count = Arc::clone(&began);
     let waits = Tool::builder("waits")
         .description("Waits.")
-        .effect(Effect::Idempotent)
+        .effect(ToolEffect::Idempotent)
         .input(haft::schema::object())
         .handler(move |_: Args, ctx: DispatchContext| {
             let n = count.fetch_add(1, Ordering::SeqCst);
@@ -416,9 +416,9 @@ async fn a_damaged_journal_is_refused_and_not_touched() {
         let world = World::new();
         let mut entries = journal.clone();
         damage(entries.last_mut().unwrap());
-        let writes: Vec<Write> =
-            entries.iter().map(|it| Write::Journal(it.as_str().into())).collect();
-        let holder = Holder::new("test", Timestamp::EPOCH, Duration::ZERO);
+        let writes: Vec<StoreWrite> =
+            entries.iter().map(|it| StoreWrite::Journal(it.as_str().into())).collect();
+        let holder = LeaseRequest::new("test", Timestamp::EPOCH, Duration::ZERO);
         world.store.create(NewTurn::new(Errand::id(), holder).writes(writes)).await.unwrap();
         let error = world.run(Arc::new(|_| Fate::Pass)).await.unwrap_err();
         assert_eq!(error.code(), "E_STORE", "{name}");
@@ -433,7 +433,7 @@ async fn a_damaged_journal_is_refused_and_not_touched() {
 /// A turn that is resumed only to be stopped, or whose input fails then, leaves no call open.
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
-    for effect in [Effect::Idempotent, Effect::Once] {
+    for effect in [ToolEffect::Idempotent, ToolEffect::Once] {
         for cancels in [true, false] {
             let (store, clock) =
                 (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
@@ -460,7 +460,7 @@ async fn a_turn_that_ends_on_the_way_back_ends_its_calls() {
             let report = runner.resume_until(&turn, token).await.unwrap();
             assert_ne!(report.outcome, TurnOutcome::Completed);
             let expected = match effect {
-                Effect::Once => CallState::Unknown,
+                ToolEffect::Once => CallState::Unknown,
                 _ => CallState::Cancelled,
             };
             assert_eq!(report.calls[0].state(), expected, "{cancels}");

@@ -6,10 +6,10 @@ use haft::call::CallState;
 use haft::clock::{Clock, SystemClock};
 use haft::context::TurnContext;
 use haft::error::Coded as _;
-use haft::gate::{Decision, Gate, GateKey, GateRequest, Settlement};
+use haft::gate::{Gate, GateDecision, GateKey, GateRequest, GateSettlement};
 use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
-use haft::store::{GateId, Store, TurnId, TurnQuery};
+use haft::store::{GateId, TurnId, TurnQuery, TurnStore};
 use haft::stores::MemoryStore;
 use haft::turn::{Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
@@ -83,7 +83,7 @@ impl Setting {
         Gatekeeper::new(Arc::clone(&self.store) as _, GateKey::from_bytes(secret), clock)
     }
 
-    async fn write(&self, gate: &GateId, settlement: &Settlement) {
+    async fn write(&self, gate: &GateId, settlement: &GateSettlement) {
         let text = serde_json::to_string(settlement).unwrap();
         assert!(self.store.settle(gate.clone(), text).await.unwrap().first);
     }
@@ -139,12 +139,12 @@ async fn a_no_is_told_to_the_model() {
 /// Every way to allow a call without the right to.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_not_given_for_this_call_does_not_count() {
-    let yes = || Decision::Resolved { value: json!(true) };
+    let yes = || GateDecision::Resolved { value: json!(true) };
     let key = || GateKey::from_bytes(SECRET);
     let now = SystemClock::new().now();
-    type Forge = Box<dyn Fn(&Gate) -> Settlement>;
+    type Forge = Box<dyn Fn(&Gate) -> GateSettlement>;
     let edited = move |gate: &Gate| {
-        let mut no = key().sign(gate, Decision::Rejected { reason: "no".into() }, "ada", now);
+        let mut no = key().sign(gate, GateDecision::Rejected { reason: "no".into() }, "ada", now);
         no.decision = yes();
         no
     };
@@ -159,7 +159,7 @@ async fn an_answer_that_was_not_given_for_this_call_does_not_count() {
         (
             "forged",
             Box::new(move |_| {
-                let mut forged = Settlement::closed(yes(), now);
+                let mut forged = GateSettlement::closed(yes(), now);
                 forged.by = "ada".into();
                 forged
             }),
@@ -172,7 +172,7 @@ async fn an_answer_that_was_not_given_for_this_call_does_not_count() {
         (
             "past the schema",
             Box::new(move |gate| {
-                key().sign(gate, Decision::Resolved { value: json!("yes") }, "ada", now)
+                key().sign(gate, GateDecision::Resolved { value: json!("yes") }, "ada", now)
             }),
         ),
         ("replayed from another gate", moved(|gate| gate.id = "other".parse().unwrap())),

@@ -36,7 +36,7 @@ use haft::DispatchContext;
 use haft::clock::{ManualClock, Timestamp};
 use haft::context::TurnContext;
 use haft::error::Coded as _;
-use haft::event::{DispatchStatus, EventKind, Level};
+use haft::event::{DispatchStatus, EventKind, LogLevel};
 use haft::pipeline::Next;
 use haft::spool::{SpoolKey, SpoolStore as _};
 use haft::step::{Step, StepContext, StepError};
@@ -147,7 +147,7 @@ async fn line_18_a_text_that_is_stored_is_not_stored_again() {
         if !cx.is_resumed() {
             std::future::pending::<()>().await;
         }
-        assert_eq!(cx.turn_retrievables().len(), 1);
+        assert_eq!(cx.retrievables().all().len(), 1);
         assert_eq!(cx.artifacts().all().len(), 1);
         Ok::<_, StepError>(Step::done().say(cx.message("seen")?))
     };
@@ -167,8 +167,8 @@ async fn line_20_storing_bytes_changes_no_records() {
     let store = async |ctx: TurnContext, next: Next<TurnContext>| {
         let key = SpoolKey::of_turn(ctx.turn_id(), "picture");
         ctx.spooler().unwrap().store().write(key, "bytes".into()).await?;
-        assert_eq!((ctx.turn_messages().len(), ctx.turn_retrievables().len()), (1, 0));
-        assert!(ctx.turn_tool_calls().is_empty() && ctx.artifacts().all().is_empty());
+        assert_eq!((ctx.messages().all().len(), ctx.retrievables().all().len()), (1, 0));
+        assert!(ctx.tool_calls().all().is_empty() && ctx.artifacts().all().is_empty());
         next.run().await
     };
     let built = runner(say("x")).spools(Arc::clone(&spools)).turn_input("store", store);
@@ -203,7 +203,7 @@ async fn line_21_tools_on_artifacts_are_there_before_the_model() {
 async fn line_24_a_log_entry_says_where_it_was_made() {
     let seen = Seen::default();
     let executor = |cx: StepContext| async move {
-        cx.log(Level::Info, "look", "here", None);
+        cx.log(LogLevel::Info, "look", "here", None);
         let step = if cx.iteration() == 0 { Step::new() } else { Step::done() };
         Ok::<_, StepError>(step.say(cx.message("x")?))
     };

@@ -37,7 +37,7 @@ async fn a_plain_turn() {
 async fn turns_share_nothing() {
     let executor = |cx: StepContext| async move {
         assert!(cx.stash().get("seen").is_none());
-        assert_eq!(cx.turn_messages().len(), 1);
+        assert_eq!(cx.messages().all().len(), 1);
         assert!(!cx.tools().has("late"));
         cx.stash().set("seen", 1)?;
         let late = Tool::builder("late").description("Late.").handler(|| "late").build()?;

@@ -12,11 +12,11 @@ use haft::ToolFailure;
 use haft::clock::Timestamp;
 use haft::record::SpoolResolver;
 use haft::spool::{
-    Payload, ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolReader, SpoolStore,
+    ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
 };
 use haft::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreError, StoreFuture, StoredTurn,
-    TurnId, TurnQuery, TurnSummary, Write,
+    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
+    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::tool::ByteStream;
 
@@ -90,7 +90,7 @@ impl<S: fmt::Debug + ?Sized> fmt::Debug for Guarded<S> {
 
 macro_rules! guarded {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $writes:literal;)*) => {
-        impl<S: Store + ?Sized> Store for Guarded<S> {$(
+        impl<S: TurnStore + ?Sized> TurnStore for Guarded<S> {$(
             fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
                 Box::pin(self.around(stringify!($method), $writes, self.inner.$method($($arg),*)))
             }
@@ -100,28 +100,28 @@ macro_rules! guarded {
 
 guarded! {
     create(turn: NewTurn) -> Lease, true;
-    claim(turn: TurnId, holder: Holder) -> Lease, true;
+    claim(turn: TurnId, holder: LeaseRequest) -> Lease, true;
     renew(lease: Lease, now: Timestamp) -> Lease, true;
     release(lease: Lease) -> (), true;
-    commit(lease: Lease, writes: Vec<Write>) -> (), true;
+    commit(lease: Lease, writes: Vec<StoreWrite>) -> (), true;
     load(turn: TurnId) -> Option<StoredTurn>, false;
     turns(query: TurnQuery) -> Vec<TurnSummary>, false;
     remove(turn: TurnId, now: Timestamp) -> bool, true;
     gate(gate: GateId) -> Option<GateRow>, false;
     open_gates(turn: Option<TurnId>) -> Vec<GateRow>, false;
-    settle(gate: GateId, settlement: String) -> Settled, true;
+    settle(gate: GateId, settlement: String) -> SettleOutcome, true;
 }
 
 impl<S: SpoolStore + ?Sized + 'static> SpoolStore for Guarded<S> {
-    fn write(&self, key: SpoolKey, payload: Payload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
+    fn write(&self, key: SpoolKey, payload: SpoolPayload) -> SpoolFuture<'_, Arc<dyn SpoolReader>> {
         Box::pin(async move {
             let failed = |source| SpoolError::Store { doing: "write", source };
             self.meet("spool", true, Side::Before).await.map_err(failed)?;
             let payload = match payload {
                 // Content that comes bit by bit is written bit by bit.
-                Payload::Stream(stream) => {
+                SpoolPayload::Stream(stream) => {
                     let judge = Arc::clone(&self.judge);
-                    Payload::Stream(ByteStream::new(Pieces { stream, judge }))
+                    SpoolPayload::Stream(ByteStream::new(Pieces { stream, judge }))
                 }
                 whole => whole,
             };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use haft::cancel::Cancellation;
 use haft::clock::{ManualClock, Timestamp};
-use haft::store::{Store as _, TurnStatus};
+use haft::store::{TurnStatus, TurnStore as _};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::turn::{TurnOutcome, TurnRunner};
 

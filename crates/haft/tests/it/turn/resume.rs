@@ -7,9 +7,9 @@ use haft::clock::{Clock, ManualClock, Timestamp};
 use haft::error::Coded as _;
 use haft::spool::{SpoolKey, SpoolStore as _};
 use haft::step::{Step, StepContext, StepError};
-use haft::store::{Holder, Store, TurnId, TurnStatus, Write};
+use haft::store::{LeaseRequest, StoreWrite, TurnId, TurnStatus, TurnStore};
 use haft::stores::{MemorySpoolStore, MemoryStore};
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::turn::{TurnOutcome, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 
@@ -23,11 +23,11 @@ struct World {
     ran: Arc<AtomicU32>,
     /// Whether the tool hangs, as it does when its process is about to die.
     hang: Arc<AtomicU32>,
-    effect: Effect,
+    effect: ToolEffect,
 }
 
 impl World {
-    fn new(effect: Effect) -> Self {
+    fn new(effect: ToolEffect) -> Self {
         Self {
             store: Arc::default(),
             spools: Arc::default(),
@@ -95,7 +95,7 @@ impl World {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_goes_on_where_it_stopped() {
-    for effect in [Effect::ReadOnly, Effect::Idempotent] {
+    for effect in [ToolEffect::ReadOnly, ToolEffect::Idempotent] {
         let world = World::new(effect);
         let turn = world.die().await;
         assert_eq!(world.asked.load(Ordering::SeqCst), 1);
@@ -125,7 +125,7 @@ async fn a_turn_goes_on_where_it_stopped() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_must_not_be_repeated_is_reported() {
-    let world = World::new(Effect::Once);
+    let world = World::new(ToolEffect::Once);
     let turn = world.die().await;
     world.clock.advance(Duration::from_secs(60));
     let report = world.runner().resume(&turn).await.unwrap();
@@ -138,7 +138,7 @@ async fn a_call_that_must_not_be_repeated_is_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_lost_the_turn_writes_nothing_more() {
-    let world = World::new(Effect::ReadOnly);
+    let world = World::new(ToolEffect::ReadOnly);
     let first = world.runner();
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(async move { first.run(input().id("t")).await });
@@ -157,11 +157,11 @@ async fn whoever_lost_the_turn_writes_nothing_more() {
 
 #[tokio::test]
 async fn what_cannot_be_resumed_says_why() {
-    let world = World::new(Effect::ReadOnly);
+    let world = World::new(ToolEffect::ReadOnly);
     let runner = world.runner();
     let unknown = runner.resume(&"nobody".parse().unwrap()).await.unwrap_err();
     assert!(unknown.to_string().contains("nobody"));
-    let holder = |now| Holder::new("test", now, Duration::from_secs(1));
+    let holder = |now| LeaseRequest::new("test", now, Duration::from_secs(1));
     for (id, entry, says) in [
         ("newer", r#"{"entry":"started","version":99,"what":"ever"}"#, "version 99"),
         ("torn", r#"{"entry":"started","ver"#, "damaged"),
@@ -170,7 +170,7 @@ async fn what_cannot_be_resumed_says_why() {
         let id: TurnId = id.parse().unwrap();
         let mut new = haft::store::NewTurn::new(id.clone(), holder(world.clock.now()));
         if !entry.is_empty() {
-            new.writes.push(Write::Journal(entry.into()));
+            new.writes.push(StoreWrite::Journal(entry.into()));
         }
         let lease = world.store.create(new).await.unwrap();
         world.store.release(lease).await.unwrap();
@@ -182,7 +182,7 @@ async fn what_cannot_be_resumed_says_why() {
 
 #[tokio::test(start_paused = true)]
 async fn content_without_a_record_is_collected() {
-    let world = World::new(Effect::ReadOnly);
+    let world = World::new(ToolEffect::ReadOnly);
     world.hang.store(0, Ordering::SeqCst);
     let large = || Tool::builder("large").description("L.").handler(|| "x".repeat(9000)).build();
     let executor = steps([

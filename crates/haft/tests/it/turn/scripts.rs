@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::clock::{ManualClock, Timestamp};
-use haft::store::Store as _;
+use haft::store::TurnStore as _;
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::turn::{TurnReport, TurnRunner};
 use proptest::prelude::*;

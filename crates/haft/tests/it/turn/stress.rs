@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use haft::events::{EventHub, Filter};
 use haft::step::{Step, StepContext};
-use haft::store::{Store, TurnQuery, TurnStatus};
+use haft::store::{TurnQuery, TurnStatus, TurnStore};
 use haft::stores::MemoryStore;
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::turn::{Deadlines, Limits, TurnOutcome, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;
@@ -22,7 +22,7 @@ const TURNS: usize = 48;
 /// over: every gate is answered once, every turn runs once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_turns_many_answers_many_takers() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn TurnStore> = Arc::new(MemoryStore::new());
     let ran = Arc::new(AtomicUsize::new(0));
     let hub = EventHub::new();
     let deadlines = Deadlines::new().gate_poll(Duration::from_millis(2));
@@ -30,7 +30,7 @@ async fn many_turns_many_answers_many_takers() {
         let count = Arc::clone(&ran);
         let tool = Tool::builder("work")
             .description("Works.")
-            .effect(Effect::Once)
+            .effect(ToolEffect::Once)
             .input(haft::schema::object().field("n", haft::schema::integer()))
             .requires_approval("May I?")
             .handler(move |_: Args| {

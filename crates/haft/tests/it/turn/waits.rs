@@ -8,7 +8,7 @@ use haft::call::CallState;
 use haft::clock::{SystemClock, Timestamp};
 use haft::gate::GateKey;
 use haft::step::Step;
-use haft::store::{Holder, NewTurn, Store, StoredTurn, TurnId, Write};
+use haft::store::{LeaseRequest, NewTurn, StoreWrite, StoredTurn, TurnId, TurnStore};
 use haft::stores::MemoryStore;
 use haft::turn::{Deadlines, Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use super::{call, input, pass, runner, steps};
 const POLL: Duration = Duration::from_secs(7);
 
 /// A runner whose turns ask for leave, and how often they got it.
-fn asking(store: Arc<dyn Store>) -> (TurnRunner, Arc<std::sync::atomic::AtomicU32>) {
+fn asking(store: Arc<dyn TurnStore>) -> (TurnRunner, Arc<std::sync::atomic::AtomicU32>) {
     let (tool, ran) = delete();
     let built = runner(steps([|_| Ok(Step::new().call(call("delete", "{\"id\":7}"))), done]));
     let built = built.tool(tool).store(store).secret(SECRET);
@@ -74,11 +74,11 @@ async fn a_look_at_the_gates_that_fails_is_repeated_after_the_usual_pause() {
 /// A store that keeps what another one does, but for the text of the gate.
 async fn with_gate(stored: &StoredTurn, change: impl FnOnce(&str) -> String) -> Arc<MemoryStore> {
     let gate = &stored.gates[0];
-    let mut writes: Vec<_> = stored.journal.iter().cloned().map(Write::Journal).collect();
-    writes.extend(stored.rows.iter().cloned().map(Write::Put));
-    writes.push(Write::OpenGate { id: gate.id.clone(), json: change(&gate.json) });
-    writes.push(Write::Status(stored.summary.status));
-    let nobody = Holder::new("nobody", Timestamp::EPOCH, Duration::ZERO);
+    let mut writes: Vec<_> = stored.journal.iter().cloned().map(StoreWrite::Journal).collect();
+    writes.extend(stored.rows.iter().cloned().map(StoreWrite::Put));
+    writes.push(StoreWrite::OpenGate { id: gate.id.clone(), json: change(&gate.json) });
+    writes.push(StoreWrite::Status(stored.summary.status));
+    let nobody = LeaseRequest::new("nobody", Timestamp::EPOCH, Duration::ZERO);
     let store = Arc::new(MemoryStore::new());
     store.create(NewTurn::new(stored.summary.id.clone(), nobody).writes(writes)).await.unwrap();
     store

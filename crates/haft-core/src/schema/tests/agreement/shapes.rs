@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::json::{NotJson, View, Writer};
+use crate::json::{JsonWriter, UnrepresentableValue, ValueRef};
 use crate::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
 use crate::schema::{Schema, object};
 use crate::testing::{ProofOptions, prove};
@@ -17,11 +17,11 @@ impl<T: ArgValue> ArgValue for Only<T> {
         object().field("it", T::field(definitions)).into()
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         T::decode_field("it", value.get("it")).map(Self)
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.try_object(|out| self.0.encode_field("it", out)).map(drop)
     }
 }
@@ -46,7 +46,7 @@ impl ArgValue for Tree {
         })
     }
 
-    fn decode(value: View<'_>) -> Result<Self, DecodeError> {
+    fn decode(value: ValueRef<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
             label: String::decode_field("label", value.get("label"))?,
             children: Vec::decode_field("children", value.get("children"))?,
@@ -54,7 +54,7 @@ impl ArgValue for Tree {
         })
     }
 
-    fn encode(&self, out: &mut Writer) -> Result<(), NotJson> {
+    fn encode(&self, out: &mut JsonWriter) -> Result<(), UnrepresentableValue> {
         out.try_object(|out| {
             self.label.encode_field("label", out)?;
             self.children.encode_field("children", out)?;

@@ -13,7 +13,7 @@ fn a_locked_file_is_told_and_nothing_is_lost() {
         let before = load(&store, "a").await;
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let entry = || vec![Write::Journal("1".into())];
+        let entry = || vec![StoreWrite::Journal("1".into())];
         let error = store.commit(lease.clone(), entry()).await.unwrap_err();
         assert_eq!(message(&error), "could not commit: database is locked");
         assert!(error.retryable());
@@ -46,8 +46,12 @@ fn a_file_that_somebody_has_for_themselves_is_not_opened() {
 #[test]
 fn a_full_disk_is_told_and_nothing_is_lost() {
     let (_dir, path) = temp_db();
-    let large =
-        || vec![Write::Journal("x".repeat(1 << 20).into()), Write::Status(TurnStatus::Failed)];
+    let large = || {
+        vec![
+            StoreWrite::Journal("x".repeat(1 << 20).into()),
+            StoreWrite::Status(TurnStatus::Failed),
+        ]
+    };
     run(async {
         let store = SqliteStore::open_with(&path, at_once().max_bytes(500_000)).unwrap();
         let (a, b) = (begin(&store, "a").await, begin(&store, "b").await);
@@ -58,7 +62,7 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
             assert!(!error.retryable());
         }
         assert_eq!(load(&store, "a").await, before);
-        store.commit(b, vec![Write::Journal("small".into())]).await.unwrap();
+        store.commit(b, vec![StoreWrite::Journal("small".into())]).await.unwrap();
         assert_eq!(load(&store, "b").await.journal, ["small"]);
         store.close().await;
 
@@ -123,7 +127,7 @@ fn what_does_not_mean_anything_is_told() {
         run(async {
             let store = SqliteStore::open(&path).unwrap();
             let lease = begin(&store, "a").await;
-            let gate = Write::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() };
+            let gate = StoreWrite::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() };
             store.commit(lease, vec![gate]).await.unwrap();
             sql(&path, damage);
             let id = if damage.ends_with("id = ''") && damage.contains("turns") {
@@ -147,7 +151,7 @@ fn pages_that_are_damaged_are_told() {
     run(async {
         let store = SqliteStore::open(&path).unwrap();
         let lease = begin(&store, "a").await;
-        let entries = (0..200).map(|it| Write::Journal(format!("{it} ").repeat(300).into()));
+        let entries = (0..200).map(|it| StoreWrite::Journal(format!("{it} ").repeat(300).into()));
         store.commit(lease, entries.collect()).await.unwrap();
         store.close().await;
         let mut bytes = std::fs::read(&path).unwrap();

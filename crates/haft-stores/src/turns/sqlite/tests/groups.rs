@@ -26,8 +26,8 @@ async fn together<T>(
     results
 }
 
-fn entry(text: &str) -> Vec<Write> {
-    vec![Write::Journal(text.into()), Write::Put(Row::new(RowKind::Thought, "1", text))]
+fn entry(text: &str) -> Vec<StoreWrite> {
+    vec![StoreWrite::Journal(text.into()), StoreWrite::Put(Row::new(RowKind::Thought, "1", text))]
 }
 
 #[test]
@@ -46,7 +46,8 @@ fn each_succeeds_or_fails_alone() {
         let commits = leases.iter().map(|lease| {
             let mut writes = entry("kept");
             if lease.turn.as_str().ends_with('1') {
-                writes.push(Write::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() });
+                writes
+                    .push(StoreWrite::OpenGate { id: "g".parse().unwrap(), json: "{}".to_owned() });
             }
             store.commit(lease.clone(), writes)
         });

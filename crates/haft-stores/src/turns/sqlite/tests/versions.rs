@@ -69,7 +69,8 @@ fn a_store_that_is_open_refuses_to_work_after_a_migration_by_a_newer_program() {
             DatabaseFile::locate(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap();
         let is_newer =
             |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 2, known: 1 });
-        let error = old.commit(lease.clone(), vec![Write::Journal("1".into())]).await.unwrap_err();
+        let error =
+            old.commit(lease.clone(), vec![StoreWrite::Journal("1".into())]).await.unwrap_err();
         assert!(is_newer(&error), "{error:?}");
         let error = old.load(turn("old")).await.unwrap_err();
         assert!(is_newer(&error), "{error:?}");

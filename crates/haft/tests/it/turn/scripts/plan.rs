@@ -3,7 +3,7 @@
 use haft::gate::GateRequest;
 use haft::pipeline::Next;
 use haft::step::{Step, StepContext, StepError};
-use haft::tool::Effect;
+use haft::tool::ToolEffect;
 use haft::turn::{Limits, TurnRunnerBuilder};
 use haft::usage::Usage;
 use haft::{Args, DispatchContext, Tool, ToolFailure};
@@ -193,7 +193,7 @@ fn middleware(does: Middleware) -> impl haft::pipeline::Middleware<DispatchConte
 }
 
 fn tools(ledger: &Ledger) -> Vec<Tool> {
-    let tool = |name: &'static str, effect: Effect| {
+    let tool = |name: &'static str, effect: ToolEffect| {
         let ledger = ledger.clone();
         let schema = haft::schema::object().field("n", haft::schema::integer().required());
         let handler = move |_: Args, ctx: DispatchContext| {
@@ -218,12 +218,12 @@ fn tools(ledger: &Ledger) -> Vec<Tool> {
         let (builder, handler) = tool(name, effect);
         builder.handler(handler).build().unwrap()
     };
-    let (update, handler) = tool("update", Effect::Idempotent);
+    let (update, handler) = tool("update", ToolEffect::Idempotent);
     vec![
-        plain("read", Effect::ReadOnly),
-        plain("pay", Effect::Idempotent),
-        plain("send", Effect::Once),
-        plain("broken", Effect::ReadOnly),
+        plain("read", ToolEffect::ReadOnly),
+        plain("pay", ToolEffect::Idempotent),
+        plain("send", ToolEffect::Once),
+        plain("broken", ToolEffect::ReadOnly),
         update.requires_approval("May I change this?").handler(handler).build().unwrap(),
     ]
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::clock::Timestamp;
 use haft::store::{
-    GateId, GateRow, Holder, Lease, NewTurn, Settled, Store, StoreFuture, StoredTurn, TurnId,
-    TurnQuery, TurnSummary, Write,
+    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreFuture, StoreWrite,
+    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::stores::MemoryStore;
 use tokio::sync::Notify;
@@ -49,8 +49,8 @@ impl Probe {
     }
 }
 
-fn journaled(writes: &[Write]) -> usize {
-    writes.iter().filter(|it| matches!(it, Write::Journal(_))).count()
+fn journaled(writes: &[StoreWrite]) -> usize {
+    writes.iter().filter(|it| matches!(it, StoreWrite::Journal(_))).count()
 }
 
 macro_rules! forwarded {
@@ -61,7 +61,7 @@ macro_rules! forwarded {
     )*};
 }
 
-impl Store for Probe {
+impl TurnStore for Probe {
     fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
         let written = journaled(&turn.writes);
         Box::pin(async move {
@@ -71,7 +71,7 @@ impl Store for Probe {
         })
     }
 
-    fn commit(&self, lease: Lease, writes: Vec<Write>) -> StoreFuture<'_, ()> {
+    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
         let written = journaled(&writes);
         Box::pin(async move {
             self.inner.commit(lease, writes).await?;
@@ -81,7 +81,7 @@ impl Store for Probe {
     }
 
     forwarded! {
-        claim(turn: TurnId, holder: Holder) -> Lease;
+        claim(turn: TurnId, holder: LeaseRequest) -> Lease;
         renew(lease: Lease, now: Timestamp) -> Lease;
         release(lease: Lease) -> ();
         load(turn: TurnId) -> Option<StoredTurn>;
@@ -89,6 +89,6 @@ impl Store for Probe {
         remove(turn: TurnId, now: Timestamp) -> bool;
         gate(gate: GateId) -> Option<GateRow>;
         open_gates(turn: Option<TurnId>) -> Vec<GateRow>;
-        settle(gate: GateId, settlement: String) -> Settled;
+        settle(gate: GateId, settlement: String) -> SettleOutcome;
     }
 }
