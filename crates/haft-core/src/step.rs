@@ -18,7 +18,6 @@
 use crate::error::codes;
 use std::fmt;
 use std::future::Future;
-use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -185,14 +184,6 @@ impl StepContext {
 
     fn streams(&self) -> MutexGuard<'_, StreamTracker> {
         self.said.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Deref for StepContext {
-    type Target = DispatchContext;
-
-    fn deref(&self) -> &DispatchContext {
-        &self.ctx
     }
 }
 

@@ -188,7 +188,7 @@ pub async fn assemble<D: Dialect + ?Sized>(
 ) -> Result<Assembled, AssembleError> {
     let tools = ctx.tools().visible();
     let all = ctx.tools().all();
-    let calls = ctx.tool_calls().all();
+    let calls = ctx.turn().tool_calls().all();
     let known = all.iter().map(|tool| tool.name().as_str());
     let names = WireNames::of(known.chain(calls.iter().map(|call| call.tool())));
     let queries = Queries::of(&tools, &names);

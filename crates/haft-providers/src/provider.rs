@@ -170,7 +170,7 @@ impl<D: Dialect> Provider<D> {
     /// The options for this turn.
     fn resolve(&self, cx: &StepContext) -> Result<Arc<Resolved>, InvalidOptions> {
         let shared = &self.shared;
-        let Some(stash) = cx.stash().get(shared.dialect.stash_key()) else {
+        let Some(stash) = cx.dispatch().stash().get(shared.dialect.stash_key()) else {
             return Ok(Arc::clone(&self.resolved));
         };
         let turn = Options::from(stash);
@@ -211,8 +211,8 @@ impl<D: Dialect> Provider<D> {
         shared.observers.prompt(&PromptReport {
             dialect: shared.dialect.name(),
             model: &control.model,
-            turn: cx.turn_id(),
-            iteration: cx.iteration(),
+            turn: cx.dispatch().turn_id(),
+            iteration: cx.dispatch().iteration(),
             body: &encoded.body,
             stream: control.stream,
         });
@@ -221,8 +221,8 @@ impl<D: Dialect> Provider<D> {
         let heard = shared.exchange(cx, control, encoded.body, (decoder, hearing)).await?;
         shared.observers.generation(&GenerationReport {
             dialect: shared.dialect.name(),
-            turn: cx.turn_id(),
-            iteration: cx.iteration(),
+            turn: cx.dispatch().turn_id(),
+            iteration: cx.dispatch().iteration(),
             generation: &heard.generation,
             outcome: heard.outcome,
         });
@@ -249,7 +249,7 @@ impl<D: Dialect> Provider<D> {
         if resolved.control.strict_tool_choice {
             return Err(self.shared.schema.refused(message).into());
         }
-        cx.emit_with(|| EventKind::Warning {
+        cx.dispatch().emit_with(|| EventKind::Warning {
             source: dialect.name().into(),
             topic: "tool-choice-forged-artifact".into(),
             message: message.into(),
@@ -321,7 +321,7 @@ impl<D> Shared<D> {
     fn renderer(&self, cx: &StepContext) -> PromptRenderer {
         let mut hash = Sha256::new();
         hash.update(self.secret);
-        hash.update(cx.turn_id());
+        hash.update(cx.dispatch().turn_id());
         PromptRenderer::new(EnvelopeKey::from_bytes(hash.finalize().into()))
     }
 }
@@ -329,7 +329,7 @@ impl<D> Shared<D> {
 impl<D: Dialect> DispatchExecutor for Provider<D> {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
-            let cancelled = cx.cancellation().cancelled();
+            let cancelled = cx.dispatch().cancellation().cancelled();
             tokio::select! {
                 biased;
                 reason = cancelled => Err(StepError::new(format!("cancelled: {reason}"))),
@@ -377,7 +377,7 @@ impl Observers {
 /// Tells observers what was changed on the way.
 fn note(cx: &StepContext, source: &'static str, notes: &[Note]) {
     for note in notes {
-        cx.emit_with(|| EventKind::Warning {
+        cx.dispatch().emit_with(|| EventKind::Warning {
             source: source.into(),
             topic: note.topic.into(),
             message: note.message.as_str().into(),

@@ -16,11 +16,11 @@ impl DispatchExecutor for Rules {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             // The second time: the result is there, as part of the turn.
-            if let Some(call) = cx.tool_calls().all().last() {
+            if let Some(call) = cx.dispatch().turn().tool_calls().all().last() {
                 let text = format!("{:?}", call.results);
                 return Ok(Step::done().say(cx.message(format!("The tool says {text}"))?));
             }
-            let messages = cx.messages().all();
+            let messages = cx.dispatch().turn().messages().all();
             let said = messages.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
             let numbers: Option<Vec<i64>> =
                 said.split('+').map(|it| it.trim().parse().ok()).collect();

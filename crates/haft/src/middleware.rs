@@ -43,7 +43,7 @@ pub use self::veto::{SafetyVeto, Verdict, safety_veto};
 /// The calls of this iteration that are over, in order.
 fn completed(ctx: &DispatchContext) -> impl Iterator<Item = Arc<ToolCall>> {
     let iteration = ctx.iteration();
-    let calls = ctx.tool_calls().all().into_iter();
+    let calls = ctx.turn().tool_calls().all().into_iter();
     calls.filter(move |call| call.iteration == iteration && call.state().is_final())
 }
 

@@ -11,7 +11,6 @@ mod turn;
 mod tests;
 
 use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,19 +26,20 @@ pub use turn::{
 
 use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;
+use crate::clock::Clock;
 use crate::event::{DispatchStatus, EventKind, LogLevel};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::PipelineContext;
 use crate::stash::Stash;
-use crate::tool::Tool;
 use crate::tool::registry::ToolRegistry;
+use crate::tool::{ArtifactSet, Tool};
 use signal::Signals;
 
 /// The dispatch that a call belongs to. Cheap to clone: a handle.
 ///
-/// It is the [`TurnContext`] and more: everything that can be asked of the turn can be asked of it.
+/// [`turn`](Self::turn) is the turn around it, with its records and its tools.
 ///
-/// Keep state between calls in [`stash`](TurnContext::stash), not in closures: a handler outlives the turn
+/// Keep state between calls in [`stash`](Self::stash), not in closures: a handler outlives the turn
 /// it was called in.
 ///
 /// ```
@@ -76,14 +76,6 @@ pub(crate) struct CallScope {
     pub(crate) tool: Tool,
 }
 
-impl Deref for DispatchContext {
-    type Target = TurnContext;
-
-    fn deref(&self) -> &TurnContext {
-        &self.turn
-    }
-}
-
 impl DispatchContext {
     /// Starts a context for a turn. Everything else has a default: own registries, no observers, the
     /// system's clock.
@@ -95,6 +87,36 @@ impl DispatchContext {
     #[must_use]
     pub fn turn(&self) -> &TurnContext {
         &self.turn
+    }
+
+    /// The id of the turn.
+    #[must_use]
+    pub fn turn_id(&self) -> &str {
+        self.turn.turn_id()
+    }
+
+    /// State of the turn that calls share: a store with dot paths.
+    #[must_use]
+    pub fn stash(&self) -> &Stash {
+        self.turn.stash()
+    }
+
+    /// The artifacts of the turn, by handle.
+    #[must_use]
+    pub fn artifacts(&self) -> &Arc<ArtifactSet> {
+        self.turn.artifacts()
+    }
+
+    /// The clock of the turn.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        self.turn.clock()
+    }
+
+    /// Whether there are observers.
+    #[must_use]
+    pub fn is_observed(&self) -> bool {
+        self.turn.is_observed()
     }
 
     /// The dispatch within the turn.
@@ -192,7 +214,7 @@ impl DispatchContext {
     ///
     /// The answer was no, nobody answered in time, the turn was cancelled, or there are no gates here.
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
-        match self.gates() {
+        match self.turn.gates() {
             Some(gates) => gates.wait_for(GateContext::Dispatch(self), request).await,
             None => Err(GateError::NotSupported),
         }

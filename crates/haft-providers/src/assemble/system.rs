@@ -14,7 +14,7 @@ use super::{AssembleError, Funnel};
 
 impl Funnel<'_> {
     pub(super) fn system_prompt(&self) -> Result<Vec<SystemPart>, AssembleError> {
-        let text = self.ctx.system_prompt().render(Some(self.ctx))?;
+        let text = self.ctx.turn().system_prompt().render(Some(self.ctx))?;
         let text = self.renderer.system_prompt(&DeveloperText::from_developer(&*text));
         Ok(part(Bucket::SystemPrompt, text).into_iter().collect())
     }
@@ -39,14 +39,14 @@ impl Funnel<'_> {
     }
 
     fn instructions(&self) -> Result<PromptText, AssembleError> {
-        let rules = self.ctx.standing_instructions();
+        let rules = self.ctx.turn().standing_instructions();
         let rules = rules.iter().map(|rule| rule.render(Some(self.ctx)));
         let rules = rules.collect::<Result<Vec<_>, _>>()?;
         Ok(self.renderer.instructions(&rules, None))
     }
 
     fn memories(&self) -> PromptText {
-        let memories = self.ctx.memories().all();
+        let memories = self.ctx.turn().memories().all();
         let shown = memories.iter().filter(|it| !self.how.omit.memories.contains(it.id().as_str()));
         let parts = shown.map(|memory| {
             let part =
@@ -62,7 +62,7 @@ impl Funnel<'_> {
 
     async fn retrievables(&self, notes: &mut Vec<Note>) -> Result<PromptText, AssembleError> {
         let mut shown = Vec::new();
-        for record in self.ctx.retrievables().all() {
+        for record in self.ctx.turn().retrievables().all() {
             if !self.how.omit.retrievables.contains(record.id().as_str()) {
                 shown.push(self.retrieved(record, notes).await?);
             }

@@ -62,8 +62,8 @@ impl<'a, 'f> Timeline<'a, 'f> {
     /// Goes through all records in the order in which they were made.
     pub(super) async fn tell(&mut self, notes: &mut Vec<Note>) -> Result<(), AssembleError> {
         let ctx = self.funnel.ctx;
-        let messages = ctx.messages().numbered().into_iter();
-        let calls = ctx.tool_calls().numbered().into_iter();
+        let messages = ctx.turn().messages().numbered().into_iter();
+        let calls = ctx.turn().tool_calls().numbered().into_iter();
         let thoughts = self.thoughts().into_iter().map(|(n, it)| (n, Item::Thought(it)));
         let mut items: Vec<(u64, Item)> = thoughts
             .chain(messages.map(|(n, it)| (n, Item::Message(it))))
@@ -119,7 +119,7 @@ impl<'a, 'f> Timeline<'a, 'f> {
                     }
                 }
         };
-        let mut all = self.funnel.ctx.thoughts().numbered();
+        let mut all = self.funnel.ctx.turn().thoughts().numbered();
         all.retain(|(number, thought)| is_shown(*number, thought));
         if how.thoughts == ThoughtSurfacing::LatestSelf {
             let latest = all.pop();

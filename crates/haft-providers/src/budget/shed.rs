@@ -47,7 +47,7 @@ impl Shedder {
         };
         let mut steps = Vec::new();
         // The newest one stays: the model is in the middle of it.
-        let mut thoughts = ctx.thoughts().numbered();
+        let mut thoughts = ctx.turn().thoughts().numbered();
         if let Some((newest, _)) = thoughts.pop() {
             let mut saved = 0;
             for (_, thought) in thoughts.iter().filter(|(_, it)| it.payload().is_none()) {
@@ -57,7 +57,7 @@ impl Shedder {
                 steps.push((Step::Thoughts(newest), saved));
             }
         }
-        let calls = ctx.tool_calls().all();
+        let calls = ctx.turn().tool_calls().all();
         let newest = calls.iter().map(|call| call.iteration).max();
         for call in calls.iter().filter(|call| Some(call.iteration) != newest) {
             if let Some(ToolResults::Text(text)) = &call.results
@@ -66,7 +66,7 @@ impl Shedder {
                 steps.push((Step::Result(call.id()), tokens(text)?));
             }
         }
-        let mut records = ctx.retrievables().all();
+        let mut records = ctx.turn().retrievables().all();
         // The lowest score first; one without a score is below all others.
         records.sort_by(|a, b| {
             let score = |it: &Retrievable| it.score().unwrap_or(-1.0);
@@ -82,7 +82,7 @@ impl Shedder {
             };
             steps.push((Step::Retrievable(record.id().as_str().to_owned()), saved));
         }
-        let mut memories = ctx.memories().all();
+        let mut memories = ctx.turn().memories().all();
         memories.sort_by(|a, b| {
             a.importance().total_cmp(&b.importance()).then_with(|| a.id().cmp(b.id()))
         });
@@ -155,8 +155,8 @@ async fn apply(ctx: &DispatchContext, omit: &mut Omit, step: Step) -> Value {
 
 /// Puts a result into the spool, where it can be queried. Nothing if it cannot.
 async fn to_handle(ctx: &DispatchContext, id: RecordId) -> Option<()> {
-    let call = ctx.tool_calls().get(&id)?;
-    let spooler = ctx.spooler()?;
+    let call = ctx.turn().tool_calls().get(&id)?;
+    let spooler = ctx.turn().spooler()?;
     let Some(ToolResults::Text(text)) = &call.results else { return None };
     if call.from_artifact_tool {
         return None;
@@ -166,7 +166,7 @@ async fn to_handle(ctx: &DispatchContext, id: RecordId) -> Option<()> {
     let artifact = SpooledArtifact::new(ArtifactKind::TEXT, reader, call.label());
     let mut call = ToolCall::clone(&call);
     call.results = Some(ToolResults::Artifacts(vec![artifact]));
-    ctx.store_tool_call(Arc::new(call)).await.ok()
+    ctx.turn().store_tool_call(Arc::new(call)).await.ok()
 }
 
 /// Where exchanges begin, the first one left out: with something that was said to the model, after the model has

@@ -43,7 +43,7 @@ impl<D: Dialect> Shared<D> {
         self.guard_key(control)?;
         let request = self.request(control, body);
         let (client, observe) = (self.client(control), |notice| tell(cx, &notice));
-        let response = client.send(request, cx.cancellation(), &observe).await;
+        let response = client.send(request, cx.dispatch().cancellation(), &observe).await;
         let response = response.map_err(|error| self.failed(error))?;
         let kind = response.headers.get("content-type").unwrap_or_default();
         let is_whole = kind.trim_start().starts_with("application/json");
@@ -188,7 +188,7 @@ fn tell(cx: &StepContext, notice: &RetryNotice) {
         "reason": reason, "status": status, "attempt": notice.attempt,
         "maxAttempts": notice.max_attempts, "delayMs": notice.delay.as_millis(),
     });
-    cx.log(LogLevel::Warn, "retry-attempt", "the request is sent again", Some(payload));
+    cx.dispatch().log(LogLevel::Warn, "retry-attempt", "the request is sent again", Some(payload));
 }
 
 fn patched(mut policy: RetryPolicy, options: &RetryOptions) -> RetryPolicy {

@@ -49,7 +49,7 @@ impl<'c> Hearing<'c> {
             message_id: cx.next_id("message"),
             thought: None,
             failed: None,
-            is_seen: cx.is_observed(),
+            is_seen: cx.dispatch().is_observed(),
         }
     }
 

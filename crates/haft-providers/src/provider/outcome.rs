@@ -73,7 +73,7 @@ fn tell(
     generation: &Generation,
     outcome: Outcome,
 ) {
-    cx.emit_with(|| {
+    cx.dispatch().emit_with(|| {
         let model = generation.model.as_deref().unwrap_or(&control.model);
         let stats = GenerationStats::new(generation.usage).provider(dialect).model(model);
         EventKind::GenerationStats(match generation.finish_reason.as_deref() {
@@ -83,7 +83,7 @@ fn tell(
     });
     if !matches!(outcome, Outcome::Answer | Outcome::ToolCalls) {
         let calls = generation.calls.len();
-        cx.emit_with(|| EventKind::Warning {
+        cx.dispatch().emit_with(|| EventKind::Warning {
             source: dialect.into(),
             topic: format!("generation-{}", outcome.as_str()).into(),
             message: format!("the generation is no answer; {calls} calls of it are not made")
@@ -107,7 +107,8 @@ impl Speaker<'_> {
     }
 
     fn thought(&self, id: String, reasoning: Reasoning) -> Result<Thought, ProviderError> {
-        let mut thought = Thought::builder(id, self.cx.clock().now()).content(reasoning.text);
+        let mut thought =
+            Thought::builder(id, self.cx.dispatch().clock().now()).content(reasoning.text);
         if let Some((payload, tag)) = reasoning.opaque {
             thought = thought.payload(payload).replay_compatibility(tag);
         }
@@ -119,7 +120,8 @@ impl Speaker<'_> {
 
     fn message(&self, id: String, text: &str) -> Result<Message, ProviderError> {
         let message =
-            Message::builder(id, MessageRole::Assistant, self.cx.clock().now()).content(text);
+            Message::builder(id, MessageRole::Assistant, self.cx.dispatch().clock().now())
+                .content(text);
         Ok(match self.identity()? {
             Some(identity) => message.identity(identity).build()?,
             None => message.build()?,

@@ -15,7 +15,7 @@ const STASH_KEY: &str = "haftReplaysBefore";
 impl<D: Dialect> Provider<D> {
     /// The number of the first thought that may go back as it came.
     pub(super) fn replays_before(&self, cx: &StepContext) -> u64 {
-        cx.stash().get_as(self.replays_key()).ok().flatten().unwrap_or(0)
+        cx.dispatch().stash().get_as(self.replays_key()).ok().flatten().unwrap_or(0)
     }
 
     pub(super) fn is_replay_rejected(&self, error: &ProviderError) -> bool {
@@ -28,17 +28,17 @@ impl<D: Dialect> Provider<D> {
     pub(super) fn leave_replays_out(&self, cx: &StepContext, error: &ProviderError) -> bool {
         let known = self.replays_before(cx);
         let replays = self.shared.dialect.replays();
-        let thoughts = cx.dispatch().thoughts().numbered();
+        let thoughts = cx.dispatch().turn().thoughts().numbered();
         let sent = thoughts.iter().filter(|(number, thought)| {
             let tag = thought.replay_compatibility();
             let is_ours = tag.is_some_and(|tag| replays.contains(&tag));
             *number >= known && thought.payload().is_some() && is_ours
         });
         let Some(last) = sent.map(|(number, _)| *number).max() else { return false };
-        if cx.stash().set(self.replays_key(), last + 1).is_err() {
+        if cx.dispatch().stash().set(self.replays_key(), last + 1).is_err() {
             return false;
         }
-        cx.emit_with(|| EventKind::Warning {
+        cx.dispatch().emit_with(|| EventKind::Warning {
             source: self.shared.dialect.name().into(),
             topic: "reasoning-replay-rejected".into(),
             message: "the provider refused reasoning of earlier answers; it is asked once more without it"

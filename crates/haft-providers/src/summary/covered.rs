@@ -15,8 +15,8 @@ pub(super) fn label(
     before: Option<TrustLabel>,
 ) -> TrustLabel {
     let ours = TrustLabel::declared(TrustTier::FirstParty);
-    let (messages, thoughts) = (ctx.messages().numbered(), ctx.thoughts().numbered());
-    let calls = ctx.tool_calls().numbered();
+    let (messages, thoughts) = (ctx.turn().messages().numbered(), ctx.turn().thoughts().numbered());
+    let calls = ctx.turn().tool_calls().numbered();
     let messages = messages.iter().filter(|it| numbers.contains(&it.0));
     let messages = messages.map(|it| of_message(&it.1, is_self));
     let of_thought =

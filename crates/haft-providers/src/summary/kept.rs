@@ -40,21 +40,21 @@ impl Recalled {
 }
 
 fn number_of(ctx: &DispatchContext, id: &str) -> Option<u64> {
-    let messages = ctx.messages().numbered().into_iter();
+    let messages = ctx.turn().messages().numbered().into_iter();
     let found = messages.rev().find(|(_, it)| it.id().as_str() == id).map(|(number, _)| number);
     found.or_else(|| {
-        let thoughts = ctx.thoughts().numbered().into_iter();
+        let thoughts = ctx.turn().thoughts().numbered().into_iter();
         thoughts.rev().find(|(_, it)| it.id().as_str() == id).map(|(number, _)| number)
     })
 }
 
 /// The id of the record with a number, by which it is found again in another process.
 pub(super) fn id_of(ctx: &DispatchContext, number: u64) -> Option<String> {
-    let messages = ctx.messages().numbered();
+    let messages = ctx.turn().messages().numbered();
     let found =
         messages.iter().find(|it| it.0 == number).map(|(_, it)| it.id().as_str().to_owned());
     found.or_else(|| {
-        let thoughts = ctx.thoughts().numbered();
+        let thoughts = ctx.turn().thoughts().numbered();
         thoughts.iter().find(|it| it.0 == number).map(|(_, it)| it.id().as_str().to_owned())
     })
 }

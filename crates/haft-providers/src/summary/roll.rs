@@ -84,7 +84,7 @@ impl RollingSummary {
             "until": known.map(|it| it.until),
         });
         let message = "older exchanges were summarised";
-        rolling.cx.log(LogLevel::Info, "context-summary", message, Some(payload));
+        rolling.cx.dispatch().log(LogLevel::Info, "context-summary", message, Some(payload));
         Ok(Some(usage))
     }
 
@@ -164,7 +164,7 @@ fn chars(text: &PromptText) -> usize {
 }
 
 fn tell_empty(rolling: &Rolling<'_>) {
-    rolling.cx.emit_with(|| EventKind::Warning {
+    rolling.cx.dispatch().emit_with(|| EventKind::Warning {
         source: rolling.source.into(),
         topic: "summary-empty".into(),
         message: "the summarizer wrote nothing, so that all stays as it is".into(),

@@ -38,6 +38,6 @@ async fn delete(args: Deletion, ctx: &DispatchContext) -> Result<Json<Deleted>, 
         .id
         .parse()
         .map_err(|why| ToolFailure::new(format!("the id {why}; `list_memories` tells the ids")))?;
-    let deleted = ctx.delete_memory(&name).await?;
+    let deleted = ctx.turn().delete_memory(&name).await?;
     Ok(Json(Deleted { id: args.id, deleted }))
 }

@@ -36,7 +36,7 @@ pub(super) fn list_memories() -> Result<Tool, InvalidTool> {
 
 async fn list(args: Query, ctx: &DispatchContext) -> Json<Memories> {
     let wanted = args.containing.map(|it| it.to_lowercase());
-    let mut memories = ctx.memories().all();
+    let mut memories = ctx.turn().memories().all();
     memories.retain(|memory| {
         memory.importance() >= args.min_importance
             && wanted

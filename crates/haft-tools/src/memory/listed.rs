@@ -31,7 +31,7 @@ impl From<&Memory> for Listed {
 
 /// The memory of this id.
 pub(super) fn find(ctx: &DispatchContext, id: &str) -> Result<Arc<Memory>, ToolFailure> {
-    let found = ctx.memories().all().into_iter().find(|it| it.id().as_str() == id);
+    let found = ctx.turn().memories().all().into_iter().find(|it| it.id().as_str() == id);
     found.ok_or_else(|| {
         ToolFailure::new(format!(
             "there is no memory `{}`; `list_memories` tells the ids",

@@ -47,7 +47,7 @@ async fn store(args: NewMemory, ctx: &DispatchContext) -> Result<Json<Stored>, T
         return Err(ToolFailure::new("the content is blank; say what to remember"));
     }
     let id = args.id.unwrap_or_else(|| made(ctx));
-    if let Some(there) = ctx.memories().all().into_iter().find(|it| it.id().as_str() == id) {
+    if let Some(there) = ctx.turn().memories().all().into_iter().find(|it| it.id().as_str() == id) {
         // The same call again, after a crash say, finds its own work.
         if there.content().as_str() == args.content {
             return Ok(Json(Stored { stored: Listed::from(&*there) }));
@@ -62,7 +62,7 @@ async fn store(args: NewMemory, ctx: &DispatchContext) -> Result<Json<Stored>, T
         .source("store_memory")
         .build()?;
     let stored = Listed::from(&memory);
-    ctx.store_memory(memory).await?;
+    ctx.turn().store_memory(memory).await?;
     Ok(Json(Stored { stored }))
 }
 

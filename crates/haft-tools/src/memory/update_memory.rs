@@ -65,6 +65,6 @@ async fn update(args: Change, ctx: &DispatchContext) -> Result<Json<Updated>, To
     }
     let next = next.build()?;
     let updated = Listed::from(&next);
-    ctx.store_memory(next).await?;
+    ctx.turn().store_memory(next).await?;
     Ok(Json(Updated { updated }))
 }

@@ -111,7 +111,7 @@ impl AuditLog {
     fn watch(&self, ctx: &DispatchContext) {
         self.written().entry(ctx.turn_id().into()).or_insert_with(|| TurnLog {
             ids: HashSet::new(),
-            from: if ctx.is_resumed() { ctx.iteration() } else { 0 },
+            from: if ctx.turn().is_resumed() { ctx.iteration() } else { 0 },
         });
         let stash = ctx.stash();
         let watching = stash.typed::<Watching>().unwrap_or_else(|| {

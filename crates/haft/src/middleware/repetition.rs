@@ -72,7 +72,7 @@ impl Middleware<DispatchContext> for RepetitionGuard {
                     let notice = format!(
                         "{explanation}; the result is the one you have already, do something else"
                     );
-                    ctx.store_tool_call(noticed(call, notice, ctx.clock().now())).await?;
+                    ctx.turn().store_tool_call(noticed(call, notice, ctx.clock().now())).await?;
                 } else if ctx.signal().is_none() {
                     ctx.nack(explanation)?;
                 }

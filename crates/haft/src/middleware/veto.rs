@@ -65,7 +65,7 @@ impl Middleware<DispatchContext> for SafetyVeto {
                 if let Verdict::Veto { reason } = check(Arc::clone(&call)).await? {
                     let notice = format!("what `{}` gave was withheld: {reason}", call.tool());
                     ctx.log(LogLevel::Warn, "safety-veto", &notice, None);
-                    ctx.store_tool_call(noticed(&call, notice, ctx.clock().now())).await?;
+                    ctx.turn().store_tool_call(noticed(&call, notice, ctx.clock().now())).await?;
                 }
             }
             next.run().await

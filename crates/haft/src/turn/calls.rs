@@ -50,7 +50,7 @@ impl CallRunner {
             Ok([call]) => self.run_single(call).await?,
             Err(calls) => Box::pin(self.run_parallel(calls)).await?,
         }
-        let left = ids.iter().filter_map(|id| self.ctx.tool_calls().get(id));
+        let left = ids.iter().filter_map(|id| self.ctx.turn().tool_calls().get(id));
         let left: Vec<_> = left.filter(|call| !call.state().is_final()).collect();
         if left.is_empty() { Ok(()) } else { Box::pin(self.end_leftovers(left)).await }
     }
@@ -143,7 +143,7 @@ impl CallRunner {
     async fn store_call(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
         // What the handler changed in the stash belongs to its effect.
         self.gates.recorder.defer_stash(self.ctx.stash());
-        self.ctx.store_tool_call(Arc::clone(&record)).await?;
+        self.ctx.turn().store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());
             EventKind::ToolCall(ToolCallReport::of(&record, Some(&handle)))
@@ -202,7 +202,7 @@ impl CallRunner {
                 current = self.advance_call(&current, CallState::Approved);
             }
             current = self.advance_call(&current, CallState::Running);
-            Box::pin(self.ctx.store_tool_call(Arc::clone(&current))).await?;
+            Box::pin(self.ctx.turn().store_tool_call(Arc::clone(&current))).await?;
         }
         let work = match approved {
             Some(accepted) => attempt.run_accepted(accepted),

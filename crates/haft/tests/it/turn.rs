@@ -33,7 +33,7 @@ pub(crate) type StepFn = fn(&StepContext) -> Result<Step, StepError>;
 /// Steps that are taken one after the other, by iteration.
 pub(crate) fn steps<const N: usize>(all: [StepFn; N]) -> impl DispatchExecutor {
     move |cx: StepContext| {
-        let step = all.get(cx.iteration() as usize).copied();
+        let step = all.get(cx.dispatch().iteration() as usize).copied();
         async move {
             match step {
                 Some(step) => step(&cx),

@@ -116,9 +116,9 @@ impl Recorder {
         step: &Result<Step, StepError>,
     ) -> Result<(), StepError> {
         let step = match step {
-            Ok(step) => self.written(cx.iteration(), step).await?,
+            Ok(step) => self.written(cx.dispatch().iteration(), step).await?,
             Err(error) => StepForm {
-                iteration: cx.iteration(),
+                iteration: cx.dispatch().iteration(),
                 thoughts: Vec::new(),
                 messages: Vec::new(),
                 calls: Vec::new(),
@@ -131,8 +131,8 @@ impl Recorder {
             },
         };
         let mut turns = self.turns();
-        let turn = turns.entry(cx.turn_id().to_owned()).or_default();
-        for tool in cx.turn().tools().all() {
+        let turn = turns.entry(cx.dispatch().turn_id().to_owned()).or_default();
+        for tool in cx.dispatch().turn().tools().all() {
             let name = tool.name().to_string();
             turn.tools.entry(name.clone()).or_insert_with(|| ToolForm {
                 name,

@@ -99,16 +99,17 @@ impl DispatchExecutor for Replay {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             for tool in &self.tools {
-                cx.turn().tools().overwrite(tool.clone());
-                cx.tools().overwrite(tool.clone());
+                cx.dispatch().turn().tools().overwrite(tool.clone());
+                cx.dispatch().tools().overwrite(tool.clone());
             }
-            for call in cx.tool_calls().all() {
+            for call in cx.dispatch().turn().tool_calls().all() {
                 if call.state().is_final() {
                     self.recorded.compare(&call).await?;
                 }
             }
-            let Some(step) = self.recorded.steps.get(&cx.iteration()) else {
-                let (steps, number) = (self.recorded.steps.len(), cx.iteration().saturating_add(1));
+            let Some(step) = self.recorded.steps.get(&cx.dispatch().iteration()) else {
+                let (steps, number) =
+                    (self.recorded.steps.len(), cx.dispatch().iteration().saturating_add(1));
                 return Err(StepError::new(format!(
                     "the recording is over: it has {steps} steps, and a step {number} was asked for"
                 )));
@@ -137,7 +138,7 @@ impl StepForm {
         }
         let mut step = Step::new().usage(self.usage);
         step.then = self.then.clone();
-        let now = cx.clock().now();
+        let now = cx.dispatch().clock().now();
         for known in &self.thoughts {
             let mut thought =
                 Thought::builder(cx.next_id("thought"), now).content(known.text.as_str());
@@ -205,7 +206,7 @@ impl Recorded {
             return call.outcome.output(&call.tool);
         }
         let tool = ctx.tool().map_or_else(String::new, |tool| tool.name().to_string());
-        let asked = id.and_then(|id| ctx.tool_calls().get(&id));
+        let asked = id.and_then(|id| ctx.turn().tool_calls().get(&id));
         let text = asked.map_or_else(|| args.to_string(), |call| call.raw().to_text().into_owned());
         let words = self.missing(id, &tool, &text);
         // Whatever comes next would be about something that did not happen.

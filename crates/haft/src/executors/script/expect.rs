@@ -40,12 +40,19 @@ pub(super) enum Check {
 impl Expectation {
     /// Looks at the call.
     pub(super) async fn meet(&self, cx: &StepContext) -> Result<(), StepError> {
-        let calls = cx.tool_calls().all();
+        let calls = cx.dispatch().turn().tool_calls().all();
         let tool = self.tool.as_str();
         let mut calls = calls.iter().rev().filter(|call| call.tool() == tool);
         let Some(call) = calls.nth(self.back) else {
             let back = self.back + 1;
-            let made = cx.tool_calls().all().iter().filter(|call| call.tool() == tool).count();
+            let made = cx
+                .dispatch()
+                .turn()
+                .tool_calls()
+                .all()
+                .iter()
+                .filter(|call| call.tool() == tool)
+                .count();
             return Err(StepError::new(format!(
                 "expected {back} results of `{tool}`, and it was called {made} times"
             )));

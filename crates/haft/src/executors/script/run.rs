@@ -73,8 +73,10 @@ impl From<Script> for Scripted {
 impl DispatchExecutor for Scripted {
     fn step(&self, cx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
-            let number = cx.iteration().saturating_add(1);
-            let step = usize::try_from(cx.iteration()).ok().and_then(|n| self.script.steps.get(n));
+            let number = cx.dispatch().iteration().saturating_add(1);
+            let step = usize::try_from(cx.dispatch().iteration())
+                .ok()
+                .and_then(|n| self.script.steps.get(n));
             let Some(step) = step else {
                 let steps = self.script.len();
                 return Err(StepError::new(format!(
@@ -118,7 +120,7 @@ impl ScriptStep {
             expectation.meet(cx).await?;
         }
         if let Some(stall) = self.stall {
-            stall.wait(cx.cancellation()).await?;
+            stall.wait(cx.dispatch().cancellation()).await?;
         }
         let filling = self.filling(cx).await?;
         let mut step = Step::new().usage(self.usage);

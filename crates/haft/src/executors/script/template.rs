@@ -102,7 +102,7 @@ impl Hole {
     pub(super) async fn value(&self, cx: &StepContext) -> Result<String, StepError> {
         match self {
             Self::User => {
-                let messages = cx.messages().all();
+                let messages = cx.dispatch().turn().messages().all();
                 let user = messages.iter().rfind(|it| it.role() == MessageRole::User);
                 let text = user.and_then(|message| message.content());
                 Ok(text.map_or_else(String::new, |text| text.as_str().to_owned()))
@@ -120,18 +120,18 @@ impl Hole {
 
 /// The newest call of a tool.
 pub(super) fn newest(cx: &StepContext, tool: &str) -> Option<std::sync::Arc<ToolCall>> {
-    cx.tool_calls().all().into_iter().rfind(|call| call.tool() == tool)
+    cx.dispatch().turn().tool_calls().all().into_iter().rfind(|call| call.tool() == tool)
 }
 
 fn handle(cx: &StepContext, name: &str) -> Result<String, StepError> {
-    if cx.artifacts().get(name).is_some() {
+    if cx.dispatch().artifacts().get(name).is_some() {
         return Ok(name.to_owned());
     }
     let Some(call) = newest(cx, name) else {
         let what = format!("`{{{{ handle.{name} }}}}`: no call of `{name}` and no such record");
         return Err(StepError::new(what));
     };
-    cx.artifacts().handles_of(call.id()).into_iter().next().ok_or_else(|| {
+    cx.dispatch().artifacts().handles_of(call.id()).into_iter().next().ok_or_else(|| {
         StepError::new(format!(
             "`{{{{ handle.{name} }}}}`: what `{name}` gave is no artifact; small results are shown in full"
         ))

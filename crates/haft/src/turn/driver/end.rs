@@ -22,9 +22,10 @@ impl TurnDriver {
     ) -> EffectReply {
         let entry = self.end_entry(&conclusion, totals);
         let writes = entry.clone().into_end_writes();
-        let open = self.ctx.tool_calls().all().into_iter().filter(|it| !it.state().is_final());
+        let open =
+            self.ctx.turn().tool_calls().all().into_iter().filter(|it| !it.state().is_final());
         let calls = open.map(|call| Arc::new(self.abandoned_call(&call))).collect();
-        match self.ctx.store_step(Vec::new(), Vec::new(), calls, writes).await {
+        match self.ctx.turn().store_step(Vec::new(), Vec::new(), calls, writes).await {
             Ok(()) => TurnEntry::Journal(entry).into(),
             Err(error) => {
                 let error = ErrorReport::of(&error).at(FailurePoint::Store.as_str());
@@ -46,7 +47,7 @@ impl TurnDriver {
         if self.recorder.has_deferred() {
             // A gate that closed meanwhile has deferred that the turn runs; the last status is that it has ended.
             let last = vec![StoreWrite::Status(TurnStatus::Completed)];
-            if let Err(error) = self.ctx.commit(last).await {
+            if let Err(error) = self.ctx.turn().commit(last).await {
                 let text = format!("what was noted at the end of the turn was not kept: {error}");
                 self.ctx.log(LogLevel::Warn, LogTopic::TurnEnd.as_str(), &text, None);
             }

@@ -77,7 +77,7 @@ impl TurnDriver {
             Some(Signal::Nack { reason }) => NextAction::Fail(reason),
             _ => then,
         };
-        let calls_made = ctx.tool_calls().len() + calls.len();
+        let calls_made = ctx.turn().tool_calls().len() + calls.len();
         let calls = (0..).zip(calls).map(|(ordinal, call)| self.request_call(&ctx, call, ordinal));
         let calls: Vec<Arc<ToolCall>> = calls.collect();
         let repeated = calls.iter().map(|call| call.id().occurrence().get());
@@ -97,7 +97,7 @@ impl TurnDriver {
     }
 
     fn can_end(&self) -> bool {
-        let calls = self.ctx.tool_calls().all();
+        let calls = self.ctx.turn().tool_calls().all();
         !self.ctx.cancellation().is_cancelled() && calls.iter().all(|call| call.state().is_final())
     }
 
@@ -131,7 +131,7 @@ impl TurnDriver {
             writes.extend(end.clone().into_end_writes());
         }
         self.recorder.defer_stash(ctx.stash());
-        if let Err(error) = ctx.store_step(thoughts, messages, calls.clone(), writes).await {
+        if let Err(error) = ctx.turn().store_step(thoughts, messages, calls.clone(), writes).await {
             return Interruption::not_stored(&error).into();
         }
         self.calls = calls;
@@ -193,12 +193,12 @@ impl TurnDriver {
     pub(super) async fn finish_stored_calls(&self) -> EffectReply {
         let ctx = &self.iteration.ctx;
         let mut unfinished = Vec::new();
-        for call in ctx.tool_calls().all() {
+        for call in ctx.turn().tool_calls().all() {
             if call.iteration != ctx.iteration() || call.state().is_final() {
                 continue;
             }
             if self.is_lost(&call) {
-                if let Err(error) = ctx.store_tool_call(self.lost_call(&call)).await {
+                if let Err(error) = ctx.turn().store_tool_call(self.lost_call(&call)).await {
                     return Interruption::not_stored(&error).into();
                 }
             } else {

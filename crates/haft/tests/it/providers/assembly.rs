@@ -103,7 +103,7 @@ async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
             thought("tagged").replay_compatibility("vendor/1"),
             thought("sealed").payload(json!({ "x": 1 })).replay_compatibility("vendor/2"),
         ] {
-            turn.ctx.store_thought(thought.build().unwrap()).await.unwrap();
+            turn.ctx.turn().store_thought(thought.build().unwrap()).await.unwrap();
         }
         turn.user("m-1", "Hi").await;
         turn.how.thoughts = surfacing;

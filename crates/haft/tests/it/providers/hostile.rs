@@ -172,13 +172,16 @@ async fn requests(body: &str) -> [Value; 3] {
     for label in [TrustLabel::UNTRUSTED, TrustLabel::declared(TrustTier::FirstParty)] {
         let memory =
             Memory::builder(format!("{:?}", label.tier()), format!("m{body}"), AT).trust(label);
-        ctx.store_memory(memory.confidence(1.0).importance(1.0).build().unwrap()).await.unwrap();
+        ctx.turn()
+            .store_memory(memory.confidence(1.0).importance(1.0).build().unwrap())
+            .await
+            .unwrap();
     }
     let page = Retrievable::builder("page", format!("r{body}"), TrustTier::ThirdPartyPublic, AT);
     let page = page.source(format!("s{body}")).inline().build().unwrap();
-    ctx.store_retrievable(page).await.unwrap();
+    ctx.turn().store_retrievable(page).await.unwrap();
     let rule = haft::context::Instruction::from_developer("tone", "Be brief.").unwrap();
-    ctx.store_standing_instruction(rule).await.unwrap();
+    ctx.turn().store_standing_instruction(rule).await.unwrap();
     turn.user("m-1", &format!("u{body}")).await;
     turn.call("fetch", r#"{"url":"x"}"#, "call_a").await;
     turn.call("broken", "{}", "call_b").await;

@@ -232,7 +232,7 @@ async fn the_cache_holds_no_more_than_it_may() {
         let (media, count) = picture(n);
         let message = Message::builder(format!("m-{n}"), MessageRole::User, AT);
         let message = message.content("Look.").attachment(media).build().unwrap();
-        turn.ctx.store_message(message).await.unwrap();
+        turn.ctx.turn().store_message(message).await.unwrap();
         read.push(count);
     }
     let cache = MediaCache::new(15_000);

@@ -130,7 +130,7 @@ impl Talk {
 
     async fn say(&self, exchanges: std::ops::Range<usize>) {
         for message in exchanges.flat_map(exchange) {
-            self.turn.ctx.store_message(message).await.unwrap();
+            self.turn.ctx.turn().store_message(message).await.unwrap();
         }
     }
 

@@ -55,16 +55,16 @@ impl Turn {
     }
 
     pub(crate) async fn user(&self, id: &str, text: &str) {
-        self.ctx.store_message(Message::user(id, text, AT).unwrap()).await.unwrap();
+        self.ctx.turn().store_message(Message::user(id, text, AT).unwrap()).await.unwrap();
     }
 
     pub(crate) async fn assistant(&self, id: &str, text: &str) {
-        self.ctx.store_message(Message::assistant(id, text, AT).unwrap()).await.unwrap();
+        self.ctx.turn().store_message(Message::assistant(id, text, AT).unwrap()).await.unwrap();
     }
 
     pub(crate) async fn thought(&self, id: &str, text: &str) {
         let thought = Thought::builder(id, AT).content(text).build().unwrap();
-        self.ctx.store_thought(thought).await.unwrap();
+        self.ctx.turn().store_thought(thought).await.unwrap();
     }
 
     pub(crate) fn next_iteration(&mut self) {
@@ -77,11 +77,11 @@ impl Turn {
         let tool = self.ctx.tools().find(tool).unwrap();
         let done = tool.executor(&self.ctx).call(args).await;
         let occurrence = self.seen.next(done.call_id).occurrence();
-        let call = self.ctx.spooler().unwrap().record("turn-1", done, occurrence).await;
+        let call = self.ctx.turn().spooler().unwrap().record("turn-1", done, occurrence).await;
         let call = call.at_place(self.iteration, self.ordinal);
         let call = call.with_provider_id(provider_id);
         self.ordinal += 1;
-        self.ctx.store_tool_call(call.clone()).await.unwrap();
+        self.ctx.turn().store_tool_call(call.clone()).await.unwrap();
         call
     }
 
@@ -94,7 +94,7 @@ impl Turn {
             call = call.ended(state, error, AT);
         }
         self.ordinal += 1;
-        self.ctx.store_tool_call(call).await.unwrap();
+        self.ctx.turn().store_tool_call(call).await.unwrap();
     }
 
     /// The turn as the next iteration sees it, with the tools that query its artifacts.
@@ -192,22 +192,25 @@ pub(crate) async fn buckets() -> Turn {
     let ctx = &turn.ctx;
     for (id, text) in [("tone", "Answer in one sentence."), ("lang", "Answer in English.")] {
         let rule = Instruction::from_developer(id, text).unwrap();
-        ctx.store_standing_instruction(rule).await.unwrap();
+        ctx.turn().store_standing_instruction(rule).await.unwrap();
     }
     for (id, label) in
         [("likes", TrustLabel::declared(TrustTier::FirstParty)), ("said", TrustLabel::UNTRUSTED)]
     {
         let memory = Memory::builder(id, format!("{id} tea"), AT).confidence(0.9).importance(0.5);
-        ctx.store_memory(memory.trust(label).source("notes").build().unwrap()).await.unwrap();
+        ctx.turn()
+            .store_memory(memory.trust(label).source("notes").build().unwrap())
+            .await
+            .unwrap();
     }
     let tiers = [TrustTier::FirstParty, TrustTier::ThirdPartyPublic, TrustTier::ThirdPartyPrivate];
     for (id, tier) in ["manual", "page", "mail"].into_iter().zip(tiers) {
         let record = Retrievable::builder(id, format!("text of {id}"), tier, AT);
         let record = record.source(format!("source/{id}")).score(0.5).kind("doc").inline();
-        ctx.store_retrievable(record.build().unwrap()).await.unwrap();
+        ctx.turn().store_retrievable(record.build().unwrap()).await.unwrap();
     }
     let large = Retrievable::builder("large", "line\n".repeat(2000), TrustTier::FirstParty, AT);
-    ctx.store_retrievable(large.build().unwrap()).await.unwrap();
+    ctx.turn().store_retrievable(large.build().unwrap()).await.unwrap();
     turn.user("m-1", "What does the manual say?").await;
     turn.forged()
 }
@@ -219,14 +222,14 @@ pub(crate) async fn people() -> Turn {
     let ctx = &turn.ctx;
     let ada = Identity::new(17, "Ada Lovelace").unwrap();
     let message = Message::builder("m-1", MessageRole::User, AT).content("Who are you two?");
-    ctx.store_message(message.identity(ada).build().unwrap()).await.unwrap();
+    ctx.turn().store_message(message.identity(ada).build().unwrap()).await.unwrap();
     turn.thought("t-1", "She asks for both of us.").await;
     turn.assistant("m-2", "I am the helper.").await;
     let planner = Identity::named("planner").unwrap();
     let thought = Thought::builder("t-2", AT).content("My turn.").identity(planner.clone());
-    turn.ctx.store_thought(thought.build().unwrap()).await.unwrap();
+    turn.ctx.turn().store_thought(thought.build().unwrap()).await.unwrap();
     let message = Message::builder("m-3", MessageRole::Assistant, AT).content("And I plan.");
-    turn.ctx.store_message(message.identity(planner).build().unwrap()).await.unwrap();
+    turn.ctx.turn().store_message(message.identity(planner).build().unwrap()).await.unwrap();
     turn
 }
 
@@ -279,9 +282,9 @@ pub(crate) async fn attachments() -> Turn {
     let [image, audio, document, video] = media();
     let message = Message::builder("m-1", MessageRole::User, AT).content("Look at these.");
     let message = message.attachments([image.clone(), audio, document, video]).build().unwrap();
-    turn.ctx.store_message(message).await.unwrap();
+    turn.ctx.turn().store_message(message).await.unwrap();
     let message = Message::builder("m-2", MessageRole::Assistant, AT).content("I drew this.");
-    turn.ctx.store_message(message.attachment(image).build().unwrap()).await.unwrap();
+    turn.ctx.turn().store_message(message.attachment(image).build().unwrap()).await.unwrap();
     turn.user("m-3", "Nice.").await;
     turn
 }

@@ -51,12 +51,12 @@ async fn what_the_model_writes_is_not_trusted() {
         .trust(TrustLabel::declared(TrustTier::FirstParty))
         .build()
         .unwrap();
-    memory.ctx.store_memory(ours).await.unwrap();
-    let label = || memory.ctx.memories().all()[0].trust();
+    memory.ctx.turn().store_memory(ours).await.unwrap();
+    let label = || memory.ctx.turn().memories().all()[0].trust();
     memory.json("update_memory", json!({"id": "policy", "importance": 1})).await;
     assert!(label().is_trusted());
     memory.json("update_memory", json!({"id": "policy", "content": "Share keys."})).await;
     assert!(!label().is_trusted());
     memory.json("store_memory", json!({"content": "Trust me."})).await;
-    assert!(memory.ctx.memories().all().iter().all(|it| !it.trust().is_trusted()));
+    assert!(memory.ctx.turn().memories().all().iter().all(|it| !it.trust().is_trusted()));
 }

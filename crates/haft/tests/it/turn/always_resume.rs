@@ -157,11 +157,15 @@ fn works(
 }
 
 fn work_and_say(cx: &StepContext) -> Result<Step, StepError> {
-    let step = match cx.iteration() {
-        0 | 1 => Step::new().call(call("work", &format!("{{\"n\":{}}}", cx.iteration()))),
+    let step = match cx.dispatch().iteration() {
+        0 | 1 => {
+            Step::new().call(call("work", &format!("{{\"n\":{}}}", cx.dispatch().iteration())))
+        }
         _ => Step::done(),
     };
-    Ok(step.say(cx.message(format!("This is {}.", cx.iteration()))?).usage(Usage::new(60, 40)))
+    Ok(step
+        .say(cx.message(format!("This is {}.", cx.dispatch().iteration()))?)
+        .usage(Usage::new(60, 40)))
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,7 +189,8 @@ async fn a_turn_that_comes_to_a_limit() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_fails() {
     let fails = |cx: &StepContext| {
-        let step = if cx.iteration() == 0 { Step::new() } else { Step::failed("it is closed") };
+        let step =
+            if cx.dispatch().iteration() == 0 { Step::new() } else { Step::failed("it is closed") };
         Ok(step.call(call("work", "{}")).say(cx.message("I try.")?))
     };
     script(move |_, parts| works(parts, fails)).check().await;
@@ -205,7 +210,7 @@ async fn a_turn_whose_middleware_asks() {
     };
     let tells = |cx: &StepContext| {
         let mut step = work_and_say(cx)?;
-        let asked = cx.stash().get("asked").unwrap_or_default();
+        let asked = cx.dispatch().stash().get("asked").unwrap_or_default();
         step.messages.push(cx.message(format!("They said: {asked}"))?);
         Ok(step)
     };

@@ -246,17 +246,20 @@ async fn a_large_result_is_queried_in_the_next_iteration() {
     let seen = Seen::default();
     let built = runner(steps([
         |cx| {
-            assert!(!cx.tools().has("artifact_grep"));
+            assert!(!cx.dispatch().tools().has("artifact_grep"));
             Ok(Step::new().call(call("fetch", "{}")))
         },
         |cx| {
-            assert!(cx.tools().has("artifact_grep"));
-            let handle = cx.artifacts().all().remove(0).0;
+            assert!(cx.dispatch().tools().has("artifact_grep"));
+            let handle = cx.dispatch().artifacts().all().remove(0).0;
             let args = format!(r#"{{"callId":"{handle}","pattern":"line 1999"}}"#);
             Ok(Step::new().call(call("artifact_grep", &args)))
         },
         |cx| {
-            assert!(!cx.turn().tools().has("artifact_grep"), "forged tools stay out of the turn's");
+            assert!(
+                !cx.dispatch().turn().tools().has("artifact_grep"),
+                "forged tools stay out of the turn's"
+            );
             done(cx)
         },
     ]));

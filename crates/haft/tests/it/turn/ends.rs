@@ -86,7 +86,7 @@ async fn an_answer_beyond_a_limit_is_kept_as_that() {
         let now = ctx.clock().now();
         let call = ToolCall::requested("past", RawArgs::text("{}"), NonZeroU32::MIN, now);
         let error = CallError::new(codes::TOOL_CANCELLED, "long ago", false);
-        ctx.store_tool_call(call.ended(CallState::Cancelled, error, now)).await?;
+        ctx.turn().store_tool_call(call.ended(CallState::Cancelled, error, now)).await?;
         next.run().await
     };
     let runner = runner(say("Hello!")).store(guarded).dispatch_input("foreign", foreign);

@@ -153,9 +153,9 @@ impl Errand {
         move |cx: StepContext| {
             let ledger = ledger.clone();
             async move {
-                let n = cx.iteration();
+                let n = cx.dispatch().iteration();
                 ledger.note(format!("ask {n}"));
-                for call in cx.tool_calls().all() {
+                for call in cx.dispatch().turn().tool_calls().all() {
                     let state = format!("{:?}", call.state()).to_lowercase();
                     ledger.note(format!(
                         "saw {}.{} {} {state}",
@@ -227,19 +227,20 @@ fn step(cx: &StepContext, n: u32, rounds: u32, once: bool) -> Result<Step, StepE
     let args = |n: u32| json!({ "n": n }).to_string();
     let round = n / 2;
     if round == rounds {
-        let stash = cx.stash().all();
+        let stash = cx.dispatch().stash().all();
         let paid = stash["did"]["pay"].as_object().map_or(0, serde_json::Map::len);
         let text = format!("Done: {} {paid} {}", stash["begun"], stash["iterated"]);
         return Ok(Step::done().say(cx.message(text)?));
     }
     if n.is_multiple_of(2) {
-        cx.stash().set("begun", true)?;
+        cx.dispatch().stash().set("begun", true)?;
         let step = Step::new().think(cx.thought("I have to look.")?).say(cx.message("I look.")?);
         let step = step.call(call("read", &args(round))).call(call("pay", &args(0)));
         let step = if once { step.call(call("send", &args(round))) } else { step };
         return Ok(step.call(call("broken", &args(round))).call(call("large", &args(round))));
     }
     let (handle, _) = cx
+        .dispatch()
         .artifacts()
         .all()
         .into_iter()

@@ -280,7 +280,7 @@ async fn a_turn_as_a_whole_can_ask() {
         next.run().await
     };
     let model = |cx: StepContext| async move {
-        let name = cx.stash().get("name").unwrap_or_default();
+        let name = cx.dispatch().stash().get("name").unwrap_or_default();
         Ok::<_, StepError>(Step::done().say(cx.message(format!("Hello, {name}"))?))
     };
     let runner = runner(model).turn_input("ask", ask).turn_output("ask", ask).build().unwrap();

@@ -123,8 +123,8 @@ async fn line_11_a_callback_that_panics_takes_nothing_from_others() {
 #[tokio::test]
 async fn line_12_a_second_signal_is_an_error() {
     let executor = |cx: StepContext| async move {
-        cx.ack()?;
-        let again = cx.nack("changed my mind").unwrap_err();
+        cx.dispatch().ack()?;
+        let again = cx.dispatch().nack("changed my mind").unwrap_err();
         assert_eq!(again.code(), "E_LLM_EXECUTION_ALREADY_SIGNALLED");
         Ok::<_, StepError>(Step::new().say(cx.message("once")?))
     };
@@ -144,11 +144,11 @@ async fn line_18_a_text_that_is_stored_is_not_stored_again() {
         Fate::Pass
     });
     let executor = |cx: StepContext| async move {
-        if !cx.is_resumed() {
+        if !cx.dispatch().turn().is_resumed() {
             std::future::pending::<()>().await;
         }
-        assert_eq!(cx.retrievables().all().len(), 1);
-        assert_eq!(cx.artifacts().all().len(), 1);
+        assert_eq!(cx.dispatch().turn().retrievables().all().len(), 1);
+        assert_eq!(cx.dispatch().artifacts().all().len(), 1);
         Ok::<_, StepError>(Step::done().say(cx.message("seen")?))
     };
     let built = runner(executor).store(store).spools(Guarded::new(spools, judge));
@@ -203,8 +203,8 @@ async fn line_21_tools_on_artifacts_are_there_before_the_model() {
 async fn line_24_a_log_entry_says_where_it_was_made() {
     let seen = Seen::default();
     let executor = |cx: StepContext| async move {
-        cx.log(LogLevel::Info, "look", "here", None);
-        let step = if cx.iteration() == 0 { Step::new() } else { Step::done() };
+        cx.dispatch().log(LogLevel::Info, "look", "here", None);
+        let step = if cx.dispatch().iteration() == 0 { Step::new() } else { Step::done() };
         Ok::<_, StepError>(step.say(cx.message("x")?))
     };
     let built = runner(executor).observer(seen.observer()).build().unwrap();

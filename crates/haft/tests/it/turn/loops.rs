@@ -36,12 +36,12 @@ async fn a_plain_turn() {
 #[tokio::test]
 async fn turns_share_nothing() {
     let executor = |cx: StepContext| async move {
-        assert!(cx.stash().get("seen").is_none());
-        assert_eq!(cx.messages().all().len(), 1);
-        assert!(!cx.tools().has("late"));
-        cx.stash().set("seen", 1)?;
+        assert!(cx.dispatch().stash().get("seen").is_none());
+        assert_eq!(cx.dispatch().turn().messages().all().len(), 1);
+        assert!(!cx.dispatch().tools().has("late"));
+        cx.dispatch().stash().set("seen", 1)?;
         let late = Tool::builder("late").description("Late.").handler(|| "late").build()?;
-        cx.turn().tools().register(late)?;
+        cx.dispatch().turn().tools().register(late)?;
         Ok(Step::done().say(cx.message("ok")?))
     };
     let runner = runner(executor).build().unwrap();
@@ -91,7 +91,7 @@ async fn middleware_runs_in_its_place_and_every_time() {
     let executor = move |cx: StepContext| {
         step();
         async move {
-            if cx.iteration() == 0 {
+            if cx.dispatch().iteration() == 0 {
                 return Ok(Step::new());
             }
             Ok(Step::done().say(cx.message("done")?))
@@ -335,11 +335,11 @@ async fn a_step_has_an_order_among_records_of_all_kinds() {
         },
         |cx| {
             let mut all: Vec<(u64, String)> = Vec::new();
-            let messages = cx.messages().numbered();
+            let messages = cx.dispatch().turn().messages().numbered();
             all.extend(messages.into_iter().map(|(n, it)| (n, it.id().to_string())));
-            let thoughts = cx.thoughts().numbered();
+            let thoughts = cx.dispatch().turn().thoughts().numbered();
             all.extend(thoughts.into_iter().map(|(n, it)| (n, it.id().to_string())));
-            let calls = cx.tool_calls().numbered();
+            let calls = cx.dispatch().turn().tool_calls().numbered();
             all.extend(calls.into_iter().map(|(n, it)| (n, it.tool().to_owned())));
             all.sort();
             let order: Vec<_> = all.iter().map(|(_, id)| id.rsplit('/').next().unwrap()).collect();

@@ -44,8 +44,8 @@ impl World {
         let executor = move |cx: StepContext| {
             asked.fetch_add(1, Ordering::SeqCst);
             async move {
-                if cx.iteration() == 0 {
-                    cx.stash().set("begun", true)?;
+                if cx.dispatch().iteration() == 0 {
+                    cx.dispatch().stash().set("begun", true)?;
                     return Ok::<_, StepError>(
                         Step::new()
                             .say(cx.message("Let me look.")?)

@@ -44,9 +44,9 @@ async fn many_turns_many_answers_many_takers() {
             .build()
             .unwrap();
         let step = |cx: StepContext| async move {
-            match cx.iteration() {
+            match cx.dispatch().iteration() {
                 0 | 1 => {
-                    let n = cx.iteration();
+                    let n = cx.dispatch().iteration();
                     let args = |m: u32| format!("{{\"n\":{}}}", 2 * n + m);
                     Ok(Step::new().call(call("work", &args(0))).call(call("work", &args(1))))
                 }

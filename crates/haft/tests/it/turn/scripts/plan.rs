@@ -121,7 +121,7 @@ impl Plan {
         let limits = Limits::new().iterations(iterations).identical_calls(identical_calls);
         let steps = self.steps.clone();
         let executor = move |cx: StepContext| {
-            let planned = steps.get(cx.iteration() as usize).cloned();
+            let planned = steps.get(cx.dispatch().iteration() as usize).cloned();
             async move { take_step(&cx, planned) }
         };
         let builder = runner(executor)
@@ -154,7 +154,7 @@ fn take_step(cx: &StepContext, planned: Option<PlannedStep>) -> Result<Step, Ste
         PlannedEnd::Fail => Step::failed("the model gives up"),
         PlannedEnd::ExecutorFails => return Err(StepError::new("there is no model")),
         PlannedEnd::ExecutorNacks => {
-            cx.nack("the executor refuses")?;
+            cx.dispatch().nack("the executor refuses")?;
             Step::new()
         }
     };
@@ -162,7 +162,7 @@ fn take_step(cx: &StepContext, planned: Option<PlannedStep>) -> Result<Step, Ste
         step = step.think(cx.thought("I think.")?);
     }
     if planned.says {
-        step = step.say(cx.message(format!("This is {}.", cx.iteration()))?);
+        step = step.say(cx.message(format!("This is {}.", cx.dispatch().iteration()))?);
     }
     for (tool, n) in planned.calls {
         step = step.call(call(tool, &json!({ "n": n }).to_string()));
