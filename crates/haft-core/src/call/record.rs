@@ -155,6 +155,16 @@ impl ToolCall {
     ) -> Self {
         let tool = tool.into();
         let id = RecordId::new(raw.call_id(&tool), occurrence);
+        Self::requested_with_id(id, tool, raw, at)
+    }
+
+    /// The record of a call that was just requested and whose id is known.
+    pub(crate) fn requested_with_id(
+        id: RecordId,
+        tool: String,
+        raw: RawArgs,
+        at: Timestamp,
+    ) -> Self {
         Self {
             id,
             tool,
@@ -206,18 +216,6 @@ impl ToolCall {
         self.replay =
             ProviderPayload::new(Some(payload), Some(replay_compatibility.into()), &mut faults);
         if faults.is_empty() { Ok(self) } else { Err(Self::refused(faults)) }
-    }
-
-    /// The record of a finished call in place of the one that was made when it was asked for: takes
-    /// over where and when that was, and what the provider said.
-    #[must_use]
-    pub fn in_place_of(mut self, asked: &Self) -> Self {
-        self.id = RecordId::new(self.call_id(), asked.id.occurrence());
-        (self.iteration, self.ordinal) = (asked.iteration, asked.ordinal);
-        self.provider_id.clone_from(&asked.provider_id);
-        self.replay = asked.replay.clone();
-        self.created_at = asked.created_at;
-        self
     }
 
     /// Whether the parts of the record go together. What is stored is checked.

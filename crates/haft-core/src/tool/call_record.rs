@@ -1,58 +1,65 @@
 //! Calls as records: what the turn remembers of an invocation.
 
+use std::num::NonZeroU32;
+
 use crate::call::{CallError, CallState, ToolCall};
 use crate::error::Coded as _;
 use crate::id::{RecordId, ToolName};
-use crate::record::ProviderPayload;
 use crate::trust::{TrustLabel, TrustTier};
 
 use super::{Invocation, Tool, ToolError, ToolOutput, ToolRole};
 
-impl ToolCall {
-    /// The record of a finished invocation. Results other than text are added by whoever wraps and
-    /// stores them.
+impl Invocation {
+    /// The record of this call as it was requested, for a call that no turn requested. `occurrence` tells equal calls
+    /// of one turn apart.
     #[must_use]
-    pub fn of(done: &Invocation, occurrence: std::num::NonZeroU32) -> Self {
-        let ended = done.started_at.saturating_add(done.duration);
-        let (state, error) = match &done.outcome {
-            Ok(_) => (CallState::Succeeded, None),
-            Err(error @ ToolError::Cancelled { .. }) => {
-                (CallState::Cancelled, Some(CallError::of(error)))
-            }
-            Err(error) => (CallState::Failed, Some(CallError::of(error))),
-        };
-        Self {
-            id: RecordId::new(done.call_id, occurrence),
-            tool: ToolName::to_string(done.tool.name()),
-            raw: done.raw.clone(),
-            accepted: done.accepted.clone(),
-            changes: done.changes.clone(),
-            state,
-            results: None,
-            label: match &done.outcome {
-                // Only a query has another source than the tool; what a tool says of its own text has a ceiling.
-                Ok(ToolOutput::Answer { label, .. })
-                    if *done.tool.role() == ToolRole::ArtifactQuery =>
-                {
-                    *label
-                }
-                Ok(ToolOutput::Answer { label, .. }) => {
-                    label.floor(TrustLabel::of_tool_text(&done.tool))
-                }
-                Ok(_) => TrustLabel::of_tool_text(&done.tool),
-                Err(_) => TrustLabel::UNTRUSTED,
-            },
-            error,
-            from_artifact_tool: *done.tool.role() == ToolRole::ArtifactQuery,
-            inline: false,
-            iteration: 0,
-            ordinal: done.ordinal,
-            provider_id: None,
-            replay: ProviderPayload::default(),
-            created_at: done.started_at,
-            updated_at: ended,
-            completed_at: Some(ended),
+    pub fn to_requested(&self, occurrence: NonZeroU32) -> ToolCall {
+        let id = RecordId::new(self.call_id, occurrence);
+        let tool = ToolName::to_string(self.tool.name());
+        let call = ToolCall::requested_with_id(id, tool, self.raw.clone(), self.started_at);
+        call.at_place(0, self.ordinal)
+    }
+
+    fn call_state(&self) -> CallState {
+        match &self.outcome {
+            Ok(_) => CallState::Succeeded,
+            Err(ToolError::Cancelled { .. }) => CallState::Cancelled,
+            Err(_) => CallState::Failed,
         }
+    }
+
+    fn result_label(&self) -> TrustLabel {
+        match &self.outcome {
+            // Only a query has another source than the tool; the label of a tool's own text has a ceiling.
+            Ok(ToolOutput::Answer { label, .. })
+                if *self.tool.role() == ToolRole::ArtifactQuery =>
+            {
+                *label
+            }
+            Ok(ToolOutput::Answer { label, .. }) => {
+                label.floor(TrustLabel::of_tool_text(&self.tool))
+            }
+            Ok(_) => TrustLabel::of_tool_text(&self.tool),
+            Err(_) => TrustLabel::UNTRUSTED,
+        }
+    }
+}
+
+impl ToolCall {
+    /// Ends a requested call with what its tool did. The results are added by the [`Spooler`](super::Spooler), which
+    /// stores them.
+    pub(crate) fn complete(mut self, done: &Invocation) -> Self {
+        let ended_at = done.started_at.saturating_add(done.duration);
+        self.accepted.clone_from(&done.accepted);
+        self.changes.clone_from(&done.changes);
+        self.state = done.call_state();
+        self.results = None;
+        self.error = done.outcome.as_ref().err().map(CallError::of);
+        self.label = done.result_label();
+        self.from_artifact_tool = *done.tool.role() == ToolRole::ArtifactQuery;
+        self.inline = false;
+        (self.updated_at, self.completed_at) = (ended_at, Some(ended_at));
+        self
     }
 }
 

@@ -137,7 +137,14 @@ impl ToolExecutor {
     async fn judge(&self, raw: RawArgs) -> (Judged, Result<AcceptedArgs, Problems>) {
         let Self { tool, ctx, .. } = self;
         let began = ctx.clock().read();
-        let (call_id, duplicates) = raw.call_id_and_duplicates(tool.name().as_str());
+        let (call_id, duplicates) = match self.place {
+            // The id was computed when the call was requested.
+            Some((record, _)) => {
+                debug_assert_eq!(record.call_id(), raw.call_id(tool.name().as_str()));
+                (record.call_id(), raw.has_duplicates())
+            }
+            None => raw.call_id_and_duplicates(tool.name().as_str()),
+        };
         let ordinal = self.place.map_or_else(|| ctx.next_ordinal(), |(_, ordinal)| ordinal);
         let mut accepted = self.check(&raw, duplicates);
         if !tool.0.validators.is_empty()

@@ -3,7 +3,6 @@
 use crate::error::codes;
 use std::fmt;
 use std::future::poll_fn;
-use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -67,17 +66,12 @@ impl Spooler {
         }
     }
 
-    /// The record of a call that is over. `occurrence` tells equal calls of one turn apart.
+    /// Ends a requested call: stores what its tool returned, and returns its record.
     ///
     /// A result that cannot be stored ends the call as failed, with the reason: it is not lost silently,
     /// and the turn goes on.
-    pub async fn record(
-        &self,
-        turn: &str,
-        mut done: Invocation,
-        occurrence: NonZeroU32,
-    ) -> ToolCall {
-        let mut call = ToolCall::of(&done, occurrence);
+    pub async fn record(&self, turn: &str, requested: ToolCall, mut done: Invocation) -> ToolCall {
+        let mut call = requested.complete(&done);
         let kind = match done.tool.role() {
             ToolRole::Standard(kind) => Some(kind.clone()),
             ToolRole::ArtifactQuery => None,

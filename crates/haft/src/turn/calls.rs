@@ -1,6 +1,5 @@
 //! Executing tool calls: those of one step run in parallel as far as their tools allow, and each ends as one record.
 
-use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -137,7 +136,7 @@ impl CallRunner {
         slots: Option<&Semaphore>,
     ) -> Result<(), RecordError> {
         let ended = self.execute_call(call, tool, slots).await?;
-        self.store_call(Arc::new(ended.in_place_of(call))).await
+        self.store_call(Arc::new(ended)).await
     }
 
     async fn store_call(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
@@ -345,7 +344,7 @@ impl<'c> CallAttempt<'c> {
     /// Makes the record of the call.
     fn recorder(&self) -> CallRecorder {
         let (runner, turn) = (Arc::clone(&self.calls.runner), self.calls.ctx.turn().clone());
-        CallRecorder { runner, turn, occurrence: self.call.id().occurrence() }
+        CallRecorder { runner, turn, requested: Arc::clone(self.call) }
     }
 
     /// Runs work within the time of the call. Time spent at gates does not count.
@@ -382,12 +381,13 @@ impl<'c> CallAttempt<'c> {
 struct CallRecorder {
     runner: Arc<RunnerShared>,
     turn: TurnContext,
-    occurrence: NonZeroU32,
+    requested: Arc<ToolCall>,
 }
 
 impl CallRecorder {
     async fn record(self, done: Invocation) -> ToolCall {
-        self.runner.spooler.record(self.turn.turn_id(), done, self.occurrence).await
+        let requested = ToolCall::clone(&self.requested);
+        self.runner.spooler.record(self.turn.turn_id(), requested, done).await
     }
 }
 

@@ -252,19 +252,3 @@ fn a_payload_needs_a_tag() {
     assert_eq!(error.faults, [RecordFault::Empty { field: "replayCompatibility" }]);
     assert!(call().replays_with(&[]));
 }
-
-#[test]
-fn the_end_of_a_call_takes_its_place() {
-    let asked = ToolCall::requested("search", "{}".into(), NonZeroU32::new(2).unwrap(), AT)
-        .at_place(3, 1)
-        .with_provider_id("call_abc")
-        .with_payload(json!(1), "v")
-        .unwrap();
-    let ended =
-        requested("{}").in_state(CallState::Cancelled, TrustLabel::UNTRUSTED, Timestamp::MAX);
-    let ended = ended.in_place_of(&asked);
-    assert_eq!(ended.id(), asked.id());
-    let mut expected = asked;
-    expected.advance(CallState::Cancelled, Timestamp::MAX).unwrap();
-    assert_eq!(ended, expected);
-}

@@ -1,6 +1,7 @@
 //! Arguments as they came.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,6 +25,8 @@ use crate::json::{Document, JsonWriter, ParseError, UnrepresentableValue};
 pub struct RawArgs {
     parsed: Result<Args, UnreadableArgs>,
     origin: Origin,
+    /// Whether some key occurs twice, once that is known.
+    has_duplicates: OnceLock<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +58,7 @@ impl RawArgs {
             Ok(document) => Ok(Args::new(document)),
             Err(error) => Err((text.to_owned(), error)),
         };
-        Self { parsed, origin: Origin::Text }
+        Self { parsed, origin: Origin::Text, has_duplicates: OnceLock::new() }
     }
 
     /// A JSON value. One that nests too deeply is kept as text and will be refused.
@@ -79,7 +82,7 @@ impl RawArgs {
     }
 
     const fn built(parsed: Result<Args, UnreadableArgs>) -> Self {
-        Self { parsed, origin: Origin::Built }
+        Self { parsed, origin: Origin::Built, has_duplicates: OnceLock::new() }
     }
 
     /// The text in which a record keeps them, exactly: the text that came, or the compact text of what
@@ -116,9 +119,18 @@ impl RawArgs {
 
     /// The call id, and whether some key occurs twice: canonicalising finds that on the way.
     pub(crate) fn call_id_and_duplicates(&self, tool: &str) -> (CallId, bool) {
-        match &self.parsed {
+        let (id, has_duplicates) = match &self.parsed {
             Ok(args) => CallId::of_with_duplicates(tool, args.root()),
             Err((text, _)) => (CallId::of_text(tool, text), false),
+        };
+        (id, *self.has_duplicates.get_or_init(|| has_duplicates))
+    }
+
+    /// Whether some key occurs twice. It costs nothing once the call id was computed.
+    pub(crate) fn has_duplicates(&self) -> bool {
+        match self.has_duplicates.get() {
+            Some(known) => *known,
+            None => self.call_id_and_duplicates("").1,
         }
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{echo, search};
 use crate::call::{CallState, ToolCall};
 use crate::cancel::Cancellation;
+use crate::clock::Timestamp;
 use crate::error::{Audience, Coded as _};
 use crate::event::Event;
 use crate::json::ValueRef;
@@ -86,7 +87,7 @@ async fn refused_arguments_never_reach_the_handler_and_are_observed() {
     assert_eq!(events[0]["callId"], json!(done.call_id.to_string()));
     assert_eq!(events[0]["problems"]["list"].as_array().unwrap().len(), 3);
 
-    let record = ToolCall::of(&done, std::num::NonZeroU32::MIN);
+    let record = done.to_requested(std::num::NonZeroU32::MIN).complete(&done);
     assert_eq!(record.state(), CallState::Failed);
     assert_eq!(record.label(), TrustLabel::UNTRUSTED);
     assert_eq!(record.error.unwrap().message, error.to_string());
@@ -102,7 +103,7 @@ async fn trust_is_fixed_when_a_call_runs_and_never_given_to_errors() {
     let ctx = DispatchContext::builder("t").build();
     let label = async |tool: Tool| {
         let done = tool.executor(&ctx).call(json!({ "query": "x" })).await;
-        ToolCall::of(&done, std::num::NonZeroU32::MIN).label()
+        done.to_requested(std::num::NonZeroU32::MIN).complete(&done).label()
     };
     assert!(label(vouched(false)).await.is_trusted());
     assert!(!label(vouched(true)).await.is_trusted());
@@ -238,7 +239,7 @@ async fn a_cancelled_dispatch_runs_nothing_and_still_ends_the_call() {
     let tool = search().handler(|_: Args| -> String { panic!("must not run") }).build().unwrap();
     token.cancel("the user pressed stop");
     let done = tool.executor(&ctx).call(json!({ "query": "x" })).await;
-    let record = ToolCall::of(&done, std::num::NonZeroU32::MIN);
+    let record = done.to_requested(std::num::NonZeroU32::MIN).complete(&done);
     assert_eq!(record.state(), CallState::Cancelled);
     let error = done.outcome.unwrap_err();
     assert_eq!(error.code(), "E_TOOL_CANCELLED");
@@ -318,4 +319,22 @@ impl crate::tool::ToolBuilder {
             .description("Searches.")
             .input(object().field("query", string().required()).field("any", crate::schema::any()))
     }
+}
+
+#[tokio::test]
+async fn the_end_of_a_call_keeps_what_its_request_says() {
+    let done = echo().executor(&DispatchContext::builder("t").build()).call("{}").await;
+    let second = std::num::NonZeroU32::new(2).unwrap();
+    let at = Timestamp::from_unix_millis(5);
+    let requested = ToolCall::requested(done.tool.name().as_str(), done.raw.clone(), second, at)
+        .at_place(3, 1)
+        .with_provider_id("call_abc")
+        .with_payload(json!(1), "v")
+        .unwrap();
+    let ended = requested.clone().complete(&done);
+    assert_eq!((ended.id(), ended.created_at), (requested.id(), at));
+    assert_eq!((ended.iteration, ended.ordinal), (3, 1));
+    assert_eq!(ended.provider_id.as_deref(), Some("call_abc"));
+    assert_eq!(ended.payload(), Some(&json!(1)));
+    assert!(ended.state().is_final());
 }

@@ -77,7 +77,13 @@ impl Turn {
         let tool = self.ctx.tools().find(tool).unwrap();
         let done = tool.executor(&self.ctx).call(args).await;
         let occurrence = self.seen.next(done.call_id).occurrence();
-        let call = self.ctx.turn().spooler().unwrap().record("turn-1", done, occurrence).await;
+        let call = self
+            .ctx
+            .turn()
+            .spooler()
+            .unwrap()
+            .record("turn-1", done.to_requested(occurrence), done)
+            .await;
         let call = call.at_place(self.iteration, self.ordinal);
         let call = call.with_provider_id(provider_id);
         self.ordinal += 1;
