@@ -8,6 +8,8 @@
 //!   response.
 //! - [`Secret`], [`redact`] and [`Scrubber`]: text that is never printed, requests that can be printed without
 //!   credentials, and the removal of credentials from text that another party wrote.
+//! - [`fetch`] (feature `fetch`): fetches URLs that an untrusted source may have chosen, within a policy on hosts and
+//!   addresses.
 //! - [`uri`]: what an address says before a request is sent.
 //!
 //! Requests and responses have the types of the [`http`] crate.
@@ -46,6 +48,8 @@ mod body;
 mod client;
 #[cfg(feature = "client")]
 mod error;
+#[cfg(feature = "fetch")]
+pub mod fetch;
 #[cfg(feature = "client")]
 mod limits;
 pub mod redact;

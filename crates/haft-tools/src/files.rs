@@ -5,15 +5,14 @@
 //! opened for long enough to wait for it. Whoever can write into the folder can put hard links there, which no
 //! check tells from files.
 
-mod answer;
 pub(super) mod edit_file;
 pub(super) mod find_files;
 pub(super) mod list_files;
 pub(super) mod read_file;
-mod replace;
-mod root;
+mod replace_file;
+mod root_dir;
 pub(super) mod search_files;
-mod walk;
+mod walk_dir;
 pub(super) mod write_file;
 
 use std::path::Path;
@@ -22,16 +21,16 @@ use std::sync::Arc;
 use haft_core::tool::{InvalidTool, Tool, ToolBuilder};
 use haft_core::trust::{TrustLabel, TrustTier};
 
-use self::root::Root;
+use self::root_dir::RootDir;
 use crate::readers::FileError;
 
 /// What the tools may do, and where.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FilesOptions {
-    root: Arc<Root>,
+    root: Arc<RootDir>,
     tier: TrustTier,
-    writing: bool,
+    allows_writing: bool,
     max_bytes: u64,
 }
 
@@ -42,14 +41,14 @@ impl FilesOptions {
     ///
     /// The folder is not there, or cannot be opened.
     pub fn new(folder: impl AsRef<Path>) -> Result<Self, FileError> {
-        let root = Arc::new(Root::new(folder.as_ref())?);
-        let (tier, writing, max_bytes) = (TrustTier::ThirdPartyPublic, true, MAX_BYTES);
-        Ok(Self { root, tier, writing, max_bytes })
+        let root = Arc::new(RootDir::new(folder.as_ref())?);
+        let (tier, allows_writing, max_bytes) = (TrustTier::ThirdPartyPublic, true, MAX_BYTES);
+        Ok(Self { root, tier, allows_writing, max_bytes })
     }
 
     /// Leaves out the tools that write. Those that are there ask for leave each time.
     pub fn read_only(mut self) -> Self {
-        self.writing = false;
+        self.allows_writing = false;
         self
     }
 
@@ -72,7 +71,7 @@ impl FilesOptions {
 
     /// A definition whose text may be trusted as far as the files are: the label of each answer says how far
     /// that is.
-    fn reading(&self, name: &str) -> ToolBuilder {
+    fn read_only_tool(&self, name: &str) -> ToolBuilder {
         let tool = Tool::builder(name).effect(haft_core::tool::Effect::ReadOnly);
         if self.tier == TrustTier::ThirdPartyPublic { tool } else { tool.trusted() }
     }
@@ -92,7 +91,7 @@ pub fn files(options: FilesOptions) -> Result<Vec<Tool>, InvalidTool> {
         find_files::find_files(&options)?,
         search_files::search_files(&options)?,
     ];
-    if options.writing {
+    if options.allows_writing {
         tools.push(write_file::write_file(&options)?);
         tools.push(edit_file::edit_file(&options)?);
     }

@@ -54,11 +54,11 @@ pub mod data;
 #[cfg(feature = "packs")]
 pub mod files;
 #[cfg(feature = "packs")]
-mod html;
-#[cfg(feature = "packs")]
 pub mod math;
 #[cfg(feature = "packs")]
 pub mod memory;
+#[cfg(feature = "packs")]
+mod output;
 #[cfg(feature = "packs")]
 mod pack;
 pub mod readers;
@@ -95,9 +95,10 @@ pub use self::web::{WebOptions, web};
 
 #[cfg(feature = "packs")]
 /// The start of a text, for people: bounded and on one line.
-fn shown(text: &str) -> String {
+fn preview(text: &str) -> String {
     let mut characters = text.chars();
-    let mut out: String = characters.by_ref().take(SHOWN).flat_map(char::escape_debug).collect();
+    let mut out: String =
+        characters.by_ref().take(MAX_PREVIEW).flat_map(char::escape_debug).collect();
     if characters.next().is_some() {
         out.push('…');
     }
@@ -105,4 +106,4 @@ fn shown(text: &str) -> String {
 }
 
 #[cfg(feature = "packs")]
-const SHOWN: usize = 80;
+const MAX_PREVIEW: usize = 80;

@@ -3,7 +3,7 @@
 pub(super) mod calculate;
 pub(super) mod convert_unit;
 mod expression;
-mod number;
+mod rational;
 mod units;
 
 #[cfg(test)]

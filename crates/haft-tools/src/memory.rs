@@ -3,7 +3,7 @@
 
 pub(super) mod delete_memory;
 pub(super) mod list_memories;
-mod listed;
+mod memory_view;
 pub(super) mod store_memory;
 pub(super) mod update_memory;
 

@@ -82,7 +82,7 @@ pub enum PackError {
 /// There is none.
 pub fn pack(name: &str) -> Result<Pack, UnknownPack> {
     let found = Pack::ALL.into_iter().find(|it| it.name() == name);
-    found.ok_or_else(|| UnknownPack { name: super::shown(name) })
+    found.ok_or_else(|| UnknownPack { name: crate::preview(name) })
 }
 
 impl Pack {

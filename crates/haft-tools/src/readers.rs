@@ -47,10 +47,8 @@
 //! # }
 //! ```
 
+mod chunk_source;
 mod file;
-#[cfg(feature = "http")]
-mod http;
-mod pull;
 mod stored;
 
 use haft_core::error::Coded;
@@ -58,17 +56,18 @@ use haft_core::tool::ToolFailure;
 use serde_json::Value;
 
 pub use self::file::{FileError, FileReader, FileRoots};
-#[cfg(feature = "http")]
-pub use self::http::{
-    Deadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, HttpReader, RefusedUrl, UrlPolicy,
-};
 pub use self::stored::{StoredError, StoredReader, store_media};
+#[cfg(feature = "http")]
+pub use haft_http::fetch::{
+    FetchDeadlines, FetchError, FetchPhase, FetchResponse, Fetcher, FetcherBuilder, HttpReader,
+    UrlPolicy, UrlRefusal,
+};
 
 /// The most bytes that readers of files and of the network give, unless told otherwise: 64 MiB.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// An error as the item of a stream, with the error itself as the source.
-fn failure<E>(error: E) -> ToolFailure
+pub(crate) fn stream_failure<E>(error: E) -> ToolFailure
 where
     E: std::error::Error + Coded + Send + Sync + 'static,
 {
@@ -78,10 +77,10 @@ where
 }
 
 /// The text of a locator that has this field and no other.
-fn field<'a>(locator: &'a Value, name: &str) -> Option<&'a str> {
+fn locator_field<'a>(locator: &'a Value, name: &str) -> Option<&'a str> {
     let fields = locator.as_object().filter(|it| it.len() == 1)?;
     fields.get(name)?.as_str()
 }
 
 /// The bytes that are read at once.
-const CHUNK: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;

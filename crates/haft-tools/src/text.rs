@@ -1,7 +1,7 @@
 //! Text: counts, changes, differences, patterns, encodings and hashes.
 
-mod base64;
 mod cases;
+mod html_entities;
 mod pattern;
 pub(super) mod text_analyze;
 pub(super) mod text_diff;
@@ -30,5 +30,5 @@ pub fn text() -> Result<Vec<Tool>, InvalidTool> {
     .collect()
 }
 
-/// The most bytes that a result may have.
-const LONGEST: usize = 4 * 1024 * 1024;
+/// The maximum size of a result.
+const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;

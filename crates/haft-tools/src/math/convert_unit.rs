@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::number::Number;
+use super::rational::Number;
 use super::units::{self, Quantity, Unit};
 use haft_core::{ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Conversion {
+pub(crate) struct ConvertUnitArgs {
     /// How many of the first unit
     #[arg(example = 72.5)]
     value: f64,
@@ -36,7 +36,7 @@ pub(super) struct Converted {
 ///
 /// Returns JSON: `value`, `unit`, and `exact`, which is false if digits were rounded away.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn convert_unit(args: Conversion) -> Result<Json<Converted>, ToolFailure> {
+pub(super) fn convert_unit(args: ConvertUnitArgs) -> Result<Json<Converted>, ToolFailure> {
     let (from, to) = (find(&args.from)?, find(&args.to)?);
     if from.quantity != to.quantity {
         return Err(ToolFailure::new(format!(
@@ -68,7 +68,7 @@ fn exactly(value: f64) -> Option<Number> {
 
 fn find(name: &str) -> Result<&'static Unit, ToolFailure> {
     units::find(name).ok_or_else(|| {
-        let (name, all) = (super::super::shown(name), units::all());
+        let (name, all) = (crate::preview(name), units::all());
         ToolFailure::new(format!("there is no unit `{name}`; there are {all}"))
     })
 }

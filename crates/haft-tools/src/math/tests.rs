@@ -1,7 +1,7 @@
 //! Computing without tools around it.
 
 use super::expression::compute;
-use super::number::Number;
+use super::rational::Number;
 use super::units::{UNITS, find};
 
 #[track_caller]

@@ -1,6 +1,6 @@
 //! Units of measure, and how many of the base unit each one is.
 
-use super::number::Number;
+use super::rational::Number;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

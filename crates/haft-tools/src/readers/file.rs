@@ -15,9 +15,9 @@ use haft_core::media::{MediaReader, ReaderDescriptor};
 use haft_core::tool::ByteStream;
 use serde_json::json;
 
-use self::access::Stamp;
-use super::pull::{Pull, Step, stream};
-use super::{CHUNK, MAX_BYTES};
+use self::access::FileStamp;
+use super::chunk_source::{ChunkSource, NextChunk, byte_stream};
+use super::{CHUNK_BYTES, MAX_BYTES};
 use haft_artifacts::run_blocking;
 
 pub use self::error::FileError;
@@ -34,14 +34,14 @@ pub use self::roots::FileRoots;
 /// stored descriptors, go through [`FileRoots`].
 #[derive(Clone)]
 pub struct FileReader {
-    source: Arc<Source>,
+    source: Arc<FileSource>,
 }
 
 #[derive(Clone)]
-struct Source {
+struct FileSource {
     path: PathBuf,
     roots: Option<FileRoots>,
-    stamp: Stamp,
+    stamp: FileStamp,
     max_bytes: u64,
 }
 
@@ -58,12 +58,16 @@ impl FileReader {
         let path = path.as_ref();
         let absolute = std::path::absolute(path);
         let path = absolute.map_err(|source| FileError::io(path, "find", source))?;
-        Self::within(path, None, MAX_BYTES)
+        Self::open_within(path, None, MAX_BYTES)
     }
 
-    fn within(path: PathBuf, roots: Option<FileRoots>, max_bytes: u64) -> Result<Self, FileError> {
-        let (_, stamp) = access::open(&path, roots.as_ref())?;
-        Ok(Self { source: Arc::new(Source { path, roots, stamp, max_bytes }) })
+    fn open_within(
+        path: PathBuf,
+        roots: Option<FileRoots>,
+        max_bytes: u64,
+    ) -> Result<Self, FileError> {
+        let (_, stamp) = access::open_regular(&path, roots.as_ref())?;
+        Ok(Self { source: Arc::new(FileSource { path, roots, stamp, max_bytes }) })
     }
 
     /// Gives at most this many bytes, instead of [`MAX_BYTES`](super::MAX_BYTES). The stream of a larger
@@ -83,7 +87,7 @@ impl FileReader {
 
 impl MediaReader for FileReader {
     fn open(&self) -> ByteStream {
-        stream(Reading { source: Arc::clone(&self.source), file: None, offset: 0 })
+        byte_stream(FileChunks { source: Arc::clone(&self.source), file: None, offset: 0 })
     }
 
     fn byte_length(&self) -> Option<u64> {
@@ -104,72 +108,72 @@ impl fmt::Debug for FileReader {
 }
 
 /// A file that is read from this offset on; it is opened with the first chunk.
-struct Reading {
-    source: Arc<Source>,
+struct FileChunks {
+    source: Arc<FileSource>,
     file: Option<File>,
     offset: u64,
 }
 
-impl Pull for Reading {
+impl ChunkSource for FileChunks {
     type Error = FileError;
 
-    async fn pull(self) -> Step<Self> {
+    async fn next_chunk(self) -> NextChunk<Self> {
         if self.file.is_some() && self.offset == self.source.stamp.len {
             return Ok(None);
         }
         let path = self.source.path.clone();
-        let read = run_blocking(move || Ok(self.read()));
+        let read = run_blocking(move || Ok(self.read_chunk()));
         read.await.map_err(|source| FileError::io(&path, "read", source))?.map(Some)
     }
 }
 
-impl Reading {
+impl FileChunks {
     /// The next chunk. The last one is read together with the end of the file, so that bytes behind the
     /// length are noticed.
-    fn read(self) -> Result<(Bytes, Self), FileError> {
+    fn read_chunk(self) -> Result<(Bytes, Self), FileError> {
         let Self { source, file, offset } = self;
         let file = match file {
             Some(file) => file,
             None => source.reopen()?,
         };
         let left = source.stamp.len.saturating_sub(offset);
-        let wanted = left.min(CHUNK as u64);
+        let wanted = left.min(CHUNK_BYTES as u64);
         let limit = if wanted == left { wanted + 1 } else { wanted };
-        let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(CHUNK));
+        let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(CHUNK_BYTES));
         let io = |error| FileError::io(&source.path, "read", error);
         (&file).take(limit).read_to_end(&mut bytes).map_err(io)?;
         // Afterwards: what was read before this moment is what the stamp stands for.
-        source.compare(Stamp::of(&file.metadata().map_err(io)?))?;
+        source.check_unchanged(FileStamp::of(&file.metadata().map_err(io)?))?;
         if bytes.len() as u64 != wanted {
             let how = "it has more or fewer bytes than the file system says";
-            return Err(source.changed(how));
+            return Err(source.changed_error(how));
         }
         Ok((bytes.into(), Self { source, file: Some(file), offset: offset + wanted }))
     }
 }
 
-impl Source {
+impl FileSource {
     fn reopen(&self) -> Result<File, FileError> {
-        let (file, stamp) = access::open(&self.path, self.roots.as_ref())?;
-        self.compare(stamp)?;
+        let (file, stamp) = access::open_regular(&self.path, self.roots.as_ref())?;
+        self.check_unchanged(stamp)?;
         if stamp.len > self.max_bytes {
             return Err(FileError::TooLarge { path: self.path.clone(), limit: self.max_bytes });
         }
         Ok(file)
     }
 
-    fn compare(&self, found: Stamp) -> Result<(), FileError> {
+    fn check_unchanged(&self, found: FileStamp) -> Result<(), FileError> {
         if found == self.stamp {
             return Ok(());
         }
         Err(if found.len == self.stamp.len {
-            self.changed("it was written again")
+            self.changed_error("it was written again")
         } else {
-            self.changed("its length is another one")
+            self.changed_error("its length is another one")
         })
     }
 
-    fn changed(&self, how: &'static str) -> FileError {
+    fn changed_error(&self, how: &'static str) -> FileError {
         FileError::Changed { path: self.path.clone(), how }
     }
 }

@@ -10,8 +10,8 @@ use haft_core::spool::{Payload, SpoolError, SpoolKey, SpoolReader, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 use serde_json::{Value, json};
 
-use super::pull::{Pull, Step, stream};
-use super::{CHUNK, failure, field};
+use super::chunk_source::{ChunkSource, NextChunk, byte_stream};
+use super::{CHUNK_BYTES, locator_field, stream_failure};
 
 /// Reads what a store keeps under a key, in pieces. Each stream asks the store anew, so that nothing is
 /// held open between two.
@@ -66,7 +66,8 @@ impl StoredReader {
         store: Arc<dyn SpoolStore>,
     ) -> impl Fn(&Value) -> Result<Self, ToolFailure> + use<> {
         move |locator| {
-            let key = field(locator, "key").ok_or_else(|| failure(StoredError::Locator))?;
+            let key = locator_field(locator, "key")
+                .ok_or_else(|| stream_failure(StoredError::Locator))?;
             Ok(Self::new(Arc::clone(&store), key))
         }
     }
@@ -113,7 +114,7 @@ pub async fn store_media(
 
 impl MediaReader for StoredReader {
     fn open(&self) -> ByteStream {
-        stream(Reading { from: self.clone(), opened: None, offset: 0 })
+        byte_stream(StoredChunks { from: self.clone(), opened: None, offset: 0 })
     }
 
     fn byte_length(&self) -> Option<u64> {
@@ -177,27 +178,27 @@ impl Coded for StoredError {
 }
 
 /// Content that is read from this offset on; the store is asked with the first chunk.
-struct Reading {
+struct StoredChunks {
     from: StoredReader,
     opened: Option<Arc<dyn SpoolReader>>,
     offset: u64,
 }
 
-impl Pull for Reading {
+impl ChunkSource for StoredChunks {
     type Error = StoredError;
 
-    async fn pull(self) -> Step<Self> {
+    async fn next_chunk(self) -> NextChunk<Self> {
         let Self { from, opened, offset } = self;
         let reader = match opened {
             Some(reader) => reader,
-            None => from.ask().await?,
+            None => from.open_content().await?,
         };
         if offset == reader.byte_length() {
             return Ok(None);
         }
-        let bytes = reader.read_at(offset, CHUNK).await?;
+        let bytes = reader.read_at(offset, CHUNK_BYTES).await?;
         if bytes.is_empty() {
-            return Err(from.changed(reader.byte_length(), offset));
+            return Err(from.changed_error(reader.byte_length(), offset));
         }
         let offset = offset.saturating_add(bytes.len() as u64);
         Ok(Some((bytes, Self { from, opened: Some(reader), offset })))
@@ -205,15 +206,15 @@ impl Pull for Reading {
 }
 
 impl StoredReader {
-    async fn ask(&self) -> Result<Arc<dyn SpoolReader>, StoredError> {
+    async fn open_content(&self) -> Result<Arc<dyn SpoolReader>, StoredError> {
         let found = self.store.read(self.key.clone()).await?;
         let found = found.ok_or_else(|| StoredError::Missing { key: self.key.clone() })?;
         let now = found.byte_length();
         let before = *self.length.get_or_init(|| now);
-        if before == now { Ok(found) } else { Err(self.changed(before, now)) }
+        if before == now { Ok(found) } else { Err(self.changed_error(before, now)) }
     }
 
-    fn changed(&self, before: u64, now: u64) -> StoredError {
+    fn changed_error(&self, before: u64, now: u64) -> StoredError {
         StoredError::Changed { key: self.key.clone(), before, now }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn read(
         ToolFailure::new(format!(
             "`{}` is not a time; write ISO 8601, such as `2026-01-31`, `2026-01-31T14:30`, \
              `2026-01-31T14:30:00+01:00`, or `now`",
-            super::super::shown(text)
+            crate::preview(text)
         ))
     })?;
     local.to_zoned(zone).map_err(|_| out_of_range())
@@ -74,7 +74,7 @@ pub(super) fn zone(name: Option<&str>) -> Result<TimeZone, ToolFailure> {
         ToolFailure::new(format!(
             "there is no time zone `{}`; use a name of the IANA database, such as `Europe/Paris` or \
              `America/New_York`, or `UTC`",
-            super::super::shown(name)
+            crate::preview(name)
         ))
     })
 }

@@ -9,7 +9,7 @@ use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Difference {
+pub(crate) struct TimeDiffArgs {
     /// The first time in ISO 8601, or `now`
     #[arg(min_len = 1, max_len = 80, example = "2026-01-31")]
     from: String,
@@ -44,7 +44,7 @@ pub(super) struct Between {
 /// Returns JSON. `to_is` says whether `to` is later or earlier than `from`; the numbers are never negative.
 #[tool(effect = "read-only", artifact = "json", trusted)]
 pub(super) fn time_diff(
-    args: Difference,
+    args: TimeDiffArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Between>, ToolFailure> {
     let zone = args.timezone.as_deref();

@@ -8,7 +8,7 @@ use super::{FileError, FileRoots};
 
 /// What a file looks like as long as nobody changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     pub(super) len: u64,
     /// Of the last change, since 1970.
     nanoseconds: u128,
@@ -16,13 +16,13 @@ pub(super) struct Stamp {
     identity: Option<(u64, u64)>,
 }
 
-impl Stamp {
+impl FileStamp {
     pub(super) fn of(metadata: &Metadata) -> Self {
         let changed = metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
         Self {
             len: metadata.len(),
             nanoseconds: changed.map_or(0, |it| it.as_nanos()),
-            identity: identity(metadata),
+            identity: file_identity(metadata),
         }
     }
 }
@@ -30,19 +30,22 @@ impl Stamp {
 /// Opens a regular file, below one of the roots if there are some.
 ///
 /// Anything else is refused before it is opened, because opening a pipe waits for its other end.
-pub(super) fn open(path: &Path, roots: Option<&FileRoots>) -> Result<(File, Stamp), FileError> {
+pub(super) fn open_regular(
+    path: &Path,
+    roots: Option<&FileRoots>,
+) -> Result<(File, FileStamp), FileError> {
     let io = |source| FileError::io(path, "open", source);
-    let resolved = roots.map(|roots| roots.locate(path)).transpose()?;
+    let resolved = roots.map(|roots| roots.resolve(path)).transpose()?;
     let target = resolved.as_deref().unwrap_or(path);
-    regular(path, &fs::metadata(target).map_err(io)?)?;
+    check_regular(path, &fs::metadata(target).map_err(io)?)?;
     let file = File::open(target).map_err(io)?;
     let metadata = file.metadata().map_err(io)?;
-    regular(path, &metadata)?;
-    let stamp = Stamp::of(&metadata);
+    check_regular(path, &metadata)?;
+    let stamp = FileStamp::of(&metadata);
     if let (Some(roots), Some(resolved)) = (roots, resolved) {
         // A link may have been put in between; what is open must be what lies below the root.
-        let found = Stamp::of(&fs::symlink_metadata(&resolved).map_err(io)?);
-        let same = found == stamp && roots.locate(path)? == resolved;
+        let found = FileStamp::of(&fs::symlink_metadata(&resolved).map_err(io)?);
+        let same = found == stamp && roots.resolve(path)? == resolved;
         if !same || opened_path(&file).is_some_and(|it| !roots.contain(&it)) {
             return Err(FileError::OutsideRoots { path: path.to_owned() });
         }
@@ -62,17 +65,17 @@ fn opened_path(_: &File) -> Option<PathBuf> {
     None
 }
 
-fn regular(path: &Path, metadata: &Metadata) -> Result<(), FileError> {
+fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), FileError> {
     if metadata.is_file() { Ok(()) } else { Err(FileError::NotAFile { path: path.to_owned() }) }
 }
 
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
+fn file_identity(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
-fn identity(_: &Metadata) -> Option<(u64, u64)> {
+fn file_identity(_: &Metadata) -> Option<(u64, u64)> {
     None
 }

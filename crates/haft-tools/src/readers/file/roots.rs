@@ -8,7 +8,7 @@ use haft_core::tool::ToolFailure;
 use serde_json::Value;
 
 use super::{FileError, FileReader};
-use crate::readers::{MAX_BYTES, failure, field};
+use crate::readers::{MAX_BYTES, locator_field, stream_failure};
 
 /// The folders below which files may be read.
 ///
@@ -17,12 +17,12 @@ use crate::readers::{MAX_BYTES, failure, field};
 /// can write into a root can put hard links there, which no check tells from files.
 #[derive(Clone, Debug)]
 pub struct FileRoots {
-    roots: Arc<[Root]>,
+    roots: Arc<[AllowedRoot]>,
     max_bytes: u64,
 }
 
 #[derive(Debug)]
-struct Root {
+struct AllowedRoot {
     given: PathBuf,
     real: PathBuf,
 }
@@ -40,9 +40,9 @@ impl FileRoots {
             let given = std::path::absolute(folder).map_err(io)?;
             let real = fs::canonicalize(folder).map_err(io)?;
             fs::read_dir(&real).map_err(|source| FileError::io(folder, "list", source))?;
-            Ok(Root { given, real })
+            Ok(AllowedRoot { given, real })
         };
-        let roots: Result<Arc<[Root]>, FileError> = folders.into_iter().map(root).collect();
+        let roots: Result<Arc<[AllowedRoot]>, FileError> = folders.into_iter().map(root).collect();
         Ok(Self { roots: roots?, max_bytes: MAX_BYTES })
     }
 
@@ -60,7 +60,7 @@ impl FileRoots {
     /// The file is elsewhere, not there, too large or not a regular file.
     pub fn reader(&self, path: impl AsRef<Path>) -> Result<FileReader, FileError> {
         let reader =
-            FileReader::within(path.as_ref().to_owned(), Some(self.clone()), self.max_bytes)?;
+            FileReader::open_within(path.as_ref().to_owned(), Some(self.clone()), self.max_bytes)?;
         if reader.source.stamp.len > self.max_bytes {
             return Err(FileError::TooLarge {
                 path: reader.source.path.clone(),
@@ -74,17 +74,19 @@ impl FileRoots {
     pub fn resolver(&self) -> impl Fn(&Value) -> Result<FileReader, ToolFailure> + use<> {
         let roots = self.clone();
         move |locator| {
-            let path = field(locator, "path").ok_or_else(|| failure(FileError::Locator))?;
-            roots.reader(path).map_err(failure)
+            let path =
+                locator_field(locator, "path").ok_or_else(|| stream_failure(FileError::Locator))?;
+            roots.reader(path).map_err(stream_failure)
         }
     }
 
     /// Where a path leads, if that is below a root. A path that is not written as one below a root is
     /// refused without a look at the file system.
-    pub(super) fn locate(&self, path: &Path) -> Result<PathBuf, FileError> {
+    pub(super) fn resolve(&self, path: &Path) -> Result<PathBuf, FileError> {
         let outside = || FileError::OutsideRoots { path: path.to_owned() };
         let plain = path.components().all(|it| it != Component::ParentDir);
-        let written = |root: &Root| path.starts_with(&root.given) || path.starts_with(&root.real);
+        let written =
+            |root: &AllowedRoot| path.starts_with(&root.given) || path.starts_with(&root.real);
         if !plain || !self.roots.iter().any(written) {
             return Err(outside());
         }

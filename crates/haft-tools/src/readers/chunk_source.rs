@@ -9,33 +9,33 @@ use futures_core::Stream;
 use haft_core::error::Coded;
 use haft_core::tool::{ByteStream, ToolFailure};
 
-use super::failure;
+use super::stream_failure;
 
 /// Something that gives chunks until it ends or fails.
-pub(super) trait Pull: Sized + Send + 'static {
+pub(super) trait ChunkSource: Sized + Send + 'static {
     type Error: std::error::Error + Coded + Send + Sync + 'static;
 
     /// The next chunk and what gives the ones after it; nothing at the end.
-    fn pull(self) -> impl Future<Output = Step<Self>> + Send;
+    fn next_chunk(self) -> impl Future<Output = NextChunk<Self>> + Send;
 }
 
-pub(super) type Step<P> = Result<Option<(Bytes, P)>, <P as Pull>::Error>;
+pub(super) type NextChunk<P> = Result<Option<(Bytes, P)>, <P as ChunkSource>::Error>;
 
 /// The chunks as a stream. Nothing happens before it is polled, nor after an error.
-pub(super) fn stream<P: Pull>(first: P) -> ByteStream {
-    ByteStream::new(Pulling::<P>(Some(Box::pin(first.pull()))))
+pub(super) fn byte_stream<P: ChunkSource>(first: P) -> ByteStream {
+    ByteStream::new(ChunkStream::<P>(Some(Box::pin(first.next_chunk()))))
 }
 
-struct Pulling<P: Pull>(Option<Pin<Box<dyn Future<Output = Step<P>> + Send>>>);
+struct ChunkStream<P: ChunkSource>(Option<Pin<Box<dyn Future<Output = NextChunk<P>> + Send>>>);
 
-impl<P: Pull> Stream for Pulling<P> {
+impl<P: ChunkSource> Stream for ChunkStream<P> {
     type Item = Result<Bytes, ToolFailure>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         while let Some(next) = &mut self.0 {
             match ready!(next.as_mut().poll(cx)) {
                 Ok(Some((bytes, rest))) => {
-                    self.0 = Some(Box::pin(rest.pull()));
+                    self.0 = Some(Box::pin(rest.next_chunk()));
                     if !bytes.is_empty() {
                         return Poll::Ready(Some(Ok(bytes)));
                     }
@@ -43,7 +43,7 @@ impl<P: Pull> Stream for Pulling<P> {
                 Ok(None) => self.0 = None,
                 Err(error) => {
                     self.0 = None;
-                    return Poll::Ready(Some(Err(failure(error))));
+                    return Poll::Ready(Some(Err(stream_failure(error))));
                 }
             }
         }

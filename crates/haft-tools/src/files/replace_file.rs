@@ -6,20 +6,22 @@ use std::path::Path;
 use cap_std::fs::{Dir, OpenOptions};
 use haft_core::tool::ToolFailure;
 
-use super::root::{Root, failure};
-use crate::shown;
+use super::root_dir::{RootDir, io_failure};
+use crate::preview;
 
 /// Writes a file beside its place and moves it there, so that nobody sees half of it. What is there and is not
 /// a regular file stays.
-pub(super) fn replace(root: &Root, path: &str, content: &[u8]) -> Result<(), ToolFailure> {
-    let (dir, name) = root.parent(path)?;
-    let io = |error| failure(path, "file", error);
+pub(super) fn replace_file(root: &RootDir, path: &str, content: &[u8]) -> Result<(), ToolFailure> {
+    let (dir, name) = root.open_parent(path)?;
+    let io = |error| io_failure(path, "file", error);
     let permissions = match dir.symlink_metadata(&name) {
         Ok(there) if there.is_file() => Some(there.permissions()),
         Ok(there) => {
             let what = if there.is_dir() { "a folder" } else { "a link or a device" };
-            let text =
-                format!("`{}` is {what}, which is not written over; use another path", shown(path));
+            let text = format!(
+                "`{}` is {what}, which is not written over; use another path",
+                preview(path)
+            );
             return Err(ToolFailure::new(text));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -38,7 +40,7 @@ pub(super) fn replace(root: &Root, path: &str, content: &[u8]) -> Result<(), Too
         let _ = dir.remove_file(&beside);
     }
     written.map_err(|error| {
-        ToolFailure::new(format!("`{}` could not be written ({})", shown(path), error.kind()))
+        ToolFailure::new(format!("`{}` could not be written ({})", preview(path), error.kind()))
             .with_source(error)
     })
 }

@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, FileType};
 use haft_core::DispatchContext;
 
 /// Something in a folder.
-pub(super) struct Found<'d> {
+pub(super) struct FoundEntry<'d> {
     pub(super) dir: &'d Dir,
     pub(super) name: &'d Path,
     /// Below the root, parted by `/`.
@@ -20,7 +20,7 @@ pub(super) struct Found<'d> {
 
 /// What a walk looks at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
+pub(super) struct WalkOptions {
     /// How many folders deep; 1 is the folder itself.
     pub(super) depth: usize,
     /// Whether names that begin with a point count.
@@ -28,39 +28,39 @@ pub(super) struct Rules {
 }
 
 /// How much is done before a call gives up, and says so.
-pub(super) struct Effort<'c> {
+pub(super) struct WalkBudget<'c> {
     ctx: &'c DispatchContext,
     until: Duration,
     entries: usize,
-    why: Option<&'static str>,
+    stop_reason: Option<&'static str>,
 }
 
-impl<'c> Effort<'c> {
+impl<'c> WalkBudget<'c> {
     pub(super) fn new(ctx: &'c DispatchContext) -> Self {
-        let until = ctx.clock().monotonic().saturating_add(LONGEST);
-        Self { ctx, until, entries: ENTRIES, why: None }
+        let until = ctx.clock().monotonic().saturating_add(MAX_DURATION);
+        Self { ctx, until, entries: MAX_ENTRIES, stop_reason: None }
     }
 
     /// Whether it is enough. Asked before each entry and each piece of a file.
     pub(super) fn is_spent(&mut self) -> bool {
-        if self.why.is_none() && self.ctx.cancellation().is_cancelled() {
-            self.why = Some("the call was cancelled");
+        if self.stop_reason.is_none() && self.ctx.cancellation().is_cancelled() {
+            self.stop_reason = Some("the call was cancelled");
         }
-        if self.why.is_none() && self.ctx.clock().monotonic() > self.until {
-            self.why = Some("it took too long; search a smaller folder");
+        if self.stop_reason.is_none() && self.ctx.clock().monotonic() > self.until {
+            self.stop_reason = Some("it took too long; search a smaller folder");
         }
-        self.why.is_some()
+        self.stop_reason.is_some()
     }
 
     /// Why not everything was looked at.
-    pub(super) fn why(&self) -> Option<&'static str> {
-        self.why
+    pub(super) fn stop_reason(&self) -> Option<&'static str> {
+        self.stop_reason
     }
 
-    fn entry(&mut self) -> bool {
+    fn take_entry(&mut self) -> bool {
         match self.entries.checked_sub(1) {
             Some(left) => self.entries = left,
-            None => self.why = Some("there are too many files; search a smaller folder"),
+            None => self.stop_reason = Some("there are too many files; search a smaller folder"),
         }
         !self.is_spent()
     }
@@ -68,29 +68,30 @@ impl<'c> Effort<'c> {
 
 /// Shows everything below a folder, a folder before what is in it. Folders that cannot be opened are passed
 /// over.
-pub(super) fn walk(
+pub(super) fn walk_dir(
     dir: Dir,
     path: &Path,
-    rules: Rules,
-    effort: &mut Effort<'_>,
-    visit: &mut dyn FnMut(&Found<'_>, &mut Effort<'_>) -> ControlFlow<()>,
+    walk_options: WalkOptions,
+    budget: &mut WalkBudget<'_>,
+    visit: &mut dyn FnMut(&FoundEntry<'_>, &mut WalkBudget<'_>) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let mut open = vec![Level::new(dir, path.to_owned(), rules, effort)?];
+    let mut open = vec![OpenDir::new(dir, path.to_owned(), walk_options, budget)?];
     while let Some(level) = open.last_mut() {
         let Some((name, kind)) = level.entries.next() else {
             open.pop();
             continue;
         };
         let path = level.path.join(&name);
-        let found = Found { dir: &level.dir, name: Path::new(&name), path: &slashed(&path), kind };
-        if effort.is_spent() || visit(&found, effort).is_break() {
+        let found =
+            FoundEntry { dir: &level.dir, name: Path::new(&name), path: &slash_path(&path), kind };
+        if budget.is_spent() || visit(&found, budget).is_break() {
             return Ok(());
         }
         if kind.is_dir()
-            && open.len() < rules.depth
+            && open.len() < walk_options.depth
             && let Some(level) = open.last()
             && let Ok(inner) = level.dir.open_dir(&name)
-            && let Ok(inner) = Level::new(inner, path, rules, effort)
+            && let Ok(inner) = OpenDir::new(inner, path, walk_options, budget)
         {
             open.push(inner);
         }
@@ -98,23 +99,28 @@ pub(super) fn walk(
     Ok(())
 }
 
-struct Level {
+struct OpenDir {
     dir: Dir,
     path: PathBuf,
     entries: std::vec::IntoIter<(OsString, FileType)>,
 }
 
-impl Level {
-    fn new(dir: Dir, path: PathBuf, rules: Rules, effort: &mut Effort<'_>) -> io::Result<Self> {
+impl OpenDir {
+    fn new(
+        dir: Dir,
+        path: PathBuf,
+        walk_options: WalkOptions,
+        budget: &mut WalkBudget<'_>,
+    ) -> io::Result<Self> {
         let mut entries = Vec::new();
         for entry in dir.entries()? {
-            if !effort.entry() {
+            if !budget.take_entry() {
                 break;
             }
             let entry = entry?;
             let name = entry.file_name();
             let hidden = name.as_encoded_bytes().starts_with(b".");
-            if (rules.hidden || !hidden)
+            if (walk_options.hidden || !hidden)
                 && let Ok(kind) = entry.file_type()
             {
                 entries.push((name, kind));
@@ -126,13 +132,13 @@ impl Level {
 }
 
 /// A path as the model reads and writes it.
-pub(super) fn slashed(path: &Path) -> String {
+pub(super) fn slash_path(path: &Path) -> String {
     let parts: Vec<_> = path.iter().map(|it| it.to_string_lossy()).collect();
     parts.join("/")
 }
 
 /// The most entries that one call looks at.
-const ENTRIES: usize = 200_000;
-const LONGEST: Duration = Duration::from_secs(20);
+const MAX_ENTRIES: usize = 200_000;
+const MAX_DURATION: Duration = Duration::from_secs(20);
 /// The deepest that folders are followed.
-pub(super) const DEEPEST: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
