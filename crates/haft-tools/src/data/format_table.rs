@@ -1,4 +1,4 @@
-//! `format_table`.
+//! The tool `format_table`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `parse_csv`.
+//! The tool `parse_csv`.
 
 use std::collections::HashSet;
 

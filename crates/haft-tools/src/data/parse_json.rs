@@ -1,4 +1,4 @@
-//! `parse_json`.
+//! The tool `parse_json`.
 
 use haft_core::json::{Document, Repair};
 use haft_core::tool::ToolFailure;

@@ -1,4 +1,4 @@
-//! `parse_yaml`.
+//! The tool `parse_yaml`.
 
 use haft_core::json::Document;
 use haft_core::tool::ToolFailure;

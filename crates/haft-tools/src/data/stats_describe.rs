@@ -1,4 +1,4 @@
-//! `stats_describe`.
+//! The tool `stats_describe`.
 
 use haft_core::tool::ToolFailure;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `stats_histogram`.
+//! The tool `stats_histogram`.
 
 use haft_core::tool::ToolFailure;
 use serde::Serialize;

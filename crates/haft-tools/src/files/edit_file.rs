@@ -1,4 +1,4 @@
-//! `edit_file`.
+//! The tool `edit_file`.
 
 use std::io::Read as _;
 

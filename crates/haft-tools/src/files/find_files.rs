@@ -1,4 +1,4 @@
-//! `find_files`.
+//! The tool `find_files`.
 
 use std::ops::ControlFlow;
 
@@ -82,13 +82,13 @@ fn find(
     json_output(&FoundFiles { files, truncated, warning }, options.label())
 }
 
-/// The path below the folder that is searched, for patterns that name folders.
+/// The path relative to the directory that is searched, for patterns with directories.
 pub(super) fn relative_to<'p>(path: &'p str, folder: &str) -> &'p str {
     let rest = path.strip_prefix(folder).and_then(|it| it.strip_prefix('/'));
     rest.unwrap_or(path)
 }
 
-/// A pattern without folders fits in all of them.
+/// Compiles a glob. A pattern without `/` matches in all directories.
 pub(super) fn compile_glob(pattern: &str) -> Result<GlobMatcher, ToolFailure> {
     let pattern = pattern.trim_start_matches("./");
     let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };

@@ -1,4 +1,4 @@
-//! `list_files`.
+//! The tool `list_files`.
 
 use std::ops::ControlFlow;
 

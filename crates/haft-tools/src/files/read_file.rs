@@ -1,4 +1,4 @@
-//! `read_file`.
+//! The tool `read_file`.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
     let (mut file, bytes) = options.root.open_file(path)?;
     let mut start = Vec::new();
     (&mut file)
-        .take(START)
+        .take(SNIFFED_BYTES)
         .read_to_end(&mut start)
         .map_err(|error| super::root_dir::io_failure(path, "file", error))?;
     if let Some((kind, mime)) = sniff_media_type(&start) {
@@ -46,7 +46,7 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
             preview(path)
         )));
     }
-    // All of it has been read.
+    // The whole file has been read.
     if start.len() < MAX_INLINE_BYTES
         && let Ok(text) = String::from_utf8(start)
     {
@@ -70,7 +70,7 @@ fn media(
     Ok(ToolOutput::Media(vec![media.with_source(path)]))
 }
 
-/// The format by the end of the name.
+/// The format by the extension of the file name.
 fn kind_by_extension(path: &str) -> ArtifactKind {
     let end = Path::new(path).extension().and_then(|it| it.to_str()).unwrap_or_default();
     match end.to_ascii_lowercase().as_str() {
@@ -85,7 +85,7 @@ fn kind_by_extension(path: &str) -> ArtifactKind {
     }
 }
 
-/// What a file is by its first bytes, which say more than its name.
+/// The media type by the first bytes of a file, which are more reliable than its name.
 fn sniff_media_type(start: &[u8]) -> Option<(MediaKind, &'static str)> {
     let at = |from: usize, bytes: &[u8]| start.get(from..).is_some_and(|it| it.starts_with(bytes));
     Some(match start {
@@ -104,5 +104,5 @@ fn sniff_media_type(start: &[u8]) -> Option<(MediaKind, &'static str)> {
     })
 }
 
-/// How much is looked at to tell text from everything else.
-const START: u64 = 8 * 1024;
+/// How many bytes are read to distinguish text from other content.
+const SNIFFED_BYTES: u64 = 8 * 1024;

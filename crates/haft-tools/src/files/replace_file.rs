@@ -1,4 +1,4 @@
-//! Puts new content in the place of a file, all at once.
+//! Replaces the content of a file atomically.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -9,15 +9,15 @@ use haft_core::tool::ToolFailure;
 use super::root_dir::{RootDir, io_failure};
 use crate::preview;
 
-/// Writes a file beside its place and moves it there, so that nobody sees half of it. What is there and is not
-/// a regular file stays.
+/// Writes a temporary file and renames it, so that no reader sees partial content. Refuses to replace anything but a
+/// regular file.
 pub(super) fn replace_file(root: &RootDir, path: &str, content: &[u8]) -> Result<(), ToolFailure> {
     let (dir, name) = root.open_parent(path)?;
     let io = |error| io_failure(path, "file", error);
     let permissions = match dir.symlink_metadata(&name) {
-        Ok(there) if there.is_file() => Some(there.permissions()),
-        Ok(there) => {
-            let what = if there.is_dir() { "a folder" } else { "a link or a device" };
+        Ok(existing) if existing.is_file() => Some(existing.permissions()),
+        Ok(existing) => {
+            let what = if existing.is_dir() { "a folder" } else { "a link or a device" };
             let text = format!(
                 "`{}` is {what}, which is not written over; use another path",
                 preview(path)
@@ -27,17 +27,17 @@ pub(super) fn replace_file(root: &RootDir, path: &str, content: &[u8]) -> Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(io(error)),
     };
-    let beside = format!(".haft-{}.tmp", uuid::Uuid::new_v4().simple());
-    let written = write(&dir, &beside, content).and_then(|file| {
+    let temporary = format!(".haft-{}.tmp", uuid::Uuid::new_v4().simple());
+    let written = write(&dir, &temporary, content).and_then(|file| {
         if let Some(permissions) = permissions {
             file.set_permissions(permissions)?;
         }
         file.sync_all()?;
-        dir.rename(&beside, &dir, &name)
+        dir.rename(&temporary, &dir, &name)
     });
     if written.is_err() {
-        // It is not known how far it came.
-        let _ = dir.remove_file(&beside);
+        // The write may have failed before or after the file was created.
+        let _ = dir.remove_file(&temporary);
     }
     written.map_err(|error| {
         ToolFailure::new(format!("`{}` could not be written ({})", preview(path), error.kind()))

@@ -1,4 +1,4 @@
-//! The folder that no path leads out of.
+//! The directory that no path can leave.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use haft_core::tool::ToolFailure;
 use crate::preview;
 use crate::readers::{FileError, FileReader, FileRoots};
 
-/// The folder, by its handle and by its name.
+/// The directory, by its handle and by its path.
 #[derive(Debug)]
 pub(super) struct RootDir {
     path: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct RootDir {
     roots: FileRoots,
 }
 
-/// Whether a link at the end of a path is followed, inside the folder.
+/// Whether a symbolic link at the end of a path is followed inside the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SymlinkPolicy {
     Follow,
@@ -36,7 +36,7 @@ impl RootDir {
         Ok(Self { path, dir, roots })
     }
 
-    /// The folder at a path; the root itself for `.` and nothing.
+    /// Opens the directory at a path. `.` and the empty path are the root itself.
     pub(super) fn open_dir(&self, path: &str) -> Result<(Dir, PathBuf), ToolFailure> {
         let relative = relative_path(path)?;
         let at = if relative.as_os_str().is_empty() { Path::new(".") } else { &relative };
@@ -44,14 +44,14 @@ impl RootDir {
         Ok((dir, relative))
     }
 
-    /// The open file at a path, which is a regular one, and its length.
+    /// Opens the regular file at a path, and returns its length too.
     pub(super) fn open_file(&self, path: &str) -> Result<(fs::File, u64), ToolFailure> {
         let relative = file_path(path)?;
         open_regular(&self.dir, &relative, SymlinkPolicy::Follow)
             .map_err(|error| io_failure(path, "file", error))
     }
 
-    /// A reader of the file at a path, for content that is read later and bit by bit.
+    /// Creates a reader of the file at a path, for content that is read later and in chunks.
     pub(super) fn media_reader(
         &self,
         path: &str,
@@ -69,7 +69,7 @@ impl RootDir {
         })
     }
 
-    /// The folder that a file is in, made if need be, and the name of the file in it.
+    /// Opens the parent directory of a file, creating it if necessary, and returns the name of the file too.
     pub(super) fn open_parent(&self, path: &str) -> Result<(Dir, PathBuf), ToolFailure> {
         let relative = file_path(path)?;
         let name = relative.file_name().map(PathBuf::from).ok_or_else(|| path_error(path))?;
@@ -85,7 +85,7 @@ impl RootDir {
     }
 }
 
-/// Opens a regular file. Opening a pipe does not wait for its other end, and then it is refused.
+/// Opens a regular file. Anything else is refused; opening a pipe does not wait for its other end.
 pub(super) fn open_regular(
     dir: &Dir,
     path: &Path,
@@ -110,7 +110,7 @@ pub(super) fn open_regular(
     Ok((file, metadata.len()))
 }
 
-/// A path below the folder, as it is written; empty for the folder itself.
+/// The path below the root; empty for the root itself.
 fn relative_path(path: &str) -> Result<PathBuf, ToolFailure> {
     if path.contains('\0') || path.len() > MAX_PATH_LENGTH {
         return Err(path_error(path));
@@ -126,9 +126,9 @@ fn relative_path(path: &str) -> Result<PathBuf, ToolFailure> {
     Ok(relative)
 }
 
-/// The path of a file below the folder.
+/// The path of a file below the root.
 fn file_path(path: &str) -> Result<PathBuf, ToolFailure> {
-    // `notes/` is a folder, whatever its components are.
+    // `notes/` is a directory, whatever its components are.
     let relative = relative_path(path)?;
     if relative.as_os_str().is_empty() || path.ends_with(['/', std::path::MAIN_SEPARATOR]) {
         let text = format!("`{}` is a folder; give the path of a file", preview(path));
@@ -145,7 +145,7 @@ fn path_error(path: &str) -> ToolFailure {
     ))
 }
 
-/// What the model is told when the file system fails.
+/// The failure of a file system operation, as the model reads it.
 pub(super) fn io_failure(path: &str, what: &str, error: io::Error) -> ToolFailure {
     let name = preview(path);
     let text = match error.kind() {

@@ -1,4 +1,4 @@
-//! `search_files`.
+//! The tool `search_files`.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};

@@ -1,4 +1,4 @@
-//! Walks a folder by handles, in order, within limits. Links are seen and not followed.
+//! Walks a directory by handles, in order and within limits. Symbolic links are visited and not followed.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,25 +9,25 @@ use std::time::Duration;
 use cap_std::fs::{Dir, FileType};
 use haft_core::DispatchContext;
 
-/// Something in a folder.
+/// An entry of a directory.
 pub(super) struct FoundEntry<'d> {
     pub(super) dir: &'d Dir,
     pub(super) name: &'d Path,
-    /// Below the root, parted by `/`.
+    /// The path below the root, with `/` between its parts.
     pub(super) path: &'d str,
     pub(super) kind: FileType,
 }
 
-/// What a walk looks at.
+/// Which entries a walk visits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WalkOptions {
-    /// How many folders deep; 1 is the folder itself.
+    /// The number of levels; 1 is the directory itself.
     pub(super) depth: usize,
-    /// Whether names that begin with a point count.
+    /// Whether names that begin with a dot are visited.
     pub(super) hidden: bool,
 }
 
-/// How much is done before a call gives up, and says so.
+/// The limits of a call. A call that reaches one stops and reports the reason.
 pub(super) struct WalkBudget<'c> {
     ctx: &'c DispatchContext,
     until: Duration,
@@ -41,7 +41,7 @@ impl<'c> WalkBudget<'c> {
         Self { ctx, until, entries: MAX_ENTRIES, stop_reason: None }
     }
 
-    /// Whether it is enough. Asked before each entry and each piece of a file.
+    /// Whether the call has to stop. Checked before each entry and between pieces of a file.
     pub(super) fn is_spent(&mut self) -> bool {
         if self.stop_reason.is_none() && self.ctx.cancellation().is_cancelled() {
             self.stop_reason = Some("the call was cancelled");
@@ -52,7 +52,7 @@ impl<'c> WalkBudget<'c> {
         self.stop_reason.is_some()
     }
 
-    /// Why not everything was looked at.
+    /// Why the walk is incomplete; `None` if it is complete.
     pub(super) fn stop_reason(&self) -> Option<&'static str> {
         self.stop_reason
     }
@@ -66,8 +66,8 @@ impl<'c> WalkBudget<'c> {
     }
 }
 
-/// Shows everything below a folder, a folder before what is in it. Folders that cannot be opened are passed
-/// over.
+/// Visits everything below a directory, each directory before its entries. Directories that cannot be opened are
+/// skipped.
 pub(super) fn walk_dir(
     dir: Dir,
     path: &Path,
@@ -131,14 +131,14 @@ impl OpenDir {
     }
 }
 
-/// A path as the model reads and writes it.
+/// A path as the model reads and writes it: with `/` between its parts.
 pub(super) fn slash_path(path: &Path) -> String {
     let parts: Vec<_> = path.iter().map(|it| it.to_string_lossy()).collect();
     parts.join("/")
 }
 
-/// The most entries that one call looks at.
+/// The maximum number of entries that one call visits.
 const MAX_ENTRIES: usize = 200_000;
 const MAX_DURATION: Duration = Duration::from_secs(20);
-/// The deepest that folders are followed.
+/// The maximum depth of directories.
 pub(super) const MAX_DEPTH: usize = 64;

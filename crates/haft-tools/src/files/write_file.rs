@@ -1,4 +1,4 @@
-//! `write_file`.
+//! The tool `write_file`.
 
 use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool, ToolFailure};
 

@@ -1,4 +1,4 @@
-//! `calculate`.
+//! The tool `calculate`.
 
 use serde::Serialize;
 

@@ -1,10 +1,10 @@
-//! Reads and computes expressions in one pass, bounded in length and depth.
+//! Parses and computes expressions in one pass, bounded in length and depth.
 
 use std::fmt;
 
 use super::rational::Number;
 
-/// What is wrong with an expression, and at which character, counted from 1.
+/// An error in an expression, and the character at which it occurs, counted from 1.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ExpressionError {
     pub(super) at: usize,
@@ -65,7 +65,7 @@ impl Parser {
         self.finite(value)
     }
 
-    /// A sign binds less than a power: `-2^2` is -4.
+    /// A sign binds less tightly than a power: `-2^2` is -4.
     fn signed(&mut self) -> Value {
         match self.operator(&['-', '−', '+']) {
             Some('+') => self.nested(Self::signed),
@@ -145,7 +145,7 @@ impl Parser {
         })
     }
 
-    /// Whether an `e` here begins an exponent.
+    /// Whether the `e` at this position begins an exponent.
     fn is_exponent(&self) -> bool {
         let digit = |it: Option<char>| it.is_some_and(|it| it.is_ascii_digit());
         let sign = matches!(self.peek_at(1), Some('+' | '-'));
@@ -208,7 +208,7 @@ impl Parser {
         value
     }
 
-    /// The operator that comes next, if it is one of these. `**` is not `*`.
+    /// Consumes the next operator, if it is one of these. `**` is not `*`.
     fn operator(&mut self, all: &[char]) -> Option<char> {
         self.space();
         let found = self.peek().filter(|it| all.contains(it))?;
@@ -261,7 +261,7 @@ fn constant(name: &str) -> Option<Number> {
     }))
 }
 
-/// The value of a function; nothing if there is none of this name.
+/// Applies a function; `None` if there is no function with this name.
 fn apply(name: &str, args: &[Number]) -> Option<Result<Number, String>> {
     let float = |run: fn(f64) -> f64| match args {
         [x] => Ok(Number::Float(run(x.to_f64()))),
@@ -358,6 +358,6 @@ fn divisor(args: &[Number]) -> Result<Number, String> {
 
 pub(super) const NAMES: &str = "pi, e, tau, phi, abs, round, floor, ceil, trunc, sqrt, cbrt, exp, ln, log, log2, log10, \
      sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, tanh, deg, rad, min, max, sum, mean, gcd";
-/// How deep brackets, signs and powers may be nested.
+/// The maximum nesting of brackets, signs and powers.
 const MAX_DEPTH: usize = 60;
 const MAX_ARGUMENTS: usize = 100;

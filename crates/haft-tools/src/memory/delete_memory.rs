@@ -1,4 +1,4 @@
-//! `delete_memory`.
+//! The tool `delete_memory`.
 
 use haft_core::record::RecordName;
 use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool};

@@ -1,4 +1,4 @@
-//! `list_memories`.
+//! The tool `list_memories`.
 
 use haft_core::tool::{Effect, InvalidTool, Tool};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Memories as answers have them.
+//! Memories as tools return them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use haft_core::record::Memory;
 use haft_core::tool::ToolFailure;
 use serde::Serialize;
 
-/// A memory in an answer.
+/// A memory in a result.
 #[derive(Serialize)]
 pub(super) struct MemoryView {
     id: String,
@@ -29,7 +29,7 @@ impl From<&Memory> for MemoryView {
     }
 }
 
-/// The memory of this id.
+/// Finds the memory with this id.
 pub(super) fn find_memory(ctx: &DispatchContext, id: &str) -> Result<Arc<Memory>, ToolFailure> {
     let found = ctx.turn_memories().into_iter().find(|it| it.id().as_str() == id);
     found.ok_or_else(|| {

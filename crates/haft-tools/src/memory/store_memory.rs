@@ -1,4 +1,4 @@
-//! `store_memory`.
+//! The tool `store_memory`.
 
 use haft_core::record::Memory;
 use haft_core::tool::{Effect, InvalidTool, Tool};
@@ -48,7 +48,7 @@ async fn store(args: StoreMemoryArgs, ctx: &DispatchContext) -> Result<Json<Stor
     }
     let id = args.id.unwrap_or_else(|| derive_id(ctx));
     if let Some(there) = ctx.turn_memories().into_iter().find(|it| it.id().as_str() == id) {
-        // The same call again, after a crash say, finds its own work.
+        // The same call, run again after a crash, finds its own memory.
         if there.content().as_str() == args.content {
             return Ok(Json(Stored { stored: MemoryView::from(&*there) }));
         }
@@ -66,7 +66,7 @@ async fn store(args: StoreMemoryArgs, ctx: &DispatchContext) -> Result<Json<Stor
     Ok(Json(Stored { stored }))
 }
 
-/// An id that is the same when the same call is made again, and another one otherwise.
+/// Derives an id that is the same when the same call runs again, and different for every other call.
 fn derive_id(ctx: &DispatchContext) -> String {
     use sha2::Digest as _;
 

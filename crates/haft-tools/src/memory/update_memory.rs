@@ -1,4 +1,4 @@
-//! `update_memory`.
+//! The tool `update_memory`.
 
 use haft_core::tool::{Concurrency, Effect, InvalidTool, Tool};
 use haft_core::trust::TrustLabel;

@@ -1,4 +1,4 @@
-//! Streams out of futures that give one chunk after another.
+//! Streams of chunks that an async function produces one by one.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,17 +11,17 @@ use haft_core::tool::{ByteStream, ToolFailure};
 
 use super::stream_failure;
 
-/// Something that gives chunks until it ends or fails.
+/// Produces chunks until it ends or fails.
 pub(super) trait ChunkSource: Sized + Send + 'static {
     type Error: std::error::Error + Coded + Send + Sync + 'static;
 
-    /// The next chunk and what gives the ones after it; nothing at the end.
+    /// Produces the next chunk and the source of the following ones; `None` at the end.
     fn next_chunk(self) -> impl Future<Output = NextChunk<Self>> + Send;
 }
 
 pub(super) type NextChunk<P> = Result<Option<(Bytes, P)>, <P as ChunkSource>::Error>;
 
-/// The chunks as a stream. Nothing happens before it is polled, nor after an error.
+/// The chunks as a stream. Nothing happens before the first poll and after an error.
 pub(super) fn byte_stream<P: ChunkSource>(first: P) -> ByteStream {
     ByteStream::new(ChunkStream::<P>(Some(Box::pin(first.next_chunk()))))
 }

@@ -1,4 +1,4 @@
-//! Media in files.
+//! Reads media from files.
 
 mod access;
 mod error;
@@ -23,15 +23,14 @@ use haft_artifacts::run_blocking;
 pub use self::error::FileError;
 pub use self::roots::FileRoots;
 
-/// Reads a file: each stream opens it anew and reads it in pieces, off the async workers.
+/// Reads a file. Each stream opens the file again and reads it in chunks on blocking threads.
 ///
-/// The file is the one that was there when the reader was made. If it is replaced or changed (by its
-/// length, its time of change or its identity), streams end with [`FileError::Changed`] instead of
-/// giving other bytes; make a new reader then. A change within one tick of the file system's clock that
-/// keeps the length goes unseen.
+/// If the file is replaced or changed after the reader was created (judged by its length, modification time and
+/// identity), streams end with [`FileError::Changed`] instead of returning other bytes; create a new reader then. A
+/// change that keeps the length and happens within one tick of the file system's clock is not detected.
 ///
-/// This reads any file that the process can read. Paths that somebody else has chosen, also those in
-/// stored descriptors, go through [`FileRoots`].
+/// This type reads every file that the process can read. Use [`FileRoots`] for paths from untrusted sources, including
+/// stored descriptors.
 #[derive(Clone)]
 pub struct FileReader {
     source: Arc<FileSource>,
@@ -46,14 +45,14 @@ struct FileSource {
 }
 
 impl FileReader {
-    /// The tag of its descriptor. The locator is `{"path": "…"}`.
+    /// The tag of its descriptors. The locator is `{"path": "…"}`.
     pub const TAG: &'static str = "media:file";
 
-    /// A reader of this file. Looks at the file and does not read it.
+    /// Creates a reader of a file. The file is opened and not read.
     ///
     /// # Errors
     ///
-    /// The file is not there, cannot be opened, or is not a regular file.
+    /// Fails if the file does not exist, cannot be opened, or is not a regular file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let absolute = std::path::absolute(path);
@@ -70,8 +69,8 @@ impl FileReader {
         Ok(Self { source: Arc::new(FileSource { path, roots, stamp, max_bytes }) })
     }
 
-    /// Gives at most this many bytes, instead of [`MAX_BYTES`](super::MAX_BYTES). The stream of a larger
-    /// file is an error.
+    /// Sets the maximum size of the file. The default is [`MAX_BYTES`](super::MAX_BYTES). The stream of a larger file
+    /// fails.
     #[must_use]
     pub fn max_bytes(mut self, limit: u64) -> Self {
         Arc::make_mut(&mut self.source).max_bytes = limit;
@@ -94,7 +93,7 @@ impl MediaReader for FileReader {
         Some(self.source.stamp.len)
     }
 
-    /// Nothing if the path is not Unicode.
+    /// `None` if the path is not Unicode.
     fn describe(&self) -> Option<ReaderDescriptor> {
         let path = self.source.path.to_str()?;
         Some(ReaderDescriptor::new(Self::TAG, json!({ "path": path })))
@@ -107,7 +106,7 @@ impl fmt::Debug for FileReader {
     }
 }
 
-/// A file that is read from this offset on; it is opened with the first chunk.
+/// A file that is read from an offset. It is opened with the first chunk.
 struct FileChunks {
     source: Arc<FileSource>,
     file: Option<File>,
@@ -128,8 +127,8 @@ impl ChunkSource for FileChunks {
 }
 
 impl FileChunks {
-    /// The next chunk. The last one is read together with the end of the file, so that bytes behind the
-    /// length are noticed.
+    /// Reads the next chunk. The last chunk includes an attempt to read past the end, so that additional bytes are
+    /// detected.
     fn read_chunk(self) -> Result<(Bytes, Self), FileError> {
         let Self { source, file, offset } = self;
         let file = match file {
@@ -142,7 +141,7 @@ impl FileChunks {
         let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(CHUNK_BYTES));
         let io = |error| FileError::io(&source.path, "read", error);
         (&file).take(limit).read_to_end(&mut bytes).map_err(io)?;
-        // Afterwards: what was read before this moment is what the stamp stands for.
+        // After the read: if the stamp is unchanged now, the bytes are those of the file that was opened.
         source.check_unchanged(FileStamp::of(&file.metadata().map_err(io)?))?;
         if bytes.len() as u64 != wanted {
             let how = "it has more or fewer bytes than the file system says";

@@ -1,4 +1,4 @@
-//! `text_analyze`.
+//! The tool `text_analyze`.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! `text_diff`.
+//! The tool `text_diff`.
 
 use haft_core::tool::ToolFailure;
 use similar::{ChangeTag, TextDiff};

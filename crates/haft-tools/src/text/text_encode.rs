@@ -1,4 +1,4 @@
-//! `text_encode`.
+//! The tool `text_encode`.
 
 use base64::alphabet::STANDARD;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};

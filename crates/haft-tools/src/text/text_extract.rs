@@ -1,4 +1,4 @@
-//! `text_extract`.
+//! The tool `text_extract`.
 
 use haft_core::tool::ToolFailure;
 use serde::Serialize;
@@ -45,7 +45,7 @@ struct Match {
 /// true if there are more than `limit`. A match in which the group takes no part is left out.
 #[tool(effect = "read-only", artifact = "json")]
 pub(super) fn text_extract(args: TextExtractArgs) -> Result<Json<ExtractedMatches>, ToolFailure> {
-    let regex = pattern::compile(&args.pattern, args.ignore_case)?;
+    let regex = pattern::compile_pattern(&args.pattern, args.ignore_case)?;
     let groups = regex.captures_len() - 1;
     if args.group > groups {
         return Err(ToolFailure::new(format!(

@@ -1,4 +1,4 @@
-//! `text_hash`.
+//! The tool `text_hash`.
 
 use sha2::{Digest as _, Sha256, Sha512};
 

@@ -1,4 +1,4 @@
-//! `text_transform`.
+//! The tool `text_transform`.
 
 use std::collections::HashSet;
 
@@ -202,7 +202,7 @@ fn regex_replace(
     with: &str,
     ignore_case: bool,
 ) -> Result<String, ToolFailure> {
-    let regex = pattern::compile(pattern, ignore_case)?;
+    let regex = pattern::compile_pattern(pattern, ignore_case)?;
     let mut out = String::new();
     let mut end = 0;
     for (count, captures) in regex.captures_iter(text).enumerate() {

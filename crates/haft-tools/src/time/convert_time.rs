@@ -1,4 +1,4 @@
-//! `convert_time`.
+//! The tool `convert_time`.
 
 use super::moment::{self, Moment};
 use haft_core::{DispatchContext, ToolFailure, tool::Json};
@@ -27,7 +27,7 @@ pub(super) fn convert_time(
     args: ConvertTimeArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Moment>, ToolFailure> {
-    let time = moment::read(&args.time, args.from.as_deref(), ctx)?;
-    let zone = moment::zone(Some(&args.to))?;
+    let time = moment::parse_moment(&args.time, args.from.as_deref(), ctx)?;
+    let zone = moment::find_zone(Some(&args.to))?;
     Ok(Json(Moment::from(&time.with_time_zone(zone))))
 }

@@ -1,4 +1,4 @@
-//! `current_time`.
+//! The tool `current_time`.
 
 use super::moment::{self, Moment};
 use haft_core::{DispatchContext, ToolFailure, tool::Json};
@@ -19,6 +19,6 @@ pub(super) fn current_time(
     args: CurrentTimeArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Moment>, ToolFailure> {
-    let zone = moment::zone(args.timezone.as_deref())?;
-    Ok(Json(Moment::from(&moment::now(zone, ctx)?)))
+    let zone = moment::find_zone(args.timezone.as_deref())?;
+    Ok(Json(Moment::from(&moment::current_moment(zone, ctx)?)))
 }

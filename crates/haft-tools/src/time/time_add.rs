@@ -1,4 +1,4 @@
-//! `time_add`.
+//! The tool `time_add`.
 
 use jiff::Span;
 
@@ -43,7 +43,7 @@ pub(super) fn time_add(
     args: TimeAddArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Moment>, ToolFailure> {
-    let time = moment::read(&args.time, args.timezone.as_deref(), ctx)?;
+    let time = moment::parse_moment(&args.time, args.timezone.as_deref(), ctx)?;
     let mut later = time;
     for span in spans(&args).map_err(|_| moment::out_of_range())? {
         later = later.checked_add(span).map_err(|_| moment::out_of_range())?;

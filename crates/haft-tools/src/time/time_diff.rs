@@ -1,4 +1,4 @@
-//! `time_diff`.
+//! The tool `time_diff`.
 
 use jiff::civil::{Date, Weekday};
 use jiff::{Unit, Zoned};
@@ -48,9 +48,9 @@ pub(super) fn time_diff(
     ctx: &DispatchContext,
 ) -> Result<Json<Between>, ToolFailure> {
     let zone = args.timezone.as_deref();
-    let from = moment::read(&args.from, zone, ctx)?;
+    let from = moment::parse_moment(&args.from, zone, ctx)?;
     // In one zone: days are those of the first time's calendar.
-    let to = moment::read(&args.to, zone, ctx)?.with_time_zone(from.time_zone().clone());
+    let to = moment::parse_moment(&args.to, zone, ctx)?.with_time_zone(from.time_zone().clone());
     let to_is = match to.timestamp().cmp(&from.timestamp()) {
         std::cmp::Ordering::Less => "earlier",
         std::cmp::Ordering::Equal => "equal",

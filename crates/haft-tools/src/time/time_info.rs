@@ -1,4 +1,4 @@
-//! `time_info`.
+//! The tool `time_info`.
 
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ pub(super) fn time_info(
     args: TimeInfoArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Facts>, ToolFailure> {
-    let time = moment::read(&args.time, args.timezone.as_deref(), ctx)?;
+    let time = moment::parse_moment(&args.time, args.timezone.as_deref(), ctx)?;
     let week = time.date().iso_week_date();
     let zone = time.time_zone().to_offset_info(time.timestamp());
     Ok(Json(Facts {

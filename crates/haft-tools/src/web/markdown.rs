@@ -395,6 +395,7 @@ mod tests {
     /// Neither depth nor amount makes a page slow or overflows the stack. The limit of time is generous: the slowest
     /// takes a few seconds without optimization.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test measures real time")]
     fn hostile_pages_are_converted_quickly() {
         let attributes: String = (0..100_000).map(|it| format!("a{it}=b ")).collect();
         for (name, html) in [
