@@ -147,6 +147,7 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
             has_advisories(),
             "the database of advisories is not fetched; set HAFT_ADVISORIES=1 to fetch it",
         ),
+        Step::cargo("run --locked --quiet --package xtask -- resolve"),
         Step::cargo("publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet"),
         Step::tool(tools::MDBOOK, "build docs/book --dest-dir target/book"),
     ];

@@ -4,6 +4,7 @@
 mod api;
 mod ci;
 mod figures;
+mod resolve;
 mod setup;
 mod skips;
 mod soak;
@@ -32,6 +33,8 @@ Commands:
           With --figures: counts of names and shapes, for reviewers
   api     Writes the public items of every library crate to xtask/api.
           With --check: fails if they differ from what is written
+  resolve Finds versions for programs that use Haft next to other users of SQLite, and compiles the ends
+          of the range of rusqlite
   soak    What takes long: more cases of properties, crashes again and again, large contents
   help    This text (also --help, -h)
 
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         ["tidy", "--figures"] => figures::print(root()),
         ["api"] => api::write(root()),
         ["api", "--check"] => api::check(root()),
+        ["resolve"] => resolve::run(root()),
         ["soak"] => soak::run(root()),
         ["help" | "--help" | "-h"] | [_, "--help" | "-h"] => {
             print!("{HELP}");
@@ -58,7 +62,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("usage: cargo xtask <ci|setup|tidy|api|soak|help>");
+            eprintln!("usage: cargo xtask <ci|setup|tidy|api|resolve|soak|help>");
             ExitCode::from(2)
         }
     }

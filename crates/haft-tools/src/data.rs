@@ -1,4 +1,4 @@
-//! Data: CSV, JSON and YAML, statistics, tables.
+//! Tools for data: CSV, JSON and YAML, statistics, tables.
 
 pub(super) mod format_table;
 pub(super) mod parse_csv;
@@ -9,11 +9,24 @@ pub(super) mod stats_histogram;
 
 use haft_core::tool::{InvalidTool, Tool};
 
-/// `parse_csv`, `parse_json`, `parse_yaml`, `stats_describe`, `stats_histogram` and `format_table`.
+/// Creates the tools `parse_csv`, `parse_json`, `parse_yaml`, `stats_describe`, `stats_histogram` and `format_table`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use haft_core::{DispatchContext, ToolRegistry};
+///
+/// let tools = ToolRegistry::with_tools(haft_tools::data()?)?;
+/// let ctx = DispatchContext::builder("turn-1").build();
+/// let call = tools.find("parse_csv")?.executor(&ctx).call(r#"{"text": "a,b\n1,2\n"}"#).await;
+/// assert!(format!("{:?}", call.outcome?).replace('\\', "").contains(r#""a":1"#));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///
-/// None is expected: the definitions are fixed.
+/// Does not fail in practice, because the definitions are fixed.
 pub fn data() -> Result<Vec<Tool>, InvalidTool> {
     [
         parse_csv::parse_csv(),

@@ -1,19 +1,17 @@
-//! Files below one folder, which no path leads out of.
+//! Tools for files below one directory, which no path can leave.
 //!
-//! Folders are walked by handles, not by names, so that no `..`, no absolute path and no link gets out, also
-//! not a link that is put there in between. What is not a regular file (a device, a pipe, a socket) is never
-//! opened for long enough to wait for it. Whoever can write into the folder can put hard links there, which no
-//! check tells from files.
+//! Directories are opened by handles and not by paths, so neither `..` nor an absolute path nor a symbolic link leads
+//! outside, not even a link that is created while a tool runs. A tool never waits for a device, a pipe or a socket. A
+//! process that can write into the directory can create hard links there, which cannot be distinguished from files.
 
-mod answer;
 pub(super) mod edit_file;
 pub(super) mod find_files;
 pub(super) mod list_files;
 pub(super) mod read_file;
-mod replace;
-mod root;
+mod replace_file;
+mod root_dir;
 pub(super) mod search_files;
-mod walk;
+mod walk_dir;
 pub(super) mod write_file;
 
 use std::path::Path;
@@ -22,45 +20,55 @@ use std::sync::Arc;
 use haft_core::tool::{InvalidTool, Tool, ToolBuilder};
 use haft_core::trust::{TrustLabel, TrustTier};
 
-use self::root::Root;
+use self::root_dir::RootDir;
 use crate::readers::FileError;
 
-/// What the tools may do, and where.
+/// Options of the pack `files`.
+///
+/// ```
+/// use haft_tools::{FilesOptions, files};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let tools = files(FilesOptions::new(dir.path())?.read_only())?;
+/// let names: Vec<_> = tools.iter().map(|tool| tool.name().as_str()).collect();
+/// assert_eq!(names, ["read_file", "list_files", "find_files", "search_files"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct FilesOptions {
-    root: Arc<Root>,
+    root: Arc<RootDir>,
     tier: TrustTier,
-    writing: bool,
+    allows_writing: bool,
     max_bytes: u64,
 }
 
 impl FilesOptions {
-    /// Tools for what is below this folder.
+    /// Allows access to everything below this directory.
     ///
     /// # Errors
     ///
-    /// The folder is not there, or cannot be opened.
-    pub fn new(folder: impl AsRef<Path>) -> Result<Self, FileError> {
-        let root = Arc::new(Root::new(folder.as_ref())?);
-        let (tier, writing, max_bytes) = (TrustTier::ThirdPartyPublic, true, MAX_BYTES);
-        Ok(Self { root, tier, writing, max_bytes })
+    /// Fails if the directory does not exist or cannot be opened.
+    pub fn new(dir: impl AsRef<Path>) -> Result<Self, FileError> {
+        let root = Arc::new(RootDir::new(dir.as_ref())?);
+        let (tier, allows_writing, max_bytes) = (TrustTier::ThirdPartyPublic, true, MAX_BYTES);
+        Ok(Self { root, tier, allows_writing, max_bytes })
     }
 
-    /// Leaves out the tools that write. Those that are there ask for leave each time.
+    /// Leaves out the tools that write. Without this option they are included, and every call requires approval.
     pub fn read_only(mut self) -> Self {
-        self.writing = false;
+        self.allows_writing = false;
         self
     }
 
-    /// Says where the files come from, and so how far they may be trusted. Nobody vouches for them if not
-    /// said. Only say first-party of a folder that nobody but the application and its developers writes into.
+    /// Sets how far the files are trusted. The default is untrusted third-party content. Use a first-party tier only for
+    /// a directory that only the application and its developers can write to.
     pub fn trust(mut self, tier: TrustTier) -> Self {
         self.tier = tier;
         self
     }
 
-    /// Refuses to read files of more than this many bytes; 256 MiB if not said.
+    /// Sets the maximum size of a file that can be read. The default is 256 MiB.
     pub fn max_bytes(mut self, limit: u64) -> Self {
         self.max_bytes = limit;
         self
@@ -70,20 +78,19 @@ impl FilesOptions {
         TrustLabel::declared(self.tier)
     }
 
-    /// A definition whose text may be trusted as far as the files are: the label of each answer says how far
-    /// that is.
-    fn reading(&self, name: &str) -> ToolBuilder {
+    /// Starts a tool that only reads. Its results can be as trusted as the files; the label of each result says how far.
+    fn read_only_tool(&self, name: &str) -> ToolBuilder {
         let tool = Tool::builder(name).effect(haft_core::tool::ToolEffect::ReadOnly);
         if self.tier == TrustTier::ThirdPartyPublic { tool } else { tool.trusted() }
     }
 }
 
-/// `read_file`, `list_files`, `find_files` and `search_files`; unless the options say
+/// Creates the tools `read_file`, `list_files`, `find_files` and `search_files`, and unless the options are
 /// [`read_only`](FilesOptions::read_only) also `write_file` and `edit_file`.
 ///
 /// # Errors
 ///
-/// None is expected: the definitions are fixed.
+/// Does not fail in practice, because the definitions are fixed.
 #[expect(clippy::needless_pass_by_value, reason = "options are made for one pack")]
 pub fn files(options: FilesOptions) -> Result<Vec<Tool>, InvalidTool> {
     let mut tools = vec![
@@ -92,7 +99,7 @@ pub fn files(options: FilesOptions) -> Result<Vec<Tool>, InvalidTool> {
         find_files::find_files(&options)?,
         search_files::search_files(&options)?,
     ];
-    if options.writing {
+    if options.allows_writing {
         tools.push(write_file::write_file(&options)?);
         tools.push(edit_file::edit_file(&options)?);
     }

@@ -1,29 +1,29 @@
-//! Packs of ready-made tools: what an agent needs on its first day.
+//! Packs of ready-made tools, and readers of media, for the agent development kit Haft.
 //!
 //! | pack | tools | needs |
 //! |---|---|---|
-//! | [`files`](files()) | read, list, find and search below one folder; write and edit with leave | a folder |
-//! | [`time`](time()) | the time, time zones, differences, calendars | |
+//! | [`files`](files()) | read, list, find and search files below one directory; write and edit them after approval | a directory |
+//! | [`time`](time()) | current time, time zones, differences, calendars | |
 //! | [`math`](math()) | expressions, units of measure | |
-//! | [`text`](text()) | counts, changes, differences, patterns, encodings, hashes | |
+//! | [`text`](text()) | counts, transformations, differences, patterns, encodings, hashes | |
 //! | [`data`](data()) | CSV, JSON and YAML; statistics; tables | |
-//! | [`memory`](memory()) | what is remembered from turn to turn | |
-//! | `web` (feature `http`) | fetches pages of the hosts that are allowed | hosts |
+//! | [`memory`](memory()) | memories that are kept between turns | |
+//! | `web` (feature `http`) | fetches pages from allowed hosts | hosts |
 //!
-//! A pack is a list of tools like any other: register them, leave some out, or put a tool of your own in the
-//! place of one.
+//! A pack is a list of [`Tool`](haft_core::Tool)s: register all of them, leave some out, or replace one by a custom tool.
+//! [`readers`] has the readers of media in files, in stores and on the network.
 //!
 //! ```
-//! use haft_tools::{self, FilesOptions};
 //! use haft_core::{DispatchContext, ToolRegistry};
+//! use haft_tools::FilesOptions;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let folder = tempfile::tempdir()?;
-//! # let notes = folder.path();
+//! # let dir = tempfile::tempdir()?;
+//! # let notes = dir.path();
 //! # std::fs::write(notes.join("todo.md"), "# Today\n\n- water the plants\n")?;
-//! let mut tools = tools::files(FilesOptions::new(notes)?)?;
-//! tools.extend(tools::math()?);
+//! let mut tools = haft_tools::files(FilesOptions::new(notes)?)?;
+//! tools.extend(haft_tools::math()?);
 //! let registry = ToolRegistry::new();
 //! for tool in tools {
 //!     registry.register(tool)?;
@@ -37,16 +37,28 @@
 //! # }
 //! ```
 //!
-//! # What holds for all of them
+//! # Rules of all tools
 //!
-//! - A failing call says what to do next. Failures are never results.
-//! - Whatever is read, searched or computed is bounded, and an answer that was cut says so.
-//! - A tool whose result is JSON gives JSON and nothing else: remarks stand in members of their own.
-//! - What comes from a file, from the network or from the arguments is not trusted, unless the application
-//!   says so for a folder. Only what a tool computes by itself, such as the time, is.
-//! - Tools that write files ask before each call, others do not; [`Tool::asking`](haft_core::Tool::asking) and
-//!   [`Tool::never_asking`](haft_core::Tool::never_asking) make them do otherwise.
-//! - Time is that of the turn's clock, so that runs can be replayed.
+//! - The message of a failed call says what to do next. A failure is never returned as a result.
+//! - Everything that a tool reads, searches or computes is bounded, and a truncated result says that it is truncated.
+//! - A tool whose result is JSON returns JSON and nothing else: warnings are members of their own.
+//! - Content from files, the network or arguments is untrusted, unless the application declares otherwise for a
+//!   directory. Only what a tool computes itself, such as the time, is trusted.
+//! - Tools that write files require approval, all others do not; [`Tool::asking`](haft_core::Tool::asking) and
+//!   [`Tool::never_asking`](haft_core::Tool::never_asking) change that.
+//! - The time is that of the turn's clock, so that runs can be replayed.
+//!
+//! # Features
+//!
+//! | feature | default | |
+//! |---|---|---|
+//! | `packs` | yes | the packs of tools; without it there are only the readers |
+//! | `http` | no | the pack `web` and `readers::HttpReader` |
+//! | `rustls`, `native-tls`, `rustls-no-provider` | `rustls` | the TLS backend of `http` |
+//!
+//! # Dependencies
+//!
+//! This crate may depend on [`haft_core`], `haft-artifacts` (formats that tools parse), `haft-http` and `haft-macros`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "packs")]
@@ -54,11 +66,11 @@ pub mod data;
 #[cfg(feature = "packs")]
 pub mod files;
 #[cfg(feature = "packs")]
-mod html;
-#[cfg(feature = "packs")]
 pub mod math;
 #[cfg(feature = "packs")]
 pub mod memory;
+#[cfg(feature = "packs")]
+mod output;
 #[cfg(feature = "packs")]
 mod pack;
 pub mod readers;
@@ -69,10 +81,11 @@ pub mod time;
 #[cfg(all(feature = "packs", feature = "http"))]
 pub mod web;
 
-#[cfg(all(test, feature = "packs"))]
+#[cfg(test)]
+#[cfg(feature = "packs")]
 mod tests;
 
-// The macros expand to paths of `::haft`; the core has all of them.
+// The macros expand to paths below `::haft`, all of which exist in the core.
 #[cfg(feature = "packs")]
 extern crate haft_core as haft;
 
@@ -93,11 +106,12 @@ pub use self::time::time;
 #[cfg(all(feature = "packs", feature = "http"))]
 pub use self::web::{WebOptions, web};
 
+/// The start of a text for messages: bounded and on one line.
 #[cfg(feature = "packs")]
-/// The start of a text, for people: bounded and on one line.
-fn shown(text: &str) -> String {
+fn preview(text: &str) -> String {
     let mut characters = text.chars();
-    let mut out: String = characters.by_ref().take(SHOWN).flat_map(char::escape_debug).collect();
+    let mut out: String =
+        characters.by_ref().take(MAX_PREVIEW).flat_map(char::escape_debug).collect();
     if characters.next().is_some() {
         out.push('…');
     }
@@ -105,4 +119,4 @@ fn shown(text: &str) -> String {
 }
 
 #[cfg(feature = "packs")]
-const SHOWN: usize = 80;
+const MAX_PREVIEW: usize = 80;

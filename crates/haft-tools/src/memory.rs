@@ -1,19 +1,32 @@
-//! What is remembered from turn to turn. Memories are those of the turn's context; what the model writes is
-//! not trusted.
+//! Tools for memories that are kept between turns. The memories are those of the turn's context; content that the
+//! model writes is untrusted.
 
 pub(super) mod delete_memory;
 pub(super) mod list_memories;
-mod listed;
+mod memory_view;
 pub(super) mod store_memory;
 pub(super) mod update_memory;
 
 use haft_core::tool::{InvalidTool, Tool, ToolBuilder};
 
-/// `list_memories`, `store_memory`, `update_memory` and `delete_memory`.
+/// Creates the tools `list_memories`, `store_memory`, `update_memory` and `delete_memory`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use haft_core::{DispatchContext, ToolRegistry};
+///
+/// let tools = ToolRegistry::with_tools(haft_tools::memory()?)?;
+/// let ctx = DispatchContext::builder("turn-1").build();
+/// let call = tools.find("list_memories")?.executor(&ctx).call(r#"{}"#).await;
+/// assert!(format!("{:?}", call.outcome?).replace('\\', "").contains(r#"memories"#));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///
-/// None is expected: the definitions are fixed.
+/// Does not fail in practice, because the definitions are fixed.
 pub fn memory() -> Result<Vec<Tool>, InvalidTool> {
     [
         list_memories::list_memories(),
@@ -25,7 +38,7 @@ pub fn memory() -> Result<Vec<Tool>, InvalidTool> {
     .collect()
 }
 
-/// A definition whose answers are JSON.
+/// Starts a tool whose results are JSON.
 fn definition(name: &str) -> ToolBuilder {
     Tool::builder(name).artifact(haft_core::artifact::ArtifactKind::JSON)
 }

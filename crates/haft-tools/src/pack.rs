@@ -1,4 +1,4 @@
-//! Packs by name, for agents that are described in a file.
+//! Packs by name, for agents that are configured in a file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use super::FilesOptions;
 #[cfg(feature = "http")]
 use super::WebOptions;
 
-/// A pack of tools.
+/// A pack of ready-made tools.
 ///
 /// ```
 /// use haft_tools::{Pack, PackOptions};
@@ -22,7 +22,7 @@ use super::WebOptions;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pack {
-    /// Files below one folder.
+    /// Files below one directory.
     Files,
     /// Dates, times and time zones.
     Time,
@@ -32,57 +32,57 @@ pub enum Pack {
     Text,
     /// CSV, JSON, YAML, statistics and tables.
     Data,
-    /// What is remembered.
+    /// Memories that are kept between turns.
     Memory,
-    /// Pages from the network.
+    /// Pages of the web.
     Web,
 }
 
-/// What packs need to know. Packs that need nothing are always there.
+/// The configuration that some packs need.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PackOptions {
-    /// The folder of [`Pack::Files`].
+    /// The directory of [`Pack::Files`].
     pub files: Option<FilesOptions>,
     /// The hosts of [`Pack::Web`].
     #[cfg(feature = "http")]
     pub web: Option<WebOptions>,
 }
 
-/// A name that no pack has.
+/// There is no pack with this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no pack `{name}`; there are {}", listed())]
+#[error("there is no pack `{name}`; there are {}", list_names())]
 #[non_exhaustive]
 pub struct UnknownPack {
     /// The name.
     pub name: String,
 }
 
-/// A pack could not be made.
+/// The tools of a pack could not be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// It needs to know something that nobody said.
+    /// The pack needs an option that is missing.
     #[error("the pack `{pack}` needs {what}")]
     NotConfigured {
         /// The pack.
         pack: Pack,
-        /// What it needs.
+        /// The missing option.
         what: &'static str,
     },
-    /// A tool was refused.
+    /// The definition of a tool is invalid.
     #[error(transparent)]
     Tool(#[from] InvalidTool),
 }
 
-/// The pack of this name.
+/// Finds a pack by its name.
 ///
 /// # Errors
 ///
-/// There is none.
+/// Fails if there is no pack with this name.
 pub fn pack(name: &str) -> Result<Pack, UnknownPack> {
     let found = Pack::ALL.into_iter().find(|it| it.name() == name);
-    found.ok_or_else(|| UnknownPack { name: super::shown(name) })
+    found.ok_or_else(|| UnknownPack { name: crate::preview(name) })
 }
 
 impl Pack {
@@ -90,7 +90,7 @@ impl Pack {
     pub const ALL: [Self; 7] =
         [Self::Files, Self::Time, Self::Math, Self::Text, Self::Data, Self::Memory, Self::Web];
 
-    /// Its name in files.
+    /// The name in agent files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -104,7 +104,7 @@ impl Pack {
         }
     }
 
-    /// What it is for, in one sentence.
+    /// A description in one sentence.
     #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
@@ -122,7 +122,7 @@ impl Pack {
         }
     }
 
-    /// The names of its tools, in the order in which it makes them.
+    /// The names of its tools, in order.
     #[must_use]
     pub const fn tools(self) -> &'static [&'static str] {
         match self {
@@ -157,16 +157,18 @@ impl Pack {
         }
     }
 
-    /// Makes its tools.
+    /// Creates its tools.
     ///
     /// # Errors
     ///
-    /// It needs something that the options do not have.
+    /// Fails if an option that the pack needs is missing.
     pub fn build(self, options: &PackOptions) -> Result<Vec<Tool>, PackError> {
         Ok(match self {
             Self::Files => match &options.files {
                 Some(files) => super::files(files.clone())?,
-                None => return Err(self.needs("the folder that it may read: `FilesOptions`")),
+                None => {
+                    return Err(self.not_configured("the folder that it may read: `FilesOptions`"));
+                }
             },
             Self::Time => super::time()?,
             Self::Math => super::math()?,
@@ -176,14 +178,18 @@ impl Pack {
             #[cfg(feature = "http")]
             Self::Web => match &options.web {
                 Some(web) => super::web(web.clone())?,
-                None => return Err(self.needs("the hosts that it may fetch from: `WebOptions`")),
+                None => {
+                    return Err(
+                        self.not_configured("the hosts that it may fetch from: `WebOptions`")
+                    );
+                }
             },
             #[cfg(not(feature = "http"))]
-            Self::Web => return Err(self.needs("the feature `http`")),
+            Self::Web => return Err(self.not_configured("the feature `http`")),
         })
     }
 
-    fn needs(self, what: &'static str) -> PackError {
+    fn not_configured(self, what: &'static str) -> PackError {
         PackError::NotConfigured { pack: self, what }
     }
 }
@@ -203,14 +209,14 @@ impl FromStr for Pack {
 }
 
 impl PackOptions {
-    /// Lets [`Pack::Files`] work below a folder.
+    /// Sets the options of [`Pack::Files`].
     #[must_use]
     pub fn files(mut self, options: FilesOptions) -> Self {
         self.files = Some(options);
         self
     }
 
-    /// Lets [`Pack::Web`] fetch.
+    /// Sets the options of [`Pack::Web`].
     #[cfg(feature = "http")]
     #[must_use]
     pub fn web(mut self, options: WebOptions) -> Self {
@@ -219,6 +225,6 @@ impl PackOptions {
     }
 }
 
-fn listed() -> String {
+fn list_names() -> String {
     Pack::ALL.map(|it| format!("`{it}`")).join(", ")
 }

@@ -2,17 +2,16 @@
 //!
 //! | reader | bytes | descriptor |
 //! |---|---|---|
-//! | [`MemoryReader`](haft_core::media::MemoryReader) | at hand | `media:in-memory` |
+//! | [`MemoryReader`](haft_core::media::MemoryReader) | in memory | `media:in-memory` |
 //! | [`FileReader`] | a file | `media:file` |
-//! | `HttpReader` (feature `http`) | an answer to a GET request | `media:fetch` |
+//! | `HttpReader` (feature `http`) | the response to a GET request | `media:fetch` |
 //! | [`StoredReader`] | a [`SpoolStore`](haft_core::spool::SpoolStore) | `media:stored` |
 //!
-//! All are lazy: nothing is read before the stream is polled, and each stream starts anew. Dropping a
-//! stream ends the reading.
+//! All readers are lazy: nothing is read before a stream is polled, and each stream starts from the beginning. Dropping
+//! a stream stops the read.
 //!
-//! A descriptor is data, and data can be forged. What a stored descriptor may open is decided by the
-//! resolvers that the application registers: files below [`FileRoots`], addresses within a `UrlPolicy`,
-//! keys of one store.
+//! A stored descriptor can be forged. The resolvers that the application registers decide what a descriptor can open:
+//! files below [`FileRoots`], URLs within a `UrlPolicy`, keys of one store.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -36,7 +35,7 @@
 //! # }
 //! ```
 //!
-//! What fails, fails in the stream, as a [`ToolFailure`]. Its source is the typed error of the reader:
+//! Errors are items of the stream, as [`ToolFailure`]s. Their source is the typed error of the reader:
 //!
 //! ```
 //! # fn is_gone(failure: &haft_core::ToolFailure) -> bool {
@@ -47,10 +46,8 @@
 //! # }
 //! ```
 
+mod chunk_source;
 mod file;
-#[cfg(feature = "http")]
-mod http;
-mod pull;
 mod stored;
 
 use haft_core::error::Coded;
@@ -58,17 +55,18 @@ use haft_core::tool::ToolFailure;
 use serde_json::Value;
 
 pub use self::file::{FileError, FileReader, FileRoots};
-#[cfg(feature = "http")]
-pub use self::http::{
-    Deadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, HttpReader, RefusedUrl, UrlPolicy,
-};
 pub use self::stored::{StoredError, StoredReader, store_media};
+#[cfg(feature = "http")]
+pub use haft_http::fetch::{
+    FetchDeadlines, FetchError, FetchPhase, FetchResponse, Fetcher, FetcherBuilder, HttpReader,
+    UrlPolicy, UrlRefusal,
+};
 
-/// The most bytes that readers of files and of the network give, unless told otherwise: 64 MiB.
+/// The default limit of readers of files: 64 MiB.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// An error as the item of a stream, with the error itself as the source.
-fn failure<E>(error: E) -> ToolFailure
+/// An error as the item of a stream, with the error itself as its source.
+pub(crate) fn stream_failure<E>(error: E) -> ToolFailure
 where
     E: std::error::Error + Coded + Send + Sync + 'static,
 {
@@ -77,11 +75,11 @@ where
     if retryable { failure.retryable() } else { failure }
 }
 
-/// The text of a locator that has this field and no other.
-fn field<'a>(locator: &'a Value, name: &str) -> Option<&'a str> {
+/// The value of a locator that has this member and no other.
+fn locator_field<'a>(locator: &'a Value, name: &str) -> Option<&'a str> {
     let fields = locator.as_object().filter(|it| it.len() == 1)?;
     fields.get(name)?.as_str()
 }
 
-/// The bytes that are read at once.
-const CHUNK: usize = 256 * 1024;
+/// The size of a chunk.
+const CHUNK_BYTES: usize = 256 * 1024;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft::media::MediaReader as _;
-use haft::readers::{Deadlines, Fetcher, UrlPolicy};
+use haft::readers::{FetchDeadlines, Fetcher, UrlPolicy};
 use haft::tool::ToolEffect;
 use haft::{Args, DispatchContext, Tool, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
@@ -222,7 +222,7 @@ impl Endpoint {
     /// Redirects stay on the host, and only requests to the origin of the URL carry the headers.
     fn new_fetcher(&self) -> Result<Fetcher, ToolFailure> {
         let policy = self.policy.clone().only_hosts([self.url.host()]).allow_redirects(3);
-        let limits = Deadlines::default();
+        let limits = FetchDeadlines::default();
         let (origin, headers) = (self.url.origin().to_owned(), self.headers.clone());
         let fetcher = Fetcher::builder(policy)
             .max_bytes(self.max_bytes)

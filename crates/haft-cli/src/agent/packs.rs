@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use haft::Tool;
-use haft::readers::{Deadlines, Fetcher, UrlPolicy};
+use haft::readers::{FetchDeadlines, Fetcher, UrlPolicy};
 use haft::tools::{FilesOptions, Pack, PackOptions, WebOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -121,7 +121,7 @@ impl WebPack {
         let policy = if self.private { allow_all_networks(policy).allow_http() } else { policy };
         let fetcher = Fetcher::builder(policy)
             .max_bytes(self.max_bytes)
-            .deadlines(Deadlines::default().total(std::time::Duration::from_secs(60)))
+            .deadlines(FetchDeadlines::default().total(std::time::Duration::from_secs(60)))
             .build()
             .map_err(AgentFileError::whole_file)?;
         Ok(WebOptions::new(fetcher))

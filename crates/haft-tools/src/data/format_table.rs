@@ -1,4 +1,4 @@
-//! `format_table`.
+//! The tool `format_table`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Table {
+pub(crate) struct FormatTableArgs {
     /// The rows, each an object
     #[arg(min_len = 1, max_len = 2000)]
     rows: Vec<BTreeMap<String, Value>>,
@@ -34,7 +34,7 @@ pub(crate) enum Format {
 ///
 /// Lists and objects in cells are written as JSON, `null` and what is missing as nothing. Returns the table.
 #[tool(effect = "read-only")]
-pub(super) fn format_table(args: Table) -> Result<String, ToolFailure> {
+pub(super) fn format_table(args: FormatTableArgs) -> Result<String, ToolFailure> {
     let columns = match args.columns.filter(|it| !it.is_empty()) {
         Some(columns) => columns,
         None => all_columns(&args.rows),
@@ -50,8 +50,8 @@ pub(super) fn format_table(args: Table) -> Result<String, ToolFailure> {
     {
         return Err(ToolFailure::new(format!(
             "no row has the column `{}`; there are {}",
-            super::super::shown(missing),
-            super::super::shown(&all_columns(&args.rows).join(", "))
+            crate::preview(missing),
+            crate::preview(&all_columns(&args.rows).join(", "))
         )));
     }
     let mut lines = vec![columns.clone()];

@@ -1,4 +1,4 @@
-//! `parse_csv`.
+//! The tool `parse_csv`.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use haft_core::tool::Json;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Csv {
+pub(crate) struct ParseCsvArgs {
     /// The table
     #[arg(max_len = 500000, example = "name;price\nbread;2.50\n")]
     text: String,
@@ -37,18 +37,18 @@ pub(crate) enum Delimiter {
 }
 
 #[derive(Serialize)]
-pub(super) struct Table {
+pub(super) struct ParsedTable {
     columns: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<ParsedRow>,
     warnings: Vec<String>,
     /// Whether there are more rows than `limit`.
     truncated: bool,
 }
 
 /// The cells of a row with the names of their columns, in order.
-struct Row(Vec<(String, Value)>);
+struct ParsedRow(Vec<(String, Value)>);
 
-impl Serialize for Row {
+impl Serialize for ParsedRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, cell)| (name, cell)))
     }
@@ -61,7 +61,7 @@ impl Serialize for Row {
 /// Returns JSON: `columns`; `rows`, each an object by column; `warnings` about rows of another length and the
 /// like; `truncated`, which is true if there are more rows than `limit`.
 #[tool(effect = "read-only", artifact = "json")]
-pub(super) fn parse_csv(args: Csv) -> Json<Table> {
+pub(super) fn parse_csv(args: ParseCsvArgs) -> Json<ParsedTable> {
     let text = args.text.strip_prefix('\u{FEFF}').unwrap_or(&args.text);
     let delimiter = match args.delimiter {
         Some(Delimiter::Comma) => b',',
@@ -71,10 +71,10 @@ pub(super) fn parse_csv(args: Csv) -> Json<Table> {
         None => sniff_delimiter(text),
     };
     let header = usize::from(args.has_header);
-    let (mut records, truncated) = records(text, delimiter, args.limit.saturating_add(header));
+    let (mut records, truncated) = read_records(text, delimiter, args.limit.saturating_add(header));
     let names = if args.has_header && !records.is_empty() { records.remove(0) } else { Vec::new() };
     let width = records.iter().map(Vec::len).max().unwrap_or(0).max(names.len());
-    let columns = columns(&names, width);
+    let columns = column_names(&names, width);
     let mut warnings = Vec::new();
     let expected = if args.has_header { names.len() } else { records.first().map_or(0, Vec::len) };
     let odd = |row: &Vec<String>| row.len() != expected;
@@ -89,15 +89,16 @@ pub(super) fn parse_csv(args: Csv) -> Json<Table> {
         warnings.push("the number of quotes is odd: a field may not be closed".to_owned());
     }
     let row = |fields: Vec<String>| {
-        let cells = fields.into_iter().map(|it| if args.typed { cell(it) } else { it.into() });
-        Row(columns.iter().cloned().zip(cells).collect())
+        let cells =
+            fields.into_iter().map(|it| if args.typed { typed_cell(it) } else { it.into() });
+        ParsedRow(columns.iter().cloned().zip(cells).collect())
     };
     let rows = records.into_iter().map(row).collect();
-    Json(Table { columns, rows, warnings, truncated })
+    Json(ParsedTable { columns, rows, warnings, truncated })
 }
 
 /// The first rows as texts, and whether there are more.
-fn records(text: &str, delimiter: u8, most: usize) -> (Vec<Vec<String>>, bool) {
+fn read_records(text: &str, delimiter: u8, most: usize) -> (Vec<Vec<String>>, bool) {
     let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
     let mut input = text.as_bytes();
     let (mut output, mut ends) = (vec![0; text.len().max(1)], vec![0; text.len() + 1]);
@@ -132,7 +133,7 @@ fn records(text: &str, delimiter: u8, most: usize) -> (Vec<Vec<String>>, bool) {
 }
 
 /// A name for each column, none of them twice.
-fn columns(names: &[String], width: usize) -> Vec<String> {
+fn column_names(names: &[String], width: usize) -> Vec<String> {
     let mut taken: HashSet<String> = names.iter().cloned().collect();
     let mut used = HashSet::new();
     let mut columns = Vec::with_capacity(width);
@@ -151,7 +152,7 @@ fn columns(names: &[String], width: usize) -> Vec<String> {
 }
 
 /// A number, a boolean or nothing, if that is written back as the very same text.
-fn cell(text: String) -> Value {
+fn typed_cell(text: String) -> Value {
     match text.as_str() {
         "" => Value::Null,
         "true" => Value::Bool(true),

@@ -1,4 +1,4 @@
-//! `parse_json`.
+//! The tool `parse_json`.
 
 use haft_core::json::{Document, Repair};
 use haft_core::tool::ToolFailure;
@@ -8,14 +8,14 @@ use haft_core::tool::Json;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct JsonText {
+pub(crate) struct ParseJsonArgs {
     /// The JSON text
     #[arg(min_len = 1, max_len = 500000, example = "{'a': [true, None,]}")]
     text: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct Parsed {
+pub(super) struct ParsedJson {
     value: Document,
     warnings: Vec<&'static str>,
 }
@@ -26,14 +26,14 @@ pub(super) struct Parsed {
 /// Returns JSON: `value`, and `warnings`, one for each thing that was mended. Without warnings the text was
 /// valid JSON.
 #[tool(effect = "read-only", artifact = "json")]
-pub(super) fn parse_json(args: JsonText) -> Result<Json<Parsed>, ToolFailure> {
+pub(super) fn parse_json(args: ParseJsonArgs) -> Result<Json<ParsedJson>, ToolFailure> {
     let (value, repairs) = Document::parse_lenient(&args.text).map_err(|error| {
         ToolFailure::new(format!("the text is not JSON and cannot be mended: {error}"))
     })?;
-    Ok(Json(Parsed { value, warnings: repairs.into_iter().map(said).collect() }))
+    Ok(Json(ParsedJson { value, warnings: repairs.into_iter().map(warning_text).collect() }))
 }
 
-const fn said(repair: Repair) -> &'static str {
+const fn warning_text(repair: Repair) -> &'static str {
     match repair {
         Repair::CodeFence => "a code fence around the text was removed",
         Repair::TrailingComma => "commas before closing brackets were removed",

@@ -1,4 +1,4 @@
-//! `parse_yaml`.
+//! The tool `parse_yaml`.
 
 use haft_core::json::Document;
 use haft_core::tool::ToolFailure;
@@ -9,14 +9,14 @@ use haft_core::tool::Json;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Yaml {
+pub(crate) struct ParseYamlArgs {
     /// One YAML document
     #[arg(max_len = 500000, example = "name: demo\nports: [80, 443]\n")]
     text: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct Parsed {
+pub(super) struct ParsedYaml {
     value: Document,
     warnings: Vec<String>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Parsed {
 ///
 /// Returns JSON: `value`, and `warnings`.
 #[tool(effect = "read-only", artifact = "json")]
-pub(super) fn parse_yaml(args: Yaml) -> Result<Json<Parsed>, ToolFailure> {
+pub(super) fn parse_yaml(args: ParseYamlArgs) -> Result<Json<ParsedYaml>, ToolFailure> {
     let text = args.text.strip_prefix('\u{FEFF}').unwrap_or(&args.text);
     let value = parse_document(text, YamlLimits { depth: 100, size: 4 * 1024 * 1024 }).map_err(|fault| {
         ToolFailure::new(format!(
@@ -43,5 +43,5 @@ pub(super) fn parse_yaml(args: Yaml) -> Result<Json<Parsed>, ToolFailure> {
         }
         false => Vec::new(),
     };
-    Ok(Json(Parsed { value, warnings }))
+    Ok(Json(ParsedYaml { value, warnings }))
 }

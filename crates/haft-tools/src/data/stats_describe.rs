@@ -1,4 +1,4 @@
-//! `stats_describe`.
+//! The tool `stats_describe`.
 
 use haft_core::tool::ToolFailure;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use haft_core::tool::Json;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Numbers {
+pub(crate) struct StatsDescribeArgs {
     /// The numbers
     #[arg(min_len = 1, max_len = 20000, example = vec![3.0, 1.5, 4.0, 1.5])]
     numbers: Vec<f64>,
@@ -45,7 +45,7 @@ pub(super) struct Description {
 ///
 /// Returns JSON.
 #[tool(effect = "read-only", artifact = "json")]
-pub(super) fn stats_describe(args: Numbers) -> Result<Json<Description>, ToolFailure> {
+pub(super) fn stats_describe(args: StatsDescribeArgs) -> Result<Json<Description>, ToolFailure> {
     let mut numbers = args.numbers;
     numbers.sort_by(f64::total_cmp);
     let description = describe(&numbers);

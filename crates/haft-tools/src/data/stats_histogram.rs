@@ -1,4 +1,4 @@
-//! `stats_histogram`.
+//! The tool `stats_histogram`.
 
 use haft_core::tool::ToolFailure;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use haft_core::tool::Json;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Distribution {
+pub(crate) struct StatsHistogramArgs {
     /// The numbers
     #[arg(min_len = 1, max_len = 20000, example = vec![3.0, 1.5, 4.0, 1.5])]
     numbers: Vec<f64>,
@@ -37,7 +37,7 @@ struct Bin {
 /// Returns JSON: `bins`, each with `from`, `to`, `count` and `percent`. A number belongs to the bin that begins
 /// with it; the last bin has its end too. If all numbers are equal there is one bin.
 #[tool(effect = "read-only", artifact = "json")]
-pub(super) fn stats_histogram(args: Distribution) -> Result<Json<Histogram>, ToolFailure> {
+pub(super) fn stats_histogram(args: StatsHistogramArgs) -> Result<Json<Histogram>, ToolFailure> {
     let numbers = args.numbers;
     let min = numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let max = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);

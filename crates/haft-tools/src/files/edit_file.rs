@@ -1,16 +1,16 @@
-//! `edit_file`.
+//! The tool `edit_file`.
 
 use std::io::Read as _;
 
 use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect, ToolFailure};
 
-use super::replace::replace;
-use super::{FilesOptions, root};
-use crate::shown;
+use super::replace_file::replace_file;
+use super::{FilesOptions, root_dir};
+use crate::preview;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Editing {
+pub(crate) struct EditFileArgs {
     /// The path of the file, below the root
     #[arg(min_len = 1, max_len = 4096, example = "notes/todo.md")]
     path: String,
@@ -37,25 +37,25 @@ once. If one of them does not fit, nothing is changed.\n\
 Returns a line that says how much was changed.";
 
 pub(super) fn edit_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let own = options.clone();
+    let shared = options.clone();
     Tool::builder("edit_file")
         .description(DESCRIPTION)
         .requires_approval("May this file be changed?")
         // An edit that is made twice can change twice.
         .effect(ToolEffect::Once)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
-        .handler(move |args: Editing| edit(&own, &args))
+        .handler(move |args: EditFileArgs| edit(&shared, &args))
         .build()
 }
 
-fn edit(options: &FilesOptions, args: &Editing) -> Result<String, ToolFailure> {
+fn edit(options: &FilesOptions, args: &EditFileArgs) -> Result<String, ToolFailure> {
     let mut text = content(options, &args.path)?;
     let mut changes = 0;
     for (at, edit) in (1..).zip(&args.edits) {
         let count = text.matches(&edit.find).count();
         match (count, edit.all) {
             (0, _) => {
-                return Err(not_changed(
+                return Err(edit_error(
                     at,
                     "its text is not in the file; read it again and copy it exactly",
                 ));
@@ -64,45 +64,45 @@ fn edit(options: &FilesOptions, args: &Editing) -> Result<String, ToolFailure> {
                 let text = format!(
                     "its text is in the file {count} times; give more of what is around it, or `all`"
                 );
-                return Err(not_changed(at, &text));
+                return Err(edit_error(at, &text));
             }
             _ => {}
         }
         let grown = count.saturating_mul(edit.replace.len()).saturating_add(text.len());
-        if grown > LARGEST {
-            return Err(not_changed(at, "the file gets too large"));
+        if grown > MAX_EDIT_BYTES {
+            return Err(edit_error(at, "the file gets too large"));
         }
         text = text.replace(&edit.find, &edit.replace);
         changes += count;
     }
-    replace(&options.root, &args.path, text.as_bytes())?;
+    replace_file(&options.root, &args.path, text.as_bytes())?;
     Ok(format!(
         "changed {changes} places in `{}`, which has {} bytes now",
-        shown(&args.path),
+        preview(&args.path),
         text.len()
     ))
 }
 
 fn content(options: &FilesOptions, path: &str) -> Result<String, ToolFailure> {
-    let (file, bytes) = options.root.file(path)?;
+    let (file, bytes) = options.root.open_file(path)?;
     let mut content = Vec::new();
-    let limit = LARGEST as u64;
+    let limit = MAX_EDIT_BYTES as u64;
     file.take(limit + 1)
         .read_to_end(&mut content)
-        .map_err(|error| root::failure(path, "file", error))?;
-    if content.len() > LARGEST {
+        .map_err(|error| root_dir::io_failure(path, "file", error))?;
+    if content.len() > MAX_EDIT_BYTES {
         return Err(ToolFailure::new(format!(
             "`{}` has {bytes} bytes, and files of at most {limit} are edited",
-            shown(path)
+            preview(path)
         )));
     }
     String::from_utf8(content).map_err(|_| {
-        ToolFailure::new(format!("`{}` is not UTF-8 text; it cannot be edited", shown(path)))
+        ToolFailure::new(format!("`{}` is not UTF-8 text; it cannot be edited", preview(path)))
     })
 }
 
-fn not_changed(at: usize, why: &str) -> ToolFailure {
+fn edit_error(at: usize, why: &str) -> ToolFailure {
     ToolFailure::new(format!("nothing was changed: edit {at}: {why}"))
 }
 
-const LARGEST: usize = 8 * 1024 * 1024;
+const MAX_EDIT_BYTES: usize = 8 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! `find_files`.
+//! The tool `find_files`.
 
 use std::ops::ControlFlow;
 
@@ -6,13 +6,14 @@ use globset::{GlobBuilder, GlobMatcher};
 use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 use serde::Serialize;
 
-use super::walk::{DEEPEST, Effort, Found, Rules, slashed, walk};
-use super::{FilesOptions, answer, root};
+use super::walk_dir::{FoundEntry, MAX_DEPTH, WalkBudget, WalkOptions, slash_path, walk_dir};
+use super::{FilesOptions, root_dir};
+use crate::output::json_output;
 use haft_core::DispatchContext;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Finding {
+pub(crate) struct FindFilesArgs {
     /// A pattern of paths: `*` is any part of a name, `**` any folders, `?` one character, `{a,b}` either;
     /// a pattern without `/` is looked for in all folders
     #[arg(min_len = 1, max_len = 500, example = "*.md", example = "src/**/*.{rs,toml}")]
@@ -29,7 +30,7 @@ pub(crate) struct Finding {
 }
 
 #[derive(Serialize)]
-struct Files {
+struct FoundFiles {
     files: Vec<String>,
     /// Whether there are more.
     truncated: bool,
@@ -42,10 +43,10 @@ Links are not followed.\n\
 Returns JSON: `files`, the paths below the root, sorted; `truncated`, which is true if there are more.";
 
 pub(super) fn find_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let own = options.clone();
-    let find = move |args: Finding, ctx: &DispatchContext| find(&own, &args, ctx);
+    let shared = options.clone();
+    let find = move |args: FindFilesArgs, ctx: &DispatchContext| find(&shared, &args, ctx);
     options
-        .reading("find_files")
+        .read_only_tool("find_files")
         .description(DESCRIPTION)
         .artifact(haft_core::artifact::ArtifactKind::JSON)
         .handler(find)
@@ -54,17 +55,17 @@ pub(super) fn find_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
 
 fn find(
     options: &FilesOptions,
-    args: &Finding,
+    args: &FindFilesArgs,
     ctx: &DispatchContext,
 ) -> Result<ToolOutput, ToolFailure> {
-    let matcher = matcher(&args.pattern)?;
-    let (dir, path) = options.root.folder(&args.path)?;
-    let folder = slashed(&path);
+    let matcher = compile_glob(&args.pattern)?;
+    let (dir, path) = options.root.open_dir(&args.path)?;
+    let folder = slash_path(&path);
     let (mut files, mut truncated) = (Vec::new(), false);
-    let mut effort = Effort::new(ctx);
-    let rules = Rules { depth: DEEPEST, hidden: args.hidden };
-    let mut visit = |found: &Found<'_>, _: &mut Effort<'_>| {
-        let fits = found.kind.is_file() && matcher.is_match(below(found.path, &folder));
+    let mut budget = WalkBudget::new(ctx);
+    let walk_options = WalkOptions { depth: MAX_DEPTH, hidden: args.hidden };
+    let mut visit = |found: &FoundEntry<'_>, _: &mut WalkBudget<'_>| {
+        let fits = found.kind.is_file() && matcher.is_match(relative_to(found.path, &folder));
         if fits && files.len() == args.limit {
             truncated = true;
             return ControlFlow::Break(());
@@ -74,21 +75,21 @@ fn find(
         }
         ControlFlow::Continue(())
     };
-    walk(dir, &path, rules, &mut effort, &mut visit)
-        .map_err(|error| root::failure(&args.path, "folder", error))?;
-    let warning = effort.why();
+    walk_dir(dir, &path, walk_options, &mut budget, &mut visit)
+        .map_err(|error| root_dir::io_failure(&args.path, "folder", error))?;
+    let warning = budget.stop_reason();
     let truncated = truncated || warning.is_some();
-    answer::json(&Files { files, truncated, warning }, options.label())
+    json_output(&FoundFiles { files, truncated, warning }, options.label())
 }
 
-/// The path below the folder that is searched, for patterns that name folders.
-pub(super) fn below<'p>(path: &'p str, folder: &str) -> &'p str {
+/// The path relative to the directory that is searched, for patterns with directories.
+pub(super) fn relative_to<'p>(path: &'p str, folder: &str) -> &'p str {
     let rest = path.strip_prefix(folder).and_then(|it| it.strip_prefix('/'));
     rest.unwrap_or(path)
 }
 
-/// A pattern without folders fits in all of them.
-pub(super) fn matcher(pattern: &str) -> Result<GlobMatcher, ToolFailure> {
+/// Compiles a glob. A pattern without `/` matches in all directories.
+pub(super) fn compile_glob(pattern: &str) -> Result<GlobMatcher, ToolFailure> {
     let pattern = pattern.trim_start_matches("./");
     let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
     let glob = GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build();
@@ -96,7 +97,7 @@ pub(super) fn matcher(pattern: &str) -> Result<GlobMatcher, ToolFailure> {
         Ok(glob) => Ok(glob.compile_matcher()),
         Err(error) => Err(ToolFailure::new(format!(
             "`{}` is not a pattern of paths: {}; write such as `*.md` or `src/**/*.rs`",
-            crate::shown(pattern),
+            crate::preview(pattern),
             error.kind()
         ))),
     }

@@ -1,17 +1,18 @@
-//! `list_files`.
+//! The tool `list_files`.
 
 use std::ops::ControlFlow;
 
 use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 use serde::Serialize;
 
-use super::walk::{Effort, Found, Rules, walk};
-use super::{FilesOptions, answer, root};
+use super::walk_dir::{FoundEntry, WalkBudget, WalkOptions, walk_dir};
+use super::{FilesOptions, root_dir};
+use crate::output::json_output;
 use haft_core::DispatchContext;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Listing {
+pub(crate) struct ListFilesArgs {
     /// The folder, below the root; the root itself if not given
     #[arg(default = ".", max_len = 4096, example = "notes")]
     path: String,
@@ -30,8 +31,8 @@ pub(crate) struct Listing {
 }
 
 #[derive(Serialize)]
-struct Listed {
-    entries: Vec<Entry>,
+struct FileList {
+    entries: Vec<ListedEntry>,
     /// Whether there are more.
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +40,7 @@ struct Listed {
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct ListedEntry {
     path: String,
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,10 +52,10 @@ Returns JSON: `entries`, each with `path` (for the other file tools), `kind` (fi
 `bytes` of files; `truncated`, which is true if there are more: go on with `skip`.";
 
 pub(super) fn list_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let own = options.clone();
-    let list = move |args: Listing, ctx: &DispatchContext| list(&own, &args, ctx);
+    let shared = options.clone();
+    let list = move |args: ListFilesArgs, ctx: &DispatchContext| list(&shared, &args, ctx);
     options
-        .reading("list_files")
+        .read_only_tool("list_files")
         .description(DESCRIPTION)
         .artifact(haft_core::artifact::ArtifactKind::JSON)
         .handler(list)
@@ -63,14 +64,14 @@ pub(super) fn list_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
 
 fn list(
     options: &FilesOptions,
-    args: &Listing,
+    args: &ListFilesArgs,
     ctx: &DispatchContext,
 ) -> Result<ToolOutput, ToolFailure> {
-    let (dir, path) = options.root.folder(&args.path)?;
+    let (dir, path) = options.root.open_dir(&args.path)?;
     let (mut entries, mut seen, mut truncated) = (Vec::new(), 0, false);
-    let mut effort = Effort::new(ctx);
-    let rules = Rules { depth: args.depth, hidden: args.hidden };
-    let mut visit = |found: &Found<'_>, _: &mut Effort<'_>| {
+    let mut budget = WalkBudget::new(ctx);
+    let walk_options = WalkOptions { depth: args.depth, hidden: args.hidden };
+    let mut visit = |found: &FoundEntry<'_>, _: &mut WalkBudget<'_>| {
         seen += 1;
         if seen <= args.skip {
             return ControlFlow::Continue(());
@@ -79,18 +80,18 @@ fn list(
             truncated = true;
             return ControlFlow::Break(());
         }
-        entries.push(Entry::from(found));
+        entries.push(ListedEntry::from(found));
         ControlFlow::Continue(())
     };
-    walk(dir, &path, rules, &mut effort, &mut visit)
-        .map_err(|error| root::failure(&args.path, "folder", error))?;
-    let warning = effort.why();
+    walk_dir(dir, &path, walk_options, &mut budget, &mut visit)
+        .map_err(|error| root_dir::io_failure(&args.path, "folder", error))?;
+    let warning = budget.stop_reason();
     let truncated = truncated || warning.is_some();
-    answer::json(&Listed { entries, truncated, warning }, options.label())
+    json_output(&FileList { entries, truncated, warning }, options.label())
 }
 
-impl From<&Found<'_>> for Entry {
-    fn from(found: &Found<'_>) -> Self {
+impl From<&FoundEntry<'_>> for ListedEntry {
+    fn from(found: &FoundEntry<'_>) -> Self {
         let kind = match found.kind {
             it if it.is_file() => "file",
             it if it.is_dir() => "folder",

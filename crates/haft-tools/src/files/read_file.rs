@@ -1,4 +1,4 @@
-//! `read_file`.
+//! The tool `read_file`.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -8,12 +8,13 @@ use haft_core::artifact::{ArtifactDraft, ArtifactKind};
 use haft_core::media::{Media, MediaFile, MediaKind, MediaReader as _};
 use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 
-use super::{FilesOptions, answer};
-use crate::shown;
+use super::FilesOptions;
+use crate::output::MAX_INLINE_BYTES;
+use crate::preview;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Reading {
+pub(crate) struct ReadFileArgs {
     /// The path of the file, below the root
     #[arg(min_len = 1, max_len = 4096, example = "notes/todo.md")]
     path: String,
@@ -24,35 +25,35 @@ format (JSON, Markdown, CSV, YAML, XML or text), which you query by its handle i
 Pictures, sound, video and PDF are shown as such. Other files that are not text are refused.";
 
 pub(super) fn read_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let own = options.clone();
-    let read = move |args: Reading| read(&own, &args.path);
-    options.reading("read_file").description(DESCRIPTION).handler(read).build()
+    let shared = options.clone();
+    let read = move |args: ReadFileArgs| read(&shared, &args.path);
+    options.read_only_tool("read_file").description(DESCRIPTION).handler(read).build()
 }
 
 fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
-    let (mut file, bytes) = options.root.file(path)?;
+    let (mut file, bytes) = options.root.open_file(path)?;
     let mut start = Vec::new();
     (&mut file)
-        .take(START)
+        .take(SNIFFED_BYTES)
         .read_to_end(&mut start)
-        .map_err(|error| super::root::failure(path, "file", error))?;
-    if let Some((kind, mime)) = medium(&start) {
+        .map_err(|error| super::root_dir::io_failure(path, "file", error))?;
+    if let Some((kind, mime)) = sniff_media_type(&start) {
         return media(options, path, kind, mime);
     }
     if memchr::memchr(0, &start).is_some() {
         return Err(ToolFailure::new(format!(
             "`{}` is not text ({bytes} bytes), and not a picture, sound, video or PDF either; it cannot be read",
-            shown(path)
+            preview(path)
         )));
     }
-    // All of it has been read.
-    if start.len() < answer::SMALL
+    // The whole file has been read.
+    if start.len() < MAX_INLINE_BYTES
         && let Ok(text) = String::from_utf8(start)
     {
         return Ok(ToolOutput::Answer { text, label: options.label() });
     }
-    let reader = options.root.reader(path, options.max_bytes)?;
-    let draft = ArtifactDraft::new(format(path), reader.open());
+    let reader = options.root.media_reader(path, options.max_bytes)?;
+    let draft = ArtifactDraft::new(kind_by_extension(path), reader.open());
     Ok(ToolOutput::Artifacts(vec![draft.labelled(options.label())]))
 }
 
@@ -62,15 +63,15 @@ fn media(
     kind: MediaKind,
     mime: &str,
 ) -> Result<ToolOutput, ToolFailure> {
-    let reader = options.root.reader(path, options.max_bytes)?;
+    let reader = options.root.media_reader(path, options.max_bytes)?;
     let name = Path::new(path).file_name().map(|it| it.to_string_lossy().into_owned());
     let file = MediaFile::read_by(name.unwrap_or_default(), mime, Arc::new(reader));
     let media = Media::new(kind, options.tier, kind.usual_hazard(), file)?;
     Ok(ToolOutput::Media(vec![media.with_source(path)]))
 }
 
-/// The format by the end of the name.
-fn format(path: &str) -> ArtifactKind {
+/// The format by the extension of the file name.
+fn kind_by_extension(path: &str) -> ArtifactKind {
     let end = Path::new(path).extension().and_then(|it| it.to_str()).unwrap_or_default();
     match end.to_ascii_lowercase().as_str() {
         "json" | "geojson" | "ipynb" => ArtifactKind::JSON,
@@ -84,8 +85,8 @@ fn format(path: &str) -> ArtifactKind {
     }
 }
 
-/// What a file is by its first bytes, which say more than its name.
-fn medium(start: &[u8]) -> Option<(MediaKind, &'static str)> {
+/// The media type by the first bytes of a file, which are more reliable than its name.
+fn sniff_media_type(start: &[u8]) -> Option<(MediaKind, &'static str)> {
     let at = |from: usize, bytes: &[u8]| start.get(from..).is_some_and(|it| it.starts_with(bytes));
     Some(match start {
         _ if at(0, b"\x89PNG\r\n\x1a\n") => (MediaKind::Image, "image/png"),
@@ -103,5 +104,5 @@ fn medium(start: &[u8]) -> Option<(MediaKind, &'static str)> {
     })
 }
 
-/// How much is looked at to tell text from everything else.
-const START: u64 = 8 * 1024;
+/// How many bytes are read to distinguish text from other content.
+const SNIFFED_BYTES: u64 = 8 * 1024;

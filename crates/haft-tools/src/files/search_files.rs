@@ -1,4 +1,4 @@
-//! `search_files`.
+//! The tool `search_files`.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -10,16 +10,17 @@ use haft_core::tool::{InvalidTool, Tool, ToolFailure, ToolOutput};
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
-use super::find_files::{below, matcher};
-use super::root::Links;
-use super::walk::{DEEPEST, Effort, Found, Rules, slashed, walk};
-use super::{FilesOptions, answer, root};
+use super::find_files::{compile_glob, relative_to};
+use super::root_dir::SymlinkPolicy;
+use super::walk_dir::{FoundEntry, MAX_DEPTH, WalkBudget, WalkOptions, slash_path, walk_dir};
+use super::{FilesOptions, root_dir};
+use crate::output::text_output;
 use haft_artifacts::text::{GrepOptions, check_pattern};
 use haft_core::DispatchContext;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Search {
+pub(crate) struct SearchFilesArgs {
     /// A regular expression that is looked for in each line; there is no look-around and there are no
     /// back-references
     #[arg(min_len = 1, max_len = 1000, example = r"fn \w+_files")]
@@ -46,42 +47,43 @@ Returns a line for each match, `path:line: text`, sorted by path, and at the end
 and whether something was left out.";
 
 pub(super) fn search_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let own = options.clone();
-    let search = move |args: Search, ctx: &DispatchContext| search(&own, &args, ctx);
-    options.reading("search_files").description(DESCRIPTION).handler(search).build()
+    let shared = options.clone();
+    let search = move |args: SearchFilesArgs, ctx: &DispatchContext| search(&shared, &args, ctx);
+    options.read_only_tool("search_files").description(DESCRIPTION).handler(search).build()
 }
 
 fn search(
     options: &FilesOptions,
-    args: &Search,
+    args: &SearchFilesArgs,
     ctx: &DispatchContext,
 ) -> Result<ToolOutput, ToolFailure> {
-    let files = args.files.as_deref().filter(|it| !it.is_empty()).map(matcher).transpose()?;
-    let mut matches = Matches::new(regex(args)?, args.limit);
-    let mut effort = Effort::new(ctx);
-    match options.root.folder(&args.path) {
+    let files = args.files.as_deref().filter(|it| !it.is_empty()).map(compile_glob).transpose()?;
+    let mut matches = Matches::new(compile_pattern(args)?, args.limit);
+    let mut budget = WalkBudget::new(ctx);
+    match options.root.open_dir(&args.path) {
         Ok((dir, path)) => {
-            let (rules, folder) = (Rules { depth: DEEPEST, hidden: args.hidden }, slashed(&path));
-            let mut visit = |found: &Found<'_>, effort: &mut Effort<'_>| {
-                matches.visit(found, files.as_ref(), &folder, effort)
+            let (walk_options, folder) =
+                (WalkOptions { depth: MAX_DEPTH, hidden: args.hidden }, slash_path(&path));
+            let mut visit = |found: &FoundEntry<'_>, budget: &mut WalkBudget<'_>| {
+                matches.visit(found, files.as_ref(), &folder, budget)
             };
-            walk(dir, &path, rules, &mut effort, &mut visit)
-                .map_err(|error| root::failure(&args.path, "folder", error))?;
+            walk_dir(dir, &path, walk_options, &mut budget, &mut visit)
+                .map_err(|error| root_dir::io_failure(&args.path, "folder", error))?;
         }
         // Not a folder, so it is to be a file.
         Err(_) => {
-            let (file, _) = options.root.file(&args.path)?;
-            let _ = matches.search(file, &args.path, &mut effort);
+            let (file, _) = options.root.open_file(&args.path)?;
+            let _ = matches.search_file(file, &args.path, &mut budget);
         }
     }
-    Ok(answer::text(matches.finish(&effort), ArtifactKind::TEXT, options.label()))
+    Ok(text_output(matches.finish(&budget), ArtifactKind::TEXT, options.label()))
 }
 
-fn regex(args: &Search) -> Result<Regex, ToolFailure> {
+fn compile_pattern(args: &SearchFilesArgs) -> Result<Regex, ToolFailure> {
     // Says what is wrong in words that help.
     check_pattern(&args.pattern, &GrepOptions::new())?;
     let syntax = syntax::Config::new().case_insensitive(args.ignore_case).utf8(false);
-    let config = Regex::config().nfa_size_limit(Some(COMPILED)).utf8_empty(false);
+    let config = Regex::config().nfa_size_limit(Some(MAX_PATTERN_BYTES)).utf8_empty(false);
     Regex::builder().syntax(syntax).configure(config).build(&args.pattern).map_err(|error| {
         ToolFailure::new("the pattern is too large; use smaller counts in its repetitions")
             .with_source(error)
@@ -97,27 +99,35 @@ struct Matches {
     /// Not text, or not to be opened.
     passed_over: usize,
     bytes: u64,
-    full: Option<&'static str>,
+    stop_reason: Option<&'static str>,
 }
 
 impl Matches {
     fn new(regex: Regex, limit: usize) -> Self {
-        Self { regex, limit, lines: Vec::new(), files: 0, passed_over: 0, bytes: 0, full: None }
+        Self {
+            regex,
+            limit,
+            lines: Vec::new(),
+            files: 0,
+            passed_over: 0,
+            bytes: 0,
+            stop_reason: None,
+        }
     }
 
     fn visit(
         &mut self,
-        found: &Found<'_>,
+        found: &FoundEntry<'_>,
         files: Option<&GlobMatcher>,
         folder: &str,
-        effort: &mut Effort<'_>,
+        budget: &mut WalkBudget<'_>,
     ) -> ControlFlow<()> {
-        let fits = files.is_none_or(|it| it.is_match(below(found.path, folder)));
+        let fits = files.is_none_or(|it| it.is_match(relative_to(found.path, folder)));
         if !found.kind.is_file() || !fits {
             return ControlFlow::Continue(());
         }
-        match root::open(found.dir, found.name, Links::Refuse) {
-            Ok((file, _)) => self.search(file, found.path, effort),
+        match root_dir::open_regular(found.dir, found.name, SymlinkPolicy::Refuse) {
+            Ok((file, _)) => self.search_file(file, found.path, budget),
             Err(_) => {
                 self.passed_over += 1;
                 ControlFlow::Continue(())
@@ -126,8 +136,13 @@ impl Matches {
     }
 
     /// Searches one file, a line at a time. Only the start of a very long line is searched.
-    fn search(&mut self, file: File, path: &str, effort: &mut Effort<'_>) -> ControlFlow<()> {
-        let mut reader = BufReader::with_capacity(BUFFER, file);
+    fn search_file(
+        &mut self,
+        file: File,
+        path: &str,
+        budget: &mut WalkBudget<'_>,
+    ) -> ControlFlow<()> {
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
         if reader.fill_buf().map_or(true, |start| memchr::memchr(0, start).is_some()) {
             self.passed_over += 1;
             return ControlFlow::Continue(());
@@ -137,26 +152,26 @@ impl Matches {
         for number in 1_u64.. {
             line.clear();
             // A file that stops being readable ends there.
-            let read = (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line).unwrap_or(0);
+            let read = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).unwrap_or(0);
             if read == 0 {
                 break;
             }
             self.bytes = self.bytes.saturating_add(read as u64);
-            if read as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+            if read as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
                 let skipped = reader.skip_until(b'\n').unwrap_or(0);
                 self.bytes = self.bytes.saturating_add(skipped as u64);
             }
-            self.line(&line, path, number)?;
-            if number % 1024 == 0 && effort.is_spent() {
+            self.match_line(&line, path, number)?;
+            if number % 1024 == 0 && budget.is_spent() {
                 return ControlFlow::Break(());
             }
         }
         ControlFlow::Continue(())
     }
 
-    fn line(&mut self, line: &[u8], path: &str, number: u64) -> ControlFlow<()> {
-        if self.bytes > MOST_BYTES {
-            self.full = Some("more than 1 GiB was searched; search a smaller folder");
+    fn match_line(&mut self, line: &[u8], path: &str, number: u64) -> ControlFlow<()> {
+        if self.bytes > MAX_SEARCHED_BYTES {
+            self.stop_reason = Some("more than 1 GiB was searched; search a smaller folder");
             return ControlFlow::Break(());
         }
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -165,20 +180,20 @@ impl Matches {
             return ControlFlow::Continue(());
         }
         if self.lines.len() == self.limit {
-            self.full =
+            self.stop_reason =
                 Some("there are more matches; narrow the pattern or the files, or raise `limit`");
             return ControlFlow::Break(());
         }
-        let text = String::from_utf8_lossy(line.get(..SHOWN * 4).unwrap_or(line));
-        let mut shown: String = text.chars().take(SHOWN).collect();
-        if shown.len() < line.len() && shown.chars().count() == SHOWN {
+        let text = String::from_utf8_lossy(line.get(..MAX_SHOWN_CHARACTERS * 4).unwrap_or(line));
+        let mut shown: String = text.chars().take(MAX_SHOWN_CHARACTERS).collect();
+        if shown.len() < line.len() && shown.chars().count() == MAX_SHOWN_CHARACTERS {
             shown.push('…');
         }
         self.lines.push(format!("{path}:{number}: {shown}"));
         ControlFlow::Continue(())
     }
 
-    fn finish(self, effort: &Effort<'_>) -> String {
+    fn finish(self, budget: &WalkBudget<'_>) -> String {
         let mut out = self.lines;
         let count = out.len();
         out.push(format!(
@@ -186,15 +201,17 @@ impl Matches {
             self.files, self.passed_over
         ));
         out.extend(
-            self.full.or(effort.why()).map(|why| format!("[not everything was searched: {why}]")),
+            self.stop_reason
+                .or(budget.stop_reason())
+                .map(|why| format!("[not everything was searched: {why}]")),
         );
         out.join("\n")
     }
 }
 
-const COMPILED: usize = 1024 * 1024;
-const BUFFER: usize = 64 * 1024;
-const LONGEST_LINE: u64 = 1024 * 1024;
-const MOST_BYTES: u64 = 1024 * 1024 * 1024;
+const MAX_PATTERN_BYTES: usize = 1024 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
+const MAX_LINE_BYTES: u64 = 1024 * 1024;
+const MAX_SEARCHED_BYTES: u64 = 1024 * 1024 * 1024;
 /// How many characters of a line are shown.
-const SHOWN: usize = 300;
+const MAX_SHOWN_CHARACTERS: usize = 300;

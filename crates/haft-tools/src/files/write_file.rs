@@ -1,14 +1,14 @@
-//! `write_file`.
+//! The tool `write_file`.
 
 use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect, ToolFailure};
 
 use super::FilesOptions;
-use super::replace::replace;
-use crate::shown;
+use super::replace_file::replace_file;
+use crate::preview;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Writing {
+pub(crate) struct WriteFileArgs {
     /// The path of the file, below the root; folders are made if need be
     #[arg(min_len = 1, max_len = 4096, example = "notes/todo.md")]
     path: String,
@@ -33,24 +33,25 @@ change a part of a file use `edit_file`.\n\
 Returns a line that says what was written.";
 
 pub(super) fn write_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
-    let own = options.clone();
+    let shared = options.clone();
     Tool::builder("write_file")
         .description(DESCRIPTION)
         .requires_approval("May this file be written?")
         .effect(ToolEffect::Idempotent)
         .concurrency(Concurrency::Keyed("/path".to_owned()))
-        .handler(move |args: Writing| write(&own, &args))
+        .handler(move |args: WriteFileArgs| write(&shared, &args))
         .build()
 }
 
-fn write(options: &FilesOptions, args: &Writing) -> Result<String, ToolFailure> {
-    let there = matches!(args.if_exists, IfExists::Refuse) && options.root.file(&args.path).is_ok();
+fn write(options: &FilesOptions, args: &WriteFileArgs) -> Result<String, ToolFailure> {
+    let there =
+        matches!(args.if_exists, IfExists::Refuse) && options.root.open_file(&args.path).is_ok();
     if there {
         return Err(ToolFailure::new(format!(
             "`{}` is there already, and was left as it is; use another path, or `if_exists`: `replace`",
-            shown(&args.path)
+            preview(&args.path)
         )));
     }
-    replace(&options.root, &args.path, args.content.as_bytes())?;
-    Ok(format!("wrote {} bytes to `{}`", args.content.len(), shown(&args.path)))
+    replace_file(&options.root, &args.path, args.content.as_bytes())?;
+    Ok(format!("wrote {} bytes to `{}`", args.content.len(), preview(&args.path)))
 }

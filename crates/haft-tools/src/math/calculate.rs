@@ -1,4 +1,4 @@
-//! `calculate`.
+//! The tool `calculate`.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use haft_macros::{ToolArgs, tool};
 use super::expression::compute;
 
 #[derive(ToolArgs)]
-pub(crate) struct Calculation {
+pub(crate) struct CalculateArgs {
     /// The expression, with a point for decimals and without units or separators of thousands
     #[arg(min_len = 1, max_len = 1000)]
     #[arg(example = "(19.99 * 3 + 4.5) * 1.19", example = "sqrt(2)^3 / 7 % 2")]
@@ -16,7 +16,7 @@ pub(crate) struct Calculation {
 }
 
 #[derive(Serialize)]
-pub(super) struct Computed {
+pub(super) struct Calculated {
     /// As text, so that no digit is lost.
     result: String,
     /// Whether all digits of the result are right and there are no more of them.
@@ -33,8 +33,8 @@ pub(super) struct Computed {
 /// Returns JSON: `result`, and `exact`, which is false if digits were rounded away. Decimals are exact: 0.1 +
 /// 0.2 is 0.3.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn calculate(args: Calculation) -> Result<Json<Computed>, ToolFailure> {
+pub(super) fn calculate(args: CalculateArgs) -> Result<Json<Calculated>, ToolFailure> {
     let value = compute(&args.expression)
-        .map_err(|fault| ToolFailure::new(format!("the expression cannot be computed: {fault}")))?;
-    Ok(Json(Computed { result: value.to_string(), exact: value.is_shown_exactly() }))
+        .map_err(|error| ToolFailure::new(format!("the expression cannot be computed: {error}")))?;
+    Ok(Json(Calculated { result: value.to_string(), exact: value.is_shown_exactly() }))
 }

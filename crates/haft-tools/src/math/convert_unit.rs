@@ -1,14 +1,14 @@
-//! `convert_unit`.
+//! The tool `convert_unit`.
 
 use serde::Serialize;
 
-use super::number::Number;
+use super::rational::Number;
 use super::units::{self, Quantity, Unit};
 use haft_core::{ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Conversion {
+pub(crate) struct ConvertUnitArgs {
     /// How many of the first unit
     #[arg(example = 72.5)]
     value: f64,
@@ -36,8 +36,8 @@ pub(super) struct Converted {
 ///
 /// Returns JSON: `value`, `unit`, and `exact`, which is false if digits were rounded away.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn convert_unit(args: Conversion) -> Result<Json<Converted>, ToolFailure> {
-    let (from, to) = (find(&args.from)?, find(&args.to)?);
+pub(super) fn convert_unit(args: ConvertUnitArgs) -> Result<Json<Converted>, ToolFailure> {
+    let (from, to) = (find_unit(&args.from)?, find_unit(&args.to)?);
     if from.quantity != to.quantity {
         return Err(ToolFailure::new(format!(
             "`{}` measures {} and `{}` measures {}; use two units of one quantity, such as {}",
@@ -48,27 +48,27 @@ pub(super) fn convert_unit(args: Conversion) -> Result<Json<Converted>, ToolFail
             units::symbols(from.quantity).join(", "),
         )));
     }
-    // The digits that were written, not those of the nearest double.
-    let value = exactly(args.value);
+    // The digits as they were written, not those of the nearest double.
+    let value = exact_number(args.value);
     let base = value.and_then(|value| from.to_base(value));
     if from.quantity == Quantity::Temperature && base.is_some_and(|it| it.to_f64() < 0.0) {
         return Err(ToolFailure::new("there is no temperature below 0 K; check value and unit"));
     }
-    let result = base.and_then(|base| to.of_base(base)).and_then(Number::finite);
+    let result = base.and_then(|base| to.value_from_base(base)).and_then(Number::finite);
     let result =
         result.ok_or_else(|| ToolFailure::new("the value is too large to be converted"))?;
     let exact = result.is_shown_exactly();
     Ok(Json(Converted { value: result.to_string(), unit: to.symbol(), exact }))
 }
 
-fn exactly(value: f64) -> Option<Number> {
+fn exact_number(value: f64) -> Option<Number> {
     let size = Number::parse(&format!("{:e}", value.abs())).or(Number::Float(value.abs()).finite());
     size.map(|size| if value < 0.0 { size.negated() } else { size })
 }
 
-fn find(name: &str) -> Result<&'static Unit, ToolFailure> {
-    units::find(name).ok_or_else(|| {
-        let (name, all) = (super::super::shown(name), units::all());
+fn find_unit(name: &str) -> Result<&'static Unit, ToolFailure> {
+    units::find_unit(name).ok_or_else(|| {
+        let (name, all) = (crate::preview(name), units::list_symbols());
         ToolFailure::new(format!("there is no unit `{name}`; there are {all}"))
     })
 }

@@ -1,24 +1,24 @@
-//! Reads and computes expressions in one pass, bounded in length and depth.
+//! Parses and computes expressions in one pass, bounded in length and depth.
 
 use std::fmt;
 
-use super::number::Number;
+use super::rational::Number;
 
-/// What is wrong with an expression, and at which character, counted from 1.
+/// An error in an expression, and the character at which it occurs, counted from 1.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct ExpressionError {
     pub(super) at: usize,
     pub(super) what: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ExpressionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, at character {}", self.what, self.at)
     }
 }
 
 /// The value of an expression.
-pub(super) fn compute(text: &str) -> Result<Number, Fault> {
+pub(super) fn compute(text: &str) -> Result<Number, ExpressionError> {
     let mut parser = Parser { text: text.chars().collect(), at: 0, depth: 0 };
     let value = parser.sum()?;
     parser.space();
@@ -35,10 +35,10 @@ struct Parser {
     depth: usize,
 }
 
-type Computed = Result<Number, Fault>;
+type Value = Result<Number, ExpressionError>;
 
 impl Parser {
-    fn sum(&mut self) -> Computed {
+    fn sum(&mut self) -> Value {
         let mut value = self.product()?;
         loop {
             match self.operator(&['+', '-', '−']) {
@@ -49,7 +49,7 @@ impl Parser {
         }
     }
 
-    fn product(&mut self) -> Computed {
+    fn product(&mut self) -> Value {
         let mut value = self.signed()?;
         while let Some(operator) = self.operator(&['*', '/', '%', '×', '·', '÷']) {
             let start = self.at;
@@ -59,13 +59,14 @@ impl Parser {
                 '%' => value.modulo(other),
                 _ => Some(value.times(other)),
             };
-            value = result.ok_or_else(|| Fault { at: start, what: "division by zero".into() })?;
+            value = result
+                .ok_or_else(|| ExpressionError { at: start, what: "division by zero".into() })?;
         }
         self.finite(value)
     }
 
-    /// A sign binds less than a power: `-2^2` is -4.
-    fn signed(&mut self) -> Computed {
+    /// A sign binds less tightly than a power: `-2^2` is -4.
+    fn signed(&mut self) -> Value {
         match self.operator(&['-', '−', '+']) {
             Some('+') => self.nested(Self::signed),
             Some(_) => Ok(self.nested(Self::signed)?.negated()),
@@ -73,7 +74,7 @@ impl Parser {
         }
     }
 
-    fn power(&mut self) -> Computed {
+    fn power(&mut self) -> Value {
         let base = self.postfix()?;
         let start = self.at;
         let starred = self.peek_at(0) == Some('*') && self.peek_at(1) == Some('*');
@@ -84,28 +85,28 @@ impl Parser {
         }
         // From the right: 2^3^2 is 2^9.
         let exponent = self.nested(Self::signed)?;
-        base.power(exponent).ok_or_else(|| Fault {
+        base.power(exponent).ok_or_else(|| ExpressionError {
             at: start + 1,
             what: format!("{base} to the power of {exponent} is not a number that can be told"),
         })
     }
 
     /// A value and the factorials behind it.
-    fn postfix(&mut self) -> Computed {
+    fn postfix(&mut self) -> Value {
         let mut value = self.value()?;
         while self.operator(&['!']).is_some() {
-            let fault = || Fault {
+            let error = || ExpressionError {
                 at: self.at,
                 what: "a factorial needs an integer from 0 to 170".to_owned(),
             };
-            let count = value.as_whole().filter(|it| (0..=170).contains(it)).ok_or_else(fault)?;
+            let count = value.as_whole().filter(|it| (0..=170).contains(it)).ok_or_else(error)?;
             value = (1..=count).fold(Number::whole(1), |all, it| all.times(Number::whole(it)));
         }
         self.space();
         Ok(value)
     }
 
-    fn value(&mut self) -> Computed {
+    fn value(&mut self) -> Value {
         self.space();
         match self.peek() {
             Some('(') => {
@@ -125,7 +126,7 @@ impl Parser {
         }
     }
 
-    fn number(&mut self) -> Computed {
+    fn number(&mut self) -> Value {
         let start = self.at;
         let mut text = String::new();
         while let Some(it) = self.peek() {
@@ -138,13 +139,13 @@ impl Parser {
                 break;
             }
         }
-        Number::parse(&text).ok_or_else(|| Fault {
+        Number::parse(&text).ok_or_else(|| ExpressionError {
             at: start + 1,
-            what: format!("`{}` is not a number", super::super::shown(&text)),
+            what: format!("`{}` is not a number", crate::preview(&text)),
         })
     }
 
-    /// Whether an `e` here begins an exponent.
+    /// Whether the `e` at this position begins an exponent.
     fn is_exponent(&self) -> bool {
         let digit = |it: Option<char>| it.is_some_and(|it| it.is_ascii_digit());
         let sign = matches!(self.peek_at(1), Some('+' | '-'));
@@ -152,7 +153,7 @@ impl Parser {
     }
 
     /// A constant, or a function and its arguments.
-    fn name(&mut self) -> Computed {
+    fn name(&mut self) -> Value {
         let start = self.at;
         let mut name = String::new();
         while let Some(it) = self.peek().filter(|it| it.is_alphanumeric() || *it == '_') {
@@ -170,22 +171,22 @@ impl Parser {
             args.push(self.nested(Self::sum)?);
             self.space();
             match self.peek() {
-                Some(',' | ';') if args.len() < MOST_ARGS => self.at += 1,
+                Some(',' | ';') if args.len() < MAX_ARGUMENTS => self.at += 1,
                 _ => break,
             }
         }
         self.close()?;
         match apply(&name, &args) {
-            Some(Ok(value)) => value.finite().ok_or_else(|| Fault {
+            Some(Ok(value)) => value.finite().ok_or_else(|| ExpressionError {
                 at: start + 1,
                 what: format!("`{name}` has no value there"),
             }),
-            Some(Err(what)) => Err(Fault { at: start + 1, what }),
+            Some(Err(what)) => Err(ExpressionError { at: start + 1, what }),
             None => Err(unknown(&name, start)),
         }
     }
 
-    fn close(&mut self) -> Result<(), Fault> {
+    fn close(&mut self) -> Result<(), ExpressionError> {
         self.space();
         match self.peek() {
             Some(')') => {
@@ -197,8 +198,8 @@ impl Parser {
         }
     }
 
-    fn nested(&mut self, part: fn(&mut Self) -> Computed) -> Computed {
-        if self.depth == DEEPEST {
+    fn nested(&mut self, part: fn(&mut Self) -> Value) -> Value {
+        if self.depth == MAX_DEPTH {
             return self.fail("the expression is nested too deeply");
         }
         self.depth += 1;
@@ -207,7 +208,7 @@ impl Parser {
         value
     }
 
-    /// The operator that comes next, if it is one of these. `**` is not `*`.
+    /// Consumes the next operator, if it is one of these. `**` is not `*`.
     fn operator(&mut self, all: &[char]) -> Option<char> {
         self.space();
         let found = self.peek().filter(|it| all.contains(it))?;
@@ -232,22 +233,22 @@ impl Parser {
         self.text.get(self.at + ahead).copied()
     }
 
-    fn finite(&self, value: Number) -> Computed {
-        value.finite().ok_or_else(|| Fault {
+    fn finite(&self, value: Number) -> Value {
+        value.finite().ok_or_else(|| ExpressionError {
             at: self.at,
             what: "the result is too large to be told".to_owned(),
         })
     }
 
-    fn fail<T>(&self, what: &str) -> Result<T, Fault> {
-        Err(Fault { at: self.at + 1, what: what.to_owned() })
+    fn fail<T>(&self, what: &str) -> Result<T, ExpressionError> {
+        Err(ExpressionError { at: self.at + 1, what: what.to_owned() })
     }
 }
 
-fn unknown(name: &str, start: usize) -> Fault {
-    let name = super::super::shown(name);
+fn unknown(name: &str, start: usize) -> ExpressionError {
+    let name = crate::preview(name);
     let what = format!("`{name}` is not known; there are {NAMES}");
-    Fault { at: start + 1, what }
+    ExpressionError { at: start + 1, what }
 }
 
 fn constant(name: &str) -> Option<Number> {
@@ -260,7 +261,7 @@ fn constant(name: &str) -> Option<Number> {
     }))
 }
 
-/// The value of a function; nothing if there is none of this name.
+/// Applies a function; `None` if there is no function with this name.
 fn apply(name: &str, args: &[Number]) -> Option<Result<Number, String>> {
     let float = |run: fn(f64) -> f64| match args {
         [x] => Ok(Number::Float(run(x.to_f64()))),
@@ -357,6 +358,6 @@ fn divisor(args: &[Number]) -> Result<Number, String> {
 
 pub(super) const NAMES: &str = "pi, e, tau, phi, abs, round, floor, ceil, trunc, sqrt, cbrt, exp, ln, log, log2, log10, \
      sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, tanh, deg, rad, min, max, sum, mean, gcd";
-/// How deep brackets, signs and powers may be nested.
-const DEEPEST: usize = 60;
-const MOST_ARGS: usize = 100;
+/// The maximum nesting of brackets, signs and powers.
+const MAX_DEPTH: usize = 60;
+const MAX_ARGUMENTS: usize = 100;

@@ -1,8 +1,8 @@
 //! Computing without tools around it.
 
 use super::expression::compute;
-use super::number::Number;
-use super::units::{UNITS, find};
+use super::rational::Number;
+use super::units::{UNITS, find_unit};
 
 #[track_caller]
 fn check(expression: &str, expect: &str) {
@@ -90,9 +90,9 @@ fn every_name_in_the_list_is_known() {
 fn units_are_told_apart_and_come_back() {
     let names: Vec<&str> = UNITS.iter().map(super::units::Unit::symbol).collect();
     for unit in UNITS {
-        assert!(std::ptr::eq(find(unit.symbol()).unwrap(), unit), "{}", unit.symbol());
+        assert!(std::ptr::eq(find_unit(unit.symbol()).unwrap(), unit), "{}", unit.symbol());
         assert_eq!(names.iter().filter(|it| **it == unit.symbol()).count(), 1);
         let base = unit.to_base(Number::whole(3)).unwrap();
-        assert_eq!(unit.of_base(base).unwrap(), Number::whole(3), "{}", unit.symbol());
+        assert_eq!(unit.value_from_base(base).unwrap(), Number::whole(3), "{}", unit.symbol());
     }
 }

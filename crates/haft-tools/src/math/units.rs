@@ -1,8 +1,8 @@
-//! Units of measure, and how many of the base unit each one is.
+//! Units of measure and their factors.
 
-use super::number::Number;
+use super::rational::Number;
 
-/// What is measured.
+/// A physical quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quantity {
     Length,
@@ -40,11 +40,11 @@ impl Quantity {
 
 pub(super) struct Unit {
     pub(super) quantity: Quantity,
-    /// The first is how it is shown.
+    /// The first one is the symbol that is shown.
     names: &'static [&'static str],
-    /// How many of the base unit it is: a decimal number, or two parted by `/`.
+    /// The factor to the base unit: a decimal number, or a fraction with `/`.
     factor: &'static str,
-    /// What is added before the factor counts.
+    /// The offset that is added before the multiplication.
     offset: &'static str,
 }
 
@@ -53,19 +53,19 @@ impl Unit {
         self.names.first().copied().unwrap_or_default()
     }
 
-    /// So many of it, in the base unit.
+    /// Converts a value to the base unit.
     pub(super) fn to_base(&self, value: Number) -> Option<Number> {
-        Some(value.plus(constant(self.offset)?).times(constant(self.factor)?))
+        Some(value.plus(parse_factor(self.offset)?).times(parse_factor(self.factor)?))
     }
 
-    /// So many of the base unit, in this one.
-    pub(super) fn of_base(&self, value: Number) -> Option<Number> {
-        Some(value.divided_by(constant(self.factor)?)?.minus(constant(self.offset)?))
+    /// Converts a value from the base unit.
+    pub(super) fn value_from_base(&self, value: Number) -> Option<Number> {
+        Some(value.divided_by(parse_factor(self.factor)?)?.minus(parse_factor(self.offset)?))
     }
 }
 
-/// The unit of this name. Symbols are looked for as they are written first, because `m` is not `M`.
-pub(super) fn find(name: &str) -> Option<&'static Unit> {
+/// Finds the unit with this name. An exact match has precedence, because `m` is not `M`.
+pub(super) fn find_unit(name: &str) -> Option<&'static Unit> {
     let name = name.trim();
     let has = |unit: &&Unit, same: fn(&str, &str) -> bool| {
         let plural = name.strip_suffix('s').filter(|it| it.chars().count() > 2);
@@ -77,13 +77,13 @@ pub(super) fn find(name: &str) -> Option<&'static Unit> {
         .or_else(|| all().find(|unit| has(unit, str::eq_ignore_ascii_case)))
 }
 
-/// The symbols of a quantity.
+/// The symbols of the units of a quantity.
 pub(super) fn symbols(quantity: Quantity) -> Vec<&'static str> {
     UNITS.iter().filter(|it| it.quantity == quantity).map(Unit::symbol).collect()
 }
 
-/// All symbols, by quantity.
-pub(super) fn all() -> String {
+/// All symbols, grouped by quantity.
+pub(super) fn list_symbols() -> String {
     let mut out = String::new();
     let mut last = None;
     for unit in UNITS {
@@ -101,7 +101,7 @@ pub(super) fn all() -> String {
     out
 }
 
-fn constant(text: &str) -> Option<Number> {
+fn parse_factor(text: &str) -> Option<Number> {
     match text.split_once('/') {
         Some((over, under)) => Number::parse(over)?.divided_by(Number::parse(under)?),
         None => match text.strip_prefix('-') {
@@ -119,7 +119,7 @@ use Quantity::{
     Angle, Area, Data, Energy, Length, Mass, Power, Pressure, Speed, Temperature, Time, Volume,
 };
 
-/// The first of each quantity is its base.
+/// The first unit of each quantity is its base unit.
 pub(super) static UNITS: &[Unit] = &[
     unit(Length, "1", &["m", "meter", "metre"]),
     unit(Length, "1e-9", &["nm", "nanometer", "nanometre"]),

@@ -1,4 +1,4 @@
-//! `delete_memory`.
+//! The tool `delete_memory`.
 
 use haft_core::record::RecordName;
 use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect};
@@ -8,7 +8,7 @@ use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Deletion {
+pub(crate) struct DeleteMemoryArgs {
     /// The id of the memory, as `list_memories` tells it
     #[arg(min_len = 1, max_len = 200, example = "language")]
     id: String,
@@ -33,7 +33,10 @@ pub(super) fn delete_memory() -> Result<Tool, InvalidTool> {
         .build()
 }
 
-async fn delete(args: Deletion, ctx: &DispatchContext) -> Result<Json<Deleted>, ToolFailure> {
+async fn delete(
+    args: DeleteMemoryArgs,
+    ctx: &DispatchContext,
+) -> Result<Json<Deleted>, ToolFailure> {
     let name: RecordName = args
         .id
         .parse()

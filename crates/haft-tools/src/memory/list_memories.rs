@@ -1,14 +1,14 @@
-//! `list_memories`.
+//! The tool `list_memories`.
 
 use haft_core::tool::{InvalidTool, Tool, ToolEffect};
 use serde::Serialize;
 
-use super::listed::Listed;
+use super::memory_view::MemoryView;
 use haft_core::{DispatchContext, tool::Json};
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Query {
+pub(crate) struct ListMemoriesArgs {
     /// Only memories whose content contains this text, in any case
     #[arg(max_len = 200, example = "tea")]
     containing: Option<String>,
@@ -19,7 +19,7 @@ pub(crate) struct Query {
 
 #[derive(Serialize)]
 pub(super) struct Memories {
-    memories: Vec<Listed>,
+    memories: Vec<MemoryView>,
 }
 
 const DESCRIPTION: &str = "Lists what is remembered, the most important first.\n\
@@ -34,7 +34,7 @@ pub(super) fn list_memories() -> Result<Tool, InvalidTool> {
         .build()
 }
 
-async fn list(args: Query, ctx: &DispatchContext) -> Json<Memories> {
+async fn list(args: ListMemoriesArgs, ctx: &DispatchContext) -> Json<Memories> {
     let wanted = args.containing.map(|it| it.to_lowercase());
     let mut memories = ctx.turn().memories().all();
     memories.retain(|memory| {
@@ -44,5 +44,5 @@ async fn list(args: Query, ctx: &DispatchContext) -> Json<Memories> {
                 .is_none_or(|it| memory.content().as_str().to_lowercase().contains(it))
     });
     memories.sort_by(|a, b| b.importance().total_cmp(&a.importance()));
-    Json(Memories { memories: memories.iter().map(|it| Listed::from(&**it)).collect() })
+    Json(Memories { memories: memories.iter().map(|it| MemoryView::from(&**it)).collect() })
 }

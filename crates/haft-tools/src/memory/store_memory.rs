@@ -1,15 +1,15 @@
-//! `store_memory`.
+//! The tool `store_memory`.
 
 use haft_core::record::Memory;
 use haft_core::tool::{InvalidTool, Tool, ToolEffect};
 use serde::Serialize;
 
-use super::listed::Listed;
+use super::memory_view::MemoryView;
 use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct NewMemory {
+pub(crate) struct StoreMemoryArgs {
     /// What to remember, as one statement that stands on its own
     #[arg(min_len = 1, max_len = 4000, example = "The user prefers answers in French.")]
     content: String,
@@ -26,7 +26,7 @@ pub(crate) struct NewMemory {
 
 #[derive(Serialize)]
 pub(super) struct Stored {
-    stored: Listed,
+    stored: MemoryView,
 }
 
 const DESCRIPTION: &str = "Remembers something for later turns. Store facts and preferences that will matter again, one at a time; \
@@ -42,15 +42,15 @@ pub(super) fn store_memory() -> Result<Tool, InvalidTool> {
         .build()
 }
 
-async fn store(args: NewMemory, ctx: &DispatchContext) -> Result<Json<Stored>, ToolFailure> {
+async fn store(args: StoreMemoryArgs, ctx: &DispatchContext) -> Result<Json<Stored>, ToolFailure> {
     if args.content.trim().is_empty() {
         return Err(ToolFailure::new("the content is blank; say what to remember"));
     }
-    let id = args.id.unwrap_or_else(|| made(ctx));
+    let id = args.id.unwrap_or_else(|| derive_id(ctx));
     if let Some(there) = ctx.turn().memories().all().into_iter().find(|it| it.id().as_str() == id) {
-        // The same call again, after a crash say, finds its own work.
+        // The same call, run again after a crash, finds its own memory.
         if there.content().as_str() == args.content {
-            return Ok(Json(Stored { stored: Listed::from(&*there) }));
+            return Ok(Json(Stored { stored: MemoryView::from(&*there) }));
         }
         return Err(ToolFailure::new(format!(
             "there is a memory `{id}` already; use `update_memory`, or another id"
@@ -61,20 +61,17 @@ async fn store(args: NewMemory, ctx: &DispatchContext) -> Result<Json<Stored>, T
         .importance(args.importance)
         .source("store_memory")
         .build()?;
-    let stored = Listed::from(&memory);
+    let stored = MemoryView::from(&memory);
     ctx.turn().store_memory(memory).await?;
     Ok(Json(Stored { stored }))
 }
 
-/// An id that is the same when the same call is made again, and another one otherwise.
-fn made(ctx: &DispatchContext) -> String {
+/// Derives an id that is the same when the same call runs again, and different for every other call.
+fn derive_id(ctx: &DispatchContext) -> String {
     use sha2::Digest as _;
-    use std::fmt::Write as _;
 
     let key = ctx.idempotency_key().map_or_else(|| "outside".to_owned(), |key| key.to_string());
-    let mut id = String::from("memory-");
-    for byte in sha2::Sha256::digest(key.as_bytes()).iter().take(8) {
-        let _ = write!(id, "{byte:02x}");
-    }
-    id
+    let hash = hex::encode(sha2::Sha256::digest(key.as_bytes()));
+    let digits: String = hash.chars().take(16).collect();
+    format!("memory-{digits}")
 }

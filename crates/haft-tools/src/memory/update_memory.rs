@@ -1,15 +1,15 @@
-//! `update_memory`.
+//! The tool `update_memory`.
 
 use haft_core::tool::{Concurrency, InvalidTool, Tool, ToolEffect};
 use haft_core::trust::TrustLabel;
 use serde::Serialize;
 
-use super::listed::{Listed, find};
+use super::memory_view::{MemoryView, find_memory};
 use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Change {
+pub(crate) struct UpdateMemoryArgs {
     /// The id of the memory, as `list_memories` tells it
     #[arg(min_len = 1, max_len = 200, example = "language")]
     id: String,
@@ -26,7 +26,7 @@ pub(crate) struct Change {
 
 #[derive(Serialize)]
 pub(super) struct Updated {
-    updated: Listed,
+    updated: MemoryView,
 }
 
 const DESCRIPTION: &str = "Changes what is remembered: its content, how sure it is, or how much it matters.\n\
@@ -41,8 +41,11 @@ pub(super) fn update_memory() -> Result<Tool, InvalidTool> {
         .build()
 }
 
-async fn update(args: Change, ctx: &DispatchContext) -> Result<Json<Updated>, ToolFailure> {
-    let memory = find(ctx, &args.id)?;
+async fn update(
+    args: UpdateMemoryArgs,
+    ctx: &DispatchContext,
+) -> Result<Json<Updated>, ToolFailure> {
+    let memory = find_memory(ctx, &args.id)?;
     let mut next = memory.revised(ctx.clock().now());
     match args.content {
         Some(content) if content.trim().is_empty() => {
@@ -64,7 +67,7 @@ async fn update(args: Change, ctx: &DispatchContext) -> Result<Json<Updated>, To
         next = next.importance(importance);
     }
     let next = next.build()?;
-    let updated = Listed::from(&next);
+    let updated = MemoryView::from(&next);
     ctx.turn().store_memory(next).await?;
     Ok(Json(Updated { updated }))
 }

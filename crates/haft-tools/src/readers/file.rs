@@ -1,4 +1,4 @@
-//! Media in files.
+//! Reads media from files.
 
 mod access;
 mod error;
@@ -15,59 +15,62 @@ use haft_core::media::{MediaReader, ReaderDescriptor};
 use haft_core::tool::ByteStream;
 use serde_json::json;
 
-use self::access::Stamp;
-use super::pull::{Pull, Step, stream};
-use super::{CHUNK, MAX_BYTES};
+use self::access::FileStamp;
+use super::chunk_source::{ChunkSource, NextChunk, byte_stream};
+use super::{CHUNK_BYTES, MAX_BYTES};
 use haft_artifacts::run_blocking;
 
 pub use self::error::FileError;
 pub use self::roots::FileRoots;
 
-/// Reads a file: each stream opens it anew and reads it in pieces, off the async workers.
+/// Reads a file. Each stream opens the file again and reads it in chunks on blocking threads.
 ///
-/// The file is the one that was there when the reader was made. If it is replaced or changed (by its
-/// length, its time of change or its identity), streams end with [`FileError::Changed`] instead of
-/// giving other bytes; make a new reader then. A change within one tick of the file system's clock that
-/// keeps the length goes unseen.
+/// If the file is replaced or changed after the reader was created (judged by its length, modification time and
+/// identity), streams end with [`FileError::Changed`] instead of returning other bytes; create a new reader then. A
+/// change that keeps the length and happens within one tick of the file system's clock is not detected.
 ///
-/// This reads any file that the process can read. Paths that somebody else has chosen, also those in
-/// stored descriptors, go through [`FileRoots`].
+/// This type reads every file that the process can read. Use [`FileRoots`] for paths from untrusted sources, including
+/// stored descriptors.
 #[derive(Clone)]
 pub struct FileReader {
-    source: Arc<Source>,
+    source: Arc<FileSource>,
 }
 
 #[derive(Clone)]
-struct Source {
+struct FileSource {
     path: PathBuf,
     roots: Option<FileRoots>,
-    stamp: Stamp,
+    stamp: FileStamp,
     max_bytes: u64,
 }
 
 impl FileReader {
-    /// The tag of its descriptor. The locator is `{"path": "…"}`.
+    /// The tag of its descriptors. The locator is `{"path": "…"}`.
     pub const TAG: &'static str = "media:file";
 
-    /// A reader of this file. Looks at the file and does not read it.
+    /// Creates a reader of a file. The file is opened and not read.
     ///
     /// # Errors
     ///
-    /// The file is not there, cannot be opened, or is not a regular file.
+    /// Fails if the file does not exist, cannot be opened, or is not a regular file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, FileError> {
         let path = path.as_ref();
         let absolute = std::path::absolute(path);
         let path = absolute.map_err(|source| FileError::io(path, "find", source))?;
-        Self::within(path, None, MAX_BYTES)
+        Self::open_within(path, None, MAX_BYTES)
     }
 
-    fn within(path: PathBuf, roots: Option<FileRoots>, max_bytes: u64) -> Result<Self, FileError> {
-        let (_, stamp) = access::open(&path, roots.as_ref())?;
-        Ok(Self { source: Arc::new(Source { path, roots, stamp, max_bytes }) })
+    fn open_within(
+        path: PathBuf,
+        roots: Option<FileRoots>,
+        max_bytes: u64,
+    ) -> Result<Self, FileError> {
+        let (_, stamp) = access::open_regular(&path, roots.as_ref())?;
+        Ok(Self { source: Arc::new(FileSource { path, roots, stamp, max_bytes }) })
     }
 
-    /// Gives at most this many bytes, instead of [`MAX_BYTES`](super::MAX_BYTES). The stream of a larger
-    /// file is an error.
+    /// Sets the maximum size of the file. The default is [`MAX_BYTES`](super::MAX_BYTES). The stream of a larger file
+    /// fails.
     #[must_use]
     pub fn max_bytes(mut self, limit: u64) -> Self {
         Arc::make_mut(&mut self.source).max_bytes = limit;
@@ -83,14 +86,14 @@ impl FileReader {
 
 impl MediaReader for FileReader {
     fn open(&self) -> ByteStream {
-        stream(Reading { source: Arc::clone(&self.source), file: None, offset: 0 })
+        byte_stream(FileChunks { source: Arc::clone(&self.source), file: None, offset: 0 })
     }
 
     fn byte_length(&self) -> Option<u64> {
         Some(self.source.stamp.len)
     }
 
-    /// Nothing if the path is not Unicode.
+    /// `None` if the path is not Unicode.
     fn describe(&self) -> Option<ReaderDescriptor> {
         let path = self.source.path.to_str()?;
         Some(ReaderDescriptor::new(Self::TAG, json!({ "path": path })))
@@ -103,73 +106,73 @@ impl fmt::Debug for FileReader {
     }
 }
 
-/// A file that is read from this offset on; it is opened with the first chunk.
-struct Reading {
-    source: Arc<Source>,
+/// A file that is read from an offset. It is opened with the first chunk.
+struct FileChunks {
+    source: Arc<FileSource>,
     file: Option<File>,
     offset: u64,
 }
 
-impl Pull for Reading {
+impl ChunkSource for FileChunks {
     type Error = FileError;
 
-    async fn pull(self) -> Step<Self> {
+    async fn next_chunk(self) -> NextChunk<Self> {
         if self.file.is_some() && self.offset == self.source.stamp.len {
             return Ok(None);
         }
         let path = self.source.path.clone();
-        let read = run_blocking(move || Ok(self.read()));
+        let read = run_blocking(move || Ok(self.read_chunk()));
         read.await.map_err(|source| FileError::io(&path, "read", source))?.map(Some)
     }
 }
 
-impl Reading {
-    /// The next chunk. The last one is read together with the end of the file, so that bytes behind the
-    /// length are noticed.
-    fn read(self) -> Result<(Bytes, Self), FileError> {
+impl FileChunks {
+    /// Reads the next chunk. The last chunk includes an attempt to read past the end, so that additional bytes are
+    /// detected.
+    fn read_chunk(self) -> Result<(Bytes, Self), FileError> {
         let Self { source, file, offset } = self;
         let file = match file {
             Some(file) => file,
             None => source.reopen()?,
         };
         let left = source.stamp.len.saturating_sub(offset);
-        let wanted = left.min(CHUNK as u64);
+        let wanted = left.min(CHUNK_BYTES as u64);
         let limit = if wanted == left { wanted + 1 } else { wanted };
-        let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(CHUNK));
+        let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(CHUNK_BYTES));
         let io = |error| FileError::io(&source.path, "read", error);
         (&file).take(limit).read_to_end(&mut bytes).map_err(io)?;
-        // Afterwards: what was read before this moment is what the stamp stands for.
-        source.compare(Stamp::of(&file.metadata().map_err(io)?))?;
+        // After the read: if the stamp is unchanged now, the bytes are those of the file that was opened.
+        source.check_unchanged(FileStamp::of(&file.metadata().map_err(io)?))?;
         if bytes.len() as u64 != wanted {
             let how = "it has more or fewer bytes than the file system says";
-            return Err(source.changed(how));
+            return Err(source.changed_error(how));
         }
         Ok((bytes.into(), Self { source, file: Some(file), offset: offset + wanted }))
     }
 }
 
-impl Source {
+impl FileSource {
     fn reopen(&self) -> Result<File, FileError> {
-        let (file, stamp) = access::open(&self.path, self.roots.as_ref())?;
-        self.compare(stamp)?;
+        let (file, stamp) = access::open_regular(&self.path, self.roots.as_ref())?;
+        self.check_unchanged(stamp)?;
         if stamp.len > self.max_bytes {
             return Err(FileError::TooLarge { path: self.path.clone(), limit: self.max_bytes });
         }
         Ok(file)
     }
 
-    fn compare(&self, found: Stamp) -> Result<(), FileError> {
+    fn check_unchanged(&self, found: FileStamp) -> Result<(), FileError> {
         if found == self.stamp {
             return Ok(());
         }
         Err(if found.len == self.stamp.len {
-            self.changed("it was written again")
+            self.changed_error("it was written again")
         } else {
-            self.changed("its length is another one")
+            self.changed_error("its length is another one")
         })
     }
 
-    fn changed(&self, how: &'static str) -> FileError {
+    fn changed_error(&self, how: &'static str) -> FileError {
         FileError::Changed { path: self.path.clone(), how }
     }
 }

@@ -1,4 +1,4 @@
-//! Media in a spool store.
+//! Reads media from a spool store.
 
 use haft_core::error::codes;
 use std::fmt;
@@ -10,39 +10,38 @@ use haft_core::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolReader, SpoolSto
 use haft_core::tool::{ByteStream, ToolFailure};
 use serde_json::{Value, json};
 
-use super::pull::{Pull, Step, stream};
-use super::{CHUNK, failure, field};
+use super::chunk_source::{ChunkSource, NextChunk, byte_stream};
+use super::{CHUNK_BYTES, locator_field, stream_failure};
 
-/// Reads what a store keeps under a key, in pieces. Each stream asks the store anew, so that nothing is
-/// held open between two.
+/// Reads the content of a key in chunks. Each stream opens the content again, so nothing stays open between streams.
 ///
-/// Use a key for one content. If the content under it gets another length, streams end with
+/// Use each key for one content only. If the length of the content changes, streams end with
 /// [`StoredError::Changed`].
 #[derive(Clone)]
 pub struct StoredReader {
     store: Arc<dyn SpoolStore>,
     key: SpoolKey,
-    /// Known from writing, or from the first stream on.
+    /// Known after a write or after the first stream.
     length: Arc<OnceLock<u64>>,
 }
 
 impl StoredReader {
-    /// The tag of its descriptor. The locator is `{"key": "…"}`.
+    /// The tag of its descriptors. The locator is `{"key": "…"}`.
     pub const TAG: &'static str = "media:stored";
 
-    /// A reader of what the store keeps, or will keep, under a key. The store is not asked yet, and the
-    /// length is not known before the first stream.
+    /// Creates a reader of the content of a key. The store is not accessed yet, and the length is unknown before the
+    /// first stream.
     #[must_use]
     pub fn new(store: Arc<dyn SpoolStore>, key: impl Into<SpoolKey>) -> Self {
         Self { store, key: key.into(), length: Arc::default() }
     }
 
-    /// Puts bytes into a store and reads them from there: an upload that comes as a stream is never whole
-    /// in memory, unless the store is memory. How much is taken is the store's limit.
+    /// Writes bytes to a store, and creates a reader of them. A stream is never collected in memory, unless the store is
+    /// in memory. The store limits the size.
     ///
     /// # Errors
     ///
-    /// The stream broke off, or the store failed. Then nothing was stored.
+    /// Fails if the stream or the store fails. Nothing is stored then.
     pub async fn write(
         store: Arc<dyn SpoolStore>,
         key: impl Into<SpoolKey> + Send,
@@ -60,20 +59,20 @@ impl StoredReader {
         &self.key
     }
 
-    /// For [`ReaderResolvers::with`](haft_core::media::ReaderResolvers::with), under [`StoredReader::TAG`].
-    /// A descriptor can then open every key of the store, so a store of media is one of its own.
+    /// A function for [`ReaderResolvers::with`](haft_core::media::ReaderResolvers::with), under [`StoredReader::TAG`].
+    /// A descriptor can then open every key of the store, so use a separate store for media.
     pub fn resolver(
         store: Arc<dyn SpoolStore>,
     ) -> impl Fn(&Value) -> Result<Self, ToolFailure> + use<> {
         move |locator| {
-            let key = field(locator, "key").ok_or_else(|| failure(StoredError::Locator))?;
+            let key = locator_field(locator, "key")
+                .ok_or_else(|| stream_failure(StoredError::Locator))?;
             Ok(Self::new(Arc::clone(&store), key))
         }
     }
 }
 
-/// Copies the bytes of a medium into a store by stream. Gives the same medium, read from there: nothing
-/// else that is known of it changes.
+/// Streams the bytes of a media object into a store. Returns the same media object with a reader of the stored bytes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -101,7 +100,7 @@ impl StoredReader {
 ///
 /// # Errors
 ///
-/// The medium could not be read, or the store failed. Then nothing was stored.
+/// Fails if the media cannot be read or the store fails. Nothing is stored then.
 pub async fn store_media(
     media: &Media,
     store: Arc<dyn SpoolStore>,
@@ -113,7 +112,7 @@ pub async fn store_media(
 
 impl MediaReader for StoredReader {
     fn open(&self) -> ByteStream {
-        stream(Reading { from: self.clone(), opened: None, offset: 0 })
+        byte_stream(StoredChunks { from: self.clone(), opened: None, offset: 0 })
     }
 
     fn byte_length(&self) -> Option<u64> {
@@ -131,30 +130,30 @@ impl fmt::Debug for StoredReader {
     }
 }
 
-/// Stored content could not be read as a medium.
+/// Stored content could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoredError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] SpoolError),
-    /// The store has nothing under the key.
+    /// The store has no content under the key.
     #[error("nothing is stored under `{key}`; it was removed, or this is another store")]
     Missing {
         /// The key.
         key: SpoolKey,
     },
-    /// The content under the key is not the one that was read before.
+    /// The length of the content has changed.
     #[error("what is stored under `{key}` had {before} bytes and has {now} now")]
     Changed {
         /// The key.
         key: SpoolKey,
-        /// How many bytes there were.
+        /// The former number of bytes.
         before: u64,
-        /// How many there are.
+        /// The present number of bytes.
         now: u64,
     },
-    /// A stored locator is not one of stored content.
+    /// A stored locator does not name stored content.
     #[error("the locator of stored content is {{\"key\": \"…\"}} and nothing else")]
     Locator,
 }
@@ -176,28 +175,28 @@ impl Coded for StoredError {
     }
 }
 
-/// Content that is read from this offset on; the store is asked with the first chunk.
-struct Reading {
+/// Content that is read from an offset. It is opened with the first chunk.
+struct StoredChunks {
     from: StoredReader,
     opened: Option<Arc<dyn SpoolReader>>,
     offset: u64,
 }
 
-impl Pull for Reading {
+impl ChunkSource for StoredChunks {
     type Error = StoredError;
 
-    async fn pull(self) -> Step<Self> {
+    async fn next_chunk(self) -> NextChunk<Self> {
         let Self { from, opened, offset } = self;
         let reader = match opened {
             Some(reader) => reader,
-            None => from.ask().await?,
+            None => from.open_content().await?,
         };
         if offset == reader.byte_length() {
             return Ok(None);
         }
-        let bytes = reader.read_at(offset, CHUNK).await?;
+        let bytes = reader.read_at(offset, CHUNK_BYTES).await?;
         if bytes.is_empty() {
-            return Err(from.changed(reader.byte_length(), offset));
+            return Err(from.changed_error(reader.byte_length(), offset));
         }
         let offset = offset.saturating_add(bytes.len() as u64);
         Ok(Some((bytes, Self { from, opened: Some(reader), offset })))
@@ -205,15 +204,15 @@ impl Pull for Reading {
 }
 
 impl StoredReader {
-    async fn ask(&self) -> Result<Arc<dyn SpoolReader>, StoredError> {
+    async fn open_content(&self) -> Result<Arc<dyn SpoolReader>, StoredError> {
         let found = self.store.read(self.key.clone()).await?;
         let found = found.ok_or_else(|| StoredError::Missing { key: self.key.clone() })?;
         let now = found.byte_length();
         let before = *self.length.get_or_init(|| now);
-        if before == now { Ok(found) } else { Err(self.changed(before, now)) }
+        if before == now { Ok(found) } else { Err(self.changed_error(before, now)) }
     }
 
-    fn changed(&self, before: u64, now: u64) -> StoredError {
+    fn changed_error(&self, before: u64, now: u64) -> StoredError {
         StoredError::Changed { key: self.key.clone(), before, now }
     }
 }

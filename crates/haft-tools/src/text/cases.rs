@@ -1,52 +1,52 @@
 //! Spellings of names: `camelCase`, `snake_case` and so on.
 
-/// The words of a text: runs of letters and digits, parted again where a small letter meets a capital.
-fn words(text: &str) -> Vec<String> {
+/// The words of a text: runs of letters and digits, split where a lower-case letter is followed by a capital.
+fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut characters = text.chars().peekable();
     let mut last = ' ';
     while let Some(it) = characters.next() {
         if !it.is_alphanumeric() {
-            flush(&mut word, &mut words);
+            finish_word(&mut word, &mut words);
         } else {
             let next_small = characters.peek().is_some_and(|next| next.is_lowercase());
             let begins =
                 it.is_uppercase() && (last.is_lowercase() || last.is_numeric() || next_small);
             if begins {
-                flush(&mut word, &mut words);
+                finish_word(&mut word, &mut words);
             }
             word.extend(it.to_lowercase());
         }
         last = it;
     }
-    flush(&mut word, &mut words);
+    finish_word(&mut word, &mut words);
     words
 }
 
-fn flush(word: &mut String, words: &mut Vec<String>) {
+fn finish_word(word: &mut String, words: &mut Vec<String>) {
     if !word.is_empty() {
         words.push(std::mem::take(word));
     }
 }
 
-/// The words in lower case, parted by this.
-pub(super) fn joined(text: &str, separator: &str) -> String {
-    words(text).join(separator)
+/// The words in lower case, with a separator between them.
+pub(super) fn join_words(text: &str, separator: &str) -> String {
+    split_words(text).join(separator)
 }
 
-/// The words without anything between them, each with a capital; the first one too if that is wanted.
-pub(super) fn camel(text: &str, first: bool) -> String {
-    let words = words(text);
-    let spelled = words.iter().enumerate().map(|(at, word)| match at {
-        0 if !first => word.clone(),
-        _ => capitalized(word),
-    });
-    spelled.collect()
+pub(super) fn pascal_case(text: &str) -> String {
+    split_words(text).iter().map(|word| capitalize(word)).collect()
 }
 
-/// With a capital letter first, the rest as it is.
-pub(super) fn capitalized(word: &str) -> String {
+pub(super) fn camel_case(text: &str) -> String {
+    let words = split_words(text);
+    let (first, rest) = words.split_at(words.len().min(1));
+    first.iter().cloned().chain(rest.iter().map(|word| capitalize(word))).collect()
+}
+
+/// The text with a capital as its first letter.
+pub(super) fn capitalize(word: &str) -> String {
     let mut characters = word.chars();
     match characters.next() {
         Some(first) => first.to_uppercase().chain(characters).collect(),
@@ -54,8 +54,8 @@ pub(super) fn capitalized(word: &str) -> String {
     }
 }
 
-/// Each word with a capital letter, everything between them as it is.
-pub(super) fn title(text: &str) -> String {
+/// The text with a capital at the start of each word, and everything else in lower case.
+pub(super) fn title_case(text: &str) -> String {
     let mut inside = false;
     let mut out = String::with_capacity(text.len());
     for it in text.chars() {

@@ -1,4 +1,4 @@
-//! `text_analyze`.
+//! The tool `text_analyze`.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use haft_core::tool::Json;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Analysis {
+pub(crate) struct TextAnalyzeArgs {
     /// The text
     #[arg(max_len = 500000, example = "To be, or not to be.")]
     text: String,
@@ -46,7 +46,7 @@ struct Frequency {
 /// Returns JSON.
 #[tool(effect = "read-only", artifact = "json")]
 #[expect(clippy::cast_precision_loss, reason = "a mean is rounded")]
-pub(super) fn text_analyze(args: Analysis) -> Json<Counts> {
+pub(super) fn text_analyze(args: TextAnalyzeArgs) -> Json<Counts> {
     let text = args.text.as_str();
     let words = || {
         text.split(|it: char| !it.is_alphanumeric() && !matches!(it, '\'' | '’'))

@@ -1,4 +1,4 @@
-//! `text_diff`.
+//! The tool `text_diff`.
 
 use haft_core::tool::ToolFailure;
 use similar::{ChangeTag, TextDiff};
@@ -6,7 +6,7 @@ use similar::{ChangeTag, TextDiff};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Comparison {
+pub(crate) struct TextDiffArgs {
     /// The text before
     #[arg(max_len = 200000, example = "one\ntwo\n")]
     before: String,
@@ -33,8 +33,8 @@ pub(crate) enum By {
 ///
 /// Returns text. The first line counts what was added and removed, or says that the texts are equal.
 #[tool(effect = "read-only")]
-pub(super) fn text_diff(args: Comparison) -> Result<String, ToolFailure> {
-    let Comparison { before, after, by, context } = args;
+pub(super) fn text_diff(args: TextDiffArgs) -> Result<String, ToolFailure> {
+    let TextDiffArgs { before, after, by, context } = args;
     if before == after {
         return Ok("the texts are equal".to_owned());
     }

@@ -1,13 +1,15 @@
-//! `text_encode`.
+//! The tool `text_encode`.
 
+use base64::alphabet::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD, Engine as _};
 use haft_core::tool::ToolFailure;
 
-use super::base64;
-use crate::html::entities;
+use super::html_entities::decode_entities;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Encoding {
+pub(crate) struct TextEncodeArgs {
     /// The text
     #[arg(max_len = 200000, example = "a & b")]
     text: String,
@@ -45,7 +47,7 @@ pub(crate) enum Direction {
 ///
 /// Text is UTF-8. Returns the text. What decodes to bytes that are not text is refused.
 #[tool(effect = "read-only")]
-pub(super) fn text_encode(args: Encoding) -> Result<String, ToolFailure> {
+pub(super) fn text_encode(args: TextEncodeArgs) -> Result<String, ToolFailure> {
     match args.direction {
         Direction::Encode => Ok(encode(&args.text, args.scheme)),
         Direction::Decode => decode(&args.text, args.scheme),
@@ -54,11 +56,11 @@ pub(super) fn text_encode(args: Encoding) -> Result<String, ToolFailure> {
 
 fn encode(text: &str, scheme: Scheme) -> String {
     match scheme {
-        Scheme::Base64 => base64::encode(text.as_bytes(), false),
-        Scheme::Base64Url => base64::encode(text.as_bytes(), true),
-        Scheme::Hex => text.bytes().map(|it| format!("{it:02x}")).collect(),
-        Scheme::Url => text.bytes().map(percent).collect(),
-        Scheme::Html => text.chars().map(entity).collect(),
+        Scheme::Base64 => BASE64_STANDARD.encode(text),
+        Scheme::Base64Url => BASE64_URL_SAFE_NO_PAD.encode(text),
+        Scheme::Hex => hex::encode(text),
+        Scheme::Url => text.bytes().map(encode_percent).collect(),
+        Scheme::Html => text.chars().map(encode_entity).collect(),
         Scheme::Json => {
             let quoted = serde_json::Value::from(text).to_string();
             let inner = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
@@ -68,14 +70,14 @@ fn encode(text: &str, scheme: Scheme) -> String {
     }
 }
 
-fn percent(byte: u8) -> String {
+fn encode_percent(byte: u8) -> String {
     if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
         return char::from(byte).to_string();
     }
     format!("%{byte:02X}")
 }
 
-fn entity(character: char) -> String {
+fn encode_entity(character: char) -> String {
     match character {
         '&' => "&amp;".to_owned(),
         '<' => "&lt;".to_owned(),
@@ -88,12 +90,15 @@ fn entity(character: char) -> String {
 
 fn decode(text: &str, scheme: Scheme) -> Result<String, ToolFailure> {
     let (bytes, what) = match scheme {
-        Scheme::Base64 | Scheme::Base64Url => (base64::decode(text), "base64"),
-        Scheme::Hex => (hex(text), "hex, which is pairs of the digits 0-9 and a-f"),
+        Scheme::Base64 | Scheme::Base64Url => (decode_base64(text), "base64"),
+        Scheme::Hex => (
+            hex::decode(without_whitespace(text)).ok(),
+            "hex, which is pairs of the digits 0-9 and a-f",
+        ),
         Scheme::Url => {
-            (percent_decoded(text), "percent-encoding, with two hex digits after each `%`")
+            (decode_percent(text), "percent-encoding, with two hex digits after each `%`")
         }
-        Scheme::Html => return Ok(entities(text)),
+        Scheme::Html => return Ok(decode_entities(text)),
         Scheme::Json => {
             let text = serde_json::from_str::<String>(&format!("\"{text}\""));
             (text.ok().map(String::into_bytes), "the inside of a JSON string")
@@ -111,19 +116,29 @@ fn decode(text: &str, scheme: Scheme) -> Result<String, ToolFailure> {
     })
 }
 
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|it| !it.is_ascii_whitespace()).collect();
-    digits.chunks(2).map(byte).collect()
+/// Decodes both alphabets, with or without padding.
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    let text = without_whitespace(text);
+    let digits = text.trim_end_matches('=');
+    if text.len() - digits.len() > 2 {
+        return None;
+    }
+    let digits = digits.replace('-', "+").replace('_', "/");
+    LENIENT_BASE64.decode(digits).ok()
 }
 
-fn percent_decoded(text: &str) -> Option<Vec<u8>> {
+fn without_whitespace(text: &str) -> String {
+    text.chars().filter(|it| !it.is_ascii_whitespace()).collect()
+}
+
+fn decode_percent(text: &str) -> Option<Vec<u8>> {
     let mut rest = text.as_bytes();
     let mut out = Vec::with_capacity(rest.len());
     while let Some((first, after)) = rest.split_first() {
         rest = after;
         if *first == b'%' {
             let (digits, after) = rest.split_at_checked(2)?;
-            out.push(byte(digits)?);
+            out.extend(hex::decode(digits).ok()?);
             rest = after;
         } else {
             out.push(*first);
@@ -132,9 +147,6 @@ fn percent_decoded(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The byte that two hex digits are.
-fn byte(digits: &[u8]) -> Option<u8> {
-    let [high, low] = digits else { return None };
-    let digit = |it: u8| char::from(it).to_digit(16).and_then(|it| u8::try_from(it).ok());
-    Some(digit(*high)? << 4 | digit(*low)?)
-}
+/// Without padding, and with bits behind the last byte that are ignored.
+const LENIENT_BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));

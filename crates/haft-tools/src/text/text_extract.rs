@@ -1,4 +1,4 @@
-//! `text_extract`.
+//! The tool `text_extract`.
 
 use haft_core::tool::ToolFailure;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use haft_core::tool::Json;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Extraction {
+pub(crate) struct TextExtractArgs {
     /// The text
     #[arg(max_len = 500000, example = "mail ann@example.com or bob@example.com")]
     text: String,
@@ -26,7 +26,7 @@ pub(crate) struct Extraction {
 }
 
 #[derive(Serialize)]
-pub(super) struct Found {
+pub(super) struct ExtractedMatches {
     matches: Vec<Match>,
     /// Whether there are more.
     truncated: bool,
@@ -44,8 +44,8 @@ struct Match {
 /// Returns JSON: `matches`, each with its `text` and `line`, in the order of the text; and `truncated`, which is
 /// true if there are more than `limit`. A match in which the group takes no part is left out.
 #[tool(effect = "read-only", artifact = "json")]
-pub(super) fn text_extract(args: Extraction) -> Result<Json<Found>, ToolFailure> {
-    let regex = pattern::compile(&args.pattern, args.ignore_case)?;
+pub(super) fn text_extract(args: TextExtractArgs) -> Result<Json<ExtractedMatches>, ToolFailure> {
+    let regex = pattern::compile_pattern(&args.pattern, args.ignore_case)?;
     let groups = regex.captures_len() - 1;
     if args.group > groups {
         return Err(ToolFailure::new(format!(
@@ -57,12 +57,12 @@ pub(super) fn text_extract(args: Extraction) -> Result<Json<Found>, ToolFailure>
     for captures in regex.captures_iter(&args.text) {
         let Some(span) = captures.get_group(args.group) else { continue };
         if matches.len() == args.limit {
-            return Ok(Json(Found { matches, truncated: true }));
+            return Ok(Json(ExtractedMatches { matches, truncated: true }));
         }
         let text = args.text.get(span.range()).unwrap_or_default().to_owned();
         line += args.text.get(end..span.start).unwrap_or_default().matches('\n').count();
         end = span.start.max(end);
         matches.push(Match { text, line });
     }
-    Ok(Json(Found { matches, truncated: false }))
+    Ok(Json(ExtractedMatches { matches, truncated: false }))
 }

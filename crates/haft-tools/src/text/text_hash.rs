@@ -1,11 +1,11 @@
-//! `text_hash`.
+//! The tool `text_hash`.
 
 use sha2::{Digest as _, Sha256, Sha512};
 
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Hashing {
+pub(crate) struct TextHashArgs {
     /// The text, hashed as UTF-8
     #[arg(max_len = 500000, example = "hello")]
     text: String,
@@ -25,17 +25,13 @@ pub(crate) enum Algorithm {
 ///
 /// Returns the hash in lower-case hex.
 #[tool(effect = "read-only")]
-pub(super) fn text_hash(args: Hashing) -> String {
+pub(super) fn text_hash(args: TextHashArgs) -> String {
     let bytes = args.text.as_bytes();
     match args.algorithm {
-        Algorithm::Sha256 => hex(&Sha256::digest(bytes)),
-        Algorithm::Sha512 => hex(&Sha512::digest(bytes)),
-        Algorithm::Crc32 => hex(&crc32(bytes).to_be_bytes()),
+        Algorithm::Sha256 => hex::encode(Sha256::digest(bytes)),
+        Algorithm::Sha512 => hex::encode(Sha512::digest(bytes)),
+        Algorithm::Crc32 => hex::encode(crc32(bytes).to_be_bytes()),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|it| format!("{it:02x}")).collect()
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

@@ -1,14 +1,14 @@
-//! `text_transform`.
+//! The tool `text_transform`.
 
 use std::collections::HashSet;
 
 use haft_core::tool::ToolFailure;
 
-use super::{LONGEST, cases, pattern};
+use super::{MAX_TEXT_BYTES, cases, pattern};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Transformation {
+pub(crate) struct TextTransformArgs {
     /// The text
     #[arg(max_len = 200000, example = "Hello, World")]
     text: String,
@@ -103,12 +103,12 @@ pub(crate) enum Step {
 ///
 /// Characters are Unicode scalar values. Returns the text.
 #[tool(effect = "read-only")]
-pub(super) fn text_transform(args: Transformation) -> Result<String, ToolFailure> {
+pub(super) fn text_transform(args: TextTransformArgs) -> Result<String, ToolFailure> {
     let mut text = args.text;
     for (at, step) in (1..).zip(args.steps) {
         text = apply(step, text)
             .map_err(|failure| ToolFailure::new(format!("step {at}: {failure}")))?;
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEXT_BYTES {
             return Err(ToolFailure::new(format!("step {at}: {TOO_LONG}")));
         }
     }
@@ -119,13 +119,13 @@ fn apply(step: Step, text: String) -> Result<String, ToolFailure> {
     Ok(match step {
         Step::Uppercase => text.to_uppercase(),
         Step::Lowercase => text.to_lowercase(),
-        Step::TitleCase => cases::title(&text),
-        Step::Capitalize => cases::capitalized(&text),
-        Step::CamelCase => cases::camel(&text, false),
-        Step::PascalCase => cases::camel(&text, true),
-        Step::SnakeCase => cases::joined(&text, "_"),
-        Step::KebabCase => cases::joined(&text, "-"),
-        Step::ConstantCase => cases::joined(&text, "_").to_uppercase(),
+        Step::TitleCase => cases::title_case(&text),
+        Step::Capitalize => cases::capitalize(&text),
+        Step::CamelCase => cases::camel_case(&text),
+        Step::PascalCase => cases::pascal_case(&text),
+        Step::SnakeCase => cases::join_words(&text, "_"),
+        Step::KebabCase => cases::join_words(&text, "-"),
+        Step::ConstantCase => cases::join_words(&text, "_").to_uppercase(),
         Step::Slug => slug(&text),
         Step::Trim => text.trim().to_owned(),
         Step::NormalizeWhitespace => text.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -137,16 +137,16 @@ fn apply(step: Step, text: String) -> Result<String, ToolFailure> {
         Step::Split { separator } => text.split(&separator).collect::<Vec<_>>().join("\n"),
         Step::Slice { start, end } => slice(&text, start, end),
         Step::Truncate { characters } => truncate(text, characters),
-        step => by_lines(step, &text)?,
+        step => apply_to_lines(step, &text)?,
     })
 }
 
 /// The steps that work on lines.
-fn by_lines(step: Step, text: &str) -> Result<String, ToolFailure> {
+fn apply_to_lines(step: Step, text: &str) -> Result<String, ToolFailure> {
     let mut lines: Vec<&str> = text.lines().collect();
     let room = |each: usize, lines: &[&str]| {
         let all = each.saturating_mul(lines.len()).saturating_add(text.len());
-        if all > LONGEST { Err(ToolFailure::new(TOO_LONG)) } else { Ok(()) }
+        if all > MAX_TEXT_BYTES { Err(ToolFailure::new(TOO_LONG)) } else { Ok(()) }
     };
     match step {
         Step::TrimLines => lines.iter_mut().for_each(|line| *line = line.trim()),
@@ -190,7 +190,7 @@ fn slug(text: &str) -> String {
 
 fn replace(text: &str, find: &str, with: &str) -> Result<String, ToolFailure> {
     let grown = text.matches(find).count().saturating_mul(with.len());
-    if grown.saturating_add(text.len()) > LONGEST {
+    if grown.saturating_add(text.len()) > MAX_TEXT_BYTES {
         return Err(ToolFailure::new(TOO_LONG));
     }
     Ok(text.replace(find, with))
@@ -202,7 +202,7 @@ fn regex_replace(
     with: &str,
     ignore_case: bool,
 ) -> Result<String, ToolFailure> {
-    let regex = pattern::compile(pattern, ignore_case)?;
+    let regex = pattern::compile_pattern(pattern, ignore_case)?;
     let mut out = String::new();
     let mut end = 0;
     for (count, captures) in regex.captures_iter(text).enumerate() {
@@ -215,7 +215,7 @@ fn regex_replace(
         out.push_str(text.get(end..found.start()).unwrap_or_default());
         captures.interpolate_string_into(text, with, &mut out);
         end = found.end();
-        if out.len() > LONGEST {
+        if out.len() > MAX_TEXT_BYTES {
             return Err(ToolFailure::new(TOO_LONG));
         }
     }

@@ -1,11 +1,11 @@
-//! `convert_time`.
+//! The tool `convert_time`.
 
 use super::moment::{self, Moment};
 use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Conversion {
+pub(crate) struct ConvertTimeArgs {
     /// The time in ISO 8601, or `now`
     #[arg(min_len = 1, max_len = 80, example = "2026-01-31T14:30")]
     time: String,
@@ -24,10 +24,10 @@ pub(crate) struct Conversion {
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
 #[tool(effect = "read-only", artifact = "json", trusted)]
 pub(super) fn convert_time(
-    args: Conversion,
+    args: ConvertTimeArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Moment>, ToolFailure> {
-    let time = moment::read(&args.time, args.from.as_deref(), ctx)?;
-    let zone = moment::zone(Some(&args.to))?;
+    let time = moment::parse_moment(&args.time, args.from.as_deref(), ctx)?;
+    let zone = moment::find_zone(Some(&args.to))?;
     Ok(Json(Moment::from(&time.with_time_zone(zone))))
 }

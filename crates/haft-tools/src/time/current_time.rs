@@ -1,11 +1,11 @@
-//! `current_time`.
+//! The tool `current_time`.
 
 use super::moment::{self, Moment};
 use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Now {
+pub(crate) struct CurrentTimeArgs {
     /// The time zone, as a name of the IANA database; UTC if not given
     #[arg(max_len = 60, example = "Europe/Paris")]
     timezone: Option<String>,
@@ -15,7 +15,10 @@ pub(crate) struct Now {
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn current_time(args: Now, ctx: &DispatchContext) -> Result<Json<Moment>, ToolFailure> {
-    let zone = moment::zone(args.timezone.as_deref())?;
-    Ok(Json(Moment::from(&moment::now(zone, ctx)?)))
+pub(super) fn current_time(
+    args: CurrentTimeArgs,
+    ctx: &DispatchContext,
+) -> Result<Json<Moment>, ToolFailure> {
+    let zone = moment::find_zone(args.timezone.as_deref())?;
+    Ok(Json(Moment::from(&moment::current_moment(zone, ctx)?)))
 }

@@ -1,4 +1,4 @@
-//! Times as they are written in arguments and answers.
+//! Times in arguments and results.
 
 use haft_core::DispatchContext;
 use haft_core::tool::ToolFailure;
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 
-/// A moment in a time zone, as answers have it.
+/// A moment in a time zone, as tools return it.
 #[derive(Serialize)]
 pub(super) struct Moment {
     /// ISO 8601 with the offset.
@@ -28,16 +28,16 @@ impl From<&Zoned> for Moment {
     }
 }
 
-/// The moment that a text means. A text without an offset is a local time of the zone.
-pub(super) fn read(
+/// Parses a moment. A text without an offset is a local time of the zone.
+pub(super) fn parse_moment(
     text: &str,
     timezone: Option<&str>,
     ctx: &DispatchContext,
 ) -> Result<Zoned, ToolFailure> {
-    let zone = zone(timezone)?;
+    let zone = find_zone(timezone)?;
     let text = text.trim();
     if text.eq_ignore_ascii_case("now") {
-        return now(zone, ctx);
+        return current_moment(zone, ctx);
     }
     if let Ok(named) = text.parse::<Zoned>() {
         return Ok(match timezone {
@@ -52,20 +52,20 @@ pub(super) fn read(
         ToolFailure::new(format!(
             "`{}` is not a time; write ISO 8601, such as `2026-01-31`, `2026-01-31T14:30`, \
              `2026-01-31T14:30:00+01:00`, or `now`",
-            super::super::shown(text)
+            crate::preview(text)
         ))
     })?;
     local.to_zoned(zone).map_err(|_| out_of_range())
 }
 
-pub(super) fn now(zone: TimeZone, ctx: &DispatchContext) -> Result<Zoned, ToolFailure> {
+pub(super) fn current_moment(zone: TimeZone, ctx: &DispatchContext) -> Result<Zoned, ToolFailure> {
     let micros = ctx.clock().now().as_micros();
     let now = Timestamp::from_microsecond(micros).map_err(|_| out_of_range())?;
     Ok(now.to_zoned(zone))
 }
 
-/// The zone of this name; UTC if there is none.
-pub(super) fn zone(name: Option<&str>) -> Result<TimeZone, ToolFailure> {
+/// Finds the zone with this name; UTC if there is no name.
+pub(super) fn find_zone(name: Option<&str>) -> Result<TimeZone, ToolFailure> {
     let name = name.map(str::trim).filter(|it| !it.is_empty()).unwrap_or("UTC");
     if name.eq_ignore_ascii_case("z") {
         return Ok(TimeZone::UTC);
@@ -74,7 +74,7 @@ pub(super) fn zone(name: Option<&str>) -> Result<TimeZone, ToolFailure> {
         ToolFailure::new(format!(
             "there is no time zone `{}`; use a name of the IANA database, such as `Europe/Paris` or \
              `America/New_York`, or `UTC`",
-            super::super::shown(name)
+            crate::preview(name)
         ))
     })
 }

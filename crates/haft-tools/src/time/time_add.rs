@@ -1,4 +1,4 @@
-//! `time_add`.
+//! The tool `time_add`.
 
 use jiff::Span;
 
@@ -8,7 +8,7 @@ use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
 #[arg(note = "negative numbers go back in time")]
-pub(crate) struct Addition {
+pub(crate) struct TimeAddArgs {
     /// The time in ISO 8601, or `now`
     #[arg(min_len = 1, max_len = 80, example = "2026-01-31")]
     time: String,
@@ -39,8 +39,11 @@ pub(crate) struct Addition {
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn time_add(args: Addition, ctx: &DispatchContext) -> Result<Json<Moment>, ToolFailure> {
-    let time = moment::read(&args.time, args.timezone.as_deref(), ctx)?;
+pub(super) fn time_add(
+    args: TimeAddArgs,
+    ctx: &DispatchContext,
+) -> Result<Json<Moment>, ToolFailure> {
+    let time = moment::parse_moment(&args.time, args.timezone.as_deref(), ctx)?;
     let mut later = time;
     for span in spans(&args).map_err(|_| moment::out_of_range())? {
         later = later.checked_add(span).map_err(|_| moment::out_of_range())?;
@@ -49,7 +52,7 @@ pub(super) fn time_add(args: Addition, ctx: &DispatchContext) -> Result<Json<Mom
 }
 
 /// One span for each unit, the largest first: their signs may differ.
-fn spans(args: &Addition) -> Result<[Span; 7], jiff::Error> {
+fn spans(args: &TimeAddArgs) -> Result<[Span; 7], jiff::Error> {
     let zero = Span::new();
     Ok([
         zero.try_years(args.years)?,

@@ -1,4 +1,4 @@
-//! `time_diff`.
+//! The tool `time_diff`.
 
 use jiff::civil::{Date, Weekday};
 use jiff::{Unit, Zoned};
@@ -9,7 +9,7 @@ use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct Difference {
+pub(crate) struct TimeDiffArgs {
     /// The first time in ISO 8601, or `now`
     #[arg(min_len = 1, max_len = 80, example = "2026-01-31")]
     from: String,
@@ -44,13 +44,13 @@ pub(super) struct Between {
 /// Returns JSON. `to_is` says whether `to` is later or earlier than `from`; the numbers are never negative.
 #[tool(effect = "read-only", artifact = "json", trusted)]
 pub(super) fn time_diff(
-    args: Difference,
+    args: TimeDiffArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Between>, ToolFailure> {
     let zone = args.timezone.as_deref();
-    let from = moment::read(&args.from, zone, ctx)?;
+    let from = moment::parse_moment(&args.from, zone, ctx)?;
     // In one zone: days are those of the first time's calendar.
-    let to = moment::read(&args.to, zone, ctx)?.with_time_zone(from.time_zone().clone());
+    let to = moment::parse_moment(&args.to, zone, ctx)?.with_time_zone(from.time_zone().clone());
     let to_is = match to.timestamp().cmp(&from.timestamp()) {
         std::cmp::Ordering::Less => "earlier",
         std::cmp::Ordering::Equal => "equal",

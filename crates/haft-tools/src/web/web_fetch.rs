@@ -1,21 +1,18 @@
-//! `web_fetch`.
+//! The tool `web_fetch`.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-
-use futures_core::Stream as _;
-use haft_core::artifact::{ArtifactDraft, ArtifactKind};
-use haft_core::media::MediaReader as _;
+use haft_core::artifact::ArtifactKind;
 use haft_core::tool::{InvalidTool, Tool, ToolEffect, ToolFailure, ToolOutput};
 use haft_core::trust::TrustLabel;
 
-use crate::html;
-use crate::readers::Fetcher;
+use super::decode::decode_text;
+use super::markdown::html_to_markdown;
+use crate::output::text_output;
+use crate::readers::{Fetcher, stream_failure};
 use haft_core::DispatchContext;
 use haft_macros::ToolArgs;
 
 #[derive(ToolArgs)]
-pub(crate) struct Fetching {
+pub(crate) struct WebFetchArgs {
     /// The address, with `https://`
     #[arg(min_len = 8, max_len = 4000, example = "https://example.com/docs/start")]
     url: String,
@@ -41,7 +38,7 @@ pub(super) fn web_fetch(fetcher: Fetcher) -> Result<Tool, InvalidTool> {
     Tool::builder("web_fetch")
         .description(DESCRIPTION)
         .effect(ToolEffect::ReadOnly)
-        .handler(move |args: Fetching, ctx: DispatchContext| {
+        .handler(move |args: WebFetchArgs, ctx: DispatchContext| {
             let fetcher = fetcher.clone();
             async move { fetch(&fetcher, args, &ctx).await }
         })
@@ -50,56 +47,45 @@ pub(super) fn web_fetch(fetcher: Fetcher) -> Result<Tool, InvalidTool> {
 
 async fn fetch(
     fetcher: &Fetcher,
-    args: Fetching,
+    args: WebFetchArgs,
     ctx: &DispatchContext,
 ) -> Result<ToolOutput, ToolFailure> {
-    let reader = fetcher.reader(&args.url)?;
-    let mut stream = reader.open();
+    let mut response = fetcher.get(&args.url).await.map_err(stream_failure)?;
     let mut bytes = Vec::new();
-    // The fetcher bounds how many there are.
-    while let Some(chunk) = poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await {
-        bytes.extend_from_slice(&chunk?);
+    // The fetcher limits their number.
+    while let Some(chunk) = response.chunk().await.map_err(stream_failure)? {
+        bytes.extend_from_slice(&chunk);
         if ctx.cancellation().is_cancelled() {
             return Err(ToolFailure::new("the call was cancelled"));
         }
     }
-    if memchr::memchr(0, bytes.get(..START).unwrap_or(&bytes)).is_some() {
-        return Err(ToolFailure::new(format!(
+    let text = decode_text(&bytes, response.content_type()).ok_or_else(|| {
+        ToolFailure::new(format!(
             "the answer is not text ({} bytes), so that it cannot be shown; fetch a page instead",
             bytes.len()
-        )));
-    }
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    };
+        ))
+    })?;
     let (text, kind) = match args.format {
-        Format::Text if is_html(&text) => (html::to_text(&text), ArtifactKind::MARKDOWN),
+        Format::Text if is_html(&text) => {
+            (html_to_markdown(&text, response.url()), ArtifactKind::MARKDOWN)
+        }
         _ => {
-            let kind = kind(&text);
+            let kind = sniff_kind(&text);
             (text, kind)
         }
     };
-    Ok(answer(text, kind))
-}
-
-/// Never trusted, whatever the tool is.
-fn answer(text: String, kind: ArtifactKind) -> ToolOutput {
-    let label = TrustLabel::UNTRUSTED;
-    if text.len() < SMALL {
-        return ToolOutput::Answer { text, label };
-    }
-    ToolOutput::Artifacts(vec![ArtifactDraft::new(kind, text).labelled(label)])
+    // A page is never trusted.
+    Ok(text_output(text, kind, TrustLabel::UNTRUSTED))
 }
 
 fn is_html(text: &str) -> bool {
     let start: String =
-        text.trim_start().chars().take(START).collect::<String>().to_ascii_lowercase();
+        text.trim_start().chars().take(HTML_PREFIX).collect::<String>().to_ascii_lowercase();
     start.starts_with("<!doctype html") || start.contains("<html") || start.starts_with("<head")
 }
 
-/// The format by the first character.
-fn kind(text: &str) -> ArtifactKind {
+/// The format of a text by its first characters.
+fn sniff_kind(text: &str) -> ArtifactKind {
     match text.trim_start().chars().next() {
         Some('{' | '[') => ArtifactKind::JSON,
         Some('<') if text.trim_start().starts_with("<?xml") => ArtifactKind::XML,
@@ -107,5 +93,5 @@ fn kind(text: &str) -> ArtifactKind {
     }
 }
 
-const START: usize = 1024;
-const SMALL: usize = 4 * 1024;
+/// How many characters are searched for `<html`.
+const HTML_PREFIX: usize = 1024;

@@ -325,7 +325,7 @@ impl crate::tool::ToolBuilder {
 async fn the_end_of_a_call_keeps_what_its_request_says() {
     let done = echo().executor(&DispatchContext::builder("t").build()).call("{}").await;
     let second = std::num::NonZeroU32::new(2).unwrap();
-    let at = Timestamp::from_unix_millis(5);
+    let at = Timestamp::EPOCH;
     let requested = ToolCall::requested(done.tool.name().as_str(), done.raw.clone(), second, at)
         .at_place(3, 1)
         .with_provider_id("call_abc")

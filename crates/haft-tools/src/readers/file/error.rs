@@ -1,4 +1,4 @@
-//! How reading a file fails.
+//! Errors of reading files.
 
 use haft_core::error::codes;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use haft_core::error::{Coded, ErrorCode};
 
-/// A file could not be read as a medium.
+/// A file could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -15,19 +15,19 @@ pub enum FileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done: `open`, `read`, …
+        /// The operation: `open`, `read`, …
         doing: &'static str,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A folder, a device, a pipe or a socket.
+    /// The path is a directory, a device, a pipe or a socket.
     #[error("{path:?} is not a regular file; only regular files can be read as media")]
     NotAFile {
-        /// What was to be read.
+        /// The path.
         path: PathBuf,
     },
-    /// A path that does not lead below one of the allowed roots, or not in a plain way.
+    /// The path does not lead below one of the allowed roots, or contains `..`.
     #[error(
         "{path:?} is not below a folder that may be read; use an absolute path below one of the `FileRoots`, without `..`"
     )]
@@ -35,23 +35,23 @@ pub enum FileError {
         /// The path as it was given.
         path: PathBuf,
     },
-    /// The file is not the one that the reader was made for any more.
+    /// The file has changed since the reader was created.
     #[error("{path:?} was changed since it was opened: {how}; open it again")]
     Changed {
         /// The file.
         path: PathBuf,
-        /// What is not as it was.
+        /// The difference.
         how: &'static str,
     },
-    /// The file is larger than the reader may read.
+    /// The file is larger than allowed.
     #[error("{path:?} has more than {limit} bytes; use a smaller file or raise `max_bytes`")]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most bytes that may be read.
+        /// The maximum number of bytes.
         limit: u64,
     },
-    /// A stored locator is not one of a file.
+    /// A stored locator does not name a file.
     #[error("the locator of a file is {{\"path\": \"…\"}} and nothing else")]
     Locator,
 }

@@ -9,7 +9,8 @@ use haft::ToolFailure;
 use haft::error::Coded as _;
 use haft::media::{MediaError, MediaReader};
 use haft::readers::{
-    Deadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, RefusedUrl, UrlPolicy, store_media,
+    FetchDeadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, UrlPolicy, UrlRefusal,
+    store_media,
 };
 use haft::spool::SpoolStore;
 use haft::stores::MemorySpoolStore;
@@ -157,9 +158,9 @@ async fn each_redirect_is_checked() {
     let server = Server::start();
     let fetcher = fetcher(local().allow_redirects(3));
     for (goal, why) in [
-        ("file:///etc/passwd", RefusedUrl::Scheme),
-        ("ftp://example.com/", RefusedUrl::Scheme),
-        ("//user:pass@127.0.0.1/", RefusedUrl::UserInfo),
+        ("file:///etc/passwd", UrlRefusal::Scheme),
+        ("ftp://example.com/", UrlRefusal::Scheme),
+        ("//user:pass@127.0.0.1/", UrlRefusal::UserInfo),
         ("http://10.0.0.1/", address("private", [10, 0, 0, 1])),
         ("http://0x7f.2/", address("loopback", [127, 0, 0, 2])),
         ("http://169.254.169.254/latest/", address("link-local", [169, 254, 169, 254])),
@@ -176,11 +177,11 @@ async fn each_redirect_is_checked() {
     assert!(matches!(cause(&failure), FetchError::InvalidUrl { .. }), "{failure}");
 }
 
-fn address(sort: &'static str, of: [u8; 4]) -> RefusedUrl {
+fn address(sort: &'static str, of: [u8; 4]) -> UrlRefusal {
     // The variant is not exhaustive for others, so that it is taken from an error.
     let url = format!("https://{}/", Ipv4Addr::from(of));
     match fetcher(UrlPolicy::public()).reader(&url).unwrap_err() {
-        FetchError::Refused { why: why @ RefusedUrl::Address { .. }, .. }
+        FetchError::Refused { why: why @ UrlRefusal::Address { .. }, .. }
             if why.to_string().contains(sort) =>
         {
             why
@@ -283,7 +284,7 @@ async fn answers_have_a_size() {
 async fn waiting_has_an_end() {
     #[track_caller]
     fn check(failure: &ToolFailure, expected: FetchPhase) {
-        let FetchError::TooSlow { phase, .. } = cause(failure) else { panic!("{failure:?}") };
+        let FetchError::Timeout { phase, .. } = cause(failure) else { panic!("{failure:?}") };
         assert_eq!(*phase, expected);
         assert!(failure.is_retryable());
     }
@@ -297,14 +298,15 @@ async fn waiting_has_an_end() {
     let endless = Answer::Endless(whole("200 OK", b""), vec![0; 1000]);
     let endless = server.put("/endless", endless);
 
-    check(&fail(with(Deadlines::default().head(short)), &silent).await, FetchPhase::Head);
-    check(&fail(with(Deadlines::default().head(short)), &half_head).await, FetchPhase::Head);
-    check(&fail(with(Deadlines::default().idle(short)), &half_body).await, FetchPhase::Idle);
-    check(&fail(with(Deadlines::default().total(short)), &silent).await, FetchPhase::Total);
-    check(&fail(with(Deadlines::default().total(short)), &half_body).await, FetchPhase::Total);
-    let busy = with(Deadlines::default().total(short)).max_bytes(u64::MAX);
+    check(&fail(with(FetchDeadlines::default().head(short)), &silent).await, FetchPhase::Head);
+    check(&fail(with(FetchDeadlines::default().head(short)), &half_head).await, FetchPhase::Head);
+    check(&fail(with(FetchDeadlines::default().idle(short)), &half_body).await, FetchPhase::Idle);
+    check(&fail(with(FetchDeadlines::default().total(short)), &silent).await, FetchPhase::Total);
+    check(&fail(with(FetchDeadlines::default().total(short)), &half_body).await, FetchPhase::Total);
+    let busy = with(FetchDeadlines::default().total(short)).max_bytes(u64::MAX);
     check(&fail(busy, &endless).await, FetchPhase::Total);
-    let patient = Deadlines::default().head(Duration::MAX).idle(Duration::MAX).total(Duration::MAX);
+    let patient =
+        FetchDeadlines::default().head(Duration::MAX).idle(Duration::MAX).total(Duration::MAX);
     let failure = fail(with(patient.connect(Duration::MAX)), &server.origin()).await;
     assert!(matches!(cause(&failure), FetchError::Status { status: 404, .. }), "{failure}");
 }
@@ -318,7 +320,7 @@ async fn an_answer_that_breaks_off_is_an_error() {
     let no_chunk = server.answer("/no-chunk", chunked, b"5\r\n12345\r\nwhat\r\n");
     for url in [length, no_end, no_chunk] {
         let failure = fail(Fetcher::builder(local()), &url).await;
-        let FetchError::BrokeOff { received: 5, .. } = cause(&failure) else {
+        let FetchError::Interrupted { received: 5, .. } = cause(&failure) else {
             panic!("{url}: {failure:?}")
         };
         assert!(failure.is_retryable());

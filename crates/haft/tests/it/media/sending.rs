@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft::ToolFailure;
 use haft::readers::{
-    Deadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, RefusedUrl, UrlPolicy,
+    FetchDeadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, UrlPolicy, UrlRefusal,
 };
 
 use super::server::{Answer, Server, whole};
@@ -97,9 +97,9 @@ async fn answers_are_bounded() {
     let failure = posted(five(), &gzip).await.unwrap_err();
     assert!(matches!(cause(&failure), FetchError::Encoded { .. }), "{failure}");
     let silent = server.put("/silent", Answer::Stall(Vec::new()));
-    let short = Deadlines::default().total(Duration::from_millis(50));
+    let short = FetchDeadlines::default().total(Duration::from_millis(50));
     let failure = posted(five().deadlines(short), &silent).await.unwrap_err();
-    let FetchError::TooSlow { phase, .. } = cause(&failure) else { panic!("{failure:?}") };
+    let FetchError::Timeout { phase, .. } = cause(&failure) else { panic!("{failure:?}") };
     assert_eq!(*phase, FetchPhase::Total);
 }
 
@@ -129,14 +129,14 @@ async fn addresses_are_judged_as_they_are_for_reading() {
     let fetcher = Fetcher::builder(public.clone()).build().unwrap();
     for host in ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "169.254.169.254"] {
         let error = fetcher.post(&format!("http://{host}:{port}/"), &[], "{}").unwrap_err();
-        let FetchError::Refused { why: RefusedUrl::Address { .. }, .. } = error else {
+        let FetchError::Refused { why: UrlRefusal::Address { .. }, .. } = error else {
             panic!("{host}: {error:?}")
         };
     }
     let name = format!("http://localhost:{port}/");
     for policy in [public.clone(), public.only_hosts(["localhost"])] {
         let failure = posted(Fetcher::builder(policy), &name).await.unwrap_err();
-        let FetchError::Refused { why: RefusedUrl::Address { .. }, .. } = cause(&failure) else {
+        let FetchError::Refused { why: UrlRefusal::Address { .. }, .. } = cause(&failure) else {
             panic!("{failure:?}")
         };
     }
@@ -145,6 +145,6 @@ async fn addresses_are_judged_as_they_are_for_reading() {
     let named = local().only_hosts(["localhost"]);
     assert_eq!(posted(Fetcher::builder(named.clone()), &name).await.unwrap(), b"done");
     let error = Fetcher::builder(named).build().unwrap().post(&url, &[], "{}").unwrap_err();
-    assert!(matches!(error, FetchError::Refused { why: RefusedUrl::Host, .. }), "{error}");
+    assert!(matches!(error, FetchError::Refused { why: UrlRefusal::Host, .. }), "{error}");
     assert_eq!(server.requests().len(), 1);
 }

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use haft::error::Coded as _;
 use haft::media::{MediaError, ReaderDescriptor, ReaderResolvers};
-use haft::readers::{FetchError, Fetcher, HttpReader, RefusedUrl, UrlPolicy};
+use haft::readers::{FetchError, Fetcher, HttpReader, UrlPolicy, UrlRefusal};
 use serde_json::json;
 
 use super::server::Server;
@@ -73,7 +73,7 @@ fn addresses_are_refused_in_every_spelling() {
         for scheme in ["http", "https", "HtTpS"] {
             let url = format!("{scheme}://{host}:8080/x");
             let error = fetcher.reader(&url).unwrap_err();
-            let FetchError::Refused { why: RefusedUrl::Address { sort: found, .. }, .. } = &error
+            let FetchError::Refused { why: UrlRefusal::Address { sort: found, .. }, .. } = &error
             else {
                 panic!("{url}: {error:?}")
             };
@@ -99,7 +99,7 @@ fn addresses_are_refused_in_every_spelling() {
 #[test]
 fn what_a_url_shows_is_checked_at_once() {
     #[track_caller]
-    fn check(policy: UrlPolicy, url: &str, expected: Option<&RefusedUrl>) {
+    fn check(policy: UrlPolicy, url: &str, expected: Option<&UrlRefusal>) {
         match (fetcher(policy).reader(url), expected) {
             (Ok(_), None) => {}
             (Err(error @ FetchError::Refused { .. }), Some(expected)) => {
@@ -116,8 +116,8 @@ fn what_a_url_shows_is_checked_at_once() {
     let public = UrlPolicy::public;
     check(public(), "https://example.com", None);
     check(public(), "HTTPS://EXAMPLE.COM:8443/a?b#c", None);
-    check(public(), "http://example.com", Some(&RefusedUrl::PlainHttp));
-    check(public(), "hTTp://example.com", Some(&RefusedUrl::PlainHttp));
+    check(public(), "http://example.com", Some(&UrlRefusal::PlainHttp));
+    check(public(), "hTTp://example.com", Some(&UrlRefusal::PlainHttp));
     check(public().allow_http(), "hTTp://example.com", None);
     for url in [
         "file:///etc/passwd",
@@ -128,7 +128,7 @@ fn what_a_url_shows_is_checked_at_once() {
         "ws://example.com/",
         "jar:https://example.com/x",
     ] {
-        check(public().allow_http(), url, Some(&RefusedUrl::Scheme));
+        check(public().allow_http(), url, Some(&UrlRefusal::Scheme));
     }
     for url in [
         "https://user@example.com/",
@@ -137,7 +137,7 @@ fn what_a_url_shows_is_checked_at_once() {
         "https://example.com@127.0.0.1/",
         "https://example.com%40evil.example@example.org/",
     ] {
-        check(public(), url, Some(&RefusedUrl::UserInfo));
+        check(public(), url, Some(&UrlRefusal::UserInfo));
     }
     let listed = || public().only_hosts(["Example.com", "*.cdn.example.net."]);
     for url in [
@@ -157,12 +157,12 @@ fn what_a_url_shows_is_checked_at_once() {
         "https://8.8.8.8/",
         "https://example.com..evil.example/",
     ] {
-        check(listed(), url, Some(&RefusedUrl::Host));
+        check(listed(), url, Some(&UrlRefusal::Host));
     }
     check(public().only_hosts(["8.8.8.8"]), "https://8.8.8.8/", None);
     check(public().only_hosts(["[2606:4700::1111]"]), "https://[2606:4700::1111]/", None);
     let none: [&str; 0] = [];
-    check(public().only_hosts(none), "https://example.com/", Some(&RefusedUrl::Host));
+    check(public().only_hosts(none), "https://example.com/", Some(&UrlRefusal::Host));
 }
 
 #[test]
@@ -200,7 +200,7 @@ async fn names_are_checked_by_their_addresses() {
     let public = fetcher(UrlPolicy::public().allow_http());
     for url in &urls {
         let failure = read(&public.reader(url).unwrap()).await.unwrap_err();
-        let FetchError::Refused { why: RefusedUrl::Address { sort: "loopback", .. }, .. } =
+        let FetchError::Refused { why: UrlRefusal::Address { sort: "loopback", .. }, .. } =
             cause(&failure)
         else {
             panic!("{failure:?}")

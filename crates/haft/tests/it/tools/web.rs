@@ -9,6 +9,10 @@ use super::Bench;
 
 /// Answers one request, and gives the port.
 fn serve(head: &'static str, body: &'static str) -> u16 {
+    serve_bytes(head, body.as_bytes())
+}
+
+fn serve_bytes(head: &'static str, body: &'static [u8]) -> u16 {
     use std::io::{Read as _, Write as _};
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -17,8 +21,8 @@ fn serve(head: &'static str, body: &'static str) -> u16 {
         let (mut connection, _) = listener.accept().unwrap();
         let mut request = [0; 4096];
         let _ = connection.read(&mut request).unwrap();
-        let answer = format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n{body}");
-        connection.write_all(answer.as_bytes()).unwrap();
+        let head = format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n");
+        connection.write_all(&[head.as_bytes(), body].concat()).unwrap();
     });
     port
 }
@@ -41,9 +45,25 @@ async fn pages_become_text() {
     let output = web.output("web_fetch", json!({"url": url})).await.unwrap();
     let ToolOutput::Answer { text, label } = output else { panic!("{output:?}") };
     assert!(!label.is_trusted());
-    assert_eq!(text, "Hi & bye\n\n## One\n\nSome bold text.\nnext\n\n- a\n- b A\n\nx\n  y");
+    assert_eq!(
+        text,
+        "Hi & bye\n\n## One\n\nSome bold text.\nnext\n\n- a\n- b A\n\n```\nx\n  y\n```"
+    );
     let url = format!("http://127.0.0.1:{}/", serve("200 OK", PAGE));
     assert_eq!(web.text("web_fetch", json!({"url": url, "format": "raw"})).await, PAGE);
+}
+
+#[tokio::test]
+async fn links_are_absolute_and_pages_are_decoded() {
+    let web = local();
+    let head = "200 OK\r\ncontent-type: text/html; charset=utf-8";
+    let port = serve(head, "<html><a href='/next?a=1&amp;b=2'>caf&eacute;</a>");
+    let url = format!("http://127.0.0.1:{port}/docs/");
+    let expected = format!("[café](http://127.0.0.1:{port}/next?a=1&b=2)");
+    assert_eq!(web.text("web_fetch", json!({"url": url})).await, expected);
+    let head = "200 OK\r\ncontent-type: text/html; charset=koi8-r";
+    let url = format!("http://127.0.0.1:{}/", serve_bytes(head, b"<html><p>\xC4\xC1"));
+    assert_eq!(web.text("web_fetch", json!({"url": url})).await, "да");
 }
 
 #[tokio::test]

@@ -1,14 +1,14 @@
-//! Numbers that are exact as long as they can be.
+//! Numbers that stay exact as long as possible.
 
 use std::fmt;
 
-/// A fraction of two integers, or a double once that is not enough.
+/// A fraction of two integers, or a double if the integers would overflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     /// In lowest terms, with a denominator above zero.
     Exact {
-        over: i128,
-        under: i128,
+        numerator: i128,
+        denominator: i128,
     },
     Float(f64),
 }
@@ -17,24 +17,25 @@ impl Number {
     pub(super) const ZERO: Self = Self::whole(0);
 
     pub(super) const fn whole(value: i128) -> Self {
-        Self::Exact { over: value, under: 1 }
+        Self::Exact { numerator: value, denominator: 1 }
     }
 
-    /// `over / under`; nothing if that is too large to be exact, or a division by zero.
-    pub(super) fn ratio(over: i128, under: i128) -> Option<Self> {
-        let divisor = gcd(over.unsigned_abs(), under.unsigned_abs());
+    /// `numerator / denominator`; `None` if a part overflows or the denominator is zero.
+    pub(super) fn ratio(numerator: i128, denominator: i128) -> Option<Self> {
+        let divisor = gcd(numerator.unsigned_abs(), denominator.unsigned_abs());
         let divisor = i128::try_from(divisor).ok().filter(|it| *it != 0)?;
-        let (over, under) = (over / divisor, under / divisor);
-        match under {
+        let (numerator, denominator) = (numerator / divisor, denominator / divisor);
+        match denominator {
             0 => None,
-            under if under < 0 => {
-                Some(Self::Exact { over: over.checked_neg()?, under: under.checked_neg()? })
-            }
-            under => Some(Self::Exact { over, under }),
+            denominator if denominator < 0 => Some(Self::Exact {
+                numerator: numerator.checked_neg()?,
+                denominator: denominator.checked_neg()?,
+            }),
+            denominator => Some(Self::Exact { numerator, denominator }),
         }
     }
 
-    /// A decimal number with an exponent, if need be, as it is written; nothing if it is none.
+    /// Parses a decimal number with an optional exponent.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let float = || text.parse().ok().filter(|it: &f64| it.is_finite()).map(Self::Float);
         let (digits, exponent) = match text.split_once(['e', 'E']) {
@@ -59,28 +60,28 @@ impl Number {
     #[expect(clippy::cast_precision_loss, reason = "a double is asked for")]
     pub(super) fn to_f64(self) -> f64 {
         match self {
-            Self::Exact { over, under: 1 } => over as f64,
-            Self::Exact { over, under } => over as f64 / under as f64,
+            Self::Exact { numerator, denominator: 1 } => numerator as f64,
+            Self::Exact { numerator, denominator } => numerator as f64 / denominator as f64,
             Self::Float(value) => value,
         }
     }
 
-    /// Whether its text has all its digits.
+    /// Whether its text has all digits of the value.
     pub(super) fn is_shown_exactly(self) -> bool {
-        matches!(self, Self::Exact { over, under } if decimal(over, under).is_some())
+        matches!(self, Self::Exact { numerator, denominator } if decimal(numerator, denominator).is_some())
     }
 
     pub(super) fn is_zero(self) -> bool {
         match self {
-            Self::Exact { over, .. } => over == 0,
+            Self::Exact { numerator, .. } => numerator == 0,
             Self::Float(value) => value == 0.0,
         }
     }
 
-    /// The integer that it is, if it is one.
+    /// The value, if it is an integer.
     pub(super) fn as_whole(self) -> Option<i128> {
         match self {
-            Self::Exact { over, under: 1 } => Some(over),
+            Self::Exact { numerator, denominator: 1 } => Some(numerator),
             _ => None,
         }
     }
@@ -90,8 +91,8 @@ impl Number {
             other,
             |a, b| a + b,
             |(a, b), (c, d)| {
-                let over = a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?;
-                Self::ratio(over, b.checked_mul(d)?)
+                let numerator = a.checked_mul(d)?.checked_add(c.checked_mul(b)?)?;
+                Self::ratio(numerator, b.checked_mul(d)?)
             },
         )
     }
@@ -108,7 +109,7 @@ impl Number {
         )
     }
 
-    /// Nothing if the other is zero.
+    /// `None` if the divisor is zero.
     pub(super) fn divided_by(self, other: Self) -> Option<Self> {
         if other.is_zero() {
             return None;
@@ -120,8 +121,7 @@ impl Number {
         ))
     }
 
-    /// What is left of a division that is rounded down, so that it has the sign of the divisor; nothing
-    /// if the other is zero.
+    /// The remainder of a division that rounds down, which has the sign of the divisor; `None` if the divisor is zero.
     pub(super) fn modulo(self, other: Self) -> Option<Self> {
         if let (Some(a), Some(b)) = (self.as_whole(), other.as_whole()) {
             let left = a.checked_rem(b)?;
@@ -132,29 +132,32 @@ impl Number {
         Some(self.minus(other.times(whole)))
     }
 
-    /// Exact for exponents that are integers; nothing if there is no such number.
+    /// Exact for integer exponents; `None` if the result is not a real number.
     pub(super) fn power(self, exponent: Self) -> Option<Self> {
         let float = Self::Float(self.to_f64().powf(exponent.to_f64())).finite();
-        let (Self::Exact { over, under }, Some(times)) = (self, exponent.as_whole()) else {
+        let (Self::Exact { numerator, denominator }, Some(times)) = (self, exponent.as_whole())
+        else {
             return float;
         };
-        if over == 0 && times < 0 {
+        if numerator == 0 && times < 0 {
             return None;
         }
         let power = u32::try_from(times.unsigned_abs())
             .ok()
-            .and_then(|it| Some((over.checked_pow(it)?, under.checked_pow(it)?)));
+            .and_then(|it| Some((numerator.checked_pow(it)?, denominator.checked_pow(it)?)));
         match power {
-            Some((over, under)) if times < 0 => Self::ratio(under, over).or(float),
-            Some((over, under)) => Self::ratio(over, under).or(float),
+            Some((numerator, denominator)) if times < 0 => {
+                Self::ratio(denominator, numerator).or(float)
+            }
+            Some((numerator, denominator)) => Self::ratio(numerator, denominator).or(float),
             None => float,
         }
     }
 
     pub(super) fn negated(self) -> Self {
         match self {
-            Self::Exact { over, under } => match over.checked_neg() {
-                Some(over) => Self::Exact { over, under },
+            Self::Exact { numerator, denominator } => match numerator.checked_neg() {
+                Some(numerator) => Self::Exact { numerator, denominator },
                 None => Self::Float(-self.to_f64()),
             },
             Self::Float(value) => Self::Float(-value),
@@ -167,7 +170,9 @@ impl Number {
 
     pub(super) fn floor(self) -> Self {
         match self {
-            Self::Exact { over, under } => Self::whole(over.div_euclid(under)),
+            Self::Exact { numerator, denominator } => {
+                Self::whole(numerator.div_euclid(denominator))
+            }
             Self::Float(value) => Self::Float(value.floor()),
         }
     }
@@ -176,36 +181,41 @@ impl Number {
         self.negated().floor().negated()
     }
 
-    /// The nearest multiple of a power of ten; halves go away from zero.
+    /// Rounds to decimal places; halves are rounded away from zero.
     pub(super) fn rounded(self, places: u32) -> Self {
         let Some(scale) = 10_i128.checked_pow(places) else { return self };
-        let half = Self::Exact { over: 1, under: 2 };
+        let half = Self::Exact { numerator: 1, denominator: 2 };
         let size = self.absolute().times(Self::whole(scale)).plus(half).floor();
         let size = size.divided_by(Self::whole(scale)).unwrap_or(size);
         if self.to_f64() < 0.0 { size.negated() } else { size }
     }
 
-    /// The square root, which is exact if that of both parts is.
+    /// The square root, which is exact if both parts are squares.
     pub(super) fn root(self) -> Option<Self> {
         if self.to_f64() < 0.0 {
             return None;
         }
         let exact = match self {
-            Self::Exact { over, under } => whole_root(over).zip(whole_root(under)),
+            Self::Exact { numerator, denominator } => {
+                whole_root(numerator).zip(whole_root(denominator))
+            }
             Self::Float(_) => None,
         };
-        let exact = exact.and_then(|(over, under)| Self::ratio(over, under));
+        let exact = exact.and_then(|(numerator, denominator)| Self::ratio(numerator, denominator));
         exact.or_else(|| Self::Float(self.to_f64().sqrt()).finite())
     }
 
-    /// Nothing if it is infinite or not a number.
+    /// `None` if the value is infinite or not a number.
     pub(super) fn finite(self) -> Option<Self> {
         Some(self).filter(|it| it.to_f64().is_finite())
     }
 
     pub(super) fn is_below(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Exact { over: a, under: 1 }, Self::Exact { over: b, under: 1 }) => a < b,
+            (
+                Self::Exact { numerator: a, denominator: 1 },
+                Self::Exact { numerator: b, denominator: 1 },
+            ) => a < b,
             _ => self.to_f64() < other.to_f64(),
         }
     }
@@ -217,20 +227,21 @@ impl Number {
         exact: impl Fn((i128, i128), (i128, i128)) -> Option<Self>,
     ) -> Self {
         let found = match (self, other) {
-            (Self::Exact { over: a, under: b }, Self::Exact { over: c, under: d }) => {
-                exact((a, b), (c, d))
-            }
+            (
+                Self::Exact { numerator: a, denominator: b },
+                Self::Exact { numerator: c, denominator: d },
+            ) => exact((a, b), (c, d)),
             _ => None,
         };
         found.unwrap_or_else(|| Self::Float(float(self.to_f64(), other.to_f64())))
     }
 }
 
-/// All digits if they end within 28 places; else as many as a double has.
+/// All digits, if there are at most 28 decimal places; otherwise the digits of a double.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::Exact { over, under } = *self
-            && let Some(text) = decimal(over, under)
+        if let Self::Exact { numerator, denominator } = *self
+            && let Some(text) = decimal(numerator, denominator)
         {
             return f.write_str(&text);
         }
@@ -242,11 +253,15 @@ impl fmt::Display for Number {
     }
 }
 
-/// The decimal number that a fraction is, if it ends.
-fn decimal(over: i128, under: i128) -> Option<String> {
-    let (over_abs, under) = (over.unsigned_abs(), under.unsigned_abs());
-    let mut rest = over_abs.checked_rem(under)?;
-    let mut text = format!("{}{}", if over < 0 { "-" } else { "" }, over_abs.checked_div(under)?);
+/// The decimal text of a fraction, if it terminates.
+fn decimal(numerator: i128, denominator: i128) -> Option<String> {
+    let (numerator_abs, denominator) = (numerator.unsigned_abs(), denominator.unsigned_abs());
+    let mut rest = numerator_abs.checked_rem(denominator)?;
+    let mut text = format!(
+        "{}{}",
+        if numerator < 0 { "-" } else { "" },
+        numerator_abs.checked_div(denominator)?
+    );
     for place in 0..PLACES {
         if rest == 0 {
             return Some(text);
@@ -255,9 +270,9 @@ fn decimal(over: i128, under: i128) -> Option<String> {
             text.push('.');
         }
         rest = rest.checked_mul(10)?;
-        let digit = u32::try_from(rest.checked_div(under)?).ok()?;
+        let digit = u32::try_from(rest.checked_div(denominator)?).ok()?;
         text.push(char::from_digit(digit, 10)?);
-        rest = rest.checked_rem(under)?;
+        rest = rest.checked_rem(denominator)?;
     }
     (rest == 0).then_some(text)
 }

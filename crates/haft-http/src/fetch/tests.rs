@@ -10,12 +10,12 @@ use haft_core::media::MediaReader as _;
 use haft_core::tool::ToolFailure;
 
 use super::resolver::Lookup;
-use super::{Deadlines, FetchError, FetchPhase, Fetcher, HttpReader, RefusedUrl, UrlPolicy};
+use super::{FetchDeadlines, FetchError, FetchPhase, Fetcher, HttpReader, UrlPolicy, UrlRefusal};
 
 /// Nobody listens there.
 const ALLOWED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-async fn failure(lookup: Arc<Lookup>, deadlines: Deadlines) -> ToolFailure {
+async fn failure(lookup: Arc<Lookup>, deadlines: FetchDeadlines) -> ToolFailure {
     let policy = UrlPolicy::public().allow_http();
     let fetcher = Fetcher::builder(policy).lookup(lookup).deadlines(deadlines).build().unwrap();
     fail(&fetcher.reader("http://name.example:1/").unwrap()).await
@@ -52,7 +52,7 @@ async fn a_name_that_changes_its_address_gains_nothing() {
     assert!(matches!(cause(&failure), FetchError::Unreachable { .. }), "{failure:?}");
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     let failure = fail(&reader).await;
-    let FetchError::Refused { why: RefusedUrl::Address { sort, address }, .. } = cause(&failure)
+    let FetchError::Refused { why: UrlRefusal::Address { sort, address }, .. } = cause(&failure)
     else {
         panic!("{failure:?}")
     };
@@ -82,7 +82,7 @@ async fn a_name_without_addresses_is_unreachable() {
         Arc::new(|_| Box::pin(ready(Err(std::io::ErrorKind::NotFound.into()))));
     let empty: Arc<Lookup> = Arc::new(|_| Box::pin(ready(Ok(Vec::new()))));
     for lookup in [empty, unknown] {
-        let failure = failure(lookup, Deadlines::default()).await;
+        let failure = failure(lookup, FetchDeadlines::default()).await;
         assert!(matches!(cause(&failure), FetchError::Unreachable { .. }), "{failure:?}");
     }
 }
@@ -90,8 +90,8 @@ async fn a_name_without_addresses_is_unreachable() {
 #[tokio::test]
 async fn looking_up_a_name_counts_as_connecting() {
     let never: Arc<Lookup> = Arc::new(|_| Box::pin(pending()));
-    let deadlines = Deadlines::default().connect(Duration::from_millis(20));
+    let deadlines = FetchDeadlines::default().connect(Duration::from_millis(20));
     let failure = failure(never, deadlines).await;
-    let FetchError::TooSlow { phase, .. } = cause(&failure) else { panic!("{failure:?}") };
+    let FetchError::Timeout { phase, .. } = cause(&failure) else { panic!("{failure:?}") };
     assert_eq!(*phase, FetchPhase::Connect);
 }

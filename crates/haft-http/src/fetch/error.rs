@@ -1,4 +1,4 @@
-//! How reading from the network fails.
+//! Errors of fetching.
 
 use haft_core::error::codes;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::net::IpAddr;
 
 use haft_core::error::{Audience, Coded, ErrorCode};
 
-/// A URL could not be read as a medium. URLs are named without their query.
+/// A URL could not be fetched. The messages show URLs without their query.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// A text is not a URL.
+    /// The text is not a URL.
     #[error("`{url}` is not a URL: {reason}")]
     InvalidUrl {
         /// The text.
@@ -18,15 +18,15 @@ pub enum FetchError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The policy does not allow it.
+    /// The policy does not allow the URL.
     #[error("`{url}` is refused: {why}")]
     Refused {
         /// The URL.
         url: String,
         /// Why.
-        why: RefusedUrl,
+        why: UrlRefusal,
     },
-    /// The answer was a redirect, and no more of them are followed.
+    /// The response is a redirect, and no more redirects are followed.
     #[error(
         "`{url}` answered with a redirect ({status}) to `{to}`, and no more redirects are followed; use that address if it is the right one; `UrlPolicy::allow_redirects` follows more for GET, and none for POST"
     )]
@@ -38,7 +38,7 @@ pub enum FetchError {
         /// Where it leads.
         to: String,
     },
-    /// The answer is not the medium.
+    /// The status is not that of a complete response.
     #[error("`{url}` answered with status {status} instead of the medium")]
     Status {
         /// The URL.
@@ -46,7 +46,7 @@ pub enum FetchError {
         /// The status.
         status: u16,
     },
-    /// The answer is compressed, although that was not asked for.
+    /// The response is compressed, although the request asked for an uncompressed one.
     #[error("`{url}` answered in the encoding `{encoding}`, which was not asked for")]
     Encoded {
         /// The URL.
@@ -54,25 +54,25 @@ pub enum FetchError {
         /// The encoding.
         encoding: String,
     },
-    /// The answer is larger than may be read.
+    /// The response is larger than allowed.
     #[error(
         "`{url}` has more than {limit} bytes; use something smaller or raise `FetcherBuilder::max_bytes`"
     )]
     TooLarge {
         /// The URL.
         url: String,
-        /// The most bytes that may be read.
+        /// The maximum number of bytes.
         limit: u64,
     },
-    /// Something took too long.
+    /// A deadline has passed.
     #[error("`{url}` took too long {phase}; try again later or raise `FetcherBuilder::deadlines`")]
-    TooSlow {
+    Timeout {
         /// The URL.
         url: String,
-        /// What took too long.
+        /// The phase that took too long.
         phase: FetchPhase,
     },
-    /// No answer came.
+    /// There was no response.
     #[error("`{url}` could not be reached")]
     Unreachable {
         /// The URL.
@@ -81,65 +81,65 @@ pub enum FetchError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The answer broke off.
+    /// The connection broke while the body was read.
     #[error("the answer of `{url}` broke off after {received} bytes")]
-    BrokeOff {
+    Interrupted {
         /// The URL.
         url: String,
-        /// How much had come.
+        /// How many bytes had arrived.
         received: u64,
         /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The application gave something as a header that is none.
+    /// A header of the application is invalid.
     #[error("the header `{name}` for `{origin}` is not a valid one")]
     Header {
-        /// For which origin.
+        /// The origin that the header was meant for.
         origin: String,
-        /// The name that was given.
+        /// The name of the header.
         name: String,
     },
-    /// The stream was polled where there is no runtime.
+    /// The request was sent outside a Tokio runtime.
     #[error("media can be fetched on a tokio runtime only")]
     NoRuntime,
-    /// The client could not be made, for example because the machine has no root certificates.
+    /// The client could not be created, for example because the machine has no root certificates.
     #[error("the HTTP client could not be made")]
     Client {
         /// Why.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A stored locator is not one of a URL.
+    /// A stored locator does not name a URL.
     #[error("the locator of a fetched medium is {{\"url\": \"…\"}} and nothing else")]
     Locator,
 }
 
-/// Why a policy does not allow a URL.
+/// The reason why a policy does not allow a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RefusedUrl {
-    /// It is neither http nor https.
+pub enum UrlRefusal {
+    /// The scheme is neither http nor https.
     Scheme,
-    /// It is http.
+    /// The scheme is http.
     PlainHttp,
     /// A redirect leads from https to http.
     Downgrade,
-    /// It has a user name or a password.
+    /// The URL contains a user name or a password.
     UserInfo,
-    /// It has no host, or one that is not allowed.
+    /// The URL has no host, or one that is not allowed.
     Host,
-    /// Its host is, or resolves to, an address that is not of the public Internet. The address is for the
-    /// operator; the text does not tell it.
+    /// The host is, or resolves to, an address that is not on the public Internet. The message does not contain the
+    /// address, which is meant for the operator.
     Address {
-        /// What sort of address it is.
+        /// The kind of the address.
         sort: &'static str,
         /// The address.
         address: IpAddr,
     },
 }
 
-impl fmt::Display for RefusedUrl {
+impl fmt::Display for UrlRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Scheme => "only http and https can be read",
@@ -154,17 +154,17 @@ impl fmt::Display for RefusedUrl {
     }
 }
 
-/// What took too long.
+/// The phase of a request that a deadline applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FetchPhase {
     /// Resolving the name and connecting.
     Connect,
-    /// The head of the answer.
+    /// Waiting for the head of the response.
     Head,
-    /// The next bytes of the answer.
+    /// Waiting for the next bytes of the body.
     Idle,
-    /// All of it.
+    /// The whole request.
     Total,
 }
 
@@ -198,7 +198,7 @@ impl Coded for FetchError {
 
     fn retryable(&self) -> bool {
         match self {
-            Self::TooSlow { .. } | Self::Unreachable { .. } | Self::BrokeOff { .. } => true,
+            Self::Timeout { .. } | Self::Unreachable { .. } | Self::Interrupted { .. } => true,
             Self::Status { status, .. } => matches!(status, 408 | 425 | 429 | 500..=599),
             _ => false,
         }

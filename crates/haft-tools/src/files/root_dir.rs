@@ -1,4 +1,4 @@
-//! The folder that no path leads out of.
+//! The directory that no path can leave.
 
 use std::fs;
 use std::io;
@@ -9,25 +9,25 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
 use haft_core::tool::ToolFailure;
 
+use crate::preview;
 use crate::readers::{FileError, FileReader, FileRoots};
-use crate::shown;
 
-/// The folder, by its handle and by its name.
+/// The directory, by its handle and by its path.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(super) struct RootDir {
     path: PathBuf,
     dir: Dir,
     roots: FileRoots,
 }
 
-/// Whether a link at the end of a path is followed, inside the folder.
+/// Whether a symbolic link at the end of a path is followed inside the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Links {
+pub(super) enum SymlinkPolicy {
     Follow,
     Refuse,
 }
 
-impl Root {
+impl RootDir {
     pub(super) fn new(folder: &Path) -> Result<Self, FileError> {
         let roots = FileRoots::new([folder])?;
         let io = |source| FileError::Io { path: folder.to_owned(), doing: "open", source };
@@ -36,39 +36,44 @@ impl Root {
         Ok(Self { path, dir, roots })
     }
 
-    /// The folder at a path; the root itself for `.` and nothing.
-    pub(super) fn folder(&self, path: &str) -> Result<(Dir, PathBuf), ToolFailure> {
-        let relative = relative(path)?;
+    /// Opens the directory at a path. `.` and the empty path are the root itself.
+    pub(super) fn open_dir(&self, path: &str) -> Result<(Dir, PathBuf), ToolFailure> {
+        let relative = relative_path(path)?;
         let at = if relative.as_os_str().is_empty() { Path::new(".") } else { &relative };
-        let dir = self.dir.open_dir(at).map_err(|error| failure(path, "folder", error))?;
+        let dir = self.dir.open_dir(at).map_err(|error| io_failure(path, "folder", error))?;
         Ok((dir, relative))
     }
 
-    /// The open file at a path, which is a regular one, and its length.
-    pub(super) fn file(&self, path: &str) -> Result<(fs::File, u64), ToolFailure> {
-        let relative = named(path)?;
-        open(&self.dir, &relative, Links::Follow).map_err(|error| failure(path, "file", error))
+    /// Opens the regular file at a path, and returns its length too.
+    pub(super) fn open_file(&self, path: &str) -> Result<(fs::File, u64), ToolFailure> {
+        let relative = file_path(path)?;
+        open_regular(&self.dir, &relative, SymlinkPolicy::Follow)
+            .map_err(|error| io_failure(path, "file", error))
     }
 
-    /// A reader of the file at a path, for content that is read later and bit by bit.
-    pub(super) fn reader(&self, path: &str, max_bytes: u64) -> Result<FileReader, ToolFailure> {
-        let full = self.path.join(named(path)?);
+    /// Creates a reader of the file at a path, for content that is read later and in chunks.
+    pub(super) fn media_reader(
+        &self,
+        path: &str,
+        max_bytes: u64,
+    ) -> Result<FileReader, ToolFailure> {
+        let full = self.path.join(file_path(path)?);
         let reader = self.roots.clone().max_bytes(max_bytes).reader(full);
         reader.map_err(|error| match error {
-            FileError::Io { source, .. } => failure(path, "file", source),
+            FileError::Io { source, .. } => io_failure(path, "file", source),
             FileError::TooLarge { limit, .. } => ToolFailure::new(format!(
                 "`{}` has more than {limit} bytes; `search_files` finds lines in it",
-                shown(path)
+                preview(path)
             )),
-            other => refused(path).with_source(other),
+            other => path_error(path).with_source(other),
         })
     }
 
-    /// The folder that a file is in, made if need be, and the name of the file in it.
-    pub(super) fn parent(&self, path: &str) -> Result<(Dir, PathBuf), ToolFailure> {
-        let relative = named(path)?;
-        let name = relative.file_name().map(PathBuf::from).ok_or_else(|| refused(path))?;
-        let io = |error| failure(path, "folder", error);
+    /// Opens the parent directory of a file, creating it if necessary, and returns the name of the file too.
+    pub(super) fn open_parent(&self, path: &str) -> Result<(Dir, PathBuf), ToolFailure> {
+        let relative = file_path(path)?;
+        let name = relative.file_name().map(PathBuf::from).ok_or_else(|| path_error(path))?;
+        let io = |error| io_failure(path, "folder", error);
         let dir = match relative.parent().filter(|it| !it.as_os_str().is_empty()) {
             Some(parent) => {
                 self.dir.create_dir_all(parent).map_err(io)?;
@@ -80,11 +85,15 @@ impl Root {
     }
 }
 
-/// Opens a regular file. Opening a pipe does not wait for its other end, and then it is refused.
-pub(super) fn open(dir: &Dir, path: &Path, links: Links) -> io::Result<(fs::File, u64)> {
+/// Opens a regular file. Anything else is refused; opening a pipe does not wait for its other end.
+pub(super) fn open_regular(
+    dir: &Dir,
+    path: &Path,
+    links: SymlinkPolicy,
+) -> io::Result<(fs::File, u64)> {
     let follow = match links {
-        Links::Follow => cap_fs_ext::FollowSymlinks::Yes,
-        Links::Refuse => cap_fs_ext::FollowSymlinks::No,
+        SymlinkPolicy::Follow => cap_fs_ext::FollowSymlinks::Yes,
+        SymlinkPolicy::Refuse => cap_fs_ext::FollowSymlinks::No,
     };
     let mut options = OpenOptions::new();
     options.read(true).nonblock(true).follow(follow);
@@ -101,44 +110,44 @@ pub(super) fn open(dir: &Dir, path: &Path, links: Links) -> io::Result<(fs::File
     Ok((file, metadata.len()))
 }
 
-/// A path below the folder, as it is written; empty for the folder itself.
-fn relative(path: &str) -> Result<PathBuf, ToolFailure> {
-    if path.contains('\0') || path.len() > LONGEST_PATH {
-        return Err(refused(path));
+/// The path below the root; empty for the root itself.
+fn relative_path(path: &str) -> Result<PathBuf, ToolFailure> {
+    if path.contains('\0') || path.len() > MAX_PATH_LENGTH {
+        return Err(path_error(path));
     }
     let mut relative = PathBuf::new();
     for component in Path::new(path).components() {
         match component {
-            Component::Normal(name) if name.len() <= LONGEST_NAME => relative.push(name),
+            Component::Normal(name) if name.len() <= MAX_NAME_LENGTH => relative.push(name),
             Component::CurDir => {}
-            _ => return Err(refused(path)),
+            _ => return Err(path_error(path)),
         }
     }
     Ok(relative)
 }
 
-/// The path of a file below the folder.
-fn named(path: &str) -> Result<PathBuf, ToolFailure> {
-    // `notes/` is a folder, whatever its components are.
-    let relative = relative(path)?;
+/// The path of a file below the root.
+fn file_path(path: &str) -> Result<PathBuf, ToolFailure> {
+    // `notes/` is a directory, whatever its components are.
+    let relative = relative_path(path)?;
     if relative.as_os_str().is_empty() || path.ends_with(['/', std::path::MAIN_SEPARATOR]) {
-        let text = format!("`{}` is a folder; give the path of a file", shown(path));
+        let text = format!("`{}` is a folder; give the path of a file", preview(path));
         return Err(ToolFailure::new(text));
     }
     Ok(relative)
 }
 
-fn refused(path: &str) -> ToolFailure {
+fn path_error(path: &str) -> ToolFailure {
     ToolFailure::new(format!(
         "`{}` is not a path below the folder; use a relative path without `..`, such as `notes/todo.md`, to \
          something that is not a link to the outside",
-        shown(path)
+        preview(path)
     ))
 }
 
-/// What the model is told when the file system fails.
-pub(super) fn failure(path: &str, what: &str, error: io::Error) -> ToolFailure {
-    let name = shown(path);
+/// The failure of a file system operation, as the model reads it.
+pub(super) fn io_failure(path: &str, what: &str, error: io::Error) -> ToolFailure {
+    let name = preview(path);
     let text = match error.kind() {
         io::ErrorKind::NotFound => {
             format!("there is no {what} `{name}`; `list_files` and `find_files` tell what there is")
@@ -162,5 +171,5 @@ pub(super) fn failure(path: &str, what: &str, error: io::Error) -> ToolFailure {
     ToolFailure::new(text).with_source(error)
 }
 
-const LONGEST_PATH: usize = 4096;
-const LONGEST_NAME: usize = 255;
+const MAX_PATH_LENGTH: usize = 4096;
+const MAX_NAME_LENGTH: usize = 255;

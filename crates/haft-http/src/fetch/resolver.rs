@@ -1,4 +1,4 @@
-//! Names to addresses, of which only those that are allowed are handed on.
+//! Resolves names, and returns only the addresses that the policy allows.
 
 use std::fmt;
 use std::future::Future;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::error::RefusedUrl;
+use super::error::UrlRefusal;
 use super::policy::UrlPolicy;
 
 pub(super) type Lookup =
     dyn Fn(String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> + Send + Sync;
 
-/// Asks the system.
-pub(super) fn system() -> Arc<Lookup> {
+/// Resolves names with the operating system.
+pub(super) fn system_lookup() -> Arc<Lookup> {
     Arc::new(|host| {
         Box::pin(async move {
             let found = tokio::net::lookup_host((host, 0)).await?;
@@ -25,7 +25,7 @@ pub(super) fn system() -> Arc<Lookup> {
     })
 }
 
-/// Resolves for connections: what it gives is what is connected to.
+/// The resolver of the client: connections use exactly the addresses that it returns.
 pub(super) struct CheckedResolver {
     pub(super) policy: Arc<UrlPolicy>,
     pub(super) lookup: Arc<Lookup>,
@@ -39,36 +39,36 @@ impl Resolve for CheckedResolver {
             let mut allowed = Vec::new();
             let mut refused = None;
             for address in found.await? {
-                match policy.refuses(address) {
+                match policy.refused_kind(address) {
                     None => allowed.push(SocketAddr::new(address, 0)),
-                    Some(sort) => refused = Some(RefusedUrl::Address { sort, address }),
+                    Some(sort) => refused = Some(UrlRefusal::Address { sort, address }),
                 }
             }
             match refused {
-                Some(why) if allowed.is_empty() => Err(RefusedName(why).into()),
+                Some(why) if allowed.is_empty() => Err(RefusedNameError(why).into()),
                 _ => Ok(Box::new(allowed.into_iter()) as Addrs),
             }
         })
     }
 }
 
-/// A name that has no address which is allowed.
+/// The error of a name without an allowed address.
 #[derive(Clone, Debug)]
-pub(super) struct RefusedName(pub(super) RefusedUrl);
+pub(super) struct RefusedNameError(pub(super) UrlRefusal);
 
-impl std::error::Error for RefusedName {}
+impl std::error::Error for RefusedNameError {}
 
-impl fmt::Display for RefusedName {
+impl fmt::Display for RefusedNameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-/// The refusal that is somewhere among the causes of an error.
-pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<RefusedUrl> {
+/// Searches the sources of an error for a refusal.
+pub(super) fn find_refusal(error: &(dyn std::error::Error + 'static)) -> Option<UrlRefusal> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(RefusedName(why)) = error.downcast_ref() {
+        if let Some(RefusedNameError(why)) = error.downcast_ref() {
             return Some(why.clone());
         }
         next = error.source();

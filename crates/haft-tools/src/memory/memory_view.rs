@@ -1,4 +1,4 @@
-//! Memories as answers have them.
+//! Memories as tools return them.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use haft_core::record::Memory;
 use haft_core::tool::ToolFailure;
 use serde::Serialize;
 
-/// A memory in an answer.
+/// A memory in a result.
 #[derive(Serialize)]
-pub(super) struct Listed {
+pub(super) struct MemoryView {
     id: String,
     content: String,
     confidence: f64,
@@ -17,7 +17,7 @@ pub(super) struct Listed {
     updated_at: String,
 }
 
-impl From<&Memory> for Listed {
+impl From<&Memory> for MemoryView {
     fn from(memory: &Memory) -> Self {
         Self {
             id: memory.id().as_str().to_owned(),
@@ -29,13 +29,13 @@ impl From<&Memory> for Listed {
     }
 }
 
-/// The memory of this id.
-pub(super) fn find(ctx: &DispatchContext, id: &str) -> Result<Arc<Memory>, ToolFailure> {
+/// Finds the memory with this id.
+pub(super) fn find_memory(ctx: &DispatchContext, id: &str) -> Result<Arc<Memory>, ToolFailure> {
     let found = ctx.turn().memories().all().into_iter().find(|it| it.id().as_str() == id);
     found.ok_or_else(|| {
         ToolFailure::new(format!(
             "there is no memory `{}`; `list_memories` tells the ids",
-            super::super::shown(id)
+            crate::preview(id)
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! Which addresses are not on the public Internet.
+//! Classifies addresses that are not on the public Internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,8 +14,7 @@ impl Network {
         Self { base, prefix }
     }
 
-    /// Whether an address is in the block. A prefix that is longer than the address means the address
-    /// alone.
+    /// Whether an address is in the block. A prefix that is longer than the address matches the base address only.
     pub(super) fn contains(self, address: IpAddr) -> bool {
         match (self.base, address) {
             (IpAddr::V4(base), IpAddr::V4(address)) => {
@@ -38,13 +37,13 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// The address that is really meant: IPv4 written as IPv6 is IPv4.
-pub(super) fn plain(address: IpAddr) -> IpAddr {
+/// The address that a connection uses: an IPv4 address inside an IPv6 address becomes IPv4.
+pub(super) fn canonical_address(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     if let Some(v4) = v6.to_ipv4_mapped() {
         return v4.into();
     }
-    // A gateway of the network turns these into IPv4 (RFC 6052).
+    // A NAT64 gateway translates these into IPv4 (RFC 6052).
     let [a, b, c, d, e, f, high, low] = v6.segments();
     if [a, b, c, d, e, f] == [0x64, 0xff9b, 0, 0, 0, 0] {
         let bits = u32::from(high) << 16 | u32::from(low);
@@ -53,14 +52,14 @@ pub(super) fn plain(address: IpAddr) -> IpAddr {
     address
 }
 
-/// What sort of address it is, if it is not one of the public Internet. Takes a [`plain`] address.
-pub(super) fn not_public(address: IpAddr) -> Option<&'static str> {
+/// The kind of an address that is not on the public Internet. Expects a [`canonical_address`].
+pub(super) fn non_public_kind(address: IpAddr) -> Option<&'static str> {
     let find = |table: &[(Network, &'static str)]| {
         table.iter().find(|(network, _)| network.contains(address)).map(|(_, sort)| *sort)
     };
     match address {
         IpAddr::V4(_) => find(V4),
-        // All that is public lies in one block.
+        // All public addresses are in one block.
         IpAddr::V6(_) => find(V6).or((!V6_PUBLIC.contains(address)).then_some("reserved")),
     }
 }
@@ -78,10 +77,10 @@ const V4: &[(Network, &str)] = &[
     (v4(10, 0, 0, 0, 8), "private"),
     (v4(100, 64, 0, 0, 10), "carrier-grade NAT"),
     (v4(127, 0, 0, 0, 8), "loopback"),
-    // The metadata services of most clouds are here.
+    // Includes the metadata services of most clouds.
     (v4(169, 254, 0, 0, 16), "link-local"),
     (v4(172, 16, 0, 0, 12), "private"),
-    // A public address that is a machine's own host in one cloud.
+    // A public address that one cloud uses for its metadata service.
     (v4(168, 63, 129, 16, 32), "metadata service"),
     (v4(192, 0, 0, 0, 24), "reserved"),
     (v4(192, 0, 2, 0, 24), "documentation"),
