@@ -4,6 +4,15 @@ use std::io;
 
 /// Runs blocking work on the runtime's blocking threads, or in place where there is no runtime.
 ///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// let text = haft_artifacts::run_blocking(|| Ok("read from a file".to_owned())).await?;
+/// assert_eq!(text, "read from a file");
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// The work fails, panics, or is dropped by a runtime that shuts down.

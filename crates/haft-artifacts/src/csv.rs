@@ -5,15 +5,16 @@
 //!
 //! # What is a table
 //!
-//! - ReadRows end with LF, CRLF or CR; empty lines are no rows.
-//! - Fields are parted by `,`, `;`, a tab or `|`, whichever fits the first rows best, or by what
-//!   [`CsvView::delimiter`] says.
+//! - Rows end with LF, CRLF or CR. Empty lines are not rows.
+//! - Fields are separated by `,`, `;`, a tab or `|`, whichever fits the first rows best, or by the
+//!   byte that [`CsvView::delimiter`] sets.
 //! - A field in double quotes may hold all of these; `""` in it is one quote.
 //! - The first row has the names of the columns, unless [`CsvView::header`] says otherwise. A column
-//!   without a name is `column_3` by its place, counted from 1; the second of two equal names gets `_2`.
+//!   without a name is called `column_3` by its position, counted from 1. The second of two equal names
+//!   gets the suffix `_2`.
 //! - A row is shown as a JSON object of texts in the order of the columns. A row that is too short lacks
-//!   its last members; what a row has beyond the columns is shown as `column_5` and so on. Notes say how
-//!   many rows have another length than the first.
+//!   its last members, and extra fields are shown as `column_5` and so on. A note says how many rows
+//!   differ in length from the first.
 //! - A byte order mark is skipped, and bytes that are not UTF-8 become the replacement character.
 
 mod columns;

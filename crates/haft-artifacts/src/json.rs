@@ -1,4 +1,4 @@
-//! JSON of any size: queries that walk it instead of loading it.
+//! Queries of JSON of any size, which walk the content instead of loading it.
 //!
 //! ```
 //! use haft_artifacts::json::JsonView;
@@ -21,10 +21,20 @@
 //!
 //! # What is JSON
 //!
-//! Without a hint the content is JSON if it is one JSON value, else JSON lines if every line that is not
-//! blank is one, else JSON5. A byte order mark is passed over. Up to 16 MiB content is checked to the letter
-//! before the first answer; of larger content all brackets and strings are, and what a query looks
-//! at is checked to the letter. Bytes inside strings that are not UTF-8 are read as U+FFFD.
+//! Unless [`JsonView::notation`] declares the notation, the content is JSON if it is one JSON value, else
+//! JSON Lines if every line that is not blank is one, else JSON5. A byte order mark is skipped. Content of
+//! up to 16 MiB is validated before the first result. In larger content all brackets and strings are
+//! checked, and the values that a query reads are validated. Bytes inside strings that are not UTF-8 are
+//! read as U+FFFD.
+//!
+//! # Two evaluators of JSONPath
+//!
+//! Paths are evaluated in two places that form a pair. [`haft_core::jsonpath`] evaluates a path on a tree
+//! in memory. The modules `path_eval` and `children` evaluate the same path on content that is too large for a
+//! tree: they walk the containers that the path leads through by their offsets, and hand every value that
+//! fits into a tree to the evaluator of the core. Only the core knows the meaning of filters, so that the
+//! two cannot disagree about them. The property tests in `json::model` compare the results of both on the
+//! same content, with limits so small that nearly everything is walked.
 
 mod block_masks;
 mod blocking_source;

@@ -1,12 +1,52 @@
-//! What can be asked of artifacts, format by format.
+//! Queries of large results, format by format.
 //!
-//! [`standard_formats`] has them all. A format of your own is a type with [`ArtifactFormat`](haft_core::forge::ArtifactFormat):
+//! A tool can return more than fits into a prompt. Haft stores such a result as an artifact, and the model
+//! queries it: it reads some lines, searches for a pattern, or evaluates a JSONPath. This crate contains the
+//! formats that define those queries, and a *view* per format for programs that query stored content
+//! themselves. Every query reads by position, within a [budget](haft_core::artifact::Budget), and says how to
+//! get what it has omitted, so that content of any size can be queried.
+//!
+//! | Format | View | Content |
+//! |---|---|---|
+//! | [`TextFormat`] | [`TextView`](text::TextView) | lines of any content |
+//! | [`JsonFormat`] | [`JsonView`](json::JsonView) | JSON, JSON Lines and JSON5 |
+//! | `MarkdownFormat` | `MarkdownIndex` | headings, code blocks, links, front matter |
+//! | `YamlFormat` | `YamlView` | one document or a stream |
+//! | `XmlFormat` | `XmlView` | elements and attributes |
+//! | `CsvFormat` | `CsvView` | rows and columns |
+//!
+//! The formats after JSON need the feature `formats`. The feature `tokens` adds exact token counts.
 //!
 //! ```
-//! use haft_core::artifact::{QueryOutput, ArtifactKind};
-//! use haft_core::forge::{ArtifactFormat, QueryContext, Query};
+//! use haft_artifacts::text::TextView;
+//! use haft_core::spool::SpoolStore;
+//! use haft_stores::MemorySpoolStore;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let reader = MemorySpoolStore::new().write("call-1".into(), "one\ntwo\nthree\n".into()).await?;
+//! let page = TextView::new(reader).cat(1..3).await?;
+//! assert_eq!(page.text(), "two\nthree");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Dependencies
+//!
+//! This crate depends on `haft-core` for its contracts, on tokio for blocking threads, and on parsers. It does
+//! not depend on stores, tools, providers or the turn loop, and it accesses neither the network nor the file
+//! system: the [readers](haft_core::spool::SpoolReader) that it is given do that.
+//!
+//! # A custom format
+//!
+//! [`standard_formats`] has all built-in formats. A custom format is a type with
+//! [`ArtifactFormat`](haft_core::forge::ArtifactFormat):
+//!
+//! ```
 //! use haft_artifacts::text::TextView;
 //! use haft_core::Args;
+//! use haft_core::artifact::{ArtifactKind, QueryOutput};
+//! use haft_core::forge::{ArtifactFormat, Query, QueryContext};
 //!
 //! #[derive(Debug)]
 //! struct Diff;
@@ -31,8 +71,9 @@
 //! }
 //!
 //! let formats = haft_artifacts::standard_formats().with(Diff)?;
-//! # Ok::<(), haft_core::artifact::InvalidFormat>(())
+//! # Ok::<(), haft_core::forge::InvalidFormat>(())
 //! ```
+//!
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![doc = include_str!("../docs/formats.md")]
 
@@ -78,7 +119,7 @@ pub use self::yaml::YamlFormat;
 /// YAML, XML and CSV.
 ///
 /// ```
-/// use haft_core::artifact::ArtifactSet;
+/// use haft_core::tool::ArtifactSet;
 ///
 /// // Without artifacts there is nothing to query.
 /// let tools = haft_artifacts::standard_formats().forge(&ArtifactSet::new())?;

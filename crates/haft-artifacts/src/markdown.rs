@@ -1,14 +1,14 @@
 //! The structure of a Markdown text of any size, and queries on parts of it.
 //!
-//! [`MarkdownIndex::builder`] reads a document in pieces and keeps where its headings, code blocks, link
-//! definitions and front matter are, never the document. The index knows CommonMark 0.31 with tables:
+//! [`MarkdownIndex::builder`] reads a document in chunks and stores the positions of its headings, code
+//! blocks, link definitions and front matter, never the document. The index knows CommonMark 0.31 with tables:
 //! headings of both kinds, fences, HTML blocks, definitions, quotes and lists. [`MarkdownIndex::fragment`]
-//! parses the text of a part, such as one section, and answers for its links, images, plain text and tree.
+//! parses a part of the text, such as one section, and returns its links, images, plain text and tree.
 //!
 //! Lines are counted from 0 in the whole document, and ends are inclusive. A line ends with LF or CRLF; a
 //! byte order mark is skipped; bytes that are not UTF-8 become the replacement character.
 //!
-//! Everything that is kept is capped: see [`MarkdownIndex::omitted_count`].
+//! The size of the index is limited: see [`MarkdownIndex::omitted_count`].
 
 mod builder;
 mod cursor;

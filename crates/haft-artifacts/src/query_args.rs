@@ -7,12 +7,12 @@ use haft_core::schema::{Field, IntegerSchema, Problem, Problems, integer, string
 
 use crate::invariant;
 
-/// A whole number from zero on that may be left out.
+/// A whole number from zero on that may be omitted.
 pub(super) fn count(description: &str) -> IntegerSchema {
     integer().min(0).description(description).optional()
 }
 
-/// How many values of the answer to pass over.
+/// How many values of the result to skip.
 pub(super) fn skip() -> IntegerSchema {
     count("How many values to pass over, to go on where an answer stopped")
 }

@@ -1,4 +1,4 @@
-//! Runs passes over stored content off the async workers.
+//! Runs skips stored content off the async workers.
 //!
 //! A format implements [`ContentScan`]: it says which bytes it needs next and processes them.
 //! [`run_scan`] does the reading, so that a scan is the same for local files and for remote content.

@@ -1,6 +1,6 @@
-//! Large results: where they are shown_prefix_len, and how they are read in small pieces.
+//! Queries of text of any size, line by line.
 //!
-//! The contracts are those of [`haft_core::spool`]. [`TextView`] asks any reader for lines:
+//! [`TextView`] reads the lines of any reader of [`haft_core::spool`]:
 //!
 //! ```
 //! use haft_artifacts::text::{GrepOptions, TextView};
@@ -15,7 +15,7 @@
 //!
 //! let page = view.grep("^[ab]", GrepOptions::new().max_matches(1)).await?;
 //! assert_eq!(page.text(), "alpha");
-//! // Every answer is bounded, and says where to go on.
+//! // Every page is bounded, and says where the next one begins.
 //! assert_eq!(page.next.map(|next| next.start), Some(1));
 //! # Ok(())
 //! # }

@@ -2,7 +2,7 @@
 //!
 //! The byte-pair tables of `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`, `cl100k_base` and `o200k_base`
 //! are built in. Each is loaded when it is first needed, once per process. The other encodings have no
-//! table here and are counted by [`HeuristicCounter`].
+//! table here and are counted by [`HeuristicCounter`](haft_core::tokens::HeuristicCounter).
 //!
 //! ```
 //! use haft_artifacts::tokens::{ExactCounter, StreamCounter};
@@ -21,8 +21,8 @@
 //! ```
 //!
 //! Text is counted in pieces of at most 4 KiB, cut where a cut cannot change the count. A run that has
-//! no such place, a megabyte of one letter say, is counted in one go up to 256 KiB and cut hard beyond,
-//! which makes the count a heuristic one: right to about one token per cut.
+//! no such place, for example a megabyte of one letter, is counted in one piece of up to 256 KiB and cut
+//! anywhere beyond, which makes the count a heuristic that is off by about one token per cut.
 
 mod cut;
 mod exact;

@@ -1,7 +1,7 @@
-//! Queries of YAML text: one document, or a stream of them of any length.
+//! Queries of YAML: one document, or a stream of documents of any length.
 //!
 //! [`YamlView`] reads the content document by document and holds one at a time, so a stream may have
-//! any size; one document may have 16 MiB.
+//! any size. One document may have 16 MiB.
 //!
 //! # How YAML becomes JSON
 //!
@@ -15,11 +15,11 @@
 //! | everything else plain: dates, times, versions | text |
 //! | quoted and block scalars, `!!str`, `!!binary`, `!!timestamp` | text |
 //! | `!!int`, `!!float`, `!!bool`, `!!null` before a quoted scalar | what the plain scalar would be |
-//! | other tags | passed over |
+//! | other tags | ignored |
 //! | an alias | a copy of what the anchor names |
 //! | `<<:` with a mapping or a list of them | their members, unless the mapping has them itself |
 //! | a key that is not text | its spelling; JSON text if it is a collection |
-//! | a key that stands twice in one mapping | an error |
+//! | a key that occurs twice in one mapping | an error |
 //!
 //! Nesting and what aliases expand to are bounded. A text of only white space and comments is one
 //! document, `null`; an empty text has none. A byte order mark is skipped, and bytes that are not UTF-8

@@ -14,7 +14,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The columns that a first row names.
+    /// The columns that a header row names.
     pub(super) fn from_header(header: CsvRecord<'_>) -> Self {
         let given: Vec<String> =
             header.fields().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
@@ -34,7 +34,7 @@ impl Columns {
         Self { names }
     }
 
-    /// So many columns without names.
+    /// Columns without names, as many as `count`.
     pub(super) fn unnamed(count: usize) -> Self {
         Self { names: (1..=count).map(|place| column_name(place).into_boxed_str()).collect() }
     }
@@ -43,7 +43,7 @@ impl Columns {
         &self.names
     }
 
-    /// Where a column stands.
+    /// The index of a column.
     pub(super) fn find(&self, name: &str) -> Result<usize, CsvError> {
         self.names.iter().position(|it| **it == *name).ok_or_else(|| CsvError::NoColumn {
             name: name.chars().take(80).collect::<String>().into(),
@@ -52,7 +52,7 @@ impl Columns {
         })
     }
 
-    /// A row as a JSON object, with only the columns at these places if any are given.
+    /// A row as a JSON object, with only the columns at these indices if any are given.
     pub(super) fn row_object(&self, record: CsvRecord<'_>, only: &[usize]) -> Document {
         let mut out = JsonWriter::new();
         out.object(|out| {
@@ -87,7 +87,7 @@ fn column_name(place: usize) -> String {
     format!("column_{place}")
 }
 
-/// A name with a number behind it that nobody has, from this number on.
+/// A name with a number after it that is not in use, from this number on.
 fn unused_name(name: &str, number: &mut u64, taken: &HashSet<String>) -> String {
     loop {
         let found = format!("{name}_{number}");

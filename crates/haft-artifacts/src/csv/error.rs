@@ -1,24 +1,24 @@
-//! Why a query of CSV has no answer.
+//! Why a query of CSV fails.
 
 use haft_core::error::{Coded, ErrorCode, codes};
 
 use crate::error::{ContentError, impl_from_spool_error};
 
-/// A query of CSV could not be answered. Lines are counted from 1.
+/// A query of CSV failed. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CsvError {
     /// There is no column of that name.
     #[error("there is no column `{name}`; {}", known(.columns, *.more))]
     NoColumn {
-        /// The name that was asked for.
+        /// The name that was requested.
         name: Box<str>,
-        /// The first columns there are.
+        /// The first columns of the table.
         columns: Vec<Box<str>>,
-        /// How many more there are.
+        /// How many more columns there are.
         more: usize,
     },
-    /// A filter was asked for that keeps everything.
+    /// The filter has no condition.
     #[error(
         "the filter says nothing about the column `{column}`; give `equals`, `contains`, `above` or `below`"
     )]
@@ -26,7 +26,7 @@ pub enum CsvError {
         /// The column.
         column: Box<str>,
     },
-    /// One row is larger than is held at once.
+    /// One row is too large for memory.
     #[error(
         "the row that begins at line {line}, column 1 has more than {limit} {what}, the most that is \
          read; a quote before it may be never closed, or the columns may be parted by something else"
@@ -34,7 +34,7 @@ pub enum CsvError {
     RowTooLarge {
         /// The line that the row begins with.
         line: u64,
-        /// How much one row may have.
+        /// The limit of one row.
         limit: usize,
         /// Of what: `bytes` or `fields`.
         what: &'static str,

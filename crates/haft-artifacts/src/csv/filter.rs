@@ -10,7 +10,22 @@ use super::error::CsvError;
 use super::scan::{CsvRecord, RowVisitor};
 use super::stats::parse_number;
 
-/// What the field of a column must be for its row to be kept. Everything that is given must hold.
+/// The conditions on the field of a column. A row is kept if all of them hold.
+///
+/// ```
+/// use haft_artifacts::csv::{CsvFilter, CsvView};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let table = "host,load\na,0.5\nb,3\nc,9\n";
+/// let view = CsvView::new(MemorySpoolStore::new().write("k".into(), table.into()).await?);
+/// let busy = view.filter(CsvFilter::new("load").above(1.0).below(5.0), 0).await?;
+/// assert!(busy.as_str().contains("\"host\": \"b\"") && !busy.as_str().contains("\"c\""));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CsvFilter {
@@ -27,7 +42,7 @@ pub struct CsvFilter {
 }
 
 impl CsvFilter {
-    /// A filter of this column that says nothing yet.
+    /// A filter of this column without conditions.
     #[must_use]
     pub fn new(column: impl Into<String>) -> Self {
         Self { column: column.into(), ..Self::default() }
@@ -76,7 +91,7 @@ pub(super) struct FilterRows {
     contains: Option<Finder<'static>>,
     place: usize,
     pub(super) listing: QueryListBuilder,
-    /// How many fields would have had to be numbers, and are not.
+    /// How many fields are not numbers although a condition requires one.
     pub(super) no_numbers: u64,
 }
 

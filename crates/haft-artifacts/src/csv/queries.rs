@@ -1,4 +1,4 @@
-//! ReadRows of fields, parted by commas, semicolons, tabs or bars.
+//! Rows of fields, separated by commas, semicolons, tabs or bars.
 
 use haft_core::artifact::{ArtifactKind, QueryOutput};
 use haft_core::forge::{ArtifactFormat, Query, QueryContext};
@@ -10,13 +10,13 @@ use crate::content_view::ContentView;
 use crate::csv::{CsvFilter, CsvView};
 use crate::query_args::{Named as _, records, skip};
 
-/// ReadRows of fields, parted by commas, semicolons, tabs or bars.
+/// Rows of fields, separated by commas, semicolons, tabs or bars.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct CsvFormat;
 
 impl CsvFormat {
-    /// The format.
+    /// Creates the format.
     #[must_use]
     pub fn new() -> Self {
         Self

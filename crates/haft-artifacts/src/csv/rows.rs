@@ -1,4 +1,4 @@
-//! Who looks at rows: one type per query.
+//! The visitors of rows: one type per query.
 
 use std::ops::{ControlFlow, Range};
 
@@ -24,7 +24,7 @@ impl RowVisitor for ColumnNames {
     }
 }
 
-/// How many rows there are.
+/// The number of rows.
 #[derive(Debug, Default)]
 pub(super) struct CountRows(pub(super) u64);
 
@@ -86,7 +86,7 @@ impl RowVisitor for PluckColumn {
         let mut out = JsonWriter::new();
         match row.field(self.place) {
             Some(field) => out.string(&String::from_utf8_lossy(field)),
-            // So that values and rows go together.
+            // Values correspond to rows.
             None => out.null(),
         };
         self.listing.push(out.finish().root())

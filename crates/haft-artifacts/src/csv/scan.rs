@@ -12,12 +12,12 @@ use super::view::CsvHeader;
 use crate::invariant;
 use crate::scan::{ContentScan, ReadRequest};
 
-/// Whoever wants to see rows.
+/// Receives rows.
 pub(super) trait RowVisitor: Send + 'static {
-    /// Takes the columns, once, before any row; `Break` if no row is wanted.
+    /// Visits the columns once, before any row; `Break` ends the scan.
     fn columns(&mut self, columns: &Columns) -> Result<ControlFlow<()>, CsvError>;
 
-    /// Takes the next row; `Break` if no more are wanted.
+    /// Visits the next row; `Break` ends the scan.
     fn row(&mut self, columns: &Columns, row: CsvRecord<'_>) -> ControlFlow<()>;
 }
 
@@ -49,14 +49,14 @@ pub(super) struct CsvScanOptions {
     pub(super) delimiter: u8,
     pub(super) header: CsvHeader,
     pub(super) window: usize,
-    /// Where the table begins, behind a mark.
+    /// Where the table begins, after a mark.
     pub(super) start: u64,
 }
 
-/// What is odd about a table.
+/// What is irregular about a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TableIrregularities {
-    /// How many rows have another number of fields than there are columns, and the line of the first.
+    /// How many rows do not have as many fields as there are columns, and the line of the first.
     ragged: u64,
     first_ragged: u64,
     columns: usize,
@@ -65,7 +65,7 @@ pub(super) struct TableIrregularities {
 }
 
 impl TableIrregularities {
-    /// Adds notes to an answer.
+    /// Adds notes to a result.
     pub(super) fn note(self, mut answer: QueryOutput) -> QueryOutput {
         if self.ragged > 0 {
             let rows = if self.ragged == 1 { "row has" } else { "rows have" };
@@ -104,7 +104,7 @@ pub(super) struct CsvScan<V> {
 impl<V: RowVisitor> CsvScan<V> {
     pub(super) fn new(length: u64, options: CsvScanOptions, visitor: V) -> Self {
         let mut reader = ReaderBuilder::new().delimiter(options.delimiter).build();
-        // The mark was passed over already. An empty line keeps the reader from looking for another.
+        // The byte order mark was skipped already. An empty line keeps the reader from skipping another one.
         let _ = reader.read_record(b"\n", &mut [0], &mut [0]);
         reader.set_line(1);
         Self {
@@ -124,10 +124,10 @@ impl<V: RowVisitor> CsvScan<V> {
         }
     }
 
-    /// The visitor, when it has seen what it wanted to see, and what was odd.
+    /// The visitor, after the scan has ended, and what is irregular about the table.
     pub(super) fn finish(mut self) -> Result<(V, TableIrregularities), CsvError> {
         if self.columns.is_none() && self.error.is_none() {
-            // An empty table lacks the columns that were asked for.
+            // An empty table lacks the columns that were requested.
             let _ = self.visitor.columns(&Columns::default())?;
         }
         match self.error {
@@ -172,7 +172,7 @@ impl<V: RowVisitor> CsvScan<V> {
         if self.irregularities.unclosed.is_some()
             && let Some(end) = self.ends.get_mut(self.fields.saturating_sub(1))
         {
-            // Without the line end that was only read to find out.
+            // Without the line end that was added to find the end.
             *end = end.saturating_sub(1);
         }
         let record = CsvRecord {
@@ -255,6 +255,6 @@ impl<V: RowVisitor> ContentScan for CsvScan<V> {
     }
 }
 
-/// What one row may have.
+/// The limits of one row.
 const ROW_BYTES: usize = 16 * 1024 * 1024;
 const ROW_FIELDS: usize = 64 * 1024;

@@ -1,11 +1,11 @@
-//! Finds out what parts the fields of a table.
+//! Detects the delimiter of a table.
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
 use crate::byte_order_mark;
 use crate::invariant;
 
-/// What the first bytes of content say.
+/// What the first bytes of the content show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SniffedStart {
     /// How many bytes the mark at the start has.
@@ -13,20 +13,20 @@ pub(crate) struct SniffedStart {
     pub(crate) delimiter: u8,
 }
 
-/// Looks at the first bytes; nothing if they are not UTF-8. `whole` says that there are no others.
+/// Examines the first bytes; `None` if they are not UTF-8. `whole` says that they are the whole content.
 pub(crate) fn sniff_start(sample: &[u8], whole: bool) -> Option<SniffedStart> {
     if byte_order_mark::is_utf16(sample) {
         return None;
     }
     let table = byte_order_mark::strip_utf8(sample);
     let mark = (sample.len() - table.len()) as u64;
-    // Of several that fit as well the first one counts.
+    // Of several delimiters that fit equally well, the first one is taken.
     let best = CANDIDATES.into_iter().rev().max_by_key(|it| delimiter_fit(table, *it, whole));
     Some(SniffedStart { mark, delimiter: best.unwrap_or(b',') })
 }
 
-/// How well a delimiter fits: how many of a thousand rows have as many fields as the first, and how
-/// many that are; nothing if it parts no field.
+/// How well a delimiter fits: how many of a thousand rows have as many fields as the first, and the
+/// number of those fields; `None` if it separates no fields.
 fn delimiter_fit(table: &[u8], delimiter: u8, whole: bool) -> Option<(usize, usize)> {
     let counts = count_fields(table, delimiter, whole);
     let first = counts.first().copied().filter(|it| *it > 1)?;
@@ -61,7 +61,13 @@ fn count_fields(mut table: &[u8], delimiter: u8, whole: bool) -> Vec<usize> {
 
 /// The byte that separates the fields of a table in UTF-8; a comma if no candidate fits.
 ///
-/// Only the first 64 KiB are read.
+/// Only the first 64 KiB are examined.
+///
+/// ```
+/// use haft_artifacts::csv::sniff_delimiter;
+///
+/// assert_eq!(sniff_delimiter("name;price\nbread;2,50\n"), b';');
+/// ```
 #[must_use]
 pub fn sniff_delimiter(table: &str) -> u8 {
     let sample = table.as_bytes().get(..SAMPLE);
@@ -69,7 +75,7 @@ pub fn sniff_delimiter(table: &str) -> u8 {
     start.map_or(b',', |start| start.delimiter)
 }
 
-/// How many bytes are looked at.
+/// How many bytes are examined.
 pub(crate) const SAMPLE: usize = 64 * 1024;
 const CANDIDATES: [u8; 4] = [b',', b';', b'\t', b'|'];
 const ROWS: usize = 100;

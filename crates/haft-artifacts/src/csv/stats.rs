@@ -1,4 +1,4 @@
-//! What a column holds, in numbers.
+//! Statistics of a column.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use super::error::CsvError;
 use super::scan::{CsvRecord, RowVisitor};
 use crate::invariant;
 
-/// Gathers facts about one column.
+/// Collects statistics of one column.
 #[derive(Debug, Default)]
 pub(super) struct ColumnStats {
     column: String,
@@ -38,11 +38,11 @@ struct NumberStats {
     exact: i128,
     inexact: bool,
     sum: f64,
-    /// What rounding has taken from the sum.
+    /// The rounding error of the sum.
     lost: f64,
 }
 
-/// A number, and if possible exactly.
+/// A number, exact if possible.
 #[derive(Clone, Copy, Debug)]
 struct ColumnNumber {
     value: f64,
@@ -54,7 +54,7 @@ impl ColumnStats {
         Self { column, ..Self::default() }
     }
 
-    /// The facts as a JSON object.
+    /// The statistics as a JSON object.
     pub(super) fn document(&self) -> Document {
         let mut out = JsonWriter::new();
         out.object(|out| {
@@ -179,7 +179,7 @@ impl ColumnNumber {
                 out.view(exact.root());
             }
             None if out.float(self.value).is_ok() => {}
-            // A sum can leave the range.
+            // A sum can be out of range.
             None => {
                 out.null();
             }
@@ -187,11 +187,11 @@ impl ColumnNumber {
     }
 }
 
-/// The number that a field is: decimal digits with a sign, a point and an exponent if need be.
+/// Parses a field as a number: decimal digits with an optional sign, point and exponent.
 pub(super) fn parse_number(field: &[u8]) -> Option<f64> {
     let text = str::from_utf8(field).ok()?.trim();
     let plain = |it: u8| it.is_ascii_digit() || matches!(it, b'+' | b'-' | b'.' | b'e' | b'E');
-    // Keeps out `inf` and `nan`.
+    // Excludes `inf` and `nan`.
     if !text.bytes().all(plain) {
         return None;
     }
@@ -228,7 +228,7 @@ fn lossy_text(text: Option<&[u8]>) -> String {
 }
 
 const BILLION: f64 = 1e9;
-/// How many different values are told apart, and how many bytes they may have together.
+/// How many different values are distinguished, and how many bytes they may have together.
 const DISTINCT: usize = 10_000;
 const DISTINCT_BYTES: usize = 4 * 1024 * 1024;
 /// How much of the first and last text is shown.

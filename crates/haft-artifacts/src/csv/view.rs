@@ -17,10 +17,11 @@ use crate::content_view::{ContentView, content_view_options};
 use crate::error::ContentError;
 use crate::ranges::range_of;
 
-/// The rows of a stored table.
+/// Queries of a stored table.
 ///
-/// Every answer is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was left out. Each query is one
-/// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
+/// Every result is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was
+/// omitted. Each query is one pass over the content on a thread for blocking work, and stops when its
+/// future is dropped.
 ///
 /// ```
 /// use haft_artifacts::csv::{CsvFilter, CsvView};
@@ -51,18 +52,33 @@ pub struct CsvView {
 }
 
 /// Where the names of the columns come from.
+///
+/// ```
+/// use haft_artifacts::csv::{CsvHeader, CsvView};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reader = MemorySpoolStore::new().write("k".into(), "1,2\n3,4\n".into()).await?;
+/// let view = CsvView::new(reader).header(CsvHeader::Absent);
+/// assert_eq!(view.pluck("column_2", 0).await?.as_str(), "2\n4");
+/// assert_eq!(view.count_rows().await?.as_str(), "2");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CsvHeader {
     /// From the first row.
     #[default]
     FirstRow,
-    /// From nowhere: the columns are `column_1`, `column_2` and so on.
+    /// The table has no header: the columns are `column_1`, `column_2` and so on.
     Absent,
 }
 
 impl CsvView {
-    /// The rows of what a reader reads.
+    /// A view of the content of a reader.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
         Self::of_content(ContentView::new(reader))
@@ -74,21 +90,21 @@ impl CsvView {
 
     content_view_options!();
 
-    /// What parts the fields, instead of what fits best.
+    /// Sets the delimiter of the fields, which is detected otherwise.
     #[must_use]
     pub fn delimiter(mut self, delimiter: u8) -> Self {
         self.delimiter = Some(delimiter);
         self
     }
 
-    /// Where the names of the columns come from.
+    /// Sets where the names of the columns come from.
     #[must_use]
     pub fn header(mut self, header: CsvHeader) -> Self {
         self.header = header;
         self
     }
 
-    /// The names of the columns, and in a note what parts them. Reads the first row.
+    /// The names of the columns without the first `skip`, and the delimiter in a note. Reads the first row.
     ///
     /// # Errors
     ///
@@ -111,7 +127,7 @@ impl CsvView {
         Ok(answer.noted(format_args!("{} {columns}, parted by {delimiter}", names.len())))
     }
 
-    /// How many rows there are, that of the names not counted.
+    /// The number of rows without the header.
     ///
     /// # Errors
     ///
@@ -122,8 +138,8 @@ impl CsvView {
         Ok(irregularities.note(QueryOutput::number(rows)))
     }
 
-    /// The rows from `start` on and until before `end`, counted from 0; with only these columns, in
-    /// this order, if any are given.
+    /// The rows of a range, counted from 0, without the first `skip`. If columns are given, only these are
+    /// shown, in this order.
     ///
     /// # Errors
     ///
@@ -145,7 +161,7 @@ impl CsvView {
     ///
     /// # Errors
     ///
-    /// [`CsvError::NoCondition`] when it would keep everything, else as [`CsvView::read_rows`].
+    /// [`CsvError::NoCondition`] when the filter has no condition, else as [`CsvView::read_rows`].
     pub async fn filter(&self, filter: CsvFilter, skip: u64) -> Result<QueryOutput, CsvError> {
         if filter.is_empty() {
             return Err(CsvError::NoCondition { column: filter.column.into() });
@@ -174,10 +190,9 @@ impl CsvView {
         Ok(irregularities.note(pluck.listing.finish()))
     }
 
-    /// What a column holds: how many rows there are and how many have nothing in it, how many different
-    /// values; the count, least, greatest, sum and mean of its numbers; the count and, in byte order,
-    /// the first and last of its other texts. The sum is exact if no number has more than nine decimals
-    /// or an exponent.
+    /// Statistics of a column: the number of rows, of empty fields and of distinct values; the count,
+    /// minimum, maximum, sum and mean of its numbers; the count and, in byte order, the first and last of
+    /// its other texts. The sum is exact if no number has more than nine decimals or an exponent.
     ///
     /// # Errors
     ///

@@ -85,7 +85,7 @@ impl StringTracker {
             && !any(block, |byte| (byte == b'"') | (byte == b'\\'))
     }
 
-    /// The bytes behind a backslash that is not itself behind one: in a run of backslashes every second
+    /// The bytes after a backslash that is not itself after one: in a run of backslashes every second
     /// one escapes, which an addition with carries finds for all runs at once.
     fn escaped_by(&mut self, backslashes: u64) -> u64 {
         const EVEN: u64 = 0x5555_5555_5555_5555;

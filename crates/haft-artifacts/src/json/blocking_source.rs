@@ -1,4 +1,4 @@
-//! SourceKind for work that blocks, whether the content is on this machine or not.
+//! Blocking reads of content, whether it is on this machine or remote.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,7 +16,7 @@ use crate::scan::{
     CancelOnDrop, check_cancelled, read_error, read_exact_local, saturating_len, too_short,
 };
 
-/// Content that is read from a thread for work that blocks.
+/// Content that is read from a thread for blocking work.
 pub(super) struct BlockingSource {
     reads: SourceKind,
     cancellation: Cancellation,
@@ -30,7 +30,7 @@ enum SourceKind {
 }
 
 impl BlockingSource {
-    /// Content that is at hand.
+    /// Content in memory.
     pub(super) fn of_bytes(bytes: Bytes, cancellation: Cancellation) -> Self {
         Self { length: bytes.len() as u64, reads: SourceKind::Memory(bytes), cancellation }
     }
@@ -66,7 +66,7 @@ fn copy(from: &[u8], to: &mut [u8]) -> Result<(), SpoolError> {
     Ok(())
 }
 
-/// Does work that reads, on a thread for it. Dropping the future stops it at its next read.
+/// Runs blocking work that reads the content. Dropping the future stops the work at its next read.
 pub(super) async fn run<T: Send + 'static>(
     content: &ContentView,
     work: impl FnOnce(BlockingSource) -> T + Send + 'static,
@@ -106,7 +106,7 @@ pub(super) async fn run<T: Send + 'static>(
     worked.ok_or_else(|| read_error(io::Error::other("the work on the content broke off")))
 }
 
-/// Hands reads from a thread that blocks to a future, and the bytes back.
+/// Hands read requests from a blocked thread to a future, and the bytes back to the thread.
 #[derive(Default)]
 struct ReadBridge {
     state: Mutex<BridgeState>,
@@ -117,7 +117,7 @@ struct ReadBridge {
 struct BridgeState {
     wanted: Option<(u64, usize)>,
     answer: Option<Result<Bytes, SpoolError>>,
-    /// The future is gone.
+    /// The future was dropped.
     closed: bool,
     /// The work is done.
     done: bool,
@@ -129,7 +129,7 @@ impl ReadBridge {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the thread: asks for bytes and waits for them.
+    /// Called by the thread: requests bytes and waits for them.
     fn read(&self, offset: u64, len: usize) -> Result<Bytes, SpoolError> {
         let mut state = self.state();
         state.wanted = Some((offset, len));
@@ -147,7 +147,7 @@ impl ReadBridge {
         }
     }
 
-    /// For the future: the next read; nothing when the work is done.
+    /// Called by the future: waits for the next request; `None` when the work is done.
     async fn wanted(&self) -> Option<(u64, usize)> {
         poll_fn(|cx| {
             let mut state = self.state();
@@ -169,7 +169,7 @@ impl ReadBridge {
     }
 }
 
-/// Ends the waiting of the thread when the future is gone.
+/// Wakes the thread when the future is dropped.
 struct CloseOnDrop(Arc<ReadBridge>);
 
 impl Drop for CloseOnDrop {
@@ -179,7 +179,7 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// Ends the waiting of the future when the work is done, or has panicked.
+/// Wakes the future when the work is done or has panicked.
 struct FinishOnDrop(Arc<ReadBridge>);
 
 impl Drop for FinishOnDrop {

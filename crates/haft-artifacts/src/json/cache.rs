@@ -7,10 +7,30 @@ use super::container::Container;
 use super::error::InvalidJson;
 use super::notation::{JsonNotation, OpenedContent};
 
-/// What was found out about content, for the next query: its notation, that it is well-formed, and where the
-/// elements of its large lists begin. At most a few megabytes, whatever the content.
+/// What queries have found out about content: its notation, that it is well-formed, and where the elements
+/// of its large lists begin. It takes at most a few megabytes, whatever the size of the content.
 ///
-/// Keep it with the content, and give it to every view of that content and of no other.
+/// Keep it together with the content, and use it only for views of that content.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use haft_artifacts::json::{JsonCache, JsonView};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reader = MemorySpoolStore::new().write("k".into(), "[\"a\", \"b\", \"c\"]".into()).await?;
+/// let cache = Arc::new(JsonCache::new());
+/// for (path, expected) in [("$[0]", "a"), ("$[2]", "c")] {
+///     // Only the first view detects the notation of the content.
+///     let view = JsonView::new(Arc::clone(&reader)).cache(Arc::clone(&cache));
+///     assert_eq!(view.get(path, 0).await?.as_str(), expected);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct JsonCache {
     entries: Mutex<CacheEntries>,
@@ -18,14 +38,14 @@ pub struct JsonCache {
 
 #[derive(Default)]
 struct CacheEntries {
-    /// One per hint that was given.
+    /// One per declared notation.
     opened: Vec<(Option<JsonNotation>, Result<OpenedContent, InvalidJson>)>,
     /// The one used last is last.
     containers: Vec<Arc<Container>>,
 }
 
 impl JsonCache {
-    /// Nothing entries.
+    /// An empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -10,7 +10,7 @@ use super::json_lines::{self, LineRecord};
 use super::scan::{JsonScan, parse, unreadable_value};
 use super::validate;
 
-/// Whether to go on.
+/// Whether to continue.
 pub(super) type ChildFlow = Result<ControlFlow<()>, ScanError>;
 
 /// Goes on.
@@ -195,7 +195,7 @@ impl JsonScan {
 }
 
 struct BatchExtent {
-    /// Behind the last element that fits.
+    /// After the last element that fits.
     end: u64,
     next: Option<u64>,
 }

@@ -10,7 +10,7 @@ use super::error::ScanError;
 use super::validate;
 use crate::scan::saturating_len;
 
-/// A list, an object or a sequence of lines, with the places of some of its children.
+/// A list, an object or a sequence of lines, with the offsets of some of its children.
 #[derive(Debug)]
 pub(super) struct Container {
     pub(super) kind: ContainerKind,
@@ -18,12 +18,12 @@ pub(super) struct Container {
     pub(super) end: u64,
     /// How many lists and objects are around its children, itself included.
     pub(super) depth: usize,
-    /// How many children there are; of objects, members that do not count included.
+    /// The number of children; of objects, members that do not count included.
     pub(super) count: u64,
     marks: ChildOffsets,
     /// The members of an object ordered by the hashes of their names, unless they are too many.
     members: Vec<MemberOffset>,
-    /// The last ones of the members whose names occur twice; nothing if that is not known.
+    /// The last ones of the members whose names occur twice; `None` if that is not known.
     repeated: Option<Vec<MemberOffset>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct MemberOffset {
 }
 
 impl Container {
-    /// The place of a child at or before this one, and how many to pass from there.
+    /// The offset of a child at or before this one, and how many children to skip from there.
     pub(super) fn locate(&self, child: u64) -> Option<(u64, u64)> {
         if child >= self.count {
             return None;
@@ -52,8 +52,8 @@ impl Container {
         Some((*self.marks.offsets.get(mark)?, child % self.marks.stride))
     }
 
-    /// The places of members that may have this name, the last first; nothing if all have to be
-    /// looked at.
+    /// The offsets of members that may have this name, the last first; `None` if all members have to be
+    /// read.
     pub(super) fn candidates(&self, name: &str) -> Option<Vec<u64>> {
         if self.members.len() as u64 != self.count {
             return None;
@@ -66,7 +66,7 @@ impl Container {
         Some(places)
     }
 
-    /// The places of all members, in order; nothing if they are not all known.
+    /// The offsets of all members, in order; `None` if they are not all known.
     pub(super) fn member_places(&self) -> Option<Vec<u64>> {
         if self.kind != ContainerKind::Object || self.members.len() as u64 != self.count {
             return None;
@@ -76,7 +76,7 @@ impl Container {
         Some(places)
     }
 
-    /// Whether a later member has the same name; nothing if that is not known.
+    /// Whether a later member has the same name; `None` if that is not known.
     pub(super) fn is_replaced(&self, member: MemberOffset) -> Option<bool> {
         let repeated = self.repeated.as_deref()?;
         let found = repeated.binary_search_by_key(&member.hash, |it| it.hash).ok();
@@ -84,7 +84,7 @@ impl Container {
     }
 }
 
-/// The places of every so-many-th child.
+/// The offsets of every `stride`-th child.
 #[derive(Debug)]
 struct ChildOffsets {
     stride: u64,
@@ -108,7 +108,7 @@ impl ChildOffsets {
     }
 }
 
-/// Gathers what is known of a container while its children pass by.
+/// Collects the index of a container while its children are scanned.
 pub(super) struct ContainerBuilder {
     kind: ContainerKind,
     start: u64,
@@ -158,16 +158,16 @@ impl ContainerBuilder {
     }
 }
 
-/// The containers that were met on a pass and are large enough to be surveyed.
+/// The containers that were found in a pass and are large enough to be cached.
 #[derive(Debug, Default)]
 pub(super) struct SurveyedContainers {
     pub(super) containers: Vec<Arc<Container>>,
-    /// Only these are.
+    /// Smaller containers are not cached.
     pub(super) least_bytes: u64,
 }
 
 impl SurveyedContainers {
-    /// Nothing is large enough.
+    /// Caches no container.
     pub(super) fn nothing() -> Self {
         Self { containers: Vec::new(), least_bytes: u64::MAX }
     }
@@ -179,8 +179,8 @@ impl SurveyedContainers {
     }
 }
 
-/// Passes over the value at the cursor, which is nested in `depth` others, and remembers what large
-/// containers it is made of: itself and, as long as objects stand in objects, what is in them.
+/// Skips the value at the cursor, which is nested in `depth` others, and indexes the large containers in
+/// it: the value itself and, as long as objects are nested in objects, their members.
 pub(super) fn survey(
     cursor: &mut ContentCursor,
     depth: usize,
@@ -243,7 +243,7 @@ impl MemberName {
     }
 }
 
-/// SourceKind a name and stops at the value.
+/// Reads a name and stops at the value.
 pub(super) fn read_name(cursor: &mut ContentCursor) -> Result<MemberName, ScanError> {
     if cursor.peek()? != Some(b'"') {
         return Err(cursor.expected("a key in double quotes"));
@@ -279,7 +279,7 @@ fn long_name(cursor: &mut ContentCursor, start: u64) -> Result<MemberName, ScanE
     let shown = String::from_utf8_lossy(shown).into_owned();
     cursor.skip_string(u64::MAX)?;
     let bytes = cursor.offset() - start;
-    // Long names are told apart by all of their bytes as they are spelled.
+    // Long names are compared by all of their bytes as they are written.
     let mut hasher = DefaultHasher::new();
     let end = cursor.offset();
     cursor.seek(start);
@@ -294,7 +294,7 @@ fn long_name(cursor: &mut ContentCursor, start: u64) -> Result<MemberName, ScanE
     Ok(MemberName::Long { start: shown, hash: hasher.finish(), bytes })
 }
 
-/// The text of a string, from its quotes; nothing if it is not one.
+/// The text of a string, from its quotes; `None` if it is not one.
 fn text_of(quoted: &[u8]) -> Option<String> {
     let inner = quoted.get(1..quoted.len().checked_sub(1)?)?;
     if inner.iter().any(|byte| *byte == b'\\' || *byte < b' ') {
@@ -304,21 +304,21 @@ fn text_of(quoted: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(inner).into_owned())
 }
 
-/// Two names have the same hash only if they are the same: 64 bits of a hash that nobody can steer.
+/// A 64-bit hash of a name. Equal hashes are taken for equal names.
 pub(super) fn hash_name(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(name.as_bytes());
     hasher.finish()
 }
 
-/// Every so-many-th child has its place surveyed, until there are too many.
+/// The offset of every 64th child is kept; fewer once there are too many.
 const STRIDE: u64 = 64;
 const MAX_MARKS: usize = 32 * 1024;
-/// Objects of more members are looked through for every name.
+/// A lookup by name scans objects with more members.
 const MAX_MEMBERS: usize = 32 * 1024;
-/// Objects of more members cannot be looked through member by member.
+/// Members of objects with more members cannot be visited one by one.
 const MAX_NAMES: usize = 1024 * 1024;
-/// What stands in the first members of an object is surveyed too.
+/// The values of the first members of an object are indexed too.
 const SURVEYED: u64 = 64;
 /// Six times the longest path, for its escapes.
 const LONGEST_NAME: u64 = 32 * 1024;

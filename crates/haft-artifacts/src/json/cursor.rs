@@ -1,4 +1,4 @@
-//! A place in the content that moves forward over windows of it.
+//! A position in the content, with the window of bytes around it.
 
 use haft_core::json::ParseErrorKind;
 use haft_core::spool::SpoolError;
@@ -9,17 +9,17 @@ use crate::invariant;
 use crate::scan::saturating_len;
 use haft_core::spool::AlignedBuffer;
 
-/// SourceKind the content from front to back, one window at a time, and jumps.
+/// Reads the content one window at a time, forward and by jumps.
 pub(super) struct ContentCursor {
     source: BlockingSource,
     window: AlignedBuffer,
     /// The offset of the first byte in the window.
     base: u64,
-    /// Where the cursor stands in the window.
+    /// The position of the cursor in the window.
     at: usize,
     /// Nothing is read past this offset.
     end: u64,
-    /// What is kept in the window from this offset on, when it moves.
+    /// Bytes from this offset on stay in the window when it moves.
     mark: Option<u64>,
     window_bytes: usize,
     /// How many bytes were read in all.
@@ -48,12 +48,12 @@ impl ContentCursor {
         self.read
     }
 
-    /// Where the cursor stands.
+    /// The offset of the cursor in the content.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
-    /// Lets the content end here until told otherwise.
+    /// Sets a limit that the cursor treats as the end of the content.
     pub(super) fn set_end(&mut self, end: u64) {
         self.end = end.min(self.source.length());
     }
@@ -62,12 +62,12 @@ impl ContentCursor {
         self.end
     }
 
-    /// Lets the content end where it does.
+    /// Removes the limit that [`ContentCursor::set_end`] has set.
     pub(super) fn clear_end(&mut self) {
         self.end = self.source.length();
     }
 
-    /// Keeps what is read from here on, until [`ContentCursor::unmark`].
+    /// Keeps the bytes from here on in the window until [`ContentCursor::unmark`].
     pub(super) fn mark(&mut self) {
         self.mark = Some(self.offset());
     }
@@ -101,7 +101,7 @@ impl ContentCursor {
         }
     }
 
-    /// The bytes at hand from the cursor on.
+    /// The bytes available from the cursor on.
     #[inline]
     pub(super) fn rest(&self) -> &[u8] {
         let data = self.window.data();
@@ -110,7 +110,7 @@ impl ContentCursor {
         invariant::slice(data, self.at..end)
     }
 
-    /// SourceKind the next window behind what is at hand; false at the end.
+    /// Reads the next window; false at the end.
     pub(super) fn read_more(&mut self) -> Result<bool, SpoolError> {
         let data = self.window.data().len();
         let next = self.base + data as u64;
@@ -132,13 +132,13 @@ impl ContentCursor {
         Ok(true)
     }
 
-    /// Makes sure that so many bytes are at hand, unless the content ends before.
+    /// Reads until this many bytes are available or the content ends.
     pub(super) fn ensure(&mut self, count: usize) -> Result<(), SpoolError> {
         while self.rest().len() < count && self.read_more()? {}
         Ok(())
     }
 
-    /// The next byte; nothing at the end.
+    /// The next byte; `None` at the end.
     #[inline]
     pub(super) fn peek(&mut self) -> Result<Option<u8>, SpoolError> {
         match self.rest().first() {
@@ -153,13 +153,13 @@ impl ContentCursor {
         Ok(self.rest().first().copied())
     }
 
-    /// Passes over bytes that are at hand.
+    /// Skips bytes that are available.
     #[inline]
     pub(super) fn advance(&mut self, count: usize) {
         self.at += count;
     }
 
-    /// Passes over white space and gives the byte behind it.
+    /// Skips white space and gives the byte after it.
     #[inline]
     pub(super) fn skip_space(&mut self) -> Result<Option<u8>, SpoolError> {
         loop {
@@ -180,7 +180,7 @@ impl ContentCursor {
         }
     }
 
-    /// What is wrong at the cursor.
+    /// The error for an unexpected byte at the cursor.
     #[cold]
     pub(super) fn expected(&mut self, what: &'static str) -> ScanError {
         if let Err(error) = self.ensure(4) {
@@ -194,7 +194,7 @@ impl ContentCursor {
         self.fault(ParseErrorKind::Expected { what, found })
     }
 
-    /// Something that is wrong at the cursor.
+    /// A syntax error at the cursor.
     pub(super) fn fault(&self, kind: ParseErrorKind) -> ScanError {
         JsonFault { reason: FaultReason::Syntax(kind), offset: self.offset() }.into()
     }

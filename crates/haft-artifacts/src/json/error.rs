@@ -1,4 +1,4 @@
-//! Why a query of JSON has no answer.
+//! Why a query of JSON fails.
 
 use haft_core::error::codes;
 use std::fmt;
@@ -10,25 +10,25 @@ use haft_core::spool::SpoolError;
 
 use super::JsonNotation;
 
-/// A query of JSON could not be answered. The text of every variant tells a model what to do.
+/// A query of JSON failed. The text of every variant tells a model what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
-    /// The path is not one.
+    /// The path is not valid.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// The content is not what it should be.
+    /// The content is not JSON in its notation.
     #[error(transparent)]
     Content(#[from] InvalidJson),
-    /// An answer would need more of the content in memory than is allowed.
+    /// A result would need more of the content in memory than is allowed.
     #[error("{what}; {hint}")]
     TooLarge {
-        /// What is too large for what.
+        /// What is too large.
         what: String,
-        /// What to ask instead.
+        /// What to query instead.
         hint: &'static str,
     },
-    /// The path looks at more values than a query may.
+    /// The path reads more values than one query may.
     #[error("the path looks at too many values; name more of the way to what you look for")]
     TooMuchWork,
     /// The content could not be read.
@@ -53,7 +53,7 @@ impl Coded for JsonError {
     }
 }
 
-/// Content that is not JSON, and where.
+/// Content that is not JSON, with the position of the error.
 ///
 /// ```text
 /// not JSON: expected `,` or `}` but found 'x' at line 3, column 5 (both counted from 1; byte 17)
@@ -61,7 +61,7 @@ impl Coded for JsonError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidJson {
-    /// What it should be: what was said, or else the format that fits furthest.
+    /// The declared notation, or else the one in which the content can be read furthest.
     pub notation: JsonNotation,
     /// The line, counted from one.
     pub line: u64,
@@ -71,7 +71,7 @@ pub struct InvalidJson {
     pub offset: u64,
     /// What is wrong there, in words.
     pub reason: String,
-    /// Whether the content ends there, as when it was cut off.
+    /// Whether the content ends there, for example because it was cut off.
     pub truncated: bool,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for InvalidJson {
 
 impl std::error::Error for InvalidJson {}
 
-/// Something wrong at a place in the content.
+/// A syntax error at an offset in the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JsonFault {
     pub(super) reason: FaultReason,
@@ -128,7 +128,7 @@ impl fmt::Display for FaultReason {
     }
 }
 
-/// How work on the content ends early.
+/// Why a scan ends early.
 #[derive(Debug)]
 pub(super) enum ScanError {
     Fault(JsonFault),

@@ -108,7 +108,7 @@ impl<'a> Json5Reader<'a> {
         self.space()
     }
 
-    /// From behind a value to the next one or to the closing bracket.
+    /// From after a value to the next one or to the closing bracket.
     fn comma(&mut self, close: char, what: &'static str) -> Result<(), JsonFault> {
         self.space()?;
         match self.peek() {
@@ -200,7 +200,7 @@ impl<'a> Json5Reader<'a> {
         Ok(())
     }
 
-    /// Behind `\u`.
+    /// After `\u`.
     fn unicode(&mut self, escape: usize) -> Result<char, JsonFault> {
         let lone = self.fault_at(ParseErrorKind::LoneSurrogate, escape);
         let high = self.hex(4, escape)?;
@@ -291,7 +291,7 @@ impl<'a> Json5Reader<'a> {
         invariant::text(self.text, start..self.at)
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     fn space(&mut self) -> Result<(), JsonFault> {
         loop {
             let rest = self.rest();

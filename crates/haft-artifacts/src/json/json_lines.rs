@@ -13,7 +13,7 @@ use crate::invariant;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineRecord {
     pub(super) start: u64,
-    /// Behind its last byte.
+    /// After its last byte.
     pub(super) end: u64,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn next_record(cursor: &mut ContentCursor) -> Result<Option<LineRecor
     Ok(Some(LineRecord { start, end }))
 }
 
-/// Moves behind a record.
+/// Moves after a record.
 pub(super) fn skip_record(cursor: &mut ContentCursor, record: LineRecord) {
     cursor.clear_end();
     cursor.seek(record.end);
@@ -71,7 +71,7 @@ fn long_line_end(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     }
 }
 
-/// Refuses what stands behind the value of a record.
+/// Refuses what stands after the value of a record.
 pub(super) fn expect_end(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     match cursor.skip_space()? {
         None => Ok(()),
@@ -79,7 +79,7 @@ pub(super) fn expect_end(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     }
 }
 
-/// Checks all records and remembers where they begin. If not all are to be checked to the letter, the first
+/// Checks all records and remembers where they begin. If not all are to be validated, the first
 /// ones are, and of long ones the outermost values.
 pub(super) fn survey_records(
     cursor: &mut ContentCursor,
@@ -107,6 +107,6 @@ pub(super) fn survey_records(
 
 /// A longer line is read twice instead of being held.
 const LONG: usize = 1024 * 1024;
-/// How many records are checked to the letter in any case, if they are short.
+/// How many records are validated in any case, if they are short.
 const CHECKED: u64 = 1024;
 const SHORT: u64 = 64 * 1024;

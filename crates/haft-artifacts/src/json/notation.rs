@@ -15,6 +15,21 @@ use crate::byte_order_mark;
 use crate::scan::saturating_len;
 
 /// The notation of JSON content.
+///
+/// ```
+/// use haft_artifacts::json::{JsonNotation, JsonView};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reader = MemorySpoolStore::new().write("k".into(), "{host: 'a', /* port: 80 */}".into()).await?;
+/// let view = JsonView::new(reader);
+/// assert_eq!(view.detect_notation().await?, JsonNotation::Json5);
+/// assert_eq!(view.get("$.host", 0).await?.as_str(), "a");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum JsonNotation {
@@ -22,7 +37,7 @@ pub enum JsonNotation {
     Json,
     /// One JSON value on every line that is not blank: the records.
     Jsonl,
-    /// The same under its other name; never inferred.
+    /// The same as [`JsonNotation::Jsonl`] under its other name. It is never detected.
     Ndjson,
     /// One JSON5 value, of at most 4 MiB of text.
     Json5,
@@ -47,7 +62,7 @@ impl fmt::Display for JsonNotation {
     }
 }
 
-/// What is known of content that was looked at once.
+/// What a first pass over the content has found.
 #[derive(Clone, Debug)]
 pub(super) struct OpenedContent {
     pub(super) notation: JsonNotation,
@@ -59,18 +74,19 @@ pub(super) enum ContentRoot {
     /// The value that begins here.
     Value(u64),
     Lines(Arc<Container>),
-    /// JSON5 as JSON.
+    /// The JSON5 value, converted to JSON.
     Text(Bytes),
 }
 
-/// Something wrong for content of this shape.
+/// An error of content that was read in this notation.
 #[derive(Debug)]
 pub(super) struct NotationMismatch {
     pub(super) notation: JsonNotation,
     pub(super) error: ScanError,
 }
 
-/// Looks at all of the content once: finds out its notation, unless that is given, and that it is well-formed.
+/// Reads all of the content once: detects its notation unless it is declared, and checks that it is
+/// well-formed.
 pub(super) fn open_content(
     cursor: &mut ContentCursor,
     declared: Option<JsonNotation>,
@@ -149,7 +165,7 @@ impl NotationMismatch {
         matches!(self.error, ScanError::Fault(fault) if fault.reason == empty)
     }
 
-    /// Takes the shape that fits further. Content that cannot be read is no matter of shape.
+    /// Keeps the notation whose error is further into the content. A failed read is returned at once.
     fn or(&mut self, notation: JsonNotation, error: ScanError) -> Result<(), Self> {
         match (&self.error, error) {
             (_, error @ ScanError::Query(_)) => Err(Self { notation, error }),
@@ -162,7 +178,7 @@ impl NotationMismatch {
     }
 }
 
-/// Where the content begins behind a byte order mark.
+/// Where the content begins after a byte order mark.
 fn start_after_mark(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     cursor.clear_end();
     cursor.seek(0);
@@ -174,7 +190,7 @@ fn start_after_mark(cursor: &mut ContentCursor) -> Result<u64, ScanError> {
     })
 }
 
-/// One value and nothing else; gives its place.
+/// Reads one value and nothing else, and returns its offset.
 fn read_json(
     cursor: &mut ContentCursor,
     start: u64,
@@ -195,7 +211,7 @@ fn read_json(
     Ok(root)
 }
 
-/// One value a line, and at least one.
+/// Reads one value per line, and at least one.
 fn read_records(
     cursor: &mut ContentCursor,
     start: u64,
@@ -209,7 +225,7 @@ fn read_records(
     Ok(records)
 }
 
-/// The content as JSON, read as JSON5.
+/// Reads the content as JSON5 and converts it to JSON.
 fn convert_json5(cursor: &mut ContentCursor, limits: &JsonLimits) -> Result<Bytes, ScanError> {
     cursor.clear_end();
     let length = cursor.length();
@@ -227,7 +243,8 @@ fn convert_json5(cursor: &mut ContentCursor, limits: &JsonLimits) -> Result<Byte
     Ok(Bytes::from(json))
 }
 
-/// The offset in bytes of an offset in their text, where what is not UTF-8 is a character of three bytes.
+/// The offset in the bytes that belongs to an offset in their lossy text, in which every invalid sequence
+/// is a replacement character of three bytes.
 fn byte_offset_of(bytes: &[u8], shown: u64) -> u64 {
     let (mut offset, mut left) = (0, shown);
     for chunk in bytes.utf8_chunks() {

@@ -240,7 +240,7 @@ pub(super) fn list_keys(
     Ok(keys.finish())
 }
 
-/// Names of members, each once, in the order in which they are met.
+/// Names of members, each once, in the order in which they are found.
 struct KeyCollector {
     listing: QueryListBuilder,
     seen: HashSet<u64>,
@@ -330,5 +330,5 @@ impl KeyCollector {
     }
 }
 
-/// More keys are not told apart.
+/// More keys are not distinguished.
 const MAX_KEYS: usize = 100_000;

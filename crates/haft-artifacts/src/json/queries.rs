@@ -18,7 +18,7 @@ use crate::query_args::{Named as _, check_path, path, skip};
 pub struct JsonFormat;
 
 impl JsonFormat {
-    /// The format.
+    /// Creates the format.
     #[must_use]
     pub fn new() -> Self {
         Self

@@ -16,14 +16,14 @@ use super::validate;
 use crate::invariant;
 use crate::scan::saturating_len;
 
-/// What is held at once, in bytes.
+/// What is held in memory at once, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JsonLimits {
     /// What is read at once.
     pub(super) window: usize,
     /// The largest value of which a tree is made.
     pub(super) value: usize,
-    /// The largest content that is checked to the letter before the first answer.
+    /// The largest content that is validated before the first result.
     pub(super) strict: u64,
     /// The largest content that is read as JSON5.
     pub(super) json5: u64,
@@ -79,7 +79,7 @@ impl JsonScan {
         Ok(Self { cursor, cache, limits, opened, last_place: None })
     }
 
-    /// Where the root begins; nothing if there are records instead.
+    /// Where the root begins; `None` if there are records instead.
     pub(super) fn root(&self) -> Result<u64, Arc<Container>> {
         match &self.opened.root {
             ContentRoot::Value(start) => Ok(*start),
@@ -88,7 +88,7 @@ impl JsonScan {
         }
     }
 
-    /// The tree of a value, which is nested in `depth` others; nothing if it is too large.
+    /// The tree of a value, which is nested in `depth` others; `None` if it is too large.
     pub(super) fn read_tree(
         &mut self,
         start: u64,
@@ -119,7 +119,7 @@ impl JsonScan {
         }
     }
 
-    /// What is known of a large list or object; nothing if it is a string or a number.
+    /// What is known of a large list or object; `None` if it is a string or a number.
     pub(super) fn find_container(
         &mut self,
         start: u64,
@@ -144,7 +144,7 @@ impl JsonScan {
         self.cache.container_at(start)
     }
 
-    /// Behind the last byte of a value.
+    /// After the last byte of a value.
     pub(super) fn find_end(&mut self, start: u64, depth: usize) -> Result<u64, ScanError> {
         if let Some(container) = self.find_container(start, depth)? {
             return Ok(container.end);
@@ -230,7 +230,7 @@ impl JsonScan {
         self.cursor.ensure(bytes)?;
         let rest = self.cursor.rest();
         let shown = rest.get(..bytes).unwrap_or(rest);
-        // A character that is cut in half is left out.
+        // A character that is cut in half is omitted.
         let whole = match str::from_utf8(shown) {
             Err(error) if error.error_len().is_none() => {
                 invariant::slice(shown, ..error.valid_up_to())

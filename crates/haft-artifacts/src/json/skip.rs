@@ -1,4 +1,4 @@
-//! Passing over a value without looking into it.
+//! Skips a value without looking into it.
 //!
 //! Brackets are matched, strings are ended, and the depth is bounded; scalars are read strictly. What
 //! stands between the brackets of a container is not checked.
@@ -12,7 +12,7 @@ use super::error::ScanError;
 use super::validate;
 
 impl ContentCursor {
-    /// Passes over the value at the cursor, which is nested in `depth` others. Nothing if it turns out to
+    /// Skips the value at the cursor, which is nested in `depth` others. `None` if it turns out to
     /// reach past `limit`; the cursor is somewhere in it then.
     pub(super) fn skip_value(&mut self, depth: usize, limit: u64) -> Result<Option<()>, ScanError> {
         match self.peek()? {
@@ -22,7 +22,7 @@ impl ContentCursor {
         }
     }
 
-    /// Passes over a string from its opening quote on.
+    /// Skips a string from its opening quote on.
     pub(super) fn skip_string(&mut self, limit: u64) -> Result<Option<()>, ScanError> {
         self.advance(1);
         loop {
@@ -75,7 +75,7 @@ impl ContentCursor {
             if self.offset() > limit {
                 return Ok(None);
             }
-            // What is left is shorter than a block: more is put behind it, or nothing at the end.
+            // What is left is shorter than a block: more is put after it, or nothing at the end.
             if !self.read_more()? {
                 return self.skip_end(open, strings);
             }

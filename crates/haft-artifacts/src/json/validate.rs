@@ -1,4 +1,4 @@
-//! JSON checked to the letter, in one pass and without a tree.
+//! JSON validated, in one pass and without a tree.
 //!
 //! Accepts exactly what [`Document::parse`] accepts, but for two things: bytes inside strings that are
 //! not UTF-8 are let through, as they are shown as U+FFFD, and numbers have at most 64 KiB.
@@ -10,7 +10,7 @@ use super::error::{FaultReason, JsonFault, ScanError};
 use super::skip::ends_scalar;
 use crate::invariant;
 
-/// Passes over the value at the cursor, which is nested in `depth` others. The recursion is bounded.
+/// Skips the value at the cursor, which is nested in `depth` others. The recursion is bounded.
 pub(super) fn value(cursor: &mut ContentCursor, depth: usize) -> Result<(), ScanError> {
     match cursor.peek()? {
         Some(b'"') => string(cursor),
@@ -44,7 +44,7 @@ fn container(cursor: &mut ContentCursor, depth: usize, object: bool) -> Result<(
     }
 }
 
-/// From behind a key to its value.
+/// From after a key to its value.
 pub(super) fn expect_colon(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     if cursor.skip_space()? != Some(b':') {
         return Err(cursor.expected("`:`"));
@@ -54,7 +54,7 @@ pub(super) fn expect_colon(cursor: &mut ContentCursor) -> Result<(), ScanError> 
     Ok(())
 }
 
-/// From behind a value in a container to the next one, or behind the end of the container.
+/// From after a value in a container to the next one, or after the end of the container.
 pub(super) fn skip_separator(cursor: &mut ContentCursor, object: bool) -> Result<bool, ScanError> {
     let (close, what) = if object { (b'}', "`,` or `}`") } else { (b']', "`,` or `]`") };
     match cursor.skip_space()? {
@@ -74,7 +74,7 @@ pub(super) fn skip_separator(cursor: &mut ContentCursor, object: bool) -> Result
     Ok(false)
 }
 
-/// Passes over a string from its opening quote on.
+/// Skips a string from its opening quote on.
 pub(super) fn string(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     cursor.advance(1);
     loop {
@@ -157,7 +157,7 @@ fn code_unit(escape: &[u8]) -> Result<u32, ParseErrorKind> {
     Ok(unit)
 }
 
-/// Passes over a number or a word.
+/// Skips a number or a word.
 pub(super) fn scalar(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     loop {
         let rest = cursor.rest();
@@ -173,7 +173,7 @@ pub(super) fn scalar(cursor: &mut ContentCursor) -> Result<(), ScanError> {
     }
 }
 
-/// Passes over a literal of so many bytes. Ordinary ones are known at once, all others are parsed.
+/// Skips a literal of this many bytes. Ordinary ones are known at once, all others are parsed.
 fn literal(cursor: &mut ContentCursor, len: usize) -> Result<(), ScanError> {
     let text = invariant::slice(cursor.rest(), ..len);
     if len <= 20 && is_plain_number(text) || matches!(text, b"true" | b"false" | b"null") {
@@ -190,12 +190,12 @@ fn literal(cursor: &mut ContentCursor, len: usize) -> Result<(), ScanError> {
     };
     let at_end = cursor.offset() + len as u64 >= cursor.end();
     match error.kind {
-        // A value and something right behind it, which is for the caller to refuse.
+        // A value and something right after it, which is for the caller to refuse.
         ParseErrorKind::TrailingText => {
             cursor.advance(error.offset.min(len));
             Ok(())
         }
-        // The literal ends, but not the content: then something else stands there.
+        // The literal ends, but not the content: then something else is there.
         ParseErrorKind::Truncated if !at_end => {
             let number = text.first().is_some_and(|it| *it == b'-' || it.is_ascii_digit());
             cursor.advance(if number { len } else { 0 });

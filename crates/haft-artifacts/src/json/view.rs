@@ -15,13 +15,14 @@ use super::operations;
 use super::scan::{JsonLimits, JsonScan};
 use crate::content_view::{ContentView, content_view_options};
 
-/// The values of stored JSON.
+/// Queries of stored JSON.
 ///
-/// Every answer is within the [`Budget`](haft_core::artifact::Budget) and says how to get what was left out. Nothing is held whole:
-/// content of any size is walked in windows, and only the parts that a path looks at become trees.
-/// The work is done on a thread for work that blocks, and stops when the future is dropped.
+/// Every result stays within the [`Budget`](haft_core::artifact::Budget) and says how to get what was
+/// omitted. The content is never in memory as a whole: it is walked in windows, and only the values that a
+/// path leads to become trees. Queries run on a thread for blocking work and stop when their future is
+/// dropped.
 ///
-/// Paths are read by [`JsonPath::parse_lenient`].
+/// Paths are parsed by [`JsonPath::parse_lenient`].
 #[derive(Clone, Debug)]
 pub struct JsonView {
     content: ContentView,
@@ -30,18 +31,18 @@ pub struct JsonView {
     limits: JsonLimits,
 }
 
-/// How much there is.
+/// The length of JSON content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JsonLength {
-    /// How many records there are: lines that are not blank, or one if there is one value.
+    /// The number of records: lines that are not blank, or one if there is one value.
     pub records: u64,
     /// How many elements the root has, if there is one value and it is a list.
     pub root_array: Option<u64>,
 }
 
 impl JsonLength {
-    /// The number of records, and a word on the elements of a list.
+    /// The number of records, with a note about the elements of a list.
     pub fn to_answer(self) -> QueryOutput {
         let answer = QueryOutput::number(self.records);
         match self.root_array {
@@ -53,7 +54,7 @@ impl JsonLength {
 }
 
 impl JsonView {
-    /// The values of what a reader reads. The notation is detected unless it is declared.
+    /// A view of the content of a reader. The notation is detected unless it is declared.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
         Self::of_content(ContentView::new(reader))
@@ -85,25 +86,24 @@ impl JsonView {
 
     content_view_options!();
 
-    /// Makes trees of values of up to so many bytes instead of 2 MiB. A tree takes up to sixteen times the
-    /// bytes of its text. Larger values are walked; what is selected of them is shown by its start, and
-    /// no filter can look at them.
+    /// Makes trees of values of up to this many bytes instead of 2 MiB. A tree takes up to sixteen times the
+    /// bytes of its text. Larger values are walked. A result shows only the start of one, and filters cannot
+    /// test it.
     #[must_use]
     pub fn max_value_bytes(mut self, bytes: usize) -> Self {
         self.limits.value = bytes;
         self
     }
 
-    /// Checks content of up to so many bytes to the letter before the first answer, instead of 16 MiB. Of
-    /// larger content all brackets and strings are checked, and to the letter the values that a query
-    /// looks at.
+    /// Validates content of up to this many bytes before the first result, instead of 16 MiB. In larger
+    /// content all brackets and strings are checked, and the values that a query reads are validated.
     #[must_use]
     pub fn max_validated_bytes(mut self, bytes: u64) -> Self {
         self.limits.strict = bytes;
         self
     }
 
-    /// The shape of the content: the declared, or else what was inferred.
+    /// The declared notation of the content, or else the one that fits.
     ///
     /// # Errors
     ///
@@ -112,8 +112,8 @@ impl JsonView {
         self.run(|scan| Ok(scan.opened.notation)).await
     }
 
-    /// The keys of the root, or of all records, each once and in the order in which they are met, from the
-    /// one after the first `skip` on; undefined if there is no object.
+    /// The keys of the root, or of all records, each once and in the order of their first occurrence, without
+    /// the first `skip`; undefined if there is no object.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl JsonView {
         self.run(move |scan| operations::list_keys(scan, (budget, skip))).await
     }
 
-    /// How many records there are, and how many elements a list has.
+    /// The number of records, and how many elements a list has.
     ///
     /// # Errors
     ///
@@ -132,24 +132,23 @@ impl JsonView {
         self.run(operations::count_records).await
     }
 
-    /// The values that a path selects in the root, or in each record, from the one after the first `skip`
-    /// on.
+    /// The values that a path selects in the root, or in each record, without the first `skip`.
     ///
     /// # Errors
     ///
-    /// When the path is not one or cannot be evaluated on content of this size, and as
+    /// When the path is not valid or cannot be evaluated on content of this size, and as
     /// [`JsonView::detect_notation`].
     pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, JsonError> {
         let (path, budget) = (JsonPath::parse_lenient(path)?, self.content.budget);
         self.run(move |scan| operations::select_values(scan, &path, (budget, skip))).await
     }
 
-    /// The records for which a path holds, from the one after the first `skip` on. Records are lines, the
-    /// elements of a list, or else the root.
+    /// The records that a path matches, without the first `skip`. Records are lines, the elements of a list,
+    /// or else the root.
     ///
-    /// A filter that the path begins with is about the record itself: `$[?@.role == "admin"]` keeps the
+    /// A filter at the start of the path tests the record itself: `$[?@.role == "admin"]` keeps the
     /// records with that role, and `$[?@ > 3]` the numbers above three. Any other path is evaluated inside
-    /// the record, and holds if it selects something: `$.role` keeps the records that have one. In both
+    /// the record, and matches if it selects something: `$.role` keeps the records that have a role. In both
     /// cases `$` in a filter is the record.
     ///
     /// # Errors
@@ -160,9 +159,8 @@ impl JsonView {
         self.run(move |scan| operations::filter_records(scan, &path, (budget, skip))).await
     }
 
-    /// The records from `start` until before `end`; negative positions count from the end. Records are
-    /// lines or the elements of a list. Anything else is one record and always there. The first `skip` of
-    /// them are left out.
+    /// The records of a range, without the first `skip`. Negative positions count from the end. Records are
+    /// lines or the elements of a list. Any other content is one record that every range contains.
     ///
     /// # Errors
     ///
@@ -190,7 +188,7 @@ impl JsonView {
     }
 }
 
-/// The first position and the one before which to stop, as far as they are given.
+/// The first position and the one before which to stop, where they are given.
 fn slice_bounds(records: &impl RangeBounds<i64>) -> (Option<i64>, Option<i64>) {
     let start = match records.start_bound() {
         Bound::Included(start) => Some(*start),
@@ -198,7 +196,7 @@ fn slice_bounds(records: &impl RangeBounds<i64>) -> (Option<i64>, Option<i64>) {
         Bound::Unbounded => None,
     };
     let end = match records.end_bound() {
-        // The last record, behind which there is no position.
+        // The last record, after which there is no position.
         Bound::Included(-1) | Bound::Unbounded => None,
         Bound::Included(end) => end.checked_add(1),
         Bound::Excluded(end) => Some(*end),

@@ -6,28 +6,40 @@ use super::{FrontMatterKind, MarkdownIndex};
 use crate::byte_order_mark;
 use crate::invariant;
 
-/// Reads a document in pieces of any size and keeps its structure.
+/// Reads a document in chunks of any size and builds its index.
 ///
-/// It holds the line at hand, the open paragraph and the index, all of them capped, never the document.
+/// It holds the current line, the open paragraph and the index, all of limited size, never the document.
+///
+/// ```
+/// use haft_artifacts::markdown::MarkdownIndex;
+///
+/// let mut builder = MarkdownIndex::builder();
+/// for chunk in ["# Ti", "tle\n\n``", "`rust\nfn main() {}\n```\n"] {
+///     builder.push(chunk.as_bytes());
+/// }
+/// let index = builder.finish();
+/// assert_eq!(&*index.headings()[0].text, "Title");
+/// assert_eq!(index.code_blocks()[0].lang.as_deref(), Some("rust"));
+/// ```
 #[derive(Debug, Default)]
 pub struct MarkdownIndexBuilder {
     scanner: BlockScanner,
-    /// The start of a line whose end has not come yet.
+    /// The start of a line whose end was not read yet.
     partial: Vec<u8>,
-    /// What is known of the rest of that line.
+    /// What is known about the rest of that line.
     tail: LineTail,
     /// The last bytes of that rest, because an end mark may be split.
     overlap: Vec<u8>,
     front: FrontMatterState,
 }
 
-/// Whether the lines at hand may be front matter.
+/// Whether the current lines may be front matter.
 #[derive(Debug, Default)]
 enum FrontMatterState {
     /// No line was read yet.
     #[default]
     Unread,
-    /// Open, and kept so that the lines can be read as Markdown if it never closes.
+    /// Open. The lines are kept to be read as Markdown if it never closes.
     Open {
         kind: FrontMatterKind,
         lines: Vec<(Vec<u8>, LineTail)>,
@@ -38,7 +50,7 @@ enum FrontMatterState {
 }
 
 impl MarkdownIndexBuilder {
-    /// Reads a piece of the document.
+    /// Reads a chunk of the document.
     pub fn push(&mut self, chunk: &[u8]) {
         let mut rest = chunk;
         while let Some(end) = memchr::memchr(b'\n', rest) {
@@ -62,8 +74,8 @@ impl MarkdownIndexBuilder {
         self.push(b"\n");
     }
 
-    /// The work done so far: bytes looked at, the ones looked at again included. It grows linearly with
-    /// the document.
+    /// The work done so far: the number of bytes that were examined, counting each time. It grows linearly
+    /// with the document.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.scanner.steps()
@@ -87,7 +99,7 @@ impl MarkdownIndexBuilder {
         MarkdownIndex::new(self.scanner.finish(), front_matter, line_count)
     }
 
-    /// Adds to the line at hand, of which only the start is kept.
+    /// Adds to the current line, of which only the start is kept.
     fn extend(&mut self, text: &[u8]) {
         let room = LINE_LIMIT.saturating_sub(self.partial.len());
         let (kept, rest) = text.split_at_checked(room).unwrap_or((text, &[]));
@@ -177,5 +189,5 @@ impl MarkdownIndexBuilder {
 const LINE_LIMIT: usize = 64 * 1024;
 /// Longer than the longest end of an HTML block.
 const OVERLAP: usize = 16;
-/// FrontMatterState matter larger than this is text.
+/// Front matter larger than this is text.
 const FRONT_MATTER_LIMIT: usize = 64 * 1024;

@@ -11,7 +11,7 @@ pub(super) struct LineCursor<'a> {
     /// Columns of a tab that was begun but not used up.
     pending: usize,
     /// A thematic break begins only where at most this much is left, so that no part of a line with many
-    /// list markers is looked at for each of them.
+    /// list markers is examined for each of them.
     break_within: usize,
 }
 
@@ -26,7 +26,7 @@ impl<'a> LineCursor<'a> {
         Self { rest: line, column: 0, pending: 0, break_within: line.len() }
     }
 
-    /// What is left of the line.
+    /// The rest of the line.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -40,7 +40,7 @@ impl<'a> LineCursor<'a> {
         is_blank(self.rest)
     }
 
-    /// Skips at most `wanted` columns of white space and says how many there were.
+    /// Skips at most `wanted` columns of white space and returns how many there were.
     pub(super) fn skip(&mut self, wanted: usize) -> usize {
         let from_tab = self.pending.min(wanted);
         self.pending -= from_tab;
@@ -82,7 +82,7 @@ impl<'a> LineCursor<'a> {
         true
     }
 
-    /// A list marker after `outer` columns of indentation. A thematic break is none.
+    /// A list marker after `outer` columns of indentation. A thematic break is not a list marker.
     pub(super) fn list_marker(&mut self, outer: usize) -> Option<ListMarker> {
         let width = marker_width(self.rest)?;
         if self.rest.len() <= self.break_within {

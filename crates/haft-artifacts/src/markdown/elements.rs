@@ -35,6 +35,14 @@ pub struct CodeBlock {
 }
 
 /// A heading and the lines that belong to it.
+///
+/// ```
+/// use haft_artifacts::markdown::MarkdownIndex;
+///
+/// let index = MarkdownIndex::parse("# Guide\n\nintro\n\n## Install\n\nrun it\n");
+/// let section = index.find_section("install").expect("there is such a section");
+/// assert_eq!((section.heading, section.heading_line, section.body_end_line), ("Install", 4, 6));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Section<'a> {
@@ -65,11 +73,11 @@ impl<'a> Section<'a> {
     }
 }
 
-/// What a link reference stands for.
+/// The target of a link reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LinkDefinition {
-    /// Where it leads.
+    /// The target address.
     pub url: Box<str>,
     /// Its title.
     pub title: Option<Box<str>>,

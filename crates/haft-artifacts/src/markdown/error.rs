@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrontMatterError {
-    /// The text is not YAML, or is more than is read.
+    /// The text is not YAML, or exceeds the limits.
     #[error("the front matter is not valid at line {line}, column {column}: {reason}")]
     Invalid {
         /// The line in the document, from 0.
@@ -14,7 +14,7 @@ pub enum FrontMatterError {
         /// What is wrong.
         reason: Box<str>,
     },
-    /// The text is TOML, which is not read.
+    /// The text is TOML, which is not parsed.
     #[error("the front matter is TOML, which is not parsed: read lines 0 to {end_line} as text")]
     Toml {
         /// The line of its closing mark.

@@ -16,6 +16,16 @@ use crate::invariant;
 ///
 /// References are resolved with the definitions of the whole document, and all lines are lines of the
 /// document.
+///
+/// ```
+/// use haft_artifacts::markdown::MarkdownIndex;
+///
+/// let text = "A *short* [text](https://example.org).\n";
+/// let index = MarkdownIndex::parse(text);
+/// let fragment = index.fragment(text, 0);
+/// assert_eq!(fragment.text(), "A short text.");
+/// assert_eq!(fragment.tree()["children"][0]["type"], "paragraph");
+/// ```
 #[derive(Debug)]
 pub struct MarkdownFragment<'a> {
     index: &'a MarkdownIndex,
@@ -35,7 +45,7 @@ pub struct MarkdownFragment<'a> {
 pub struct MarkdownLink {
     /// The text that is shown.
     pub text: String,
-    /// Where it leads. An e-mail address begins with `mailto:`.
+    /// The target address. An e-mail address begins with `mailto:`.
     pub url: String,
     /// Its title.
     pub title: Option<String>,
@@ -49,7 +59,7 @@ pub struct MarkdownLink {
 pub struct MarkdownImage {
     /// The text that stands for the image; may be empty.
     pub alt: String,
-    /// Where the image is.
+    /// The address of the image.
     pub url: String,
     /// Its title.
     pub title: Option<String>,
@@ -59,7 +69,7 @@ pub struct MarkdownImage {
 
 impl MarkdownIndex {
     /// The text of some lines, ready for queries. `text` must be lines of the indexed document, the first of
-    /// them being line `first_line`. What is longer than 1 MiB is cut at the end of a line.
+    /// them being line `first_line`. Text of more than 1 MiB is cut at the end of a line.
     ///
     /// ```
     /// use haft_artifacts::markdown::MarkdownIndex;
@@ -103,7 +113,7 @@ impl MarkdownIndex {
 }
 
 impl MarkdownFragment<'_> {
-    /// Whether the text was too long and its end was left out.
+    /// Whether the text was too long and its end was omitted.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -191,8 +201,9 @@ impl MarkdownFragment<'_> {
         writer.finish()
     }
 
-    /// The syntax tree as JSON: nodes with `type`, `startLine`, `endLine`, what belongs to the type, and
-    /// `children`. The root says in `omitted` how many nodes were left out, being too deep or too many.
+    /// The syntax tree as JSON: nodes with `type`, `startLine`, `endLine`, the fields of the type, and
+    /// `children`. The root says in `omitted` how many nodes were omitted because they are too deep or too
+    /// many.
     #[must_use]
     pub fn tree(&self) -> Value {
         let last = self.line_of(self.body.len().saturating_sub(1));
@@ -223,7 +234,7 @@ impl MarkdownFragment<'_> {
         }
     }
 
-    /// Where a link or image leads, and its title. The first definition in the document decides.
+    /// The target of a link or image, and its title. The first definition in the document decides.
     fn target(
         &self,
         kind: LinkType,
@@ -263,7 +274,7 @@ impl MarkdownFragment<'_> {
     }
 }
 
-/// Text events that follow each other are one text.
+/// Joins text events that follow each other.
 #[derive(Debug, Default)]
 struct TextEvents {
     text: String,
@@ -309,7 +320,7 @@ fn split_lines(text: &str, lines: usize) -> (&str, &str) {
     end.and_then(|at| text.split_at_checked(at + 1)).unwrap_or((text, ""))
 }
 
-/// Images inside the text of images that are told apart.
+/// How many levels of images inside the text of images are distinguished.
 const NESTED_IMAGES: usize = 8;
 /// The most text that one query parses.
 const FRAGMENT_LIMIT: usize = 1024 * 1024;

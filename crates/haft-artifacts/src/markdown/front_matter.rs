@@ -7,7 +7,17 @@ use super::FrontMatterError;
 use super::cursor::is_blank;
 use crate::yaml::{YamlLimits, parse_document};
 
-/// FrontMatterState matter as it stands in the document.
+/// Front matter as it is written in the document.
+///
+/// ```
+/// use haft_artifacts::markdown::MarkdownIndex;
+///
+/// let index = MarkdownIndex::parse("---\ntitle: Notes\ndraft: true\n---\n\n# Notes\n");
+/// let settings = index.front_matter()?.expect("there is front matter");
+/// assert_eq!(settings["title"], "Notes");
+/// assert_eq!(settings["draft"], true);
+/// # Ok::<(), haft_artifacts::markdown::FrontMatterError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontMatter {
     pub(super) kind: FrontMatterKind,
@@ -55,7 +65,7 @@ impl FrontMatter {
     ///
     /// # Errors
     ///
-    /// The text is not YAML, is too deep or too large once its aliases are followed.
+    /// The text is not YAML, or is too deep or too large when its aliases are followed.
     pub fn parse(&self) -> Result<Value, FrontMatterError> {
         match self.kind {
             FrontMatterKind::Yaml => match parse_document(&self.text, LIMITS) {
@@ -89,7 +99,7 @@ impl FrontMatterKind {
     }
 }
 
-/// As deep as the values are nested, which is bounded.
+/// Recurses as deep as the values are nested, which is bounded.
 fn value(view: ValueRef<'_>) -> Value {
     match view.kind() {
         ValueKind::Array => view.elements().map(value).collect(),

@@ -29,7 +29,7 @@ pub(super) enum LoneTag {
     Refused,
 }
 
-/// The end that a line asks for when it opens an HTML block.
+/// The end of the HTML block that a line opens.
 pub(super) fn opens(text: &[u8], lone_tag: LoneTag) -> Option<HtmlEnd> {
     let inner = text.strip_prefix(b"<")?;
     match inner.first()? {
@@ -53,7 +53,7 @@ pub(super) fn opens(text: &[u8], lone_tag: LoneTag) -> Option<HtmlEnd> {
     None
 }
 
-/// Whether a line has what ends the block. A blank line is for the caller to see.
+/// Whether a line ends the block. The caller checks for a blank line.
 pub(super) fn ends(text: &[u8], end: HtmlEnd) -> bool {
     match end {
         HtmlEnd::RawTag => memmem::find_iter(text, b"</").any(|at| {
@@ -84,7 +84,7 @@ fn opens_block_tag(inner: &[u8]) -> bool {
         && BLOCK_TAGS.binary_search(&name.to_ascii_lowercase().as_slice()).is_ok()
 }
 
-/// Whether a complete tag, open or closing, has the line for itself.
+/// Whether a complete tag, open or closing, is alone on the line.
 fn is_lone_tag(inner: &[u8]) -> bool {
     let closing = inner.strip_prefix(b"/");
     let text = closing.unwrap_or(inner);

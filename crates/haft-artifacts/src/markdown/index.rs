@@ -4,7 +4,7 @@ use super::front_matter::FrontMatter;
 use super::outline::Outline;
 use super::{CodeBlock, FrontMatterError, Heading, LinkDefinition, MarkdownIndexBuilder, Section};
 
-/// The structure of a Markdown document: where things are, not what they say.
+/// The structure of a Markdown document: the positions of its parts, not their content.
 ///
 /// All lines are counted from 0, all ends are inclusive.
 #[derive(Debug, Default)]
@@ -23,13 +23,13 @@ impl MarkdownIndex {
         Self { outline, front_matter, line_count }
     }
 
-    /// Starts to read a document.
+    /// Starts an index that reads a document in chunks.
     #[must_use]
     pub fn builder() -> MarkdownIndexBuilder {
         MarkdownIndexBuilder::default()
     }
 
-    /// The index of a text that is in memory.
+    /// Builds the index of a text in memory.
     ///
     /// ```
     /// use haft_artifacts::markdown::MarkdownIndex;
@@ -64,8 +64,8 @@ impl MarkdownIndex {
         &self.outline.code_blocks
     }
 
-    /// The code blocks of one language, upper and lower case being the same. The language `""` asks for
-    /// blocks without one.
+    /// The code blocks of one language, ignoring case. The language `""` selects blocks without
+    /// a language.
     pub fn code_blocks_in<'a>(&'a self, lang: &'a str) -> impl Iterator<Item = &'a CodeBlock> {
         let is_lang =
             move |it: &&CodeBlock| it.lang.as_deref().unwrap_or("").eq_ignore_ascii_case(lang);
@@ -77,8 +77,8 @@ impl MarkdownIndex {
         self.outline.headings.iter().map(Section::of)
     }
 
-    /// The section with a title. The exact title goes before one that differs in upper and lower case,
-    /// and the first of several goes before the others.
+    /// The section with a title. An exact match is preferred to one that differs in case, and the first of
+    /// several sections is preferred to the others.
     #[must_use]
     pub fn find_section(&self, title: &str) -> Option<Section<'_>> {
         let title = title.trim();
@@ -98,7 +98,7 @@ impl MarkdownIndex {
         headings.iter().take(after).rev().find(|it| line <= it.end_line).map(Section::of)
     }
 
-    /// The definition of a reference such as `[label]`, wherever it stands in the document.
+    /// The definition of a reference such as `[label]`, anywhere in the document.
     #[must_use]
     pub fn definition(&self, label: &str) -> Option<&LinkDefinition> {
         self.outline.definitions.get(label)
@@ -110,13 +110,13 @@ impl MarkdownIndex {
         self.outline.definitions.len()
     }
 
-    /// How many headings, code blocks and definitions were left out because of the caps on the index.
+    /// How many headings, code blocks and definitions were omitted because of the limits of the index.
     #[must_use]
     pub fn omitted_count(&self) -> usize {
         self.outline.omitted
     }
 
-    /// The front matter as it stands in the document.
+    /// The front matter as it is written in the document.
     #[must_use]
     pub fn front_matter_source(&self) -> Option<&FrontMatter> {
         self.front_matter.as_ref()

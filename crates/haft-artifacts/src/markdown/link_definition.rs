@@ -1,16 +1,16 @@
-//! MarkdownLink reference definitions at the start of a paragraph.
+//! Link reference definitions at the start of a paragraph.
 
 use super::cursor::is_blank;
 use crate::invariant;
 
-/// What the start of a paragraph holds.
+/// What is at the start of a paragraph.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum DefinitionStart<'a> {
     /// A definition, and the bytes it takes with its line end.
     Definition { found: DefinitionSource<'a>, length: usize },
     /// Something else.
     Other,
-    /// It depends on lines that are not here yet.
+    /// It depends on lines that were not read yet.
     NeedsMore,
 }
 
@@ -158,7 +158,7 @@ fn title(text: &[u8]) -> Result<(&[u8], &[u8]), DefinitionMiss> {
     Ok((invariant::slice(inner, ..at), invariant::slice(inner, at + 1..)))
 }
 
-/// Skips white space with at most one line end, and says how many there were.
+/// Skips white space with at most one line end, and returns how many line ends there were.
 fn skip_space(text: &[u8]) -> (&[u8], usize) {
     let mut lines = 0;
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What the scanner finds, with caps on all of it.
+//! What the scanner finds, within limits.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,7 +13,7 @@ pub(super) struct Outline {
     pub(super) headings: Vec<Heading>,
     pub(super) code_blocks: Vec<CodeBlock>,
     pub(super) definitions: Definitions,
-    /// How much was left out because of a cap.
+    /// How much was omitted because of a limit.
     pub(super) omitted: usize,
     /// Headings whose text is still the source, because a definition may follow.
     unrendered: Vec<usize>,
@@ -148,7 +148,7 @@ impl Definitions {
         self.by_label.len()
     }
 
-    /// Adds a definition, unless its label has one. `false` when a cap refuses it.
+    /// Adds a definition, unless its label has one. Returns false if a limit is reached.
     fn insert(&mut self, source: DefinitionSource<'_>) -> bool {
         let size = source.label.len() + source.url.len() + source.title.map_or(0, <[u8]>::len);
         let label = normalise(&String::from_utf8_lossy(source.label)).into_boxed_str();
@@ -180,7 +180,7 @@ fn normalise(label: &str) -> String {
     text.to_lowercase().to_uppercase().to_lowercase()
 }
 
-/// Headings, and code blocks, that are noted.
+/// The most headings, and code blocks, of an index.
 const ENTRY_LIMIT: usize = 200_000;
 /// Bytes of heading texts and languages together.
 const TEXT_LIMIT: usize = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Markdown.
+//! The queries of Markdown.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::query_args::{Named as _, count, skip};
 pub struct MarkdownFormat;
 
 impl MarkdownFormat {
-    /// The format.
+    /// Creates the format.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -224,7 +224,7 @@ impl IndexedPart {
         self.part.fragment(&self.index)
     }
 
-    /// Adds a note if lines were left out.
+    /// Adds a note if lines were omitted.
     fn note_rest(&self, answer: QueryOutput) -> QueryOutput {
         match self.part.next {
             Some(line) => answer.noted(format_args!(

@@ -1,4 +1,4 @@
-//! Blocks, line by line: what opens, what goes on, what ends.
+//! Scans blocks line by line: which open, continue and end.
 //!
 //! The scanner keeps the open containers, the open block and the text of the open paragraph (capped),
 //! nothing else of the document.
@@ -12,13 +12,13 @@ use super::link_definition::ParagraphExtent;
 use super::outline::Outline;
 use super::syntax::{self, Fence, InterruptContext};
 
-/// Reads lines and notes what it finds in an [`Outline`].
+/// Reads lines and records what it finds in an [`Outline`].
 #[derive(Debug, Default)]
 pub(super) struct BlockScanner {
     pub(super) outline: Outline,
     containers: Vec<ContainerBlock>,
     leaf: LeafBlock,
-    /// The number of the line at hand.
+    /// The number of the current line.
     line: usize,
     /// The paragraph's text; its buffer is used again for the next one.
     paragraph: Paragraph,
@@ -51,10 +51,10 @@ enum LeafBlock {
     Html(html::HtmlEnd),
 }
 
-/// What is known of a line past the part that is kept.
+/// What is known about the part of a line that is not kept.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineTail {
-    /// The line goes on after the part that is kept.
+    /// The line continues after the part that is kept.
     pub(super) cut: bool,
     /// The ends of HTML blocks seen in the rest.
     pub(super) ends: [bool; 5],
@@ -125,7 +125,7 @@ impl BlockScanner {
         }
     }
 
-    /// Takes the markers of open containers off a line, and says how many go on.
+    /// Removes the markers of open containers from a line, and returns how many containers continue.
     fn continue_containers<'a>(&mut self, line: &'a [u8]) -> (LineCursor<'a>, usize) {
         let mut cursor = LineCursor::new(line);
         let mut matched = 0;
@@ -164,7 +164,7 @@ impl BlockScanner {
         self.containers.push(container);
     }
 
-    /// The innermost item has something in it now.
+    /// Marks the innermost item as not empty.
     fn fill_item(&mut self) {
         if let Some(ContainerBlock::Item { fresh, .. }) = self.containers.last_mut() {
             *fresh = false;
@@ -313,7 +313,7 @@ impl LineTail {
         HTML_ENDS.iter().position(|&it| it == end)
     }
 
-    /// Notes what a part of the line's rest holds.
+    /// Records what a part of the rest of the line contains.
     pub(super) fn note(&mut self, text: &[u8]) {
         self.cut = true;
         self.has_backtick |= memchr::memchr(b'`', text).is_some();
@@ -331,7 +331,7 @@ const HTML_ENDS: [html::HtmlEnd; 5] = [
     html::HtmlEnd::CData,
 ];
 
-/// Whether a line that begins so can be nothing but text, in or outside a paragraph.
+/// Whether a line that begins with this byte is always text, inside and outside of a paragraph.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphabetic()
         || byte >= 0x80
@@ -339,5 +339,5 @@ fn is_plain(byte: u8) -> bool {
         || matches!(byte, b'/' | b';' | b'?' | b'@' | b'[' | b'\\' | b']' | b'^' | b'{' | b'}')
 }
 
-/// Containers that are told apart. What is deeper is text.
+/// The deepest nesting of containers. Deeper markers are text.
 const DEPTH_LIMIT: usize = 100;

@@ -1,4 +1,4 @@
-//! What one line is, its containers taken away: pure functions on bytes.
+//! Classifies one line without its container markers: pure functions on bytes.
 
 use super::cursor::{is_blank, marker_width};
 use super::html;
@@ -16,7 +16,7 @@ pub(super) fn is_thematic_break(text: &[u8]) -> bool {
     thematic_break(text).is_ok()
 }
 
-/// The same, and otherwise how far the text was looked at: there is none that begins before.
+/// The same, or else how many bytes were examined: no thematic break begins before.
 pub(super) fn thematic_break(text: &[u8]) -> Result<(), usize> {
     let Some(&mark @ (b'*' | b'-' | b'_')) = text.first() else {
         return Err(0);
@@ -78,7 +78,7 @@ pub(super) fn closes_fence(text: &[u8], fence: Fence) -> bool {
     marks.len() >= fence.length && is_blank(rest)
 }
 
-/// Where a line stands that might interrupt a block of text.
+/// The context of a line that might interrupt a block of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InterruptContext {
     /// In a paragraph, with all containers continued.

@@ -6,7 +6,7 @@ use haft_core::artifact::Budget;
 use haft_core::forge::QueryContext;
 use haft_core::spool::SpoolError;
 
-use super::{MarkdownFragment, MarkdownIndex};
+use super::{MarkdownFragment, MarkdownIndex, MarkdownIndexBuilder};
 use crate::content_view::ContentView;
 use crate::scan::saturating_len;
 use crate::text::TextView;
@@ -26,7 +26,7 @@ impl MarkdownView {
     /// Reads the whole document and builds its index.
     pub(super) async fn build_index(&self) -> Result<MarkdownIndex, SpoolError> {
         let builder = MarkdownIndex::builder();
-        let read = self.content.fold_chunks(builder, |builder, chunk| builder.push(chunk));
+        let read = self.content.fold_chunks(builder, MarkdownIndexBuilder::push);
         Ok(read.await?.finish())
     }
 
@@ -45,7 +45,7 @@ impl MarkdownView {
 pub(super) struct MarkdownPart {
     text: String,
     first_line: usize,
-    /// The first line that was left out because the part would be too long.
+    /// The first line that was omitted because the part would be too long.
     pub(super) next: Option<u64>,
 }
 

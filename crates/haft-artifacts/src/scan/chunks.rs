@@ -1,4 +1,4 @@
-//! A pass over the whole content that needs nothing but its bytes in order.
+//! A skip the whole content that needs nothing but its bytes in order.
 
 use super::{ContentScan, ReadRequest};
 

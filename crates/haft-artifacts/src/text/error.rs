@@ -3,11 +3,11 @@
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::spool::SpoolError;
 
-/// A query could not be answered.
+/// A query failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// The pattern is not one, or is too large.
+    /// The pattern is not a regular expression, or is too large.
     #[error("the pattern cannot be used: {problem}{}", .hint.map(|it| format!("; {it}")).unwrap_or_default())]
     Pattern {
         /// What is wrong with it, and where.

@@ -19,11 +19,26 @@ use super::pattern::Pattern;
 use crate::content_view::ContentView;
 use crate::scan::run_cancellable;
 
-/// How to search. The default finds every line that matches, in the case given, without lines around.
+/// How to search. By default, every matching line is found, case matters, and no context is shown.
+///
+/// ```
+/// use haft_artifacts::text::{GrepOptions, TextView};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let log = "start\nload\nERROR disk\nretry\nend\n";
+/// let view = TextView::new(MemorySpoolStore::new().write("log".into(), log.into()).await?);
+/// let page = view.grep("error", GrepOptions::new().ignore_case().context(1, 1)).await?;
+/// assert_eq!(page.text(), "load\nERROR disk\nretry");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrepOptions {
-    /// Whether upper and lower case are the same.
+    /// Whether to ignore the difference between upper and lower case.
     pub ignore_case: bool,
     /// Whether `^` and `$` also match inside the text. A line is searched alone, so this changes nothing
     /// but is accepted.
@@ -38,32 +53,32 @@ pub struct GrepOptions {
     pub max_matches: Option<NonZeroUsize>,
     /// The line to begin with.
     pub start_line: u64,
-    /// About how many bytes to search: the lines that end within them, and at least one.
+    /// About how many bytes to search: the lines that end within them, and at least one line.
     pub max_search_bytes: Option<u64>,
 }
 
 impl GrepOptions {
-    /// The default.
+    /// The default options.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes upper and lower case for the same.
+    /// Ignores the difference between upper and lower case.
     #[must_use]
     pub fn ignore_case(mut self) -> Self {
         self.ignore_case = true;
         self
     }
 
-    /// Shows so many lines before and after a match.
+    /// Shows this many lines before and after each match.
     #[must_use]
     pub fn context(mut self, before: u64, after: u64) -> Self {
         (self.context_before, self.context_after) = (before, after);
         self
     }
 
-    /// Stops after so many matches; one if none.
+    /// Stops after this many matches, at least one.
     #[must_use]
     pub fn max_matches(mut self, matches: usize) -> Self {
         self.max_matches = Some(NonZeroUsize::new(matches).unwrap_or(NonZeroUsize::MIN));
@@ -77,7 +92,7 @@ impl GrepOptions {
         self
     }
 
-    /// Searches about so many bytes.
+    /// Searches about this many bytes.
     #[must_use]
     pub fn max_search_bytes(mut self, bytes: u64) -> Self {
         self.max_search_bytes = Some(bytes);
@@ -85,7 +100,7 @@ impl GrepOptions {
     }
 }
 
-/// What is searched for, and how.
+/// A search for the lines that match a pattern.
 #[derive(Clone)]
 pub(super) struct LineSearch {
     pub(super) pattern: Pattern,
@@ -95,11 +110,11 @@ pub(super) struct LineSearch {
     pub(super) limits: GrepLimits,
 }
 
-/// How much is read at once, and by whom.
+/// The limits of a search, and how it is divided among threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GrepLimits {
     pub(super) window: usize,
-    /// How long a line may be to be searched.
+    /// Longer lines are not searched.
     pub(super) line: usize,
     /// How many threads search content of at least `parallel` bytes, in parts of `part` bytes.
     pub(super) threads: NonZeroUsize,
@@ -118,7 +133,7 @@ impl GrepLimits {
 }
 
 impl LineSearch {
-    /// Searches from a line on. How the work is shared out does not change what is found.
+    /// Searches from a line on. The number of threads does not change the result.
     pub(super) async fn search(
         self,
         content: &ContentView,
@@ -149,7 +164,7 @@ impl LineSearch {
         Ok(found)
     }
 
-    /// The line before which to stop, so that about so many bytes are searched.
+    /// The line before which to stop, so that about this many bytes are searched.
     fn end_line(&self, start: u64, max_search_bytes: Option<u64>) -> u64 {
         let count = self.index.line_count();
         let (Some(bytes), Some(from)) = (max_search_bytes, self.index.locate(start)) else {

@@ -1,12 +1,12 @@
-//! What a line shows.
+//! Lines as they are shown.
 
 use super::page::TextLine;
 
-/// A line as far as it was shown_prefix_len, without its LF and without a mark.
+/// The bytes of a line as far as they were read, without LF and byte order mark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawLine<'a> {
     pub(super) number: u64,
-    /// Its first bytes: all, or enough as [`shown_prefix_len`] has it.
+    /// Its first bytes: all of them, or at least [`shown_prefix_len`].
     pub(super) start: &'a [u8],
     /// Whether these are all.
     pub(super) complete: bool,
@@ -28,9 +28,9 @@ impl RawLine<'_> {
     }
 }
 
-/// How many bytes of a line decide what is shown of it. Text is never shorter than the bytes it was
-/// decoded from, save for a mark at the start and a return at the end; a sequence that is cut here lies
-/// past the cap.
+/// How many bytes of a line are needed to show it. Text is never shorter than the bytes it was decoded
+/// from, except for a byte order mark at the start and a CR at the end. A sequence that is cut here is past
+/// the cap.
 pub(super) fn shown_prefix_len(cap: usize) -> usize {
     cap.saturating_add(8)
 }

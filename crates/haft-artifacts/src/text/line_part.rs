@@ -11,10 +11,10 @@ use crate::byte_order_mark;
 use crate::invariant;
 use crate::scan::{ContentScan, ReadRequest, saturating_len};
 
-/// A part of a line that may be too long for an answer.
+/// A part of a line that is too long for one result.
 ///
-/// Positions are bytes of the line as it is stored, so that any part is found without reading what
-/// stands before it. A part begins and ends between characters of the text.
+/// Positions are bytes of the line as it is stored, so that any part is found without reading the
+/// bytes before it. A part begins and ends between characters of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LinePart {
@@ -26,11 +26,11 @@ pub struct LinePart {
     pub range: Range<u64>,
     /// How many bytes the whole line has in the content, without its LF.
     pub bytes: u64,
-    /// How to get what was left out of the range that was requested for; nothing if this is all.
+    /// How to get what was omitted of the range that was requested; `None` if this is all.
     pub next: Option<NextLinePart>,
 }
 
-/// Where a part of a line broke off.
+/// The rest of a line that a part does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NextLinePart {
@@ -62,7 +62,7 @@ pub(super) struct LinePartScan {
     /// Where the line begins and ends in the content, as far as that was found.
     start: Option<u64>,
     end: Option<u64>,
-    /// Whether the line is not where the index says.
+    /// Whether the line is not where the index says that it is.
     lost: bool,
     pub(super) part: Option<LinePart>,
 }
@@ -88,14 +88,14 @@ impl LinePartScan {
         Some(ReadRequest { offset, len: usize::try_from(len).ok()? })
     }
 
-    /// Where a line begins that begins behind an LF of this block.
+    /// The offset of a line that begins after an LF of this block.
     fn find_line_start(&self, line: u64, block: &[u8]) -> Option<u64> {
         let BlockStart { offset, newlines, .. } = self.index.locate(line)?;
         let before = usize::try_from(newlines.checked_sub(1)?).ok()?;
         Some(offset + memchr_iter(b'\n', block).nth(before)? as u64 + 1)
     }
 
-    /// The bytes of the line to read: some more than are requested for, to see whole characters.
+    /// The bytes of the line to read: some more than are requested, to see whole characters.
     fn bytes_to_read(&self, line: &Range<u64>) -> Range<u64> {
         let length = line.end - line.start;
         let start = self.requested.start.min(length);
@@ -120,7 +120,7 @@ impl LinePartScan {
         let (mut shown, mut at) = (String::new(), start);
         for (character, len) in characters(invariant::slice(text, start..)) {
             let fits = shown.len() + character.len_utf8() <= self.cap;
-            // One is shown in any case, so that it can go on.
+            // One is shown in any case, so that the caller makes progress.
             if !shown.is_empty() && (!fits || position(at + len) > self.requested.end) {
                 break;
             }

@@ -1,25 +1,42 @@
-//! Bounded answers.
+//! Pages of lines.
 
 use std::fmt;
 use std::ops::Range;
 
 use haft_core::artifact::Budget;
 
-/// Some lines of the content, and where to go on.
+/// Some lines of the content, and where the next page begins.
+///
+/// ```
+/// use haft_artifacts::text::TextView;
+/// use haft_core::artifact::Budget;
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reader = MemorySpoolStore::new().write("k".into(), "one\ntwo\nthree".into()).await?;
+/// let page = TextView::new(reader).budget(Budget::new().bytes(8)).cat(..).await?;
+/// assert_eq!(page.text(), "one\ntwo");
+/// let next = page.next.expect("a line was omitted");
+/// assert_eq!((next.start, next.omitted), (2, Some(1)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextPage {
     /// The lines, in the order of the content.
     pub lines: Vec<TextLine>,
-    /// How to get what was left out; nothing if this is all.
+    /// How to get the lines that were omitted; `None` if there are none.
     pub next: Option<NextPage>,
     /// How many lines the content has.
     pub total_lines: u64,
     /// How many bytes the content has.
     pub total_bytes: u64,
-    /// How many lines were too long to be searched. The rest of a page holds for the others.
+    /// How many lines were not searched because they are too long.
     pub unsearched_lines: u64,
-    /// The number of the first of them.
+    /// The number of the first line that was not searched.
     pub first_unsearched_line: Option<u64>,
 }
 
@@ -45,21 +62,21 @@ pub struct TextLine {
     pub truncated: bool,
     /// How many bytes the whole line has in the content, without its LF.
     pub bytes: u64,
-    /// Whether it is there because of a line near it, and does not match itself.
+    /// Whether the line is context of a match and does not match itself.
     pub context: bool,
 }
 
-/// Where an answer broke off.
+/// The lines that a page does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NextPage {
     /// The line to begin with next time.
     pub start: u64,
-    /// The line before which to stop next time; the end of the content if nothing.
+    /// The line before which to stop next time; `None` for the end of the content.
     pub end: Option<u64>,
-    /// How many lines that were asked for are not in the answer, if that is known.
+    /// How many of the requested lines were omitted, if that is known.
     pub omitted: Option<u64>,
-    /// Why it broke off.
+    /// The limit that the page has reached.
     pub limit: PageLimit,
 }
 
@@ -76,7 +93,7 @@ impl NextPage {
     }
 }
 
-/// In words for a model.
+/// Displays it in words for a model.
 impl fmt::Display for NextPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.omitted {
@@ -89,17 +106,17 @@ impl fmt::Display for NextPage {
     }
 }
 
-/// Why an answer broke off.
+/// The limit that ended a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PageLimit {
-    /// It has as many lines as an answer may have.
+    /// The number of lines of one result.
     Lines,
-    /// It has as many bytes as an answer may have.
+    /// The number of bytes of one result.
     Bytes,
-    /// It has as many matches as were asked for.
+    /// The number of matches that were requested.
     Matches,
-    /// As much was searched as one query may search.
+    /// The number of bytes that one query searches.
     SearchedBytes,
 }
 
@@ -128,7 +145,7 @@ impl BudgetedLines {
         Self { lines: Vec::new(), limit_reached: None, budget, bytes: 0 }
     }
 
-    /// Adds a line, or says that there is no room for it, nor for any after it.
+    /// Adds a line. Returns false if there is no room for it, nor for any line after it.
     pub(super) fn push(&mut self, line: TextLine) -> bool {
         let bytes = self.bytes.saturating_add(line.text.len() + 1);
         if self.limit_reached.is_some() {

@@ -1,4 +1,4 @@
-//! Patterns that stay within lines.
+//! Regular expressions that match within lines.
 
 use memchr::memchr;
 use regex_automata::Input;
@@ -14,11 +14,11 @@ use super::error::TextError;
 use super::grep::GrepOptions;
 use super::line::strip_carriage_return;
 
-/// A pattern in two forms. Both run in time linear in what is searched.
+/// A pattern in two forms. Both search in linear time.
 ///
 /// `across` runs over many lines at once. No match of it contains an LF, and wherever `within` matches in
 /// a line, it matches in that line too. It may also match before a CR in the middle of a line, so a
-/// line with a CR is judged by `within`, which sees the text of that line alone.
+/// line with a CR is tested by `within`, which sees the text of that line alone.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     across: Regex,
@@ -136,9 +136,16 @@ const MAX_COMPILED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Checks that a pattern can be searched for.
 ///
+/// ```
+/// use haft_artifacts::text::{GrepOptions, check_pattern};
+///
+/// assert!(check_pattern("error|warning", &GrepOptions::new()).is_ok());
+/// assert!(check_pattern("(unclosed", &GrepOptions::new()).is_err());
+/// ```
+///
 /// # Errors
 ///
-/// It cannot; the error says why.
+/// The pattern is not a regular expression, or it is too large; the error says why.
 pub fn check_pattern(pattern: &str, options: &GrepOptions) -> Result<(), TextError> {
     Pattern::new(pattern, options).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Text: what can be asked of every artifact.
+//! The queries of text, which every artifact has.
 
 use haft_core::artifact::{ArtifactKind, QueryOutput};
 use haft_core::forge::{ArtifactFormat, Query, QueryContext};
@@ -10,13 +10,13 @@ use crate::content_view::ContentView;
 use crate::query_args::{Named as _, count, refused};
 use crate::text::{GrepOptions, LinePart, TextLine, TextPage, TextView, check_pattern};
 
-/// Lines of text. It reads every kind, so that every artifact can be paged through and searched.
+/// The format of text. It reads every kind, so that every artifact can be paged through and searched.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TextFormat;
 
 impl TextFormat {
-    /// The format.
+    /// Creates the format.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -186,7 +186,7 @@ use crate::tokens::StreamCounter as Counter;
 #[cfg(not(feature = "tokens"))]
 struct Counter {
     tally: haft_core::tokens::HeuristicTally,
-    /// The beginning of a character whose end has not come yet.
+    /// The beginning of a character whose end was not read yet.
     partial: Vec<u8>,
 }
 
@@ -218,7 +218,7 @@ fn line_text(line: &TextLine) -> String {
     line.text.clone()
 }
 
-/// A page as an answer: its lines, and in words what is not there.
+/// A page as a result: its lines, and notes about what is omitted.
 fn page_answer(
     page: &TextPage,
     asked: &QueryContext,

@@ -1,4 +1,4 @@
-//! A pass over a range of lines.
+//! A skip a range of lines.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::byte_order_mark;
 use crate::invariant;
 use crate::scan::{ContentScan, ReadRequest, saturating_len};
 
-/// Collects the lines of a range, by way of the index and without reading what is not shown.
+/// Collects the lines of a range. It finds them with the index and reads only what is shown.
 #[derive(Debug)]
 pub(super) struct LineScan {
     index: Arc<LineIndex>,
-    /// The line that is being read.
+    /// The number of the line that is being read.
     number: u64,
     end: u64,
     cap: usize,
@@ -76,7 +76,7 @@ impl LineScan {
         self.line_start = at + 1;
     }
 
-    /// Goes on where the line ends, if nothing of it is needed before that.
+    /// Skips to the end of the line if enough of it was read.
     fn skip_rest_of_line(&mut self) {
         if self.skip > 0 || self.start.len() < shown_prefix_len(self.cap) {
             return;

@@ -15,11 +15,12 @@ use super::scan::LineScan;
 use crate::content_view::{ContentView, content_view_options};
 use crate::ranges::range_of;
 
-/// The lines of stored content.
+/// Queries of the lines of stored content.
 ///
-/// Every answer is a [`TextPage`]: bounded by the [`Budget`](haft_core::artifact::Budget), and telling how to get what was left out.
-/// Lines are found by the reader's index, so no query but a search reads more than it shows and one
-/// block. The work is done on a thread for work that blocks, and stops when the future is dropped.
+/// Every result is a [`TextPage`], which stays within the [`Budget`](haft_core::artifact::Budget) and says
+/// how to get what was omitted. The index of the reader finds lines, so that only a search reads more than
+/// what it shows and one block. Queries run on a thread for blocking work and stop when their future is
+/// dropped.
 #[derive(Clone, Debug)]
 pub struct TextView {
     content: ContentView,
@@ -27,7 +28,7 @@ pub struct TextView {
 }
 
 impl TextView {
-    /// The lines of what a reader reads.
+    /// A view of the content of a reader.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
         Self::of_content(ContentView::new(reader))
@@ -39,16 +40,16 @@ impl TextView {
 
     content_view_options!();
 
-    /// Searches lines of up to so many bytes instead of 16 MiB. This is what a thread of a search holds in
-    /// memory at most, a few times over; longer lines are passed finished, and counted in the answer.
+    /// Searches lines of up to this many bytes instead of 16 MiB. A searching thread holds at most a few times
+    /// as many bytes in memory. Longer lines are skipped, and counted in the result.
     #[must_use]
     pub fn max_line_bytes(mut self, bytes: usize) -> Self {
         self.limits.line = bytes;
         self
     }
 
-    /// Searches by so many threads instead of two. That goes for 64 MiB and more on this machine; less,
-    /// and content that is elsewhere, is searched by one. The answers are the same.
+    /// Searches with this many threads instead of two. Content of less than 64 MiB and remote content are
+    /// searched by one thread. The results are the same.
     #[must_use]
     pub fn search_threads(mut self, threads: NonZeroUsize) -> Self {
         self.limits.threads = threads;
@@ -103,7 +104,7 @@ impl TextView {
         Ok(TextPage { lines: shown.lines, next, ..empty_page(&index) })
     }
 
-    /// The lines of a range; what lies past the end is left out.
+    /// The lines of a range. Lines past the end of the content are ignored.
     ///
     /// # Errors
     ///
@@ -123,10 +124,10 @@ impl TextView {
         Ok(TextPage { lines: scan.shown.lines, next, ..empty_page(&index) })
     }
 
-    /// A part of one line, for lines that are too long for an answer; nothing if there is no such line.
+    /// A part of one line, for lines that are too long for one result; `None` if there is no such line.
     ///
-    /// The range is in bytes of the line as it is stored, up to [`TextLine::bytes`](super::TextLine::bytes). An
-    /// answer has at most [`Budget::bytes`](haft_core::artifact::Budget::bytes) of text and at least one character, whole characters only:
+    /// The range is in bytes of the line as it is stored, up to [`TextLine::bytes`](super::TextLine::bytes). A
+    /// result has at most [`Budget::bytes`](haft_core::artifact::Budget::bytes) of text and at least one character, whole characters only:
     /// one that the range begins in is shown, one that it ends in is left for the next part. Parts that
     /// follow each other make the text of the line.
     ///
@@ -166,8 +167,8 @@ impl TextView {
     ///
     /// # Errors
     ///
-    /// [`TextError::Pattern`] when the pattern is not one that can be searched for in linear time, else
-    /// when the content cannot be read, or the query was cancelled.
+    /// [`TextError::Pattern`] when the pattern cannot be searched for in linear time, else when the content
+    /// cannot be read, or the query was cancelled.
     pub async fn grep(&self, pattern: &str, options: GrepOptions) -> Result<TextPage, TextError> {
         let pattern = Pattern::new(pattern, &options)?;
         let index = self.content.reader.index().await?;
@@ -194,7 +195,7 @@ impl TextView {
         Ok(page)
     }
 
-    /// Puts the lines around the matches between them.
+    /// Adds the lines around the matches to a page.
     async fn add_context(
         &self,
         page: &mut TextPage,

@@ -2,7 +2,7 @@
 //!
 //! A byte-pair encoder first splits the text into words by a regular expression and then encodes each
 //! word for itself. A cut is safe if a word begins there whatever else the text says, and if the words
-//! before it are found without looking past it. Read off the expressions, for characters `a` before and
+//! before it are found without looking past it. It follows from the expressions, for characters `a` before and
 //! `b` after the cut:
 //!
 //! - No word goes from a character that is not white space to one that is, except that in the newer
@@ -14,15 +14,15 @@
 
 use crate::invariant;
 
-/// ExactTally are at most this long where the text allows it. Short, because the split_rule looks at all of
+/// Pieces are at most this long where the text allows it. They are short because the splitter reads all of
 /// the rest of a piece after some white space, which is quadratic.
 pub(super) const WINDOW: usize = 4 * 1024;
-/// ExactTally are never longer.
+/// Pieces are never longer.
 pub(super) const CAP: usize = 256 * 1024;
-/// The room that a cut in the middle of a text needs to be found: the character behind it.
+/// The room that a cut in the middle of a text needs to be found: the character after it.
 const LOOK: usize = 4;
 
-/// The splitting expressions, by what differs between them here.
+/// The splitting expressions, grouped by what matters for cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SplitRule {
     /// `gpt2`, `r50k_base`, `p50k_base`, `p50k_edit`.
@@ -36,16 +36,16 @@ pub(super) enum SplitRule {
 pub(super) enum CutPoint {
     /// Here, and the count is the same.
     Safe(usize),
-    /// Here, for want of a better place.
+    /// Here, because there is no safe place.
     Hard(usize),
-    /// Not to be told before there is more text. This much was searched in vain.
+    /// Unknown until there is more text. This much was searched without success.
     Unknown(usize),
 }
 
 /// Where to cut the first piece off a text that may go on. `searched` is what an earlier
 /// [`CutPoint::Unknown`] for the same text said, or 0.
 ///
-/// The answer, once it is one, does not depend on how much text follows.
+/// A result other than unknown does not depend on how much text follows.
 pub(super) fn first_cut(text: &str, split_rule: SplitRule, searched: usize) -> CutPoint {
     if text.len() < WINDOW + LOOK {
         return CutPoint::Unknown(0);

@@ -50,7 +50,7 @@ pub(super) const fn split_rule(encoding: Encoding) -> Option<SplitRule> {
     }
 }
 
-/// The table, loaded by whoever comes first and kept for the life of the process.
+/// The table, loaded on first use and kept for the life of the process.
 pub(super) fn bpe_table(encoding: Encoding) -> Option<&'static CoreBpe> {
     tiktoken::get_encoding(encoding.as_str())
 }

@@ -13,9 +13,20 @@ use crate::invariant;
 ///
 /// Gives the count that [`ExactCounter`](super::ExactCounter) gives for the whole text, however the
 /// chunks are cut. Bytes that are not UTF-8 count as U+FFFD, as in [`String::from_utf8_lossy`].
+///
+/// ```
+/// use haft_artifacts::tokens::StreamCounter;
+/// use haft_core::tokens::{Encoding, TokenCount};
+///
+/// let mut counter = StreamCounter::new(Encoding::Cl100kBase);
+/// for chunk in ["The quick ", "brown f", "ox"] {
+///     counter.push(chunk.as_bytes());
+/// }
+/// assert_eq!(counter.finish(), TokenCount::exact(4));
+/// ```
 pub struct StreamCounter {
     encoding: Encoding,
-    /// The beginning of a character whose end has not come yet.
+    /// The beginning of a character whose end was not read yet.
     partial: Vec<u8>,
     tally: StreamTally,
 }

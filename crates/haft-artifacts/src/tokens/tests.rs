@@ -1,3 +1,5 @@
+mod differential;
+
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 
 use super::cut::{self, CAP, CutPoint, SplitRule, WINDOW};

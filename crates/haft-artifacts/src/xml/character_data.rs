@@ -1,4 +1,4 @@
-//! Character data as it is meant: references resolved, line ends and white space as XML has them.
+//! Resolves references, line ends and white space in character data by the rules of XML.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use quick_xml::events::BytesRef;
 
 use crate::invariant;
 
-/// What a reference stands for; nothing if it stays as it is written.
+/// The character that a reference stands for; `None` if the reference stays as it is written.
 pub(super) fn resolve_reference(name: &str) -> Option<char> {
     match name {
         "lt" => Some('<'),
@@ -18,7 +18,7 @@ pub(super) fn resolve_reference(name: &str) -> Option<char> {
     }
 }
 
-/// The value of an attribute: references resolved, and every tab and line end a blank.
+/// The value of an attribute, with references resolved and every tab and line end replaced by a space.
 pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
     if !raw.contains(['&', '\t', '\n', '\r']) {
         return raw.into();
@@ -61,7 +61,7 @@ pub(super) fn with_line_ends(raw: &str) -> Cow<'_, str> {
     raw.replace("\r\n", "\n").replace('\r', "\n").into()
 }
 
-/// What XML calls white space.
+/// Whether a character is white space in XML.
 pub(super) fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r')
 }

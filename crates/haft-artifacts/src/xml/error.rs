@@ -1,15 +1,15 @@
-//! Why a query of XML has no answer.
+//! Why a query of XML fails.
 
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::jsonpath::PathError;
 
 use crate::error::{ContentError, impl_from_spool_error};
 
-/// A query of XML could not be answered. Lines and columns are counted from 1.
+/// A query of XML failed. Lines and columns are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum XmlError {
-    /// The text is not XML, or nests more than is read.
+    /// The text is not XML, or is nested too deeply.
     #[error("the content is not valid XML at line {line}, column {column}: {reason}; {hint}")]
     Syntax {
         /// The line.
@@ -21,7 +21,7 @@ pub enum XmlError {
         /// What to do about it.
         hint: &'static str,
     },
-    /// The projection is larger than is held at once.
+    /// The projection is too large for memory.
     #[error(
         "the XML is too large for paths: at line {line}, column {column} it reaches {limit} bytes as \
          JSON, the most that is held; its root, keys, tags and length can be asked for at any size, and \
@@ -51,10 +51,10 @@ pub enum XmlError {
     Empty {
         /// The last line.
         line: u64,
-        /// The character behind the end.
+        /// The character after the end.
         column: u64,
     },
-    /// The path is not one.
+    /// The path is not valid.
     #[error(transparent)]
     Path(#[from] PathError),
     /// The content cannot be read as text.
@@ -84,7 +84,7 @@ impl Coded for XmlError {
     }
 }
 
-/// A fault before its line and column are known.
+/// A syntax error before its line and column are known.
 #[derive(Debug)]
 pub(super) struct XmlFault {
     pub(super) reason: Box<str>,
@@ -97,7 +97,7 @@ impl XmlFault {
     }
 }
 
-/// Where something stands, counted from 1.
+/// A line and column, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) line: u64,
@@ -107,7 +107,7 @@ pub(super) struct Position {
 impl Position {
     pub(super) const START: Self = Self { line: 1, column: 1 };
 
-    /// The place behind some text.
+    /// The position after some text.
     pub(super) fn after(self, text: &str) -> Self {
         let bytes = text.as_bytes();
         let last = memchr::memrchr(b'\n', bytes);

@@ -1,4 +1,4 @@
-//! What is found in XML of any size: its root, the keys below it, its tags.
+//! The visitors that work on XML of any size: root, keys, tags and length.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -128,5 +128,5 @@ impl ElementVisitor for RootKeys {
     }
 }
 
-/// What different names may have together.
+/// The most bytes that distinct names may have.
 const NAME_BYTES: usize = 4 * 1024 * 1024;

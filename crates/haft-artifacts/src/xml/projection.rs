@@ -1,4 +1,4 @@
-//! XML as JSON.
+//! The projection of XML to JSON.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -10,12 +10,12 @@ use super::text_run::TextRun;
 use super::view::AttributeOptions;
 use crate::invariant;
 
-/// A document as a flat list of what is in it, in order.
+/// A document as a flat list of its elements, attributes and texts, in order.
 #[derive(Debug)]
 pub(super) struct Projection {
     attributes: AttributeOptions,
     names: NameTable,
-    /// All texts and values, one behind the other.
+    /// All texts and values, one after the other.
     text: String,
     items: Vec<ProjectionItem>,
     open: Vec<OpenElement>,
@@ -27,7 +27,7 @@ pub(super) struct Projection {
 /// What an element has. The items of an element follow it.
 #[derive(Clone, Copy, Debug)]
 enum ProjectionItem {
-    /// `end` is the place behind its last item.
+    /// `end` is the index after its last item.
     Element {
         name: u32,
         end: u32,
@@ -43,7 +43,7 @@ enum ProjectionItem {
     },
 }
 
-/// An element whose end has not come.
+/// An element whose end was not read.
 #[derive(Debug)]
 struct OpenElement {
     at: usize,
@@ -62,7 +62,7 @@ struct NameTable {
 #[derive(Debug)]
 pub(super) struct TooDeep;
 
-/// How text is written that is a number as JSON has it.
+/// Whether text that is a JSON number is written as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NumericText {
     AsText,
@@ -151,7 +151,7 @@ impl Projection {
         self.write_element(at, level, out)
     }
 
-    /// The attributes and elements of an element by name, in the order in which the names first come.
+    /// The attributes and elements of an element by name, in the order of the first occurrence of each name.
     fn groups(&self, at: usize) -> Vec<(u32, Vec<usize>)> {
         let mut groups: Vec<(u32, Vec<usize>)> = Vec::new();
         let mut places = HashMap::new();
@@ -225,7 +225,7 @@ impl Projection {
 impl ElementVisitor for Projection {
     fn open(&mut self, name: &str, attributes: &[(&str, &str)], _: usize) -> VisitFlow {
         self.end_text_run();
-        // With its quotes and what parts it from the next.
+        // With its quotes, colon and comma.
         self.reserve(name.len() + 4)?;
         let at = self.items.len();
         self.open.push(OpenElement { at, gap: false, has_text: false });
@@ -299,5 +299,5 @@ fn check_depth(depth: usize) -> Result<(), TooDeep> {
 }
 
 pub(super) const TEXT: &str = "#text";
-/// What the projection may have as JSON text.
+/// The most bytes of the projection as JSON text.
 const PROJECTED_BYTES: usize = 16 * 1024 * 1024;

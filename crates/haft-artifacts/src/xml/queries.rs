@@ -15,7 +15,7 @@ use crate::xml::XmlView;
 pub struct XmlFormat;
 
 impl XmlFormat {
-    /// The format.
+    /// Creates the format.
     #[must_use]
     pub fn new() -> Self {
         Self

@@ -1,4 +1,4 @@
-//! Reads XML in pieces and shows its elements and texts as they come.
+//! Reads XML in windows and hands its elements and texts to a visitor.
 
 use std::ops::ControlFlow;
 
@@ -13,32 +13,32 @@ use crate::error::ContentError;
 use crate::invariant;
 use crate::scan::{ContentScan, ReadRequest, saturating_len};
 
-/// Whoever wants to see elements.
+/// Receives elements.
 pub(super) trait ElementVisitor: Send + 'static {
-    /// Takes the start of an element; `depth` is 0 for the root.
+    /// Visits the start of an element; `depth` is 0 for the root.
     fn open(&mut self, name: &str, attributes: &[(&str, &str)], depth: usize) -> VisitFlow;
 
-    /// Takes the end of the element that was opened last.
+    /// Visits the end of the element that was opened last.
     fn close(&mut self) -> VisitFlow {
         ControlFlow::Continue(())
     }
 
-    /// Takes text inside the root. `exact` says that its white space is meant.
+    /// Visits text inside the root. `exact` says that its white space is significant.
     fn text(&mut self, _text: &str, _exact: bool) -> VisitFlow {
         ControlFlow::Continue(())
     }
 }
 
-/// Whether to go on. `Break(VisitStop::Full)` is an error.
+/// Whether to continue. `Break(VisitStop::Full)` is an error.
 pub(super) type VisitFlow = ControlFlow<VisitStop>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VisitStop {
-    /// Everything that was wanted was seen.
+    /// The visitor needs no more.
     Done,
-    /// There is more than can be held.
+    /// There is more than the visitor can store.
     Full {
-        /// What can be held.
+        /// The most bytes that it can store.
         limit: usize,
     },
 }
@@ -50,7 +50,7 @@ pub(super) struct XmlScan<V> {
     length: u64,
     /// Bytes at the end of what was read that may be the start of a character.
     partial: Vec<u8>,
-    /// What was read and not looked at.
+    /// Text that was read and not processed.
     text: String,
     /// Where that begins.
     text_position: Position,
@@ -60,7 +60,7 @@ pub(super) struct XmlScan<V> {
     visitor: V,
 }
 
-/// What came of looking at one token.
+/// The outcome of processing one token.
 enum TokenStep {
     Next,
     /// The token is not complete.
@@ -83,8 +83,7 @@ impl<V: ElementVisitor> XmlScan<V> {
         }
     }
 
-    /// The visitor, when it has seen what it wanted to see; and where the content ends if it has no
-    /// element.
+    /// The visitor, after the scan has ended, and the end of the content if it has no element.
     pub(super) fn finish(self) -> Result<(V, Option<Position>), XmlError> {
         match self.error {
             Some(error) => Err(error),
@@ -92,13 +91,13 @@ impl<V: ElementVisitor> XmlScan<V> {
         }
     }
 
-    /// Looks at all tokens that are complete.
+    /// Processes all tokens that are complete.
     fn process_text(&mut self, last: bool) -> Result<(), XmlError> {
         let text = std::mem::take(&mut self.text);
         let mut consumed = 0;
         while !self.done && consumed < text.len() {
             let rest = invariant::text(&text, consumed..);
-            // A reader takes this for a mark, wherever its text begins.
+            // The parser treats this as a byte order mark at the start of every text.
             if let Some(mark) = rest.get(..3).filter(|it| *it == "\u{FEFF}") {
                 self.notify_visitor(
                     |visitor, inside| visit_text(visitor, mark, false, inside),
@@ -130,7 +129,7 @@ impl<V: ElementVisitor> XmlScan<V> {
         Ok(())
     }
 
-    /// Looks at tokens from the start of a text, and says how many bytes they have.
+    /// Processes tokens from the start of a text, and returns how many bytes they have.
     fn process_tokens(&mut self, text: &str, last: bool) -> Result<usize, XmlError> {
         let mut reader = Reader::from_str(text);
         let config = reader.config_mut();
@@ -186,7 +185,7 @@ impl<V: ElementVisitor> XmlScan<V> {
             }
             Event::End(tag) => self.close_element(tag.name().as_ref(), text, start)?,
             Event::Text(raw) => {
-                // A reference may go on, or the LF of a CR be still to come.
+                // A reference may be incomplete, or the LF after a CR not read yet.
                 if !last && end == text.len() && (raw.starts_with('&') || raw.ends_with('\r')) {
                     return Ok(TokenStep::Wait);
                 }
@@ -249,7 +248,7 @@ impl<V: ElementVisitor> XmlScan<V> {
         self.notify_visitor(|visitor, _| Ok(visitor.close()), text, start)
     }
 
-    /// Asks the visitor, which also learns whether an element is open.
+    /// Calls the visitor, and tells it whether an element is open.
     fn notify_visitor(
         &mut self,
         ask: impl FnOnce(&mut V, bool) -> Result<VisitFlow, XmlFault>,
@@ -303,7 +302,7 @@ impl<V: ElementVisitor> ContentScan for XmlScan<V> {
         if self.done || self.error.is_some() {
             return None;
         }
-        // A long token is looked at again with every read, so reads grow with it.
+        // A long token is parsed again after every read, so reads grow with it.
         let window = self.window.max(self.text.len());
         ReadRequest::next_window(self.position, self.length, window)
     }
@@ -342,7 +341,7 @@ fn visit_text<V: ElementVisitor>(
     Err(XmlFault::new("text stands outside of the root element", "is this XML at all?"))
 }
 
-/// Whether what stands here cannot become a token, however much follows.
+/// Whether this text cannot become a token, whatever follows.
 fn cannot_become_token(rest: &str) -> bool {
     let rest = rest.as_bytes();
     let begins =

@@ -1,4 +1,4 @@
-//! What a path finds in the projection.
+//! Evaluates paths on the projection.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ pub(super) fn get(
                 selection.iter().try_for_each(|value| listing.push(value))
             }
             DisplayedProjection::Twin(twin) => selection.located().try_for_each(|(at, value)| {
-                // What is passed over need not be found.
+                // What is skipped need not be found.
                 let found = || parse_steps(&at).and_then(|steps| walk(twin.root(), &steps));
                 let original = if listing.skips_next() { None } else { found() };
                 listing.push(original.unwrap_or(value))
@@ -46,7 +46,7 @@ pub(super) fn filter(
             if !seen.insert(format!("{steps:?}")) {
                 return ControlFlow::Continue(());
             }
-            // What is passed over need not be found.
+            // What is skipped need not be found.
             let element = if listing.skips_next() { None } else { walk(root, &steps) };
             listing.push(element.unwrap_or(root))
         };
@@ -66,17 +66,18 @@ pub(super) fn filter(
     })
 }
 
-/// The projection to show values from: the one that was searched, or its twin with texts.
+/// The projection that values are shown from: the one that was searched, or its twin in which numbers are
+/// text.
 #[derive(Clone, Copy)]
 enum DisplayedProjection<'d> {
     Itself(&'d Document),
     Twin(&'d Document),
 }
 
-/// Evaluates a path and makes an answer of what it selects and of the projection to show it from.
+/// Evaluates a path and makes a result of what it selects and of the projection to show it from.
 ///
-/// Text is text, so a path that compares with a number would find nothing. It is evaluated with every
-/// text that is a number as one, and the text is shown.
+/// All text of the projection is text, so a path that compares with a number would find nothing. Such a path
+/// is evaluated on a twin in which every text that is a number is one, and the text is shown.
 fn evaluate(
     projection: &Projection,
     path: &JsonPath,
@@ -114,7 +115,7 @@ fn add_notes(answer: QueryOutput, selection: &Selection<'_>, path: &JsonPath) ->
     answer
 }
 
-/// The steps of a normalised path; nothing if it is too long.
+/// The steps of a normalised path; `None` if it is too long.
 fn parse_steps(path: &str) -> Option<Vec<PathStep>> {
     Some(JsonPath::parse(path).ok()?.prefix().cloned().collect())
 }
@@ -122,7 +123,7 @@ fn parse_steps(path: &str) -> Option<Vec<PathStep>> {
 /// The steps to the element that a value is or belongs to.
 fn enclosing_element(mut steps: Vec<PathStep>, value: ValueRef<'_>) -> Vec<PathStep> {
     if value.kind() != ValueKind::Object {
-        // Past its place among its namesakes, and its name.
+        // Removes its index among elements of the same name, and its name.
         if let Some(PathStep::Index(_)) = steps.last() {
             steps.pop();
         }

@@ -1,4 +1,4 @@
-//! TagNames: their attributes, and which of them are open.
+//! Tags: their attributes, and which elements are open.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use super::error::XmlFault;
 /// The elements that are open.
 #[derive(Debug, Default)]
 pub(super) struct ElementStack {
-    /// Their names, one behind the other, and where each begins.
+    /// Their names, one after the other, and the offset of each.
     names: String,
     starts: Vec<usize>,
     /// Whether the root was opened.
@@ -69,7 +69,7 @@ impl ElementStack {
     }
 }
 
-/// NameTable and values.
+/// Names and values.
 pub(super) type AttributeList<'t> = Vec<(&'t str, Cow<'t, str>)>;
 
 /// The attributes of a tag with their values, or what is wrong and where in the tag.
@@ -117,7 +117,7 @@ fn not_an_attribute(tag: &BytesStart<'_>, error: &AttrError) -> (XmlFault, usize
         }
         AttrError::Duplicated(at, _) => (format!("an attribute of `{element}` stands twice"), *at),
     };
-    // Places are counted behind the `<`.
+    // Offsets are counted from the byte after `<`.
     (XmlFault::new(reason, "write attributes as `name=\"value\"`"), at + 1)
 }
 
@@ -126,8 +126,8 @@ pub(super) fn shorten_name(name: &str) -> String {
     name.chars().take(80).collect()
 }
 
-/// So many attributes are compared each with each.
+/// Up to this many attributes are compared with each other.
 const FEW: usize = 8;
-/// Elements inside elements.
+/// The deepest nesting of elements.
 const MAX_DEPTH: usize = 256;
 pub(super) const READ_AS_TEXT_HINT: &str = "the lines around it can still be read as text";

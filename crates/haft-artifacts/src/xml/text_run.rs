@@ -3,7 +3,7 @@
 use super::character_data::is_space;
 use crate::invariant;
 
-/// Gathers text up to the next tag. White space that was written as such at either end is left out;
+/// Gathers text up to the next tag. White space that was written as such at either end is omitted;
 /// what came from CDATA or a reference stays.
 #[derive(Debug, Default)]
 pub(super) struct TextRun {
@@ -28,7 +28,7 @@ impl TextRun {
         self.text.push_str(text);
     }
 
-    /// Adds text whose white space is meant.
+    /// Adds text whose white space is significant.
     pub(super) fn push_exact(&mut self, text: &str) {
         if !text.is_empty() {
             self.text.push_str(text);
@@ -40,8 +40,8 @@ impl TextRun {
         self.text.len()
     }
 
-    /// Appends what was gathered to the text of an element, and begins anew. `gap` says whether there
-    /// was white space behind the text so far, and then whether there is behind all of it.
+    /// Appends the collected text to the text of an element, and starts again. `gap` says whether there was
+    /// white space after the text so far, and is set to whether there is after all of it.
     pub(super) fn flush(&mut self, whole: &mut String, gap: &mut bool, has_text: &mut bool) {
         let text = invariant::text(&self.text, ..self.text.len() - self.trailing);
         if text.is_empty() {

@@ -15,11 +15,12 @@ use super::select;
 use crate::blocking::run_blocking;
 use crate::content_view::{ContentView, content_view_options};
 
-/// The elements of stored XML.
+/// Queries of stored XML.
 ///
-/// Every answer is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was left out. Each query is one
-/// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
-/// Paths see the [projection](super) of the document to JSON.
+/// Every result is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was
+/// omitted. Each query is one pass over the content on a thread for blocking work, and stops when its
+/// future is dropped.
+/// Paths are evaluated on the [projection](super) of the document to JSON.
 ///
 /// ```
 /// use haft_core::spool::SpoolStore;
@@ -60,7 +61,7 @@ impl AttributeOptions {
 }
 
 impl XmlView {
-    /// The elements of what a reader reads.
+    /// A view of the content of a reader.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
         Self::of_content(ContentView::new(reader))
@@ -79,14 +80,14 @@ impl XmlView {
         self
     }
 
-    /// Leaves all attributes out.
+    /// Omits all attributes.
     #[must_use]
     pub fn ignore_attributes(mut self) -> Self {
         self.attributes.ignored = true;
         self
     }
 
-    /// The name of the root element. Reads no further than to its tag.
+    /// The name of the root element. Reads no further than its tag.
     ///
     /// # Errors
     ///
@@ -139,14 +140,14 @@ impl XmlView {
         })
     }
 
-    /// What a path selects in the projection.
+    /// The values that a path selects in the projection, without the first `skip`.
     ///
-    /// Text is never a number. Yet if a filter of the path compares with a number, every text that is
-    /// one is compared as a number.
+    /// All text of the projection is text. If a filter of the path compares with a number, text that is a
+    /// number is compared as a number.
     ///
     /// # Errors
     ///
-    /// [`XmlError::Path`] when the path is not one, [`XmlError::TooLarge`] when the projection would be
+    /// [`XmlError::Path`] when the path is not valid, [`XmlError::TooLarge`] when the projection would be
     /// larger than 16 MiB, else when the content is not XML, cannot be read, or the query was cancelled.
     pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, XmlError> {
         self.select(path, skip, select::get).await
@@ -192,7 +193,7 @@ impl XmlView {
         QueryOutput::list(list.finish().root().elements(), self.content.budget, skip)
     }
 
-    /// The visitor when it has seen all that it wanted to, and the end of content without an element.
+    /// Runs a scan, and returns the visitor and the end of content that has no element.
     async fn scan<V: ElementVisitor>(&self, visitor: V) -> Result<(V, Option<Position>), XmlError> {
         let scan = XmlScan::new(self.content.byte_length(), self.content.window_bytes, visitor);
         self.content.run_scan(scan).await?.finish()

@@ -1,7 +1,7 @@
 //! Finds where the documents of a stream begin and end.
 //!
-//! A line that begins with `---` or `...` and a blank is a marker wherever it stands, also inside
-//! quoted and block scalars, so lines are all that has to be looked at.
+//! A line that begins with `---` or `...` and a blank is a marker everywhere, even inside
+//! quoted and block scalars, so that only the starts of lines matter.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use memchr::memchr2;
 
 use crate::invariant;
 
-/// Cuts content into documents while it comes in.
+/// Cuts content into documents while it is read.
 #[derive(Debug, Default)]
 pub(super) struct DocumentSplitter {
     data: Vec<u8>,
-    /// Where the document begins that is being pending_bytes.
+    /// Where the document begins that is being collected.
     start: usize,
     /// Where the line begins that is not complete yet.
     line: usize,
     /// How far that line was searched for its end.
     searched: usize,
-    /// How many lines lie before `start`, and before `line`.
+    /// How many lines precede `start`, and before `line`.
     start_number: u64,
     line_number: u64,
-    /// Whether there is a document since `start`, and not just what may stand before one.
+    /// Whether a document has begun since `start`, and not only comments and directives before one.
     started: bool,
     /// Whether there is a directive since `start`.
     directed: bool,
@@ -32,7 +32,7 @@ pub(super) struct DocumentSplitter {
 #[derive(Debug)]
 pub(super) struct DocumentSlice {
     pub(super) bytes: Range<usize>,
-    /// How many lines lie before it.
+    /// How many lines precede it.
     pub(super) line: u64,
 }
 
@@ -86,12 +86,12 @@ impl DocumentSplitter {
         invariant::slice(&self.data, slice.bytes.clone())
     }
 
-    /// How many bytes the document has that is being pending_bytes.
+    /// How many bytes the document has that is being collected.
     pub(super) fn pending_bytes(&self) -> usize {
         self.data.len() - self.start
     }
 
-    /// How many lines lie before the document that is being pending_bytes.
+    /// How many lines precede the document that is being collected.
     pub(super) fn pending_line(&self) -> u64 {
         self.start_number
     }
@@ -103,7 +103,7 @@ impl DocumentSplitter {
         slice
     }
 
-    /// Where the current line ends, without and with its line end; nothing if it may go on.
+    /// Where the current line ends, without and with its line end; `None` if it may go on.
     fn line_end(&mut self, last: bool) -> Option<(usize, usize)> {
         let rest = invariant::slice(&self.data, self.searched..);
         let Some(found) = memchr2(b'\n', b'\r', rest) else {

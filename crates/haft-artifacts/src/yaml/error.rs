@@ -1,15 +1,15 @@
-//! Why a query of YAML has no answer.
+//! Why a query of YAML fails.
 
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::jsonpath::PathError;
 
 use crate::error::{ContentError, impl_from_spool_error};
 
-/// A query of YAML could not be answered. Lines and columns are counted from 1.
+/// A query of YAML failed. Lines and columns are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum YamlError {
-    /// The text is not YAML, or nests or repeats more than is read.
+    /// The text is not YAML, or exceeds the limits of nesting or size.
     #[error(
         "the content is not valid YAML at line {line}, column {column}: {reason}; the lines around it \
          can still be read as text"
@@ -22,7 +22,7 @@ pub enum YamlError {
         /// What is wrong.
         reason: Box<str>,
     },
-    /// One document is larger than is read at once.
+    /// One document is too large to be parsed.
     #[error(
         "the document that begins at line {line}, column 1 is larger than {limit} bytes, the most that \
          is parsed; search it and read parts of it as text"
@@ -33,7 +33,7 @@ pub enum YamlError {
         /// How many bytes one document may have.
         limit: usize,
     },
-    /// There are several documents where exactly one was promised.
+    /// There are several documents, but the content was declared to be a single one.
     #[error(
         "a second document begins at line {line}, column 1, but the content was declared to be a \
          single document; read it as a stream of documents"
@@ -42,7 +42,7 @@ pub enum YamlError {
         /// The line that the second document begins with.
         line: u64,
     },
-    /// The path is not one.
+    /// The path is not valid.
     #[error(transparent)]
     Path(#[from] PathError),
     /// The content cannot be read as text.

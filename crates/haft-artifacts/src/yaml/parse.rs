@@ -1,4 +1,8 @@
-//! One YAML document as a flat list of entries, bounded in depth and size.
+//! One YAML document as a flat list of nodes, bounded in depth and size.
+//!
+//! Scripts of the `haft` crate have a YAML reader of their own, because they need something else: the
+//! position of every value for errors, no aliases and no tags, only scalars that JSON has as well, and no
+//! dependency on the feature `formats` of this crate. Both use the same parser.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -8,7 +12,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::invariant;
 
-/// The bounds of one document.
+/// The limits of one document.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "two bounds, named where they are given")]
 pub struct YamlLimits {
@@ -23,9 +27,9 @@ pub struct YamlLimits {
 #[error("line {line}, column {column}: {reason}")]
 #[non_exhaustive]
 pub struct YamlParseError {
-    /// The line of the fault, from 0.
+    /// The line of the error, counted from 0.
     pub line: usize,
-    /// The character in that line, from 0.
+    /// The character in that line, counted from 0.
     pub column: usize,
     /// What is wrong.
     pub reason: Cow<'static, str>,
@@ -38,7 +42,7 @@ pub struct YamlParseError {
 ///
 /// let limits = YamlLimits { depth: 10, size: 1000 };
 /// let document = parse_document("ports: [80, 443]", limits)?;
-/// assert_eq!(document.to_string(), r#"{"ports":[80,443]}"#);
+/// assert_eq!(document.root().to_string(), r#"{"ports":[80,443]}"#);
 /// # Ok::<(), haft_artifacts::yaml::YamlParseError>(())
 /// ```
 ///
@@ -46,7 +50,7 @@ pub struct YamlParseError {
 ///
 /// The text is not YAML, has more than one document, or exceeds the limits.
 pub fn parse_document(text: &str, limits: YamlLimits) -> Result<Document, YamlParseError> {
-    // The parser takes NUL for the end.
+    // The parser treats NUL as the end of the text.
     if let Some(at) = memchr::memchr(0, text.as_bytes()) {
         let before = invariant::text(text, ..at);
         let column = before.chars().rev().take_while(|it| *it != '\n').count();
@@ -77,7 +81,7 @@ pub fn parse_document(text: &str, limits: YamlLimits) -> Result<Document, YamlPa
 #[derive(Debug, Default)]
 pub(super) struct FlatDocument {
     pub(super) entries: Vec<FlatNode>,
-    /// The texts of all scalars, one behind the other.
+    /// The texts of all scalars, one after the other.
     text: String,
 }
 
@@ -91,7 +95,7 @@ pub(super) enum FlatNode {
         start: u32,
         len: u32,
     },
-    /// `end` is the place behind the last child.
+    /// `end` is the index after the last child.
     Sequence {
         end: u32,
     },
@@ -107,9 +111,9 @@ pub(super) enum FlatNode {
 /// How the text of a scalar is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScalarForm {
-    /// Its text decides.
+    /// The text decides the type.
     Plain,
-    /// A tag says that its text decides.
+    /// A tag says that the text decides the type.
     Tagged,
     Text,
 }
@@ -123,7 +127,7 @@ impl FlatDocument {
         self.entries.get(at).copied()
     }
 
-    /// The place behind a value.
+    /// The index after a value.
     pub(super) fn after(&self, at: usize) -> usize {
         match self.entry(at) {
             Some(FlatNode::Sequence { end } | FlatNode::Mapping { end }) => end as usize,
@@ -131,7 +135,7 @@ impl FlatDocument {
         }
     }
 
-    /// The places of a collection's children.
+    /// The indices of a collection's children.
     pub(super) fn children(&self, at: usize) -> impl Iterator<Item = usize> {
         let mut next = at + 1;
         let end = self.after(at);
@@ -142,7 +146,7 @@ impl FlatDocument {
         })
     }
 
-    /// The places of a mapping's keys and values.
+    /// The indices of a mapping's keys and values.
     pub(super) fn members(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
         let mut children = self.children(at);
         std::iter::from_fn(move || Some((children.next()?, children.next()?)))
@@ -156,18 +160,18 @@ impl FlatDocument {
     }
 }
 
-/// Takes the events of a parser.
+/// Builds the flat document from the events of the parser.
 #[derive(Debug)]
 struct EventReader {
     limits: YamlLimits,
     flat: FlatDocument,
     open: Vec<OpenCollection>,
     anchors: HashMap<usize, AnchoredNode>,
-    /// Values and bytes so far, those that aliases stand for included.
+    /// Values and bytes so far, including those that aliases stand for.
     size: usize,
 }
 
-/// A collection whose end has not come yet.
+/// A collection whose end was not read yet.
 #[derive(Debug)]
 struct OpenCollection {
     at: usize,
@@ -221,7 +225,7 @@ impl EventReader {
         self.record_anchor(anchor, self.flat.entries.len(), size, 0);
         let (start, len) = (invariant::to_u32(self.flat.text.len()), invariant::to_u32(text.len()));
         let line = invariant::to_u32(span.start.line());
-        // Only errors name it, and a column beyond is as hard to find.
+        // Only errors name the column, and a column beyond 65535 is as hard to find as that one.
         let column = u16::try_from(span.start.col()).unwrap_or(u16::MAX);
         self.flat.text.push_str(text);
         self.flat.entries.push(FlatNode::Scalar { form, column, line, start, len });
@@ -284,7 +288,7 @@ impl EventReader {
         }
     }
 
-    /// Makes sure that so many more levels are allowed here.
+    /// Makes sure that this many more levels are allowed here.
     fn check_depth(&mut self, levels: usize, span: Span) -> Result<(), YamlParseError> {
         if self.open.len() + levels > self.limits.depth {
             return Err(error_at(span, "the values are nested too deeply"));

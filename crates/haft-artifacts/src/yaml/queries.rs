@@ -15,7 +15,7 @@ use crate::yaml::YamlView;
 pub struct YamlFormat;
 
 impl YamlFormat {
-    /// The format.
+    /// Creates the format.
     #[must_use]
     pub fn new() -> Self {
         Self

@@ -1,4 +1,4 @@
-//! Who looks at documents: one type per query.
+//! The visitors of documents: one type per query.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
@@ -83,7 +83,7 @@ impl DocumentVisitor for CollectKeys {
 pub(super) struct SelectValues {
     pub(super) path: JsonPath,
     pub(super) listing: QueryListBuilder,
-    /// How many values there are, once that is known though not all are shown.
+    /// The number of values, if it is known although not all are shown.
     pub(super) total: Option<u64>,
     pub(super) cut_short: bool,
 }
@@ -120,13 +120,13 @@ pub(super) struct Records<E> {
     pub(super) each: E,
 }
 
-/// Whoever wants to see records.
+/// Receives records.
 pub(super) trait RecordVisitor: Send + 'static {
     fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()>;
 }
 
 impl<E> Records<E> {
-    /// `lists` says whether the elements of a list that stands alone are records.
+    /// `lists` says whether the elements of a list that is the only document are records.
     pub(super) fn new(lists: bool, each: E) -> Self {
         Self { first: None, documents: 0, lists, each }
     }
@@ -169,7 +169,7 @@ impl<E: RecordVisitor> DocumentVisitor for Records<E> {
 #[derive(Debug)]
 pub(super) struct FilterRecords {
     pub(super) path: JsonPath,
-    /// Whether the path begins with a filter, which then judges the record itself.
+    /// Whether the path begins with a filter, which then tests the record itself.
     tests_record: bool,
     pub(super) listing: QueryListBuilder,
 }
@@ -219,7 +219,7 @@ fn continue_if(more: bool) -> ControlFlow<()> {
     if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
-/// What the different keys of all documents may have together.
+/// The most bytes that the distinct keys of all documents may have.
 const KEY_BYTES: usize = 4 * 1024 * 1024;
 
 pub(super) const CUT_SHORT: &str = "the path finds more than is looked at in one query; ask for less, such as a part of the document";

@@ -1,4 +1,4 @@
-//! Scalars by the options of the YAML 1.2 core schema. What JSON has no word for stays text.
+//! Scalars by the rules of the YAML 1.2 core schema. A value that JSON does not have stays text.
 
 use haft_core::json::{Document, JsonWriter};
 

@@ -1,4 +1,4 @@
-//! Reads a stream of documents and shows them one after the other.
+//! Reads a stream of documents and hands them to a visitor one after the other.
 
 use std::ops::ControlFlow;
 
@@ -11,17 +11,17 @@ use crate::byte_order_mark;
 use crate::error::ContentError;
 use crate::scan::{ContentScan, ReadRequest};
 
-/// Whoever wants to see documents.
+/// Receives documents.
 pub(super) trait DocumentVisitor: Send + 'static {
-    /// Takes the next document; `Break` if no more are wanted. `last` is true if it is known that no
-    /// other follows.
+    /// Visits the next document; `Break` ends the scan. `last` is true if it is known that no other
+    /// document follows.
     fn document(&mut self, document: Document, last: bool) -> ControlFlow<()>;
 
-    /// All documents were seen.
+    /// Called after the last document.
     fn end(&mut self) {}
 }
 
-/// What the content may hold, and how it is read.
+/// How the content is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct YamlScanOptions {
     pub(super) window: usize,
@@ -49,7 +49,7 @@ impl<V: DocumentVisitor> YamlScan<V> {
         Self { options, splitter, position: 0, length, documents: 0, stopped, error, visitor }
     }
 
-    /// The visitor, when it has seen what it wanted to see.
+    /// The visitor, after the scan has ended.
     pub(super) fn finish(self) -> Result<V, YamlError> {
         self.error.map_or(Ok(self.visitor), Err)
     }
@@ -105,7 +105,7 @@ impl<V: DocumentVisitor> ContentScan for YamlScan<V> {
         if self.stopped || self.error.is_some() {
             return None;
         }
-        // The marks at the very start are looked at together.
+        // A byte order mark must be read at once.
         let window = self.options.window.max(if self.position == 0 { 4 } else { 1 });
         ReadRequest::next_window(self.position, self.length, window)
     }

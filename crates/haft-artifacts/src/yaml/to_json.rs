@@ -1,4 +1,4 @@
-//! Entries as a JSON document: aliases followed, merge keys expanded.
+//! Converts the nodes to a JSON document: follows aliases and expands merge keys.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -46,7 +46,7 @@ impl FlatDocument {
         }
     }
 
-    /// The place that an alias leads to. No alias leads to another.
+    /// The index that an alias refers to. No alias refers to another.
     fn resolve_alias(&self, at: usize) -> usize {
         match self.entry(at) {
             Some(FlatNode::Alias { target }) => target as usize,
@@ -83,8 +83,8 @@ impl FlatDocument {
             }
     }
 
-    /// The members of a mapping and of those that it merges, where `<<` stands. What the mapping has
-    /// itself counts, then what comes first.
+    /// The members of a mapping and, in the position of `<<`, of the mappings that it merges. Its own members
+    /// take precedence, then the ones that come first.
     fn merged_members(&self, at: usize) -> Vec<(Cow<'_, str>, usize)> {
         let own = self.members(at).filter(|(key, value)| !self.is_merge(*key, *value));
         let mut seen: HashSet<Cow<'_, str>> = own.map(|(key, _)| self.key(key)).collect();

@@ -16,10 +16,11 @@ use super::scan::{DocumentVisitor, YamlScan, YamlScanOptions};
 use crate::content_view::{ContentView, content_view_options};
 use crate::ranges::range_of;
 
-/// The documents of stored YAML.
+/// Queries of stored YAML.
 ///
-/// Every answer is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was left out. Each query is one
-/// pass over the content, on a thread for work that blocks, and stops when the future is dropped.
+/// Every result is bounded by the [`Budget`](haft_core::artifact::Budget) and says how to get what was
+/// omitted. Each query is one pass over the content on a thread for blocking work, and stops when its
+/// future is dropped.
 ///
 /// The *records* of [`YamlView::filter`] and [`YamlView::slice`] are the documents. If there is only one
 /// and it is a list, they are its elements.
@@ -37,7 +38,7 @@ use crate::ranges::range_of;
 ///
 /// assert_eq!(view.list_keys(0).await?.as_str(), "name\nage");
 /// assert_eq!(view.get("$.name", 0).await?.as_str(), "Ada\nBob");
-/// // A filter that stands first judges the records themselves.
+/// // A filter at the start of a path tests the records themselves.
 /// let adults = view.filter("$[?@.age > 17]", 0).await?;
 /// assert!(adults.as_str().contains("Ada") && !adults.as_str().contains("Bob"));
 /// # Ok(())
@@ -50,6 +51,23 @@ pub struct YamlView {
 }
 
 /// Whether content is one document or a stream of them.
+///
+/// ```
+/// use haft_artifacts::yaml::{YamlStreamKind, YamlView};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reader = MemorySpoolStore::new().write("k".into(), "a: 1\n---\na: 2\n".into()).await?;
+/// let view = YamlView::new(reader);
+/// assert_eq!(view.detect_stream_kind().await?, YamlStreamKind::MultiDocument);
+/// // A second document is an error if a single one was declared.
+/// let single = view.stream_kind(YamlStreamKind::SingleDocument);
+/// assert!(single.count_documents().await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum YamlStreamKind {
@@ -77,7 +95,7 @@ impl fmt::Display for YamlStreamKind {
 }
 
 impl YamlView {
-    /// The documents of what a reader reads.
+    /// A view of the content of a reader.
     #[must_use]
     pub fn new(reader: Arc<dyn SpoolReader>) -> Self {
         Self::of_content(ContentView::new(reader))
@@ -97,7 +115,7 @@ impl YamlView {
         self
     }
 
-    /// Whether the content is one document or several. Reads no further than to the second one.
+    /// Whether the content is one document or several. Reads no further than the second document.
     ///
     /// # Errors
     ///
@@ -108,7 +126,7 @@ impl YamlView {
         Ok(if multi { YamlStreamKind::MultiDocument } else { YamlStreamKind::SingleDocument })
     }
 
-    /// The keys of all documents that are mappings, each once, in the order in which they first come;
+    /// The keys of all documents that are mappings, each once, in the order of their first occurrence;
     /// undefined if no document is a mapping.
     ///
     /// # Errors
@@ -121,7 +139,7 @@ impl YamlView {
             .answer())
     }
 
-    /// How many documents there are. If the only one is a list, a note says how many elements it has.
+    /// The number of documents. If the only one is a list, a note says how many elements it has.
     ///
     /// # Errors
     ///
@@ -138,11 +156,11 @@ impl YamlView {
         })
     }
 
-    /// What a path selects in every document, all in one list.
+    /// The values that a path selects in every document, as one list without the first `skip`.
     ///
     /// # Errors
     ///
-    /// [`YamlError::Path`] when the path is not one, else when the content is not YAML, cannot be read,
+    /// [`YamlError::Path`] when the path is not valid, else when the content is not YAML, cannot be read,
     /// or the query was cancelled.
     pub async fn get(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
@@ -150,8 +168,8 @@ impl YamlView {
         Ok(self.scan(SelectValues { path, listing, total: None, cut_short: false }).await?.answer())
     }
 
-    /// The records in which a path selects something. A filter that the path begins with, such as
-    /// `$[?@.age > 17]`, judges each record itself.
+    /// The records in which a path selects something. A filter at the start of the path, such as
+    /// `$[?@.age > 17]`, tests each record itself.
     ///
     /// # Errors
     ///
@@ -162,7 +180,7 @@ impl YamlView {
         Ok(self.scan(self.records(filter)).await?.each.listing.finish())
     }
 
-    /// The records from `start` on and until before `end`, counted from 0.
+    /// The records of a range, counted from 0, without the first `skip`.
     ///
     /// # Errors
     ///

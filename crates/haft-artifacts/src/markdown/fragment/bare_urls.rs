@@ -1,8 +1,8 @@
-//! Addresses that stand in a text without any markup, by the rules of GitHub's Markdown.
+//! Finds addresses in text without markup, by the rules of GitHub Flavored Markdown.
 
 use crate::invariant;
 
-/// The addresses of a text: what is shown, where it leads, and where it begins.
+/// The addresses in a text: what is shown, the target, and the offset.
 pub(super) fn find(text: &str) -> Vec<(String, String, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -72,7 +72,7 @@ fn may_begin(text: &str, at: usize) -> bool {
     before.is_none_or(|it| it.is_whitespace() || matches!(it, '*' | '_' | '~' | '('))
 }
 
-/// Whether a text begins with a domain that has at least so many dots, and no underscore in its last two
+/// Whether a text begins with a domain that has at least this many dots, and no underscore in its last two
 /// parts.
 fn begins_with_domain(text: &str, dots: usize) -> bool {
     let is_domain = |it: char| it.is_alphanumeric() || matches!(it, '.' | '-' | '_');

@@ -4,7 +4,7 @@ use pulldown_cmark::{Event, Tag, TagEnd};
 
 use crate::markdown::plain;
 
-/// Puts together the text of blocks.
+/// Writes the text of blocks.
 #[derive(Debug, Default)]
 pub(super) struct PlainTextWriter {
     text: String,
@@ -14,7 +14,7 @@ pub(super) struct PlainTextWriter {
     is_row_begun: bool,
 }
 
-/// What goes between the text so far and the next.
+/// What separates the text so far from the next text.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum BlockGap {
     #[default]

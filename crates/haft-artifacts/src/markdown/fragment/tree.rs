@@ -5,16 +5,16 @@ use serde_json::{Map, Value, json};
 
 use crate::invariant;
 
-/// Puts nodes together.
+/// Builds the tree from events.
 #[derive(Debug)]
 pub(super) struct TreeBuilder {
     /// The root and the nodes that are open.
     open: Vec<Map<String, Value>>,
     nodes: usize,
     omitted: usize,
-    /// How many open nodes are left out.
+    /// How many open nodes are omitted.
     skipping: usize,
-    /// What is read as the text of one node.
+    /// The text of the open node, if it has text instead of children.
     value: Option<String>,
 }
 
@@ -180,7 +180,7 @@ fn type_name(tag: &Tag<'_>) -> &'static str {
     }
 }
 
-/// Nodes inside nodes.
+/// The deepest nesting of nodes.
 const DEPTH_LIMIT: usize = 32;
-/// Nodes of one tree.
+/// The most nodes of one tree.
 const NODE_LIMIT: usize = 10_000;

@@ -1,4 +1,4 @@
-//! Paragraphs, and what a later line makes of them: headings, tables, definitions.
+//! Paragraphs, and the headings, tables and definitions that a later line turns them into.
 
 use super::{BlockScanner, LeafBlock, LineTail};
 use crate::invariant;
@@ -16,7 +16,7 @@ pub(super) struct Paragraph {
     lines: usize,
     /// The last line, if it may be the heading row of a table that ends the paragraph.
     header: Option<TableHeader>,
-    /// Failed looks for definitions since the last one found.
+    /// Failed attempts to find definitions since the last one was found.
     looks: u32,
     /// The length of `text` at which definitions are taken out of it.
     next_look: usize,
@@ -61,7 +61,7 @@ impl BlockScanner {
         }
     }
 
-    /// Whether the line belongs to the paragraph, or was dealt with as its end.
+    /// Whether the line belongs to the paragraph, or was processed as its end.
     pub(super) fn continue_paragraph(
         &mut self,
         line: &[u8],
@@ -208,9 +208,9 @@ impl BlockScanner {
     }
 }
 
-/// The most that is kept of a paragraph.
+/// The most bytes that are kept of a paragraph.
 const PARAGRAPH_LIMIT: usize = 64 * 1024;
 /// The size of a paragraph at which its definitions are taken out the first time.
 const FIRST_LOOK: usize = 8 * 1024;
-/// Looks for a table under definitions, per paragraph and definition.
+/// The most attempts to find a table under definitions, per paragraph and definition.
 const LOOKS_LIMIT: u32 = 16;

@@ -1,4 +1,4 @@
-//! Searches parts of the content side by side.
+//! Searches parts of the content in parallel.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::{FoundLines, LineSearch};
 use crate::scan::run_local_scan;
 use haft_core::spool::AlignedBuffer;
 
-/// Searches these lines by as many threads as the query says, this one included.
+/// Searches these lines with as many threads as the search allows, including this one.
 pub(super) fn search(
     query: &LineSearch,
     local: &dyn LocalRead,
@@ -24,7 +24,7 @@ pub(super) fn search(
     let work = ParallelSearch(Mutex::new(SearchProgress::new(query, lines)));
     thread::scope(|scope| {
         for _ in 1..query.limits.threads.get() {
-            // Those that cannot be started are missed by nobody.
+            // A thread that cannot be started is not needed: the others search its parts.
             let _ = thread::Builder::new()
                 .spawn_scoped(scope, || work.search_parts(query.clone(), local, &stop));
         }
@@ -37,7 +37,8 @@ pub(super) fn search(
 struct ParallelSearch(Mutex<SearchProgress>);
 
 impl ParallelSearch {
-    /// Searches one part after the other. The query is a copy: threads that share one wait for each other.
+    /// Searches one part after the other. Every thread has its own copy of the search, because threads that
+    /// share a regular expression wait for each other.
     fn search_parts(&self, query: LineSearch, local: &dyn LocalRead, stop: &Cancellation) {
         let (query, mut window) = (Arc::new(query), AlignedBuffer::default());
         loop {
@@ -57,11 +58,11 @@ impl ParallelSearch {
 }
 
 struct SearchProgress {
-    /// The lines that nobody took yet, and the block that the last part went up to.
+    /// The lines that no thread has taken yet, and the block that the last part went up to.
     lines: Range<u64>,
     block: u64,
     taken: u64,
-    /// Parts that were searched before one in front of them.
+    /// Parts that were searched before an earlier part was.
     ready: BTreeMap<u64, Result<GrepScan, SpoolError>>,
     added: u64,
     found: FoundLines,
@@ -84,7 +85,7 @@ impl SearchProgress {
         }
     }
 
-    /// The next part: the lines that begin behind an LF of the next blocks.
+    /// The next part: the lines that begin after an LF of the next blocks.
     fn take(&mut self, query: &LineSearch) -> Option<(u64, Range<u64>)> {
         let blocks = query.limits.part.div_ceil(u64::from(query.index.block_size().get())).max(1);
         while !self.finished && !self.lines.is_empty() {
@@ -102,7 +103,7 @@ impl SearchProgress {
         None
     }
 
-    /// Adds what was found in a part, once it is its turn, and says whether nothing more is needed.
+    /// Adds the result of a part in the order of the parts. Returns true when nothing more is needed.
     fn add(&mut self, number: u64, part: Result<GrepScan, SpoolError>) -> bool {
         self.ready.insert(number, part);
         while let Some(part) = self.ready.remove(&self.added).filter(|_| !self.finished) {

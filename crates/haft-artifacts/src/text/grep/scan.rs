@@ -1,4 +1,4 @@
-//! Goes through a range of lines, one window after the other.
+//! Scans a range of lines, one window after the other.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::scan::{ContentScan, ReadRequest, saturating_len};
 use crate::text::line::{RawLine, shown_prefix_len};
 use crate::text::page::TextLine;
 
-/// A search of some lines. What is fed always begins at the start of a line, unless the line is longer
-/// than may be held; such a line is passed over and counted.
+/// A search of some lines. The data always begins at the start of a line, unless the line is longer
+/// than may be held; such a line is skipped and counted.
 pub(super) struct GrepScan {
     query: Arc<LineSearch>,
     first: u64,
-    /// Where the line begins that is not searched any more; nothing if all are searched.
+    /// Where the line begins that is not searched any more; `None` if all are searched.
     end: Option<BlockStart>,
     /// Where reading ends: with the content, or with the block in which the last line ends.
     until: u64,
@@ -30,13 +30,13 @@ pub(super) struct GrepScan {
     window: usize,
     /// Newlines to pass before the first line.
     skip: u64,
-    /// Whether what is fed begins inside a line that is too long.
+    /// Whether the data begins inside a line that is too long.
     inside_long_line: bool,
     /// How many bytes a mark at the very start has.
     mark: u64,
     bytes: usize,
     full: bool,
-    /// The lines that match, in order, until there are more than an answer may have.
+    /// The lines that match, in order, until there are more than a result may have.
     pub(super) hits: Vec<MatchedLine>,
     pub(super) unsearched: u64,
     pub(super) first_unsearched_line: Option<u64>,
@@ -76,7 +76,7 @@ impl GrepScan {
         }
     }
 
-    /// The number of the line that what is fed begins with or in.
+    /// The number of the line that the data begins with or in.
     fn first_line(&self) -> u64 {
         let block = self.position / u64::from(self.query.index.block_size().get());
         self.query.index.newlines_before_block(block)
@@ -102,7 +102,7 @@ impl GrepScan {
         }
     }
 
-    /// Searches whole lines, save for those that are too long.
+    /// Searches whole lines, except for those that are too long.
     fn search_except_long_lines(&mut self, mut lines: &[u8], mut first: u64, last: bool) {
         while let Some((start, stop)) = find_long_line(lines, self.query.limits.line) {
             let before = invariant::slice(lines, ..start);
@@ -122,7 +122,7 @@ impl GrepScan {
         }
     }
 
-    /// Adds a match, and stops the search if there are more than an answer may have.
+    /// Adds a match, and stops the search if there are more than a result may have.
     fn push_match(&mut self, number: u64, line: &[u8]) {
         let LineSearch { budget, limit, .. } = &*self.query;
         let start = line.get(..shown_prefix_len(budget.line_cap())).unwrap_or(line);
@@ -143,8 +143,8 @@ impl GrepScan {
         self.first_unsearched_line.get_or_insert(line);
     }
 
-    /// Passes over what does not belong to a line that is to be searched, and says which line the rest
-    /// begins with. Nothing if all of it has to be passed over.
+    /// Skips what does not belong to a line that is to be searched, and says which line the rest
+    /// begins with. `None` if all of it has to be skipped.
     fn skip_to_line<'d>(&mut self, data: &'d [u8], offset: u64) -> Option<(u64, &'d [u8])> {
         if self.skip > 0 {
             // All of them are in the first block, and a window has whole blocks.
@@ -178,7 +178,7 @@ impl GrepScan {
         let LineSearch { limits, index, .. } = &*self.query;
         if unfinished.len() <= limits.line {
             self.carried = unfinished.len();
-            // As much again as there is, so that long lines are not gone through over and over.
+            // As much again as there is, so that long lines are not scanned over and over.
             self.window = whole_blocks(limits.window.max(self.carried), index);
             return self.carried;
         }
@@ -248,7 +248,7 @@ fn find_long_line(lines: &[u8], longest: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// What stands behind so many LFs.
+/// What stands after this many LFs.
 fn after_newlines(mut bytes: &[u8], count: u64) -> Option<&[u8]> {
     for _ in 0..count {
         bytes = bytes.get(memchr(b'\n', bytes)? + 1..)?;

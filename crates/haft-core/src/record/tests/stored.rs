@@ -77,6 +77,15 @@ fn check(record: &impl Record, expected: &Value) {
 
 const EPOCH: &str = "1970-01-01T00:00:00.000000Z";
 
+/// `serde_json` without `float_roundtrip` reads each of these as another double.
+#[test]
+fn doubles_are_read_exactly() {
+    for double in [0.11370000000000001, 0.19590000000000002, 1.0715660391465826e-75] {
+        let thought = Thought::builder("t-1", AT).payload(json!({ "n": double }));
+        survives(&thought.replay_compatibility("vendor/1").build().unwrap());
+    }
+}
+
 #[test]
 fn stored_forms() {
     let image = Media::user_attachment(MediaKind::Image, MediaFile::new("a.png", "image/png", "x"));

@@ -1,4 +1,8 @@
-//! YAML with the places of its values. Small, because scripts are: no aliases, no tags.
+//! Reads YAML with the position of every value.
+//!
+//! The reader of `haft_artifacts::yaml` is another one, because artifacts need other things: it follows
+//! aliases, reads all scalars of YAML, has no positions, and exists only with the feature `formats`. Scripts
+//! have no aliases and no tags. Both use the same parser.
 
 use std::collections::HashMap;
 
