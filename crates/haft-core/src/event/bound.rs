@@ -7,6 +7,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::invariant::OrReport as _;
 use crate::json::JsonWriter;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, Problem, Problems};
@@ -235,7 +236,7 @@ fn cut(text: &str, limit: usize) -> Option<String> {
 /// As many whole characters as fit.
 fn prefix(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text.get(..end.unwrap_or(0)).unwrap_or_default()
+    text.get(..end.unwrap_or(0)).or_report_default("zero is a character boundary")
 }
 
 fn noted(mut text: String, bytes: Option<usize>) -> String {

@@ -12,6 +12,7 @@ use super::check::{Checker, Place, means_absent};
 use super::problem::{Change, ChangeKind};
 use super::rules::same_scalar;
 use super::{Schema, Shape};
+use crate::invariant::OrReport as _;
 use crate::json::{Document, JsonWriter, ValueKind, ValueRef};
 
 /// JSON inside a string inside a string, a value for a list of lists: deeper than this it is no slip.
@@ -233,7 +234,7 @@ fn copy(view: ValueRef<'_>, patches: &[(usize, Patch)], out: &mut JsonWriter) {
 fn patches_at(patches: &[(usize, Patch)], index: usize) -> &[(usize, Patch)] {
     let from = patches.partition_point(|(at, _)| *at < index);
     let to = patches.partition_point(|(at, _)| *at <= index);
-    patches.get(from..to).unwrap_or_default()
+    patches.get(from..to).or_report_default("patches are sorted by index")
 }
 
 /// Keys under which models wrap the arguments.

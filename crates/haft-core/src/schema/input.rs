@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::check::{Checker, Mode, Place};
 use super::coerce::{below, patched, unwrapped};
 use super::fault::{SchemaFault, faults};
-use super::foreign::Foreign;
+use super::foreign::ForeignSchema;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 use super::{Definitions, ForeignSchemaError, Schema, describe, wire};
 use crate::json::Document;
@@ -17,15 +17,15 @@ use crate::schema::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
 /// examples that it accepts itself.
 #[derive(Clone, Debug)]
 pub struct InputSchema {
-    judge: Judge,
+    validator: Validator,
     /// The JSON Schema text, written once.
     text: String,
 }
 
 #[derive(Clone, Debug)]
-enum Judge {
+enum Validator {
     Native(Box<Native>),
-    Foreign(Foreign),
+    Foreign(ForeignSchema),
 }
 
 /// A schema of our own.
@@ -74,7 +74,7 @@ impl InputSchema {
             return Err(faults);
         }
         let text = wire::json_schema(&root, &definitions).root().to_string();
-        Ok(Self { judge: Judge::Native(Box::new(Native { root, definitions })), text })
+        Ok(Self { validator: Validator::Native(Box::new(Native { root, definitions })), text })
     }
 
     /// The schema of a type that derives `ToolArgs`.
@@ -97,9 +97,9 @@ impl InputSchema {
     /// A root that is not an object schema, references that cannot be resolved here or that lead in
     /// a circle, patterns that do not compile, a schema that breaks its own dialect.
     pub fn from_json_schema(schema: Value) -> Result<Self, ForeignSchemaError> {
-        let foreign = Foreign::new(schema)?;
+        let foreign = ForeignSchema::new(schema)?;
         let text = foreign.text();
-        Ok(Self { judge: Judge::Foreign(foreign), text })
+        Ok(Self { validator: Validator::Foreign(foreign), text })
     }
 
     /// The JSON Schema as text: the same bytes every time.
@@ -111,9 +111,11 @@ impl InputSchema {
     /// The JSON Schema as a value.
     #[must_use]
     pub fn json_schema(&self) -> Value {
-        match &self.judge {
-            Judge::Native(own) => wire::json_schema(&own.root, &own.definitions).root().to_value(),
-            Judge::Foreign(foreign) => foreign.schema().clone(),
+        match &self.validator {
+            Validator::Native(own) => {
+                wire::json_schema(&own.root, &own.definitions).root().to_value()
+            }
+            Validator::Foreign(foreign) => foreign.schema().clone(),
         }
     }
 
@@ -121,18 +123,20 @@ impl InputSchema {
     /// schema from elsewhere is its own description.
     #[must_use]
     pub fn describe(&self) -> SchemaDescription {
-        match &self.judge {
-            Judge::Native(own) => describe::describe(&own.root, &own.definitions).root().to_value(),
-            Judge::Foreign(foreign) => foreign.schema().clone(),
+        match &self.validator {
+            Validator::Native(own) => {
+                describe::describe(&own.root, &own.definitions).root().to_value()
+            }
+            Validator::Foreign(foreign) => foreign.schema().clone(),
         }
     }
 
     /// The typed tree and its definitions; nothing for a schema from elsewhere.
     #[must_use]
     pub fn tree(&self) -> Option<(&Schema, &Definitions)> {
-        match &self.judge {
-            Judge::Native(own) => Some((&own.root, &own.definitions)),
-            Judge::Foreign(_) => None,
+        match &self.validator {
+            Validator::Native(own) => Some((&own.root, &own.definitions)),
+            Validator::Foreign(_) => None,
         }
     }
 
@@ -169,9 +173,9 @@ impl InputSchema {
             Strictness::Strict => Mode::Strict,
         };
         let (args, mut changes) = readable(raw, mode)?;
-        let mended = match &self.judge {
-            Judge::Native(own) => own.judge(tool, &args, mode, &mut changes)?,
-            Judge::Foreign(foreign) => foreign.judge(tool, &args, mode, &mut changes)?,
+        let mended = match &self.validator {
+            Validator::Native(own) => own.judge(tool, &args, mode, &mut changes)?,
+            Validator::Foreign(foreign) => foreign.validate(tool, &args, mode, &mut changes)?,
         };
         let args = mended.map_or_else(|| args.into_owned(), Args::new);
         Ok(AcceptedArgs { args, changes })

@@ -1,18 +1,18 @@
-//! Mending near misses for foreign schemas: the validator says where a value is wrong and what it
-//! should be; a mended value is only used if the validator then accepts the whole.
+//! Coercion for foreign schemas: the validator says where a value is wrong and what it should be. A coerced value is
+//! used only if the validator then accepts the whole.
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-use super::problem::{Change, ChangeKind};
 use crate::json::Document;
+use crate::schema::problem::{Change, ChangeKind};
 
-/// A mended list can show further misses inside it.
+/// A coerced list can show further misses inside it.
 const MAX_ROUNDS: usize = 3;
 
-/// The mended value and what was changed, if the validator accepts the result.
-pub(super) fn mend(validator: &Validator, value: &Value) -> Option<(Value, Vec<Change>)> {
+/// Coerces a value. Returns it with the changes if the validator accepts the result.
+pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec<Change>)> {
     let mut changes = Vec::new();
     let mut value = match value {
         Value::String(text) => {

@@ -36,19 +36,13 @@ impl Default for Records {
     }
 }
 
-macro_rules! shelves {
-    ($($what:literal, $record:ident, $kind:ident, $shelf:ident, $all:ident, $store:ident, $mutate:ident, $delete:ident;)*) => {
+macro_rules! record_methods {
+    ($($what:literal, $record:ident, $kind:ident, $list:ident, $store:ident, $delete:ident;)*) => {
         impl TurnContext {$(
-            #[doc = concat!("The ", $what, " that the turn works with, in order.")]
-            #[must_use]
-            pub fn $all(&self) -> Vec<Arc<$record>> {
-                self.records().$shelf.all()
-            }
-
             #[doc = concat!("The shelf of the ", $what, ", which numbers them among records of other kinds.")]
             #[must_use]
-            pub fn $shelf(&self) -> &RecordList<$record> {
-                &self.records().$shelf
+            pub fn $list(&self) -> &RecordList<$record> {
+                &self.records().$list
             }
 
             /// Keeps a record, in the place of the one with its id or behind all others.
@@ -59,17 +53,8 @@ macro_rules! shelves {
             pub async fn $store(&self, record: impl Into<Arc<$record>> + Send) -> Result<(), RecordError> {
                 let record = record.into();
                 self.commit(self.put(&record)?.into_iter().collect()).await?;
-                self.records().$shelf.put(record);
+                self.records().$list.put(record);
                 Ok(())
-            }
-
-            /// Keeps another version of a record, in its place.
-            ///
-            /// # Errors
-            ///
-            /// It could not be kept; then nothing has changed.
-            pub async fn $mutate(&self, record: impl Into<Arc<$record>> + Send) -> Result<(), RecordError> {
-                self.$store(record).await
             }
 
             /// Removes a record, and says whether there was one.
@@ -79,26 +64,20 @@ macro_rules! shelves {
             /// The store failed; then it is still there.
             pub async fn $delete(&self, id: &RecordName) -> Result<bool, RecordError> {
                 self.remove_row(RowKind::$kind, text(id)).await?;
-                Ok(self.records().$shelf.remove(id).is_some())
+                Ok(self.records().$list.remove(id).is_some())
             }
         )*}
     };
 }
 
-shelves! {
-    "messages", Message, Message, messages, turn_messages, store_message, mutate_message, delete_message;
-    "memories", Memory, Memory, memories, turn_memories, store_memory, mutate_memory, delete_memory;
-    "thoughts", Thought, Thought, thoughts, turn_thoughts, store_thought, mutate_thought, delete_thought;
-    "standing instructions", Instruction, Instruction, instructions, standing_instructions, store_standing_instruction, mutate_standing_instruction, delete_standing_instruction;
+record_methods! {
+    "messages", Message, Message, messages, store_message, delete_message;
+    "memories", Memory, Memory, memories, store_memory, delete_memory;
+    "thoughts", Thought, Thought, thoughts, store_thought, delete_thought;
+    "standing instructions", Instruction, Instruction, instructions, store_standing_instruction, delete_standing_instruction;
 }
 
 impl TurnContext {
-    /// The retrieved records that the turn works with, in order.
-    #[must_use]
-    pub fn turn_retrievables(&self) -> Vec<Arc<Retrievable>> {
-        self.records().retrievables.all()
-    }
-
     /// The shelf of the retrieved records.
     #[must_use]
     pub fn retrievables(&self) -> &RecordList<Retrievable> {
@@ -132,18 +111,6 @@ impl TurnContext {
         Ok(record)
     }
 
-    /// Keeps another version of a retrieved record, in its place.
-    ///
-    /// # Errors
-    ///
-    /// As [`store_retrievable`](Self::store_retrievable).
-    pub async fn mutate_retrievable(
-        &self,
-        record: impl Into<Arc<Retrievable>> + Send,
-    ) -> Result<Arc<Retrievable>, RecordError> {
-        self.store_retrievable(record).await
-    }
-
     /// Puts a record back that is kept already, as when a turn is resumed.
     ///
     /// # Errors
@@ -172,12 +139,6 @@ impl TurnContext {
         self.remove_row(RowKind::Retrievable, text(id)).await?;
         self.artifacts().remove_retrieved(id.as_str());
         Ok(self.records().retrievables.remove(id).is_some())
-    }
-
-    /// The calls that the turn works with, in order.
-    #[must_use]
-    pub fn turn_tool_calls(&self) -> Vec<Arc<ToolCall>> {
-        self.records().tool_calls.all()
     }
 
     /// The shelf of the calls.
@@ -214,18 +175,6 @@ impl TurnContext {
         self.artifacts().put_call(&call)?;
         self.records().tool_calls.put(call);
         Ok(())
-    }
-
-    /// Keeps another version of a call, in its place.
-    ///
-    /// # Errors
-    ///
-    /// As [`store_tool_call`](Self::store_tool_call).
-    pub async fn mutate_tool_call(
-        &self,
-        call: impl Into<Arc<ToolCall>> + Send,
-    ) -> Result<(), RecordError> {
-        self.store_tool_call(call).await
     }
 
     /// Removes a call and its artifacts, and says whether there was one.
