@@ -129,7 +129,7 @@ impl Document {
         parse::strict_own(text)
     }
 
-    /// Parses text that a model wrote, mending what has only one reading: a surrounding code fence,
+    /// Parses text that a model wrote, repairing what has only one reading: a surrounding code fence,
     /// trailing commas, single-quoted strings, raw control characters in strings, and the Python
     /// words `True`, `False` and `None`. Strict JSON is parsed as it is and reports no repair.
     /// Every kind of repair is listed once, in the order of [`Repair`]. A leading byte order mark is

@@ -161,7 +161,7 @@ impl JsonPath {
         self.select_with(view, &SelectionLimits::default())
     }
 
-    /// [`JsonPath::select`] within limits of one's own.
+    /// [`JsonPath::select`] with custom limits.
     #[must_use]
     pub fn select_with<'d>(&self, view: ValueRef<'d>, limits: &SelectionLimits) -> Selection<'d> {
         selection::select(self.segments(), view, limits)

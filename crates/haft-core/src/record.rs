@@ -98,7 +98,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
         false
     }
 
-    /// The row that keeps it. A plain record is written down when somebody reads the row.
+    /// The row that keeps it. A plain record is serialized when the row is first read.
     ///
     /// # Errors
     ///

@@ -138,7 +138,7 @@ impl StepContext {
         Ok(())
     }
 
-    /// Ends what was reported, as the step holds it: a text that nobody streamed is shown whole, one that
+    /// Ends what was reported, as the step holds it: a text that was not streamed is shown whole, one that
     /// the step does not hold is broken off. The loop calls it once, when the step is over.
     pub fn end_reports(&self, step: Option<&Step>) {
         if !self.ctx.is_observed() {

@@ -111,7 +111,7 @@ impl QueryOutput {
 
 /// A list of values that grows until the budget is full.
 ///
-/// Whoever finds values offers them one after the other and stops when there is no more room. The
+/// The caller offers values one after the other and stops when there is no more room. The
 /// first `skip` values are passed over, which is how the next query goes on where this one stopped.
 ///
 /// ```

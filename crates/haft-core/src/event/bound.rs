@@ -58,7 +58,7 @@ impl BoundedText {
         let mut head = Head::new(MAX_TEXT);
         // Fails exactly when there is more than is kept, which the note says.
         let whole = write!(head, "{value}").is_ok();
-        if whole { Self(head.text.into()) } else { Self(noted(head.text, None).into()) }
+        if whole { Self(head.text.into()) } else { Self(append_note(head.text, None).into()) }
     }
 }
 
@@ -141,7 +141,7 @@ impl From<Value> for BoundedValue {
         }
         let mut head = Head::new(MAX_TEXT);
         let _ = write!(head, "{value}");
-        Self(Value::String(noted(head.text, None)))
+        Self(Value::String(append_note(head.text, None)))
     }
 }
 
@@ -180,7 +180,7 @@ impl From<&Args> for BoundedArgs {
         }
         let mut head = Head::new(MAX_TEXT);
         let _ = write!(head, "{args}");
-        Self::text(&noted(head.text, None))
+        Self::text(&append_note(head.text, None))
     }
 }
 
@@ -230,7 +230,7 @@ pub(crate) fn listed_problems(problems: &Problems) -> Problems {
 
 /// The beginning of a text that is too long, with a note.
 fn cut(text: &str, limit: usize) -> Option<String> {
-    (text.len() > limit).then(|| noted(prefix(text, limit).to_owned(), Some(text.len())))
+    (text.len() > limit).then(|| append_note(prefix(text, limit).to_owned(), Some(text.len())))
 }
 
 /// As many whole characters as fit.
@@ -239,7 +239,7 @@ fn prefix(text: &str, limit: usize) -> &str {
     text.get(..end.unwrap_or(0)).or_report_default("zero is a character boundary")
 }
 
-fn noted(mut text: String, bytes: Option<usize>) -> String {
+fn append_note(mut text: String, bytes: Option<usize>) -> String {
     match bytes {
         Some(bytes) => text.push_str(&format!("… ({bytes} bytes in all)")),
         None => text.push_str("… (cut)"),

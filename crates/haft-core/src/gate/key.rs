@@ -17,7 +17,7 @@ use crate::mac::{MacKey, MacMessage};
 #[derive(Clone)]
 pub struct GateKey(MacKey);
 
-/// The proof that an answer was given by somebody with the key, for exactly this gate.
+/// The proof that a decision was made by a holder of the key, for exactly this gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GateSignature(String);

@@ -1,4 +1,4 @@
-//! Mending text that a model wrote, where it has only one reading.
+//! Repair of JSON text that a model wrote, where it has only one reading.
 
 use super::error::{ParseError, ParseErrorKind};
 use super::parse::{Fault, Parser, strict};
@@ -6,7 +6,7 @@ use super::{Document, MAX_TEXT};
 
 use crate::invariant::OrReport as _;
 
-/// One thing that was mended.
+/// One repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

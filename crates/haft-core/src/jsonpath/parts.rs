@@ -1,4 +1,4 @@
-//! The parts of a path, for whoever evaluates one on a text that is too large for a tree.
+//! The parts of a path, for evaluation on a text that is too large for a tree.
 
 use super::JsonPath;
 use super::ast::{Expr, Reach, Segment, Selector, Slice};

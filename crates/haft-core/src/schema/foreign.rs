@@ -84,7 +84,7 @@ impl ValueSchema {
         self.0.schema()
     }
 
-    /// Judges a value.
+    /// Validates a value.
     ///
     /// # Errors
     ///

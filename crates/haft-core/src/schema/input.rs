@@ -1,11 +1,11 @@
-//! The input schema of a tool: sound, sealed, and the only judge of its arguments.
+//! The input schema of a tool: sound, sealed, and the only validator of its arguments.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
 use super::check::{Checker, Mode, Place};
-use super::coerce::{below, patched, unwrapped};
+use super::coerce::{apply_patches, below, find_wrapped_args};
 use super::fault::{SchemaFault, faults};
 use super::foreign::ForeignSchema;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
@@ -140,7 +140,7 @@ impl InputSchema {
         }
     }
 
-    /// Judges arguments: accepts them, as they are or mended, or lists every problem.
+    /// Validates arguments: accepts them, unchanged or coerced, or lists every problem.
     ///
     /// `tool` is the tool's name; it only helps to recognise a wrapper object.
     ///
@@ -166,7 +166,7 @@ impl InputSchema {
         duplicate: Option<String>,
     ) -> Result<AcceptedArgs, Problems> {
         if let Some(pointer) = duplicate {
-            return Err(repeated(pointer));
+            return Err(repeated_key_problem(pointer));
         }
         let mode = match strictness {
             Strictness::Coerce => Mode::Coerce,
@@ -174,7 +174,7 @@ impl InputSchema {
         };
         let (args, mut changes) = readable(raw, mode)?;
         let mended = match &self.validator {
-            Validator::Native(own) => own.judge(tool, &args, mode, &mut changes)?,
+            Validator::Native(own) => own.validate(tool, &args, mode, &mut changes)?,
             Validator::Foreign(foreign) => foreign.validate(tool, &args, mode, &mut changes)?,
         };
         let args = mended.map_or_else(|| args.into_owned(), Args::new);
@@ -197,7 +197,7 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
         Mode::Coerce => match Document::parse_lenient(text) {
             Ok((doc, repairs)) => {
                 if let Some(pointer) = doc.duplicate_key() {
-                    return Err(repeated(pointer));
+                    return Err(repeated_key_problem(pointer));
                 }
                 let repaired =
                     |repair| Change { pointer: String::new(), kind: ChangeKind::Repaired(repair) };
@@ -215,8 +215,8 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
 }
 
 impl Native {
-    /// Judges a document. `None` when it is accepted as it is.
-    fn judge(
+    /// Validates a document. Returns `None` if it is accepted unchanged.
+    fn validate(
         &self,
         tool: &str,
         args: &Args,
@@ -229,10 +229,10 @@ impl Native {
             if checker.patches.is_empty() {
                 return Ok(None);
             }
-            return Ok(Some(patched(args.root(), checker.patches)));
+            return Ok(Some(apply_patches(args.root(), checker.patches)));
         }
         if mode == Mode::Coerce
-            && let Some((key, inner)) = unwrapped(args.root(), tool)
+            && let Some((key, inner)) = find_wrapped_args(args.root(), tool)
         {
             let doc = inner.to_document();
             let mut second = Checker::new(&self.definitions, mode);
@@ -245,14 +245,14 @@ impl Native {
                     below(key, &mut change.pointer);
                     changes.push(change);
                 }
-                return Ok(Some(patched(doc.root(), second.patches)));
+                return Ok(Some(apply_patches(doc.root(), second.patches)));
             }
         }
         Err(Problems::new(checker.problems))
     }
 }
 
-fn repeated(pointer: String) -> Problems {
+fn repeated_key_problem(pointer: String) -> Problems {
     let expected = "send each key once".to_owned();
     let found = "this key is given twice".to_owned();
     Problem::of(Rule::Duplicate, pointer, expected, found).into()

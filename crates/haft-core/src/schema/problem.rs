@@ -1,4 +1,4 @@
-//! What was wrong with arguments, and what was mended, in words a model can act on.
+//! What was wrong with arguments, and what was coerced, in words a model can act on.
 
 use std::fmt;
 

@@ -13,7 +13,7 @@ const NONCE_BYTES: usize = 16;
 /// The secret of a run, from which the names of all its envelopes are derived.
 ///
 /// The application draws 32 random bytes per run and keeps them with the run, so that a resumed run
-/// renders the same text and prompt caches hold. Whoever knows them can close envelopes: they belong
+/// renders the same text and prompt caches hold. Knowledge of them allows to close envelopes: they belong
 /// neither into a prompt nor into a log. The bytes are not kept here, only the two hash states that
 /// they lead to, and nothing prints those.
 ///

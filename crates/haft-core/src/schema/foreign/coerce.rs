@@ -17,7 +17,7 @@ pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec
     let mut value = match value {
         Value::String(text) => {
             changes.push(Change { pointer: String::new(), kind: ChangeKind::Json });
-            parsed(text, Value::is_object)?
+            parse_as(text, Value::is_object)?
         }
         other => other.clone(),
     };
@@ -87,10 +87,10 @@ fn retype(wanted: &str, found: &Value) -> Option<Fix> {
             Some((ChangeKind::Boolean, Some(Value::Bool(false))))
         }
         ("object", Some(text)) if text.starts_with('{') => {
-            Some((ChangeKind::Json, Some(parsed(text, Value::is_object)?)))
+            Some((ChangeKind::Json, Some(parse_as(text, Value::is_object)?)))
         }
         ("array", Some(text)) if text.starts_with('[') => {
-            Some((ChangeKind::Json, Some(parsed(text, Value::is_array)?)))
+            Some((ChangeKind::Json, Some(parse_as(text, Value::is_array)?)))
         }
         ("array", text) if text != Some("") => {
             Some((ChangeKind::Wrapped, Some(Value::Array(vec![found.clone()]))))
@@ -100,7 +100,7 @@ fn retype(wanted: &str, found: &Value) -> Option<Fix> {
     }
 }
 
-fn parsed(text: &str, wanted: fn(&Value) -> bool) -> Option<Value> {
+fn parse_as(text: &str, wanted: fn(&Value) -> bool) -> Option<Value> {
     let (doc, _) = Document::parse_lenient(text).ok()?;
     let value = doc.root().to_value();
     (wanted(&value) && doc.duplicate_key().is_none()).then_some(value)

@@ -10,7 +10,7 @@ use super::{ForeignSchemaError, references};
 use crate::json::Document;
 use crate::schema::args::Args;
 use crate::schema::check::Mode;
-use crate::schema::coerce::{below, unwrapped};
+use crate::schema::coerce::{below, find_wrapped_args};
 use crate::schema::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 
 /// Most bytes of a schema that is taken from elsewhere, as compact text.
@@ -77,7 +77,7 @@ impl ForeignSchema {
             changes.append(&mut made);
             return Ok(document(&value));
         }
-        if let Some((key, inner)) = unwrapped(args.root(), tool)
+        if let Some((key, inner)) = find_wrapped_args(args.root(), tool)
             && let Some((inner, made)) = coerce(&self.validator, &inner.to_value())
         {
             let kind = ChangeKind::Unwrapped(key.to_owned());

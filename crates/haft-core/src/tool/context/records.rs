@@ -1,4 +1,4 @@
-//! What a turn remembers: seen at once, kept first.
+//! The records of a turn: stored first, then visible.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::record::{
 };
 use crate::store::{RowKind, StoreWrite};
 
-/// The shelves of a turn.
+/// The record lists of a turn.
 #[derive(Debug)]
 pub(super) struct Records {
     messages: RecordList<Message>,
@@ -39,17 +39,17 @@ impl Default for Records {
 macro_rules! record_methods {
     ($($what:literal, $record:ident, $kind:ident, $list:ident, $store:ident, $delete:ident;)*) => {
         impl TurnContext {$(
-            #[doc = concat!("The shelf of the ", $what, ", which numbers them among records of other kinds.")]
+            #[doc = concat!("The list of the ", $what, ", which numbers them among records of other kinds.")]
             #[must_use]
             pub fn $list(&self) -> &RecordList<$record> {
                 &self.records().$list
             }
 
-            /// Keeps a record, in the place of the one with its id or behind all others.
+            /// Stores a record: replaces the one with its id, or appends it.
             ///
             /// # Errors
             ///
-            /// It could not be kept; then nobody sees it.
+            /// It could not be stored; then it does not become visible.
             pub async fn $store(&self, record: impl Into<Arc<$record>> + Send) -> Result<(), RecordError> {
                 let record = record.into();
                 self.commit(self.put(&record)?.into_iter().collect()).await?;
@@ -78,24 +78,24 @@ record_methods! {
 }
 
 impl TurnContext {
-    /// The shelf of the retrieved records.
+    /// The list of the retrieved records.
     #[must_use]
     pub fn retrievables(&self) -> &RecordList<Retrievable> {
         &self.records().retrievables
     }
 
-    /// Keeps a retrieved record, in the place of the one with its id or behind all others. Long text goes
-    /// to the spool, and the model queries it by a handle. Gives the record as it was kept.
+    /// Stores a retrieved record: replaces the one with its id, or appends it. Long text goes
+    /// to the spool, and the model queries it by a handle. Returns the record as it was stored.
     ///
     /// # Errors
     ///
-    /// It could not be kept, or a call has its id; then nobody sees it.
+    /// It could not be stored, or a call has its id; then it does not become visible.
     pub async fn store_retrievable(
         &self,
         record: impl Into<Arc<Retrievable>> + Send,
     ) -> Result<Arc<Retrievable>, RecordError> {
         let record = match self.spooler() {
-            Some(spooler) => spooler.retrieved(self.turn_id(), record.into()).await?,
+            Some(spooler) => spooler.spool_retrieved(self.turn_id(), record.into()).await?,
             None => record.into(),
         };
         let artifacts = self.artifacts();
@@ -111,7 +111,7 @@ impl TurnContext {
         Ok(record)
     }
 
-    /// Puts a record back that is kept already, as when a turn is resumed.
+    /// Restores a record that is already stored, as when a turn is resumed.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl TurnContext {
         Ok(self.records().retrievables.remove(id).is_some())
     }
 
-    /// The shelf of the calls.
+    /// The list of the calls.
     #[must_use]
     pub fn tool_calls(&self) -> &RecordList<ToolCall> {
         &self.records().tool_calls
@@ -153,12 +153,12 @@ impl TurnContext {
         self.records().tool_calls.call_count(id)
     }
 
-    /// Keeps a call, in the place of the one with its id or behind all others. Its artifacts can be
+    /// Stores a call: replaces the one with its id, or appends it. Its artifacts can be
     /// queried from now on.
     ///
     /// # Errors
     ///
-    /// It could not be kept, or a retrieved record has its id; then nobody sees it.
+    /// It could not be stored, or a retrieved record has its id; then it does not become visible.
     pub async fn store_tool_call(
         &self,
         call: impl Into<Arc<ToolCall>> + Send,
@@ -166,7 +166,7 @@ impl TurnContext {
         self.store_step(Vec::new(), Vec::new(), vec![call.into()], Vec::new()).await
     }
 
-    /// Puts a call back that is kept already, as when a turn is resumed.
+    /// Restores a call that is already stored, as when a turn is resumed.
     ///
     /// # Errors
     ///
@@ -188,12 +188,12 @@ impl TurnContext {
         Ok(self.records().tool_calls.remove(&id).is_some())
     }
 
-    /// Keeps what the model said in one step: thoughts, then messages, then the calls it asks for, and
+    /// Stores the output of one step: thoughts, then messages, then the calls it asks for, and
     /// beside them whatever else belongs to the step.
     ///
     /// # Errors
     ///
-    /// It could not be kept; then nobody sees any of it.
+    /// It could not be stored; then none of it becomes visible.
     pub async fn store_step(
         &self,
         thoughts: Vec<Arc<Thought>>,
@@ -213,7 +213,7 @@ impl TurnContext {
             writes.extend(self.put(call)?);
         }
         self.commit(writes).await?;
-        // In the order in which they were kept: it is the order of the transcript.
+        // In the order in which they were stored: it is the order of the transcript.
         for thought in thoughts {
             self.records().thoughts.put(thought);
         }
