@@ -88,7 +88,7 @@ async fn records() -> Result<DispatchContext, String> {
             let tool = ctx.tools().find("look_up").map_err(text)?;
             let args = format!(r#"{{"text": "question {n} of {ordinal}"}}"#);
             let done = tool.executor(&ctx).call(args.as_str()).await;
-            let call = spooler.record("turn-1", done, NonZeroU32::MIN).await;
+            let call = spooler.complete_call("turn-1", done, NonZeroU32::MIN).await;
             ctx.store_tool_call(call.at_place(n, ordinal)).await.map_err(text)?;
         }
         let answers = Message::assistant(format!("own-{n}"), LOREM, AT).map_err(text)?;

@@ -5,16 +5,16 @@
 //! can be asked depends on the [`ArtifactKind`], and is said by an [`ArtifactFormat`](crate::forge::ArtifactFormat). Every [`QueryOutput`]
 //! keeps to a [`Budget`] and says what it left out; it is trusted as far as its artifact is.
 
-mod answer;
 mod budget;
 mod kind;
+mod output;
 mod spooled;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::answer::{QueryListBuilder, QueryOutput};
 pub use self::budget::Budget;
 pub use self::kind::{ArtifactKind, InvalidArtifactKind};
+pub use self::output::{QueryListBuilder, QueryOutput};
 pub(crate) use self::spooled::DraftContent;
 pub use self::spooled::{ArtifactDraft, ArtifactRecord, NotDescribable, SpooledArtifact};

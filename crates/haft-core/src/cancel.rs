@@ -34,7 +34,7 @@ pub use self::wait::CancelledFuture;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancelReason {
-    /// Somebody asked for it and gave no reason.
+    /// It was requested without a reason.
     Requested,
     /// Its time was up.
     Deadline,

@@ -2,7 +2,7 @@
 //!
 //! Every [`Event`] says whose it is (turn, dispatch, iteration), where it stands in the turn's order and
 //! when it happened. What happened is its [`EventKind`]. Some events are the product (text as it is
-//! written, calls as they are made), the rest is for whoever watches: [`EventKind::bus`] parts them.
+//! written, calls as they are made), the rest is for observers: [`EventKind::class`] parts them.
 //!
 //! Nothing in an event is unbounded: texts are [`BoundedText`], data is [`BoundedValue`], arguments are
 //! [`BoundedArgs`], results are a [`ResultSummary`], and a stream of text has a longest length.

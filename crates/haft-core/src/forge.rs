@@ -3,8 +3,8 @@
 //! An [`ArtifactFormat`] says which queries a kind of artifact answers. [`Formats`] gathers them and makes the
 //! tools for the artifacts of a turn.
 
-mod forging;
 mod format;
+mod formats;
 
-pub use self::forging::{Formats, InvalidFormat};
 pub use self::format::{ArtifactFormat, Query, QueryContext};
+pub use self::formats::{Formats, InvalidFormat};

@@ -28,7 +28,7 @@ use crate::store::{GateId, StoreError, TurnId};
 
 pub use self::key::{GateKey, GateSignature, InvalidSignature};
 
-/// What a turn asks the outside.
+/// A request for a decision from outside the turn.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,7 +55,7 @@ impl GateRequest {
         Self { reason: reason.into(), payload: Value::Null, schema: None, timeout: None }
     }
 
-    /// What whoever answers needs to know.
+    /// What the person or program that answers needs to know.
     pub fn payload(mut self, payload: Value) -> Self {
         self.payload = payload;
         self
@@ -83,9 +83,9 @@ pub struct Gate {
     pub id: GateId,
     /// The turn that waits.
     pub turn: TurnId,
-    /// Why it waits, in words for whoever answers.
+    /// Why it waits, in words for the person or program that answers.
     pub reason: String,
-    /// What whoever answers needs to know.
+    /// What the person or program that answers needs to know.
     pub payload: Value,
     /// A JSON Schema that the answer must meet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,7 +93,7 @@ pub struct Gate {
     /// The call that waits; nothing for a gate that middleware opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<BoundCall>,
-    /// Whether it asks for leave to make the call at all, before its handler has begun.
+    /// Whether it asks for approval of the call before its handler starts.
     #[serde(default)]
     pub approval: bool,
     /// When it was opened.
@@ -131,7 +131,7 @@ impl BoundCall {
 }
 
 impl Gate {
-    /// Opens what was asked for.
+    /// Opens a gate for a request.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Gate {
         self
     }
 
-    /// Makes it ask for leave to make the call.
+    /// Makes it ask for approval of the call.
     #[must_use]
     pub fn requiring_approval(mut self) -> Self {
         self.approval = true;
@@ -173,12 +173,12 @@ impl Gate {
 
     /// The gate as if it had been opened when another was.
     #[must_use]
-    pub fn opened_with(mut self, other: &Self) -> Self {
+    pub fn with_times_of(mut self, other: &Self) -> Self {
         (self.opened_at, self.expires_at) = (other.opened_at, other.expires_at);
         self
     }
 
-    /// Judges an answer.
+    /// Validates an answer.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ pub enum GateDecision {
     },
     /// The turn stopped waiting.
     Aborted,
-    /// Nobody answered in time.
+    /// No decision arrived in time.
     Timeout,
 }
 
@@ -243,7 +243,7 @@ pub struct GateSettlement {
 }
 
 impl GateSettlement {
-    /// How a turn closes a gate that nobody answered. It says no, whoever wrote it.
+    /// How a turn closes a gate without a decision. It means no, so that it needs no signature.
     #[must_use]
     pub fn closed(decision: GateDecision, at: Timestamp) -> Self {
         Self { decision, by: "runner".to_owned(), at, signature: None }
@@ -286,13 +286,13 @@ pub enum GateError {
         /// Why.
         reason: String,
     },
-    /// Nobody answered in time.
+    /// No decision arrived in time.
     #[error("nobody answered in time")]
     Timeout,
     /// The turn stopped waiting.
     #[error("the turn stopped waiting")]
     Aborted,
-    /// The answer was not given by somebody who may, or not for this.
+    /// The decision has no valid signature for this gate.
     #[error("the answer is not valid for this question: {0}")]
     Forged(#[from] InvalidSignature),
     /// The context has no gates.

@@ -8,6 +8,8 @@
 //! once on the call path: integers beyond 2^53 keep their digits (they are part of the call id),
 //! repairs are guided and recorded, and no tree of boxed values is built for a call that is valid.
 
+use crate::invariant::OrReport as _;
+
 mod canonical;
 mod de;
 mod error;
@@ -36,6 +38,9 @@ pub const MAX_DEPTH: usize = 128;
 
 /// Longest argument text that is parsed, in bytes. Larger input belongs into an artifact.
 pub const MAX_TEXT: usize = 16 * 1024 * 1024;
+
+/// Why the text of a node exists.
+const IN_BUFFER: &str = "the text of a node lies in the buffer of its document";
 
 /// The bounds for text that was written here. A document that was built or coerced can be larger than
 /// one that is read from elsewhere, and has to be readable again.
@@ -124,7 +129,7 @@ impl Document {
         parse::strict_own(text)
     }
 
-    /// Parses text that a model wrote, mending what has only one reading: a surrounding code fence,
+    /// Parses text that a model wrote, repairing what has only one reading: a surrounding code fence,
     /// trailing commas, single-quoted strings, raw control characters in strings, and the Python
     /// words `True`, `False` and `None`. Strict JSON is parsed as it is and reports no repair.
     /// Every kind of repair is listed once, in the order of [`Repair`]. A leading byte order mark is
@@ -194,7 +199,7 @@ impl Document {
 
     fn str_at(&self, start: u32, len: u32) -> &str {
         let start = start as usize;
-        self.buf.get(start..start + len as usize).unwrap_or_default()
+        self.buf.get(start..start + len as usize).or_report_default(IN_BUFFER)
     }
 }
 

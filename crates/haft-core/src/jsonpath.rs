@@ -53,6 +53,7 @@ pub use locate::{LocatedIter, PathIter};
 pub use parts::{FilterRef, SegmentRef, SelectorRef, SliceRef};
 pub use selection::{Selection, SelectionLimits, Truncation};
 
+use crate::invariant::OrReport as _;
 use crate::json::ValueRef;
 use ast::{Segment, Selector};
 use parse::Mode;
@@ -105,6 +106,9 @@ pub enum PathStep {
     Wildcard,
 }
 
+/// Why the segments of a path exist.
+const STARTS_WITHIN: &str = "a path starts within its segments";
+
 impl JsonPath {
     /// Parses a path by RFC 9535 and nothing else.
     ///
@@ -141,7 +145,7 @@ impl JsonPath {
     }
 
     fn starting_at(segments: Arc<[Segment]>, start: usize) -> Self {
-        let own = segments.get(start..).unwrap_or_default();
+        let own = segments.get(start..).or_report_default(STARTS_WITHIN);
         let plain = if own.iter().any(Segment::looks_at_root) {
             0
         } else {
@@ -157,7 +161,7 @@ impl JsonPath {
         self.select_with(view, &SelectionLimits::default())
     }
 
-    /// [`JsonPath::select`] within limits of one's own.
+    /// [`JsonPath::select`] with custom limits.
     #[must_use]
     pub fn select_with<'d>(&self, view: ValueRef<'d>, limits: &SelectionLimits) -> Selection<'d> {
         selection::select(self.segments(), view, limits)
@@ -208,7 +212,7 @@ impl JsonPath {
     }
 
     fn segments(&self) -> &[Segment] {
-        self.segments.get(self.start..).unwrap_or_default()
+        self.segments.get(self.start..).or_report_default(STARTS_WITHIN)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Images, sound, video and documents that a provider shows to the model natively.
 //!
 //! A [`Media`] is what is known of a medium and a [`MediaReader`] that gives its bytes; nothing reads
-//! them before they are needed. Its trust has two axes, both of which somebody has to state: where it
+//! them before they are needed. Its trust has two axes, both of which must be stated: where it
 //! comes from ([`TrustTier`]), and what perceiving it may extract ([`ModalityHazard`]). Text that was
 //! derived from it (a transcript, a caption) stands in its stash, with a tier that is never above its
 //! own.
@@ -62,7 +62,7 @@ pub enum MediaKind {
 impl MediaKind {
     /// What perceiving a medium of this kind may extract, if nothing better is known.
     #[must_use]
-    pub const fn usual_hazard(self) -> ModalityHazard {
+    pub const fn default_hazard(self) -> ModalityHazard {
         match self {
             Self::Document => ModalityHazard::ExtractableInstructions,
             Self::Image | Self::Audio | Self::Video => ModalityHazard::OpaquePerceptual,
@@ -143,25 +143,25 @@ impl Media {
     /// Something that a user attached: third-party, private.
     #[must_use]
     pub fn user_attachment(kind: MediaKind, file: MediaFile) -> Self {
-        Self::of(kind, TrustTier::ThirdPartyPrivate, kind.usual_hazard(), file)
+        Self::of(kind, TrustTier::ThirdPartyPrivate, kind.default_hazard(), file)
     }
 
     /// Something that the tool made itself: first-party.
     #[must_use]
     pub fn tool_generated(kind: MediaKind, file: MediaFile) -> Self {
-        Self::of(kind, TrustTier::FirstParty, kind.usual_hazard(), file)
+        Self::of(kind, TrustTier::FirstParty, kind.default_hazard(), file)
     }
 
     /// Something from the open web: third-party, public.
     #[must_use]
     pub fn retrieved_public(kind: MediaKind, file: MediaFile) -> Self {
-        Self::of(kind, TrustTier::ThirdPartyPublic, kind.usual_hazard(), file)
+        Self::of(kind, TrustTier::ThirdPartyPublic, kind.default_hazard(), file)
     }
 
     /// Something from a private source: third-party, private.
     #[must_use]
     pub fn retrieved_private(kind: MediaKind, file: MediaFile) -> Self {
-        Self::of(kind, TrustTier::ThirdPartyPrivate, kind.usual_hazard(), file)
+        Self::of(kind, TrustTier::ThirdPartyPrivate, kind.default_hazard(), file)
     }
 
     /// A medium with both axes stated. Only here it can be inert.

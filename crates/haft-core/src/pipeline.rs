@@ -93,7 +93,7 @@ impl<C: PipelineContext> Next<C> {
     ///
     /// # Errors
     ///
-    /// What the rest failed with. Returning it hands it on; returning `Ok` instead mends it.
+    /// What the rest failed with. Returning it hands it on; returning `Ok` instead recovers from it.
     pub async fn run(self) -> Result<(), BoxError> {
         let Self { members, mut at, ctx, ran } = self;
         ran.store(true, Ordering::Release);
@@ -220,7 +220,7 @@ impl<C: PipelineContext> Pipeline<C> {
     ///
     /// # Errors
     ///
-    /// A member failed and none before it mended that, or one returned without running the rest.
+    /// A member failed and none before it recovered from it, or one returned without running the rest.
     pub async fn run(&self, ctx: &C) -> Result<(), PipelineError> {
         let members = Arc::clone(&self.members);
         let next = Next { members, at: 0, ctx: ctx.clone(), ran: Arc::default() };

@@ -28,13 +28,13 @@
 
 mod error;
 mod identity;
+mod list;
 mod loader;
 mod memory;
 mod message;
 mod name;
-mod replay;
+mod provider_payload;
 mod retrievable;
-mod shelf;
 mod stored;
 mod text;
 mod thought;
@@ -52,13 +52,13 @@ use crate::store::{Row, RowKind, StoredText};
 pub(crate) use self::error::Faults;
 pub use self::error::{InvalidRecord, LoadError, NotStorable, RecordFault};
 pub use self::identity::{Identifier, Identity};
+pub use self::list::{RecordList, RecordSequence};
 pub use self::loader::{RecordLoader, SpoolResolver};
 pub use self::memory::{Memory, MemoryBuilder};
 pub use self::message::{Message, MessageBuilder, MessageRole};
 pub use self::name::{InvalidRecordName, RecordName};
-pub(crate) use self::replay::ProviderPayload;
+pub(crate) use self::provider_payload::ProviderPayload;
 pub use self::retrievable::{Retrievable, RetrievableBuilder, RetrievableContent};
-pub use self::shelf::{RecordList, RecordSequence};
 pub(crate) use self::stored::{depth, nests_within, read, write};
 pub use self::text::Text;
 pub use self::thought::{Thought, ThoughtBuilder};
@@ -98,7 +98,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
         false
     }
 
-    /// The row that keeps it. A plain record is written down when somebody reads the row.
+    /// The row that keeps it. A plain record is serialized when the row is first read.
     ///
     /// # Errors
     ///

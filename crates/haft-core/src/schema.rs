@@ -24,8 +24,6 @@ mod describe;
 mod expect;
 mod fault;
 mod foreign;
-mod foreign_coerce;
-mod foreign_refs;
 mod input;
 mod pattern;
 mod problem;

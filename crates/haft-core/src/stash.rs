@@ -48,7 +48,7 @@ pub const MAX_DEPTH: usize = crate::json::MAX_DEPTH - 1;
 /// An ordered tree of JSON values addressed by [`StashPath`]s.
 ///
 /// All methods take `&self`, so one store can be shared between tasks in an [`Arc`]. Values are
-/// copied in and out: nobody can change what is stored but through the store. A clone is a
+/// copied in and out: the store is the only way to change what is stored. A clone is a
 /// snapshot, independent of the original from then on; it costs two reference counts, because
 /// unchanged parts are shared.
 ///
@@ -155,7 +155,7 @@ impl Stash {
         self.put(&path, node)
     }
 
-    /// Stores what `change` makes of the current value, as one step that nobody can get between.
+    /// Stores what `change` makes of the current value, atomically.
     ///
     /// `change` runs under the store's lock: keep it short, and do not use the same store in it,
     /// which would wait for itself. If it panics, the store is as it was.

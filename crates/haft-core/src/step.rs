@@ -8,10 +8,10 @@
 //! use haft_core::step::{Step, StepContext, StepError};
 //!
 //! /// Repeats what the user said.
-//! async fn echo(cx: StepContext) -> Result<Step, StepError> {
-//!     let said = cx.messages().all();
+//! async fn echo(ctx: StepContext) -> Result<Step, StepError> {
+//!     let said = ctx.messages().all();
 //!     let text = said.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
-//!     Ok(Step::done().say(cx.message(format!("You said: {text}"))?))
+//!     Ok(Step::done().say(ctx.message(format!("You said: {text}"))?))
 //! }
 //! ```
 
@@ -37,7 +37,7 @@ use crate::usage::Usage;
 /// Takes steps.
 pub trait DispatchExecutor: Send + Sync {
     /// Says what the model says next.
-    fn step(&self, cx: StepContext) -> StepFuture<'_>;
+    fn step(&self, ctx: StepContext) -> StepFuture<'_>;
 }
 
 /// What an executor returns.
@@ -48,8 +48,8 @@ where
     F: Fn(StepContext) -> Fut + Send + Sync,
     Fut: Future<Output = Result<Step, StepError>> + Send + 'static,
 {
-    fn step(&self, cx: StepContext) -> StepFuture<'_> {
-        Box::pin(self(cx))
+    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
+        Box::pin(self(ctx))
     }
 }
 
@@ -138,7 +138,7 @@ impl StepContext {
         Ok(())
     }
 
-    /// Ends what was reported, as the step holds it: a text that nobody streamed is shown whole, one that
+    /// Ends what was reported, as the step holds it: a text that was not streamed is shown whole, one that
     /// the step does not hold is broken off. The loop calls it once, when the step is over.
     pub fn end_reports(&self, step: Option<&Step>) {
         if !self.ctx.is_observed() {

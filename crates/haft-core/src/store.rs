@@ -1,4 +1,4 @@
-//! Where turns are kept, so that they survive the process that runs them.
+//! Where turns are stored, so that they survive the process that runs them.
 //!
 //! A [`TurnStore`] knows rows and journal entries, not what they mean: both are [`StoredText`], JSON that the
 //! loop writes and reads. What a store promises is about time: a [`commit`](TurnStore::commit) takes effect wholly
@@ -25,19 +25,19 @@ pub use crate::id::{GateId, InvalidId, TurnId};
 /// What the methods of a store return.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// Keeps turns: their rows, their journals, their leases and their gates.
+/// Stores turns: their rows, their journals, their leases and their gates.
 ///
 /// Times are given by the caller, so that tests and replays have clocks of their own. A lease has run out
 /// from the moment on that it names.
 ///
-/// All texts are kept byte by byte. They can be any Unicode without U+0000, which not every database can
+/// All texts are stored byte by byte. They can be any Unicode without U+0000, which not every database can
 /// keep: a store refuses it with [`StoreError::Invalid`] before it looks at anything else.
 ///
 /// A future that is dropped before it is done may have taken effect or not, but never by halves. The
 /// same holds for [`StoreError::Backend`], after which the turn is to be loaded again; with every other
 /// error nothing was written.
 pub trait TurnStore: fmt::Debug + Send + Sync {
-    /// Begins a turn: keeps its first rows and entries, and gives the lease on it.
+    /// Creates a turn: stores its first rows and entries, and returns the lease on it.
     ///
     /// Fails with [`StoreError::Exists`] if there is a turn of this id, or a gate that it is to open. The
     /// first epoch is 1, and the turn begins as [`TurnStatus::Running`] at the holder's `now`.
@@ -45,11 +45,11 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
 
     /// Takes over a turn whose lease has run out or was given back.
     ///
-    /// Fails with [`StoreError::Held`] while somebody has it, also if they have the same name, and with
+    /// Fails with [`StoreError::Held`] while a lease on it is active, also for a holder of the same name, and with
     /// [`StoreError::Unknown`] if there is no such turn. The new epoch is one above the last.
     fn claim(&self, turn: TurnId, holder: LeaseRequest) -> StoreFuture<'_, Lease>;
 
-    /// Keeps a lease from running out, also one that has run out and that nobody took. Fails with
+    /// Keeps a lease from running out, also one that has expired and that no other holder acquired. Fails with
     /// [`StoreError::LeaseLost`] if it was taken over or given back, and with [`StoreError::Unknown`] if
     /// the turn was removed.
     fn renew(&self, lease: Lease, now: Timestamp) -> StoreFuture<'_, Lease>;
@@ -58,14 +58,14 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     fn release(&self, lease: Lease) -> StoreFuture<'_, ()>;
 
     /// Writes all of this, in order, or nothing. Fails with [`StoreError::LeaseLost`], and writes
-    /// nothing, if the lease was taken over or given back; a lease that has run out and that nobody took
-    /// is still good. Fails with [`StoreError::Unknown`] if the turn was removed, and with
+    /// nothing, if the lease was taken over or given back; a lease that has expired and that no other
+    /// holder acquired is still valid. Fails with [`StoreError::Unknown`] if the turn was removed, and with
     /// [`StoreError::Exists`] as [`StoreWrite::OpenGate`] says.
     ///
     /// When the future is done, the writes survive the end of the process.
     fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()>;
 
-    /// Everything that is kept of a turn, as it was at one moment; nothing if there is no such turn.
+    /// Everything that is stored of a turn, as of one moment; nothing if there is no such turn.
     fn load(&self, turn: TurnId) -> StoreFuture<'_, Option<StoredTurn>>;
 
     /// The turns, newest first: in the order in which they were created, whatever the clocks said.
@@ -74,7 +74,7 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     fn turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>>;
 
     /// Removes a turn and everything of it, also its gates. Says whether there was one. Fails with
-    /// [`StoreError::Held`] while somebody runs it.
+    /// [`StoreError::Held`] while a lease on it is active.
     fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool>;
 
     /// A gate; nothing if there is none of this id.
@@ -100,7 +100,7 @@ pub struct NewTurn {
     pub conversation: Option<String>,
     /// Who runs it.
     pub holder: LeaseRequest,
-    /// What is kept of it from the first moment on.
+    /// What is stored of it from the first moment on.
     pub writes: Vec<StoreWrite>,
 }
 
@@ -118,7 +118,7 @@ impl NewTurn {
         self
     }
 
-    /// What is kept of it from the first moment on.
+    /// What is stored of it from the first moment on.
     #[must_use]
     pub fn writes(mut self, writes: Vec<StoreWrite>) -> Self {
         self.writes = writes;
@@ -129,7 +129,7 @@ impl NewTurn {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Invalid`] if one of them cannot be kept.
+    /// [`StoreError::Invalid`] if one of them cannot be stored.
     pub fn check(&self) -> Result<(), StoreError> {
         check_text("a conversation", self.conversation.as_deref().unwrap_or_default())?;
         self.holder.check()?;
@@ -166,8 +166,8 @@ impl LeaseRequest {
     }
 }
 
-/// The right to run a turn. Whoever takes a turn over gets a higher epoch, and others than the last are
-/// refused. So are other names than that of the holder, in case the turn was removed and begun anew.
+/// The right to run a turn. A process that takes a turn over gets a higher epoch, and leases of earlier epochs
+/// are refused. So are other names than that of the holder, in case the turn was removed and begun anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lease {
@@ -269,11 +269,11 @@ impl Row {
     }
 }
 
-/// One change of what is kept.
+/// One change of what is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreWrite {
-    /// Keeps a row: in the place of the row of the same kind and id, or behind all others. One that was
+    /// Stores a row: replaces the row of the same kind and id, or appends it. One that was
     /// deleted has lost its place.
     Put(Row),
     /// Removes a row. One that is not there changes nothing.
@@ -295,7 +295,7 @@ pub enum StoreWrite {
         /// The gate, as JSON text.
         json: String,
     },
-    /// Closes a gate of the turn that nobody will settle any more. One that is settled stays so, and one
+    /// Closes a gate of the turn that will not be settled any more. One that is settled stays so, and one
     /// that does not exist or belongs to another turn changes nothing.
     CloseGate {
         /// Its name.
@@ -306,8 +306,8 @@ pub enum StoreWrite {
 }
 
 impl StoreWrite {
-    /// Has the texts written down that are not yet, so that they can be [checked](Self::check) and whoever reads them
-    /// next need not: a store does this before it hands the write to a thread that all share.
+    /// Serializes the texts that are not serialized yet, so that they can be [checked](Self::check) and a later reader
+    /// need not: a store does this before it hands the write to a thread that all share.
     pub fn materialize_texts(&self) {
         if let Self::Put(Row { json, .. }) | Self::Journal(json) = self {
             let _ = json.as_str();
@@ -318,7 +318,7 @@ impl StoreWrite {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Invalid`] if one of them cannot be kept.
+    /// [`StoreError::Invalid`] if one of them cannot be stored.
     pub fn check(&self) -> Result<(), StoreError> {
         match self {
             Self::Put(row) => {
@@ -351,7 +351,7 @@ pub fn check_text(what: &'static str, text: &str) -> Result<(), StoreError> {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TurnStatus {
-    /// It runs, or would if somebody ran it.
+    /// It runs, or waits for a process to run it.
     Running,
     /// It waits for a gate to be settled.
     Waiting,
@@ -361,7 +361,7 @@ pub enum TurnStatus {
     Failed,
     /// It was cancelled.
     Cancelled,
-    /// It came to a limit.
+    /// It reached a limit.
     LimitReached,
 }
 
@@ -443,7 +443,7 @@ pub struct TurnSummary {
 }
 
 impl TurnSummary {
-    /// A turn that runs and that nobody holds.
+    /// A running turn without a lease.
     #[must_use]
     pub fn new(id: TurnId, created_at: Timestamp) -> Self {
         let status = TurnStatus::Running;
@@ -461,7 +461,7 @@ pub struct TurnQuery {
     pub unfinished: bool,
     /// Only those that began before this one, to go on where a list stopped.
     pub before: Option<TurnId>,
-    /// At most so many; 100 if not said.
+    /// At most this many; the default is 100.
     pub limit: Option<usize>,
 }
 

@@ -162,7 +162,7 @@ impl StreamTracker {
         self.thoughts.close(Channel::Thought, id, StreamState::Superseded, at)
     }
 
-    /// Ends every message and thought that nobody ended, each in the order in which they began. Calls
+    /// Ends every message and thought that is still open, each in the order in which they began. Calls
     /// are ended by their records.
     #[must_use = "observers wait for these events"]
     pub fn seal_leftovers(&mut self, at: Timestamp) -> Vec<EventKind> {
@@ -201,7 +201,7 @@ impl StreamTracker {
     }
 }
 
-fn checked(id: &str) -> Result<&str, StreamError> {
+fn check_id(id: &str) -> Result<&str, StreamError> {
     match id.len() {
         1..=MAX_ID => Ok(id),
         length => Err(StreamError::InvalidId { length }),

@@ -23,7 +23,7 @@ impl TrustTier {
         self.min(other)
     }
 
-    /// The least trusted of all. Made of nothing, something has nobody to vouch for it: the floor of
+    /// The least trusted of all. Made of nothing, nothing vouches for it: the floor of
     /// no tiers is the least trusted one.
     #[must_use]
     pub fn join(tiers: impl IntoIterator<Item = Self>) -> Self {

@@ -1,7 +1,7 @@
 //! A tool: what the model sees, and the handler that it never does.
 //!
 //! A tool is built once and cannot be changed; cloning it copies a pointer. Its handler is private to
-//! this module and runs only through [`ToolExecutor`], which keys the call, judges the arguments, tells
+//! this module and runs only through [`ToolExecutor`], which keys the call, validates the arguments, tells
 //! observers, and catches what goes wrong.
 
 mod artifact_set;
@@ -192,7 +192,7 @@ impl Tool {
         &self.0.meta
     }
 
-    /// Whether near misses are mended.
+    /// Whether near misses are coerced.
     #[must_use]
     pub fn strictness(&self) -> Strictness {
         self.0.strictness
@@ -223,7 +223,7 @@ impl Tool {
         self.0.flags.effect
     }
 
-    /// Which calls may run beside it.
+    /// Which calls may run at the same time.
     #[must_use]
     pub fn concurrency(&self) -> &Concurrency {
         &self.0.flags.concurrency
@@ -235,7 +235,7 @@ impl Tool {
         self.0.flags.approval.as_deref()
     }
 
-    /// The same tool, whose every call waits until somebody outside the turn allows it, as with
+    /// The same tool, whose every call waits for approval from outside the turn, as with
     /// [`ToolBuilder::requires_approval`]. It asks this question, and no other that it may have.
     ///
     /// ```
@@ -246,7 +246,7 @@ impl Tool {
     /// # fn main() -> Result<(), InvalidTool> {
     /// let tool = Tool::builder("ring_bell").description("Rings the bell.").input(object());
     /// let tool = tool.handler(async |_: Args| "rang").build()?;
-    /// let asks = tool.asking("May the bell be rung?")?;
+    /// let asks = tool.with_approval("May the bell be rung?")?;
     /// assert_eq!(asks.requires_approval(), Some("May the bell be rung?"));
     /// assert_eq!(asks.without_approval().requires_approval(), None);
     /// # Ok(())
@@ -256,21 +256,21 @@ impl Tool {
     /// # Errors
     ///
     /// The question is empty.
-    pub fn asking(&self, question: impl Into<String>) -> Result<Self, InvalidTool> {
+    pub fn with_approval(&self, question: impl Into<String>) -> Result<Self, InvalidTool> {
         let question = question.into();
         match builder::question_fault(&question) {
             Some(fault) => Err(InvalidTool { tool: self.name().to_string(), faults: vec![fault] }),
-            None => Ok(self.with_approval(Some(question))),
+            None => Ok(self.replace_approval(Some(question))),
         }
     }
 
     /// The same tool, whose calls are made without asking.
     #[must_use]
     pub fn without_approval(&self) -> Self {
-        self.with_approval(None)
+        self.replace_approval(None)
     }
 
-    fn with_approval(&self, approval: Option<String>) -> Self {
+    fn replace_approval(&self, approval: Option<String>) -> Self {
         let mut definition = Definition::clone(&self.0);
         definition.flags.approval = approval;
         Self(Arc::new(definition))
@@ -299,7 +299,7 @@ impl Tool {
         }
     }
 
-    /// Judges arguments without calling the handler: the schema first, then the tool's own validators.
+    /// Validates arguments without calling the handler: the schema first, then the tool's own validators.
     ///
     /// # Errors
     ///

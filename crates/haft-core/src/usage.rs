@@ -64,7 +64,7 @@ impl Usage {
         self
     }
 
-    /// Whether nothing was spent, or nobody said what.
+    /// Whether nothing was spent, or nothing was reported.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

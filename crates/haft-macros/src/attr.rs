@@ -176,7 +176,7 @@ impl Entries {
         std::iter::from_fn(|| self.take(key)).collect()
     }
 
-    /// What nobody has taken: keys that contradict something else.
+    /// The keys that are left: keys that contradict something else.
     pub(crate) fn rest(&self) -> impl Iterator<Item = &Ident> {
         self.0.iter().map(|it| &it.key)
     }

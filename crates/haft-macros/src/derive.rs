@@ -77,11 +77,11 @@ variants without named fields";
 
 impl<'i> Container<'i> {
     fn new(input: &'i DeriveInput, entries: &mut Entries, errors: &mut Errors) -> Self {
-        let root = root(entries.take("crate"), errors);
+        let root = expansion_root(entries.take("crate"), errors);
         let mut generics = input.generics.clone();
         for parameter in &mut generics.params {
             match parameter {
-                GenericParam::Type(it) => it.bounds.push(parse_quote!(#root::args::ArgValue)),
+                GenericParam::Type(it) => it.bounds.push(parse_quote!(#root::ArgValue)),
                 GenericParam::Lifetime(it) => errors.at(
                     &it.lifetime,
                     "arguments own their data, because they outlive the text they came from: use \
@@ -110,14 +110,16 @@ impl<'i> Container<'i> {
         let (generics, parameters, bounds) = generics.split_for_impl();
         quote_spanned! {Span::mixed_site()=>
             #[automatically_derived]
-            impl #generics #root::args::#name for #ident #parameters #bounds { #body }
+            impl #generics #root::#name for #ident #parameters #bounds { #body }
         }
     }
 }
 
-/// The crate that an expansion refers to: `haft`, if not said.
-pub(crate) fn root(entry: Option<Entry>, errors: &mut Errors) -> Path {
-    entry.and_then(|it| it.path(errors)).unwrap_or_else(|| parse_quote!(::haft))
+/// The module that an expansion takes every name from: `__macro` of the crate that the option `crate` names, by default
+/// of `haft`.
+pub(crate) fn expansion_root(entry: Option<Entry>, errors: &mut Errors) -> Path {
+    let krate = entry.and_then(|it| it.path(errors)).unwrap_or_else(|| parse_quote!(::haft));
+    parse_quote!(#krate::__macro)
 }
 
 /// The spelling that `rename_all` asks for.

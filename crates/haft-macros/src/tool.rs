@@ -60,7 +60,7 @@ fn outer(function: &ItemFn, root: &Path, body: &TokenStream) -> TokenStream {
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
         #[doc = "\n\n# Errors\n\nThe definition of the tool has faults."]
-        #vis fn #name() -> ::core::result::Result<#root::Tool, #root::tool::InvalidTool> {
+        #vis fn #name() -> ::core::result::Result<#root::Tool, #root::InvalidTool> {
             #body
         }
     }

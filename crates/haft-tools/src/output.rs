@@ -10,7 +10,7 @@ pub(crate) fn text_output(text: String, kind: ArtifactKind, label: TrustLabel) -
     if text.len() < MAX_INLINE_BYTES {
         return ToolOutput::Answer { text, label };
     }
-    ToolOutput::Artifacts(vec![ArtifactDraft::new(kind, text).labelled(label)])
+    ToolOutput::Artifacts(vec![ArtifactDraft::new(kind, text).with_label(label)])
 }
 
 /// A value as JSON.

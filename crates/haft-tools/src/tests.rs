@@ -245,7 +245,7 @@ fn the_application_says_who_asks() {
         [("write_file", "May this file be written?"), ("edit_file", "May this file be changed?")];
     assert_eq!(asking, writing);
     for tool in tools {
-        let asks = tool.asking("May it?").unwrap();
+        let asks = tool.with_approval("May it?").unwrap();
         assert_eq!(asks.requires_approval(), Some("May it?"));
         assert_eq!(asks.describe(), tool.describe());
         assert_eq!(tool.without_approval().requires_approval(), None);

@@ -69,6 +69,7 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]` and `#[derive(ToolArgs)]` |
+//! | `foreign-schemas` | yes | tools and gates with JSON Schemas from outside, such as those of MCP servers |
 //! | `testing` | no | generators of arguments, and the proof that schema and handler agree |
 //! | `conformance` | no | checks that stores and readers of your own keep what the contracts say |
 //! | `schemars` | no | `SerdeArgs`: types that derive serde and schemars as arguments |
@@ -125,6 +126,9 @@ pub use turn::{TurnInput, TurnReport, TurnRunner};
 
 #[cfg(feature = "schemars")]
 pub use serde_args::SerdeArgs;
+
+#[doc(hidden)]
+pub use haft_core::__macro;
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/tool_args.md")]

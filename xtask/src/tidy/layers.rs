@@ -39,8 +39,9 @@ const MAY_USE: [(&str, &[&str]); 9] = [
 /// How many crates `haft-core` may bring into a program, itself not counted, with its default features and without
 /// them: whoever writes a tool or a store compiles them all. A change that raises a number gives its reason here.
 ///
-/// `jsonschema` brings 41 of them. Once it is behind a default feature, the second number is at most 40.
-const MAX_CORE_TREE: [(&[&str], usize); 2] = [(&[], 78), (&["--no-default-features"], 78)];
+/// `jsonschema`, behind the default feature `foreign-schemas`, brings 46 of them. `base64` and `hmac` with its two crates
+/// for constant-time comparison replaced code of our own.
+const MAX_CORE_TREE: [(&[&str], usize); 2] = [(&[], 82), (&["--no-default-features"], 36)];
 
 #[test]
 fn modules_have_no_import_cycle() {

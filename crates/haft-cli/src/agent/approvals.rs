@@ -27,7 +27,7 @@ impl Approvals {
         let is_listed = |list: &[String]| list.iter().any(|it| it == tool.name().as_str());
         if is_listed(&self.require) {
             let question = format!("May `{}` be called?", tool.name());
-            let asking = tool.asking(question);
+            let asking = tool.with_approval(question);
             asking.map_err(|error| AgentFileError::at(["approvals", "require"], error))
         } else if is_listed(&self.never) {
             Ok(tool.without_approval())

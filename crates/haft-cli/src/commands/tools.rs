@@ -105,7 +105,7 @@ pub(super) async fn call_tool(args: &CallArgs, terminal: &Terminal) -> Result<Ex
     let raw = super::read_text_argument(&args.args)?;
     let started_at = SystemClock::new().now();
     let done = tool.executor(&ctx).call(raw).await;
-    let record = spooler.record("call", done.to_requested(NonZeroU32::MIN), done).await;
+    let record = spooler.complete_call("call", done.to_requested(NonZeroU32::MIN), done).await;
     if args.json {
         print_record(&record, started_at).await?;
     } else {

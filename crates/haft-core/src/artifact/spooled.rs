@@ -185,7 +185,7 @@ impl ArtifactDraft {
     /// Says that the content comes from elsewhere. It will never be trusted more than this, nor more
     /// than the tool is.
     #[must_use]
-    pub fn labelled(mut self, label: TrustLabel) -> Self {
+    pub fn with_label(mut self, label: TrustLabel) -> Self {
         self.label = Some(self.label.map_or(label, |known| known.floor(label)));
         self
     }
@@ -193,7 +193,7 @@ impl ArtifactDraft {
     /// Says that the content was made from an artifact, whose trust it inherits.
     #[must_use]
     pub fn derived_from(self, source: &SpooledArtifact) -> Self {
-        self.labelled(source.label())
+        self.with_label(source.label())
     }
 }
 

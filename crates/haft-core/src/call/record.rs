@@ -65,7 +65,7 @@ pub struct ToolCall {
 pub enum CallState {
     /// The model asked for it.
     Requested,
-    /// Its arguments were accepted, and whoever had to approve it did.
+    /// Its arguments were accepted, and it was approved where that is required.
     Approved,
     /// Its handler runs.
     Running,
@@ -75,7 +75,7 @@ pub enum CallState {
     Failed,
     /// It was cancelled.
     Cancelled,
-    /// Its handler was running when the process died, and nobody knows what it did.
+    /// Its handler was running when the process died, and what it did is unknown.
     Unknown,
 }
 

@@ -182,12 +182,12 @@ impl<'a> StoredResults<'a> {
         Ok(match self {
             Self::Text(text) => ToolResults::Text(text.into_owned()),
             Self::Media(all) => ToolResults::Media(
-                all.into_iter().map(|it| loader.medium(it)).collect::<Result<_, _>>()?,
+                all.into_iter().map(|it| loader.load_media(it)).collect::<Result<_, _>>()?,
             ),
             Self::Artifacts(all) => {
                 let mut artifacts = Vec::with_capacity(all.len());
                 for artifact in all {
-                    artifacts.push(loader.artifact(artifact).await?);
+                    artifacts.push(loader.load_artifact(artifact).await?);
                 }
                 ToolResults::Artifacts(artifacts)
             }
@@ -206,7 +206,7 @@ fn readable(text: &str, is_json: bool) -> Result<(), NotStorable> {
 }
 
 impl RecordList<ToolCall> {
-    /// How often a call is on the shelf: what the seeds call the count of a checksum. It follows from
+    /// How often a call is in the list: what the seeds call the count of a checksum. It follows from
     /// what is there, so that it is right after every change.
     #[must_use]
     pub fn call_count(&self, id: CallId) -> usize {

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Clock, ClockReading, Timestamp};
 
+use crate::invariant::OrReport as _;
+
 /// The clock of the machine.
 ///
 /// Its monotonic time counts from the first time that any `SystemClock` of the process was asked
@@ -47,7 +49,8 @@ impl Clock for SystemClock {
         static HOLDS_UNTIL: AtomicI64 = AtomicI64::new(i64::MIN);
 
         let monotonic = self.monotonic();
-        let since = i64::try_from(monotonic.as_micros()).unwrap_or(i64::MAX);
+        let since = i64::try_from(monotonic.as_micros())
+            .or_report("a process runs for less than 292,000 years", i64::MAX);
         if since < HOLDS_UNTIL.load(Ordering::Acquire)
             && let Ok(wall) = Timestamp::from_micros(since + OFFSET.load(Ordering::Relaxed))
         {

@@ -57,13 +57,13 @@ impl Timestamp {
     /// How long after `earlier` this is; zero if it is before.
     #[must_use]
     pub fn duration_since(self, earlier: Self) -> Duration {
-        Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+        Duration::from_micros(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
 
     /// This much later, at most [`Timestamp::MAX`]. Fractions of a microsecond are dropped.
     #[must_use]
     pub fn saturating_add(self, by: Duration) -> Self {
-        self.moved(i64::try_from(by.as_micros()).unwrap_or(i64::MAX))
+        self.moved(by.as_micros().min(i64::MAX.unsigned_abs().into()) as i64)
     }
 
     /// This much earlier, at least [`Timestamp::MIN`]. Fractions of a microsecond are dropped.

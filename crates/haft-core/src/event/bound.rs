@@ -7,6 +7,7 @@ use std::ops::Deref;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::invariant::OrReport as _;
 use crate::json::JsonWriter;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{Change, Problem, Problems};
@@ -57,7 +58,7 @@ impl BoundedText {
         let mut head = Head::new(MAX_TEXT);
         // Fails exactly when there is more than is kept, which the note says.
         let whole = write!(head, "{value}").is_ok();
-        if whole { Self(head.text.into()) } else { Self(noted(head.text, None).into()) }
+        if whole { Self(head.text.into()) } else { Self(append_note(head.text, None).into()) }
     }
 }
 
@@ -140,7 +141,7 @@ impl From<Value> for BoundedValue {
         }
         let mut head = Head::new(MAX_TEXT);
         let _ = write!(head, "{value}");
-        Self(Value::String(noted(head.text, None)))
+        Self(Value::String(append_note(head.text, None)))
     }
 }
 
@@ -179,7 +180,7 @@ impl From<&Args> for BoundedArgs {
         }
         let mut head = Head::new(MAX_TEXT);
         let _ = write!(head, "{args}");
-        Self::text(&noted(head.text, None))
+        Self::text(&append_note(head.text, None))
     }
 }
 
@@ -229,16 +230,16 @@ pub(crate) fn listed_problems(problems: &Problems) -> Problems {
 
 /// The beginning of a text that is too long, with a note.
 fn cut(text: &str, limit: usize) -> Option<String> {
-    (text.len() > limit).then(|| noted(prefix(text, limit).to_owned(), Some(text.len())))
+    (text.len() > limit).then(|| append_note(prefix(text, limit).to_owned(), Some(text.len())))
 }
 
 /// As many whole characters as fit.
 fn prefix(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text.get(..end.unwrap_or(0)).unwrap_or_default()
+    text.get(..end.unwrap_or(0)).or_report_default("zero is a character boundary")
 }
 
-fn noted(mut text: String, bytes: Option<usize>) -> String {
+fn append_note(mut text: String, bytes: Option<usize>) -> String {
     match bytes {
         Some(bytes) => text.push_str(&format!("… ({bytes} bytes in all)")),
         None => text.push_str("… (cut)"),

@@ -130,7 +130,7 @@ pub enum EventKind {
     TurnGateOpen {
         /// The gate.
         gate_id: Arc<str>,
-        /// Why somebody is asked.
+        /// Why the turn asks.
         reason: BoundedText,
         /// What the answer is about.
         payload: BoundedValue,
@@ -193,7 +193,7 @@ pub enum EventClass {
 }
 
 macro_rules! names {
-    ($($name:ident = $text:literal, $bus:ident;)*) => {
+    ($($name:ident = $text:literal, $class:ident;)*) => {
         /// The names of events.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -214,8 +214,8 @@ macro_rules! names {
 
             /// The sort of events that have it.
             #[must_use]
-            pub const fn bus(self) -> EventClass {
-                match self { $(Self::$name => EventClass::$bus,)* }
+            pub const fn class(self) -> EventClass {
+                match self { $(Self::$name => EventClass::$class,)* }
             }
         }
 
@@ -259,8 +259,8 @@ impl fmt::Display for EventName {
 impl EventKind {
     /// Whether it is the product or about it.
     #[must_use]
-    pub const fn bus(&self) -> EventClass {
-        self.name().bus()
+    pub const fn class(&self) -> EventClass {
+        self.name().class()
     }
 }
 

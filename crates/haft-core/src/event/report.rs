@@ -272,7 +272,7 @@ impl GenerationStats {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// The stable code; nothing for a reason that somebody gave in words, as with a nack.
+    /// The stable code; nothing for a reason in words, as with a nack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
     /// What went wrong.
@@ -329,13 +329,13 @@ pub enum DispatchStatus {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum GateResult {
-    /// Somebody answered.
+    /// The gate was resolved.
     Resolved,
-    /// Somebody refused.
+    /// The gate was rejected.
     Rejected,
     /// The turn was cancelled first.
     Aborted,
-    /// Nobody answered in time.
+    /// No decision arrived in time.
     Timeout,
 }
 
@@ -346,7 +346,7 @@ pub enum GateResult {
 pub enum LogLevel {
     /// Every step.
     Trace,
-    /// For whoever debugs.
+    /// For debugging.
     Debug,
     /// Worth knowing.
     Info,

@@ -166,7 +166,7 @@ fn names_on_the_wire_are_those_of_the_contract() {
 fn the_product_is_on_one_bus_and_the_rest_on_the_other() {
     let functional: Vec<_> = EventName::ALL
         .iter()
-        .filter(|it| it.bus() == EventClass::Functional)
+        .filter(|it| it.class() == EventClass::Functional)
         .map(ToString::to_string)
         .collect();
     assert_eq!(functional, ["message", "thought", "toolCall"]);

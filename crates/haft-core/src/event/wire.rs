@@ -31,7 +31,7 @@ pub(super) mod whole_milliseconds {
         value: &Option<Duration>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        let milliseconds = value.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+        let milliseconds = value.map(|it| it.as_millis().min(u64::MAX.into()) as u64);
         milliseconds.serialize(to)
     }
 
@@ -52,7 +52,7 @@ pub(super) mod nanoseconds {
         value: &Option<Duration>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        let nanoseconds = value.map(|it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
+        let nanoseconds = value.map(|it| it.as_nanos().min(u64::MAX.into()) as u64);
         nanoseconds.serialize(to)
     }
 

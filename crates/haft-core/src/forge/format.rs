@@ -53,7 +53,7 @@ pub struct QueryContext {
 impl Query {
     /// A query: the name of its tool, what the model reads when it chooses, and what runs.
     ///
-    /// The first parameter is what the model gives beside the artifact: a type that derives `ToolArgs`,
+    /// The first parameter is what the model gives in addition to the artifact: a type that derives `ToolArgs`,
     /// or [`Args`] together with [`Query::input`]. The field `callId` is added when the tool is forged.
     /// A failure is words for the model: what was wrong, where, and what to do instead.
     pub fn new<A, F, Fut>(name: impl Into<String>, description: impl Into<String>, run: F) -> Self

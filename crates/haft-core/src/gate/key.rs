@@ -4,21 +4,20 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::Digest as _;
 
 use super::{Gate, GateDecision, GateSettlement};
 use crate::clock::Timestamp;
-use crate::hmac::Hmac;
 use crate::json::{Document, canonical_text};
+use crate::mac::{MacKey, MacMessage};
 
 /// The secret with which answers are signed.
 ///
 /// The application keeps 32 random bytes where neither a tool nor a model can read them, and gives them to
 /// the runner and to whatever lets people answer. Nothing that runs inside a turn has them.
 #[derive(Clone)]
-pub struct GateKey(Hmac);
+pub struct GateKey(MacKey);
 
-/// The proof that an answer was given by somebody with the key, for exactly this gate.
+/// The proof that a decision was made by a holder of the key, for exactly this gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GateSignature(String);
@@ -33,7 +32,7 @@ impl GateKey {
     /// The key of these 32 secret, random bytes.
     #[must_use]
     pub fn from_bytes(secret: [u8; 32]) -> Self {
-        Self(Hmac::new(&secret))
+        Self(MacKey::new(secret))
     }
 
     /// Signs an answer to a gate.
@@ -46,7 +45,8 @@ impl GateKey {
         at: Timestamp,
     ) -> GateSettlement {
         let mut settlement = GateSettlement { decision, by: by.into(), at, signature: None };
-        settlement.signature = Some(self.signature(gate, &settlement));
+        let code = self.message(gate, &settlement).finish();
+        settlement.signature = Some(GateSignature(to_hex(&code)));
         settlement
     }
 
@@ -61,26 +61,22 @@ impl GateKey {
         if matches!(settlement.decision, GateDecision::Aborted | GateDecision::Timeout) {
             return Ok(());
         }
-        let Some(given) = &settlement.signature else { return Err(InvalidSignature) };
-        let expected = self.signature(gate, settlement);
-        if same(given.0.as_bytes(), expected.0.as_bytes()) { Ok(()) } else { Err(InvalidSignature) }
+        let given = settlement.signature.as_ref().and_then(|it| from_hex(&it.0));
+        match given {
+            Some(code) if self.message(gate, settlement).matches(&code) => Ok(()),
+            _ => Err(InvalidSignature),
+        }
     }
 
-    fn signature(&self, gate: &Gate, settlement: &GateSettlement) -> GateSignature {
-        let parts = [
-            DOMAIN.to_owned(),
-            canonical(serde_json::to_value(gate)),
-            canonical(serde_json::to_value(&settlement.decision)),
-            settlement.by.clone(),
-            canonical(serde_json::to_value(settlement.at)),
-        ];
-        let mut hash = self.0.start();
-        for part in parts {
-            hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
-            hash.update(part);
-        }
-        let mac = self.0.finish(hash);
-        GateSignature(mac.iter().map(|byte| format!("{byte:02x}")).collect())
+    /// The message that a signature covers: the gate and the decision, each behind its length.
+    fn message(&self, gate: &Gate, settlement: &GateSettlement) -> MacMessage {
+        let mut message = self.0.start();
+        message.add_text(DOMAIN);
+        message.add_text(&canonical(serde_json::to_value(gate)));
+        message.add_text(&canonical(serde_json::to_value(&settlement.decision)));
+        message.add_text(&settlement.by);
+        message.add_text(&canonical(serde_json::to_value(settlement.at)));
+        message
     }
 }
 
@@ -92,9 +88,19 @@ fn canonical(value: serde_json::Result<Value>) -> String {
     document.map(|document| canonical_text(document.root())).unwrap_or_default()
 }
 
-/// Compares without telling by its time where two texts differ.
-fn same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Decodes lower-case hexadecimal digits, the one spelling that [`to_hex`] writes.
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
 impl fmt::Debug for GateKey {

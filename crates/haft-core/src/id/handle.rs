@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::{CallId, RecordId};
 
+use crate::invariant::OrReport as _;
+
 /// A short name of a record: the first digits of its call id, at least eight, and `#n` for a repeat.
 /// Unique in its [`HandleTable`].
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -78,7 +80,7 @@ impl HandleTable {
         };
         let id = record.call_id();
         let (hex, digits) = (id.hex(), self.unique_digits(id));
-        let prefix = hex.as_str().get(..digits).unwrap_or(hex.as_str());
+        let prefix = hex.as_str().get(..digits).or_report("an id has 64 digits", hex.as_str());
         let handle = Handle(match record.suffix() {
             Some(n) => format!("{prefix}#{n}").into(),
             None => prefix.into(),

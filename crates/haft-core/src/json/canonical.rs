@@ -9,6 +9,8 @@ use std::cmp::Ordering;
 use super::writer::{write_scalar, write_str_node};
 use super::{Document, Node, ValueRef};
 
+use crate::invariant::OrReport as _;
+
 /// The canonical text of a value.
 ///
 /// ```
@@ -223,7 +225,7 @@ fn few_repeat(object: ValueRef<'_>) -> bool {
         *slot = key;
         count += 1;
     }
-    let mut rest = keys.get(..count).unwrap_or_default();
+    let mut rest = keys.get(..count).or_report_default("no more slots than keys are filled");
     while let Some((key, others)) = rest.split_first() {
         if others.contains(key) {
             return true;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::invariant::OrReport as _;
+
 /// Why a text is not JSON, and where.
 ///
 /// ```
@@ -85,12 +87,17 @@ impl ParseError {
             // Its place is no fault, and counting lines up to there would be work for nothing.
             return Self { offset, ..Self::without_text(kind) };
         }
-        let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
+        let before = text
+            .as_bytes()
+            .get(..offset)
+            .or_report("the parser stops within its text", text.as_bytes());
         let line = before.iter().filter(|byte| **byte == b'\n').count();
         let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         // Counts characters: every byte that does not continue one.
         let column = before.iter().skip(start).filter(|byte| **byte & 0xC0 != 0x80).count();
-        let number = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let number = |at: usize| {
+            u32::try_from(at + 1).or_report("a text has fewer than 2^32 bytes", u32::MAX)
+        };
         Self { kind, offset, line: number(line), column: number(column) }
     }
 

@@ -3,6 +3,8 @@
 use super::Node;
 use super::writer::{offset, store};
 
+use crate::invariant::OrReport as _;
+
 /// Every power of ten that a double holds exactly.
 #[rustfmt::skip]
 const POWERS: [f64; 23] = [
@@ -146,5 +148,5 @@ impl PartialEq for Decimal<'_> {
 }
 
 fn length(digits: &str) -> i64 {
-    i64::try_from(digits.len()).unwrap_or(i64::MAX)
+    i64::try_from(digits.len()).or_report("a length fits `i64`", i64::MAX)
 }

@@ -7,6 +7,8 @@ use super::scan::{plain_len, short_plain_len};
 use super::writer::offset;
 use super::{Document, MAX_DEPTH, MAX_TEXT, Node, OWN_DEPTH, OWN_TEXT};
 
+use crate::invariant::OrReport as _;
+
 pub(super) fn strict(text: &str) -> Result<Document, ParseError> {
     let parsed = parse_strict(text)?;
     let mut buf = String::with_capacity(text.len() + parsed.unescaped.len());
@@ -57,6 +59,9 @@ pub(super) struct Fault {
     pub(super) offset: usize,
 }
 
+/// Why a slice at the cursor exists.
+const AT_BOUNDARY: &str = "the cursor stands at a character of the text or at its end";
+
 /// A recursive descent over bytes; the recursion is bounded by `max_depth`.
 ///
 /// `LENIENT` adds the readings of [`super::repair`] to the same grammar.
@@ -77,7 +82,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
     pub(super) fn new(text: &'a str, start: usize, end: usize) -> Self {
         Self {
             text,
-            bytes: text.as_bytes().get(..end).unwrap_or_default(),
+            bytes: text.as_bytes().get(..end).or_report_default("the value ends within the text"),
             at: start,
             // Generous for small arguments, so that the list grows once; long texts are mostly
             // long strings.
@@ -227,7 +232,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
             self.repairs.note(Repair::SingleQuotes);
         }
         let start = self.at + 1;
-        let rest = self.bytes.get(start..).unwrap_or_default();
+        let rest = self.bytes.get(start..).or_report_default(AT_BOUNDARY);
         let len = short_plain_len(rest, quote).unwrap_or_else(|| plain_len(rest, quote));
         self.at = start + len;
         if rest.get(len) != Some(&quote)
@@ -247,14 +252,14 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         let target = self.unescaped.len();
         let mut from = start;
         loop {
-            self.unescaped.push_str(self.text.get(from..self.at).unwrap_or_default());
+            self.unescaped.push_str(self.text.get(from..self.at).or_report_default(AT_BOUNDARY));
             self.escape(quote)?;
             from = self.at;
             if let Stop::Quote = self.plain_text(quote)? {
                 break;
             }
         }
-        self.unescaped.push_str(self.text.get(from..self.at).unwrap_or_default());
+        self.unescaped.push_str(self.text.get(from..self.at).or_report_default(AT_BOUNDARY));
         self.at += 1;
         let len = self.unescaped.len() - target;
         let start = offset(self.text.len() + target);
@@ -265,7 +270,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
     /// Moves to the next quote or backslash.
     fn plain_text(&mut self, quote: u8) -> Result<Stop, Fault> {
         loop {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let rest = self.bytes.get(self.at..).or_report_default(AT_BOUNDARY);
             let len = plain_len(rest, quote);
             self.at += len;
             match rest.get(len) {
@@ -313,7 +318,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
             return Ok(character);
         }
         // A pair is `\uD8xx\uDCxx`; a text that ends before the second half may be a whole one.
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.bytes.get(self.at..).or_report_default(AT_BOUNDARY);
         if high >= 0xDC00 || !rest.starts_with(b"\\u") {
             let cut = high < 0xDC00 && b"\\u".starts_with(rest);
             return Err(if cut { self.truncated() } else { lone });
@@ -392,7 +397,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
     }
 
     fn literal(&mut self, start: usize) -> Result<(), Fault> {
-        let literal = self.text.get(start..self.at).unwrap_or_default();
+        let literal = self.text.get(start..self.at).or_report_default(AT_BOUNDARY);
         let node = number::literal_node(literal, &mut self.unescaped, self.text.len())
             .ok_or(Fault { kind: ParseErrorKind::NumberOutOfRange, offset: start })?;
         self.nodes.push(node);
@@ -411,7 +416,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
     }
 
     fn word(&mut self, word: &'static str, node: Node) -> Result<(), Fault> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.bytes.get(self.at..).or_report_default(AT_BOUNDARY);
         if rest.starts_with(word.as_bytes()) {
             self.at += word.len();
             self.nodes.push(node);

@@ -1,10 +1,12 @@
-//! Mending text that a model wrote, where it has only one reading.
+//! Repair of JSON text that a model wrote, where it has only one reading.
 
 use super::error::{ParseError, ParseErrorKind};
 use super::parse::{Fault, Parser, strict};
 use super::{Document, MAX_TEXT};
 
-/// One thing that was mended.
+use crate::invariant::OrReport as _;
+
+/// One repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -102,7 +104,7 @@ impl Body {
 fn without_info_word(body: &str) -> &str {
     let tail =
         body.trim_start_matches(|it: char| it.is_ascii_alphanumeric() || "_+-.".contains(it));
-    let word = body.get(..body.len() - tail.len()).unwrap_or_default();
+    let word = body.strip_suffix(tail).or_report_default("the tail ends the body");
     let is_value = ["true", "false", "null", "True", "False", "None"].contains(&word);
     if word.starts_with(|it: char| it.is_ascii_alphabetic()) && !is_value { tail } else { body }
 }

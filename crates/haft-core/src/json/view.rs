@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::{Document, Node};
 
+use crate::invariant::OrReport as _;
+
 /// A JSON value inside a [`Document`].
 #[derive(Clone, Copy)]
 pub struct ValueRef<'a> {
@@ -63,7 +65,10 @@ pub enum Number {
 
 impl<'a> ValueRef<'a> {
     pub(super) fn at(doc: &'a Document, at: usize) -> Self {
-        Self { doc, at: u32::try_from(at).unwrap_or(u32::MAX) }
+        Self {
+            doc,
+            at: u32::try_from(at).or_report("a document has fewer than 2^32 values", u32::MAX),
+        }
     }
 
     pub(super) fn node(self) -> Node {
@@ -82,9 +87,10 @@ impl<'a> ValueRef<'a> {
     /// The bytes of the document's text from the start of this string on, and the string's length.
     pub(super) fn str_window(self) -> (&'a [u8], usize) {
         match self.node() {
-            Node::Str { start, len } => {
-                (self.doc.buf.as_bytes().get(start as usize..).unwrap_or_default(), len as usize)
-            }
+            Node::Str { start, len } => (
+                self.doc.buf.as_bytes().get(start as usize..).or_report_default(super::IN_BUFFER),
+                len as usize,
+            ),
             _ => (&[], 0),
         }
     }

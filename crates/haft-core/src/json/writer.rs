@@ -6,6 +6,8 @@ use super::number::{copy_big, float_node};
 use super::scan::plain_len;
 use super::{Document, Node, ValueRef};
 
+use crate::invariant::OrReport as _;
+
 /// Builds a [`Document`] in document order.
 ///
 /// ```
@@ -246,7 +248,7 @@ pub(super) fn store(text: &str, buf: &mut String) -> (u32, u32) {
 /// Offsets are 32 bits wide; [`super::MAX_TEXT`] keeps parsed documents far below that. A built
 /// document that outgrows it saturates and reads back as empty strings, never out of bounds.
 pub(super) fn offset(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
+    u32::try_from(value).or_report("a document has fewer than 2^32 bytes", u32::MAX)
 }
 
 /// Appends compact JSON in document order.
@@ -315,7 +317,7 @@ pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(head.as_bytes());
         let Some(special) = tail.bytes().next() else { break };
         write_escape(special, out);
-        rest = tail.get(1..).unwrap_or_default();
+        rest = tail.get(1..).or_report_default("only ASCII ends plain text");
     }
     out.push(b'"');
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::ast::Operator;
 use super::walk::{Spent, Work};
+use crate::invariant::OrReport as _;
 use crate::json::{MAX_DEPTH, Number, ValueKind, ValueRef};
 
 /// What an operand of a comparison amounts to.
@@ -145,8 +146,9 @@ fn digits(value: Value<'_>) -> (i64, Vec<i8>) {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let exponent: i64 = exponent.trim_start_matches('+').parse().unwrap_or_default();
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let size = exponent.saturating_add(i64::try_from(whole.len()).unwrap_or(i64::MAX));
-    let digit = |byte: u8| i8::try_from(byte.wrapping_sub(b'0')).unwrap_or_default();
+    let size = exponent
+        .saturating_add(i64::try_from(whole.len()).or_report("a length fits `i64`", i64::MAX));
+    let digit = |byte: u8| byte.wrapping_sub(b'0').cast_signed();
     let mut digits: Vec<i8> =
         whole.bytes().chain(fraction.bytes()).map(|it| sign * digit(it)).collect();
     // Trailing zeros say nothing; a longer list would otherwise win.

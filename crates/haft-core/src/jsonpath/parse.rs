@@ -10,6 +10,8 @@ use std::borrow::Cow;
 use super::ast::{Reach, Segment, Selector, Slice};
 use super::{MAX_NESTING, MAX_PATH, PathError, PathStep};
 
+use crate::invariant::OrReport as _;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// RFC 9535.
@@ -42,6 +44,9 @@ pub(super) fn path(text: &str, mode: Mode) -> Result<Vec<Segment>, PathError> {
     Ok(segments)
 }
 
+/// Why a slice at the cursor exists.
+const AT_BOUNDARY: &str = "the cursor stands at a character of the path or at its end";
+
 /// What RFC 9535 calls blank.
 const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 
@@ -59,7 +64,7 @@ struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     fn rest(&self) -> &'t str {
-        self.text.get(self.at..self.end).unwrap_or_default()
+        self.text.get(self.at..self.end).or_report_default(AT_BOUNDARY)
     }
 
     fn peek(&self) -> Option<char> {
@@ -79,7 +84,7 @@ impl<'t> Parser<'t> {
         let rest = self.rest();
         let len = rest.find(|it| !wanted(it)).unwrap_or(rest.len());
         self.at += len;
-        rest.get(..len).unwrap_or_default()
+        rest.get(..len).or_report("a match ends at a boundary", rest)
     }
 
     fn skip_blank(&mut self) {

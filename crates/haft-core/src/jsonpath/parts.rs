@@ -1,9 +1,10 @@
-//! The parts of a path, for whoever evaluates one on a text that is too large for a tree.
+//! The parts of a path, for evaluation on a text that is too large for a tree.
 
 use super::JsonPath;
 use super::ast::{Expr, Reach, Segment, Selector, Slice};
 use super::walk::{Evaluation, Work};
 use super::{PathStep, SelectionLimits};
+use crate::invariant::OrReport as _;
 use crate::json::ValueRef;
 
 impl JsonPath {
@@ -96,11 +97,13 @@ impl SliceRef<'_> {
     /// The positions that it selects in a list of so many elements, in order.
     #[must_use]
     pub fn positions(self, len: u64) -> impl ExactSizeIterator<Item = u64> {
-        let (first, step, count) = self.0.range(i64::try_from(len).unwrap_or(i64::MAX));
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let (first, step, count) = self.0.range(len.min(i64::MAX.unsigned_abs()).cast_signed());
+        let count =
+            usize::try_from(count).or_report("a count is positive and fits memory", usize::MAX);
         (0..count).map(move |at| {
-            let at = i64::try_from(at).unwrap_or(i64::MAX);
-            u64::try_from(first.saturating_add(at.saturating_mul(step))).unwrap_or_default()
+            let at = i64::try_from(at).or_report("a count came from an `i64`", i64::MAX);
+            u64::try_from(first.saturating_add(at.saturating_mul(step)))
+                .or_report_default("positions lie in the list")
         })
     }
 }
@@ -110,7 +113,7 @@ impl Slice {
     pub(super) fn range(&self, len: i64) -> (i64, i64, i64) {
         let absolute = |it: i64| if it < 0 { len.saturating_add(it) } else { it };
         let (start, end) = (self.start.map(absolute), self.end.map(absolute));
-        let distance = i64::try_from(self.step.unsigned_abs()).unwrap_or(i64::MAX);
+        let distance = self.step.saturating_abs();
         let count = |span: i64| if span <= 0 { 0 } else { (span - 1) / distance + 1 };
         if self.step > 0 {
             let start = start.unwrap_or(0).clamp(0, len);

@@ -7,6 +7,7 @@ use super::PathStep;
 use super::ast::{Expr, Reach, Segment, Selector, Slice};
 use super::children::{Children, Survey, is_container};
 use super::pattern::Pattern;
+use crate::invariant::OrReport as _;
 use crate::json::{Elements, ValueRef};
 
 /// The work that may still be done.
@@ -278,11 +279,13 @@ impl<'p, 'd> Cursor<'p, 'd> {
     }
 
     fn slice(slice: Slice, mut elements: Elements<'d>) -> Self {
-        let len = i64::try_from(elements.len()).unwrap_or(i64::MAX);
+        let len = i64::try_from(elements.len()).or_report("a length fits `i64`", i64::MAX);
         let absolute = |it: i64| if it < 0 { len.saturating_add(it) } else { it };
         let start = slice.start.map(absolute);
         let end = slice.end.map(absolute);
-        let size = |it: i64| usize::try_from(it).unwrap_or_default();
+        let size = |it: i64| {
+            usize::try_from(it.max(0)).or_report_default("a position in a list fits memory")
+        };
         let step = usize::try_from(slice.step.unsigned_abs()).unwrap_or(usize::MAX);
         if slice.step > 0 {
             let start = start.unwrap_or(0).clamp(0, len);

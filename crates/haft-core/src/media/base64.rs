@@ -1,16 +1,16 @@
-//! Base64 (RFC 4648, standard alphabet, with padding), bit by bit.
+//! Base64 (RFC 4648, standard alphabet, with padding), whole and as a stream.
 
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_core::Stream;
 
 use crate::byte_stream::ByteStream;
 use crate::failure::ToolFailure;
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Most bytes that are encoded at once, so that a medium which is in memory is not there again as
 /// text. A multiple of three.
@@ -73,100 +73,41 @@ impl fmt::Debug for Base64Stream {
 /// Encodes pieces of any length: up to two bytes wait for the third.
 #[derive(Default)]
 struct Encoder {
-    carry: [u8; 3],
-    carried: usize,
+    carry: Vec<u8>,
 }
 
 impl Encoder {
     fn push(&mut self, mut input: &[u8], out: &mut Vec<u8>) {
-        while self.carried > 0
-            && let Some((byte, rest)) = input.split_first()
-        {
+        if !self.carry.is_empty() {
+            let missing = input.len().min(3 - self.carry.len());
+            let (head, rest) = input.split_at(missing);
+            self.carry.extend_from_slice(head);
             input = rest;
-            self.keep(*byte);
-            if self.carried == 3 {
-                out.extend(quad(self.carry));
-                *self = Self::default();
+            if self.carry.len() < 3 {
+                return;
             }
+            out.extend(STANDARD.encode(&self.carry).into_bytes());
+            self.carry.clear();
         }
         let (triples, rest) = input.as_chunks::<3>();
-        out.reserve(4 * triples.len() + 4);
-        for triple in triples {
-            out.extend(quad(*triple));
-        }
-        for byte in rest {
-            self.keep(*byte);
-        }
-    }
-
-    fn keep(&mut self, byte: u8) {
-        if let Some(slot) = self.carry.get_mut(self.carried) {
-            *slot = byte;
-            self.carried += 1;
-        }
+        out.extend(STANDARD.encode(triples.as_flattened()).into_bytes());
+        self.carry.extend_from_slice(rest);
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) {
-        let [a, b, c, _] = quad(self.carry);
-        match self.carried {
-            0 => {}
-            1 => out.extend([a, b, b'=', b'=']),
-            _ => out.extend([a, b, c, b'=']),
-        }
-        *self = Self::default();
+        out.extend(STANDARD.encode(&self.carry).into_bytes());
+        self.carry.clear();
     }
 }
 
-fn quad([a, b, c]: [u8; 3]) -> [u8; 4] {
-    let sextets = [a >> 2, a << 4 | b >> 4, b << 2 | c >> 6, c];
-    sextets.map(|it| ALPHABET.get(usize::from(it & 0x3F)).copied().unwrap_or(b'A'))
-}
-
-/// The base64 of some bytes.
+/// Encodes bytes as base64 with padding.
 #[must_use]
 pub fn encode_base64(bytes: &[u8]) -> String {
-    let mut out = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
-    let mut encoder = Encoder::default();
-    encoder.push(bytes, &mut out);
-    encoder.finish(&mut out);
-    String::from_utf8(out).unwrap_or_default()
+    STANDARD.encode(bytes)
 }
 
-/// The bytes of a text, if it is exactly what [`encode_base64`] writes for them.
+/// Decodes a text that is exactly what [`encode_base64`] writes: padded, without white space and without stray bits.
 #[must_use]
 pub fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let (quads, []) = text.as_chunks::<4>() else { return None };
-    let mut out = Vec::with_capacity(quads.len() * 3);
-    for (n, quad) in quads.iter().enumerate() {
-        let kept = match quad {
-            [_, _, b'=', b'='] => 1,
-            [_, _, _, b'='] => 2,
-            _ => 3,
-        };
-        if kept < 3 && n + 1 != quads.len() {
-            return None;
-        }
-        let mut bits = 0_u32;
-        for (n, digit) in quad.iter().enumerate() {
-            bits = bits << 6 | if n > kept { 0 } else { sextet(*digit)? };
-        }
-        let [_, bytes @ ..] = bits.to_be_bytes();
-        // Bits that stand for nothing are zero, so that every text has one spelling.
-        if bytes.iter().skip(kept).any(|byte| *byte != 0) {
-            return None;
-        }
-        out.extend(bytes.iter().take(kept));
-    }
-    Some(out)
-}
-
-fn sextet(digit: u8) -> Option<u32> {
-    Some(u32::from(match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    }))
+    STANDARD.decode(text).ok()
 }

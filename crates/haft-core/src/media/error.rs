@@ -64,7 +64,7 @@ pub enum MediaError {
         /// The file.
         filename: String,
     },
-    /// Nobody knows how to make a reader of a stored descriptor.
+    /// No resolver exists for a stored descriptor.
     #[error("no resolver is registered for the reader `{tag}`")]
     NoResolver {
         /// The tag of the descriptor.

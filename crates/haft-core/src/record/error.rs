@@ -212,7 +212,7 @@ pub enum LoadError {
     /// A medium of it could not be made again.
     #[error(transparent)]
     Media(#[from] MediaError),
-    /// Nobody knows how to open the content of an artifact.
+    /// No resolver exists for the content of an artifact.
     #[error("nothing is registered that opens the reader `{tag}`")]
     NoResolver {
         /// The tag of its descriptor.

@@ -28,7 +28,7 @@ pub enum Identifier {
 }
 
 impl Identity {
-    /// Somebody whom the application knows by `identifier` and the model by `representation`.
+    /// A participant whom the application knows by `identifier` and the model by `representation`.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Identity {
         Err(faults.of("identity", codes::INVALID_INITIAL_IDENTITY_VALUE))
     }
 
-    /// Somebody whom both know by the same name.
+    /// A participant whom both know by the same name.
     ///
     /// # Errors
     ///

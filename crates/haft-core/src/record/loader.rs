@@ -54,7 +54,7 @@ impl RecordLoader {
     /// # Errors
     ///
     /// It breaks a rule, or nothing can open its reader.
-    pub fn medium(&self, record: MediaRecord) -> Result<Media, LoadError> {
+    pub fn load_media(&self, record: MediaRecord) -> Result<Media, LoadError> {
         Ok(record.load(&self.media)?)
     }
 
@@ -63,7 +63,10 @@ impl RecordLoader {
     /// # Errors
     ///
     /// No spool knows the tag, none has the content, or one failed.
-    pub async fn artifact(&self, record: ArtifactRecord) -> Result<SpooledArtifact, LoadError> {
+    pub async fn load_artifact(
+        &self,
+        record: ArtifactRecord,
+    ) -> Result<SpooledArtifact, LoadError> {
         let wanted = record.reader();
         let mut known = false;
         for spool in self.spools.iter().filter(|it| it.knows(&wanted.tag)) {

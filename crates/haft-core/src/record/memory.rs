@@ -16,8 +16,7 @@ use crate::trust::TrustLabel;
 
 /// Something remembered from before, with how sure it is and how much it matters.
 ///
-/// Memories can be poisoned, so that one has a label as all content has: nobody vouches for it unless
-/// somebody says so.
+/// Memories can be poisoned, so that a memory has a trust label as all content has. The default is untrusted.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -62,7 +61,7 @@ impl Memory {
 
     /// A builder of the next version of it, changed at this time. It will never be trusted more than
     /// this one.
-    pub fn revised(&self, at: Timestamp) -> MemoryBuilder {
+    pub fn to_builder(&self, at: Timestamp) -> MemoryBuilder {
         MemoryBuilder {
             id: self.id.as_str().to_owned(),
             content: self.content.clone(),
@@ -160,7 +159,7 @@ impl MemoryBuilder {
         self
     }
 
-    /// How far it may be trusted: the label of what it was made of. Untrusted if not said.
+    /// How far it may be trusted: the label of what it was made of. The default is untrusted.
     pub fn trust(mut self, label: TrustLabel) -> Self {
         self.trust = Some(label);
         self

@@ -95,7 +95,7 @@ impl Message {
     }
 
     /// A builder of the next version of it, changed at this time.
-    pub fn revised(&self, at: Timestamp) -> MessageBuilder {
+    pub fn to_builder(&self, at: Timestamp) -> MessageBuilder {
         MessageBuilder {
             id: self.id.as_str().to_owned(),
             role: self.role,
@@ -259,7 +259,7 @@ impl Record for Message {
 
     async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
         let stored: Stored<'_> = read(Self::KIND, json)?;
-        let attachments = stored.attachments.into_iter().map(|it| loader.medium(it));
+        let attachments = stored.attachments.into_iter().map(|it| loader.load_media(it));
         let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
         let message = Self::builder(stored.id, stored.role, stored.created_at)
             .attachments(attachments)

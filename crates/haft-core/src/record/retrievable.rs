@@ -57,7 +57,7 @@ pub enum RetrievableContent {
 }
 
 impl Retrievable {
-    /// A record that is still being put together, of the tier that whoever retrieved it declares.
+    /// A record that is still being put together, of the tier that the retriever declares.
     pub fn builder(
         id: impl Into<String>,
         content: impl Into<RetrievableContent>,
@@ -80,7 +80,7 @@ impl Retrievable {
 
     /// A builder of the next version of it, changed at this time. It will never be trusted more than
     /// this one.
-    pub fn revised(&self, at: Timestamp) -> RetrievableBuilder {
+    pub fn to_builder(&self, at: Timestamp) -> RetrievableBuilder {
         RetrievableBuilder {
             id: self.id.as_str().to_owned(),
             content: self.content.clone(),
@@ -239,7 +239,7 @@ impl RetrievableBuilder {
         self
     }
 
-    /// How its text is queried once it is in a spool; as text if not said.
+    /// How its text is queried once it is in a spool; the default is text.
     pub fn artifact_kind(mut self, kind: ArtifactKind) -> Self {
         self.artifact_kind = Some(kind);
         self
@@ -380,7 +380,7 @@ impl Record for Retrievable {
         let stored: Stored<'_> = read(Self::KIND, json)?;
         let content = match stored.content {
             StoredContent::Text(text) => RetrievableContent::from(text.into_owned()),
-            StoredContent::Artifact(artifact) => loader.artifact(artifact).await?.into(),
+            StoredContent::Artifact(artifact) => loader.load_artifact(artifact).await?.into(),
         };
         let builder = RetrievableBuilder {
             id: stored.id.into_owned(),

@@ -1,7 +1,7 @@
 mod arbitrary;
 mod hostile;
+mod list;
 mod rules;
-mod shelf;
 mod stored;
 
 use std::collections::BTreeMap;

@@ -43,7 +43,7 @@ pub struct Thought {
 }
 
 impl Thought {
-    /// A thought that is still being put together. It is the assistant's unless somebody else is named.
+    /// A thought that is still being put together. It is the assistant's unless another author is named.
     pub fn builder(id: impl Into<String>, at: Timestamp) -> ThoughtBuilder {
         ThoughtBuilder {
             id: id.into(),
@@ -60,7 +60,7 @@ impl Thought {
 
     /// A builder of the next version of it, changed at this time. It will never be trusted more than
     /// this one.
-    pub fn revised(&self, at: Timestamp) -> ThoughtBuilder {
+    pub fn to_builder(&self, at: Timestamp) -> ThoughtBuilder {
         ThoughtBuilder {
             id: self.id.as_str().to_owned(),
             content: self.content.clone(),
@@ -171,7 +171,7 @@ impl ThoughtBuilder {
         self
     }
 
-    /// How far it may be trusted: the label of what was thought about. Untrusted if not said.
+    /// How far it may be trusted: the label of what was thought about. The default is untrusted.
     pub fn trust(mut self, label: TrustLabel) -> Self {
         self.trust = Some(label);
         self

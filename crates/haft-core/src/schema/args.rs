@@ -24,18 +24,18 @@ pub use value::{ArgValue, DecodeError, ToolArgs};
 use crate::json::{Document, ValueRef};
 use crate::schema::InputSchema;
 
-/// Whether near misses are mended before they are judged.
+/// Whether near misses are coerced before validation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strictness {
-    /// Mend what has one reading, and record it. The default.
+    /// Coerce what has one reading, and record it. The default.
     #[default]
     Coerce,
     /// Take the arguments as they came.
     Strict,
 }
 
-/// Arguments that a schema accepted. Cheap to clone; nobody can change them.
+/// Arguments that a schema accepted. Cheap to clone and immutable.
 ///
 /// ```
 /// use haft_core::args::Args;

@@ -1,9 +1,9 @@
-//! The one pass that decides: walks arguments beside their schema, collects every problem, and
+//! The one pass that decides: walks arguments together with their schema, collects every problem, and
 //! notes what coercion has to change. On valid arguments it allocates nothing.
 
 use serde_json::Value;
 
-use super::coerce::{Mark, Patch, patched};
+use super::coerce::{Mark, Patch, apply_patches};
 use super::problem::{Change, ChangeKind, Problem, Rule, excerpt};
 use super::rules::{Broken, KEPT, broken_length, has_repeats, listed};
 use super::{
@@ -25,7 +25,7 @@ enum Step<'p> {
     Index(usize),
 }
 
-/// Whether near misses are mended.
+/// Whether near misses are coerced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Coerce,
@@ -110,11 +110,11 @@ impl<'s> Checker<'s> {
         for (at, element) in view.elements().enumerate() {
             fine &= self.check(&rules.items, element, &place.index(at));
         }
-        // Elements that differ can be the same once they are mended: `1` and `"1"`.
+        // Elements that differ can be the same once they are coerced: `1` and `"1"`.
         let repeats = match self.patches.get(before..) {
             _ if !rules.unique => false,
             Some(patches) if !patches.is_empty() => {
-                has_repeats(patched(view, patches.to_vec()).root())
+                has_repeats(apply_patches(view, patches.to_vec()).root())
             }
             _ => has_repeats(view),
         };
@@ -300,7 +300,7 @@ impl<'s> Checker<'s> {
         false
     }
 
-    /// A value of the wrong kind: mends it if there is one reading, refuses it otherwise.
+    /// A value of the wrong kind: coerces it if there is one reading, refuses it otherwise.
     fn mismatch(
         &mut self,
         schema: &Schema,

@@ -1,4 +1,4 @@
-//! Mending near misses: what models send, guided by what the schema asks for.
+//! Coercion of near misses: what models send, guided by what the schema asks for.
 //!
 //! Every rule here is lossless and has one reading. A value is only touched after it was found to
 //! break the schema, and what comes out must itself be accepted; otherwise the value is refused as it
@@ -12,6 +12,7 @@ use super::check::{Checker, Place, means_absent};
 use super::problem::{Change, ChangeKind};
 use super::rules::same_scalar;
 use super::{Schema, Shape};
+use crate::invariant::OrReport as _;
 use crate::json::{Document, JsonWriter, ValueKind, ValueRef};
 
 /// JSON inside a string inside a string, a value for a list of lists: deeper than this it is no slip.
@@ -39,7 +40,7 @@ pub(super) struct Mark {
 }
 
 impl Checker<'_> {
-    /// Tries to mend a value of the wrong kind. True when a patch was noted.
+    /// Tries to coerce a value of the wrong kind. True when a patch was noted.
     pub(super) fn coerce(
         &mut self,
         schema: &Schema,
@@ -66,11 +67,11 @@ impl Checker<'_> {
                 true
             }
             (Shape::Integer(_) | Shape::Number(_), Some(_)) => {
-                self.parsed(schema, view, place, ValueKind::Number)
+                self.coerce_text(schema, view, place, ValueKind::Number)
             }
-            (Shape::Enum(values), Some(text)) => self.listed(values, view, place, text),
+            (Shape::Enum(values), Some(text)) => self.coerce_to_list(values, view, place, text),
             (Shape::Array(_) | Shape::Tuple(_), Some(text)) if text.starts_with('[') => {
-                self.parsed(schema, view, place, ValueKind::Array)
+                self.coerce_text(schema, view, place, ValueKind::Array)
             }
             (Shape::Array(_), _) if !means_absent(view) => {
                 let mut list = JsonWriter::new();
@@ -80,14 +81,14 @@ impl Checker<'_> {
                 self.candidate(schema, view, place, (&list.finish(), ChangeKind::Wrapped))
             }
             (Shape::Object(_) | Shape::Map(_) | Shape::Union(_), Some(_)) => {
-                self.parsed(schema, view, place, ValueKind::Object)
+                self.coerce_text(schema, view, place, ValueKind::Object)
             }
             _ => false,
         }
     }
 
     /// A string that holds the text of a value of the wanted kind.
-    fn parsed(
+    fn coerce_text(
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
@@ -108,7 +109,7 @@ impl Checker<'_> {
     }
 
     /// A string that differs from one allowed value only by case or by being spelled as a string.
-    fn listed(
+    fn coerce_to_list(
         &mut self,
         values: &[Value],
         view: ValueRef<'_>,
@@ -130,7 +131,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Checks a replacement like any other value; it may itself need mending.
+    /// Checks a replacement like any other value; it may itself need coercion.
     fn candidate(
         &mut self,
         schema: &Schema,
@@ -150,7 +151,7 @@ impl Checker<'_> {
         self.nested -= 1;
         let inner = std::mem::replace(&mut self.patches, outer);
         if fine {
-            self.patches.push((view.index(), Patch::Replace(patched(doc.root(), inner))));
+            self.patches.push((view.index(), Patch::Replace(apply_patches(doc.root(), inner))));
         } else {
             self.rollback(&mark);
         }
@@ -176,7 +177,7 @@ fn scalar(value: &Value) -> Document {
 }
 
 /// A copy of the value with all patches applied.
-pub(super) fn patched(view: ValueRef<'_>, mut patches: Vec<(usize, Patch)>) -> Document {
+pub(super) fn apply_patches(view: ValueRef<'_>, mut patches: Vec<(usize, Patch)>) -> Document {
     patches.sort_by_key(|(at, _)| *at);
     let mut out = JsonWriter::new();
     copy(view, &patches, &mut out);
@@ -233,7 +234,7 @@ fn copy(view: ValueRef<'_>, patches: &[(usize, Patch)], out: &mut JsonWriter) {
 fn patches_at(patches: &[(usize, Patch)], index: usize) -> &[(usize, Patch)] {
     let from = patches.partition_point(|(at, _)| *at < index);
     let to = patches.partition_point(|(at, _)| *at <= index);
-    patches.get(from..to).unwrap_or_default()
+    patches.get(from..to).or_report_default("patches are sorted by index")
 }
 
 /// Keys under which models wrap the arguments.
@@ -251,7 +252,10 @@ const WRAPPERS: [&str; 9] = [
 
 /// Arguments that stand inside a wrapper object: `{"arguments": {…}}`, or with the tool's own name
 /// beside them. Returns the wrapper's key and what it holds.
-pub(super) fn unwrapped<'a>(root: ValueRef<'a>, tool: &str) -> Option<(&'a str, ValueRef<'a>)> {
+pub(super) fn find_wrapped_args<'a>(
+    root: ValueRef<'a>,
+    tool: &str,
+) -> Option<(&'a str, ValueRef<'a>)> {
     let mut inner = None;
     for (key, value) in root.members() {
         let names_tool = matches!(key, "name" | "tool" | "tool_name" | "function")

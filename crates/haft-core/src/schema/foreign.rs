@@ -1,23 +1,24 @@
-//! Schemas that come from elsewhere (an MCP server, a file): kept as they are, enforced by the
-//! `jsonschema` crate.
+//! Schemas that come from outside, such as an MCP server or a file: stored unchanged and enforced by the `jsonschema`
+//! crate. Without the feature `foreign-schemas` they are refused.
 
-use std::sync::Arc;
+#[cfg(feature = "foreign-schemas")]
+mod coerce;
+#[cfg(feature = "foreign-schemas")]
+mod references;
+#[cfg(feature = "foreign-schemas")]
+mod validator;
 
-use jsonschema::{PatternOptions, Validator};
+#[cfg(not(feature = "foreign-schemas"))]
+mod unsupported;
+
 use serde_json::Value;
 
-use super::check::Mode;
-use super::coerce::{below, unwrapped};
-use super::foreign_coerce::mend;
-use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
-use crate::json::Document;
-use crate::schema::args::Args;
+use super::problem::{Problems, excerpt};
 
-/// Most bytes of a schema that is taken from elsewhere, as compact text.
-const MAX_SCHEMA: usize = 1024 * 1024;
-
-/// Most steps that one pattern of a foreign schema may backtrack.
-const MAX_BACKTRACK: usize = 100_000;
+#[cfg(not(feature = "foreign-schemas"))]
+pub(super) use self::unsupported::ForeignSchema;
+#[cfg(feature = "foreign-schemas")]
+pub(super) use self::validator::ForeignSchema;
 
 /// Why a JSON Schema from elsewhere cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +50,11 @@ pub enum ForeignSchemaError {
         /// What is too large.
         what: String,
     },
+    /// This build of the crate cannot validate by foreign schemas.
+    #[error(
+        "JSON Schemas from outside are not supported by this build: enable the feature `foreign-schemas` of `haft-core`"
+    )]
+    Unsupported,
     /// The schema breaks the rules of its own dialect.
     #[error("not a usable JSON Schema: {reason}")]
     Invalid {
@@ -57,104 +63,9 @@ pub enum ForeignSchemaError {
     },
 }
 
-/// A foreign schema and its compiled validator.
-#[derive(Clone, Debug)]
-pub(super) struct Foreign {
-    schema: Arc<Value>,
-    validator: Arc<Validator>,
-}
-
-impl Foreign {
-    pub(super) fn new(schema: Value) -> Result<Self, ForeignSchemaError> {
-        root_is_object(&schema)?;
-        Self::of_any(schema)
-    }
-
-    /// A schema of values that need not be objects.
-    fn of_any(schema: Value) -> Result<Self, ForeignSchemaError> {
-        let text = Document::from_value(&schema)
-            .map_err(|error| ForeignSchemaError::TooLarge { what: error.to_string() })?
-            .root()
-            .to_string();
-        if text.len() > MAX_SCHEMA {
-            return Err(ForeignSchemaError::TooLarge { what: format!("{} bytes", text.len()) });
-        }
-        super::foreign_refs::check(&schema)?;
-        let validator = jsonschema::options()
-            .offline()
-            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACK))
-            .build(&schema)
-            .map_err(|error| ForeignSchemaError::Invalid { reason: excerpt(&error.to_string()) })?;
-        Ok(Self { schema: Arc::new(schema), validator: Arc::new(validator) })
-    }
-
-    pub(super) fn schema(&self) -> &Value {
-        &self.schema
-    }
-
-    /// The schema as text, in the order its maps have.
-    pub(super) fn text(&self) -> String {
-        self.schema.to_string()
-    }
-
-    /// Judges arguments. `None` when they are accepted as they are.
-    pub(super) fn judge(
-        &self,
-        tool: &str,
-        args: &Args,
-        mode: Mode,
-        changes: &mut Vec<Change>,
-    ) -> Result<Option<Document>, Problems> {
-        let value = args.to_value();
-        let Some(problems) = self.problems(&value) else { return Ok(None) };
-        // A mended value goes through `serde_json`, which does not keep integers beyond 64 bits.
-        if mode == Mode::Strict || document(&value).is_none_or(|doc| doc != *args.document()) {
-            return Err(problems);
-        }
-        if let Some((value, mut made)) = mend(&self.validator, &value) {
-            changes.append(&mut made);
-            return Ok(document(&value));
-        }
-        if let Some((key, inner)) = unwrapped(args.root(), tool)
-            && let Some((inner, made)) = mend(&self.validator, &inner.to_value())
-        {
-            let kind = ChangeKind::Unwrapped(key.to_owned());
-            changes.push(Change { pointer: String::new(), kind });
-            for mut change in made {
-                below(key, &mut change.pointer);
-                changes.push(change);
-            }
-            return Ok(document(&inner));
-        }
-        Err(problems)
-    }
-
-    /// Why the value is refused; nothing if it is accepted.
-    fn problems(&self, value: &Value) -> Option<Problems> {
-        if !value.is_object() {
-            let found = excerpt(&value.to_string());
-            let problem = Problem::of(Rule::Type, String::new(), "an object".to_owned(), found);
-            return Some(problem.into());
-        }
-        self.faults(value)
-    }
-
-    fn faults(&self, value: &Value) -> Option<Problems> {
-        if self.validator.is_valid(value) {
-            return None;
-        }
-        let list = self.validator.iter_errors(value).take(256).map(|error| {
-            let pointer = error.instance_path().as_str().to_owned();
-            let expected = format!("a value that meets `{}`", error.kind().keyword());
-            Problem::of(Rule::Foreign, pointer, expected, excerpt(&error.to_string()))
-        });
-        Some(Problems::new(list.collect()))
-    }
-}
-
 /// A JSON Schema for one value, such as the answer to a question.
 #[derive(Clone, Debug)]
-pub struct ValueSchema(Foreign);
+pub struct ValueSchema(ForeignSchema);
 
 impl ValueSchema {
     /// Takes a JSON Schema.
@@ -164,7 +75,7 @@ impl ValueSchema {
     /// References that cannot be resolved here or that lead in a circle, patterns that do not compile, a
     /// schema that breaks its own dialect.
     pub fn from_json_schema(schema: Value) -> Result<Self, ForeignSchemaError> {
-        Foreign::of_any(schema).map(Self)
+        ForeignSchema::of_any(schema).map(Self)
     }
 
     /// The schema.
@@ -173,7 +84,7 @@ impl ValueSchema {
         self.0.schema()
     }
 
-    /// Judges a value.
+    /// Validates a value.
     ///
     /// # Errors
     ///
@@ -183,12 +94,8 @@ impl ValueSchema {
     }
 }
 
-fn document(value: &Value) -> Option<Document> {
-    // The value was made from a document, so it is not nested too deeply.
-    Document::from_value(value).ok()
-}
-
-fn root_is_object(schema: &Value) -> Result<(), ForeignSchemaError> {
+/// Requires that the root of a schema asks for an object.
+fn require_object_root(schema: &Value) -> Result<(), ForeignSchemaError> {
     let found = match schema.get("type") {
         Some(Value::String(kind)) if kind == "object" => return Ok(()),
         Some(other) => format!("`\"type\": {}`", excerpt(&other.to_string())),

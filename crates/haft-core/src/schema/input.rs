@@ -1,13 +1,13 @@
-//! The input schema of a tool: sound, sealed, and the only judge of its arguments.
+//! The input schema of a tool: sound, sealed, and the only validator of its arguments.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
 use super::check::{Checker, Mode, Place};
-use super::coerce::{below, patched, unwrapped};
+use super::coerce::{apply_patches, below, find_wrapped_args};
 use super::fault::{SchemaFault, faults};
-use super::foreign::Foreign;
+use super::foreign::ForeignSchema;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 use super::{Definitions, ForeignSchemaError, Schema, describe, wire};
 use crate::json::Document;
@@ -17,15 +17,15 @@ use crate::schema::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
 /// examples that it accepts itself.
 #[derive(Clone, Debug)]
 pub struct InputSchema {
-    judge: Judge,
+    validator: Validator,
     /// The JSON Schema text, written once.
     text: String,
 }
 
 #[derive(Clone, Debug)]
-enum Judge {
+enum Validator {
     Native(Box<Native>),
-    Foreign(Foreign),
+    Foreign(ForeignSchema),
 }
 
 /// A schema of our own.
@@ -74,7 +74,7 @@ impl InputSchema {
             return Err(faults);
         }
         let text = wire::json_schema(&root, &definitions).root().to_string();
-        Ok(Self { judge: Judge::Native(Box::new(Native { root, definitions })), text })
+        Ok(Self { validator: Validator::Native(Box::new(Native { root, definitions })), text })
     }
 
     /// The schema of a type that derives `ToolArgs`.
@@ -97,9 +97,9 @@ impl InputSchema {
     /// A root that is not an object schema, references that cannot be resolved here or that lead in
     /// a circle, patterns that do not compile, a schema that breaks its own dialect.
     pub fn from_json_schema(schema: Value) -> Result<Self, ForeignSchemaError> {
-        let foreign = Foreign::new(schema)?;
+        let foreign = ForeignSchema::new(schema)?;
         let text = foreign.text();
-        Ok(Self { judge: Judge::Foreign(foreign), text })
+        Ok(Self { validator: Validator::Foreign(foreign), text })
     }
 
     /// The JSON Schema as text: the same bytes every time.
@@ -111,9 +111,11 @@ impl InputSchema {
     /// The JSON Schema as a value.
     #[must_use]
     pub fn json_schema(&self) -> Value {
-        match &self.judge {
-            Judge::Native(own) => wire::json_schema(&own.root, &own.definitions).root().to_value(),
-            Judge::Foreign(foreign) => foreign.schema().clone(),
+        match &self.validator {
+            Validator::Native(own) => {
+                wire::json_schema(&own.root, &own.definitions).root().to_value()
+            }
+            Validator::Foreign(foreign) => foreign.schema().clone(),
         }
     }
 
@@ -121,22 +123,24 @@ impl InputSchema {
     /// schema from elsewhere is its own description.
     #[must_use]
     pub fn describe(&self) -> SchemaDescription {
-        match &self.judge {
-            Judge::Native(own) => describe::describe(&own.root, &own.definitions).root().to_value(),
-            Judge::Foreign(foreign) => foreign.schema().clone(),
+        match &self.validator {
+            Validator::Native(own) => {
+                describe::describe(&own.root, &own.definitions).root().to_value()
+            }
+            Validator::Foreign(foreign) => foreign.schema().clone(),
         }
     }
 
     /// The typed tree and its definitions; nothing for a schema from elsewhere.
     #[must_use]
     pub fn tree(&self) -> Option<(&Schema, &Definitions)> {
-        match &self.judge {
-            Judge::Native(own) => Some((&own.root, &own.definitions)),
-            Judge::Foreign(_) => None,
+        match &self.validator {
+            Validator::Native(own) => Some((&own.root, &own.definitions)),
+            Validator::Foreign(_) => None,
         }
     }
 
-    /// Judges arguments: accepts them, as they are or mended, or lists every problem.
+    /// Validates arguments: accepts them, unchanged or coerced, or lists every problem.
     ///
     /// `tool` is the tool's name; it only helps to recognise a wrapper object.
     ///
@@ -162,16 +166,16 @@ impl InputSchema {
         duplicate: Option<String>,
     ) -> Result<AcceptedArgs, Problems> {
         if let Some(pointer) = duplicate {
-            return Err(repeated(pointer));
+            return Err(repeated_key_problem(pointer));
         }
         let mode = match strictness {
             Strictness::Coerce => Mode::Coerce,
             Strictness::Strict => Mode::Strict,
         };
         let (args, mut changes) = readable(raw, mode)?;
-        let mended = match &self.judge {
-            Judge::Native(own) => own.judge(tool, &args, mode, &mut changes)?,
-            Judge::Foreign(foreign) => foreign.judge(tool, &args, mode, &mut changes)?,
+        let mended = match &self.validator {
+            Validator::Native(own) => own.validate(tool, &args, mode, &mut changes)?,
+            Validator::Foreign(foreign) => foreign.validate(tool, &args, mode, &mut changes)?,
         };
         let args = mended.map_or_else(|| args.into_owned(), Args::new);
         Ok(AcceptedArgs { args, changes })
@@ -193,7 +197,7 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
         Mode::Coerce => match Document::parse_lenient(text) {
             Ok((doc, repairs)) => {
                 if let Some(pointer) = doc.duplicate_key() {
-                    return Err(repeated(pointer));
+                    return Err(repeated_key_problem(pointer));
                 }
                 let repaired =
                     |repair| Change { pointer: String::new(), kind: ChangeKind::Repaired(repair) };
@@ -211,8 +215,8 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
 }
 
 impl Native {
-    /// Judges a document. `None` when it is accepted as it is.
-    fn judge(
+    /// Validates a document. Returns `None` if it is accepted unchanged.
+    fn validate(
         &self,
         tool: &str,
         args: &Args,
@@ -225,10 +229,10 @@ impl Native {
             if checker.patches.is_empty() {
                 return Ok(None);
             }
-            return Ok(Some(patched(args.root(), checker.patches)));
+            return Ok(Some(apply_patches(args.root(), checker.patches)));
         }
         if mode == Mode::Coerce
-            && let Some((key, inner)) = unwrapped(args.root(), tool)
+            && let Some((key, inner)) = find_wrapped_args(args.root(), tool)
         {
             let doc = inner.to_document();
             let mut second = Checker::new(&self.definitions, mode);
@@ -241,14 +245,14 @@ impl Native {
                     below(key, &mut change.pointer);
                     changes.push(change);
                 }
-                return Ok(Some(patched(doc.root(), second.patches)));
+                return Ok(Some(apply_patches(doc.root(), second.patches)));
             }
         }
         Err(Problems::new(checker.problems))
     }
 }
 
-fn repeated(pointer: String) -> Problems {
+fn repeated_key_problem(pointer: String) -> Problems {
     let expected = "send each key once".to_owned();
     let found = "this key is given twice".to_owned();
     Problem::of(Rule::Duplicate, pointer, expected, found).into()

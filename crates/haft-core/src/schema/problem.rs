@@ -1,10 +1,11 @@
-//! What was wrong with arguments, and what was mended, in words a model can act on.
+//! What was wrong with arguments, and what was coerced, in words a model can act on.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::invariant::OrReport as _;
 use crate::json::Repair;
 
 /// How many problems one refusal lists.
@@ -207,7 +208,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(MAX_EXCERPT) {
         None => text.to_owned(),
         Some((cut, _)) => {
-            let shown = text.get(..cut).unwrap_or_default();
+            let shown = text.get(..cut).or_report("a character begins at a boundary", text);
             format!("{shown}… ({} bytes)", text.len())
         }
     }

@@ -1,4 +1,4 @@
-//! The constraints of a shape, each judged by itself.
+//! The constraints of a shape, each checked by itself.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use super::problem::Rule;
 use super::{IntegerRules, NumberRules, Shape, StringRules};
 use crate::json::{Number, ValueKind, ValueRef};
 
-/// The rules of a shape that a value breaks; no shape has more than two that are judged together.
+/// The rules of a shape that a value breaks; no shape has more than two that are checked together.
 pub(super) type Broken = [Option<Rule>; 2];
 
 /// No rule is broken.
@@ -98,7 +98,7 @@ fn whole(number: Number, view: ValueRef<'_>) -> i128 {
     }
 }
 
-/// Whether a number is a multiple of the step. Beyond 64 bits it is judged as a double.
+/// Whether a number is a multiple of the step. Beyond 64 bits it is compared as a double.
 #[expect(clippy::cast_precision_loss, reason = "construction keeps steps within 2^53")]
 fn is_multiple(number: Number, step: u64) -> bool {
     match number {

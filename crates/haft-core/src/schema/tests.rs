@@ -4,6 +4,7 @@ mod agreement;
 mod check;
 mod coerce;
 mod faults;
+#[cfg(feature = "foreign-schemas")]
 mod foreign;
 mod wire;
 

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::invariant::OrReport as _;
+
 /// Bytes of the content: some kept from the last read, and right behind them those of this read, whose
 /// first byte is aligned.
 #[derive(Default)]
@@ -35,7 +37,9 @@ impl AlignedBuffer {
             self.storage.copy_within(kept, base - keep);
         }
         (self.start, self.end) = (base - keep, base);
-        self.storage.get_mut(base..base + len).unwrap_or_default()
+        self.storage
+            .get_mut(base..base + len)
+            .or_report_default("the storage was grown to this size")
     }
 
     /// Says that so many bytes were put into that room.
@@ -45,7 +49,7 @@ impl AlignedBuffer {
 
     /// The bytes that were kept and those that were filled in.
     pub fn data(&self) -> &[u8] {
-        self.storage.get(self.start..self.end).unwrap_or_default()
+        self.storage.get(self.start..self.end).or_report_default("the data lies in the storage")
     }
 }
 

@@ -7,6 +7,8 @@ use sha2::{Digest, Sha256};
 
 use super::SpoolError;
 
+use crate::invariant::OrReport as _;
+
 /// How many newlines stand before each block of the content.
 ///
 /// A block is 64 KiB unless told otherwise, so the index of a gigabyte is 128 KiB, and the start of any
@@ -98,7 +100,8 @@ impl LineIndex {
         bytes.extend(self.byte_length.to_le_bytes());
         for (before, after) in self.before.iter().zip(self.before.iter().skip(1)) {
             // A block has fewer than 2^32 bytes, and no more newlines than bytes.
-            let count = u32::try_from(after.saturating_sub(*before)).unwrap_or(u32::MAX);
+            let count = u32::try_from(after.saturating_sub(*before))
+                .or_report("a block has fewer than 2^32 newlines", u32::MAX);
             bytes.extend(count.to_le_bytes());
         }
         let hash = Sha256::digest(&bytes);
@@ -183,8 +186,9 @@ impl LineIndexBuilder {
     pub fn push(&mut self, mut bytes: &[u8]) {
         let size = u64::from(self.index.block_size.get());
         while !bytes.is_empty() {
+            // At most the size of a block, which has 32 bits.
             let room = size - self.index.byte_length % size;
-            let take = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+            let take = bytes.len().min(room as usize);
             let (now, later) = bytes.split_at(take);
             self.newlines += count_newlines(now);
             self.index.byte_length += take as u64;

@@ -23,7 +23,7 @@ pub enum StoreError {
         /// What there is not.
         what: String,
     },
-    /// Somebody else runs the turn.
+    /// Another process runs the turn.
     #[error("the turn `{turn}` is run by `{holder}` until {until}")]
     Held {
         /// The turn.
@@ -33,7 +33,7 @@ pub enum StoreError {
         /// Until when, unless the lease is renewed.
         until: Timestamp,
     },
-    /// Somebody else has taken the turn over, or the lease was given back, so that nothing more may be
+    /// Another process has taken the turn over, or the lease was given back, so that nothing more may be
     /// written here.
     #[error("the lease on the turn `{turn}` was taken over or given back; nothing was written")]
     LeaseLost {

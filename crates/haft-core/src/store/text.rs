@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::{StoreError, check_text};
 
-/// JSON text that a store keeps: written already, or written when somebody first reads it. Cheap to clone.
+/// JSON text that a store keeps: written already, or serialized on the first read. Cheap to clone.
 ///
 /// The loop keeps what it does step by step, and a store in memory is seldom asked for any of it. So the
 /// loop hands over values that never change, and their text is made where it is needed: by a store that
-/// has a disk, or by whoever loads the turn. From then on there are both, the value and its text.
+/// has a disk, or by the process that loads the turn. From then on there are both, the value and its text.
 ///
 /// ```
 /// use haft_core::store::StoredText;
@@ -32,7 +32,7 @@ enum Form {
 trait Unwritten: Send + Sync {
     fn text(&self) -> &str;
 
-    /// The text, if somebody has read it.
+    /// The text, if it was serialized already.
     fn written(&self) -> Option<&str>;
 }
 
@@ -62,7 +62,7 @@ impl StoredText {
         Self(Form::Unwritten(Arc::new(Value { value, write, text: OnceLock::new() })))
     }
 
-    /// The text, which is written down now if it was not before.
+    /// Returns the text, and serializes it first if necessary.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
@@ -71,7 +71,7 @@ impl StoredText {
         }
     }
 
-    /// Checks that it can be kept, as every store does first; of a text that nobody has read yet it is taken for
+    /// Checks that it can be kept, as every store does first; of a text that was not serialized yet it is taken for
     /// granted, so that a store which reads it does so before.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{StreamError, StreamPart, checked};
+use super::{StreamError, StreamPart, check_id};
 use crate::call::{CallId, CallState, Handle, ToolCall};
 use crate::clock::Timestamp;
 use crate::event::{ResultSummary, ToolCallReport};
@@ -94,7 +94,7 @@ impl Calls {
             Some(index) => index,
             None => {
                 let call = Call { known: ToolCallUpdate::new(), created_at: at };
-                self.0.insert_full(checked(id)?.into(), call).0
+                self.0.insert_full(check_id(id)?.into(), call).0
             }
         };
         match self.0.get_index_mut(index) {

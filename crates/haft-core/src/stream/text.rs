@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{MAX_STREAM_BYTES, StreamError, StreamPart, checked};
+use super::{MAX_STREAM_BYTES, StreamError, StreamPart, check_id};
 use crate::clock::Timestamp;
 use crate::event::{EventKind, StreamDelta, StreamState};
 
@@ -27,7 +27,7 @@ pub(super) enum Channel {
     Thought,
 }
 
-/// A piece that was taken. It becomes an event by `into`, which is worth doing only if somebody looks:
+/// A piece that was taken. It becomes an event by `into`, which is worth doing only if there is an observer:
 /// `ctx.emit_with(|| report.into())`.
 #[derive(Debug)]
 #[must_use = "observers wait for this event"]
@@ -134,7 +134,7 @@ impl Texts {
                 }
                 index
             }
-            None => self.0.insert_full(checked(id)?.into(), Text::new(at)).0,
+            None => self.0.insert_full(check_id(id)?.into(), Text::new(at)).0,
         };
         match self.0.get_index_mut(at) {
             Some((id, text)) => Ok((Arc::clone(id), text)),

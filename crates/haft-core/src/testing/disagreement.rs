@@ -35,7 +35,7 @@ pub enum Disagreement {
         /// Why the JSON Schema refused it; nothing if it was accepted.
         reference: Option<String>,
     },
-    /// A text and the value it spells are judged differently.
+    /// A text and the value it spells are validated differently.
     Spelling {
         /// The value.
         value: String,

@@ -79,7 +79,7 @@ pub fn prove<T: ToolArgs>(options: ProofOptions) -> Result<Agreement, Disagreeme
 
 /// Proves that a schema's validator and its JSON Schema agree, for a handler that takes the
 /// arguments as they are. A schema from elsewhere has no validator of its own: there the proof shows
-/// that the adapter judges as the `jsonschema` crate does.
+/// that the adapter decides as the `jsonschema` crate does.
 ///
 /// # Errors
 ///
@@ -162,9 +162,9 @@ impl Proof<'_> {
     /// Whether the value is accepted, if all agree about it.
     fn holds(&self, value: &Value, text: &str) -> Result<bool, Disagreement> {
         let raw = RawArgs::text(text);
-        let strict = self.judge(&raw, Strictness::Strict);
+        let strict = self.validate(&raw, Strictness::Strict);
         self.same_verdict(value, &strict)?;
-        let as_value = self.judge(&RawArgs::value(value), Strictness::Strict);
+        let as_value = self.validate(&RawArgs::value(value), Strictness::Strict);
         let same = match (&strict, &as_value) {
             (Ok((text, _)), Ok((value, _))) => text == value,
             (Err(text), Err(value)) => alike(text, value),
@@ -174,7 +174,7 @@ impl Proof<'_> {
             let (value, text) = (value.to_string(), text.to_owned());
             return Err(Disagreement::Spelling { value, text, schema: self.schema() });
         }
-        let coerced = self.judge(&raw, Strictness::Coerce);
+        let coerced = self.validate(&raw, Strictness::Coerce);
         match (strict, coerced) {
             (Ok((strict, _)), coerced) => {
                 self.left_alone(text, &strict, coerced)?;
@@ -182,7 +182,7 @@ impl Proof<'_> {
                 Ok(true)
             }
             (Err(_), Ok((args, kinds))) => {
-                self.mended(text, &args, &kinds)?;
+                self.check_coerced(text, &args, &kinds)?;
                 self.decodes(&args)?;
                 Ok(false)
             }
@@ -190,12 +190,12 @@ impl Proof<'_> {
         }
     }
 
-    fn judge(&self, raw: &RawArgs, strictness: Strictness) -> Judged {
+    fn validate(&self, raw: &RawArgs, strictness: Strictness) -> Verdict {
         let accepted = self.input.accept("proof", raw, strictness)?;
         Ok((accepted.args, accepted.changes))
     }
 
-    fn same_verdict(&self, value: &Value, strict: &Judged) -> Result<(), Disagreement> {
+    fn same_verdict(&self, value: &Value, strict: &Verdict) -> Result<(), Disagreement> {
         if strict.is_ok() == self.reference.is_valid(value) {
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl Proof<'_> {
     }
 
     /// Coercion of accepted arguments does what strict validation does, and that only adds defaults.
-    fn left_alone(&self, text: &str, strict: &Args, coerced: Judged) -> Result<(), Disagreement> {
+    fn left_alone(&self, text: &str, strict: &Args, coerced: Verdict) -> Result<(), Disagreement> {
         let (args, changes) = match coerced {
             Ok(coerced) => coerced,
             Err(problems) => return Err(self.unsound(text, &problems.to_string(), Vec::new())),
@@ -221,9 +221,14 @@ impl Proof<'_> {
     }
 
     /// What coercion made is accepted as it is.
-    fn mended(&self, text: &str, args: &Args, changes: &Changes) -> Result<(), Disagreement> {
+    fn check_coerced(
+        &self,
+        text: &str,
+        args: &Args,
+        changes: &Changes,
+    ) -> Result<(), Disagreement> {
         let raw = RawArgs::from(args.clone());
-        let again = self.judge(&raw, Strictness::Strict);
+        let again = self.validate(&raw, Strictness::Strict);
         let stays = again.is_ok_and(|(again, more)| again == *args && more.is_empty());
         if stays && !changes.is_empty() {
             return Ok(());
@@ -260,7 +265,7 @@ impl Proof<'_> {
 
 type Changes = Vec<crate::schema::Change>;
 
-type Judged = Result<(Args, Changes), Problems>;
+type Verdict = Result<(Args, Changes), Problems>;
 
 /// Whether two refusals name the same rules at the same places. Members may come in another order.
 fn alike(a: &Problems, b: &Problems) -> bool {

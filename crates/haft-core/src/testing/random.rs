@@ -20,7 +20,7 @@ impl Random {
     /// A number below `limit`; zero if there is none. The bias is far below what a test can see.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         let word = u128::from(self.word());
-        usize::try_from((word * limit as u128) >> 64).unwrap_or_default()
+        ((word * limit as u128) >> 64) as usize
     }
 
     /// A number from `low` to `high`, both included.

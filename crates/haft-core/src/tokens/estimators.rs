@@ -12,6 +12,7 @@ use super::{
     BoxError, CounterFailed, Encoding, HeuristicCounter, HeuristicTally, ShadowsBuiltin,
     TokenCount, TokenCounter, TokenError, UnknownEncoding,
 };
+use crate::invariant::OrReport as _;
 
 type Estimator = dyn Fn(&str) -> Result<TokenCount, BoxError> + Send + Sync;
 
@@ -154,7 +155,7 @@ fn preview(text: &str) -> &str {
         units += char.len_utf16();
         units > PREVIEW_UNITS
     });
-    end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+    end.map_or(text, |(end, _)| text.get(..end).or_report("a character begins at a boundary", text))
 }
 
 fn next_stamp() -> u64 {

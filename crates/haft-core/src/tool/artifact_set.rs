@@ -1,6 +1,7 @@
 //! The artifacts of a turn.
 
 use crate::error::codes;
+use crate::invariant::OrReport as _;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use indexmap::IndexMap;
@@ -251,5 +252,5 @@ fn handle_of(id: &str) -> String {
         return id.to_owned();
     }
     let hash = CallId::of_text("retrieved", id).to_string();
-    format!("r-{}", hash.get(..16).unwrap_or(&hash))
+    format!("r-{}", hash.get(..16).or_report("a hash has 64 digits", &hash))
 }

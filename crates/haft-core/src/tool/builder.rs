@@ -118,7 +118,7 @@ impl ToolBuilder {
         self
     }
 
-    /// How text and bytes are wrapped; plain text if not said.
+    /// How text and bytes are wrapped; the default is plain text.
     pub fn artifact(mut self, kind: ArtifactKind) -> Self {
         self.artifact = Some(kind);
         self
@@ -158,19 +158,19 @@ impl ToolBuilder {
         self
     }
 
-    /// What calling it does to the world; [`ToolEffect::Once`] if not said.
+    /// What calling it does to the world; the default is [`ToolEffect::Once`].
     pub fn effect(mut self, effect: ToolEffect) -> Self {
         self.flags.effect = effect;
         self
     }
 
-    /// Which calls may run beside it; all if not said.
+    /// Which calls may run at the same time; the default is all.
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.flags.concurrency = concurrency;
         self
     }
 
-    /// Makes every call wait until somebody outside the turn allows it. They are shown the question, the
+    /// Makes every call wait for approval from outside the turn. The approver is shown the question, the
     /// tool and the arguments that the handler will get.
     pub fn requires_approval(mut self, question: impl Into<String>) -> Self {
         let question = question.into();
@@ -185,7 +185,7 @@ impl ToolBuilder {
         self
     }
 
-    /// Takes arguments as they come: nothing is mended.
+    /// Takes arguments as they come: nothing is coerced.
     pub fn strict(mut self) -> Self {
         self.strictness = Strictness::Strict;
         self

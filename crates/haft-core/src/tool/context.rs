@@ -1,4 +1,4 @@
-//! What a handler receives beside its arguments: the dispatch it runs in, and the turn around it.
+//! What a handler receives in addition to its arguments: the dispatch it runs in, and the turn around it.
 
 mod builder;
 mod instruction;
@@ -178,7 +178,7 @@ impl DispatchContext {
         self.call.as_ref().map(|call| call.call_id)
     }
 
-    /// The record of the call that is being handled; nothing outside a handler, and where nobody keeps
+    /// The record of the call that is being handled; nothing outside a handler, and where no store keeps
     /// records.
     #[must_use]
     pub fn record_id(&self) -> Option<RecordId> {
@@ -212,7 +212,7 @@ impl DispatchContext {
     ///
     /// # Errors
     ///
-    /// The answer was no, nobody answered in time, the turn was cancelled, or there are no gates here.
+    /// The answer was no, no decision arrived in time, the turn was cancelled, or there are no gates here.
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
         match self.turn.gates() {
             Some(gates) => gates.wait_for(GateContext::Dispatch(self), request).await,
@@ -230,7 +230,7 @@ impl DispatchContext {
         });
     }
 
-    /// Emits an event that is only made when somebody listens.
+    /// Emits an event that is made only if there is an observer.
     pub fn emit_with(&self, kind: impl FnOnce() -> EventKind) {
         self.turn.emit_in(&self.dispatch.id, self.dispatch.iteration, kind);
     }
@@ -285,9 +285,9 @@ impl DispatchContext {
         self.dispatch.signals.on_settled(Box::new(callback));
     }
 
-    /// Runs what waits for the end of the dispatch. Called once, by whoever runs it.
-    pub fn settled(&self, status: DispatchStatus) {
-        self.dispatch.signals.settled(status);
+    /// Runs what waits for the end of the dispatch. Called once, by the runner of the dispatch.
+    pub fn notify_settled(&self, status: DispatchStatus) {
+        self.dispatch.signals.notify_settled(status);
     }
 
     pub(crate) fn next_ordinal(&self) -> u32 {

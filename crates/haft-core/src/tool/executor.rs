@@ -25,7 +25,7 @@ use crate::tool::context::{CallScope, DispatchContext};
 pub struct ToolExecutor {
     tool: Tool,
     ctx: DispatchContext,
-    /// The record of the call and its place, where somebody keeps records.
+    /// The record of the call and its place, if calls are recorded.
     place: Option<(RecordId, u32)>,
 }
 
@@ -58,13 +58,13 @@ pub struct Invocation {
 #[must_use = "the handler has not run"]
 pub struct AcceptedCall {
     executor: ToolExecutor,
-    judged: Judged,
+    validated: ValidatedCall,
     accepted: AcceptedArgs,
 }
 
 /// A call before its handler.
 #[derive(Debug)]
-struct Judged {
+struct ValidatedCall {
     raw: RawArgs,
     call_id: CallId,
     ordinal: u32,
@@ -80,8 +80,8 @@ impl AcceptedCall {
 
     /// Runs the handler with these very arguments; the call begins now.
     pub async fn run(mut self) -> Invocation {
-        self.judged.began = self.executor.ctx.clock().read();
-        self.executor.finish(self.judged, Ok(self.accepted)).await
+        self.validated.began = self.executor.ctx.clock().read();
+        self.executor.finish(self.validated, Ok(self.accepted)).await
     }
 }
 
@@ -115,26 +115,26 @@ impl ToolExecutor {
         self.call_raw(raw)
     }
 
-    /// The first half of a call: judges the arguments and stops before the handler, so that somebody can be
-    /// asked about exactly what will run. A refusal ends the call.
+    /// The first half of a call: validates the arguments and stops before the handler, so that
+    /// exactly what will run can be approved. A refusal ends the call.
     ///
     /// # Errors
     ///
     /// The call that ended because its arguments were refused.
     pub async fn accept(&self, args: impl Into<RawArgs>) -> Result<AcceptedCall, Box<Invocation>> {
-        let (judged, accepted) = self.judge(args.into()).await;
+        let (validated, accepted) = self.validate_args(args.into()).await;
         match accepted {
-            Ok(accepted) => Ok(AcceptedCall { executor: self.clone(), judged, accepted }),
-            Err(problems) => Err(Box::new(self.finish(judged, Err(problems)).await)),
+            Ok(accepted) => Ok(AcceptedCall { executor: self.clone(), validated, accepted }),
+            Err(problems) => Err(Box::new(self.finish(validated, Err(problems)).await)),
         }
     }
 
     async fn call_raw(&self, raw: RawArgs) -> Invocation {
-        let (judged, accepted) = self.judge(raw).await;
-        self.finish(judged, accepted).await
+        let (validated, accepted) = self.validate_args(raw).await;
+        self.finish(validated, accepted).await
     }
 
-    async fn judge(&self, raw: RawArgs) -> (Judged, Result<AcceptedArgs, Problems>) {
+    async fn validate_args(&self, raw: RawArgs) -> (ValidatedCall, Result<AcceptedArgs, Problems>) {
         let Self { tool, ctx, .. } = self;
         let began = ctx.clock().read();
         let (call_id, duplicates) = match self.place {
@@ -151,33 +151,38 @@ impl ToolExecutor {
             && let Ok(AcceptedArgs { args, .. }) = &accepted
         {
             let checked = Guarded(Box::pin(tool.validators_accept(args))).await;
-            let checked = checked.unwrap_or_else(|panic| unchecked(ctx, panic.as_ref()));
+            let checked =
+                checked.unwrap_or_else(|panic| report_validator_panic(ctx, panic.as_ref()));
             if let Err(problems) = checked {
                 accepted = Err(problems);
             }
         }
-        (Judged { raw, call_id, ordinal, began }, accepted)
+        (ValidatedCall { raw, call_id, ordinal, began }, accepted)
     }
 
-    async fn finish(&self, judged: Judged, accepted: Result<AcceptedArgs, Problems>) -> Invocation {
+    async fn finish(
+        &self,
+        validated: ValidatedCall,
+        accepted: Result<AcceptedArgs, Problems>,
+    ) -> Invocation {
         let Self { tool, ctx, .. } = self;
-        let Judged { raw, call_id, ordinal, began } = judged;
+        let ValidatedCall { raw, call_id, ordinal, began } = validated;
         let started_at = began.wall;
         let record = self.place.map(|(record, _)| record);
         let scope = Scope { ctx, tool, call_id, record, ordinal };
         let outcome = match &accepted {
             Ok(accepted) => {
-                scope.started(accepted, started_at);
+                scope.emit_started(accepted, started_at);
                 match scope.run(&accepted.args) {
                     Ok(HandlerFuture::Ready(result)) => scope.outcome(Ok(result)),
                     Ok(HandlerFuture::Running(future)) => scope.outcome(Guarded(future).await),
                     Err(error) => Err(error),
                 }
             }
-            Err(problems) => Err(scope.refused(problems)),
+            Err(problems) => Err(scope.rejection(problems)),
         };
         let duration = ctx.clock().monotonic().saturating_sub(began.monotonic);
-        scope.ended(&outcome, started_at, duration);
+        scope.emit_ended(&outcome, started_at, duration);
         let (accepted, changes) = match accepted {
             Ok(AcceptedArgs { args, changes }) => (Some(args), changes),
             Err(_) => (None, Vec::new()),
@@ -218,22 +223,22 @@ impl Scope<'_> {
         }
         // Making the future runs the body of a handler that is not async, so it is guarded too.
         catch_unwind(AssertUnwindSafe(|| self.tool.0.handler.run(args, self)))
-            .map_err(|panic| self.panicked(panic.as_ref()))
+            .map_err(|panic| self.panic_error(panic.as_ref()))
     }
 
     fn outcome(self, result: Caught) -> Result<ToolOutput, ToolError> {
         match result {
             Ok(Ok(output)) => Ok(output),
             Ok(Err(failure)) => Err(ToolError::Downstream { tool: self.name(), failure }),
-            Err(panic) => Err(self.panicked(panic.as_ref())),
+            Err(panic) => Err(self.panic_error(panic.as_ref())),
         }
     }
 
-    fn panicked(self, panic: &(dyn Any + Send)) -> ToolError {
+    fn panic_error(self, panic: &(dyn Any + Send)) -> ToolError {
         ToolError::Panicked { tool: self.name(), panic: bounded_message(panic_text(panic)) }
     }
 
-    fn refused(self, problems: &Problems) -> ToolError {
+    fn rejection(self, problems: &Problems) -> ToolError {
         ToolError::InvalidArgs { tool: self.name(), problems: problems.clone() }
     }
 
@@ -241,7 +246,7 @@ impl Scope<'_> {
         self.tool.name().to_string()
     }
 
-    fn started(self, accepted: &AcceptedArgs, started_at: Timestamp) {
+    fn emit_started(self, accepted: &AcceptedArgs, started_at: Timestamp) {
         self.ctx.emit_with(|| {
             let (changes, changes_left_out) = listed_changes(&accepted.changes);
             EventKind::ToolExecutionStart {
@@ -255,7 +260,7 @@ impl Scope<'_> {
         });
     }
 
-    fn ended(
+    fn emit_ended(
         self,
         outcome: &Result<ToolOutput, ToolError>,
         started_at: Timestamp,
@@ -299,8 +304,8 @@ impl<F: Future + ?Sized> Future for Guarded<F> {
     }
 }
 
-/// A validator panicked: nobody knows whether the arguments are right, so they are refused.
-fn unchecked(ctx: &DispatchContext, panic: &(dyn Any + Send)) -> Result<(), Problems> {
+/// Handles a validator that panicked: the arguments were not checked, so that they are refused.
+fn report_validator_panic(ctx: &DispatchContext, panic: &(dyn Any + Send)) -> Result<(), Problems> {
     let panic = bounded_message(panic_text(panic));
     ctx.log(LogLevel::Error, "validator-panicked", &panic, None);
     Err(Problem::new("", "arguments that the tool can check; its own check failed").into())

@@ -164,19 +164,19 @@ impl ToolRegistry {
     /// Every tool, in order of registration.
     #[must_use]
     pub fn all(&self) -> Vec<Tool> {
-        self.filtered(|_| true)
+        self.collect_tools(|_| true)
     }
 
     /// The tools that are offered to the model.
     #[must_use]
     pub fn visible(&self) -> Vec<Tool> {
-        self.filtered(|entry| !entry.hidden)
+        self.collect_tools(|entry| !entry.hidden)
     }
 
     /// The tools that are not offered to the model.
     #[must_use]
     pub fn hidden(&self) -> Vec<Tool> {
-        self.filtered(|entry| entry.hidden)
+        self.collect_tools(|entry| entry.hidden)
     }
 
     /// Hides tools. All of them, or none if one is unknown.
@@ -263,7 +263,7 @@ impl ToolRegistry {
         })
     }
 
-    fn filtered(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Tool> {
+    fn collect_tools(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Tool> {
         self.read().values().filter(|entry| keep(entry)).map(|entry| entry.tool.clone()).collect()
     }
 

@@ -38,7 +38,7 @@ impl Spooler {
     }
 
     /// Keeps text of fewer than so many bytes in the record, where the model reads it without a query;
-    /// 4096 if not said.
+    /// the default is 4096.
     #[must_use]
     pub fn inline_below(mut self, bytes: usize) -> Self {
         self.inline_below = bytes;
@@ -51,7 +51,7 @@ impl Spooler {
     /// # Errors
     ///
     /// The store failed.
-    pub async fn retrieved(
+    pub async fn spool_retrieved(
         &self,
         turn: &str,
         record: Arc<Retrievable>,
@@ -70,7 +70,12 @@ impl Spooler {
     ///
     /// A result that cannot be stored ends the call as failed, with the reason: it is not lost silently,
     /// and the turn goes on.
-    pub async fn record(&self, turn: &str, requested: ToolCall, mut done: Invocation) -> ToolCall {
+    pub async fn complete_call(
+        &self,
+        turn: &str,
+        requested: ToolCall,
+        mut done: Invocation,
+    ) -> ToolCall {
         let mut call = requested.complete(&done);
         let kind = match done.tool.role() {
             ToolRole::Standard(kind) => Some(kind.clone()),
@@ -90,7 +95,7 @@ impl Spooler {
             Ok(results) => call.results = Some(results),
             Err(error) => call.fail(CallError {
                 code: error.code(),
-                message: said(done.tool.name().as_str(), &error),
+                message: failure_message(done.tool.name().as_str(), &error),
                 retryable: error.retryable(),
             }),
         }
@@ -182,7 +187,7 @@ impl Place<'_> {
         let bytes = match payload {
             SpoolPayload::Text(text) => return Ok(text),
             SpoolPayload::Bytes(bytes) => bytes,
-            SpoolPayload::Stream(stream) => collected(stream, &self.key(None)).await?,
+            SpoolPayload::Stream(stream) => collect_stream(stream, &self.key(None)).await?,
         };
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -235,7 +240,7 @@ async fn start_of(
     Ok(Start::Stream(ByteStream::new(Then { start: Some(start.freeze()), stream })))
 }
 
-async fn collected(mut stream: ByteStream, key: &SpoolKey) -> Result<Bytes, SpoolError> {
+async fn collect_stream(mut stream: ByteStream, key: &SpoolKey) -> Result<Bytes, SpoolError> {
     let mut all = BytesMut::new();
     while let Some(chunk) = next(&mut stream, all.len(), key).await? {
         all.extend_from_slice(&chunk);
@@ -280,7 +285,7 @@ impl futures_core::Stream for Then {
 }
 
 /// What the model is told when a result could not be stored.
-fn said(tool: &str, error: &SpoolError) -> String {
+fn failure_message(tool: &str, error: &SpoolError) -> String {
     match error {
         SpoolError::Source { received, failure, .. } => {
             format!("`{tool}` failed after {received} bytes: {failure}")

@@ -10,8 +10,8 @@ use crate::media::Media;
 
 /// The trust of one model-visible part.
 ///
-/// It is made once, by whoever knows where the content comes from, and travels with the content. From
-/// then on it can only go down: [`TrustLabel::floor`] and [`TrustLabel::joined`] are all there is.
+/// It is made once, where the provenance of the content is known, and travels with the content. From
+/// then on it can only go down: [`TrustLabel::floor`] and [`TrustLabel::join`] are all there is.
 ///
 /// ```
 /// use haft_core::trust::{TrustLabel, TrustTier};
@@ -19,7 +19,7 @@ use crate::media::Media;
 /// let ours = TrustLabel::declared(TrustTier::FirstParty);
 /// let page = TrustLabel::declared(TrustTier::ThirdPartyPublic);
 /// assert_eq!(page.floor(ours), page);
-/// assert!(!TrustLabel::joined([ours, page]).is_trusted());
+/// assert!(!TrustLabel::join([ours, page]).is_trusted());
 /// ```
 ///
 /// There is nothing to raise it with:
@@ -41,7 +41,7 @@ use crate::media::Media;
 pub struct TrustLabel(TrustTier);
 
 impl TrustLabel {
-    /// The label of what nobody vouches for: text of a tool that is not trusted, error text (it may
+    /// The label of content without known provenance: text of a tool that is not trusted, error text (it may
     /// quote anything) and handles. It is the least trusted tier and not the middle one, because an
     /// unknown origin must not outrank a known one.
     pub const UNTRUSTED: Self = Self(TrustTier::ThirdPartyPublic);
@@ -67,7 +67,7 @@ impl TrustLabel {
     /// The label of something made of several sources: the answer to a query, a summary, a call with
     /// references among its arguments. Without any source it is [`TrustLabel::UNTRUSTED`].
     #[must_use]
-    pub fn joined(sources: impl IntoIterator<Item = Self>) -> Self {
+    pub fn join(sources: impl IntoIterator<Item = Self>) -> Self {
         Self(TrustTier::join(sources.into_iter().map(Self::tier)))
     }
 

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use sha2::Digest as _;
-
-use crate::hmac::Hmac;
+use crate::mac::MacKey;
 
 /// Set before everything that is hashed, so that the key cannot be asked for anything else.
 const DOMAIN: &str = "haft envelope 1";
@@ -15,7 +13,7 @@ const NONCE_BYTES: usize = 16;
 /// The secret of a run, from which the names of all its envelopes are derived.
 ///
 /// The application draws 32 random bytes per run and keeps them with the run, so that a resumed run
-/// renders the same text and prompt caches hold. Whoever knows them can close envelopes: they belong
+/// renders the same text and prompt caches hold. Knowledge of them allows to close envelopes: they belong
 /// neither into a prompt nor into a log. The bytes are not kept here, only the two hash states that
 /// they lead to, and nothing prints those.
 ///
@@ -24,13 +22,13 @@ const NONCE_BYTES: usize = 16;
 /// assert_eq!(format!("{key:?}"), "EnvelopeKey(…)");
 /// ```
 #[derive(Clone)]
-pub struct EnvelopeKey(Hmac);
+pub struct EnvelopeKey(MacKey);
 
 impl EnvelopeKey {
     /// The key of these 32 secret, random bytes.
     #[must_use]
     pub fn from_bytes(secret: [u8; 32]) -> Self {
-        Self(Hmac::new(&secret))
+        Self(MacKey::new(secret))
     }
 
     /// The nonce of an envelope: the first that occurs in none of the texts which the envelope will
@@ -48,15 +46,14 @@ impl EnvelopeKey {
     }
 
     fn attempt(&self, slot: &Slot<'_>, attempt: u32) -> String {
-        let mut hash = self.0.start();
+        let mut message = self.0.start();
         for text in [DOMAIN, slot.family, slot.scope, slot.record] {
-            hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
-            hash.update(text);
+            message.add_text(text);
         }
-        hash.update(slot.part.to_be_bytes());
-        hash.update(attempt.to_be_bytes());
+        message.add_bytes(&slot.part.to_be_bytes());
+        message.add_bytes(&attempt.to_be_bytes());
         let mut nonce = String::with_capacity(2 * NONCE_BYTES);
-        for byte in self.0.finish(hash).iter().take(NONCE_BYTES) {
+        for byte in message.finish().iter().take(NONCE_BYTES) {
             let digits = [byte >> 4, byte & 0xF];
             nonce.extend(digits.iter().filter_map(|it| char::from_digit(u32::from(*it), 16)));
         }

@@ -121,7 +121,7 @@ impl fmt::Display for PromptText {
     }
 }
 
-/// Says how long it is. What it says may be somebody's mail, and logs are read by many.
+/// Says how long it is. The text may be private, and logs are read by many.
 impl fmt::Debug for PromptText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PromptText({} bytes)", self.0.len())
@@ -131,13 +131,13 @@ impl fmt::Debug for PromptText {
 /// Text that the developer or the operator wrote: a system prompt, a standing instruction.
 ///
 /// It is rendered as policy, without an envelope, and the model obeys it. Nothing that came from a
-/// user, a tool, a file of somebody else or a model belongs here. It has one constructor, whose name
+/// user, a tool, a foreign file or a model belongs here. It has one constructor, whose name
 /// can be searched for in a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeveloperText(String);
 
 impl DeveloperText {
-    /// **Vouches** for a text: whoever calls this states that the developer or the operator of the
+    /// **Vouches** for a text: the caller states that the developer or the operator of the
     /// agent wrote it.
     #[must_use]
     pub fn from_developer(text: impl Into<String>) -> Self {

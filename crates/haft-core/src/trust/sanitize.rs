@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use super::fold::{fold, is_invisible, is_less_than, is_replaced, may_begin_suspect};
 use super::prompt::RESERVED;
 
+use crate::invariant::OrReport as _;
+
 /// Most characters of an attribute or a file name.
 const MAX_CHARS: usize = 256;
 
@@ -34,6 +36,9 @@ impl<'a> Clean<'a> {
     }
 }
 
+/// Why a slice of the body exists.
+const AT_CHARACTER: &str = "a scanned character begins and ends at a boundary";
+
 /// The body with the `<` of everything that reads like a reserved tag written as `&lt;`, and with
 /// controls as U+FFFD. Takes linear time and changes nothing the second time.
 ///
@@ -48,19 +53,21 @@ pub(super) fn neutralize(body: &str) -> Cow<'_, str> {
         from = at + ch.len_utf8();
         let instead = if is_replaced(ch) {
             "\u{FFFD}"
-        } else if is_less_than(ch) && names_reserved(body.get(from..).unwrap_or_default()) {
+        } else if is_less_than(ch)
+            && names_reserved(body.get(from..).or_report_default(AT_CHARACTER))
+        {
             "&lt;"
         } else {
             continue;
         };
-        out.push_str(body.get(kept..at).unwrap_or_default());
+        out.push_str(body.get(kept..at).or_report_default(AT_CHARACTER));
         out.push_str(instead);
         kept = from;
     }
     if kept == 0 {
         return Cow::Borrowed(body);
     }
-    out.push_str(body.get(kept..).unwrap_or_default());
+    out.push_str(body.get(kept..).or_report_default(AT_CHARACTER));
     Cow::Owned(out)
 }
 

@@ -101,8 +101,8 @@ impl Named {
             }
         });
         quote_spanned! {span=> {
-            if value.kind() != #root::json::ValueKind::Object {
-                return ::core::result::Result::Err(#root::args::DecodeError::new("an object"));
+            if value.kind() != #root::ValueKind::Object {
+                return ::core::result::Result::Err(#root::DecodeError::new("an object"));
             }
             #walk
             #constructor { #(#idents: #values,)* }
@@ -120,10 +120,10 @@ impl Named {
     pub(super) fn encode(&self, root: &Path) -> TokenStream {
         let fields = self.0.iter().map(|Field { ty, slot, kind, .. }| match kind {
             Kind::Member { name, .. } => quote_spanned! {span_of(ty)=>
-                <#ty as #root::args::ArgValue>::encode_field(#slot, #name, out)?;
+                <#ty as #root::ArgValue>::encode_field(#slot, #name, out)?;
             },
             Kind::Flat => quote_spanned! {span_of(ty)=>
-                <#ty as #root::args::ToolArgs>::encode_members(#slot, out)?;
+                <#ty as #root::ToolArgs>::encode_members(#slot, out)?;
             },
         });
         fields.collect()
@@ -143,15 +143,15 @@ impl Field {
         let at = span_of(ty);
         let Kind::Member { name, aliases, default, rules } = &self.kind else {
             return quote_spanned! {at=>
-                let object = <#ty as #root::args::ToolArgs>::add_fields(object, definitions);
+                let object = <#ty as #root::ToolArgs>::add_fields(object, definitions);
             };
         };
-        let field = quote_spanned!(at=> <#ty as #root::args::ArgValue>::field(definitions));
+        let field = quote_spanned!(at=> <#ty as #root::ArgValue>::field(definitions));
         let rules = rules.apply(&quote_spanned!(span=> field.schema), ty, root);
         let default = default.as_ref().map(|it| {
             let document = it.shown(ty).document(root, ty);
             quote_spanned! {span=>
-                field.presence = #root::schema::Presence::Optional;
+                field.presence = #root::Presence::Optional;
                 field.schema.annotations.default =
                     ::core::option::Option::Some(#document.root().to_value());
             }
@@ -170,10 +170,10 @@ impl Field {
         let (ty, slot) = (&self.ty, &self.slot);
         let at = span_of(ty);
         let Kind::Member { name, default, .. } = &self.kind else {
-            return quote_spanned!(at=> <#ty as #root::args::ArgValue>::decode(value)?);
+            return quote_spanned!(at=> <#ty as #root::ArgValue>::decode(value)?);
         };
         let found = quote_spanned! {at=>
-            <#ty as #root::args::ArgValue>::decode_field(#name, #slot)?
+            <#ty as #root::ArgValue>::decode_field(#name, #slot)?
         };
         let absent = match default {
             None => return found,
@@ -186,7 +186,7 @@ impl Field {
             }},
             Some(Absent::Shown(literal)) => {
                 let document = literal.document(root, ty);
-                quote_spanned! {at=> <#ty as #root::args::ArgValue>::decode_field(
+                quote_spanned! {at=> <#ty as #root::ArgValue>::decode_field(
                     #name,
                     ::core::option::Option::Some(#document.root()),
                 )?}

@@ -34,13 +34,13 @@ impl Shown {
             Self::Literal(write) => quote_spanned!(Span::mixed_site()=> out.#write;),
             Self::Typed(value) => quote_spanned! {Span::mixed_site()=>
                 let value: #ty = #value;
-                if #root::args::ArgValue::encode(&value, &mut out).is_err() {
-                    out = #root::json::JsonWriter::new();
+                if #root::ArgValue::encode(&value, &mut out).is_err() {
+                    out = #root::JsonWriter::new();
                 }
             },
         };
         quote_spanned! {Span::mixed_site()=> {
-            let mut out = #root::json::JsonWriter::new();
+            let mut out = #root::JsonWriter::new();
             #write
             out.finish()
         }}

@@ -29,7 +29,7 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
     let inner = Rules::new(&field.attrs, &mut entries, &mut errors);
 
     let (span, ty, root, name) = (Span::mixed_site(), &field.ty, &container.root, container.name());
-    let value = quote_spanned!(span_of(ty)=> <#ty as #root::args::ArgValue>);
+    let value = quote_spanned!(span_of(ty)=> <#ty as #root::ArgValue>);
     let (schema, place) = (quote_spanned!(span=> schema), quote_spanned!(span=> field.schema));
     let of_schema = [inner.apply(&schema, ty, root), outer.apply(&schema, ty, root)];
     let of_field =
@@ -37,7 +37,7 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
     let changed = of_schema.iter().any(|it| !it.is_empty());
     let mutable = changed.then(|| quote_spanned!(span=> mut));
     let body = container.arg_value(&quote_spanned! {span=>
-        fn schema(definitions: &mut #root::args::ArgDefinitions) -> #root::schema::Schema {
+        fn schema(definitions: &mut #root::ArgDefinitions) -> #root::Schema {
             definitions.named::<Self>(#name, |definitions| {
                 let #mutable schema = #value::schema(definitions);
                 #(#of_schema)*
@@ -46,19 +46,19 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
         }
 
         fn decode(
-            value: #root::json::ValueRef<'_>,
-        ) -> ::core::result::Result<Self, #root::args::DecodeError> {
+            value: #root::ValueRef<'_>,
+        ) -> ::core::result::Result<Self, #root::DecodeError> {
             #value::decode(value).map(Self)
         }
 
         fn encode(
             &self,
-            out: &mut #root::json::JsonWriter,
-        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
+            out: &mut #root::JsonWriter,
+        ) -> ::core::result::Result<(), #root::UnrepresentableValue> {
             #value::encode(&self.0, out)
         }
 
-        fn field(definitions: &mut #root::args::ArgDefinitions) -> #root::schema::Field {
+        fn field(definitions: &mut #root::ArgDefinitions) -> #root::Field {
             let #mutable field = #value::field(definitions);
             #(#of_field)*
             field
@@ -66,16 +66,16 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
 
         fn decode_field(
             name: &str,
-            value: ::core::option::Option<#root::json::ValueRef<'_>>,
-        ) -> ::core::result::Result<Self, #root::args::DecodeError> {
+            value: ::core::option::Option<#root::ValueRef<'_>>,
+        ) -> ::core::result::Result<Self, #root::DecodeError> {
             #value::decode_field(name, value).map(Self)
         }
 
         fn encode_field(
             &self,
             name: &str,
-            out: &mut #root::json::JsonWriter,
-        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
+            out: &mut #root::JsonWriter,
+        ) -> ::core::result::Result<(), #root::UnrepresentableValue> {
             #value::encode_field(&self.0, name, out)
         }
     });

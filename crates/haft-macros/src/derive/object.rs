@@ -31,36 +31,36 @@ fn write(container: &Container<'_>, fields: &Named, rules: &Rules) -> TokenStrea
     let rules = rules.apply(&quote_spanned!(span=> schema), &parse_quote!(Self), root);
     let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
     let value = container.arg_value(&quote_spanned! {span=>
-        fn schema(definitions: &mut #root::args::ArgDefinitions) -> #root::schema::Schema {
+        fn schema(definitions: &mut #root::ArgDefinitions) -> #root::Schema {
             definitions.named::<Self>(#name, |definitions| {
-                let object = #root::schema::object();
-                let object = <Self as #root::args::ToolArgs>::add_fields(object, definitions);
-                let #mutable schema = #root::schema::Schema::from(object);
+                let object = #root::object();
+                let object = <Self as #root::ToolArgs>::add_fields(object, definitions);
+                let #mutable schema = #root::Schema::from(object);
                 #rules
                 schema
             })
         }
 
         fn decode(
-            value: #root::json::ValueRef<'_>,
-        ) -> ::core::result::Result<Self, #root::args::DecodeError> {
+            value: #root::ValueRef<'_>,
+        ) -> ::core::result::Result<Self, #root::DecodeError> {
             ::core::result::Result::Ok(#decode)
         }
 
         fn encode(
             &self,
-            out: &mut #root::json::JsonWriter,
-        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
-            out.try_object(|out| #root::args::ToolArgs::encode_members(self, out)).map(|_| ())
+            out: &mut #root::JsonWriter,
+        ) -> ::core::result::Result<(), #root::UnrepresentableValue> {
+            out.try_object(|out| #root::ToolArgs::encode_members(self, out)).map(|_| ())
         }
     });
     let args = container.implement(
         "ToolArgs",
         &quote_spanned! {span=>
             fn add_fields(
-                object: #root::schema::ObjectSchema,
-                definitions: &mut #root::args::ArgDefinitions,
-            ) -> #root::schema::ObjectSchema {
+                object: #root::ObjectSchema,
+                definitions: &mut #root::ArgDefinitions,
+            ) -> #root::ObjectSchema {
                 let _ = &definitions;
                 #add
                 object
@@ -68,8 +68,8 @@ fn write(container: &Container<'_>, fields: &Named, rules: &Rules) -> TokenStrea
 
             fn encode_members(
                 &self,
-                out: &mut #root::json::JsonWriter,
-            ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
+                out: &mut #root::JsonWriter,
+            ) -> ::core::result::Result<(), #root::UnrepresentableValue> {
                 let _ = &out;
                 let #pattern = self;
                 #encode

@@ -62,7 +62,7 @@ impl Rules {
             let marker = Ident::new(marker, Span::mixed_site());
             let check = quote_spanned!(span_of(ty)=> allowed::<#ty>());
             quote_spanned! {Span::mixed_site()=> {
-                fn allowed<T: #root::args::#marker>() {}
+                fn allowed<T: #root::#marker>() {}
                 #check;
             }}
         });

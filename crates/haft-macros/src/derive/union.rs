@@ -57,24 +57,24 @@ fn write(container: &Container<'_>, tag: &str, variants: &[Parts], rules: &Rules
     let encodes = variants.iter().map(|it| &it.encode);
     let expected = format!("one of {}", names.join(", "));
     container.arg_value(&quote_spanned! {span=>
-        fn schema(definitions: &mut #root::args::ArgDefinitions) -> #root::schema::Schema {
+        fn schema(definitions: &mut #root::ArgDefinitions) -> #root::Schema {
             definitions.named::<Self>(#type_name, |definitions| {
                 let _ = &definitions;
-                let union = #root::schema::union(#tag);
+                let union = #root::union(#tag);
                 #(let union = union.variant(#names, #schemas);)*
-                let #mutable schema = #root::schema::Schema::from(union);
+                let #mutable schema = #root::Schema::from(union);
                 #rules
                 schema
             })
         }
 
         fn decode(
-            value: #root::json::ValueRef<'_>,
-        ) -> ::core::result::Result<Self, #root::args::DecodeError> {
+            value: #root::ValueRef<'_>,
+        ) -> ::core::result::Result<Self, #root::DecodeError> {
             match value.get(#tag).and_then(|tag| tag.as_str()) {
                 #(::core::option::Option::Some(#names) => #decodes,)*
                 _ => {
-                    let error = #root::args::DecodeError::new(#expected);
+                    let error = #root::DecodeError::new(#expected);
                     ::core::result::Result::Err(error.below(#tag))
                 }
             }
@@ -82,8 +82,8 @@ fn write(container: &Container<'_>, tag: &str, variants: &[Parts], rules: &Rules
 
         fn encode(
             &self,
-            out: &mut #root::json::JsonWriter,
-        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
+            out: &mut #root::JsonWriter,
+        ) -> ::core::result::Result<(), #root::UnrepresentableValue> {
             out.try_object(|out| {
                 match self {
                     #(#patterns => {

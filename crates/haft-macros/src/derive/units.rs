@@ -44,25 +44,25 @@ pub(super) fn expand(
     let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
     let expected = format!("one of {}", names.join(", "));
     container.arg_value(&quote_spanned! {span=>
-        fn schema(_: &mut #root::args::ArgDefinitions) -> #root::schema::Schema {
-            let #mutable schema = #root::schema::Schema::from(#root::schema::one_of([#(#names),*]));
+        fn schema(_: &mut #root::ArgDefinitions) -> #root::Schema {
+            let #mutable schema = #root::Schema::from(#root::one_of([#(#names),*]));
             #rules
             schema
         }
 
         fn decode(
-            value: #root::json::ValueRef<'_>,
-        ) -> ::core::result::Result<Self, #root::args::DecodeError> {
+            value: #root::ValueRef<'_>,
+        ) -> ::core::result::Result<Self, #root::DecodeError> {
             match value.as_str() {
                 #(::core::option::Option::Some(#names) => ::core::result::Result::Ok(Self::#idents),)*
-                _ => ::core::result::Result::Err(#root::args::DecodeError::new(#expected)),
+                _ => ::core::result::Result::Err(#root::DecodeError::new(#expected)),
             }
         }
 
         fn encode(
             &self,
-            out: &mut #root::json::JsonWriter,
-        ) -> ::core::result::Result<(), #root::json::UnrepresentableValue> {
+            out: &mut #root::JsonWriter,
+        ) -> ::core::result::Result<(), #root::UnrepresentableValue> {
             out.string(match self { #(Self::#idents => #names,)* });
             ::core::result::Result::Ok(())
         }

@@ -5,7 +5,7 @@ use quote::{format_ident, quote_spanned};
 use syn::{Expr, LitStr, Path};
 
 use crate::attr::{Entries, Entry, Errors, Place};
-use crate::derive::root;
+use crate::derive::expansion_root;
 
 const TOOL: Place = Place {
     what: "a tool",
@@ -42,7 +42,7 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn new(tokens: TokenStream, errors: &mut Errors) -> Self {
         let mut entries = Entries::parse(tokens, &TOOL, errors);
-        let root = root(entries.take("crate"), errors);
+        let root = expansion_root(entries.take("crate"), errors);
         let name = entries.take("name").and_then(|it| it.text(errors));
         let description = entries.take("description").and_then(|it| it.expr(errors));
         let settings = settings(&mut entries, &root, errors);
@@ -55,18 +55,18 @@ fn settings(entries: &mut Entries, root: &Path, errors: &mut Errors) -> TokenStr
     let mut all = TokenStream::new();
     if let Some(it) = entries.take("effect").and_then(|it| it.choice(&EFFECTS, errors)) {
         let effect = format_ident!("{it}");
-        all.extend(quote_spanned!(span=> .effect(#root::tool::ToolEffect::#effect)));
+        all.extend(quote_spanned!(span=> .effect(#root::ToolEffect::#effect)));
     }
     if let Some(entry) = entries.take("artifact") {
         all.extend(artifact(entry, root, errors));
     }
     if let Some(it) = entries.take("on_collision").and_then(|it| it.choice(&COLLISIONS, errors)) {
         let policy = format_ident!("{it}");
-        all.extend(quote_spanned!(span=> .on_collision(#root::tool::OnCollision::#policy)));
+        all.extend(quote_spanned!(span=> .on_collision(#root::OnCollision::#policy)));
     }
     if let Some(text) = entries.take("concurrency").and_then(|it| it.text(errors)) {
         let class = concurrency(&text, errors);
-        all.extend(quote_spanned!(span=> .concurrency(#root::tool::Concurrency::#class)));
+        all.extend(quote_spanned!(span=> .concurrency(#root::Concurrency::#class)));
     }
     if let Some(question) = entries.take("requires_approval").and_then(|it| it.text(errors)) {
         all.extend(quote_spanned!(span=> .requires_approval(#question)));
@@ -92,7 +92,7 @@ fn artifact(entry: Entry, root: &Path, errors: &mut Errors) -> Option<TokenStrea
         return Some(quote_spanned!(span=> .artifact(#own)));
     }
     let kind = format_ident!("{}", entry.choice(&ARTIFACTS, errors)?);
-    Some(quote_spanned!(span=> .artifact(#root::artifact::ArtifactKind::#kind)))
+    Some(quote_spanned!(span=> .artifact(#root::ArtifactKind::#kind)))
 }
 
 fn concurrency(text: &LitStr, errors: &mut Errors) -> TokenStream {

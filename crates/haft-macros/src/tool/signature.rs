@@ -67,7 +67,7 @@ impl<'s> Parameters<'s> {
         // A context without arguments: the arguments are `{}`, and are left aside.
         let any: Type = parse_quote!(#root::Args);
         let input = match (self.args, &self.context) {
-            (None, Some(_)) => Some(quote_spanned!(span=> .input(#root::schema::object()))),
+            (None, Some(_)) => Some(quote_spanned!(span=> .input(#root::object()))),
             _ => None,
         };
         let (name, args) = match (self.args, &self.context) {
@@ -97,7 +97,7 @@ impl<'s> Parameters<'s> {
             (true, true, true) => "AsyncWithContext",
         };
         let (kind, args) = (Ident::new(kind, span), args.iter());
-        quote_spanned!(span=> #root::tool::signature::#kind #(<#args>)*)
+        quote_spanned!(span=> #root::signature::#kind #(<#args>)*)
     }
 
     /// The call of the function. Each part is reported where the function states it.

@@ -39,7 +39,7 @@ impl Funnel<'_> {
     }
 
     fn instructions(&self) -> Result<PromptText, AssembleError> {
-        let rules = self.ctx.turn().standing_instructions();
+        let rules = self.ctx.turn().instructions().all();
         let rules = rules.iter().map(|rule| rule.render(Some(self.ctx)));
         let rules = rules.collect::<Result<Vec<_>, _>>()?;
         Ok(self.renderer.instructions(&rules, None))

@@ -24,7 +24,7 @@ pub(super) fn label(
     let thoughts = thoughts.iter().filter(|it| numbers.contains(&it.0));
     let thoughts = thoughts.map(|it| of_thought(&it.1));
     let calls = calls.iter().filter(|it| numbers.contains(&it.0)).map(|it| of_call(&it.1));
-    TrustLabel::joined(messages.chain(thoughts).chain(calls).chain(before))
+    TrustLabel::join(messages.chain(thoughts).chain(calls).chain(before))
 }
 
 /// What users and the agent itself say is first-party; of what is attached the medium knows, and other agents may say
@@ -40,7 +40,7 @@ fn of_message(message: &Message, is_self: &dyn Fn(&Identity) -> bool) -> TrustLa
 fn of_call(call: &ToolCall) -> TrustLabel {
     match &call.results {
         Some(ToolResults::Text(_)) => call.label(),
-        Some(ToolResults::Media(all)) => TrustLabel::joined(all.iter().map(TrustLabel::of_media)),
+        Some(ToolResults::Media(all)) => TrustLabel::join(all.iter().map(TrustLabel::of_media)),
         _ => TrustLabel::UNTRUSTED,
     }
 }

@@ -54,7 +54,7 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
     }
     let reader = options.root.media_reader(path, options.max_bytes)?;
     let draft = ArtifactDraft::new(kind_by_extension(path), reader.open());
-    Ok(ToolOutput::Artifacts(vec![draft.labelled(options.label())]))
+    Ok(ToolOutput::Artifacts(vec![draft.with_label(options.label())]))
 }
 
 fn media(
@@ -66,7 +66,7 @@ fn media(
     let reader = options.root.media_reader(path, options.max_bytes)?;
     let name = Path::new(path).file_name().map(|it| it.to_string_lossy().into_owned());
     let file = MediaFile::read_by(name.unwrap_or_default(), mime, Arc::new(reader));
-    let media = Media::new(kind, options.tier, kind.usual_hazard(), file)?;
+    let media = Media::new(kind, options.tier, kind.default_hazard(), file)?;
     Ok(ToolOutput::Media(vec![media.with_source(path)]))
 }
 

@@ -46,7 +46,7 @@ async fn update(
     ctx: &DispatchContext,
 ) -> Result<Json<Updated>, ToolFailure> {
     let memory = find_memory(ctx, &args.id)?;
-    let mut next = memory.revised(ctx.clock().now());
+    let mut next = memory.to_builder(ctx.clock().now());
     match args.content {
         Some(content) if content.trim().is_empty() => {
             return Err(ToolFailure::new("the content is blank; `delete_memory` forgets a memory"));

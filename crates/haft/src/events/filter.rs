@@ -25,8 +25,8 @@ impl Filter {
     }
 
     /// Of these, only the events of one bus.
-    pub fn bus(self, bus: EventClass) -> Self {
-        self.only(EventName::ALL.iter().copied().filter(|it| it.bus() == bus))
+    pub fn class(self, class: EventClass) -> Self {
+        self.only(EventName::ALL.iter().copied().filter(|it| it.class() == class))
     }
 
     /// Of these, only the events of these names.

@@ -387,7 +387,7 @@ struct CallRecorder {
 impl CallRecorder {
     async fn record(self, done: Invocation) -> ToolCall {
         let requested = ToolCall::clone(&self.requested);
-        self.runner.spooler.record(self.turn.turn_id(), requested, done).await
+        self.runner.spooler.complete_call(self.turn.turn_id(), requested, done).await
     }
 }
 

@@ -43,7 +43,7 @@ impl Turn {
     pub(crate) async fn call(&mut self, tool: &Tool, args: &str) -> ToolCall {
         let done = tool.executor(&self.ctx).call(args).await;
         let occurrence = self.seen.next(done.call_id).occurrence();
-        let call = self.spooler.record("turn-1", done.to_requested(occurrence), done).await;
+        let call = self.spooler.complete_call("turn-1", done.to_requested(occurrence), done).await;
         self.ctx.artifacts().put_call(&call).unwrap();
         call
     }

@@ -1,6 +1,7 @@
 //! What to write instead, for the mistakes that models make.
 
 use super::{BLANK, Mode, Parser, is_name_char, is_name_first};
+use crate::invariant::OrReport as _;
 use crate::jsonpath::ast::Origin;
 
 pub(super) const NO_ROOT: &str = "start the path with `$`, as in `$.items[0].name`";
@@ -172,7 +173,7 @@ impl Parser<'_> {
         let behind = Parser { at, ..*self };
         match behind.peek() {
             Some(']' | ')' | '&' | '|' | ',') | None => {
-                let term = self.text.get(start..self.at).unwrap_or_default();
+                let term = self.text.get(start..self.at).or_report_default(super::AT_BOUNDARY);
                 if term.ends_with(')') {
                     format!("compare the result, as in `{term} > 1`")
                 } else {
@@ -187,18 +188,19 @@ impl Parser<'_> {
     fn next_word(&self) -> &str {
         let rest = self.rest();
         let end = rest.find(|it| !is_name_char(it)).unwrap_or(rest.len());
-        rest.get(..end).unwrap_or_default()
+        rest.get(..end).or_report("a match begins at a boundary", rest)
     }
 
     /// Whether a condition starts here, and no right side of a comparison.
     fn is_left_side(&self) -> bool {
-        let before = self.text.get(..self.at).unwrap_or_default().trim_end_matches(BLANK);
+        let before =
+            self.text.get(..self.at).or_report_default(super::AT_BOUNDARY).trim_end_matches(BLANK);
         !before.ends_with(['=', '<', '>', ',', '~'])
     }
 
     /// What follows the next word, as an example: up to the closing bracket if that is short.
     fn behind_word(&self) -> &str {
-        let rest = self.rest().get(self.next_word().len()..).unwrap_or_default();
+        let rest = self.rest().get(self.next_word().len()..).or_report_default(super::AT_BOUNDARY);
         let end = rest.find([']', ')']).unwrap_or(rest.len());
         match rest.get(..end) {
             Some(tail) if end <= 40 && tail.starts_with([' ', '=', '<', '>', '!']) => tail,

@@ -1,6 +1,7 @@
 //! Strings and numbers.
 
 use super::{Parser, hints};
+use crate::invariant::OrReport as _;
 use crate::json::Document;
 use crate::jsonpath::PathError;
 
@@ -91,7 +92,7 @@ impl Parser<'_> {
             let _sign = self.eat("+") || self.eat("-");
             self.digits()?;
         }
-        let literal = self.text.get(start..self.at).unwrap_or_default();
+        let literal = self.text.get(start..self.at).or_report_default(super::AT_BOUNDARY);
         Document::parse(literal)
             .map_err(|_| self.error_at(start, "a number that a double can hold", hints::NUMBER))
     }

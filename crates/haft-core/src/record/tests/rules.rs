@@ -282,30 +282,30 @@ fn an_instruction_has_an_id_and_a_text() {
 fn a_revision_keeps_what_is_not_said_and_never_gains_trust() {
     let later = Timestamp::MAX;
     let message = Message::user("m", "one", AT).unwrap();
-    let revised = message.revised(later).content("two").build().unwrap();
+    let revised = message.to_builder(later).content("two").build().unwrap();
     assert_eq!((revised.id(), revised.created_at()), (message.id(), AT));
     assert_eq!((revised.updated_at(), revised.identity()), (later, message.identity()));
     assert_eq!(revised.content().map(Text::as_str), Some("two"));
-    assert_eq!(message.revised(AT).build().unwrap(), message);
+    assert_eq!(message.to_builder(AT).build().unwrap(), message);
 
     let ours = TrustLabel::declared(TrustTier::FirstParty);
     let private = TrustLabel::declared(TrustTier::ThirdPartyPrivate);
     let memory = Memory::builder("m", "x", AT).confidence(0.1).importance(0.2).trust(private);
     let memory = memory.source("chat").build().unwrap();
-    assert_eq!(memory.revised(AT).build().unwrap(), memory);
-    assert_eq!(memory.revised(later).trust(ours).build().unwrap().trust(), private);
-    let lowered = memory.revised(later).trust(TrustLabel::UNTRUSTED).build().unwrap();
+    assert_eq!(memory.to_builder(AT).build().unwrap(), memory);
+    assert_eq!(memory.to_builder(later).trust(ours).build().unwrap().trust(), private);
+    let lowered = memory.to_builder(later).trust(TrustLabel::UNTRUSTED).build().unwrap();
     assert_eq!(lowered.trust(), TrustLabel::UNTRUSTED);
 
     let thought = Thought::builder("t", AT).payload(json!(1)).replay_compatibility("v");
     let thought = thought.trust(private).build().unwrap();
-    assert_eq!(thought.revised(AT).build().unwrap(), thought);
-    assert_eq!(thought.revised(later).trust(ours).build().unwrap().trust(), private);
+    assert_eq!(thought.to_builder(AT).build().unwrap(), thought);
+    assert_eq!(thought.to_builder(later).trust(ours).build().unwrap().trust(), private);
 
     let record = Retrievable::builder("r", "x", TrustTier::ThirdPartyPrivate, AT);
     let record = record.inline().score(0.5).build().unwrap();
-    assert_eq!(record.revised(AT).build().unwrap(), record);
-    let raised = record.revised(later).content(artifact(TrustTier::FirstParty));
+    assert_eq!(record.to_builder(AT).build().unwrap(), record);
+    let raised = record.to_builder(later).content(artifact(TrustTier::FirstParty));
     let raised = raised.lowered_to(TrustTier::FirstParty).build().unwrap();
     assert_eq!(raised.trust_tier(), TrustTier::ThirdPartyPrivate);
 }

@@ -10,7 +10,7 @@ use super::{ArgValue, Args};
 use crate::id::CallId;
 use crate::json::{Document, JsonWriter, ParseError, UnrepresentableValue};
 
-/// Arguments before anything has judged them: JSON, or text that was meant to be.
+/// Arguments before validation: JSON, or text that was meant to be.
 ///
 /// The call id is taken from these, never from the accepted ones.
 ///
@@ -48,7 +48,7 @@ impl RawArgs {
     }
 
     /// Text that a model wrote. Blank text means no arguments. Text that is not JSON is kept: the
-    /// executor mends it, or refuses it with a reason.
+    /// executor repairs it, or refuses it with a reason.
     #[must_use]
     pub fn text(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -134,7 +134,7 @@ impl RawArgs {
         }
     }
 
-    /// Whether they are JSON text that somebody sent, and not values that a program built.
+    /// Whether they are JSON text from outside, and not values that a program built.
     pub(crate) fn was_read(&self) -> bool {
         self.parsed.is_ok() && matches!(self.origin, Origin::Text)
     }

@@ -59,7 +59,7 @@ impl DispatchContextBuilder {
         }
     }
 
-    /// Names the dispatch; the turn's name if not said.
+    /// Names the dispatch; the default is the turn's name.
     pub fn dispatch(mut self, id: impl Into<Arc<str>>) -> Self {
         self.dispatch = Some(id.into());
         self
@@ -83,7 +83,7 @@ impl DispatchContextBuilder {
         self
     }
 
-    /// The scratchpad; an empty one if not said.
+    /// The scratchpad; the default is an empty one.
     pub fn stash(mut self, stash: Stash) -> Self {
         self.stash = Some(stash);
         self
@@ -130,19 +130,19 @@ impl DispatchContextBuilder {
         self
     }
 
-    /// The clock; the system's if not said.
+    /// The clock; the default is the system clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// What keeps the turn's records; they live in memory only if not said.
+    /// What keeps the turn's records; by default they live in memory only.
     pub fn recorder(mut self, recorder: Arc<dyn RecordWriter>) -> Self {
         self.recorder = Some(recorder);
         self
     }
 
-    /// What opens gates; there are none if not said.
+    /// What opens gates; by default there are none.
     pub fn gates(mut self, gates: Arc<dyn Gates>) -> Self {
         self.gates = Some(gates);
         self

@@ -13,7 +13,7 @@ use crate::trust::DeveloperText;
 
 /// A standing instruction of the developer or the operator, which the model obeys.
 ///
-/// Its text can be made anew in each context; then it cannot be stored, and whoever resumes the turn
+/// Its text can be made anew in each context; then it cannot be stored, and the program that resumes the turn
 /// gives it again.
 ///
 /// ```
@@ -30,7 +30,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// **Vouches** for a text: whoever calls this states that the developer or the operator of the
+    /// **Vouches** for a text: the caller states that the developer or the operator of the
     /// agent wrote it, or the function that makes it.
     ///
     /// # Errors

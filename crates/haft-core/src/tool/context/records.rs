@@ -1,4 +1,4 @@
-//! What a turn remembers: seen at once, kept first.
+//! The records of a turn: stored first, then visible.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::record::{
 };
 use crate::store::{RowKind, StoreWrite};
 
-/// The shelves of a turn.
+/// The record lists of a turn.
 #[derive(Debug)]
 pub(super) struct Records {
     messages: RecordList<Message>,
@@ -36,40 +36,25 @@ impl Default for Records {
     }
 }
 
-macro_rules! shelves {
-    ($($what:literal, $record:ident, $kind:ident, $shelf:ident, $all:ident, $store:ident, $mutate:ident, $delete:ident;)*) => {
+macro_rules! record_methods {
+    ($($what:literal, $record:ident, $kind:ident, $list:ident, $store:ident, $delete:ident;)*) => {
         impl TurnContext {$(
-            #[doc = concat!("The ", $what, " that the turn works with, in order.")]
+            #[doc = concat!("The list of the ", $what, ", which numbers them among records of other kinds.")]
             #[must_use]
-            pub fn $all(&self) -> Vec<Arc<$record>> {
-                self.records().$shelf.all()
+            pub fn $list(&self) -> &RecordList<$record> {
+                &self.records().$list
             }
 
-            #[doc = concat!("The shelf of the ", $what, ", which numbers them among records of other kinds.")]
-            #[must_use]
-            pub fn $shelf(&self) -> &RecordList<$record> {
-                &self.records().$shelf
-            }
-
-            /// Keeps a record, in the place of the one with its id or behind all others.
+            /// Stores a record: replaces the one with its id, or appends it.
             ///
             /// # Errors
             ///
-            /// It could not be kept; then nobody sees it.
+            /// It could not be stored; then it does not become visible.
             pub async fn $store(&self, record: impl Into<Arc<$record>> + Send) -> Result<(), RecordError> {
                 let record = record.into();
                 self.commit(self.put(&record)?.into_iter().collect()).await?;
-                self.records().$shelf.put(record);
+                self.records().$list.put(record);
                 Ok(())
-            }
-
-            /// Keeps another version of a record, in its place.
-            ///
-            /// # Errors
-            ///
-            /// It could not be kept; then nothing has changed.
-            pub async fn $mutate(&self, record: impl Into<Arc<$record>> + Send) -> Result<(), RecordError> {
-                self.$store(record).await
             }
 
             /// Removes a record, and says whether there was one.
@@ -79,44 +64,38 @@ macro_rules! shelves {
             /// The store failed; then it is still there.
             pub async fn $delete(&self, id: &RecordName) -> Result<bool, RecordError> {
                 self.remove_row(RowKind::$kind, text(id)).await?;
-                Ok(self.records().$shelf.remove(id).is_some())
+                Ok(self.records().$list.remove(id).is_some())
             }
         )*}
     };
 }
 
-shelves! {
-    "messages", Message, Message, messages, turn_messages, store_message, mutate_message, delete_message;
-    "memories", Memory, Memory, memories, turn_memories, store_memory, mutate_memory, delete_memory;
-    "thoughts", Thought, Thought, thoughts, turn_thoughts, store_thought, mutate_thought, delete_thought;
-    "standing instructions", Instruction, Instruction, instructions, standing_instructions, store_standing_instruction, mutate_standing_instruction, delete_standing_instruction;
+record_methods! {
+    "messages", Message, Message, messages, store_message, delete_message;
+    "memories", Memory, Memory, memories, store_memory, delete_memory;
+    "thoughts", Thought, Thought, thoughts, store_thought, delete_thought;
+    "standing instructions", Instruction, Instruction, instructions, store_standing_instruction, delete_standing_instruction;
 }
 
 impl TurnContext {
-    /// The retrieved records that the turn works with, in order.
-    #[must_use]
-    pub fn turn_retrievables(&self) -> Vec<Arc<Retrievable>> {
-        self.records().retrievables.all()
-    }
-
-    /// The shelf of the retrieved records.
+    /// The list of the retrieved records.
     #[must_use]
     pub fn retrievables(&self) -> &RecordList<Retrievable> {
         &self.records().retrievables
     }
 
-    /// Keeps a retrieved record, in the place of the one with its id or behind all others. Long text goes
-    /// to the spool, and the model queries it by a handle. Gives the record as it was kept.
+    /// Stores a retrieved record: replaces the one with its id, or appends it. Long text goes
+    /// to the spool, and the model queries it by a handle. Returns the record as it was stored.
     ///
     /// # Errors
     ///
-    /// It could not be kept, or a call has its id; then nobody sees it.
+    /// It could not be stored, or a call has its id; then it does not become visible.
     pub async fn store_retrievable(
         &self,
         record: impl Into<Arc<Retrievable>> + Send,
     ) -> Result<Arc<Retrievable>, RecordError> {
         let record = match self.spooler() {
-            Some(spooler) => spooler.retrieved(self.turn_id(), record.into()).await?,
+            Some(spooler) => spooler.spool_retrieved(self.turn_id(), record.into()).await?,
             None => record.into(),
         };
         let artifacts = self.artifacts();
@@ -132,19 +111,7 @@ impl TurnContext {
         Ok(record)
     }
 
-    /// Keeps another version of a retrieved record, in its place.
-    ///
-    /// # Errors
-    ///
-    /// As [`store_retrievable`](Self::store_retrievable).
-    pub async fn mutate_retrievable(
-        &self,
-        record: impl Into<Arc<Retrievable>> + Send,
-    ) -> Result<Arc<Retrievable>, RecordError> {
-        self.store_retrievable(record).await
-    }
-
-    /// Puts a record back that is kept already, as when a turn is resumed.
+    /// Restores a record that is already stored, as when a turn is resumed.
     ///
     /// # Errors
     ///
@@ -174,13 +141,7 @@ impl TurnContext {
         Ok(self.records().retrievables.remove(id).is_some())
     }
 
-    /// The calls that the turn works with, in order.
-    #[must_use]
-    pub fn turn_tool_calls(&self) -> Vec<Arc<ToolCall>> {
-        self.records().tool_calls.all()
-    }
-
-    /// The shelf of the calls.
+    /// The list of the calls.
     #[must_use]
     pub fn tool_calls(&self) -> &RecordList<ToolCall> {
         &self.records().tool_calls
@@ -192,12 +153,12 @@ impl TurnContext {
         self.records().tool_calls.call_count(id)
     }
 
-    /// Keeps a call, in the place of the one with its id or behind all others. Its artifacts can be
+    /// Stores a call: replaces the one with its id, or appends it. Its artifacts can be
     /// queried from now on.
     ///
     /// # Errors
     ///
-    /// It could not be kept, or a retrieved record has its id; then nobody sees it.
+    /// It could not be stored, or a retrieved record has its id; then it does not become visible.
     pub async fn store_tool_call(
         &self,
         call: impl Into<Arc<ToolCall>> + Send,
@@ -205,7 +166,7 @@ impl TurnContext {
         self.store_step(Vec::new(), Vec::new(), vec![call.into()], Vec::new()).await
     }
 
-    /// Puts a call back that is kept already, as when a turn is resumed.
+    /// Restores a call that is already stored, as when a turn is resumed.
     ///
     /// # Errors
     ///
@@ -214,18 +175,6 @@ impl TurnContext {
         self.artifacts().put_call(&call)?;
         self.records().tool_calls.put(call);
         Ok(())
-    }
-
-    /// Keeps another version of a call, in its place.
-    ///
-    /// # Errors
-    ///
-    /// As [`store_tool_call`](Self::store_tool_call).
-    pub async fn mutate_tool_call(
-        &self,
-        call: impl Into<Arc<ToolCall>> + Send,
-    ) -> Result<(), RecordError> {
-        self.store_tool_call(call).await
     }
 
     /// Removes a call and its artifacts, and says whether there was one.
@@ -239,12 +188,12 @@ impl TurnContext {
         Ok(self.records().tool_calls.remove(&id).is_some())
     }
 
-    /// Keeps what the model said in one step: thoughts, then messages, then the calls it asks for, and
+    /// Stores the output of one step: thoughts, then messages, then the calls it asks for, and
     /// beside them whatever else belongs to the step.
     ///
     /// # Errors
     ///
-    /// It could not be kept; then nobody sees any of it.
+    /// It could not be stored; then none of it becomes visible.
     pub async fn store_step(
         &self,
         thoughts: Vec<Arc<Thought>>,
@@ -264,7 +213,7 @@ impl TurnContext {
             writes.extend(self.put(call)?);
         }
         self.commit(writes).await?;
-        // In the order in which they were kept: it is the order of the transcript.
+        // In the order in which they were stored: it is the order of the transcript.
         for thought in thoughts {
             self.records().thoughts.put(thought);
         }

@@ -75,7 +75,7 @@ impl Signals {
         lock(&self.0, |state| state.settled.push(callback));
     }
 
-    pub(super) fn settled(&self, status: DispatchStatus) {
+    pub(super) fn notify_settled(&self, status: DispatchStatus) {
         for callback in lock(&self.0, |state| std::mem::take(&mut state.settled)) {
             let _ = catch_unwind(AssertUnwindSafe(|| callback(status)));
         }

@@ -76,7 +76,7 @@ pub enum GateContext<'a> {
 }
 
 impl GateContext<'_> {
-    /// Emits an event that is only made when somebody listens.
+    /// Emits an event that is made only if there is an observer.
     pub fn emit_with(self, kind: impl FnOnce() -> EventKind) {
         match self {
             Self::Turn(ctx) => ctx.emit_with(kind),
@@ -125,11 +125,11 @@ where
     }
 }
 
-/// A record could not be kept; nothing has changed.
+/// A record could not be stored; nothing has changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// It cannot be written down.
+    /// It cannot be serialized.
     #[error(transparent)]
     NotStorable(#[from] NotStorable),
     /// The store failed.
@@ -267,7 +267,7 @@ impl TurnContext {
     ///
     /// # Errors
     ///
-    /// The answer was no, nobody answered in time, the turn was cancelled, or there are no gates here.
+    /// The answer was no, no decision arrived in time, the turn was cancelled, or there are no gates here.
     ///
     /// [`DispatchContext::wait_for`]: super::DispatchContext::wait_for
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
@@ -287,12 +287,12 @@ impl TurnContext {
         });
     }
 
-    /// Emits an event about the turn as a whole, which is only made when somebody listens.
+    /// Emits an event about the turn as a whole, which is made only if there is an observer.
     pub fn emit_with(&self, kind: impl FnOnce() -> EventKind) {
         self.emit_in(&self.turn.id, 0, kind);
     }
 
-    /// Whether somebody listens.
+    /// Whether there is an observer.
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.turn.observers.iter().any(|observer| !observer.is_idle())

@@ -16,7 +16,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// A name came again and nobody allowed it.
+    /// A name occurs twice and the collision policy does not allow it.
     pub fn merge<'r>(
         registries: impl IntoIterator<Item = &'r Self>,
         otherwise: OnCollision,

@@ -179,9 +179,9 @@ fn the_description_is_plain_data() {
 #[tokio::test]
 async fn a_tool_can_be_made_to_ask_and_not_to() {
     let tool = echo();
-    let asking = tool.asking("May I?").unwrap();
+    let asking = tool.with_approval("May I?").unwrap();
     assert_eq!((tool.requires_approval(), asking.requires_approval()), (None, Some("May I?")));
-    assert_eq!(asking.asking("Really?").unwrap().requires_approval(), Some("Really?"));
+    assert_eq!(asking.with_approval("Really?").unwrap().requires_approval(), Some("Really?"));
     let silent = asking.without_approval();
     assert_eq!((asking.requires_approval(), silent.requires_approval()), (Some("May I?"), None));
     assert_eq!(format!("{silent:?}"), format!("{tool:?}"));
@@ -189,7 +189,7 @@ async fn a_tool_can_be_made_to_ask_and_not_to() {
         assert!(tool.validate(r#"{"query": "x"}"#).await.is_ok());
         assert!(tool.validate("{}").await.is_err());
     }
-    let error = tool.asking(" \n").unwrap_err();
+    let error = tool.with_approval(" \n").unwrap_err();
     let texts: Vec<_> = error.faults.iter().map(ToString::to_string).collect();
     assert_eq!(error.tool, "search");
     assert_eq!(texts, ["`approval`: whoever allows a call needs a question to answer"]);

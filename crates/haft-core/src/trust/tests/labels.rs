@@ -19,7 +19,7 @@ fn the_floor_is_the_less_trusted() {
         assert_eq!(TrustTier::join([a]), a);
     }
     assert_eq!(TrustTier::join([]), TrustTier::ThirdPartyPublic);
-    assert_eq!(TrustLabel::joined([]), TrustLabel::UNTRUSTED);
+    assert_eq!(TrustLabel::join([]), TrustLabel::UNTRUSTED);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn take(step: &Step, label: TrustLabel) -> TrustLabel {
     match step {
         Step::Floor(tier) => label.floor(TrustLabel::declared(*tier)),
         Step::Summary(others) => {
-            TrustLabel::joined(others.iter().copied().map(TrustLabel::declared).chain([label]))
+            TrustLabel::join(others.iter().copied().map(TrustLabel::declared).chain([label]))
         }
         Step::Stored => serde_json::from_str(&serde_json::to_string(&label).unwrap()).unwrap(),
         Step::Derived(of) => {

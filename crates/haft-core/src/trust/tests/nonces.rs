@@ -3,47 +3,44 @@
 use std::collections::HashSet;
 
 use super::super::nonce::{EnvelopeKey, Slot};
-use crate::hmac::Hmac;
+use crate::mac::MacKey;
 
-/// The vectors of RFC 4231, except the truncated one: key, data, digest.
+/// Vectors of RFC 4231 whose keys have at most 32 bytes. HMAC pads a key with zeros, so that a padded key is the same.
 #[track_caller]
-fn check(key: &[u8], data: &[u8], expected: &str) {
-    use sha2::Digest as _;
-    let hmac = Hmac::new(key);
-    let digest = hmac.finish(hmac.start().chain_update(data));
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+fn check(secret: [u8; 32], data: &[u8], expected: &str) {
+    let mut message = MacKey::new(secret).start();
+    message.add_bytes(data);
+    let hex: String = message.finish().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(hex, expected);
+}
+
+fn padded(key: &[u8]) -> [u8; 32] {
+    let mut secret = [0; 32];
+    secret[..key.len()].copy_from_slice(key);
+    secret
 }
 
 #[test]
 fn the_hash_is_hmac_sha_256() {
     check(
-        &[0x0b; 20],
+        padded(&[0x0b; 20]),
         b"Hi There",
         "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
     );
     check(
-        b"Jefe",
+        padded(b"Jefe"),
         b"what do ya want for nothing?",
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
     );
     check(
-        &[0xaa; 20],
+        padded(&[0xaa; 20]),
         &[0xdd; 50],
         "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe",
     );
-    let key: Vec<u8> = (1..=25).collect();
-    check(&key, &[0xcd; 50], "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b");
     check(
-        &[0xaa; 131],
-        b"Test Using Larger Than Block-Size Key - Hash Key First",
-        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
-    );
-    check(
-        &[0xaa; 131],
-        b"This is a test using a larger than block-size key and a larger than block-size data. \
-          The key needs to be hashed before being used by the HMAC algorithm.",
-        "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2",
+        padded(&(1..=25).collect::<Vec<u8>>()),
+        &[0xcd; 50],
+        "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b",
     );
 }
 

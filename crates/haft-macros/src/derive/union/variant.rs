@@ -52,7 +52,7 @@ impl Form<'_> {
         let case = rename_all(&mut entries, errors);
         let rules = Rules::new(&variant.attrs, &mut entries, errors);
         let words = rules.words();
-        let empty = quote_spanned!(span=> #root::schema::object()#words);
+        let empty = quote_spanned!(span=> #root::object()#words);
         let head = Head { name, ident, empty };
         match (&variant.fields, self.content) {
             (Fields::Unit, _) => Some(Parts {
@@ -112,7 +112,7 @@ impl Form<'_> {
         Parts {
             name,
             schema: quote_spanned! {span=> {
-                let object = #root::schema::object();
+                let object = #root::object();
                 #add
                 #empty.field(#content, object.required())
             }},
@@ -132,14 +132,14 @@ impl Form<'_> {
     fn under_content(&self, content: &str, made: &TokenStream) -> TokenStream {
         let root = self.root;
         quote_spanned! {Span::mixed_site()=> {
-            let made = |value: #root::json::ValueRef<'_>|
-                -> ::core::result::Result<Self, #root::args::DecodeError> {
+            let made = |value: #root::ValueRef<'_>|
+                -> ::core::result::Result<Self, #root::DecodeError> {
                 ::core::result::Result::Ok(#made)
             };
             match value.get(#content) {
                 ::core::option::Option::Some(value) => made(value),
                 ::core::option::Option::None => ::core::result::Result::Err(
-                    #root::args::DecodeError::new("a value, got nothing"),
+                    #root::DecodeError::new("a value, got nothing"),
                 ),
             }
             .map_err(|error| error.below(#content))
@@ -149,8 +149,8 @@ impl Form<'_> {
     /// A struct whose fields stand beside the tag.
     fn merged(&self, Head { name, ident, empty }: Head<'_>, ty: &Type) -> Parts {
         let (span, root, slot) = (Span::mixed_site(), self.root, local("field", 0));
-        let args = quote_spanned!(span_of(ty)=> <#ty as #root::args::ToolArgs>);
-        let value = quote_spanned!(span_of(ty)=> <#ty as #root::args::ArgValue>);
+        let args = quote_spanned!(span_of(ty)=> <#ty as #root::ToolArgs>);
+        let value = quote_spanned!(span_of(ty)=> <#ty as #root::ArgValue>);
         Parts {
             name,
             schema: quote_spanned!(span=> #args::add_fields(#empty, definitions)),
@@ -179,7 +179,7 @@ impl Form<'_> {
         }
         let pattern = quote_spanned!(span=> Self::#ident(#(#slots),*));
         if let ([ty], [slot], [rules]) = (types.as_slice(), slots.as_slice(), rules.as_slice()) {
-            let value = quote_spanned!(span_of(ty)=> <#ty as #root::args::ArgValue>);
+            let value = quote_spanned!(span_of(ty)=> <#ty as #root::ArgValue>);
             let rules = rules.apply(&quote_spanned!(span=> field.schema), ty, root);
             let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
             return Parts {
@@ -198,19 +198,18 @@ impl Form<'_> {
         }
         let expected = format!("a list of exactly {count} elements");
         let decodes = types.iter().zip(&slots).enumerate().map(|(at, (ty, slot))| {
-            let value =
-                quote_spanned!(span_of(ty)=> <#ty as #root::args::ArgValue>::decode(element));
+            let value = quote_spanned!(span_of(ty)=> <#ty as #root::ArgValue>::decode(element));
             quote_spanned! {span=>
                 let element = next()?;
                 let #slot = #value.map_err(|error| error.below(#at))?;
             }
         });
         let encodes = types.iter().zip(&slots).map(|(ty, slot)| {
-            quote_spanned!(span_of(ty)=> <#ty as #root::args::ArgValue>::encode(#slot, out)?;)
+            quote_spanned!(span_of(ty)=> <#ty as #root::ArgValue>::encode(#slot, out)?;)
         });
         let places = types.iter().zip(&rules).map(|(ty, rules)| {
             let schema =
-                quote_spanned!(span_of(ty)=> <#ty as #root::args::ArgValue>::schema(definitions));
+                quote_spanned!(span_of(ty)=> <#ty as #root::ArgValue>::schema(definitions));
             let rules = rules.apply(&quote_spanned!(span=> schema), ty, root);
             let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
             quote_spanned!(span=> { let #mutable schema = #schema; #rules schema })
@@ -218,17 +217,20 @@ impl Form<'_> {
         Parts {
             name,
             schema: quote_spanned! {span=>
-                #empty.field(#content, #root::schema::tuple([#(#places),*]).required())
+                #empty.field(#content, #root::tuple([#(#places),*]).required())
             },
-            decode: self.under_content(content, &quote_spanned! {span=> {
-                let mut elements = value.elements();
-                let mut next = || elements.next().ok_or(#root::args::DecodeError::new(#expected));
-                #(#decodes)*
-                if value.len() != #count {
-                    return ::core::result::Result::Err(#root::args::DecodeError::new(#expected));
-                }
-                Self::#ident(#(#slots),*)
-            }}),
+            decode: self.under_content(
+                content,
+                &quote_spanned! {span=> {
+                    let mut elements = value.elements();
+                    let mut next = || elements.next().ok_or(#root::DecodeError::new(#expected));
+                    #(#decodes)*
+                    if value.len() != #count {
+                        return ::core::result::Result::Err(#root::DecodeError::new(#expected));
+                    }
+                    Self::#ident(#(#slots),*)
+                }},
+            ),
             pattern,
             encode: quote_spanned! {span=>
                 out.key(#content).try_array(|out| {

@@ -232,7 +232,7 @@ impl OutcomeForm {
             Self::Artifacts(parts) => {
                 let drafts = parts.iter().map(|part| {
                     let draft = ArtifactDraft::new(part.kind.clone(), part.content.payload()?);
-                    Ok(draft.labelled(part.label))
+                    Ok(draft.with_label(part.label))
                 });
                 drafts.collect::<Result<_, ToolFailure>>().map(ToolOutput::Artifacts)
             }

@@ -84,7 +84,7 @@ impl TurnDriver {
 
     pub(super) fn close_dispatch(&self, conclusion: &Conclusion, totals: TurnTotals) {
         let status = conclusion.dispatch_status();
-        self.ctx.settled(status);
+        self.ctx.notify_settled(status);
         self.ctx.emit_with(|| EventKind::DispatchEnd {
             status,
             error: conclusion.error.clone(),

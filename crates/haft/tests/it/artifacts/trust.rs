@@ -20,7 +20,7 @@ fn tool(trusted: bool, tier: Option<TrustTier>) -> Tool {
     let draft = move || {
         let draft = ArtifactDraft::new(ArtifactKind::TEXT, "text");
         match tier {
-            Some(tier) => draft.labelled(TrustLabel::declared(tier)),
+            Some(tier) => draft.with_label(TrustLabel::declared(tier)),
             None => draft,
         }
     };
@@ -85,7 +85,7 @@ proptest! {
                         None => ArtifactDraft::from(held.clone()),
                         Some(tier) => ArtifactDraft::new(ArtifactKind::TEXT, "made")
                             .derived_from(&held)
-                            .labelled(TrustLabel::declared(TIERS[tier])),
+                            .with_label(TrustLabel::declared(TIERS[tier])),
                     };
                     vec![draft]
                 };

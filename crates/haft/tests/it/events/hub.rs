@@ -71,10 +71,10 @@ fn filters_choose_by_turn_bus_and_name() {
     );
     check(Filter::turn("two"), &["two:turnStart", "two:log", "two:thought"]);
     check(Filter::turn("three"), &[]);
-    check(Filter::all().bus(EventClass::Functional), &["one:message", "two:thought"]);
-    check(Filter::turn("one").bus(EventClass::Observability), &["one:turnStart", "one:log"]);
+    check(Filter::all().class(EventClass::Functional), &["one:message", "two:thought"]);
+    check(Filter::turn("one").class(EventClass::Observability), &["one:turnStart", "one:log"]);
     check(Filter::all().only([EventName::Log]), &["one:log", "two:log"]);
-    check(Filter::all().bus(EventClass::Functional).only([EventName::Log]), &[]);
+    check(Filter::all().class(EventClass::Functional).only([EventName::Log]), &[]);
     check(Filter::default().only([]), &[]);
 }
 

@@ -60,7 +60,7 @@ async fn large_files_become_artifacts_of_their_format() {
         let files = bench(&folder);
         let args = json!({"path": name}).to_string();
         let done = files.tool("read_file").executor(&files.ctx).call(args.as_str()).await;
-        let call = spooler.record("turn-1", done.to_requested(NonZeroU32::MIN), done).await;
+        let call = spooler.complete_call("turn-1", done.to_requested(NonZeroU32::MIN), done).await;
         let Some(ToolResults::Artifacts(artifacts)) = &call.results else { panic!("{call:?}") };
         assert_eq!(*artifacts[0].kind(), kind, "{name}");
         assert_eq!(artifacts[0].reader().byte_length(), long.len() as u64);
@@ -102,7 +102,8 @@ async fn trust_is_what_the_application_says_of_the_folder() {
         ] {
             let shown = format!("{tool} {args} {tier:?}");
             let done = files.tool(tool).executor(&files.ctx).call(args.to_string().as_str()).await;
-            let call = spooler.record("turn-1", done.to_requested(NonZeroU32::MIN), done).await;
+            let call =
+                spooler.complete_call("turn-1", done.to_requested(NonZeroU32::MIN), done).await;
             let label = match call.results.as_ref().unwrap() {
                 ToolResults::Artifacts(artifacts) => artifacts[0].label(),
                 _ => call.label(),

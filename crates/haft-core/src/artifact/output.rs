@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use super::Budget;
+use crate::invariant::OrReport as _;
 use crate::json::{ValueRef, pretty_text};
 
 /// The answer to a query.
@@ -110,7 +111,7 @@ impl QueryOutput {
 
 /// A list of values that grows until the budget is full.
 ///
-/// Whoever finds values offers them one after the other and stops when there is no more room. The
+/// The caller offers values one after the other and stops when there is no more room. The
 /// first `skip` values are passed over, which is how the next query goes on where this one stopped.
 ///
 /// ```
@@ -295,12 +296,13 @@ fn quoted(text: &str) -> String {
 /// The start of a text that is too long: whole lines if possible, whole characters in any case.
 fn cut(text: &str, budget: Budget) -> Option<&str> {
     let lines = text.match_indices('\n').nth(budget.lines.get() - 1).map(|(at, _)| at);
-    let by_lines = lines.and_then(|at| text.get(..at)).unwrap_or(text);
+    let by_lines =
+        lines.map_or(text, |at| text.get(..at).or_report("a line ends at a boundary", text));
     if by_lines.len() <= budget.bytes {
         return lines.map(|_| by_lines);
     }
     let end = (0..=budget.bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let start = by_lines.get(..end).unwrap_or_default();
+    let start = by_lines.get(..end).or_report("`end` is a boundary", by_lines);
     Some(
         start
             .rfind('\n')

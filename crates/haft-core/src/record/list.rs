@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 
 use super::Record;
 
-/// Numbers the records of a turn, of all kinds, in the order in which they were first put on a shelf.
+/// Numbers the records of a turn, of all kinds, in the order in which they were first put on a list.
 /// Cheap to clone; clones count on together.
 #[derive(Clone, Debug, Default)]
 pub struct RecordSequence(Arc<AtomicU64>);
@@ -29,20 +29,20 @@ impl RecordSequence {
 
 /// The records of one kind that a turn works with: in order, and one for each id.
 ///
-/// The order is that of the first [`put`](Self::put); times are for display. Shelves of one turn share a
+/// The order is that of the first [`put`](Self::put); times are for display. Lists of one turn share a
 /// [`RecordSequence`], so that records of different kinds have an order too.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
 /// use haft_core::record::{Message, RecordSequence, RecordList};
 ///
-/// let shelf = RecordList::new(RecordSequence::new());
+/// let list = RecordList::new(RecordSequence::new());
 /// let draft = Message::assistant("m-1", "helo", Timestamp::EPOCH)?;
-/// shelf.put(draft.clone());
-/// shelf.put(Message::user("m-2", "thanks", Timestamp::EPOCH)?);
-/// shelf.put(draft.revised(Timestamp::EPOCH).content("hello").build()?);
+/// list.put(draft.clone());
+/// list.put(Message::user("m-2", "thanks", Timestamp::EPOCH)?);
+/// list.put(draft.to_builder(Timestamp::EPOCH).content("hello").build()?);
 ///
-/// let texts: Vec<_> = shelf.all().iter().filter_map(|it| it.content().cloned()).collect();
+/// let texts: Vec<_> = list.all().iter().filter_map(|it| it.content().cloned()).collect();
 /// assert_eq!(texts, ["hello".into(), "thanks".into()]);
 /// # Ok::<(), haft_core::record::InvalidRecord>(())
 /// ```
@@ -51,7 +51,7 @@ pub struct RecordList<T: Record> {
     sequence: RecordSequence,
 }
 
-/// Nothing until the first record is put: a turn has a shelf for every kind, and uses two or three.
+/// Nothing until the first record is put: a turn has a list for every kind, and uses two or three.
 type Records<T> = Option<Box<IndexMap<<T as Record>::Id, Placed<T>>>>;
 
 struct Placed<T> {
@@ -60,7 +60,7 @@ struct Placed<T> {
 }
 
 impl<T: Record> RecordList<T> {
-    /// An empty shelf.
+    /// An empty list.
     #[must_use]
     pub fn new(sequence: RecordSequence) -> Self {
         Self { records: RwLock::default(), sequence }
@@ -145,7 +145,7 @@ impl<T: Record> RecordList<T> {
     }
 }
 
-/// A shelf with a sequence of its own.
+/// A list with a sequence of its own.
 impl<T: Record> Default for RecordList<T> {
     fn default() -> Self {
         Self::new(RecordSequence::new())

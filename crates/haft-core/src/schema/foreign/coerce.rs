@@ -1,23 +1,23 @@
-//! Mending near misses for foreign schemas: the validator says where a value is wrong and what it
-//! should be; a mended value is only used if the validator then accepts the whole.
+//! Coercion for foreign schemas: the validator says where a value is wrong and what it should be. A coerced value is
+//! used only if the validator then accepts the whole.
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-use super::problem::{Change, ChangeKind};
 use crate::json::Document;
+use crate::schema::problem::{Change, ChangeKind};
 
-/// A mended list can show further misses inside it.
+/// A coerced list can show further misses inside it.
 const MAX_ROUNDS: usize = 3;
 
-/// The mended value and what was changed, if the validator accepts the result.
-pub(super) fn mend(validator: &Validator, value: &Value) -> Option<(Value, Vec<Change>)> {
+/// Coerces a value. Returns it with the changes if the validator accepts the result.
+pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec<Change>)> {
     let mut changes = Vec::new();
     let mut value = match value {
         Value::String(text) => {
             changes.push(Change { pointer: String::new(), kind: ChangeKind::Json });
-            parsed(text, Value::is_object)?
+            parse_as(text, Value::is_object)?
         }
         other => other.clone(),
     };
@@ -87,10 +87,10 @@ fn retype(wanted: &str, found: &Value) -> Option<Fix> {
             Some((ChangeKind::Boolean, Some(Value::Bool(false))))
         }
         ("object", Some(text)) if text.starts_with('{') => {
-            Some((ChangeKind::Json, Some(parsed(text, Value::is_object)?)))
+            Some((ChangeKind::Json, Some(parse_as(text, Value::is_object)?)))
         }
         ("array", Some(text)) if text.starts_with('[') => {
-            Some((ChangeKind::Json, Some(parsed(text, Value::is_array)?)))
+            Some((ChangeKind::Json, Some(parse_as(text, Value::is_array)?)))
         }
         ("array", text) if text != Some("") => {
             Some((ChangeKind::Wrapped, Some(Value::Array(vec![found.clone()]))))
@@ -100,7 +100,7 @@ fn retype(wanted: &str, found: &Value) -> Option<Fix> {
     }
 }
 
-fn parsed(text: &str, wanted: fn(&Value) -> bool) -> Option<Value> {
+fn parse_as(text: &str, wanted: fn(&Value) -> bool) -> Option<Value> {
     let (doc, _) = Document::parse_lenient(text).ok()?;
     let value = doc.root().to_value();
     (wanted(&value) && doc.duplicate_key().is_none()).then_some(value)

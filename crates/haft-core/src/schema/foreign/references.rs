@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::ForeignSchemaError;
 
+use crate::invariant::OrReport as _;
+
 /// Keywords whose schemas look at the very same value.
 const IN_PLACE: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
@@ -117,7 +119,10 @@ fn percent_decoded(text: &str) -> String {
         let hex = |byte: Option<u8>| byte.and_then(|it| char::from(it).to_digit(16));
         match (byte, hex(ahead.next()), hex(ahead.next())) {
             (b'%', Some(high), Some(low)) => {
-                bytes.push(u8::try_from(high * 16 + low).unwrap_or(byte));
+                bytes.push(
+                    u8::try_from(high * 16 + low)
+                        .or_report("two hexadecimal digits fit a byte", byte),
+                );
                 rest = ahead;
             }
             _ => bytes.push(byte),

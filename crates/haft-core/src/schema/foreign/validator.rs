@@ -1,0 +1,121 @@
+//! Validation of foreign schemas by the `jsonschema` crate.
+
+use std::sync::Arc;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+use super::coerce::coerce;
+use super::{ForeignSchemaError, references};
+use crate::json::Document;
+use crate::schema::args::Args;
+use crate::schema::check::Mode;
+use crate::schema::coerce::{below, find_wrapped_args};
+use crate::schema::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
+
+/// Most bytes of a schema that is taken from elsewhere, as compact text.
+const MAX_SCHEMA: usize = 1024 * 1024;
+
+/// Most steps that one pattern of a foreign schema may backtrack.
+const MAX_BACKTRACK: usize = 100_000;
+
+/// A foreign schema and its compiled validator.
+#[derive(Clone, Debug)]
+pub(in crate::schema) struct ForeignSchema {
+    schema: Arc<Value>,
+    validator: Arc<Validator>,
+}
+
+impl ForeignSchema {
+    pub(in crate::schema) fn new(schema: Value) -> Result<Self, ForeignSchemaError> {
+        super::require_object_root(&schema)?;
+        Self::of_any(schema)
+    }
+
+    /// A schema of values that need not be objects.
+    pub(super) fn of_any(schema: Value) -> Result<Self, ForeignSchemaError> {
+        let text = Document::from_value(&schema)
+            .map_err(|error| ForeignSchemaError::TooLarge { what: error.to_string() })?
+            .root()
+            .to_string();
+        if text.len() > MAX_SCHEMA {
+            return Err(ForeignSchemaError::TooLarge { what: format!("{} bytes", text.len()) });
+        }
+        references::check(&schema)?;
+        let validator = jsonschema::options()
+            .offline()
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(MAX_BACKTRACK))
+            .build(&schema)
+            .map_err(|error| ForeignSchemaError::Invalid { reason: excerpt(&error.to_string()) })?;
+        Ok(Self { schema: Arc::new(schema), validator: Arc::new(validator) })
+    }
+
+    pub(in crate::schema) fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// The schema as text, in the order its maps have.
+    pub(in crate::schema) fn text(&self) -> String {
+        self.schema.to_string()
+    }
+
+    /// Validates arguments. `None` when they are accepted as they are.
+    pub(in crate::schema) fn validate(
+        &self,
+        tool: &str,
+        args: &Args,
+        mode: Mode,
+        changes: &mut Vec<Change>,
+    ) -> Result<Option<Document>, Problems> {
+        let value = args.to_value();
+        let Some(problems) = self.problems(&value) else { return Ok(None) };
+        // A coerced value goes through `serde_json`, which does not keep integers beyond 64 bits.
+        if mode == Mode::Strict || document(&value).is_none_or(|doc| doc != *args.document()) {
+            return Err(problems);
+        }
+        if let Some((value, mut made)) = coerce(&self.validator, &value) {
+            changes.append(&mut made);
+            return Ok(document(&value));
+        }
+        if let Some((key, inner)) = find_wrapped_args(args.root(), tool)
+            && let Some((inner, made)) = coerce(&self.validator, &inner.to_value())
+        {
+            let kind = ChangeKind::Unwrapped(key.to_owned());
+            changes.push(Change { pointer: String::new(), kind });
+            for mut change in made {
+                below(key, &mut change.pointer);
+                changes.push(change);
+            }
+            return Ok(document(&inner));
+        }
+        Err(problems)
+    }
+
+    /// Why the value is refused; nothing if it is accepted.
+    fn problems(&self, value: &Value) -> Option<Problems> {
+        if !value.is_object() {
+            let found = excerpt(&value.to_string());
+            let problem = Problem::of(Rule::Type, String::new(), "an object".to_owned(), found);
+            return Some(problem.into());
+        }
+        self.faults(value)
+    }
+
+    /// Lists the problems of a value of any type; `None` if it is accepted.
+    pub(super) fn faults(&self, value: &Value) -> Option<Problems> {
+        if self.validator.is_valid(value) {
+            return None;
+        }
+        let list = self.validator.iter_errors(value).take(256).map(|error| {
+            let pointer = error.instance_path().as_str().to_owned();
+            let expected = format!("a value that meets `{}`", error.kind().keyword());
+            Problem::of(Rule::Foreign, pointer, expected, excerpt(&error.to_string()))
+        });
+        Some(Problems::new(list.collect()))
+    }
+}
+
+fn document(value: &Value) -> Option<Document> {
+    // The value was made from a document, so it is not nested too deeply.
+    Document::from_value(value).ok()
+}
