@@ -4,7 +4,7 @@ use haft_core::call::{CallId, RecordId};
 use haft_core::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
 use haft_core::trust::{
     EnvelopeKey, HandlePart, MediaFallbackPart, MemoryPart, MessagePart, PartOrigin, PeerPart,
-    PromptText, PromptRenderer, ThoughtPart, ToolResultPart, TrustLabel, TrustTier,
+    PromptRenderer, PromptText, ThoughtPart, ToolResultPart, TrustLabel, TrustTier,
 };
 
 /// No content closes its envelope or opens another, wherever it stands, and rendering twice gives

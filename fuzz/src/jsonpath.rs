@@ -1,7 +1,7 @@
 //! Paths into documents.
 
 use haft_core::json::{Document, ValueRef};
-use haft_core::jsonpath::{JsonPath, SelectionLimits, PathStep};
+use haft_core::jsonpath::{JsonPath, PathStep, SelectionLimits};
 
 /// Any text is a path or an error, the text of a path is a fixed point, a prefix and the rest are
 /// the whole, and the path of every value leads back to it.

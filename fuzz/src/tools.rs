@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use haft::artifact::ArtifactKind;
 use haft::json::Document;
-use haft::tool::{ToolRole, ToolError, ToolOutput};
+use haft::tool::{ToolError, ToolOutput, ToolRole};
 use haft::tools::{FilesOptions, Pack, PackOptions};
 use haft::{DispatchContext, Tool};
 
