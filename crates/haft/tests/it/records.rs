@@ -21,7 +21,7 @@ async fn call(store: Arc<dyn SpoolStore>) -> ToolCall {
     let tool = tool.handler(|_: haft::Args, _: &DispatchContext| async { "line\n".repeat(2000) });
     let ctx = DispatchContext::builder("turn-1").build();
     let done = tool.build().unwrap().executor(&ctx).call("{}").await;
-    Spooler::new(store).record("turn-1", done.to_requested(NonZeroU32::MIN), done).await
+    Spooler::new(store).complete_call("turn-1", done.to_requested(NonZeroU32::MIN), done).await
 }
 
 async fn text(artifact: &SpooledArtifact) -> String {

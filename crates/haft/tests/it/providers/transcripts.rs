@@ -82,7 +82,7 @@ impl Turn {
             .turn()
             .spooler()
             .unwrap()
-            .record("turn-1", done.to_requested(occurrence), done)
+            .complete_call("turn-1", done.to_requested(occurrence), done)
             .await;
         let call = call.at_place(self.iteration, self.ordinal);
         let call = call.with_provider_id(provider_id);
