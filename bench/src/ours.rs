@@ -10,14 +10,14 @@ mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use haft::{
-    CallId, DispatchContext, FromArgs, RawArgs, Tool, ToolArgs, ToolOutput,
-    args::Strictness,
-    event::Event,
-    json::{Document, ParseError},
-    schema::{AcceptedArgs, InputSchema, Problems, SchemaFault},
-    tool::{IntoHandler, Invocation, ToolExecutor},
+use haft::events::Event;
+use haft::records::CallId;
+use haft::schema::json::{Document, ParseError};
+use haft::schema::{
+    AcceptedArgs, FromArgs, InputSchema, Problems, RawArgs, SchemaFault, Strictness,
 };
+use haft::tools::{IntoHandler, Invocation, ToolExecutor};
+use haft::{DispatchContext, Tool, ToolArgs, ToolOutput};
 
 use crate::{
     dispatch::{Call, edited, now},

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use haft::artifacts::json::{JsonError, JsonNotation, JsonView};
-use haft::spool::SpoolStore;
+use haft::stores::SpoolStore;
 use haft::stores::MemorySpoolStore;
 use haft_core::json::Document;
 

@@ -5,9 +5,9 @@ use std::pin::pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
-use haft::artifact::ArtifactKind;
-use haft::json::Document;
-use haft::tool::{ToolError, ToolOutput, ToolRole};
+use haft::artifacts::ArtifactKind;
+use haft::schema::json::Document;
+use haft::tools::{ToolError, ToolOutput, ToolRole};
 use haft::tools::{FilesOptions, Pack, PackOptions};
 use haft::{DispatchContext, Tool};
 

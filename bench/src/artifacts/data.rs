@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use haft::spool::{SpoolPayload, SpoolStore};
 use haft::stores::DirSpoolStore;
+use haft::stores::{SpoolPayload, SpoolStore};
 
 use super::job::{FileStream, wait};
 

@@ -13,16 +13,16 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::artifact::Budget;
+use haft::artifacts::Budget;
 use haft::artifacts::json::JsonView;
 use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, TextView};
+use haft::artifacts::tokens::Encoding;
 use haft::artifacts::tokens::StreamCounter;
-use haft::spool::{SpoolPayload, SpoolReader, SpoolStore};
 use haft::stores::DirSpoolStore;
-use haft::tokens::Encoding;
-use haft::tool::ByteStream;
-use haft::tool::Spooler;
+use haft::stores::{SpoolPayload, SpoolReader, SpoolStore};
+use haft::tools::ByteStream;
+use haft::tools::Spooler;
 use haft::{DispatchContext, Tool, ToolFailure};
 use serde::{Deserialize, Serialize};
 

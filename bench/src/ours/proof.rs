@@ -3,10 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use haft::{
-    ToolArgs,
-    testing::{Agreement, Disagreement, ProofOptions},
-};
+use haft::ToolArgs;
+use haft::testing::{Agreement, Disagreement, ProofOptions};
 
 use super::shapes::{CALLS, SHAPES, Shape};
 

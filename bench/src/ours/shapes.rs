@@ -5,11 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use haft::{
-    FromArgs, RawArgs, ToolArgs,
-    args::Strictness,
-    schema::{ChangeKind, InputSchema},
-};
+use haft::ToolArgs;
+use haft::schema::{ChangeKind, FromArgs, InputSchema, RawArgs, Strictness};
 use serde_json::Value;
 
 use super::{proof::Prove, schema};

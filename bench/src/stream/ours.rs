@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::clock::Timestamp;
 use haft::providers::dialect::{Decoder, Dialect as _, Request};
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::generation::Assembler;
 use haft::providers::prompt::Prompt;
 use haft::providers::transport::{self, Body, Response, Transport, TransportFuture};
 use haft::providers::{Provider, sse};
-use haft::record::Message;
-use haft::tool::ToolEffect;
+use haft::records::Message;
+use haft::tools::ToolEffect;
+use haft::turn::Timestamp;
 use haft::turn::{TurnInput, TurnOutcome, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure};
 use serde_json::Map;

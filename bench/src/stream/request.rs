@@ -3,16 +3,16 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use haft::clock::{ManualClock, Timestamp};
 use haft::providers::Dialect as _;
 use haft::providers::assemble::{How, assemble};
 use haft::providers::dialect::Request;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::record::{Memory, Message, Retrievable, Thought};
+use haft::records::{Memory, Message, Retrievable, Thought};
 use haft::stores::MemorySpoolStore;
-use haft::tool::Spooler;
-use haft::tool::ToolEffect;
+use haft::tools::Spooler;
+use haft::tools::ToolEffect;
 use haft::trust::{EnvelopeKey, PromptRenderer, TrustTier};
+use haft::turn::{ManualClock, Timestamp};
 use haft::{DispatchContext, Tool, ToolArgs, ToolFailure, ToolRegistry};
 use serde_json::{Map, Value};
 

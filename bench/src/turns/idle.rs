@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::event::{Event, EventName};
-use haft::step::{ProposedCall, Step, StepContext};
+use haft::events::{Event, EventName};
+use haft::executors::{ProposedCall, Step, StepContext};
 use haft::stores::MemoryStore;
 use haft::turn::{TurnOutcome, TurnRunner};
 use haft::{Tool, ToolFailure};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use haft::step::StepContext;
+use haft::executors::StepContext;
 use haft::stores::MemoryStore;
 use haft::turn::TurnRunner;
 use tokio::runtime::Runtime;
@@ -62,7 +62,7 @@ fn runner(steps: &Arc<Mutex<Steps>>) -> Result<TurnRunner, String> {
         }
     };
     let runner = TurnRunner::builder(executor).store(Arc::new(MemoryStore::new()));
-    let runner = runner.tool(forecast()?).observer(|event: &haft::event::Event| count(event));
+    let runner = runner.tool(forecast()?).observer(|event: &haft::events::Event| count(event));
     runner.build().map_err(|error| error.to_string())
 }
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use haft::gate::Gate;
-use haft::store::{TurnId, TurnQuery, TurnStore as _, TurnSummary};
 use haft::stores::TurnDir;
+use haft::stores::{TurnId, TurnQuery, TurnStore as _, TurnSummary};
+use haft::turn::Gate;
 use haft::turn::Gatekeeper;
 
 use crate::user_error::{FailureCode, UserError};

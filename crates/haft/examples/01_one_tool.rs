@@ -1,7 +1,8 @@
 //! One tool: defined once, shown to a model, called with near misses, refused with reasons.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
+use haft::tool;
+use haft::{DispatchContext, ToolArgs, ToolFailure};
 
 /// Returns the current weather for a given city.
 #[tool(effect = "read-only")]

@@ -1,9 +1,9 @@
 //! The same tool without macros: a schema written by hand and a closure as the handler.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::json::ValueRef;
+use haft::schema::json::ValueRef;
 use haft::schema::{object, one_of, string};
-use haft::tool::ToolEffect;
+use haft::tools::ToolEffect;
 use haft::{Args, DispatchContext, Tool, ToolRegistry};
 
 #[tokio::main(flavor = "current_thread")]

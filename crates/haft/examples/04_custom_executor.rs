@@ -1,10 +1,10 @@
 //! An executor of your own: anything that can say what comes next. Here it is a few rules.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::clock::Timestamp;
-use haft::json::ValueRef;
-use haft::record::Message;
-use haft::step::{DispatchExecutor, ProposedCall, Step, StepContext, StepError, StepFuture};
+use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError, StepFuture};
+use haft::records::Message;
+use haft::schema::json::ValueRef;
+use haft::turn::Timestamp;
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;

@@ -1,10 +1,11 @@
 //! A whole turn without a model: a script calls tools, queries an artifact, and somebody allows a call.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::event::{Event, EventKind};
+use haft::events::{Event, EventKind};
 use haft::executors::Scripted;
+use haft::tool;
 use haft::turn::{TurnInput, TurnRunner};
-use haft::{Tool, ToolArgs, tool};
+use haft::{Tool, ToolArgs};
 use tokio::sync::mpsc;
 
 const SCRIPT: &str = r#"

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use haft::artifact::{ArtifactKind, QueryOutput};
 use haft::artifacts::text::TextView;
+use haft::artifacts::{ArtifactFormat, Query, QueryContext};
+use haft::artifacts::{ArtifactKind, QueryOutput};
 use haft::executors::Scripted;
-use haft::forge::{ArtifactFormat, Query, QueryContext};
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure, artifacts};
 

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use haft::DispatchContext;
-//! use haft::event::{EventName, LogLevel};
+//! use haft::events::{EventName, LogLevel};
 //! use haft::events::{EventHub, Filter, Received};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -27,10 +27,21 @@
 
 mod filter;
 mod hub;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 mod queue;
 mod spans;
 mod subscription;
 mod trace;
+
+#[doc(inline)]
+pub use haft_core::event::{
+    BoundedArgs, BoundedText, BoundedValue, DispatchStatus, ErrorReport, Event, EventClass,
+    EventKind, EventName, GateResult, GenerationStats, LogLevel, Observer, ResultKind,
+    ResultSummary, StreamDelta, StreamState, ToolCallReport,
+};
+#[doc(inline)]
+pub use haft_core::usage::Usage;
 
 pub use self::filter::Filter;
 pub use self::hub::EventHub;

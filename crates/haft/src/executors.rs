@@ -10,6 +10,15 @@ mod recording;
 mod results;
 mod script;
 
+#[doc(inline)]
+pub use haft_core::step::{
+    DispatchExecutor, NextAction, ProposedCall, Step, StepContext, StepError, StepFuture,
+};
+#[doc(inline)]
+pub use haft_core::stream::{
+    MAX_STREAM_BYTES, StreamError, StreamPart, StreamReport, StreamTracker, ToolCallUpdate,
+};
+
 pub use self::recording::{
     InvalidRecording, NotReplayable, Recorder, Recording, RecordingError, Replay, ReplayDifference,
 };

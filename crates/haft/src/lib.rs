@@ -10,7 +10,8 @@
 //! # A program
 //!
 //! ```
-//! use haft::{DispatchContext, ToolArgs, ToolFailure, ToolOutput, tool};
+//! use haft::{DispatchContext, ToolArgs, ToolFailure, ToolOutput};
+//! use haft::tool;
 //!
 //! #[derive(ToolArgs)]
 //! struct Weather {
@@ -82,53 +83,50 @@
 //! | `tools` | no | `tools`: packs of ready-made tools: files, time, math, text, data, memory, web |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "conformance")]
-pub mod conformance;
+pub mod artifacts;
 pub mod error;
 pub mod events;
 pub mod executors;
+pub mod media;
 pub mod middleware;
+pub mod records;
+pub mod schema;
 mod secret;
 #[cfg(feature = "schemars")]
 mod serde_args;
+pub mod stores;
 mod sync;
-#[cfg(feature = "otlp")]
-pub mod telemetry;
+#[cfg(any(feature = "conformance", feature = "testing"))]
+pub mod testing;
+pub mod tools;
 pub mod turn;
 
 #[doc(inline)]
-pub use haft_artifacts as artifacts;
+pub use haft_core::trust;
 #[doc(inline)]
 pub use haft_providers as providers;
-#[doc(inline)]
-pub use haft_stores as stores;
-#[cfg(feature = "tools")]
-#[doc(inline)]
-pub use haft_tools as tools;
-#[doc(inline)]
-pub use haft_tools::readers;
-
-#[doc(inline)]
-pub use haft_core::*;
-
-pub use error::Error;
-
-#[doc(inline)]
-pub use haft_core::artifact::SpooledArtifact;
-#[doc(inline)]
-pub use haft_core::call::ToolCall;
-#[doc(inline)]
-pub use haft_core::media::Media;
-#[doc(inline)]
-pub use haft_core::tool::Json;
-#[doc(inline)]
-pub use turn::{TurnInput, TurnReport, TurnRunner};
-
-#[cfg(feature = "schemars")]
-pub use serde_args::SerdeArgs;
 
 #[doc(hidden)]
 pub use haft_core::__macro;
+
+pub use error::Error;
+#[doc(inline)]
+pub use haft_core::context::TurnContext;
+#[doc(inline)]
+pub use haft_core::media::Media;
+#[doc(inline)]
+pub use haft_core::record::Message;
+#[doc(inline)]
+pub use haft_core::step::{DispatchExecutor, Step};
+#[doc(inline)]
+pub use haft_core::{
+    Args, DispatchContext, Tool, ToolArgs, ToolFailure, ToolOutput, ToolRegistry, call::ToolCall,
+    tool::Json,
+};
+#[doc(inline)]
+pub use haft_providers::Provider;
+#[doc(inline)]
+pub use turn::{TurnInput, TurnReport, TurnRunner};
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/tool_args.md")]

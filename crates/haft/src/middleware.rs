@@ -35,6 +35,12 @@ use haft_core::call::{ToolCall, ToolResults};
 use haft_core::clock::Timestamp;
 use haft_core::context::DispatchContext;
 
+#[doc(inline)]
+pub use haft_core::pipeline::{
+    BoxError, Middleware, MiddlewareError, MiddlewareFuture, Next, NextNotRun, Pipeline,
+    PipelineContext, PipelineError, Stage,
+};
+
 pub use self::audit::{AuditLog, audit_log};
 pub use self::fetch::{FetchTools, fetch_and_register_tools};
 pub use self::repetition::{OnRepetition, RepetitionGuard, repetition_guard};

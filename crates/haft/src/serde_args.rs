@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 /// `#[derive(ToolArgs)]` for types of your own, which cannot disagree.
 ///
 /// ```
-/// use haft::{DispatchContext, SerdeArgs, Tool};
+/// use haft::{DispatchContext, Tool};
+/// use haft::schema::SerdeArgs;
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Point {

@@ -22,6 +22,26 @@ mod report;
 mod runner;
 mod timed;
 
+#[doc(inline)]
+pub use haft_core::cancel::{CancelReason, Cancellation, CancelledFuture};
+#[doc(inline)]
+pub use haft_core::clock::{
+    Clock, ClockReading, InvalidTimestamp, ManualClock, SystemClock, Timestamp,
+};
+#[doc(inline)]
+pub use haft_core::context::{
+    AckSubscription, AlreadySignalled, DispatchContext, DispatchContextBuilder, GateContext,
+    GateFuture, Gates, Instruction, RecordError, RecordWriter, Signal, Tokenizable, ToolSource,
+    ToolsFuture, TurnContext,
+};
+#[doc(inline)]
+pub use haft_core::gate::{
+    BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement, GateSignature,
+    InvalidGate, InvalidSignature,
+};
+#[doc(inline)]
+pub use haft_core::stash::{Stash, StashError, StashPath};
+
 pub use self::gates::{Gatekeeper, SettleError};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};

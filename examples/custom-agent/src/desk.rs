@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
-use haft::tool::ToolEffect;
+use haft::tools::ToolEffect;
 use haft::{Json, Tool, ToolArgs, ToolFailure};
 use serde::{Deserialize, Serialize};
 

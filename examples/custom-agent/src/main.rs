@@ -11,13 +11,13 @@ mod desk;
 use std::env;
 
 use anyhow::Result;
-use haft::clock::{Clock as _, SystemClock};
-use haft::event::{Event, EventKind};
+use haft::events::{Event, EventKind};
 use haft::executors::Scripted;
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::record::Message;
+use haft::records::Message;
 use haft::stores::TurnDir;
+use haft::turn::{Clock as _, SystemClock};
 use haft::turn::{TurnInput, TurnReport, TurnRunner};
 use tokio::sync::mpsc;
 

@@ -1,9 +1,5 @@
-use haft::{
-    ArgValue,
-    args::{ArgDefinitions, DecodeError},
-    json::{JsonWriter, UnrepresentableValue, ValueRef},
-    schema::Schema,
-};
+use haft::schema::json::{JsonWriter, UnrepresentableValue, ValueRef};
+use haft::schema::{ArgDefinitions, ArgValue, DecodeError, Schema};
 
 use super::*;
 

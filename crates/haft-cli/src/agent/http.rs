@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft::media::MediaReader as _;
-use haft::readers::{FetchDeadlines, Fetcher, UrlPolicy};
-use haft::tool::ToolEffect;
+use haft::media::{FetchDeadlines, Fetcher, UrlPolicy};
+use haft::tools::ToolEffect;
 use haft::{Args, DispatchContext, Tool, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -86,7 +86,7 @@ fn default_timeout() -> u64 {
 }
 
 fn default_max_bytes() -> u64 {
-    haft::readers::MAX_BYTES
+    haft::media::MAX_BYTES
 }
 
 impl HttpTool {

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use haft::Tool;
-use haft::readers::{FetchDeadlines, Fetcher, UrlPolicy};
+use haft::media::{FetchDeadlines, Fetcher, UrlPolicy};
 use haft::tools::{FilesOptions, Pack, PackOptions, WebOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;

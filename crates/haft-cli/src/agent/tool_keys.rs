@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use haft::artifact::ArtifactKind;
+use haft::artifacts::ArtifactKind;
 use haft::schema;
-use haft::tool::{InvalidTool, ToolEffect};
+use haft::tools::{InvalidTool, ToolEffect};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use haft::artifact::ArtifactKind;
+use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
+use haft::artifacts::tokens::Encoding;
 use haft::artifacts::tokens::StreamCounter;
-use haft::spool::SpoolReader as _;
 use haft::stores::FileSpoolReader;
-use haft::tokens::Encoding;
+use haft::stores::SpoolReader as _;
 use serde_json::{Map, Value, json};
 
 use self::query_tools::FileQueries;

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::args::RawArgs;
-use haft::json::{Document, canonical_text};
+use haft::schema::RawArgs;
+use haft::schema::json::{Document, canonical_text};
 use serde_json::json;
 
 use crate::args::CallIdArgs;

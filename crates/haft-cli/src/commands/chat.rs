@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::record::{Message, Record as _, RecordLoader};
-use haft::store::{RowKind, TurnQuery, TurnStore as _};
+use haft::records::{Message, Record as _, RecordLoader};
 use haft::stores::TurnDir;
+use haft::stores::{RowKind, TurnQuery, TurnStore as _};
 use haft::turn::TurnRunner;
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::gate::Gate;
+use haft::turn::Gate;
 use haft::turn::{Gatekeeper, SettleError};
 use serde_json::{Value, json};
 

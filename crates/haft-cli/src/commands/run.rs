@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use haft::cancel::Cancellation;
-use haft::store::{StoreError, TurnId};
 use haft::stores::TurnDir;
+use haft::stores::{StoreError, TurnId};
+use haft::turn::Cancellation;
 use haft::turn::{TurnError, TurnOutcome, TurnReport, TurnRunner, TurnRunnerBuilder};
 
 use self::model_executor::ModelExecutor;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use futures_core::Stream as _;
-use haft::artifact::Budget;
+use haft::artifacts::Budget;
 use haft::artifacts::text::TextView;
-use haft::call::{ToolCall, ToolResults};
-use haft::clock::{Clock as _, SystemClock, Timestamp};
 use haft::media::Media;
+use haft::records::{ToolCall, ToolResults};
 use haft::stores::DirSpoolStore;
-use haft::tool::Spooler;
+use haft::tools::Spooler;
+use haft::turn::{Clock as _, SystemClock, Timestamp};
 use haft::{DispatchContext, Tool};
 use serde_json::{Value, json};
 

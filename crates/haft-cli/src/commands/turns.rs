@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::step::{Step, StepContext, StepError};
-use haft::store::{Row, RowKind, StoredTurn, TurnQuery, TurnStatus, TurnStore as _};
+use haft::executors::{Step, StepContext, StepError};
+use haft::stores::{Row, RowKind, StoredTurn, TurnQuery, TurnStatus, TurnStore as _};
 use haft::turn::TurnRunner;
 use serde_json::{Value, json};
 

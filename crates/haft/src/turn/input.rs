@@ -14,12 +14,13 @@ use super::TurnError;
 ///
 /// ```
 /// use haft::turn::TurnInput;
-/// # use haft::{record::Message, clock::Timestamp};
+/// # use haft::records::Message;
+/// # use haft::turn::Timestamp;
 ///
 /// let input = TurnInput::new("You are a helpful assistant.")
 ///     .message(Message::user("m-1", "What is the weather in Paris?", Timestamp::EPOCH)?);
 /// # let _ = input;
-/// # Ok::<(), haft::record::InvalidRecord>(())
+/// # Ok::<(), haft::records::InvalidRecord>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "an input does nothing until it is run"]

@@ -32,9 +32,9 @@ use haft_stores::{MemorySpoolStore, MemoryStore};
 /// Runs turns. Cheap to clone, and usable for any number of turns, one after the other and in parallel.
 ///
 /// ```
-/// use haft::clock::Timestamp;
-/// use haft::record::Message;
-/// use haft::step::{Step, StepContext, StepError};
+/// use haft::turn::Timestamp;
+/// use haft::records::Message;
+/// use haft::executors::{Step, StepContext, StepError};
 /// use haft::turn::{TurnInput, TurnRunner};
 ///
 /// # #[tokio::main(flavor = "current_thread")]

@@ -12,12 +12,13 @@ mod trust;
 
 use std::sync::Arc;
 
-use haft::artifact::{ArtifactDraft, ArtifactKind};
-use haft::call::{OccurrenceCounter, ToolCall, ToolResults};
-use haft::forge::Formats;
+use haft::artifacts::Formats;
+use haft::artifacts::{ArtifactDraft, ArtifactKind};
+use haft::records::{OccurrenceCounter, ToolCall, ToolResults};
 use haft::stores::MemorySpoolStore;
-use haft::tool::Spooler;
-use haft::{DispatchContext, IntoToolOutput, Tool, ToolRegistry, artifacts};
+use haft::tools::IntoToolOutput;
+use haft::tools::Spooler;
+use haft::{DispatchContext, Tool, ToolRegistry, artifacts};
 use haft_core::tool::OnCollision;
 
 /// A turn with a tool layer and nothing else.

@@ -12,9 +12,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::artifact::Budget;
-use haft::spool::{LineIndex, SpoolFuture, SpoolReader, SpoolStore};
+use haft::artifacts::Budget;
 use haft::stores::MemorySpoolStore;
+use haft::stores::{LineIndex, SpoolFuture, SpoolReader, SpoolStore};
 
 /// How much is read at once: less than anything, about as much as a token, all.
 const WINDOWS: [usize; 6] = [1, 2, 3, 7, 64, 1 << 18];

@@ -5,9 +5,9 @@ mod enums;
 mod faults;
 mod structs;
 
-use haft::args::{ArgValue, Args, RawArgs, Strictness};
-use haft::json::{Document, ValueKind, ValueRef};
 use haft::schema::InputSchema;
+use haft::schema::json::{Document, ValueKind, ValueRef};
+use haft::schema::{ArgValue, Args, RawArgs, Strictness};
 use haft::{ToolArgs, ToolFailure};
 
 /// The JSON Schema in the order the model sees it, what fits a line on one.

@@ -10,14 +10,17 @@ use haft::error::codes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::clock::Timestamp;
-use haft::event::{
+use haft::Args;
+use haft::error::ErrorCode;
+use haft::events::Usage;
+use haft::events::{
     DispatchStatus, ErrorReport, Event, EventKind, GenerationStats, LogLevel, Observer,
 };
-use haft::store::TurnStatus;
-use haft::stream::{StreamPart, StreamTracker};
-use haft::usage::Usage;
-use haft::{Args, CallId, ErrorCode, RawArgs};
+use haft::executors::{StreamPart, StreamTracker};
+use haft::records::CallId;
+use haft::schema::RawArgs;
+use haft::stores::TurnStatus;
+use haft::turn::Timestamp;
 
 /// The moment so many seconds after the epoch.
 fn at(seconds: i64) -> Timestamp {

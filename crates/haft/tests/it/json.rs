@@ -9,8 +9,8 @@ mod streams;
 use std::sync::Arc;
 
 use haft::artifacts::json::{JsonNotation, JsonView};
-use haft::spool::{SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
+use haft::stores::{SpoolReader, SpoolStore};
 
 /// Runs a future on a runtime of its own.
 fn run<T>(future: impl Future<Output = T>) -> T {

@@ -20,7 +20,7 @@ use futures_core::Stream;
 use haft::ToolFailure;
 use haft::error::Coded as _;
 use haft::media::{Media, MediaFile, MediaKind, MediaReader};
-use haft::tool::ByteStream;
+use haft::tools::ByteStream;
 
 /// Everything that a reader reads.
 async fn read(reader: &impl MediaReader) -> Result<Vec<u8>, ToolFailure> {
@@ -79,7 +79,7 @@ fn base64_of(bytes: &[u8]) -> String {
 async fn memory_keeps_the_contract() {
     use haft::media::{MemoryReader, ReaderResolvers};
     let make = |content| async { Arc::new(MemoryReader::new(content)) as Arc<dyn MediaReader> };
-    haft::conformance::media_reader(make, &ReaderResolvers::default()).await.unwrap();
+    haft::testing::conformance::media_reader(make, &ReaderResolvers::default()).await.unwrap();
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_medium_that_cannot_be_read_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gone");
     std::fs::write(&path, "x").unwrap();
-    let reader = haft::readers::FileReader::open(&path).unwrap();
+    let reader = haft::media::FileReader::open(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let error = runtime.block_on(media(reader).bytes(9)).unwrap_err();

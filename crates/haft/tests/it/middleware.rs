@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::call::{CallState, ToolResults};
-use haft::cancel::Cancellation;
-use haft::clock::{ManualClock, Timestamp};
-use haft::context::TurnContext;
 use haft::middleware::{
     AuditLog, OnRepetition, Verdict, audit_log, fetch_and_register_tools, repetition_guard,
     safety_veto,
 };
+use haft::records::{CallState, ToolResults};
 use haft::stores::MemoryStore;
-use haft::tool::{OnCollision, ToolEffect};
+use haft::tools::{OnCollision, ToolEffect};
+use haft::turn::Cancellation;
+use haft::turn::TurnContext;
 use haft::turn::TurnOutcome;
+use haft::turn::{ManualClock, Timestamp};
 use haft::{Args, Tool};
 use serde_json::Value;
 

@@ -3,15 +3,15 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use haft::artifact::{ArtifactKind, SpooledArtifact};
-use haft::call::{ToolCall, ToolResults};
-use haft::clock::Timestamp;
-use haft::record::{LoadError, Record as _, RecordLoader, Retrievable, SpoolResolver};
+use haft::artifacts::{ArtifactKind, SpooledArtifact};
+use haft::records::{LoadError, Record as _, RecordLoader, Retrievable, SpoolResolver};
+use haft::records::{ToolCall, ToolResults};
 use haft::schema::object;
-use haft::spool::{ReaderDescriptor, SpoolStore};
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
-use haft::tool::Spooler;
+use haft::stores::{ReaderDescriptor, SpoolStore};
+use haft::tools::Spooler;
 use haft::trust::TrustTier;
+use haft::turn::Timestamp;
 use haft::{DispatchContext, Tool};
 use serde_json::json;
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
-use haft::artifact::ArtifactDraft;
-use haft::artifact::ArtifactKind;
-use haft::call::ToolResults;
+use haft::artifacts::ArtifactDraft;
+use haft::artifacts::ArtifactKind;
 use haft::error::Coded as _;
 use haft::executors::{Recorder, Recording, Replay};
 use haft::media::{Media, MediaFile, MediaKind};
+use haft::records::ToolResults;
 use haft::turn::{TurnOutcome, TurnReport};
 use haft::{Args, Tool, ToolFailure};
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use haft::cancel::Cancellation;
-use haft::clock::{ManualClock, Timestamp};
-use haft::event::EventKind;
+use haft::events::EventKind;
 use haft::executors::{Script, Scripted};
 use haft::stores::MemoryStore;
-use haft::tool::ToolEffect;
+use haft::tools::ToolEffect;
+use haft::turn::Cancellation;
+use haft::turn::{ManualClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;

@@ -20,9 +20,9 @@ use bytes::Bytes;
 use futures_core::Stream;
 use haft::ToolFailure;
 use haft::artifacts::text::TextView;
-use haft::spool::{SpoolPayload, SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
-use haft::tool::ByteStream;
+use haft::stores::{SpoolPayload, SpoolReader, SpoolStore};
+use haft::tools::ByteStream;
 
 /// Runs a future on a runtime of its own.
 fn run<T>(future: impl Future<Output = T>) -> T {

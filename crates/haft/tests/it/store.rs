@@ -12,9 +12,9 @@ mod threads;
 
 use std::time::Duration;
 
-use haft::clock::Timestamp;
-use haft::store::{Lease, LeaseRequest, NewTurn, StoreWrite, StoredText, TurnId, TurnStore};
 use haft::stores::MemoryStore;
+use haft::stores::{Lease, LeaseRequest, NewTurn, StoreWrite, StoredText, TurnId, TurnStore};
+use haft::turn::Timestamp;
 
 /// Runs a future on a runtime of its own.
 fn run<T>(future: impl Future<Output = T>) -> T {
@@ -47,7 +47,7 @@ fn entry(text: impl Into<StoredText>) -> StoreWrite {
 fn memory_keeps_the_contract() {
     run(async {
         let store = MemoryStore::new();
-        haft::conformance::store(&store).await.unwrap();
+        haft::testing::conformance::store(&store).await.unwrap();
         assert!(store.is_empty());
     });
 }

@@ -1,8 +1,9 @@
 //! `#[tool]` from the definition to the result.
 
-use haft::artifact::ArtifactKind;
-use haft::tool::{Concurrency, OnCollision, ToolEffect, ToolError, ToolRole};
-use haft::{Args, DispatchContext, Json, Tool, ToolArgs, ToolFailure, ToolOutput, tool};
+use haft::artifacts::ArtifactKind;
+use haft::tool;
+use haft::tools::{Concurrency, OnCollision, ToolEffect, ToolError, ToolRole};
+use haft::{Args, DispatchContext, Json, Tool, ToolArgs, ToolFailure, ToolOutput};
 
 #[derive(ToolArgs)]
 struct Weather {
@@ -70,7 +71,7 @@ fn plain(args: Weather, ctx: &DispatchContext) -> Result<String, std::num::Parse
 
 /// Is not async and owns its context.
 #[tool]
-fn plain_owns(args: Args, ctx: DispatchContext) -> impl haft::IntoToolOutput {
+fn plain_owns(args: Args, ctx: DispatchContext) -> impl haft::tools::IntoToolOutput {
     format!("{args} {}", ctx.turn_id())
 }
 
@@ -196,7 +197,8 @@ fn nothing_is_set_that_was_not_asked_for() {
 
 /// The macros work without the facade: `crate` says where everything is.
 mod elsewhere {
-    use haft::{ToolArgs, tool};
+    use haft::ToolArgs;
+    use haft::tool;
 
     mod renamed {
         pub(super) use haft::*;

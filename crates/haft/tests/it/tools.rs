@@ -13,8 +13,8 @@ mod web;
 
 use std::sync::Arc;
 
-use haft::clock::{ManualClock, Timestamp};
-use haft::tool::{InvalidTool, ToolOutput};
+use haft::tools::{InvalidTool, ToolOutput};
+use haft::turn::{ManualClock, Timestamp};
 use haft::{DispatchContext, Tool};
 use serde_json::Value;
 

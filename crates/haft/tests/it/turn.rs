@@ -21,10 +21,10 @@ mod waits;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::clock::Timestamp;
-use haft::event::{Event, EventKind};
-use haft::record::Message;
-use haft::step::{DispatchExecutor, ProposedCall, Step, StepContext, StepError};
+use haft::events::{Event, EventKind};
+use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError};
+use haft::records::Message;
+use haft::turn::Timestamp;
 use haft::turn::{TurnInput, TurnRunner, TurnRunnerBuilder};
 
 /// One step.

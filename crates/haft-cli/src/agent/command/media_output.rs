@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use futures_core::Stream as _;
 use haft::media::{Media, MediaFile, MediaKind};
-use haft::tool::ByteStream;
+use haft::tools::ByteStream;
 use haft::{ToolFailure, ToolOutput};
 
 /// The media type and the file name of a command's output.

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use haft::artifact::Budget;
+use haft::artifacts::Budget;
 use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, PageLimit, TextLine, TextView};
-use haft::spool::SpoolReader as _;
 use haft::stores::FileSpoolReader;
+use haft::stores::SpoolReader as _;
 use serde_json::json;
 
 use crate::args::GrepArgs;

@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use anyhow::Result;
-use haft::artifact::{ArtifactKind, Budget, SpooledArtifact};
-use haft::registry::ToolRegistry;
+use haft::artifacts::{ArtifactKind, Budget, SpooledArtifact};
 use haft::stores::FileSpoolReader;
-use haft::tool::ArtifactSet;
+use haft::tools::ArtifactSet;
+use haft::tools::ToolRegistry;
 use haft::trust::TrustLabel;
 use haft::{DispatchContext, ToolOutput, artifacts};
 use serde_json::Value;

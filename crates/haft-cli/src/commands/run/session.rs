@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use anyhow::Result;
-use haft::cancel::Cancellation;
-use haft::event::{Event, EventKind};
+use haft::events::{Event, EventKind};
 use haft::events::{EventHub, Filter};
-use haft::gate::Gate;
 use haft::stores::TurnDir;
+use haft::turn::Cancellation;
+use haft::turn::Gate;
 use haft::turn::{
     Deadlines, Gatekeeper, SettleError, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder,
 };

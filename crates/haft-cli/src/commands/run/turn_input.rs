@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use haft::clock::{Clock as _, SystemClock};
-use haft::context::Instruction;
-use haft::record::{Memory, Message, Record as _, RecordLoader};
-use haft::store::{RowKind, StoredText, StoredTurn, TurnId, TurnQuery, TurnStore as _};
+use haft::records::{Memory, Message, Record as _, RecordLoader};
 use haft::stores::TurnDir;
+use haft::stores::{RowKind, StoredText, StoredTurn, TurnId, TurnQuery, TurnStore as _};
+use haft::turn::Instruction;
 use haft::turn::TurnInput;
+use haft::turn::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;

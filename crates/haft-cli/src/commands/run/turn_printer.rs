@@ -4,9 +4,9 @@ use std::io::{Write as _, stderr, stdout};
 use std::path::Path;
 
 use anyhow::Result;
-use haft::event::{Event, EventKind, ToolCallReport};
-use haft::gate::Gate;
-use haft::store::GateId;
+use haft::events::{Event, EventKind, ToolCallReport};
+use haft::stores::GateId;
+use haft::turn::Gate;
 use haft::turn::{TurnOutcome, TurnReport};
 
 use crate::commands::count_noun;

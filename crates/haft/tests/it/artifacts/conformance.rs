@@ -1,8 +1,8 @@
 use haft::Args;
-use haft::artifact::{ArtifactKind, QueryOutput};
+use haft::artifacts::{ArtifactFormat, Query, QueryContext};
+use haft::artifacts::{ArtifactKind, QueryOutput};
 use haft::artifacts::{CsvFormat, JsonFormat, MarkdownFormat, TextFormat, XmlFormat, YamlFormat};
-use haft::conformance::{FormatSample, artifact_format};
-use haft::forge::{ArtifactFormat, Query, QueryContext};
+use haft::testing::conformance::{FormatSample, artifact_format};
 
 #[tokio::test]
 async fn every_format_of_ours_keeps_the_contract() {

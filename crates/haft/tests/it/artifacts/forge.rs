@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use haft::artifact::{ArtifactDraft, ArtifactKind, QueryOutput, SpooledArtifact};
 use haft::artifacts;
+use haft::artifacts::{ArtifactDraft, ArtifactKind, QueryOutput, SpooledArtifact};
+use haft::artifacts::{ArtifactFormat, Formats, Query, QueryContext};
 use haft::error::Coded as _;
-use haft::forge::{ArtifactFormat, Formats, Query, QueryContext};
-use haft::spool::SpoolStore as _;
 use haft::stores::MemorySpoolStore;
-use haft::tool::ArtifactSet;
-use haft::tool::{OnCollision, ToolRole};
+use haft::stores::SpoolStore as _;
+use haft::tools::ArtifactSet;
+use haft::tools::{OnCollision, ToolRole};
 use haft::trust::{TrustLabel, TrustTier};
 use haft::{Args, ToolRegistry};
 use proptest::prelude::*;
@@ -187,7 +187,7 @@ async fn tools_are_forged_anew_only_when_the_set_changes() {
     };
     let first = turn.forged();
     assert_eq!(text(&first), text(&turn.forged()));
-    let other = turn.formats.clone().budget(haft::artifact::Budget::new().bytes(1));
+    let other = turn.formats.clone().budget(artifacts::Budget::new().bytes(1));
     assert_ne!(text(&first), text(&other.forge(turn.ctx.artifacts()).unwrap()));
 }
 

@@ -1,4 +1,4 @@
-use haft::artifact::ArtifactKind;
+use haft::artifacts::ArtifactKind;
 
 use super::Turn;
 

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use haft::artifact::ArtifactKind;
+use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
-use haft::call::{CallState, ToolResults};
-use haft::spool::SpoolStore as _;
+use haft::records::{CallState, ToolResults};
+use haft::stores::SpoolStore as _;
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
-use haft::tool::ByteStream;
-use haft::tool::Spooler;
+use haft::tools::ByteStream;
+use haft::tools::Spooler;
 use haft::{Json, ToolFailure};
 
 use super::{Turn, returns};
@@ -97,7 +97,7 @@ async fn an_artifact_is_found_again_by_its_record() {
     let Some(ToolResults::Artifacts(all)) = call.results else { panic!("no artifacts") };
     let text = serde_json::to_string(&all[0].to_record().unwrap()).unwrap();
     // As another process would.
-    let record: haft::artifact::ArtifactRecord = serde_json::from_str(&text).unwrap();
+    let record: haft::artifacts::ArtifactRecord = serde_json::from_str(&text).unwrap();
     let key = store.list().await.unwrap().remove(0);
     let again = record.load(store.read(key).await.unwrap().unwrap());
     assert_eq!(again, all[0]);

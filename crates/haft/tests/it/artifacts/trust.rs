@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use haft::Tool;
-use haft::artifact::{ArtifactDraft, ArtifactKind};
-use haft::call::ToolResults;
+use haft::artifacts::{ArtifactDraft, ArtifactKind};
+use haft::records::ToolResults;
 use haft::stores::DirSpoolStore;
-use haft::tool::OnCollision;
-use haft::tool::Spooler;
+use haft::tools::OnCollision;
+use haft::tools::Spooler;
 use haft::trust::{TrustLabel, TrustTier};
 use proptest::prelude::*;
 
@@ -76,7 +76,7 @@ proptest! {
                 assert!(rank(held.label()) >= lowest);
                 if reload {
                     let text = serde_json::to_string(&held.to_record().unwrap()).unwrap();
-                    let record: haft::artifact::ArtifactRecord = serde_json::from_str(&text).unwrap();
+                    let record: haft::artifacts::ArtifactRecord = serde_json::from_str(&text).unwrap();
                     held = record.load(Arc::clone(held.reader()));
                 }
                 lowest = rank(held.label());

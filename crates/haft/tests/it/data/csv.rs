@@ -1,6 +1,6 @@
 //! Rows of CSV.
 
-use haft::artifact::QueryOutput;
+use haft::artifacts::QueryOutput;
 use haft::artifacts::csv::{CsvError, CsvFilter, CsvHeader, CsvView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};

@@ -1,12 +1,12 @@
 //! Content that was made to do harm, or was damaged.
 
-use haft::artifact::QueryOutput;
+use haft::artifacts::QueryOutput;
 use haft::artifacts::csv::{CsvFilter, CsvView};
 use haft::artifacts::xml::XmlView;
 use haft::artifacts::yaml::YamlView;
-use haft::cancel::Cancellation;
 use haft::error::Coded;
 use haft::error::codes;
+use haft::turn::Cancellation;
 use proptest::prelude::*;
 
 use super::{all, reader, run};

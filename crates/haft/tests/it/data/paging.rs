@@ -1,6 +1,6 @@
 //! Whoever goes on with `skip` sees every value once.
 
-use haft::artifact::QueryOutput;
+use haft::artifacts::QueryOutput;
 use haft::artifacts::csv::{CsvFilter, CsvView};
 use haft::artifacts::xml::XmlView;
 use haft::artifacts::yaml::YamlView;
@@ -34,7 +34,7 @@ fn check(expected: usize, ask: impl Fn(u64) -> QueryOutput) {
 }
 
 /// Few of the values have room in one answer.
-fn small() -> haft::artifact::Budget {
+fn small() -> haft::artifacts::Budget {
     budget(7, 200)
 }
 

@@ -2,7 +2,7 @@
 
 use haft::artifacts::xml::XmlView;
 use haft::artifacts::yaml::YamlView;
-use haft::json::Document;
+use haft::schema::json::Document;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

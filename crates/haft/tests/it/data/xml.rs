@@ -1,6 +1,6 @@
 //! Elements of XML.
 
-use haft::artifact::QueryOutput;
+use haft::artifacts::QueryOutput;
 use haft::artifacts::xml::{XmlError, XmlView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};

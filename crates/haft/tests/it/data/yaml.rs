@@ -1,6 +1,6 @@
 //! Documents of YAML.
 
-use haft::artifact::QueryOutput;
+use haft::artifacts::QueryOutput;
 use haft::artifacts::yaml::{YamlError, YamlStreamKind, YamlView};
 
 use super::{WINDOWS, all, compact, reader, remote, run};

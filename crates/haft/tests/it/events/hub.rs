@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use futures_core::Stream;
-use haft::event::{Event, EventClass, EventKind, EventName, LogLevel, Observer};
+use haft::events::{Event, EventClass, EventKind, EventName, LogLevel, Observer};
 use haft::events::{EventHub, Filter, Received, Subscription};
-use haft::stream::StreamPart;
+use haft::executors::StreamPart;
 use haft::{DispatchContext, Tool, schema};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use haft::events::Content;
-use haft::telemetry::otlp;
+use haft::events::otlp::otlp;
 
 use super::{Turn, plain};
 
@@ -250,7 +250,7 @@ fn a_turn_arrives_at_the_collector_as_a_tree_of_spans() {
             ("haft.turn.id", "turn-1"),
         ],
     );
-    let call_id = haft::RawArgs::text(r#"{"q": "haft"}"#).call_id("search").to_string();
+    let call_id = haft::schema::RawArgs::text(r#"{"q": "haft"}"#).call_id("search").to_string();
     check(
         call,
         &[

@@ -2,9 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use haft::event::{Event, EventKind, EventName, StreamState};
 use haft::events::{Backlog, EventHub, Filter, Overflow, Received, Subscription};
-use haft::stream::StreamPart;
+use haft::events::{Event, EventKind, EventName, StreamState};
+use haft::executors::StreamPart;
 use proptest::prelude::*;
 
 use super::Turn;

@@ -1,8 +1,8 @@
 //! Turns as `tracing` spans.
 
 use haft::error::codes;
-use haft::event::{ErrorReport, EventKind};
 use haft::events::{Content, TracingObserver};
+use haft::events::{ErrorReport, EventKind};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};
@@ -142,7 +142,7 @@ fn a_failed_turn_says_why_and_a_refused_call_is_a_span_too() {
         turn.start();
         turn.emit(EventKind::ToolExecutionRejected {
             tool_name: "search".parse().unwrap(),
-            call_id: haft::CallId::of_text("search", "x"),
+            call_id: haft::records::CallId::of_text("search", "x"),
             problems: haft::schema::Problem::new("/q", "a string").into(),
         });
         turn.emit(EventKind::Error(ErrorReport::coded(codes::STORE, "disk full")));
@@ -168,7 +168,7 @@ fn a_dispatch_without_a_turn_and_a_call_without_either_have_spans() {
         turn.emit(EventKind::IterationStart {});
         turn.end();
         turn.emit(EventKind::DispatchEnd {
-            status: haft::event::DispatchStatus::Nack,
+            status: haft::events::DispatchStatus::Nack,
             error: Some(ErrorReport::reason("no answer")),
             iterations: 0,
             usage: None,

@@ -162,7 +162,7 @@ proptest! {
         text in "[\\[\\]{}:,\"\\\\abftnu0-2.eE+ \ntrue-]{0,24}",
         window in 1..9_usize,
     ) {
-        use haft::json::Document;
+        use haft::schema::json::Document;
         let hint = Some(haft::artifacts::json::JsonNotation::Json);
         let found = run(async {
             view_of(text.as_bytes(), hint).await.window_bytes(window).max_value_bytes(1).detect_notation().await

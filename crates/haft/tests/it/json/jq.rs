@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use haft::json::Document;
+use haft::schema::json::Document;
 
 use super::{run, tiny_view_of};
 
@@ -66,7 +66,7 @@ fn check(content: &str, path: &str, program: &str) {
     for value in [300, 5_000, 1 << 20] {
         let all = run(async {
             let view = tiny_view_of(content.as_bytes(), 1000, value).await;
-            let budget = haft::artifact::Budget::new()
+            let budget = haft::artifacts::Budget::new()
                 .lines(std::num::NonZeroUsize::MAX)
                 .bytes(usize::MAX / 4);
             view.budget(budget).get(path, 0).await.unwrap().into_string()
@@ -76,7 +76,7 @@ fn check(content: &str, path: &str, program: &str) {
         }
         let whole: Vec<Document> = if all.starts_with("[\n") {
             let list = Document::parse(&all).unwrap();
-            list.root().elements().map(haft::json::ValueRef::to_document).collect()
+            list.root().elements().map(haft::schema::json::ValueRef::to_document).collect()
         } else if all == "(empty list)" {
             Vec::new()
         } else {

@@ -41,7 +41,7 @@ fn check(content: &str, query: Query, expected: &str) {
                 Query::Filter(path) => view.filter(path, 0).await,
                 Query::Slice(records) => view.slice(records, 0).await,
             };
-            answer.map(haft::artifact::QueryOutput::into_string)
+            answer.map(haft::artifacts::QueryOutput::into_string)
         })
     };
     assert_eq!(answer(1000).unwrap_or_else(|error| error.to_string()), expected, "{content}");
@@ -188,7 +188,7 @@ fn pages_go_on_where_they_stopped() {
         let lines = NonZeroUsize::new(3).unwrap();
         for value in [10, 1000] {
             let view = tiny_view_of(content.as_bytes(), 7, value).await;
-            let view = view.budget(haft::artifact::Budget::new().lines(lines));
+            let view = view.budget(haft::artifacts::Budget::new().lines(lines));
             let answer = view.get("$[*]", 50).await.unwrap();
             assert_eq!(
                 answer.as_str(),

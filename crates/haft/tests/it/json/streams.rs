@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use haft::artifacts::json::{JsonCache, JsonError, JsonView};
-use haft::cancel::Cancellation;
-use haft::spool::{LineIndex, SpoolError, SpoolFuture, SpoolReader};
+use haft::stores::{LineIndex, SpoolError, SpoolFuture, SpoolReader};
+use haft::turn::Cancellation;
 
 use super::{reader_of, run};
 

@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haft::error::Coded as _;
+use haft::media::{FileError, FileReader, FileRoots};
 use haft::media::{MediaReader, MemoryReader, ReaderDescriptor, ReaderResolvers};
-use haft::readers::{FileError, FileReader, FileRoots};
 use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
@@ -35,7 +35,7 @@ async fn files_keep_the_contract() {
         let path = write(&folder, &count.fetch_add(1, Ordering::Relaxed).to_string(), content);
         async move { Arc::new(FileReader::open(path).unwrap()) as Arc<dyn MediaReader> }
     };
-    haft::conformance::media_reader(make, &resolvers).await.unwrap();
+    haft::testing::conformance::media_reader(make, &resolvers).await.unwrap();
 }
 
 proptest! {

@@ -7,13 +7,13 @@ use std::time::Duration;
 use futures_core::Stream as _;
 use haft::ToolFailure;
 use haft::error::Coded as _;
-use haft::media::{MediaError, MediaReader};
-use haft::readers::{
+use haft::media::{
     FetchDeadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, UrlPolicy, UrlRefusal,
     store_media,
 };
-use haft::spool::SpoolStore;
+use haft::media::{MediaError, MediaReader};
 use haft::stores::MemorySpoolStore;
+use haft::stores::SpoolStore;
 use proptest::prelude::*;
 
 use super::server::{Answer, Server, whole};
@@ -36,8 +36,8 @@ async fn fail(fetcher: FetcherBuilder, url: &str) -> ToolFailure {
 #[cfg(feature = "conformance")]
 #[tokio::test]
 async fn fetched_media_keep_the_contract() {
+    use haft::media::HttpReader;
     use haft::media::ReaderResolvers;
-    use haft::readers::HttpReader;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     let server = Server::start();
@@ -49,7 +49,7 @@ async fn fetched_media_keep_the_contract() {
         let reader = fetcher.reader(&server.serve(&path, &content)).unwrap();
         async move { Arc::new(reader) as Arc<dyn MediaReader> }
     };
-    haft::conformance::media_reader(make, &resolvers).await.unwrap();
+    haft::testing::conformance::media_reader(make, &resolvers).await.unwrap();
 }
 
 /// With a length, in chunks, and up to the end of the connection.

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use haft::error::Coded as _;
+use haft::media::{FileReader, StoredError, StoredReader, store_media};
 use haft::media::{Media, MediaFile, MediaKind, MediaReader, MediaStashEntry, ReaderResolvers};
-use haft::readers::{FileReader, StoredError, StoredReader, store_media};
-use haft::spool::{SpoolError, SpoolStore};
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
+use haft::stores::{SpoolError, SpoolStore};
 use haft::trust::TrustTier;
 use proptest::prelude::*;
 use serde_json::json;
@@ -35,7 +35,7 @@ async fn stored_media_keep_the_contract() {
                 Arc::new(reader) as Arc<dyn MediaReader>
             }
         };
-        haft::conformance::media_reader(make, &resolvers).await.unwrap();
+        haft::testing::conformance::media_reader(make, &resolvers).await.unwrap();
     }
 }
 

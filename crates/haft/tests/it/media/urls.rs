@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use haft::error::Coded as _;
+use haft::media::{FetchError, Fetcher, HttpReader, UrlPolicy, UrlRefusal};
 use haft::media::{MediaError, ReaderDescriptor, ReaderResolvers};
-use haft::readers::{FetchError, Fetcher, HttpReader, UrlPolicy, UrlRefusal};
 use serde_json::json;
 
 use super::server::Server;

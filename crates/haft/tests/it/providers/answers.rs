@@ -1,12 +1,12 @@
 //! Reading answers in tests.
 
-use haft::call::{CallId, RecordId};
 use haft::providers::Dialect;
 use haft::providers::dialect::{AnswerError, Request};
 use haft::providers::generation::{Assembler, Generation, Outcome};
 use haft::providers::prompt::{
     CallArgs, CallResult, Content, Entry, Heard, Own, OwnCall, OwnThought, Prompt,
 };
+use haft::records::{CallId, RecordId};
 use haft::trust::{MessagePart, PromptText};
 use serde_json::{Map, Value};
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use haft::media::MediaKind;
 use haft::providers::assemble::{AssembleError, ThoughtSurfacing, UnsupportedMedia, assemble};
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::prompt::{Bucket, Content, Entry, OwnThought};
-use haft::record::Thought;
+use haft::records::Thought;
 use serde_json::json;
 
 use super::transcripts::{self, AT, Turn, renderer, texts};
@@ -94,7 +94,7 @@ async fn a_turn_in_which_the_model_spoke_last_is_told_to_go_on() {
 async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
     async fn shown(surfacing: ThoughtSurfacing, compatible: &[&str]) -> Vec<String> {
         let mut turn = Turn::new();
-        let planner = haft::record::Identity::named("planner").unwrap();
+        let planner = haft::records::Identity::named("planner").unwrap();
         let thought = |id: &str| Thought::builder(id, AT).content(id);
         for thought in [
             thought("plain").replay_compatibility("plain-text"),

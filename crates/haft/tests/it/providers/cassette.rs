@@ -2,12 +2,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::cancel::Cancellation;
 use haft::providers::cassette::{Cassette, CassetteError, Once, Recorder};
 use haft::providers::retry::{Client, RetryPolicy};
 use haft::providers::transport::{
     Body, HttpTransport, Request, Response, Secret, Transport, TransportError,
 };
+use haft::turn::Cancellation;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

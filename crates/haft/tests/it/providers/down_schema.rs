@@ -1,11 +1,11 @@
 //! What holds of every schema that a provider gets.
 
-use haft::args::{RawArgs, Strictness};
 use haft::providers::down_schema::{full, strict};
 use haft::schema::{
     InputSchema, ObjectSchema, Schema, ValueSchema, array, boolean, integer, number, object,
     one_of, string, union,
 };
+use haft::schema::{RawArgs, Strictness};
 use haft::testing::Generator;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -1,13 +1,14 @@
 //! Content that tries to leave its place.
 
-use haft::args::Args;
+use haft::Tool;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::record::{Memory, Retrievable};
+use haft::records::CallId;
+use haft::records::{Memory, Retrievable};
+use haft::schema::Args;
 use haft::schema::{object, string};
 use haft::trust::{TrustLabel, TrustTier};
-use haft::{Tool, call::CallId};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value};
@@ -180,7 +181,7 @@ async fn requests(body: &str) -> [Value; 3] {
     let page = Retrievable::builder("page", format!("r{body}"), TrustTier::ThirdPartyPublic, AT);
     let page = page.source(format!("s{body}")).inline().build().unwrap();
     ctx.turn().store_retrievable(page).await.unwrap();
-    let rule = haft::context::Instruction::from_developer("tone", "Be brief.").unwrap();
+    let rule = haft::turn::Instruction::from_developer("tone", "Be brief.").unwrap();
     ctx.turn().store_standing_instruction(rule).await.unwrap();
     turn.user("m-1", &format!("u{body}")).await;
     turn.call("fetch", r#"{"url":"x"}"#, "call_a").await;

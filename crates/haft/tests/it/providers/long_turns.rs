@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft::clock::Timestamp;
-use haft::event::{Event, EventKind};
+use haft::events::{Event, EventKind};
 use haft::media::{Media, MediaFile, MediaKind, MediaReader, MemoryReader, ReaderDescriptor};
 use haft::providers::Options;
 use haft::providers::assemble::MediaCache;
-use haft::record::{Memory, Message, MessageRole, Retrievable};
-use haft::tool::ByteStream;
+use haft::records::{Memory, Message, MessageRole, Retrievable};
+use haft::tools::ByteStream;
 use haft::trust::TrustTier;
+use haft::turn::Timestamp;
 use haft::turn::{TurnInput, TurnRunner};
 use serde_json::{Value, json};
 

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
+use haft::events::Usage;
 use haft::providers::dialect::AnswerError;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::generation::{Finish, Generation, Outcome};
 use haft::providers::prompt::{Bucket, Content, Entry, Heard, Own, Prompt, SystemPart};
 use haft::schema::ValueSchema;
-use haft::usage::Usage;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

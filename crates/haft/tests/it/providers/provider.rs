@@ -4,9 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::cancel::Cancellation;
-use haft::clock::Timestamp;
-use haft::event::{Event, EventKind};
+use haft::events::{Event, EventKind};
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::generation::Outcome;
 use haft::providers::retry::RetryPolicy;
@@ -14,7 +12,9 @@ use haft::providers::transport::{
     Body, Request, Response, Transport, TransportError, TransportFuture,
 };
 use haft::providers::{Options, Provider, ProviderBuilder};
-use haft::record::Message;
+use haft::records::Message;
+use haft::turn::Cancellation;
+use haft::turn::Timestamp;
 use haft::turn::{self, TurnInput, TurnReport, TurnRunner};
 use serde_json::{Value, json};
 
@@ -400,7 +400,7 @@ async fn without_auto_ack_output_middleware_decides() {
         provider(&transport).options(Options::new().with("autoAck", false)).build().unwrap();
     let runner = TurnRunner::builder(provider).dispatch_output(
         "once",
-        |ctx: haft::DispatchContext, next: haft::pipeline::Next<haft::DispatchContext>| async move {
+        |ctx: haft::DispatchContext, next: haft::middleware::Next<haft::DispatchContext>| async move {
             if ctx.iteration() == 1 {
                 ctx.ack()?;
             }

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::cancel::Cancellation;
-use haft::event::{Event, EventKind};
+use haft::events::{Event, EventKind};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::provider::ProviderError;
 use haft::providers::transport::{Body, Response, TransportError};
 use haft::providers::{Dialect, Options, Provider};
+use haft::turn::Cancellation;
 use haft::turn::{self, TurnReport, TurnRunner};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

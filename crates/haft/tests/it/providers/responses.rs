@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use haft::args::Strictness;
+use haft::events::Usage;
 use haft::providers::dialect::AnswerError;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::down_schema::strict;
 use haft::providers::generation::{Finish, Generation, Outcome};
 use haft::providers::prompt::{Bucket, Content, Entry, Heard, Own, Prompt, SystemPart};
+use haft::schema::Strictness;
 use haft::schema::ValueSchema;
-use haft::usage::Usage;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::cancel::{CancelReason, Cancellation};
-use haft::clock::ManualClock;
 use haft::error::Coded as _;
 use haft::providers::retry::{
     Client, ClientError, Hints, RetryNotice, RetryPolicy, RetryReason, StatusError, Stopped,
@@ -10,6 +8,8 @@ use haft::providers::retry::{
 use haft::providers::transport::{
     Body, HttpTransport, Request, Response, Secret, Transport, TransportError,
 };
+use haft::turn::ManualClock;
+use haft::turn::{CancelReason, Cancellation};
 use tokio::time::Instant;
 
 use super::Scripted;

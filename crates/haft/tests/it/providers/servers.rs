@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft::call::CallState;
-use haft::clock::Timestamp;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::retry::RetryPolicy;
 use haft::providers::{Dialect, Options, Provider};
-use haft::record::Message;
+use haft::records::CallState;
+use haft::records::Message;
+use haft::turn::Timestamp;
 use haft::turn::{Limits, TurnInput, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, Tool, schema};
 use serde_json::{Value, json};

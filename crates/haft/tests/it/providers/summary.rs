@@ -4,13 +4,13 @@ use haft::error::codes;
 use std::sync::{Arc, Mutex};
 
 use haft::error::Coded;
-use haft::event::EventKind;
+use haft::events::EventKind;
+use haft::events::Usage;
+use haft::executors::{DispatchExecutor as _, StepContext, StepError};
 use haft::providers::RollingSummary;
 use haft::providers::summary::{STASH_KEY, Summary, SummaryError, SummaryRequest};
-use haft::record::Message;
-use haft::step::{DispatchExecutor as _, StepContext, StepError};
+use haft::records::Message;
 use haft::turn::{TurnInput, TurnRunner};
-use haft::usage::Usage;
 use serde_json::{Value, json};
 
 use super::Scripted;

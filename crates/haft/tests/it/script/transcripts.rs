@@ -7,12 +7,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use haft::call::CallId;
-use haft::cancel::Cancellation;
-use haft::context::TurnContext;
-use haft::event::{ErrorReport, Event, EventKind};
-use haft::gate::GateRequest;
-use haft::pipeline::Next;
+use haft::events::{ErrorReport, Event, EventKind};
+use haft::middleware::Next;
+use haft::records::CallId;
+use haft::turn::Cancellation;
+use haft::turn::GateRequest;
+use haft::turn::TurnContext;
 use haft::turn::{TurnRunner, TurnRunnerBuilder};
 use haft::{Args, DispatchContext, Tool};
 use serde_json::json;
@@ -86,11 +86,11 @@ fn shown(error: &ErrorReport) -> String {
 fn watched(builder: TurnRunnerBuilder, seen: &Seen) -> TurnRunner {
     let dispatch_output = |ctx: DispatchContext, next: Next<DispatchContext>| {
         let pending = format!("dispatch output, {:?}", ctx.pending());
-        ctx.log(haft::event::LogLevel::Info, "test", &pending, None);
+        ctx.log(haft::events::LogLevel::Info, "test", &pending, None);
         next.run()
     };
     let turn_output = |ctx: TurnContext, next: Next<TurnContext>| {
-        ctx.log(haft::event::LogLevel::Info, "test", "turn output", None);
+        ctx.log(haft::events::LogLevel::Info, "test", "turn output", None);
         next.run()
     };
     let builder =

@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::conformance;
-use haft::spool::{LineIndex, LocalRead, SpoolFuture, SpoolReader, SpoolStore};
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
+use haft::stores::{LineIndex, LocalRead, SpoolFuture, SpoolReader, SpoolStore};
+use haft::testing::conformance;
 
 use super::queries::Remote;
 use super::{blocks, run, stream};

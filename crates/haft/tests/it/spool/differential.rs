@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use haft::artifact::Budget;
+use haft::artifacts::Budget;
 use haft::artifacts::text::{GrepOptions, TextPage, TextView};
 use haft_testkit::has_program;
 use proptest::prelude::*;

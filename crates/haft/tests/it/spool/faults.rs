@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use haft::artifacts::text::{GrepOptions, TextView};
-use haft::spool::{SpoolError, SpoolKey, SpoolStore};
 use haft::stores::DirSpoolStore;
+use haft::stores::{SpoolError, SpoolKey, SpoolStore};
 
 use super::{read_all, run, stream};
 

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use futures_core::Stream;
 use haft::ToolFailure;
 use haft::artifacts::text::{GrepOptions, TextView};
-use haft::spool::{SpoolPayload, SpoolStore};
 use haft::stores::DirSpoolStore;
-use haft::tool::ByteStream;
+use haft::stores::{SpoolPayload, SpoolStore};
+use haft::tools::ByteStream;
 
 use super::run;
 

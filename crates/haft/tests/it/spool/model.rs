@@ -1,6 +1,6 @@
 //! What queries must answer, in the plainest way there is.
 
-use haft::artifact::Budget;
+use haft::artifacts::Budget;
 use haft::artifacts::text::GrepOptions;
 use proptest::prelude::*;
 use regex::bytes::RegexBuilder;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use haft::artifact::Budget;
+use haft::artifacts::Budget;
 use haft::artifacts::text::{LinePart, TextView};
-use haft::spool::{SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
+use haft::stores::{SpoolReader, SpoolStore};
 use proptest::prelude::*;
 
 use super::queries::Remote;

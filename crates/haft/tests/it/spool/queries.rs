@@ -2,12 +2,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::artifact::Budget;
+use haft::artifacts::Budget;
 use haft::artifacts::text::{GrepOptions, PageLimit, TextError, TextPage, TextView};
-use haft::cancel::Cancellation;
 use haft::error::Coded;
-use haft::spool::{LineIndex, SpoolError, SpoolFuture, SpoolReader, SpoolStore};
 use haft::stores::MemorySpoolStore;
+use haft::stores::{LineIndex, SpoolError, SpoolFuture, SpoolReader, SpoolStore};
+use haft::turn::Cancellation;
 use proptest::prelude::*;
 
 use super::{lines, model, run, view_of};

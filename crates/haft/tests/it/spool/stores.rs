@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use haft::ToolFailure;
-use haft::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
-use haft::tool::ByteStream;
+use haft::stores::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
+use haft::tools::ByteStream;
 use proptest::prelude::*;
 
 use super::{Pieces, blocks, model, read_all, run, stream};

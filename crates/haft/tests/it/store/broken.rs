@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use haft::clock::Timestamp;
-use haft::conformance;
-use haft::store::{
+use haft::stores::MemoryStore;
+use haft::stores::{
     GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreFuture, StoreWrite,
     StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
-use haft::stores::MemoryStore;
+use haft::testing::conformance;
+use haft::turn::Timestamp;
 
 use super::run;
 

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use haft::store::{Row, RowKind, StoreWrite, TurnStore};
+use haft::stores::{Row, RowKind, StoreWrite, TurnStore};
 use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
 
 use super::{at, begin, entry, holder, run, turn};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft::store::{
+use haft::stores::{
     Lease, LeaseRequest, NewTurn, Row, RowKind, StoreWrite, TurnId, TurnQuery, TurnStatus,
     TurnStore,
 };

@@ -1,6 +1,6 @@
 //! Turns in a file.
 
-use haft::store::{
+use haft::stores::{
     GateId, Row, RowKind, StoreError, StoreWrite, StoredText, TurnQuery, TurnStatus, TurnStore,
 };
 use haft::stores::{SqliteOptions, SqliteStore, Synchronous};
@@ -16,7 +16,7 @@ fn sqlite_keeps_the_contract() {
         let options = SqliteOptions::default().synchronous(synchronous).queue(queue);
         run(async {
             let store = SqliteStore::open_with(folder.path(), options).unwrap();
-            haft::conformance::store(&store).await.unwrap();
+            haft::testing::conformance::store(&store).await.unwrap();
             store.close().await;
         });
     }

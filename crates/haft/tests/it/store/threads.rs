@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use haft::store::{GateId, Row, RowKind, StoreError, StoreWrite, TurnStore};
 use haft::stores::MemoryStore;
+use haft::stores::{GateId, Row, RowKind, StoreError, StoreWrite, TurnStore};
 
 use super::{begin, entry, holder, turn};
 

@@ -2,12 +2,12 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use haft::artifact::ArtifactKind;
-use haft::call::ToolResults;
+use haft::artifacts::ArtifactKind;
 use haft::media::MediaKind;
+use haft::records::ToolResults;
 use haft::stores::MemorySpoolStore;
-use haft::tool::Spooler;
-use haft::tool::ToolOutput;
+use haft::tools::Spooler;
+use haft::tools::ToolOutput;
 use haft::tools::{self, FilesOptions};
 use haft::trust::TrustTier;
 use serde_json::json;

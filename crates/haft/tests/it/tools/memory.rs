@@ -1,7 +1,7 @@
-use haft::clock::Timestamp;
-use haft::record::Memory;
+use haft::records::Memory;
 use haft::tools;
 use haft::trust::{TrustLabel, TrustTier};
+use haft::turn::Timestamp;
 use serde_json::json;
 
 use super::Bench;

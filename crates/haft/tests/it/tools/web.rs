@@ -1,7 +1,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 
-use haft::readers::{Fetcher, UrlPolicy};
-use haft::tool::ToolOutput;
+use haft::media::{Fetcher, UrlPolicy};
+use haft::tools::ToolOutput;
 use haft::tools::{self, WebOptions};
 use serde_json::json;
 

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft::DispatchContext;
-use haft::clock::{ManualClock, Timestamp};
-use haft::gate::GateRequest;
-use haft::pipeline::Next;
-use haft::step::{Step, StepContext, StepError};
-use haft::store::TurnStore as _;
+use haft::events::Usage;
+use haft::executors::{Step, StepContext, StepError};
+use haft::middleware::Next;
+use haft::stores::TurnStore as _;
 use haft::stores::{MemorySpoolStore, MemoryStore};
-use haft::tool::ToolEffect;
+use haft::tools::ToolEffect;
+use haft::turn::GateRequest;
 use haft::turn::{Limits, TurnReport, TurnRunner, TurnRunnerBuilder};
-use haft::usage::Usage;
+use haft::turn::{ManualClock, Timestamp};
 use haft::{Args, Tool};
 use tokio::sync::Notify;
 

@@ -3,22 +3,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::call::{CallState, ToolResults};
-use haft::cancel::Cancellation;
-use haft::step::{Step, StepContext};
-use haft::tool::{Concurrency, ToolEffect};
+use haft::executors::{Step, StepContext};
+use haft::records::{CallState, ToolResults};
+use haft::tools::{Concurrency, ToolEffect};
+use haft::turn::Cancellation;
 use haft::turn::{Deadlines, TurnOutcome, TurnReport};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 
 use super::{Seen, call, input, pass, runner, steps};
 
-fn done(cx: &StepContext) -> Result<Step, haft::step::StepError> {
+fn done(cx: &StepContext) -> Result<Step, haft::executors::StepError> {
     Ok(Step::done().say(cx.message("done")?))
 }
 
 async fn run(
     tools: Vec<Tool>,
-    step: fn(&StepContext) -> Result<Step, haft::step::StepError>,
+    step: fn(&StepContext) -> Result<Step, haft::executors::StepError>,
 ) -> TurnReport {
     runner(steps([step, done])).tools(tools).build().unwrap().run(input()).await.unwrap()
 }
@@ -86,7 +86,7 @@ async fn a_call_is_announced_and_completed() {
         .events()
         .into_iter()
         .filter_map(|event| match event.kind {
-            haft::event::EventKind::ToolCall(report) => Some(report),
+            haft::events::EventKind::ToolCall(report) => Some(report),
             _ => None,
         })
         .collect();

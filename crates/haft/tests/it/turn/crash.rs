@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::clock::{ManualClock, Timestamp};
-use haft::gate::GateKey;
-use haft::spool::SpoolStore as _;
-use haft::store::TurnStore;
+use haft::stores::SpoolStore as _;
+use haft::stores::TurnStore;
 use haft::stores::{DirSpoolStore, SqliteOptions, SqliteStore, Synchronous};
+use haft::turn::GateKey;
 use haft::turn::{Gatekeeper, TurnOutcome};
+use haft::turn::{ManualClock, Timestamp};
 use serde_json::json;
 
 use super::errand::{self, Errand, Ledger};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::DispatchContext;
-use haft::args::RawArgs;
-use haft::call::{CallError, CallState, ToolCall};
-use haft::context::TurnContext;
-use haft::pipeline::Next;
-use haft::store::{TurnId, TurnStatus, TurnStore as _};
+use haft::middleware::Next;
+use haft::records::{CallError, CallState, ToolCall};
+use haft::schema::RawArgs;
 use haft::stores::MemoryStore;
+use haft::stores::{TurnId, TurnStatus, TurnStore as _};
+use haft::turn::TurnContext;
 use haft::turn::{Limit, Limits, TurnOutcome, TurnRunnerBuilder};
 
 use super::points::{Fate, Guarded, Judge, Side};

@@ -13,17 +13,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::cancel::Cancellation;
-use haft::clock::{Clock, Timestamp};
-use haft::context::TurnContext;
-use haft::event::{Event, EventKind};
-use haft::pipeline::Next;
-use haft::record::{Memory, Retrievable, SpoolResolver};
-use haft::spool::SpoolStore;
-use haft::step::{Step, StepContext, StepError};
-use haft::store::{Row, RowKind, StoreError, StoredTurn, TurnId, TurnStatus, TurnStore};
-use haft::tool::{ByteStream, ToolEffect};
+use haft::events::{Event, EventKind};
+use haft::executors::{Step, StepContext, StepError};
+use haft::middleware::Next;
+use haft::records::{Memory, Retrievable, SpoolResolver};
+use haft::stores::SpoolStore;
+use haft::stores::{Row, RowKind, StoreError, StoredTurn, TurnId, TurnStatus, TurnStore};
+use haft::tools::{ByteStream, ToolEffect};
 use haft::trust::TrustTier;
+use haft::turn::Cancellation;
+use haft::turn::TurnContext;
+use haft::turn::{Clock, Timestamp};
 use haft::turn::{
     Limits, SettleError, TurnError, TurnInput, TurnReport, TurnRunner, TurnRunnerBuilder,
 };
@@ -148,7 +148,7 @@ impl Errand {
         }
     }
 
-    fn executor(&self) -> impl haft::step::DispatchExecutor + 'static {
+    fn executor(&self) -> impl haft::executors::DispatchExecutor + 'static {
         let Self { ledger, rounds, once, .. } = self.clone();
         move |cx: StepContext| {
             let ledger = ledger.clone();

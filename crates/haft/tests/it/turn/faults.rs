@@ -4,17 +4,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft::call::CallState;
-use haft::cancel::Cancellation;
-use haft::clock::{Clock, ManualClock, Timestamp};
-use haft::context::TurnContext;
 use haft::error::Coded as _;
-use haft::event::Event;
-use haft::pipeline::Next;
-use haft::step::Step;
-use haft::store::{LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStatus, TurnStore};
+use haft::events::Event;
+use haft::executors::Step;
+use haft::middleware::Next;
+use haft::records::CallState;
+use haft::stores::{LeaseRequest, NewTurn, StoreWrite, TurnId, TurnStatus, TurnStore};
 use haft::stores::{MemorySpoolStore, MemoryStore};
-use haft::tool::ToolEffect;
+use haft::tools::ToolEffect;
+use haft::turn::Cancellation;
+use haft::turn::TurnContext;
+use haft::turn::{Clock, ManualClock, Timestamp};
 use haft::turn::{TurnError, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 use serde_json::{Value, json};
@@ -195,7 +195,7 @@ struct Slow(Arc<MemoryStore>);
 macro_rules! slow {
     ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
         impl TurnStore for Slow {$(
-            fn $method(&self, $($arg: $type),*) -> haft::store::StoreFuture<'_, $result> {
+            fn $method(&self, $($arg: $type),*) -> haft::stores::StoreFuture<'_, $result> {
                 Box::pin(async move {
                     pass(Duration::from_secs(20)).await;
                     self.0.$method($($arg),*).await
@@ -206,17 +206,17 @@ macro_rules! slow {
 }
 
 slow! {
-    create(turn: NewTurn) -> haft::store::Lease;
-    claim(turn: TurnId, holder: LeaseRequest) -> haft::store::Lease;
-    renew(lease: haft::store::Lease, now: Timestamp) -> haft::store::Lease;
-    release(lease: haft::store::Lease) -> ();
-    commit(lease: haft::store::Lease, writes: Vec<StoreWrite>) -> ();
-    load(turn: TurnId) -> Option<haft::store::StoredTurn>;
-    turns(query: haft::store::TurnQuery) -> Vec<haft::store::TurnSummary>;
+    create(turn: NewTurn) -> haft::stores::Lease;
+    claim(turn: TurnId, holder: LeaseRequest) -> haft::stores::Lease;
+    renew(lease: haft::stores::Lease, now: Timestamp) -> haft::stores::Lease;
+    release(lease: haft::stores::Lease) -> ();
+    commit(lease: haft::stores::Lease, writes: Vec<StoreWrite>) -> ();
+    load(turn: TurnId) -> Option<haft::stores::StoredTurn>;
+    turns(query: haft::stores::TurnQuery) -> Vec<haft::stores::TurnSummary>;
     remove(turn: TurnId, now: Timestamp) -> bool;
-    gate(gate: haft::store::GateId) -> Option<haft::store::GateRow>;
-    open_gates(turn: Option<TurnId>) -> Vec<haft::store::GateRow>;
-    settle(gate: haft::store::GateId, settlement: String) -> haft::store::SettleOutcome;
+    gate(gate: haft::stores::GateId) -> Option<haft::stores::GateRow>;
+    open_gates(turn: Option<TurnId>) -> Vec<haft::stores::GateRow>;
+    settle(gate: haft::stores::GateId, settlement: String) -> haft::stores::SettleOutcome;
 }
 
 /// The spool fails or hangs: a call is told so, an input is kept until it works.
@@ -286,7 +286,7 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
         .handler(move |_: Args, ctx: DispatchContext| {
             let n = count.fetch_add(1, Ordering::SeqCst);
             async move {
-                let asked = ctx.wait_for(haft::gate::GateRequest::new("go on?")).await?;
+                let asked = ctx.wait_for(haft::turn::GateRequest::new("go on?")).await?;
                 pass(Duration::from_secs(5)).await;
                 Ok::<_, ToolFailure>(format!("{n} {asked}"))
             }
@@ -339,7 +339,7 @@ fn a_runner_can_move_to_another_runtime() {
         .description("Asks.")
         .input(haft::schema::object())
         .handler(async |_: Args, ctx: DispatchContext| {
-            let answer = ctx.wait_for(haft::gate::GateRequest::new("well?")).await?;
+            let answer = ctx.wait_for(haft::turn::GateRequest::new("well?")).await?;
             Ok::<_, ToolFailure>(answer.to_string())
         })
         .build()
@@ -360,8 +360,8 @@ fn a_runner_can_move_to_another_runtime() {
     });
     drop(first);
     runtime().block_on(async {
-        let clock: Arc<dyn Clock> = Arc::new(haft::clock::SystemClock::new());
-        let key = haft::gate::GateKey::from_bytes([3; 32]);
+        let clock: Arc<dyn Clock> = Arc::new(haft::turn::SystemClock::new());
+        let key = haft::turn::GateKey::from_bytes([3; 32]);
         // Elsewhere, so that only asking the store finds the answer.
         let keeper = haft::turn::Gatekeeper::new(store, key, clock);
         let (report, ()) = tokio::join!(runner.run(input().id("kept")), async {

@@ -2,15 +2,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use haft::call::CallState;
-use haft::clock::{Clock, SystemClock};
-use haft::context::TurnContext;
 use haft::error::Coded as _;
-use haft::gate::{Gate, GateDecision, GateKey, GateRequest, GateSettlement};
-use haft::pipeline::Next;
-use haft::step::{Step, StepContext, StepError};
-use haft::store::{GateId, TurnId, TurnQuery, TurnStore};
+use haft::executors::{Step, StepContext, StepError};
+use haft::middleware::Next;
+use haft::records::CallState;
 use haft::stores::MemoryStore;
+use haft::stores::{GateId, TurnId, TurnQuery, TurnStore};
+use haft::turn::TurnContext;
+use haft::turn::{Clock, SystemClock};
+use haft::turn::{Gate, GateDecision, GateKey, GateRequest, GateSettlement};
 use haft::turn::{Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 use serde_json::json;
@@ -313,14 +313,14 @@ async fn nobody_answering_in_time_is_an_answer() {
     assert!(seen.names().contains("turnGateOpen turnGateClosed"));
     assert!(runner.gates().open_gates(None).await.unwrap().is_empty());
     let turns = runner.list_turns(TurnQuery::default()).await.unwrap();
-    assert_eq!(turns[0].status, haft::store::TurnStatus::Completed);
+    assert_eq!(turns[0].status, haft::stores::TurnStatus::Completed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_closes_the_gate() {
     let built = runner(steps([|_| Ok(Step::new().call(call("ask", "{}"))), done]));
     let runner = built.tool(asks(None)).build().unwrap();
-    let token = haft::cancel::Cancellation::new();
+    let token = haft::turn::Cancellation::new();
     let cancel = token.clone();
     let (report, ()) = tokio::join!(runner.run_until(input().id("t"), token), async move {
         pass(Duration::from_secs(5)).await;
@@ -396,7 +396,7 @@ async fn a_check_that_cannot_be_relied_on_never_lets_a_call_pass_unapproved() {
     let (tool, ran) = checked(flaky);
     let call = run(tool, true).await;
     assert_eq!((call.state(), ran.load(Ordering::SeqCst)), (CallState::Succeeded, 1));
-    assert_eq!(call.results, Some(haft::call::ToolResults::Text("{\"id\":7}".to_owned())));
+    assert_eq!(call.results, Some(haft::records::ToolResults::Text("{\"id\":7}".to_owned())));
     let (tool, ran) = checked(flaky);
     assert_eq!(run(tool, false).await.state(), CallState::Failed);
     assert_eq!(ran.load(Ordering::SeqCst), 0);

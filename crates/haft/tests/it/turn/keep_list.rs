@@ -24,7 +24,7 @@
 //! | 19 a call and a retrieved record never share an id | `artifacts::forge::an_id_names_one_thing` |
 //! | 20 storing bytes changes no records | `line_20_storing_bytes_changes_no_records` |
 //! | 21 tools on artifacts are there for dispatch input middleware, as many in every iteration | `turn::calls::a_large_result_is_queried_in_the_next_iteration`, `line_21_tools_on_artifacts_are_there_before_the_model` |
-//! | 22 tokens: special ones are text, the rule of thumb, failures say so (a count tells how exact it is: changed on purpose) | `haft::tokens::tests::special_tokens_are_text`, `haft_core::tokens::tests::rules_of_thumb`, `haft_core::tokens::tests::a_counter_that_fails_says_so` |
+//! | 22 tokens: special ones are text, the rule of thumb, failures say so (a count tells how exact it is: changed on purpose) | `haft::artifacts::tokens::tests::special_tokens_are_text`, `haft_core::tokens::tests::rules_of_thumb`, `haft_core::tokens::tests::a_counter_that_fails_says_so` |
 //! | 23 rules of records: payload and tag, something in a message, scores from 0 to 1, tiers | `haft_core::record::tests::rules` |
 //! | 24 log entries say their dispatch and iteration, and have no payload when there is none | `haft_core::context::tests::events_carry_turn_dispatch_iteration_sequence_and_time`, `line_24_a_log_entry_says_where_it_was_made` |
 
@@ -33,15 +33,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use haft::DispatchContext;
-use haft::clock::{ManualClock, Timestamp};
-use haft::context::TurnContext;
 use haft::error::Coded as _;
-use haft::event::{DispatchStatus, EventKind, LogLevel};
-use haft::pipeline::Next;
-use haft::spool::{SpoolKey, SpoolStore as _};
-use haft::step::{Step, StepContext, StepError};
+use haft::events::{DispatchStatus, EventKind, LogLevel};
+use haft::executors::{Step, StepContext, StepError};
+use haft::middleware::Next;
 use haft::stores::{MemorySpoolStore, MemoryStore};
+use haft::stores::{SpoolKey, SpoolStore as _};
+use haft::turn::TurnContext;
 use haft::turn::TurnOutcome;
+use haft::turn::{ManualClock, Timestamp};
 
 use super::errand::Errand;
 use super::points::{Fate, Guarded, Judge, Moment, Side};

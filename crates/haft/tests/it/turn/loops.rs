@@ -3,15 +3,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use haft::call::CallState;
-use haft::cancel::Cancellation;
-use haft::context::{Signal, TurnContext};
 use haft::error::Coded as _;
-use haft::event::DispatchStatus;
-use haft::pipeline::Next;
-use haft::step::{Step, StepContext, StepError};
+use haft::events::DispatchStatus;
+use haft::events::Usage;
+use haft::executors::{Step, StepContext, StepError};
+use haft::middleware::Next;
+use haft::records::CallState;
+use haft::turn::Cancellation;
 use haft::turn::{Deadlines, Limit, Limits, TurnInput, TurnOutcome};
-use haft::usage::Usage;
+use haft::turn::{Signal, TurnContext};
 use haft::{DispatchContext, Tool};
 
 use super::{Seen, call, input, runner, say, steps};
@@ -320,7 +320,7 @@ async fn tools_are_fetched_only_when_somebody_asks() {
 
 #[tokio::test]
 async fn an_observer_that_panics_breaks_nothing() {
-    let built = runner(say("x")).observer(|_: &haft::event::Event| panic!("on purpose"));
+    let built = runner(say("x")).observer(|_: &haft::events::Event| panic!("on purpose"));
     assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Completed);
 }
 

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::clock::Timestamp;
-use haft::context::Instruction;
 use haft::error::Coded as _;
-use haft::pipeline::Next;
-use haft::record::{Memory, Message, Retrievable, Thought};
-use haft::spool::{SpoolKey, SpoolStore as _};
-use haft::step::{Step, StepContext, StepError};
+use haft::executors::{Step, StepContext, StepError};
+use haft::middleware::Next;
+use haft::records::{Memory, Message, Retrievable, Thought};
 use haft::stores::{DirSpoolStore, MemoryStore};
-use haft::tool::ByteStream;
+use haft::stores::{SpoolKey, SpoolStore as _};
+use haft::tools::ByteStream;
 use haft::trust::TrustTier;
+use haft::turn::Instruction;
+use haft::turn::Timestamp;
 use haft::turn::{Deadlines, Limit, Limits, TurnOutcome};
 use haft::{DispatchContext, Tool, ToolFailure};
 use serde_json::json;
@@ -131,8 +131,8 @@ fn a_locked_store_is_an_error_in_time() {
 #[cfg(all(unix, feature = "sqlite"))]
 #[test]
 fn a_read_only_store_is_an_error() {
-    use haft::store::StoreError;
     use haft::stores::SqliteStore;
+    use haft::stores::StoreError;
     use std::os::unix::fs::PermissionsExt as _;
     haft_testkit::run_unprivileged("turn::mistakes::a_read_only_store_is_an_error", || {
         let mode = |mode| std::fs::Permissions::from_mode(mode);
@@ -156,7 +156,7 @@ fn locked_by_another(file: &std::path::Path) -> rusqlite::Connection {
 #[tokio::test(start_paused = true)]
 async fn middleware_that_waits_at_a_gate_is_not_cut_off() {
     let ask = async |ctx: DispatchContext, next: Next<DispatchContext>| {
-        ctx.wait_for(haft::gate::GateRequest::new("may I?")).await?;
+        ctx.wait_for(haft::turn::GateRequest::new("may I?")).await?;
         next.run().await
     };
     let deadlines = Deadlines::new().pipeline(Duration::from_secs(10));

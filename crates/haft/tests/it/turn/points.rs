@@ -9,16 +9,16 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_core::Stream;
 use haft::ToolFailure;
-use haft::clock::Timestamp;
-use haft::record::SpoolResolver;
-use haft::spool::{
-    ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
-};
-use haft::store::{
+use haft::records::SpoolResolver;
+use haft::stores::{
     GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
     StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
-use haft::tool::ByteStream;
+use haft::stores::{
+    ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
+};
+use haft::tools::ByteStream;
+use haft::turn::Timestamp;
 
 /// A moment at which something can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use haft::cancel::Cancellation;
-use haft::clock::{ManualClock, Timestamp};
-use haft::store::{TurnStatus, TurnStore as _};
 use haft::stores::{MemorySpoolStore, MemoryStore};
+use haft::stores::{TurnStatus, TurnStore as _};
+use haft::turn::Cancellation;
+use haft::turn::{ManualClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnRunner};
 
 use super::errand::{self, Doors, Errand, Ledger};

@@ -2,14 +2,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use haft::call::CallState;
-use haft::clock::{Clock, ManualClock, Timestamp};
 use haft::error::Coded as _;
-use haft::spool::{SpoolKey, SpoolStore as _};
-use haft::step::{Step, StepContext, StepError};
-use haft::store::{LeaseRequest, StoreWrite, TurnId, TurnStatus, TurnStore};
+use haft::executors::{Step, StepContext, StepError};
+use haft::records::CallState;
+use haft::stores::{LeaseRequest, StoreWrite, TurnId, TurnStatus, TurnStore};
 use haft::stores::{MemorySpoolStore, MemoryStore};
-use haft::tool::ToolEffect;
+use haft::stores::{SpoolKey, SpoolStore as _};
+use haft::tools::ToolEffect;
+use haft::turn::{Clock, ManualClock, Timestamp};
 use haft::turn::{TurnOutcome, TurnRunner};
 use haft::{Args, DispatchContext, Tool};
 
@@ -168,7 +168,7 @@ async fn what_cannot_be_resumed_says_why() {
         ("empty", "", "damaged"),
     ] {
         let id: TurnId = id.parse().unwrap();
-        let mut new = haft::store::NewTurn::new(id.clone(), holder(world.clock.now()));
+        let mut new = haft::stores::NewTurn::new(id.clone(), holder(world.clock.now()));
         if !entry.is_empty() {
             new.writes.push(StoreWrite::Journal(entry.into()));
         }
@@ -216,9 +216,9 @@ async fn content_without_a_record_is_collected() {
 /// What runs after the answer keeps something and dies: the model is not asked again.
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
-    use haft::context::TurnContext;
-    use haft::pipeline::Next;
-    use haft::record::Memory;
+    use haft::middleware::Next;
+    use haft::records::Memory;
+    use haft::turn::TurnContext;
     let (store, clock) =
         (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::EPOCH)));
     let asked = Arc::new(AtomicU32::new(0));

@@ -7,9 +7,9 @@ mod probe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::clock::{ManualClock, Timestamp};
-use haft::store::TurnStore as _;
+use haft::stores::TurnStore as _;
 use haft::stores::{MemorySpoolStore, MemoryStore};
+use haft::turn::{ManualClock, Timestamp};
 use haft::turn::{TurnReport, TurnRunner};
 use proptest::prelude::*;
 

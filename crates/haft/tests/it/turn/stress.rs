@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft::events::{EventHub, Filter};
-use haft::step::{Step, StepContext};
-use haft::store::{TurnQuery, TurnStatus, TurnStore};
+use haft::executors::{Step, StepContext};
 use haft::stores::MemoryStore;
-use haft::tool::ToolEffect;
+use haft::stores::{TurnQuery, TurnStatus, TurnStore};
+use haft::tools::ToolEffect;
 use haft::turn::{Deadlines, Limits, TurnOutcome, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::call::CallState;
-use haft::clock::{SystemClock, Timestamp};
-use haft::gate::GateKey;
-use haft::step::Step;
-use haft::store::{LeaseRequest, NewTurn, StoreWrite, StoredTurn, TurnId, TurnStore};
+use haft::executors::Step;
+use haft::records::CallState;
 use haft::stores::MemoryStore;
+use haft::stores::{LeaseRequest, NewTurn, StoreWrite, StoredTurn, TurnId, TurnStore};
+use haft::turn::GateKey;
 use haft::turn::{Deadlines, Gatekeeper, TurnOutcome, TurnReport, TurnRunner};
+use haft::turn::{SystemClock, Timestamp};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -1,4 +1,5 @@
-use haft::{DispatchContext, tool};
+use haft::DispatchContext;
+use haft::tool;
 
 struct Weather;
 

@@ -1,4 +1,5 @@
-use haft::{Args, tool};
+use haft::Args;
+use haft::tool;
 
 /// The context is something else.
 #[tool]

@@ -1,6 +1,7 @@
 use std::rc::Rc;
 
-use haft::{Args, DispatchContext, tool};
+use haft::{Args, DispatchContext};
+use haft::tool;
 
 async fn pause() {}
 

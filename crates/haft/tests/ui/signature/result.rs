@@ -1,4 +1,5 @@
-use haft::{Args, DispatchContext, tool};
+use haft::{Args, DispatchContext};
+use haft::tool;
 
 /// Plain.
 #[tool]

@@ -1,11 +1,11 @@
 //! Plans for turns: what the model does step by step, the limits of the turn, and its middleware.
 
-use haft::gate::GateRequest;
-use haft::pipeline::Next;
-use haft::step::{Step, StepContext, StepError};
-use haft::tool::ToolEffect;
+use haft::events::Usage;
+use haft::executors::{Step, StepContext, StepError};
+use haft::middleware::Next;
+use haft::tools::ToolEffect;
+use haft::turn::GateRequest;
 use haft::turn::{Limits, TurnRunnerBuilder};
-use haft::usage::Usage;
 use haft::{Args, DispatchContext, Tool, ToolFailure};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -142,7 +142,7 @@ impl Plan {
         if !self.asks_in_turn_output {
             return builder;
         }
-        let asks = async |ctx: haft::context::TurnContext, next: Next<_>| {
+        let asks = async |ctx: haft::turn::TurnContext, next: Next<_>| {
             ctx.wait_for(GateRequest::new("May it end?")).await?;
             next.run().await
         };
@@ -174,7 +174,7 @@ fn take_step(cx: &StepContext, planned: Option<PlannedStep>) -> Result<Step, Ste
     Ok(step.usage(Usage::new(planned.tokens, 10)))
 }
 
-fn middleware(does: Middleware) -> impl haft::pipeline::Middleware<DispatchContext> {
+fn middleware(does: Middleware) -> impl haft::middleware::Middleware<DispatchContext> {
     move |ctx: DispatchContext, next: Next<DispatchContext>| async move {
         match (does, ctx.iteration()) {
             (Middleware::Counts, n) => ctx.stash().set("iteration", n)?,

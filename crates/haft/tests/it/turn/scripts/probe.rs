@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft::clock::Timestamp;
-use haft::store::{
+use haft::stores::MemoryStore;
+use haft::stores::{
     GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreFuture, StoreWrite,
     StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
-use haft::stores::MemoryStore;
+use haft::turn::Timestamp;
 use tokio::sync::Notify;
 
 #[derive(Debug)]

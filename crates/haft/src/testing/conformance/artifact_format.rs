@@ -41,8 +41,9 @@ impl FormatSample {
 /// failure in words, never a panic.
 ///
 /// ```
-/// use haft::artifact::ArtifactKind;
-/// use haft::conformance::{self, FormatSample};
+/// use haft::artifacts::ArtifactKind;
+/// use haft::testing::conformance::FormatSample;
+/// use haft::testing::conformance;
 /// use haft::artifacts::TextFormat;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

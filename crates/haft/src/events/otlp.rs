@@ -6,11 +6,11 @@
 //! waits when it is shut down, and at the latest when it is dropped.
 //!
 //! ```no_run
-//! let telemetry = haft::telemetry::otlp("http://localhost:4318").service("billing-bot").build()?;
+//! let telemetry = haft::events::otlp::otlp("http://localhost:4318").service("billing-bot").build()?;
 //! let ctx = haft::DispatchContext::builder("turn-1").observer(telemetry.observer()).build();
 //! // … run turns …
 //! telemetry.shutdown()?;
-//! # Ok::<(), haft::telemetry::TelemetryError>(())
+//! # Ok::<(), haft::events::otlp::TelemetryError>(())
 //! ```
 //!
 //! The spans are those of [`TracingObserver`](crate::events::TracingObserver), with the times of the

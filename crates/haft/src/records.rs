@@ -1,0 +1,14 @@
+//! Records of a turn: messages, memories, thoughts, retrieved texts, and tool calls with their ids.
+
+#[doc(inline)]
+pub use haft_core::call::{
+    CallError, CallId, CallState, Handle, HandleTable, IdempotencyKey, IllegalTransition,
+    OccurrenceCounter, ParseIdError, RecordId, ToolCall, ToolResults,
+};
+#[doc(inline)]
+pub use haft_core::record::{
+    Identifier, Identity, InvalidRecord, InvalidRecordName, LoadError, Memory, MemoryBuilder,
+    Message, MessageBuilder, MessageRole, NotStorable, Record, RecordFault, RecordList,
+    RecordLoader, RecordName, RecordSequence, Retrievable, RetrievableBuilder, RetrievableContent,
+    SpoolResolver, Text, Thought, ThoughtBuilder,
+};

@@ -1,0 +1,26 @@
+//! Schemas and arguments: what a tool accepts, and what it was called with.
+//!
+//! [`json`] is the JSON type of arguments, and [`jsonpath`] selects parts of it.
+
+#[doc(inline)]
+pub use haft_core::{json, jsonpath};
+
+#[doc(inline)]
+pub use haft_core::schema::args::{
+    ArgDefinitions, ArgValue, Args, Bound, DecodeError, FromArgs, IntegerArg, LengthArg, ListArg,
+    NumericArg, RawArgs, Strictness, TextArg, ToolArgs, UnreadableArgs,
+};
+#[doc(inline)]
+pub use haft_core::schema::{
+    AcceptedArgs, Annotations, AnyRules, AnySchema, ArrayRules, ArraySchema, BooleanRules,
+    BooleanSchema, Change, ChangeKind, Definitions, EnumRules, EnumSchema, Field,
+    ForeignSchemaError, InputSchema, IntegerRules, IntegerSchema, MapRules, MapSchema, NumberRules,
+    NumberSchema, ObjectRules, ObjectSchema, Pattern, Presence, Problem, Problems, Rule, Schema,
+    SchemaBuilder, SchemaDescription, SchemaFault, Shape, StringRules, StringSchema, TupleRules,
+    TupleSchema, UnionRules, UnionSchema, UnknownFields, ValueSchema, any, array, boolean, integer,
+    map, nearest, number, object, one_of, string, tuple, union,
+};
+
+#[cfg(feature = "schemars")]
+#[doc(inline)]
+pub use crate::serde_args::SerdeArgs;

@@ -1,0 +1,18 @@
+//! Tools: how they are defined, registered and executed, and (feature `tools`) packs of ready-made ones.
+
+#[doc(inline)]
+pub use haft_core::tool::{
+    AcceptedCall, ArtifactIdCollision, ArtifactSet, ByteStream, Concurrency, Handler, IntoHandler,
+    IntoToolOutput, InvalidTool, InvalidToolName, Invocation, Json, OnCollision, Spooler, Tool,
+    ToolBuilder, ToolDescription, ToolEffect, ToolError, ToolExecutor, ToolFailure, ToolName,
+    ToolOutput, ToolRegistry, ToolRegistryError, ToolRole,
+};
+#[cfg(feature = "tools")]
+#[doc(inline)]
+pub use haft_tools::{
+    FilesOptions, Pack, PackError, PackOptions, UnknownPack, data, files, math, memory, pack, text,
+    time,
+};
+#[cfg(all(feature = "tools", feature = "http"))]
+#[doc(inline)]
+pub use haft_tools::{WebOptions, web};
