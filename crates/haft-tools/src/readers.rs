@@ -20,8 +20,8 @@
 //! use haft_tools::readers::{FileReader, FileRoots};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let folder = tempfile::tempdir()?;
-//! # let uploads = folder.path();
+//! # let dir = tempfile::tempdir()?;
+//! # let uploads = dir.path();
 //! # std::fs::write(uploads.join("scan.png"), b"\x89PNG")?;
 //! let reader = FileReader::open(uploads.join("scan.png"))?;
 //! let file = MediaFile::read_by("scan.png", "image/png", Arc::new(reader));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use csv_core::{ReadRecordResult, ReaderBuilder};
+use csv::ReaderBuilder;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -97,42 +97,19 @@ pub(super) fn parse_csv(args: ParseCsvArgs) -> Json<ParsedTable> {
     Json(ParsedTable { columns, rows, warnings, truncated })
 }
 
-/// The first rows as texts, and whether there are more.
-fn read_records(text: &str, delimiter: u8, most: usize) -> (Vec<Vec<String>>, bool) {
-    let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
-    let mut input = text.as_bytes();
-    let (mut output, mut ends) = (vec![0; text.len().max(1)], vec![0; text.len() + 1]);
-    let mut records = Vec::new();
-    let (mut filled, mut fields) = (0, 0);
-    loop {
-        let space = output.get_mut(filled..).unwrap_or_default();
-        let places = ends.get_mut(fields..).unwrap_or_default();
-        let (result, read, written, found) = reader.read_record(input, space, places);
-        input = input.get(read..).unwrap_or_default();
-        filled += written;
-        fields += found;
-        match result {
-            ReadRecordResult::Record if records.len() == most => return (records, true),
-            ReadRecordResult::Record => {
-                let starts = std::iter::once(0).chain(ends.iter().copied());
-                let field = |(start, end): (usize, &usize)| {
-                    String::from_utf8_lossy(output.get(start..*end).unwrap_or_default())
-                        .into_owned()
-                };
-                records.push(starts.zip(&ends).take(fields).map(field).collect());
-                (filled, fields) = (0, 0);
-            }
-            ReadRecordResult::End => return (records, false),
-            // There is room for all of the text, so that only its end is left.
-            _ if input.is_empty() && read == 0 && written == 0 && found == 0 => {
-                return (records, false);
-            }
-            _ => {}
-        }
-    }
+/// The first records, and whether there are more.
+fn read_records(text: &str, delimiter: u8, limit: usize) -> (Vec<Vec<String>>, bool) {
+    let mut builder = ReaderBuilder::new();
+    builder.delimiter(delimiter).has_headers(false).flexible(true);
+    let mut reader = builder.from_reader(text.as_bytes());
+    // Reading UTF-8 text from memory cannot fail.
+    let mut records = reader.records().map_while(Result::ok);
+    let first = records.by_ref().take(limit);
+    let first = first.map(|record| record.iter().map(str::to_owned).collect()).collect();
+    (first, records.next().is_some())
 }
 
-/// A name for each column, none of them twice.
+/// A unique name for each column.
 fn column_names(names: &[String], width: usize) -> Vec<String> {
     let mut taken: HashSet<String> = names.iter().cloned().collect();
     let mut used = HashSet::new();
@@ -151,7 +128,7 @@ fn column_names(names: &[String], width: usize) -> Vec<String> {
     columns
 }
 
-/// A number, a boolean or nothing, if that is written back as the very same text.
+/// A number, a boolean or `null`, if its JSON text is the same as the text of the cell; otherwise a string.
 fn typed_cell(text: String) -> Value {
     match text.as_str() {
         "" => Value::Null,

@@ -55,14 +55,13 @@ pub(super) fn stats_histogram(args: StatsHistogramArgs) -> Result<Json<Histogram
             *count += 1;
         }
     }
-    let bins =
-        edges.windows(2).zip(&counts).map(|(edges, count)| bin(edges, *count, numbers.len()));
+    let ranges = edges.iter().zip(edges.iter().skip(1)).zip(&counts);
+    let bins = ranges.map(|((from, to), count)| new_bin(*from, *to, *count, numbers.len()));
     Ok(Json(Histogram { bins: bins.collect(), count: numbers.len(), min, max }))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a percentage is rounded")]
-fn bin(edges: &[f64], count: usize, all: usize) -> Bin {
-    let edge = |at: usize| edges.get(at).copied().unwrap_or(0.0);
+fn new_bin(from: f64, to: f64, count: usize, all: usize) -> Bin {
     let percent = (count as f64 * 10_000.0 / all as f64).round() / 100.0;
-    Bin { from: edge(0), to: edge(1), count, percent }
+    Bin { from, to, count, percent }
 }

@@ -60,12 +60,12 @@ fn find(
 ) -> Result<ToolOutput, ToolFailure> {
     let matcher = compile_glob(&args.pattern)?;
     let (dir, path) = options.root.open_dir(&args.path)?;
-    let folder = slash_path(&path);
+    let start = slash_path(&path);
     let (mut files, mut truncated) = (Vec::new(), false);
     let mut budget = WalkBudget::new(ctx);
     let walk_options = WalkOptions { depth: MAX_DEPTH, hidden: args.hidden };
     let mut visit = |found: &FoundEntry<'_>, _: &mut WalkBudget<'_>| {
-        let fits = found.kind.is_file() && matcher.is_match(relative_to(found.path, &folder));
+        let fits = found.kind.is_file() && matcher.is_match(relative_to(found.path, &start));
         if fits && files.len() == args.limit {
             truncated = true;
             return ControlFlow::Break(());
@@ -83,8 +83,8 @@ fn find(
 }
 
 /// The path relative to the directory that is searched, for patterns with directories.
-pub(super) fn relative_to<'p>(path: &'p str, folder: &str) -> &'p str {
-    let rest = path.strip_prefix(folder).and_then(|it| it.strip_prefix('/'));
+pub(super) fn relative_to<'p>(path: &'p str, start: &str) -> &'p str {
+    let rest = path.strip_prefix(start).and_then(|it| it.strip_prefix('/'));
     rest.unwrap_or(path)
 }
 

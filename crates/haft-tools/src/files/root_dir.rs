@@ -28,10 +28,10 @@ pub(super) enum SymlinkPolicy {
 }
 
 impl RootDir {
-    pub(super) fn new(folder: &Path) -> Result<Self, FileError> {
-        let roots = FileRoots::new([folder])?;
-        let io = |source| FileError::Io { path: folder.to_owned(), doing: "open", source };
-        let path = fs::canonicalize(folder).map_err(io)?;
+    pub(super) fn new(dir: &Path) -> Result<Self, FileError> {
+        let roots = FileRoots::new([dir])?;
+        let io = |source| FileError::Io { path: dir.to_owned(), doing: "open", source };
+        let path = fs::canonicalize(dir).map_err(io)?;
         let dir = Dir::open_ambient_dir(&path, ambient_authority()).map_err(io)?;
         Ok(Self { path, dir, roots })
     }

@@ -62,15 +62,15 @@ fn search(
     let mut budget = WalkBudget::new(ctx);
     match options.root.open_dir(&args.path) {
         Ok((dir, path)) => {
-            let (walk_options, folder) =
+            let (walk_options, start) =
                 (WalkOptions { depth: MAX_DEPTH, hidden: args.hidden }, slash_path(&path));
             let mut visit = |found: &FoundEntry<'_>, budget: &mut WalkBudget<'_>| {
-                matches.visit(found, files.as_ref(), &folder, budget)
+                matches.visit(found, files.as_ref(), &start, budget)
             };
             walk_dir(dir, &path, walk_options, &mut budget, &mut visit)
                 .map_err(|error| root_dir::io_failure(&args.path, "folder", error))?;
         }
-        // Not a folder, so it is to be a file.
+        // It is not a directory, so it has to be a file.
         Err(_) => {
             let (file, _) = options.root.open_file(&args.path)?;
             let _ = matches.search_file(file, &args.path, &mut budget);
@@ -119,10 +119,10 @@ impl Matches {
         &mut self,
         found: &FoundEntry<'_>,
         files: Option<&GlobMatcher>,
-        folder: &str,
+        start: &str,
         budget: &mut WalkBudget<'_>,
     ) -> ControlFlow<()> {
-        let fits = files.is_none_or(|it| it.is_match(relative_to(found.path, folder)));
+        let fits = files.is_none_or(|it| it.is_match(relative_to(found.path, start)));
         if !found.kind.is_file() || !fits {
             return ControlFlow::Continue(());
         }

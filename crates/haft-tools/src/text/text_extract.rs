@@ -60,7 +60,8 @@ pub(super) fn text_extract(args: TextExtractArgs) -> Result<Json<ExtractedMatche
             return Ok(Json(ExtractedMatches { matches, truncated: true }));
         }
         let text = args.text.get(span.range()).unwrap_or_default().to_owned();
-        line += args.text.get(end..span.start).unwrap_or_default().matches('\n').count();
+        let between = args.text.bytes().skip(end).take(span.start.saturating_sub(end));
+        line += between.filter(|it| *it == b'\n').count();
         end = span.start.max(end);
         matches.push(Match { text, line });
     }

@@ -82,6 +82,6 @@ fn between(to_is: &'static str, first: &Zoned, last: &Zoned) -> Result<Between, 
 fn weekdays(start: Date, days: i64) -> i64 {
     let first = i64::from(start.weekday().to_monday_zero_offset());
     let saturday = i64::from(Weekday::Saturday.to_monday_zero_offset());
-    let rest = (0..days % 7).filter(|day| (first + day) % 7 < saturday).count();
-    days / 7 * 5 + i64::try_from(rest).unwrap_or(0)
+    let rest: i64 = (0..days % 7).map(|day| i64::from((first + day) % 7 < saturday)).sum();
+    days / 7 * 5 + rest
 }

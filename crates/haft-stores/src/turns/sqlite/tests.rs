@@ -59,7 +59,7 @@ fn message(error: &dyn std::error::Error) -> String {
 }
 
 #[test]
-fn a_directory_holds_a_file_and_missing_folders_are_made() {
+fn a_directory_holds_a_file_and_missing_directories_are_created() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     let store = SqliteStore::open(path).unwrap();
