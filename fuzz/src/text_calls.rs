@@ -1,7 +1,7 @@
 //! Calls and reasoning in text.
 
-use haft::providers::reasoning::{Piece, ReasoningFilter, ReasoningFormat, strip_special_tokens};
-use haft::providers::text_calls::{TextCallFilter, TextCallFormat};
+use haft::providers::internals::{ReasoningFilter, ReasoningFormat, ReasoningPiece, strip_special_tokens};
+use haft::providers::internals::{TextCallFilter, TextCallFormat};
 
 /// A text without a call comes back as it is, arguments are objects, and the pieces in which a text
 /// arrives make no difference.
@@ -47,9 +47,9 @@ fn calls_agree(format: TextCallFormat, text: &str, pieces: &[&str]) {
 /// All text and all reasoning.
 fn reasoning(format: ReasoningFormat, pieces: &[&str]) -> [String; 2] {
     let mut all = [String::new(), String::new()];
-    let mut add = |piece: Piece<'_>| match piece {
-        Piece::Text(text) => all[0].push_str(text),
-        Piece::Reasoning(text) => all[1].push_str(text),
+    let mut add = |piece: ReasoningPiece<'_>| match piece {
+        ReasoningPiece::Text(text) => all[0].push_str(text),
+        ReasoningPiece::Reasoning(text) => all[1].push_str(text),
         _ => {}
     };
     let mut filter = ReasoningFilter::new(format);

@@ -1,14 +1,14 @@
 //! The framings of streamed responses.
 
 use bytes::Bytes;
-use haft::providers::{ndjson, sse};
+use haft::providers::framing::{NdjsonDecoder, SseDecoder};
 
 /// Any bytes in any chunks give the same events as in one; the first bytes say where the stream is cut and how large a
 /// frame may be.
 pub fn sse(data: &[u8]) {
     let [max, size, stream @ ..] = data else { return };
     let events = |chunks: &mut dyn Iterator<Item = &[u8]>| {
-        let mut decoder = sse::Decoder::new(usize::from(*max));
+        let mut decoder = SseDecoder::new(usize::from(*max));
         let mut seen = Vec::new();
         for chunk in chunks {
             decoder.feed(Bytes::copy_from_slice(chunk));
@@ -36,7 +36,7 @@ pub fn sse(data: &[u8]) {
 pub fn ndjson(data: &[u8]) {
     let [max, size, stream @ ..] = data else { return };
     let lines = |chunks: &mut dyn Iterator<Item = &[u8]>| {
-        let mut decoder = ndjson::Decoder::new(usize::from(*max));
+        let mut decoder = NdjsonDecoder::new(usize::from(*max));
         let mut seen = Vec::new();
         for chunk in chunks {
             decoder.feed(Bytes::copy_from_slice(chunk));

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use haft::providers::transport::{HttpTransport, Request, Transport as _};
+use haft::providers::transport::{HttpTransport, Transport as _, post};
 use reqwest::Client;
 use tokio::runtime::{Builder, Runtime};
 
@@ -153,10 +153,13 @@ async fn body(asked: impl Future<Output = Asked>) -> Result<Answer, String> {
 
 /// Our transport and the parts of a provider that read.
 async fn parts(transport: Arc<HttpTransport>, url: String) -> Result<Answer, String> {
-    let request = Request::post(url, ASKED).header("content-type", "application/json");
-    let mut body = transport.send(request).await.map_err(|error| error.to_string())?.body;
+    let mut request = post(&url, ASKED).map_err(|error| error.to_string())?;
+    let kind = http::HeaderValue::from_static("application/json");
+    request.headers_mut().insert("content-type", kind);
+    let response = transport.send(request).await.map_err(|error| error.to_string())?;
+    let mut body = response.into_body();
     let mut reader = ours::Reader::new();
-    while let Some(chunk) = body.chunk().await.map_err(|error| error.to_string())? {
+    while let Some(chunk) = body.next_chunk().await.map_err(|error| error.to_string())? {
         reader.feed(chunk)?;
     }
     reader.finish()

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::providers::dialect::{Decoder, Dialect as _, Request};
+use haft::providers::Provider;
+use haft::providers::dialect::{Dialect as _, ModelRequest, ResponseDecoder, StreamEvent};
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::generation::Assembler;
+use haft::providers::framing::SseDecoder;
+use haft::providers::generation::{GenerationAssembler, GenerationOutcome};
 use haft::providers::prompt::Prompt;
-use haft::providers::transport::{self, Body, Response, Transport, TransportFuture};
-use haft::providers::{Provider, sse};
+use haft::providers::transport::{Body, Request, Transport, TransportFuture, response};
 use haft::records::Message;
 use haft::tools::ToolEffect;
 use haft::turn::Timestamp;
@@ -29,23 +30,25 @@ pub(crate) fn read(chunks: &[Bytes]) -> Result<Answer, String> {
 
 /// The parts of a provider that read an answer.
 pub(crate) struct Reader {
-    frames: sse::Decoder,
-    decoder: Box<dyn Decoder>,
-    assembler: Assembler,
+    frames: SseDecoder,
+    decoder: Box<dyn ResponseDecoder>,
+    assembler: GenerationAssembler,
 }
 
 impl Reader {
     pub(crate) fn new() -> Self {
         let (prompt, options) = (Prompt::default(), Map::new());
-        let decoder = ChatCompletions::new().decoder(&Request::new("m", &prompt, &options));
-        Self { frames: sse::Decoder::new(16 << 20), decoder, assembler: Assembler::new() }
+        let decoder =
+            ChatCompletions::new().response_decoder(&ModelRequest::new("m", &prompt, &options));
+        Self { frames: SseDecoder::new(16 << 20), decoder, assembler: GenerationAssembler::new() }
     }
 
     pub(crate) fn feed(&mut self, chunk: Bytes) -> Result<(), String> {
         self.frames.feed(chunk);
         while let Some(event) = self.frames.next_event().map_err(|error| error.to_string())? {
             let (assembler, mut failed) = (&mut self.assembler, None);
-            let read = self.decoder.event(None, &event.text(), &mut |event| {
+            let text = event.text();
+            let read = self.decoder.decode_event(StreamEvent::new(&text), &mut |event| {
                 if let Err(error) = assembler.push(event) {
                     failed = Some(error);
                 }
@@ -60,7 +63,7 @@ impl Reader {
 
     pub(crate) fn finish(self) -> Result<Answer, String> {
         let (generation, outcome) = self.assembler.finish();
-        if outcome != haft::providers::generation::TurnOutcome::ToolCalls {
+        if outcome != GenerationOutcome::ToolCalls {
             return Err(format!("{outcome:?}"));
         }
         let calls = generation.calls.into_iter().map(|it| (it.name, it.arguments)).collect();
@@ -73,14 +76,16 @@ impl Reader {
 pub(crate) struct Canned(pub(crate) Vec<Bytes>);
 
 impl Transport for Canned {
-    fn send(&self, request: transport::Request) -> TransportFuture<'_> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         Box::pin(async move {
-            let chunks = match is_second(&request.body) {
+            let chunks = match is_second(request.body()) {
                 true => vec![Bytes::from_static(BRIEF.as_bytes())],
                 false => self.0.clone(),
             };
-            let response = Response::new(200, Body::from_chunks(chunks));
-            Ok(response.header("content-type", "text/event-stream"))
+            let mut response = response(200, Body::from_chunks(chunks))?;
+            let kind = http::HeaderValue::from_static("text/event-stream");
+            response.headers_mut().insert("content-type", kind);
+            Ok(response)
         })
     }
 }

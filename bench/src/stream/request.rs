@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use haft::providers::Dialect as _;
-use haft::providers::assemble::{How, assemble};
-use haft::providers::dialect::Request;
+use haft::providers::dialect::ModelRequest;
 use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::internals::{AssemblyOptions, assemble_prompt};
 use haft::records::{Memory, Message, Retrievable, Thought};
 use haft::stores::MemorySpoolStore;
 use haft::tools::Spooler;
@@ -41,11 +41,12 @@ pub(crate) fn measure(plan: Plan) -> Result<Row, String> {
 
 /// Assembles and encodes.
 fn write(ctx: &DispatchContext) -> Result<Vec<u8>, String> {
-    let (dialect, how) = (ChatCompletions::new(), How::default());
+    let (dialect, options) = (ChatCompletions::new(), AssemblyOptions::default());
     let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
-    let assembled = now(assemble(ctx, &dialect, &renderer, &how))?.map_err(|it| it.to_string())?;
-    let options = Map::new();
-    let encoded = dialect.encode(&Request::new("m", &assembled.prompt, &options));
+    let assembled = now(assemble_prompt(ctx, &dialect, &renderer, &options))?;
+    let assembled = assembled.map_err(|it| it.to_string())?;
+    let wire = Map::new();
+    let encoded = dialect.encode_request(&ModelRequest::new("m", &assembled.prompt, &wire));
     Ok(encoded.map_err(|error| error.to_string())?.body.into())
 }
 

@@ -7,11 +7,11 @@
 //! own.
 //!
 //! ```
-//! use haft_core::media::{Media, MediaFile, MediaKind, StashEntry};
+//! use haft_core::media::{Media, MediaFile, MediaKind, MediaStashEntry};
 //! use haft_core::trust::TrustTier;
 //!
 //! let file = MediaFile::new("scan.png", "image/png", &b"\x89PNG"[..]);
-//! let caption = StashEntry::new("a cat", TrustTier::FirstParty);
+//! let caption = MediaStashEntry::new("a cat", TrustTier::FirstParty);
 //! let scan = Media::retrieved_public(MediaKind::Image, file).with_entry("text:caption", caption);
 //! assert_eq!(scan.text(Media::TEXT_KEYS), Some(("a cat", TrustTier::ThirdPartyPublic)));
 //! ```

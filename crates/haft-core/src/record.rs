@@ -12,13 +12,13 @@
 //!
 //! ```
 //! use haft_core::clock::Timestamp;
-//! use haft_core::record::{Loader, Message, Record as _};
+//! use haft_core::record::{RecordLoader, Message, Record as _};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let hello = Message::user("m-1", "hello", Timestamp::EPOCH)?;
 //! let stored = hello.to_stored()?;
-//! assert_eq!(Message::from_stored(&stored, &Loader::new()).await?, hello);
+//! assert_eq!(Message::from_stored(&stored, &RecordLoader::new()).await?, hello);
 //!
 //! let refused = Message::user("", "", Timestamp::EPOCH).unwrap_err();
 //! assert_eq!(refused.faults.len(), 2);

@@ -10,7 +10,7 @@
 //! stash.set("user.visits.0", 3)?;
 //! assert_eq!(stash.get("user"), Some(json!({ "name": "Ada", "visits": [3] })));
 //! assert_eq!(stash.get_as::<u32>("user.visits.0")?, Some(3));
-//! # Ok::<(), haft_core::stash::RegistryError>(())
+//! # Ok::<(), haft_core::stash::StashError>(())
 //! ```
 
 mod decode;
@@ -167,7 +167,7 @@ impl Stash {
     /// stash.update("count", |now| (count(now) + 1).into())?;
     /// stash.update("count", |now| (count(now) + 1).into())?;
     /// assert_eq!(stash.get_as("count")?, Some(2));
-    /// # Ok::<(), haft_core::stash::RegistryError>(())
+    /// # Ok::<(), haft_core::stash::StashError>(())
     /// ```
     ///
     /// # Errors

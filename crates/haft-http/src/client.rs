@@ -212,7 +212,8 @@ impl HttpClientBuilder {
     /// The proxy is not a URL, the certificates are not PEM, or the machine has no TLS that can be used.
     pub fn build(self) -> Result<HttpClient, HttpError> {
         let unusable = |reason: String| HttpError::Unusable { reason };
-        let mut builder = Client::builder()
+        let mut builder = select_tls(Client::builder())
+            .map_err(unusable)?
             .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
@@ -236,6 +237,23 @@ impl HttpClientBuilder {
             client.map_err(|error| unusable(format!("no HTTP client: {}", describe(&error))))?;
         Ok(HttpClient { client, limits: self.limits })
     }
+}
+
+/// Selects rustls where it is compiled in, also if another crate of the program enables another backend.
+#[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]
+fn select_tls(builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, String> {
+    // Without a provider the builder of the HTTP library would panic.
+    #[cfg(not(feature = "rustls"))]
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        return Err("the program has installed no cryptography provider for rustls".to_owned());
+    }
+    Ok(builder.tls_backend_rustls())
+}
+
+/// The backend of the operating system, or none.
+#[cfg(not(any(feature = "rustls", feature = "rustls-no-provider")))]
+fn select_tls(builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, String> {
+    Ok(builder)
 }
 
 fn parse_roots(pem: &[u8]) -> Result<Vec<Certificate>, String> {

@@ -36,11 +36,14 @@
 //! | `native-tls` | no | the library of the operating system |
 //! | `rustls-no-provider` | no | rustls with the cryptography provider that the program installs |
 //!
-//! Where several backends are compiled in, rustls is used.
+//! Where several backends are compiled in, `HttpClient::builder` uses rustls. With `native-tls` a failed handshake is a
+//! connection error, because the error of that library does not say more.
 //!
 //! # Dependencies
 //!
 //! This crate may depend on `haft-core` and on no other crate of Haft. Providers and tools depend on it.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "client")]
 mod body;

@@ -1,4 +1,4 @@
-//! The error codes of the providers.
+//! The error codes of the dialects in this crate.
 
 haft_core::error_codes! {
     /// The options of a Chat Completions provider were refused.
@@ -9,31 +9,31 @@ haft_core::error_codes! {
     INVALID_ANTHROPIC_MESSAGES_OPTIONS: 529, fatal, Operator, permanent;
     /// A Chat Completions request does not fit into the context window.
     OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
-    /// A Chat Completions request was answered with an error, or not at all.
+    /// A Chat Completions request failed: an error status, or no response.
     OPENAI_CHAT_COMPLETIONS_HTTP_ERROR: 502, continues, Operator, retryable;
-    /// A Chat Completions answer cannot be read, or reports an error.
+    /// A Chat Completions response cannot be decoded, or reports an error.
     OPENAI_CHAT_COMPLETIONS_STREAM_ERROR: 502, continues, Operator, retryable;
-    /// A Chat Completions answer stopped coming.
+    /// A Chat Completions response stalled.
     OPENAI_CHAT_COMPLETIONS_STREAM_STALLED: 504, continues, Operator, retryable;
     /// A Chat Completions request took too long.
     OPENAI_CHAT_COMPLETIONS_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
     /// A Responses request does not fit into the context window.
     OPENAI_RESPONSES_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
-    /// A Responses request was answered with an error, or not at all.
+    /// A Responses request failed: an error status, or no response.
     OPENAI_RESPONSES_HTTP_ERROR: 502, continues, Operator, retryable;
-    /// A Responses answer cannot be read, or reports an error.
+    /// A Responses response cannot be decoded, or reports an error.
     OPENAI_RESPONSES_STREAM_ERROR: 502, continues, Operator, retryable;
-    /// A Responses answer stopped coming.
+    /// A Responses response stalled.
     OPENAI_RESPONSES_STREAM_STALLED: 504, continues, Operator, retryable;
     /// A Responses request took too long.
     OPENAI_RESPONSES_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
     /// A Messages request does not fit into the context window.
     ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
-    /// A Messages request was answered with an error, or not at all.
+    /// A Messages request failed: an error status, or no response.
     ANTHROPIC_MESSAGES_HTTP_ERROR: 502, continues, Operator, retryable;
-    /// A Messages answer cannot be read, or reports an error.
+    /// A Messages response cannot be decoded, or reports an error.
     ANTHROPIC_MESSAGES_STREAM_ERROR: 502, continues, Operator, retryable;
-    /// A Messages answer stopped coming.
+    /// A Messages response stalled.
     ANTHROPIC_MESSAGES_STREAM_STALLED: 504, continues, Operator, retryable;
     /// A Messages request took too long.
     ANTHROPIC_MESSAGES_REQUEST_TIMEOUT: 504, continues, Operator, retryable;

@@ -1,170 +1,200 @@
-//! What tells providers apart.
+//! The contract of a dialect: how the API of one provider is spoken.
+//!
+//! A [`Dialect`] encodes requests and decodes responses. It has no state and does no I/O, and it is the only code that
+//! knows the shapes of its wire format. Everything that providers have in common (the prompt, retries, limits, the
+//! context window) is done by [`Provider`](crate::Provider).
+//!
+//! The checks of `conformance::dialect` say whether a dialect keeps the contract.
 
 use bytes::Bytes;
 use haft_core::error::ErrorCode;
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
-use super::generation::Event;
-use super::prompt::{Place, Prompt};
+use crate::generation::GenerationEvent;
+use crate::prompt::{MediaPosition, Prompt};
 
-/// How one kind of provider is spoken to. It writes requests and reads answers, keeps nothing, and does no I/O.
+/// How the API of one provider is spoken. It encodes requests and decodes responses, has no state and does no I/O.
 pub trait Dialect: Send + Sync + 'static {
     /// The name in events and errors: `openai-chat-completions`.
     fn name(&self) -> &'static str;
 
-    /// The key of the turn's stash under which options of one turn stand: `openaiChatCompletions`.
+    /// The key of the turn's stash under which the options of one turn are: `openaiChatCompletions`.
     fn stash_key(&self) -> &'static str;
 
-    /// Where requests go if nothing else is said.
+    /// The default base address of requests.
     fn base_url(&self) -> &'static str;
 
     /// The path behind the base address; it begins with a slash.
-    fn path(&self, model: &str, stream: bool) -> String;
+    fn path(&self, model: &str, delivery: Delivery) -> String;
 
-    /// How the pieces of an answer are told apart.
+    /// How the events of a streamed response are separated.
     fn framing(&self) -> Framing {
         Framing::Sse
     }
 
     /// The codes of its errors.
-    fn codes(&self) -> Codes;
+    fn codes(&self) -> DialectCodes;
 
-    /// The headers that carry the key, and others that every request has.
-    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)>;
+    /// The headers that carry the API key.
+    fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)>;
 
-    /// The JSON Schema of the options that go into the request, and of nothing else. It refuses unknown ones.
-    fn options(&self) -> Value;
-
-    /// What is wrong with options that are each right. Each problem names its option.
-    fn check(&self, _options: &Map<String, Value>) -> Vec<(String, String)> {
+    /// Further headers that every request has, such as the version of the API.
+    fn headers(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    /// The tools that the options force the model to call, by the name that their registry knows.
+    /// The JSON Schema of the options that go into the request, and of no others. It refuses unknown options.
+    fn options_schema(&self) -> Value;
+
+    /// Problems of options that the schema accepts one by one, as pairs of an option and a message.
+    fn check_options(&self, _options: &Map<String, Value>) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// The tools that the options force the model to call, by their names in the registry.
     fn forced_tools(&self, _options: &Map<String, Value>) -> Vec<String> {
         Vec::new()
     }
 
-    /// How many tokens the options let the model write, if they say so.
+    /// How many tokens the options allow the model to generate; `None` if they do not say.
     fn output_limit(&self, _options: &Map<String, Value>) -> Option<u64> {
         None
     }
 
-    /// Whether an answer with an error status says that the prompt does not fit.
-    fn is_overflow(&self, _status: u16, _body: &str) -> bool {
+    /// Whether a response with an error status says that the prompt does not fit into the context window.
+    fn is_context_overflow(&self, _status: u16, _body: &str) -> bool {
         false
     }
 
-    /// Whether an answer with an error status says that reasoning of earlier answers, which went back as it came, was
-    /// refused. The request is then sent once more without it.
+    /// Whether a response with an error status refuses reasoning of earlier generations that was sent back. The request
+    /// is then sent once more without it.
     fn is_replay_rejected(&self, _status: u16, _body: &str) -> bool {
         false
     }
 
-    /// Whether a medium can be shown natively there.
-    fn shows(&self, kind: MediaKind, mime_type: &str, place: Place) -> bool;
+    /// Whether media of a type can be sent natively at a position.
+    fn supports_media(&self, kind: MediaKind, mime_type: &str, position: MediaPosition) -> bool;
 
-    /// The tags of opaque payloads that it gets back; those of others are left out.
-    fn replays(&self) -> &'static [&'static str];
+    /// The tags of opaque payloads that it sends back; payloads with other tags are left out.
+    fn replay_tags(&self) -> &'static [&'static str];
 
-    /// Writes a request.
+    /// Encodes a request.
     ///
     /// # Errors
     ///
-    /// The prompt cannot be said in this dialect.
-    fn encode(&self, request: &Request<'_>) -> Result<Encoded, CannotEncode>;
+    /// The prompt cannot be expressed in this dialect.
+    fn encode_request(&self, request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError>;
 
-    /// A reader for the answer to this request.
-    fn decoder(&self, request: &Request<'_>) -> Box<dyn Decoder>;
+    /// A decoder for the response to this request.
+    fn response_decoder(&self, request: &ModelRequest<'_>) -> Box<dyn ResponseDecoder>;
 }
 
-/// How the pieces of an answer are told apart.
+/// How a response is delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// As a stream of events, while it is generated.
+    #[default]
+    Streamed,
+    /// As one body, when it is complete.
+    Whole,
+}
+
+impl Delivery {
+    /// Whether the response is a stream: the value of the `stream` field that most wire formats have.
+    #[must_use]
+    pub const fn is_streamed(self) -> bool {
+        matches!(self, Self::Streamed)
+    }
+}
+
+/// How the events of a streamed response are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Framing {
     /// Server-sent events.
     Sse,
-    /// A JSON value a line.
+    /// One JSON value per line.
     Ndjson,
 }
 
 /// The codes of a dialect's errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "dialects of others build it, and need to say all")]
-pub struct Codes {
+#[expect(clippy::exhaustive_structs, reason = "custom dialects build it, and need every field")]
+pub struct DialectCodes {
     /// Options were refused.
     pub options: ErrorCode,
-    /// The prompt does not fit.
+    /// The prompt does not fit into the context window.
     pub overflow: ErrorCode,
-    /// An error status, or no answer.
+    /// An error status, or no response.
     pub http: ErrorCode,
-    /// The answer cannot be read, or reports an error.
+    /// The response cannot be decoded, or reports an error.
     pub stream: ErrorCode,
-    /// The answer stopped coming.
+    /// The response stalled.
     pub stalled: ErrorCode,
-    /// The answer did not begin in time.
+    /// The response did not begin in time.
     pub timeout: ErrorCode,
 }
 
-/// What a dialect writes.
+/// A request to a model, before it is encoded.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Request<'r> {
+pub struct ModelRequest<'r> {
     /// The model.
     pub model: &'r str,
-    /// What is said.
+    /// The prompt.
     pub prompt: &'r Prompt,
-    /// Options that the schema of the dialect accepted.
+    /// Options that the schema of the dialect has accepted.
     pub options: &'r Map<String, Value>,
-    /// Whether the answer is to come in pieces.
-    pub stream: bool,
+    /// How the response is delivered.
+    pub delivery: Delivery,
 }
 
-impl<'r> Request<'r> {
-    /// A request whose answer comes in pieces.
+impl<'r> ModelRequest<'r> {
+    /// A request with a streamed response.
     #[must_use]
     pub const fn new(model: &'r str, prompt: &'r Prompt, options: &'r Map<String, Value>) -> Self {
-        Self { model, prompt, options, stream: true }
+        Self { model, prompt, options, delivery: Delivery::Streamed }
     }
 
-    /// A request whose answer comes whole.
+    /// Sets how the response is delivered.
     #[must_use]
-    pub const fn whole(mut self) -> Self {
-        self.stream = false;
+    pub const fn delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
         self
     }
 }
 
-/// A request as it is sent.
+/// An encoded request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Encoded {
-    /// The body: JSON.
+pub struct EncodedRequest {
+    /// The body, JSON.
     pub body: Bytes,
-    /// What was changed or left out so that the provider takes it.
-    pub notes: Vec<Note>,
+    /// What was changed or left out so that the provider accepts the request.
+    pub notes: Vec<RequestNote>,
 }
 
-impl Encoded {
-    /// A body, and what was changed on the way.
+impl EncodedRequest {
+    /// A body, and notes about what was changed.
     #[must_use]
-    pub fn new(body: impl Into<Bytes>, notes: Vec<Note>) -> Self {
+    pub fn new(body: impl Into<Bytes>, notes: Vec<RequestNote>) -> Self {
         Self { body: body.into(), notes }
     }
 }
 
-/// Something that a dialect changed or could not say.
+/// A note for the operator: something that a request does not say, or says differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Note {
-    /// What sort of note it is, for filters: `schema-keyword-left-out`.
+pub struct RequestNote {
+    /// The kind of note, for filters: `schema-keyword-left-out`.
     pub topic: &'static str,
-    /// What happened, in words for the operator.
+    /// What happened.
     pub message: String,
 }
 
-impl Note {
+impl RequestNote {
     /// A note.
     #[must_use]
     pub fn new(topic: &'static str, message: impl Into<String>) -> Self {
@@ -172,58 +202,85 @@ impl Note {
     }
 }
 
-/// A prompt that cannot be said in a dialect.
+/// A prompt that cannot be expressed in a dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-#[expect(clippy::exhaustive_structs, reason = "dialects of others build it")]
-pub struct CannotEncode(pub String);
+#[expect(clippy::exhaustive_structs, reason = "custom dialects build it")]
+pub struct EncodeError(pub String);
 
-impl CannotEncode {
-    /// Says why.
+impl EncodeError {
+    /// An error with this reason.
     #[must_use]
-    pub fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
     }
 }
 
-/// Reads one answer.
-pub trait Decoder: Send {
-    /// Reads an event of a stream.
+/// Decodes one response.
+pub trait ResponseDecoder: Send {
+    /// Decodes an event of a stream and reports what it contains.
     ///
     /// # Errors
     ///
-    /// The provider says that it failed, or the event is not what the dialect knows. After an error nothing
-    /// more is read.
-    fn event(
+    /// The provider reports a failure, or the event is not valid in the dialect. The decoder is not used after an
+    /// error.
+    fn decode_event(
         &mut self,
-        event: Option<&str>,
-        data: &str,
-        tell: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), AnswerError>;
+        event: StreamEvent<'_>,
+        report: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<(), DecodeError>;
 
-    /// Reads an answer that came whole.
+    /// Decodes a response that was delivered as one body.
     ///
     /// # Errors
     ///
-    /// As [`event`](Self::event).
-    fn whole(&mut self, body: &[u8], tell: &mut dyn FnMut(Event<'_>)) -> Result<(), AnswerError>;
+    /// As [`decode_event`](Self::decode_event).
+    fn decode_whole(
+        &mut self,
+        body: &[u8],
+        report: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<(), DecodeError>;
 }
 
-/// Why an answer could not be read.
+/// One event of a streamed response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamEvent<'f> {
+    /// The type of a server-sent event, where it has one.
+    pub name: Option<&'f str>,
+    /// The data.
+    pub data: &'f str,
+}
+
+impl<'f> StreamEvent<'f> {
+    /// An event without a name.
+    #[must_use]
+    pub const fn new(data: &'f str) -> Self {
+        Self { name: None, data }
+    }
+
+    /// Sets the name.
+    #[must_use]
+    pub const fn with_name(self, name: &'f str) -> Self {
+        Self { name: Some(name), ..self }
+    }
+}
+
+/// Why a response could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum AnswerError {
-    /// The provider says in the answer that it failed.
+pub enum DecodeError {
+    /// The provider reports a failure in the response.
     #[error("the provider reports an error{}: {message}", kind.as_deref().map(|it| format!(" ({it})")).unwrap_or_default())]
     Provider {
-        /// What kind, in its words.
+        /// The kind of failure, in the words of the provider.
         kind: Option<String>,
-        /// What, in its words.
+        /// The message of the provider.
         message: String,
-        /// Whether asking again may help.
+        /// Whether a retry may help.
         retryable: bool,
     },
-    /// It is not what the dialect knows.
+    /// The response is not valid in the dialect.
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
 }

@@ -1,4 +1,4 @@
-//! The dialects: how a prompt becomes a request of one API, and how its response becomes a generation.
+//! The dialects of this crate: how a prompt becomes a request of one API, and how its response becomes a generation.
 
 pub mod anthropic_messages;
 pub mod chat_completions;

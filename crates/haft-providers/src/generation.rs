@@ -1,4 +1,16 @@
-//! What comes back from a model, put together.
+//! What a model generates: the events that a dialect decodes, and the generation that they add up to.
+//!
+//! ```
+//! use haft_providers::generation::{FinishReason, GenerationAssembler, GenerationEvent, GenerationOutcome};
+//!
+//! let mut assembler = GenerationAssembler::new();
+//! assembler.push(GenerationEvent::TextDelta("Hel"))?;
+//! assembler.push(GenerationEvent::TextDelta("lo"))?;
+//! assembler.push(GenerationEvent::Finish { finish: Some(FinishReason::Stop), reason: "stop" })?;
+//! let (generation, outcome) = assembler.finish();
+//! assert_eq!((generation.text.as_str(), outcome), ("Hello", GenerationOutcome::Completed));
+//! # Ok::<(), haft_providers::generation::ResponseTooLarge>(())
+//! ```
 
 mod assembler;
 
@@ -10,39 +22,41 @@ use std::sync::Arc;
 use haft_core::usage::Usage;
 use serde_json::Value;
 
-pub use self::assembler::{AnswerTooLarge, Assembler, MAX_BYTES, MAX_CALLS};
+pub use self::assembler::{
+    GenerationAssembler, MAX_GENERATED_BYTES, MAX_GENERATED_CALLS, ResponseTooLarge,
+};
 
-/// One answer of a model, whole.
+/// One complete response of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Generation {
     /// The visible text.
     pub text: String,
-    /// What it thought, by the channel it came in, in the order in which the channels began.
-    pub reasoning: Vec<Reasoning>,
-    /// The calls, in the model's order. None has an id of ours yet.
+    /// The reasoning, by the channel in which it arrived, in the order in which the channels began.
+    pub reasoning: Vec<GeneratedReasoning>,
+    /// The calls, in the order of the model. Haft has not given them ids yet.
     pub calls: Vec<GeneratedCall>,
-    /// Why it ended; nothing if it did not end but break off.
-    pub finish: Option<Finish>,
-    /// Why it ended, in the provider's words.
+    /// Why the generation ended; `None` if the response was interrupted, or if the dialect does not know the reason.
+    pub finish: Option<FinishReason>,
+    /// Why the generation ended, in the words of the provider.
     pub finish_reason: Option<String>,
-    /// What it cost.
+    /// The tokens that were used.
     pub usage: Usage,
-    /// The model that answered.
+    /// The model that responded.
     pub model: Option<String>,
-    /// The provider's id of the answer.
+    /// The provider's id of the response.
     pub id: Option<String>,
 }
 
-/// A line of thought.
+/// The reasoning of one channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Reasoning {
-    /// The field or block it came in.
+pub struct GeneratedReasoning {
+    /// The field or block in which it arrived.
     pub channel: String,
     /// The text.
     pub text: String,
-    /// What the provider wants back as it came, and the tag of those who understand it.
+    /// The payload that the provider wants back unchanged, and the tag of the dialects that understand it.
     pub opaque: Option<(Value, Arc<str>)>,
 }
 
@@ -52,62 +66,62 @@ pub struct Reasoning {
 pub struct GeneratedCall {
     /// The provider's id.
     pub id: Option<String>,
-    /// The tool's name on the wire.
+    /// The name of the tool on the wire.
     pub name: String,
     /// The arguments, as text.
     pub arguments: String,
     /// Whether the provider said that the call is complete.
     pub complete: bool,
-    /// What the provider wants back with the call, and the tag of those who understand it.
+    /// The payload that the provider wants back with the call, and the tag of the dialects that understand it.
     pub opaque: Option<(Value, Arc<str>)>,
 }
 
 /// Why a generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Finish {
-    /// The model had said all.
+pub enum FinishReason {
+    /// The response is complete.
     Stop,
     /// The model wants calls to be made.
     ToolCalls,
-    /// The answer is longer than allowed.
+    /// The response reached the limit on its length.
     Length,
     /// The model refused.
     Refused,
-    /// Somebody filtered the answer.
+    /// A content filter stopped the response.
     Filtered,
     /// The context window is full.
     ContextOverflow,
-    /// The provider wants to be asked again with what it said so far.
+    /// The provider wants to be asked again with what was generated so far.
     Paused,
 }
 
-/// What came of a generation. Only the first two are successes.
+/// What a generation amounts to. Only the first two are successes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Outcome {
-    /// There is an answer.
-    Answer,
-    /// There are calls to make.
+pub enum GenerationOutcome {
+    /// A complete response without calls.
+    Completed,
+    /// Calls to make.
     ToolCalls,
-    /// It broke off, or was longer than allowed. Its calls must not be made.
+    /// The response was interrupted, or reached the limit on its length. Its calls must not be made.
     Truncated,
     /// The model refused.
     Refused,
-    /// Somebody filtered it.
+    /// A content filter stopped it.
     Filtered,
-    /// It ended and said nothing.
+    /// It ended without any content.
     Empty,
     /// The prompt did not fit.
     ContextOverflow,
 }
 
-impl Outcome {
-    /// Its word in events and observers.
+impl GenerationOutcome {
+    /// Its name in events and in observers.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Answer => "answer",
+            Self::Completed => "answer",
             Self::ToolCalls => "tool-calls",
             Self::Truncated => "truncated",
             Self::Refused => "refused",
@@ -118,69 +132,69 @@ impl Outcome {
     }
 }
 
-/// What a decoder says of a stream, piece by piece.
+/// What a decoder reads from a response, in order.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Event<'e> {
-    /// Who answers.
-    Begin {
-        /// The provider's id of the answer.
+pub enum GenerationEvent<'e> {
+    /// The response begins.
+    Start {
+        /// The provider's id of the response.
         id: Option<&'e str>,
         /// The model.
         model: Option<&'e str>,
     },
-    /// A piece of the visible text.
-    Text(&'e str),
-    /// A piece of a thought.
-    Reasoning {
-        /// The field or block it came in.
+    /// More of the visible text.
+    TextDelta(&'e str),
+    /// More of the reasoning.
+    ReasoningDelta {
+        /// The field or block in which it arrived.
         channel: &'e str,
-        /// The piece.
+        /// The text.
         text: &'e str,
     },
-    /// What the provider wants back with a thought.
-    ReasoningOpaque {
+    /// The payload that the provider wants back with the reasoning of a channel.
+    ReasoningPayload {
         /// The field or block.
         channel: &'e str,
-        /// What, as it came.
+        /// The payload, unchanged.
         payload: Value,
-        /// The tag of those who understand it.
+        /// The tag of the dialects that understand it.
         tag: &'static str,
     },
-    /// A call, or more of one. Names are given once; a decoder that sees one twice says it once.
-    Call {
-        /// Tells the calls of one answer apart.
+    /// A call, or more of one. A name is given once: a decoder that reads it twice reports it once.
+    CallDelta {
+        /// Tells the calls of one response apart.
         slot: u32,
         /// The provider's id.
         id: Option<&'e str>,
         /// The name of the tool.
         name: Option<&'e str>,
-        /// A piece of the arguments.
+        /// More of the arguments.
         arguments: &'e str,
     },
-    /// What the provider wants back with a call.
-    CallOpaque {
-        /// Which call.
+    /// The payload that the provider wants back with a call.
+    CallPayload {
+        /// The call.
         slot: u32,
-        /// What, as it came.
+        /// The payload, unchanged.
         payload: Value,
-        /// The tag of those who understand it.
+        /// The tag of the dialects that understand it.
         tag: &'static str,
     },
     /// A call is complete.
     CallEnd {
-        /// Which.
+        /// The call.
         slot: u32,
     },
-    /// What it cost so far. Each says all that is known; a field that is zero is not known.
+    /// The tokens used so far. Each event has all that is known; a field that is zero is unknown.
     Usage(Usage),
-    /// Why it ended.
+    /// Why the generation ended.
     Finish {
-        /// As we see it; nothing if we do not know the word.
-        finish: Option<Finish>,
-        /// In the provider's words.
+        /// The reason; `None` if the dialect does not know the provider's word.
+        finish: Option<FinishReason>,
+        /// The provider's word.
         reason: &'e str,
     },
-    /// The stream is over, as it should be.
+    /// The response is complete.
     End,
 }

@@ -1,43 +1,90 @@
-//! Models behind HTTP.
+//! Model providers for Haft: models behind HTTP as executors of turns.
 //!
-//! A [`Provider`] is a [`Dialect`] on one core. The core does what all have in common: it turns the state of a turn
-//! into a [`Prompt`](prompt::Prompt) through the trust funnel, keeps it within the context window, sends it,
-//! assembles what comes back into a [`Generation`](generation::Generation) and hands it to the loop as a step.
-//! A dialect only writes requests and reads answers.
+//! A [`Provider`] combines a [`Dialect`] with what all providers have in common: it assembles the state of a turn into a
+//! [`Prompt`](prompt::Prompt) through the trust funnel, keeps it within the context window, sends it with retries, reads
+//! the response into a [`Generation`](generation::Generation), and returns it to the turn loop as a step. A dialect only
+//! encodes requests and decodes responses.
 //!
-//! Every provider sends through a [`Transport`](transport::Transport), so that requests can be bounded, retried,
-//! recorded and replayed without the provider knowing:
+//! # Example
 //!
-//! - [`transport`]: requests, responses, and `HttpTransport` (feature `http`), where every wait has a limit.
-//! - [`retry`]: [`Client`](retry::Client) tries again what is worth it, within a budget.
-//! - [`summary`]: what was said long ago, in short.
+//! ```
+//! use haft_providers::dialects::chat_completions::ChatCompletions;
+//! use haft_providers::{Options, Provider};
+//!
+//! let model = Provider::builder(ChatCompletions::new(), "gpt-5-mini")
+//!     .key("sk-…")
+//!     .options(Options::new().with("temperature", 0.2))
+//!     .build()?;
+//! assert_eq!(model.model(), "gpt-5-mini");
+//! # Ok::<(), haft_providers::ProviderError>(())
+//! ```
+//!
+//! # Modules
+//!
+//! - [`dialects`]: the three dialects of this crate. [`dialect`] is the contract for custom ones, [`prompt`] and
+//!   [`generation`] are what a dialect encodes and decodes, and [`framing`], [`tool_schema`] and [`wire_names`] are tools
+//!   for it.
+//! - [`transport`]: how requests are sent, so that they can be limited, recorded and replayed without the provider knowing.
+//! - [`retry`]: retries within a budget.
 //! - [`cassette`]: requests and responses in a file, for tests without a network.
-//! - [`sse`], [`ndjson`]: the two framings of streamed responses.
+//! - [`summary`]: a rolling summary that replaces old exchanges of a long conversation.
+//! - `conformance` (feature): checks for custom dialects and transports.
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `http` | no | `transport::HttpTransport`; needs a TLS backend for https |
+//! | `rustls` | no | TLS of `http` by rustls with aws-lc-rs |
+//! | `native-tls` | no | TLS of `http` by the library of the operating system |
+//! | `rustls-no-provider` | no | TLS of `http` by rustls with the cryptography provider that the program installs |
+//! | `conformance` | no | `conformance`: checks for custom dialects and transports |
+//!
+//! # Dependencies
+//!
+//! This crate may depend on `haft-core` and `haft-http`, and on no other crate of Haft.
+
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub mod assemble;
-pub mod budget;
+mod assembly;
 pub mod cassette;
 pub mod codes;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod context_window;
 pub mod dialect;
 pub mod dialects;
-pub mod down_schema;
+pub mod framing;
 pub mod generation;
-pub mod names;
-pub mod ndjson;
-pub mod options;
+mod options;
 pub mod prompt;
-pub mod provider;
-pub mod reasoning;
+mod provider;
+mod reasoning;
+mod replay;
 pub mod retry;
-mod secret;
-pub mod sse;
 pub mod summary;
-pub mod text_calls;
+mod text_calls;
+pub mod tool_schema;
 pub mod transport;
-mod verbatim;
+pub mod wire_names;
 
 pub use self::dialect::Dialect;
 pub use self::options::{InvalidOptions, Options};
-pub use self::provider::{Provider, ProviderBuilder};
+pub use self::provider::{
+    GenerationReport, PromptReport, Provider, ProviderBuilder, ProviderError,
+};
 pub use self::summary::RollingSummary;
+
+/// Mechanics for the tests, benchmarks and fuzz targets of Haft. They may change in every version.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::assembly::{
+        AssembleError, AssembledPrompt, AssemblyOptions, MediaCache, Omissions, ThoughtSurfacing,
+        UnsupportedMedia, assemble_prompt,
+    };
+    pub use crate::reasoning::{
+        ReasoningFilter, ReasoningFormat, ReasoningPiece, ReasoningSplit, UnpairedTags,
+        strip_special_tokens,
+    };
+    pub use crate::text_calls::{ParsedText, TextCall, TextCallFilter, TextCallFormat};
+}

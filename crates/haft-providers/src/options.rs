@@ -1,9 +1,9 @@
-//! Options: those of the core, and those that go into the request.
+//! Options of a provider: control options, and options that go into the request.
 //!
-//! Both are given together, in three layers: to the builder, to [`Provider::with_options`](super::Provider::with_options),
-//! and per turn in the stash. The highest layer that says something wins; `headers` and `retry` are merged key by key.
-//! What comes out are two types: [`Control`], which no dialect writes, and the map of the dialect, which holds nothing
-//! else. Nothing is coerced, and everything that is wrong is said at once.
+//! Both are given together, in three layers: to the builder, to [`Provider::with_options`](crate::Provider::with_options),
+//! and per turn in the stash. The highest layer that sets an option wins; `headers` and `retry` are merged key by key.
+//! The result has two parts: control options, which no dialect sends, and the options of the dialect. Nothing is coerced,
+//! and all problems are reported at once.
 
 mod control;
 
@@ -18,10 +18,10 @@ use haft_core::tokens::Estimators;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use self::control::{Control, RetryOptions};
-use super::dialect::Dialect;
+pub(crate) use self::control::{ControlOptions, RetryOptions};
+use crate::dialect::Dialect;
 
-/// A layer of options: names and values.
+/// A layer of options by name.
 ///
 /// ```
 /// use haft_providers::Options;
@@ -43,7 +43,7 @@ impl Options {
         Self::default()
     }
 
-    /// Sets an option. A value that has no JSON form is refused when the options are checked.
+    /// Sets an option. A value that cannot be represented in JSON is refused when the options are checked.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Serialize) -> Self {
         let name = name.into();
@@ -56,20 +56,20 @@ impl Options {
         self
     }
 
-    /// These options, and over them others.
-    pub(super) fn below(&self, above: &Self) -> Self {
+    /// Returns these options, overridden by others.
+    pub(crate) fn overridden_by(&self, above: &Self) -> Self {
         let unusable = self.unusable.iter().chain(&above.unusable).cloned().collect();
-        Self { values: merged(&[self, above]), unusable }
+        Self { values: merge_layers(&[self, above]), unusable }
     }
 
-    /// What an option was set to.
+    /// The value of an option.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 }
 
-/// The options of an object; anything else is no options.
+/// The members of an object as options; any other value has none.
 impl From<Value> for Options {
     fn from(value: Value) -> Self {
         let values = match value {
@@ -80,13 +80,13 @@ impl From<Value> for Options {
     }
 }
 
-/// Options that were refused, with every reason.
+/// Options that were refused, with all problems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidOptions {
     /// The dialect.
     pub dialect: &'static str,
-    /// Everything that is wrong. Never empty.
+    /// All problems. Never empty.
     pub problems: Vec<String>,
     code: ErrorCode,
 }
@@ -107,17 +107,16 @@ impl Coded for InvalidOptions {
 
 /// Options that were accepted.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Resolved {
-    /// Those of the core.
-    pub control: Control,
-    /// Those of the request.
-    pub wire: Map<String, Value>,
+pub(crate) struct ResolvedOptions {
+    /// The control options.
+    pub(crate) control: ControlOptions,
+    /// The options of the request.
+    pub(crate) wire: Map<String, Value>,
 }
 
-/// Checks options.
+/// Validates options.
 #[derive(Debug)]
-pub(super) struct OptionSchema {
+pub(crate) struct OptionSchema {
     dialect: &'static str,
     code: ErrorCode,
     wire: Result<ValueSchema, String>,
@@ -127,8 +126,8 @@ pub(super) struct OptionSchema {
 }
 
 impl OptionSchema {
-    pub(super) fn of<D: Dialect + ?Sized>(dialect: &D) -> Self {
-        let wire = dialect.options();
+    pub(crate) fn for_dialect<D: Dialect + ?Sized>(dialect: &D) -> Self {
+        let wire = dialect.options_schema();
         let control: Value =
             serde_json::from_str(include_str!("options/control.json")).unwrap_or_default();
         let names = |schema: &Value| -> Vec<String> {
@@ -148,23 +147,23 @@ impl OptionSchema {
         }
     }
 
-    /// What comes of these layers, the lowest first.
-    pub(super) fn resolve<D: Dialect + ?Sized>(
+    /// Validates layers of options, the lowest first.
+    pub(crate) fn resolve<D: Dialect + ?Sized>(
         &self,
         dialect: &D,
         layers: &[&Options],
         estimators: &Estimators,
-    ) -> Result<Resolved, InvalidOptions> {
+    ) -> Result<ResolvedOptions, InvalidOptions> {
         let unusable = layers.iter().flat_map(|layer| layer.unusable.iter().cloned());
         let mut problems: Vec<String> = unusable.collect();
         let (mut control, mut wire) = (Map::new(), Map::new());
-        for (name, value) in merged(layers) {
+        for (name, value) in merge_layers(layers) {
             if self.wire_names.contains(&name) {
                 wire.insert(name, value);
             } else if self.names.contains(&name) {
                 control.insert(name, value);
             } else {
-                problems.push(self.unknown(&name));
+                problems.push(self.unknown_option(&name));
             }
         }
         for (schema, values) in [(&self.control, &control), (&self.wire, &wire)] {
@@ -178,23 +177,30 @@ impl OptionSchema {
             }
         }
         problems.extend(
-            dialect.check(&wire).into_iter().map(|(name, what)| format!("`{name}` {what}")),
+            dialect.check_options(&wire).into_iter().map(|(name, what)| format!("`{name}` {what}")),
         );
         if problems.is_empty() {
-            match Control::read(control, estimators) {
-                Ok(control) => return Ok(Resolved { control, wire }),
+            match ControlOptions::from_values(control, estimators) {
+                Ok(control) => return Ok(ResolvedOptions { control, wire }),
                 Err(wrong) => problems.extend(wrong),
             }
         }
         Err(InvalidOptions { dialect: self.dialect, problems, code: self.code.clone() })
     }
 
-    /// Options that are refused for another reason.
-    pub(super) fn refused(&self, problem: String) -> InvalidOptions {
+    /// The names that are both of the dialect and of a control option.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn shared_names(&self) -> Vec<String> {
+        let is_shared = |name: &&String| self.names.iter().filter(|it| it == name).count() > 1;
+        self.wire_names.iter().filter(is_shared).cloned().collect()
+    }
+
+    /// Refuses options for another reason.
+    pub(crate) fn refuse(&self, problem: String) -> InvalidOptions {
         InvalidOptions { dialect: self.dialect, problems: vec![problem], code: self.code.clone() }
     }
 
-    fn unknown(&self, name: &str) -> String {
+    fn unknown_option(&self, name: &str) -> String {
         let only_builder = ["apiKey", "baseURL", "fetch"].contains(&name);
         let near = nearest(name, self.names.iter().map(String::as_str));
         match near {
@@ -207,13 +213,13 @@ impl OptionSchema {
     }
 }
 
-/// The highest layer that says something wins; headers and retries are merged key by key.
-fn merged(layers: &[&Options]) -> Map<String, Value> {
+/// Merges layers: the highest layer that sets an option wins; some options are merged key by key.
+fn merge_layers(layers: &[&Options]) -> Map<String, Value> {
     let mut all = Map::new();
     for (name, value) in layers.iter().flat_map(|layer| &layer.values) {
         match (all.get_mut(name), value) {
             (Some(Value::Object(below)), Value::Object(above))
-                if BY_KEY.contains(&name.as_str()) =>
+                if MERGED_BY_KEY.contains(&name.as_str()) =>
             {
                 below.extend(above.clone());
             }
@@ -226,4 +232,4 @@ fn merged(layers: &[&Options]) -> Map<String, Value> {
 }
 
 /// Options that are merged key by key.
-const BY_KEY: [&str; 2] = ["headers", "retry"];
+const MERGED_BY_KEY: [&str; 2] = ["headers", "retry"];

@@ -1,8 +1,19 @@
-//! What a request says, before a dialect writes it.
+//! What a request says, before a dialect encodes it.
 //!
-//! A [`Prompt`] holds rendered text only ([`PromptText`]), so that no dialect can put a string of somebody into
-//! a request, and a medium only if the dialect can show it. Its order is the order of the request: the beginning
-//! is the same from one request to the next, which is what caches of providers live on.
+//! A [`Prompt`] contains rendered text only ([`PromptText`]), so that no dialect can put untrusted text into a request
+//! without its envelope, and it contains media only if the dialect supports them. Its order is the order of the request:
+//! the beginning is the same from one request to the next, which is what the prompt caches of providers rely on.
+//!
+//! ```
+//! use haft_core::trust::{EnvelopeKey, MessagePart, PromptRenderer};
+//! use haft_providers::prompt::{ContentPart, Prompt, PromptEntry, UserEntry};
+//!
+//! let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
+//! let text = renderer.message(&MessagePart::new("m-1", "What is the weather?"));
+//! let mut prompt = Prompt::default();
+//! prompt.timeline.push(PromptEntry::User(UserEntry::new(vec![ContentPart::Text(text)])));
+//! assert_eq!(prompt.timeline.len(), 1);
+//! ```
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,11 +30,11 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// What stands before the timeline: the system prompt, and the buckets before it.
+    /// The system prompt, and the sections before the timeline.
     pub system: Vec<SystemPart>,
-    /// What was said and done, oldest first.
-    pub timeline: Vec<Entry>,
-    /// The buckets behind the timeline.
+    /// Messages, generations and results, oldest first.
+    pub timeline: Vec<PromptEntry>,
+    /// The sections behind the timeline.
     pub trailing: Vec<SystemPart>,
     /// The tools that the model may call, in the order of their registry.
     pub tools: Vec<OfferedTool>,
@@ -33,24 +44,24 @@ pub struct Prompt {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SystemPart {
-    /// What it is.
-    pub bucket: Bucket,
+    /// The section that it belongs to.
+    pub section: PromptSection,
     /// The text. Never empty.
     pub text: PromptText,
 }
 
 impl SystemPart {
-    /// A part of a bucket.
+    /// A part of a section.
     #[must_use]
-    pub fn new(bucket: Bucket, text: PromptText) -> Self {
-        Self { bucket, text }
+    pub fn new(section: PromptSection, text: PromptText) -> Self {
+        Self { section, text }
     }
 }
 
-/// Where a part of the prompt comes from.
+/// A section of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Bucket {
+pub enum PromptSection {
     /// The system prompt.
     SystemPrompt,
     /// Standing instructions.
@@ -65,71 +76,71 @@ pub enum Bucket {
     Tools,
 }
 
-/// Something in the timeline.
+/// An entry of the timeline.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Entry {
-    /// Somebody speaks to the model: a user, or another agent, whose words are never put into the model's own
-    /// mouth.
-    Heard(Heard),
-    /// The model itself: one generation, with its thoughts, its words and its calls.
-    Own(Own),
+pub enum PromptEntry {
+    /// A message to the model from a user or from another agent. The words of another agent are never attributed to the
+    /// model itself.
+    User(UserEntry),
+    /// One generation of the model, with its thoughts, its text and its calls.
+    Assistant(AssistantEntry),
     /// The results of the calls of the generation before, one for each, in the order of the calls.
-    Results(Vec<CallResult>),
+    ToolResults(Vec<CallResult>),
 }
 
-/// What somebody said to the model.
+/// A message to the model.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Heard {
-    /// Who, where the wire has a place for a name: letters, digits, `_` and `-`, at most 64.
+pub struct UserEntry {
+    /// The name of the author, where the wire has a field for it: letters, digits, `_` and `-`, at most 64.
     pub name: Option<String>,
-    /// What. Never empty.
-    pub content: Vec<Content>,
+    /// The content. Never empty.
+    pub content: Vec<ContentPart>,
 }
 
-impl Heard {
-    /// What the one user said, who needs no name.
+impl UserEntry {
+    /// A message of the only user, who needs no name.
     #[must_use]
-    pub fn new(content: Vec<Content>) -> Self {
+    pub fn new(content: Vec<ContentPart>) -> Self {
         Self { name: None, content }
     }
 
-    /// The same, with a name.
+    /// Sets the name of the author.
     #[must_use]
-    pub fn named(self, name: impl Into<String>) -> Self {
+    pub fn with_name(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
 }
 
-/// What the model said in one generation.
+/// One generation of the model.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Own {
-    /// What it thought.
-    pub thoughts: Vec<OwnThought>,
-    /// What it said.
-    pub content: Vec<Content>,
-    /// What it wanted to be called, in its order.
-    pub calls: Vec<OwnCall>,
+pub struct AssistantEntry {
+    /// Its thoughts.
+    pub thoughts: Vec<AssistantThought>,
+    /// Its text.
+    pub content: Vec<ContentPart>,
+    /// Its calls, in the order of the model.
+    pub calls: Vec<AssistantCall>,
 }
 
-impl Own {
-    /// A generation that only said something.
+impl AssistantEntry {
+    /// A generation that is only text.
     #[must_use]
-    pub fn new(content: Vec<Content>) -> Self {
+    pub fn new(content: Vec<ContentPart>) -> Self {
         Self { content, ..Self::default() }
     }
 
-    /// The same, with what was thought.
+    /// Sets the thoughts.
     #[must_use]
-    pub fn thinking(self, thoughts: Vec<OwnThought>) -> Self {
+    pub fn with_thoughts(self, thoughts: Vec<AssistantThought>) -> Self {
         Self { thoughts, ..self }
     }
 
-    /// The same, with what was called.
+    /// Sets the calls.
     #[must_use]
-    pub fn calling(self, calls: Vec<OwnCall>) -> Self {
+    pub fn with_calls(self, calls: Vec<AssistantCall>) -> Self {
         Self { calls, ..self }
     }
 }
@@ -137,31 +148,31 @@ impl Own {
 /// A thought of the model.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum OwnThought {
+pub enum AssistantThought {
     /// As text, in an envelope.
     Text(PromptText),
-    /// As the provider gave it, for the provider that gave it. It is sent as it came or not at all.
+    /// The payload of the provider that produced it, for that provider only. It is sent unchanged or not at all.
     Opaque(Arc<Value>),
 }
 
 /// A call of the model.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct OwnCall {
-    /// The record. Its result names it.
+pub struct AssistantCall {
+    /// The id of the record. The result has the same.
     pub id: RecordId,
-    /// The id for the wire, unique in the prompt: the provider's own where it gave one that is.
+    /// The id on the wire, unique in the prompt: the id that the provider gave, if that is unique and valid.
     pub wire_id: String,
-    /// The tool's name on the wire.
+    /// The name of the tool on the wire.
     pub wire_name: Arc<str>,
     /// The arguments as the model wrote them: a JSON object, or the text that was not one.
     pub args: CallArgs,
-    /// What the provider wants back with the call, for the provider that gave it.
+    /// The payload that the provider wants back with the call, for the provider that produced it.
     pub opaque: Option<Arc<Value>>,
 }
 
-impl OwnCall {
-    /// A call that was recorded under this id, with its id and its tool's name on the wire.
+impl AssistantCall {
+    /// A call that was recorded under this id, with its id and the name of its tool on the wire.
     #[must_use]
     pub fn new(
         id: RecordId,
@@ -173,58 +184,58 @@ impl OwnCall {
     }
 }
 
-/// Arguments of a call that was made, as the model wrote them: no key moves and no digit is lost.
+/// The arguments of a recorded call, as the model wrote them: the order of keys and the digits of numbers are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallArgs {
     /// The text of a JSON object.
     Object(String),
-    /// What came instead.
-    Broken(String),
+    /// A text that is not a JSON object.
+    Invalid(String),
 }
 
 impl CallArgs {
-    /// The arguments as they came.
+    /// The arguments of a record.
     #[must_use]
-    pub fn of(raw: &RawArgs) -> Self {
+    pub fn from_raw(raw: &RawArgs) -> Self {
         let text = raw.to_text().into_owned();
         match raw.parsed() {
             Ok(args) if args.root().kind() == ValueKind::Object => Self::Object(text),
-            _ => Self::Broken(text),
+            _ => Self::Invalid(text),
         }
     }
 
-    /// The text of a JSON object in any case: what is none stands in one under `invalid_arguments`, because
-    /// providers refuse a whole request for one broken call of the past.
+    /// Returns the text of a JSON object in any case. A text that is not one is wrapped in an object under
+    /// `invalid_arguments`, because providers refuse a whole request for one malformed call of the past.
     #[must_use]
     pub fn to_json(&self) -> Cow<'_, str> {
         match self {
             Self::Object(text) => text.into(),
-            Self::Broken(text) => json!({ "invalid_arguments": text }).to_string().into(),
+            Self::Invalid(text) => json!({ "invalid_arguments": text }).to_string().into(),
         }
     }
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallResult {
-    /// The record.
+    /// The id of the record.
     pub id: RecordId,
-    /// The same id as that of the call.
+    /// The id of the call on the wire.
     pub wire_id: String,
-    /// The tool's name on the wire.
+    /// The name of the tool on the wire.
     pub wire_name: Arc<str>,
     /// Whether the call failed.
     pub is_error: bool,
-    /// What is shown. Never empty.
-    pub content: Vec<Content>,
+    /// What the model is shown. Never empty.
+    pub content: Vec<ContentPart>,
 }
 
 impl CallResult {
-    /// What came of a call that succeeded.
+    /// The result of a call that succeeded.
     #[must_use]
-    pub fn of(call: &OwnCall, content: Vec<Content>) -> Self {
+    pub fn new(call: &AssistantCall, content: Vec<ContentPart>) -> Self {
         Self {
             id: call.id,
             wire_id: call.wire_id.clone(),
@@ -234,41 +245,41 @@ impl CallResult {
         }
     }
 
-    /// The same, of one that failed.
+    /// Marks the call as failed.
     #[must_use]
-    pub fn failed(self) -> Self {
+    pub fn into_error(self) -> Self {
         Self { is_error: true, ..self }
     }
 }
 
-/// A piece of what is shown.
+/// A part of the content of an entry.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Content {
+pub enum ContentPart {
     /// Text.
     Text(PromptText),
-    /// A medium that the dialect said it can show.
+    /// Media that the dialect supports at this position.
     Media(NativeMedia),
 }
 
-/// A medium with its bytes, and the text that frames it.
+/// Media with their bytes, and the text that frames them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NativeMedia {
-    /// What it is.
+    /// The kind.
     pub kind: MediaKind,
-    /// Its type, fit for a header.
+    /// The media type, safe for a header.
     pub mime_type: String,
-    /// Its name, fit to be shown.
+    /// The file name, safe to be shown.
     pub filename: String,
-    /// Its bytes.
+    /// The bytes.
     pub base64: Arc<str>,
-    /// What stands before and behind it.
+    /// The text before and behind the media.
     pub frame: MediaFrame,
 }
 
 impl NativeMedia {
-    /// The bytes of a medium as base64, and what frames them.
+    /// Media as base64, with the text that frames them.
     #[must_use]
     pub fn new(media: &Media, base64: impl Into<Arc<str>>, frame: MediaFrame) -> Self {
         Self {
@@ -281,7 +292,7 @@ impl NativeMedia {
     }
 }
 
-/// A tool as it is offered.
+/// A tool that the model may call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OfferedTool {
@@ -292,21 +303,21 @@ pub struct OfferedTool {
 }
 
 impl OfferedTool {
-    /// A tool by its name on the wire.
+    /// A tool with its name on the wire.
     #[must_use]
     pub fn new(wire_name: impl Into<Arc<str>>, tool: Tool) -> Self {
         Self { wire_name: wire_name.into(), tool }
     }
 }
 
-/// Where a medium stands.
+/// Where in a prompt media are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Place {
-    /// In what somebody said to the model.
-    Heard,
-    /// In what the model said.
-    Own,
+pub enum MediaPosition {
+    /// In a message to the model.
+    User,
+    /// In a generation of the model.
+    Assistant,
     /// In the result of a call.
-    Result,
+    ToolResult,
 }

@@ -1,18 +1,17 @@
-//! A model behind HTTP, as an executor.
+//! The provider: a model behind HTTP, as an executor of steps.
 
 mod builder;
 mod error;
-mod exchange;
-mod hearing;
-mod outcome;
-mod replays;
-mod summaries;
+mod prompt;
+mod request;
+mod response;
+mod step;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use haft_core::event::{EventKind, LogLevel};
+use haft_core::event::EventKind;
 use haft_core::step::{DispatchExecutor, Step, StepContext, StepError, StepFuture};
 use haft_core::tokens::Estimators;
 use haft_core::trust::{EnvelopeKey, PromptRenderer};
@@ -22,31 +21,30 @@ use sha2::{Digest as _, Sha256};
 
 pub use self::builder::ProviderBuilder;
 pub use self::error::ProviderError;
-use self::hearing::Heard;
-use super::assemble::{Assembled, MediaCache, assemble};
-use super::budget::{Measured, Shedder};
-use super::dialect::{Dialect, Note, Request};
-use super::generation::{Generation, Outcome};
-use super::names::WireNames;
-use super::options::{InvalidOptions, OptionSchema, Options, Resolved};
-use super::retry::RetryPolicy;
-use super::summary::RollingSummary;
-use super::transport::{Secret, Transport};
+use self::response::{FinishedResponse, ResponseReader};
+use crate::assembly::MediaCache;
+use crate::dialect::{Delivery, Dialect, ModelRequest, RequestNote};
+use crate::generation::{Generation, GenerationOutcome};
+use crate::options::{InvalidOptions, OptionSchema, Options, ResolvedOptions};
+use crate::retry::RetryPolicy;
+use crate::summary::RollingSummary;
+use crate::transport::{Secret, Transport};
+use crate::wire_names::WireNames;
 
-/// A model behind HTTP: an [`DispatchExecutor`] that speaks a [`Dialect`].
+/// A model behind HTTP: a [`DispatchExecutor`] that speaks a [`Dialect`].
 ///
-/// It keeps nothing between steps: one provider serves any number of turns at the same time. Options can be given to the
+/// It has no state between steps: one provider serves any number of turns at the same time. Options can be given to the
 /// builder, to [`with_options`](Self::with_options), and per turn in the stash under the key of the dialect.
 ///
-/// - An answer without calls ends the dispatch, unless output middleware withholds the end. With `autoAck: false` it does
+/// - A response without calls ends the dispatch, unless output middleware withholds the end. With `autoAck: false` it does
 ///   not: output middleware has to end the dispatch, or the model is asked again.
-/// - An answer that broke off, is longer than allowed, was refused or filtered fails the dispatch; its text is kept, and
-///   its calls are never made. So does an answer of nothing.
-/// - A request that fails for good is a [`StepError`] with the code of the dialect, which says whether trying again may
+/// - A response that was interrupted, is longer than allowed, was refused or filtered fails the dispatch; its text is
+///   recorded, and its calls are never made. An empty response fails the dispatch as well.
+/// - A request that fails after all retries is a [`StepError`] with the code of the dialect, which says whether a retry may
 ///   help.
 ///
 /// ```
-/// use haft_providers::chat_completions::ChatCompletions;
+/// use haft_providers::dialects::chat_completions::ChatCompletions;
 /// use haft_providers::{Options, Provider};
 ///
 /// let model = Provider::builder(ChatCompletions::new(), "gpt-5-mini")
@@ -58,42 +56,42 @@ use super::transport::{Secret, Transport};
 ///
 /// let refused = model.with_options(Options::new().with("temprature", 0.2)).unwrap_err();
 /// assert!(refused.to_string().contains("did you mean `temperature`?"), "{refused}");
-/// # Ok::<(), haft_providers::provider::ProviderError>(())
+/// # Ok::<(), haft_providers::ProviderError>(())
 /// ```
 pub struct Provider<D: Dialect> {
-    shared: Arc<Shared<D>>,
+    state: Arc<ProviderState<D>>,
     overrides: Options,
-    resolved: Arc<Resolved>,
+    resolved: Arc<ResolvedOptions>,
 }
 
-struct Shared<D> {
+struct ProviderState<D> {
     dialect: D,
     schema: OptionSchema,
     options: Options,
     base_url: String,
     key: Option<Secret>,
-    exposure: Exposure,
+    exposure: KeyExposure,
     transport: Arc<dyn Transport>,
     retry: RetryPolicy,
     estimators: Estimators,
-    /// What the names of envelopes follow from.
+    /// The names of envelopes are derived from it.
     secret: [u8; 32],
     observers: Observers,
-    rolling: Option<RollingSummary>,
+    rolling_summary: Option<RollingSummary>,
     media_cache: MediaCache,
 }
 
-/// What came of a request.
-struct Asked {
-    heard: Heard,
+/// A request and its response.
+struct ModelExchange {
+    response: FinishedResponse,
     names: WireNames,
-    /// What summaries cost.
-    summaries: Usage,
+    /// The usage of summaries.
+    summary_usage: Usage,
 }
 
 /// Whether keys may go over plain http to other machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Exposure {
+enum KeyExposure {
     Refused,
     Allowed,
 }
@@ -121,11 +119,11 @@ pub struct PromptReport<'r> {
     pub iteration: u32,
     /// The body, JSON.
     pub body: &'r [u8],
-    /// Whether the answer comes in pieces.
-    pub stream: bool,
+    /// How the response is delivered.
+    pub delivery: Delivery,
 }
 
-/// An answer that has come.
+/// A response that was read.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct GenerationReport<'r> {
@@ -135,30 +133,30 @@ pub struct GenerationReport<'r> {
     pub turn: &'r str,
     /// The iteration.
     pub iteration: u32,
-    /// The answer.
+    /// The generation.
     pub generation: &'r Generation,
-    /// What came of it.
-    pub outcome: Outcome,
+    /// Its outcome.
+    pub outcome: GenerationOutcome,
 }
 
 impl<D: Dialect> Provider<D> {
-    /// A provider that is still being put together, for a model.
+    /// A provider to be configured, for a model.
     pub fn builder(dialect: D, model: impl Into<String>) -> ProviderBuilder<D> {
         ProviderBuilder::new(dialect, model.into())
     }
 
-    /// The same provider with other options, over those that it has.
+    /// Returns the same provider with further options, which override those that it has.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the options.
+    /// All problems of the options.
     pub fn with_options(&self, options: impl Into<Options>) -> Result<Self, InvalidOptions> {
-        let shared = &self.shared;
-        let options = self.overrides.below(&options.into());
-        let layers = [&shared.options, &options];
-        let resolved = shared.schema.resolve(&shared.dialect, &layers, &shared.estimators)?;
-        let shared = Arc::clone(shared);
-        Ok(Self { shared, overrides: options, resolved: Arc::new(resolved) })
+        let state = &self.state;
+        let options = self.overrides.overridden_by(&options.into());
+        let layers = [&state.options, &options];
+        let resolved = state.schema.resolve(&state.dialect, &layers, &state.estimators)?;
+        let state = Arc::clone(state);
+        Ok(Self { state, overrides: options, resolved: Arc::new(resolved) })
     }
 
     /// The model.
@@ -167,78 +165,79 @@ impl<D: Dialect> Provider<D> {
         &self.resolved.control.model
     }
 
-    /// The options for this turn.
-    fn resolve(&self, cx: &StepContext) -> Result<Arc<Resolved>, InvalidOptions> {
-        let shared = &self.shared;
-        let Some(stash) = cx.dispatch().stash().get(shared.dialect.stash_key()) else {
+    /// The options of this turn.
+    fn resolve_options(&self, ctx: &StepContext) -> Result<Arc<ResolvedOptions>, InvalidOptions> {
+        let state = &self.state;
+        let Some(stash) = ctx.dispatch().stash().get(state.dialect.stash_key()) else {
             return Ok(Arc::clone(&self.resolved));
         };
         let turn = Options::from(stash);
-        let layers = [&shared.options, &self.overrides, &turn];
-        shared.schema.resolve(&shared.dialect, &layers, &shared.estimators).map(Arc::new)
+        let layers = [&state.options, &self.overrides, &turn];
+        state.schema.resolve(&state.dialect, &layers, &state.estimators).map(Arc::new)
     }
 
-    async fn take_step(&self, cx: &StepContext) -> Result<Step, ProviderError> {
-        let resolved = self.resolve(cx)?;
-        self.guard_tool_choice(cx, &resolved)?;
-        let asked = match self.ask(cx, &resolved).await {
+    async fn take_step(&self, ctx: &StepContext) -> Result<Step, ProviderError> {
+        let resolved = self.resolve_options(ctx)?;
+        self.check_forced_tools(ctx, &resolved)?;
+        let exchange = match self.request_generation(ctx, &resolved).await {
             // Once more at most: then there is nothing left to leave out.
-            Err(error) if self.is_replay_rejected(&error) && self.leave_replays_out(cx, &error) => {
-                self.ask(cx, &resolved).await
+            Err(error)
+                if self.is_replay_rejected(&error) && self.omit_rejected_replays(ctx, &error) =>
+            {
+                self.request_generation(ctx, &resolved).await
             }
-            asked => asked,
+            exchange => exchange,
         };
-        let Asked { heard, names, summaries } = asked?;
-        let step = outcome::step(cx, &self.shared.dialect, &resolved.control, &names, heard)?;
-        let usage = step.usage + summaries;
+        let ModelExchange { response, names, summary_usage } = exchange?;
+        let dialect = &self.state.dialect;
+        let step = step::build_step(ctx, dialect, &resolved.control, &names, response)?;
+        let usage = step.usage + summary_usage;
         Ok(step.usage(usage))
     }
 
-    /// Sends the turn as it is, and listens to the answer.
-    async fn ask(&self, cx: &StepContext, resolved: &Resolved) -> Result<Asked, ProviderError> {
-        let shared = &self.shared;
-        let control = &resolved.control;
-        let (assembled, summaries) = self.fitting(cx, resolved).await?;
-        note(cx, shared.dialect.name(), &assembled.notes);
-        let request = Request {
+    /// Sends the turn as it is, and reads the response.
+    async fn request_generation(
+        &self,
+        ctx: &StepContext,
+        resolved: &ResolvedOptions,
+    ) -> Result<ModelExchange, ProviderError> {
+        let (state, control) = (&self.state, &resolved.control);
+        let dialect = state.dialect.name();
+        let (assembled, summary_usage) = self.fit_to_window(ctx, resolved).await?;
+        emit_notes(ctx, dialect, &assembled.notes);
+        let request = ModelRequest::new(&control.model, &assembled.prompt, &resolved.wire);
+        let request = request.delivery(control.delivery);
+        let encoded = state.dialect.encode_request(&request)?;
+        emit_notes(ctx, dialect, &encoded.notes);
+        let (turn, iteration) = (ctx.dispatch().turn_id(), ctx.dispatch().iteration());
+        state.observers.report_prompt(&PromptReport {
+            dialect,
             model: &control.model,
-            prompt: &assembled.prompt,
-            options: &resolved.wire,
-            stream: control.stream,
-        };
-        let encoded = shared.dialect.encode(&request)?;
-        note(cx, shared.dialect.name(), &encoded.notes);
-        shared.observers.prompt(&PromptReport {
-            dialect: shared.dialect.name(),
-            model: &control.model,
-            turn: cx.dispatch().turn_id(),
-            iteration: cx.dispatch().iteration(),
+            turn,
+            iteration,
             body: &encoded.body,
-            stream: control.stream,
+            delivery: control.delivery,
         });
-        let decoder = shared.dialect.decoder(&request);
-        let hearing = hearing::Hearing::new(cx, control, &assembled.prompt);
-        let heard = shared.exchange(cx, control, encoded.body, (decoder, hearing)).await?;
-        shared.observers.generation(&GenerationReport {
-            dialect: shared.dialect.name(),
-            turn: cx.dispatch().turn_id(),
-            iteration: cx.dispatch().iteration(),
-            generation: &heard.generation,
-            outcome: heard.outcome,
-        });
-        Ok(Asked { heard, names: assembled.names, summaries })
+        let reader = ResponseReader::new(ctx, control, &state.dialect, &request);
+        let response = state.send_request(ctx, control, encoded.body).await?;
+        let response = state.read_response(response, control, reader).await?;
+        let (generation, outcome) = (&response.generation, response.outcome);
+        let report = GenerationReport { dialect, turn, iteration, generation, outcome };
+        state.observers.report_generation(&report);
+        Ok(ModelExchange { response, names: assembled.names, summary_usage })
     }
 
-    /// Tools that live only for the dispatch should not be forced: the next request may not have them.
-    fn guard_tool_choice(
+    /// Warns about forced tools that exist only for the dispatch, or refuses them: the next request may not have them.
+    fn check_forced_tools(
         &self,
-        cx: &StepContext,
-        resolved: &Resolved,
+        ctx: &StepContext,
+        resolved: &ResolvedOptions,
     ) -> Result<(), ProviderError> {
-        let dialect = &self.shared.dialect;
+        let dialect = &self.state.dialect;
         let mut forced = dialect.forced_tools(&resolved.wire);
-        forced
-            .retain(|name| cx.dispatch().tools().get(name).is_some_and(|tool| tool.is_ephemeral()));
+        forced.retain(|name| {
+            ctx.dispatch().tools().get(name).is_some_and(|tool| tool.is_ephemeral())
+        });
         if forced.is_empty() {
             return Ok(());
         }
@@ -247,9 +246,9 @@ impl<D: Dialect> Provider<D> {
             forced.join("`, `")
         );
         if resolved.control.strict_tool_choice {
-            return Err(self.shared.schema.refused(message).into());
+            return Err(self.state.schema.refuse(message).into());
         }
-        cx.dispatch().emit_with(|| EventKind::Warning {
+        ctx.dispatch().emit_with(|| EventKind::Warning {
             source: dialect.name().into(),
             topic: "tool-choice-forged-artifact".into(),
             message: message.into(),
@@ -257,83 +256,26 @@ impl<D: Dialect> Provider<D> {
         });
         Ok(())
     }
-
-    /// A prompt that fits into the context window, and what it cost to make it.
-    async fn fitting(
-        &self,
-        cx: &StepContext,
-        resolved: &Resolved,
-    ) -> Result<(Assembled, Usage), ProviderError> {
-        let (shared, control) = (&self.shared, &resolved.control);
-        let (ctx, renderer) = (cx.dispatch(), shared.renderer(cx));
-        let mut how = control.how.clone();
-        how.media_cache = shared.media_cache.clone();
-        how.omit.replays_before = self.replays_before(cx);
-        let (mut assembled, summaries) = self.summarised(cx, control, &renderer, &mut how).await?;
-        let (Some(encoding), Some(window)) = (&control.token_encoding, control.context_window)
-        else {
-            return Ok((assembled, summaries));
-        };
-        let reserve =
-            control.output_reserve.or_else(|| shared.dialect.output_limit(&resolved.wire));
-        let limit = window.saturating_sub(reserve.unwrap_or(0));
-        let estimators = &shared.estimators;
-        let mut shedder = None;
-        loop {
-            let measured = Measured::of(&assembled.prompt, estimators, encoding)?;
-            let report = || Some(measured.report(limit, encoding));
-            ctx.log(LogLevel::Debug, "context-window-usage", "the size of the prompt", report());
-            if measured.total <= limit {
-                let done = shedder.as_ref().and_then(Shedder::report);
-                if let Some(done) = done {
-                    ctx.log(
-                        LogLevel::Info,
-                        "context-shed",
-                        "the prompt was made to fit",
-                        Some(done),
-                    );
-                }
-                return Ok((assembled, summaries));
-            }
-            let need = measured.total - limit;
-            let fits = if control.context_shedding {
-                if shedder.is_none() {
-                    shedder = Some(Shedder::new(ctx, &assembled, estimators, encoding)?);
-                }
-                match &mut shedder {
-                    Some(shedder) => shedder.shed(ctx, &mut how.omit, need).await,
-                    None => false,
-                }
-            } else {
-                false
-            };
-            if !fits {
-                let code = shared.dialect.codes().overflow;
-                return Err(ProviderError::overflow(code, &measured, limit, encoding));
-            }
-            assembled = assemble(ctx, &shared.dialect, &renderer, &how).await?;
-        }
-    }
 }
 
-impl<D> Shared<D> {
-    /// The renderer of a turn. Its key is that of no other turn, so that what one turn gives away opens nothing in another.
-    fn renderer(&self, cx: &StepContext) -> PromptRenderer {
+impl<D> ProviderState<D> {
+    /// The renderer of a turn. No other turn has its key, so that a name that leaks from one turn is useless in another.
+    fn turn_renderer(&self, ctx: &StepContext) -> PromptRenderer {
         let mut hash = Sha256::new();
         hash.update(self.secret);
-        hash.update(cx.dispatch().turn_id());
+        hash.update(ctx.dispatch().turn_id());
         PromptRenderer::new(EnvelopeKey::from_bytes(hash.finalize().into()))
     }
 }
 
 impl<D: Dialect> DispatchExecutor for Provider<D> {
-    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
-            let cancelled = cx.dispatch().cancellation().cancelled();
+            let cancelled = ctx.dispatch().cancellation().cancelled();
             tokio::select! {
                 biased;
                 reason = cancelled => Err(StepError::new(format!("cancelled: {reason}"))),
-                step = self.take_step(&cx) => step.map_err(error::to_step_error),
+                step = self.take_step(&ctx) => step.map_err(error::to_step_error),
             }
         })
     }
@@ -342,42 +284,42 @@ impl<D: Dialect> DispatchExecutor for Provider<D> {
 impl<D: Dialect> Clone for Provider<D> {
     fn clone(&self) -> Self {
         Self {
-            shared: Arc::clone(&self.shared),
+            state: Arc::clone(&self.state),
             overrides: self.overrides.clone(),
             resolved: Arc::clone(&self.resolved),
         }
     }
 }
 
-/// Without key and headers.
+/// Prints neither key nor headers.
 impl<D: Dialect> fmt::Debug for Provider<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Provider")
-            .field("dialect", &self.shared.dialect.name())
+            .field("dialect", &self.state.dialect.name())
             .field("model", &self.model())
             .finish_non_exhaustive()
     }
 }
 
 impl Observers {
-    fn prompt(&self, report: &PromptReport<'_>) {
+    fn report_prompt(&self, report: &PromptReport<'_>) {
         for observer in &self.prompt {
-            // An observer that panics loses this report and breaks nothing.
+            // A panic of an observer must not fail the step.
             let _ = catch_unwind(AssertUnwindSafe(|| observer(report)));
         }
     }
 
-    fn generation(&self, report: &GenerationReport<'_>) {
+    fn report_generation(&self, report: &GenerationReport<'_>) {
         for observer in &self.generation {
             let _ = catch_unwind(AssertUnwindSafe(|| observer(report)));
         }
     }
 }
 
-/// Tells observers what was changed on the way.
-fn note(cx: &StepContext, source: &'static str, notes: &[Note]) {
+/// Emits a warning for each note.
+fn emit_notes(ctx: &StepContext, source: &'static str, notes: &[RequestNote]) {
     for note in notes {
-        cx.dispatch().emit_with(|| EventKind::Warning {
+        ctx.dispatch().emit_with(|| EventKind::Warning {
             source: source.into(),
             topic: note.topic.into(),
             message: note.message.as_str().into(),

@@ -1,18 +1,18 @@
 //! Reasoning that models write into their text, between tags.
 //!
 //! Most servers hand over reasoning in a field of its own. Gateways that do not know the template of a
-//! model leave it in the answer. [`ReasoningFormat::split`] takes it out of a whole text, and
+//! model leave it in the text. [`ReasoningFormat::split`] takes it out of a whole text, and
 //! [`ReasoningFilter`] tells it apart while the text arrives.
 //!
 //! ```
-//! use haft_providers::reasoning::ReasoningFormat;
+//! use haft_providers::internals::ReasoningFormat;
 //!
 //! let split = ReasoningFormat::Auto.split("<think>It is a capital.</think>\n\nParis.");
 //! assert_eq!(split.reasoning.as_deref(), Some("It is a capital."));
 //! assert_eq!(split.text, "Paris.");
 //! ```
 //!
-//! Tokens that mark the turns of a conversation have no place in an answer at all;
+//! Tokens that mark the turns of a conversation do not belong into a response;
 //! [`strip_special_tokens`] removes those that a server let through. It is meant to run first.
 
 mod filter;
@@ -24,10 +24,10 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::filter::{Piece, ReasoningFilter};
+pub use self::filter::{ReasoningFilter, ReasoningPiece};
 pub use self::special_tokens::strip_special_tokens;
-use self::tags::{ALL, GEMMA, HARMONY, Pair, THINK, Tag, next_tag};
-use super::text_calls::Cleaned;
+use self::tags::{ALL, GEMMA, HARMONY, THINK, Tag, TagPair, next_tag};
+use crate::text_calls::CollapsedText;
 
 /// How a model marks its reasoning.
 ///
@@ -51,7 +51,7 @@ pub enum ReasoningFormat {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Orphans {
+pub enum UnpairedTags {
     /// What stands before a closing tag, back to the one before or to the beginning, is reasoning; so is
     /// all that stands behind an opening tag. Templates often put the opening tag into the prompt, and
     /// outputs are cut off.
@@ -61,10 +61,10 @@ pub enum Orphans {
     Keep,
 }
 
-/// Reasoning and answer.
+/// Reasoning and visible text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Split {
+pub struct ReasoningSplit {
     /// All reasoning, its parts trimmed and parted by empty lines; nothing if there was none.
     pub reasoning: Option<String>,
     /// The rest. As it came if there were no tags, else trimmed, with at most two line breaks where
@@ -73,25 +73,25 @@ pub struct Split {
 }
 
 impl ReasoningFormat {
-    /// Takes the reasoning out of a whole text, with [`Orphans::Recover`].
+    /// Takes the reasoning out of a whole text, with [`UnpairedTags::Recover`].
     #[must_use]
-    pub fn split(self, text: &str) -> Split {
-        self.split_with(text, Orphans::Recover)
+    pub fn split(self, text: &str) -> ReasoningSplit {
+        self.split_with(text, UnpairedTags::Recover)
     }
 
     /// Takes the reasoning out of a whole text.
     #[must_use]
-    pub fn split_with(self, text: &str, orphans: Orphans) -> Split {
+    pub fn split_with(self, text: &str, unpaired: UnpairedTags) -> ReasoningSplit {
         let split = match self {
             Self::Auto => {
-                [THINK, HARMONY, GEMMA].into_iter().find_map(|it| split_by(text, it, orphans))
+                [THINK, HARMONY, GEMMA].into_iter().find_map(|it| split_by(text, it, unpaired))
             }
-            _ => split_by(text, self.pairs(), orphans),
+            _ => split_by(text, self.pairs(), unpaired),
         };
-        split.unwrap_or_else(|| Split { reasoning: None, text: text.to_owned() })
+        split.unwrap_or_else(|| ReasoningSplit { reasoning: None, text: text.to_owned() })
     }
 
-    fn pairs(self) -> &'static [Pair] {
+    fn pairs(self) -> &'static [TagPair] {
         match self {
             Self::Auto => ALL,
             Self::ThinkTag => THINK,
@@ -102,8 +102,8 @@ impl ReasoningFormat {
 }
 
 /// Nothing if there is nothing to take out.
-fn split_by(text: &str, pairs: &[Pair], orphans: Orphans) -> Option<Split> {
-    let mut parts = Parts { text, ..Parts::default() };
+fn split_by(text: &str, pairs: &[TagPair], unpaired: UnpairedTags) -> Option<ReasoningSplit> {
+    let mut parts = SplitParts { text, ..SplitParts::default() };
     // Pairs whose closing tag does not occur any more.
     let mut endless: Vec<&str> = Vec::new();
     let mut at = 0;
@@ -120,7 +120,7 @@ fn split_by(text: &str, pairs: &[Pair], orphans: Orphans) -> Option<Split> {
                         at = end + pair.close.len();
                         parts.pass(at);
                     }
-                    None if orphans == Orphans::Recover => {
+                    None if unpaired == UnpairedTags::Recover => {
                         parts.take(start, at, text.len());
                         parts.pass(text.len());
                         break;
@@ -131,7 +131,7 @@ fn split_by(text: &str, pairs: &[Pair], orphans: Orphans) -> Option<Split> {
             }
             Tag::Close(pair) => {
                 let before = parts.text.get(parts.since..start).unwrap_or_default();
-                if orphans == Orphans::Recover && !pair.is_other(before) {
+                if unpaired == UnpairedTags::Recover && !pair.is_other(before) {
                     parts.take(parts.since, parts.since, start);
                     parts.pass(at);
                 }
@@ -143,9 +143,9 @@ fn split_by(text: &str, pairs: &[Pair], orphans: Orphans) -> Option<Split> {
 }
 
 #[derive(Default)]
-struct Parts<'t> {
+struct SplitParts<'t> {
     text: &'t str,
-    cleaned: Cleaned,
+    collapsed: CollapsedText,
     /// Text before has been kept or taken.
     done: usize,
     /// Behind the closing tag before, or the beginning.
@@ -154,11 +154,11 @@ struct Parts<'t> {
     has_changed: bool,
 }
 
-impl<'t> Parts<'t> {
+impl<'t> SplitParts<'t> {
     /// Keeps the text up to `start`, and takes what stands from `from` to `to`.
     fn take(&mut self, start: usize, from: usize, to: usize) {
-        self.cleaned.push(self.text.get(self.done..start).unwrap_or_default());
-        self.cleaned.cut();
+        self.collapsed.push(self.text.get(self.done..start).unwrap_or_default());
+        self.collapsed.cut();
         self.reasoning.push(self.text.get(from..to).unwrap_or_default().trim());
         self.has_changed = true;
     }
@@ -167,13 +167,13 @@ impl<'t> Parts<'t> {
         (self.done, self.since) = (to, to);
     }
 
-    fn finish(mut self) -> Option<Split> {
+    fn finish(mut self) -> Option<ReasoningSplit> {
         if !self.has_changed {
             return None;
         }
-        self.cleaned.push(self.text.get(self.done..).unwrap_or_default());
+        self.collapsed.push(self.text.get(self.done..).unwrap_or_default());
         self.reasoning.retain(|it| !it.is_empty());
         let reasoning = (!self.reasoning.is_empty()).then(|| self.reasoning.join("\n\n"));
-        Some(Split { reasoning, text: self.cleaned.text().trim().to_owned() })
+        Some(ReasoningSplit { reasoning, text: self.collapsed.text().trim().to_owned() })
     }
 }

@@ -1,73 +1,75 @@
-//! Trying again what is worth it.
+//! Retries of requests.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use haft_core::cancel::Cancellation;
-//! use haft_providers::retry::{Client, RetryPolicy};
-//! use haft_providers::transport::{HttpTransport, Request, Secret};
+//! use haft_providers::retry::{RetryClient, RetryPolicy};
+//! use haft_providers::transport::{HttpTransport, Secret, post};
 //!
 //! # async fn ask() -> Result<(), Box<dyn std::error::Error>> {
 //! let transport = HttpTransport::builder().build()?;
-//! let client = Client::new(Arc::new(transport)).retry(RetryPolicy::default().max_attempts(5));
-//! let request = Request::post("https://api.example.com/v1/chat", "{}")
-//!     .header("authorization", Secret::new("Bearer sk-1234"));
-//! let response = client.send(request, &Cancellation::new(), &|_| {}).await?;
+//! let client = RetryClient::new(Arc::new(transport)).policy(RetryPolicy::default().max_attempts(5));
+//! let mut request = post("https://api.example.com/v1/chat", "{}")?;
+//! let key = Secret::new("Bearer sk-1234").to_header_value()?;
+//! request.headers_mut().insert("authorization", key);
+//! let response = client.send_with_retry(request, &Cancellation::new(), &|_| {}).await?;
 //! # let _ = response;
 //! # Ok(())
 //! # }
 //! ```
 
-mod date;
 mod error;
-mod hint;
-mod jitter;
+mod hints;
 mod policy;
-mod quota;
-mod stop;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use haft_core::cancel::Cancellation;
+use bytes::Bytes;
+use futures_core::Stream;
+use haft_core::cancel::{Cancellation, CancelledFuture};
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::error::Coded as _;
+use haft_http::Scrubber;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use self::hint::Hint;
-use self::jitter::Jitter;
-use self::stop::{Stoppable, or_cancelled};
-use super::transport::scrub::Scrubber;
-use super::transport::{Body, Headers, Method, Request, Response, Transport, TransportError, host};
+use self::hints::{RetryHint, header, is_quota_exhausted};
+use self::policy::Jitter;
+use crate::transport::{Body, Transport, TransportError, request_host};
 
-pub use self::error::{ClientError, StatusError, Stopped};
-pub use self::policy::{Hints, RetryPolicy};
+pub use self::error::{GiveUpReason, SendError, StatusError};
+pub use self::policy::{RetryHints, RetryPolicy};
 
-/// Sends requests by a transport, and again if that is worth it. Cheap to clone.
+/// Sends requests by a transport, and retries them. Cheap to clone.
 #[derive(Clone)]
-pub struct Client {
+pub struct RetryClient {
     transport: Arc<dyn Transport>,
     policy: Arc<RetryPolicy>,
     clock: Arc<dyn Clock>,
     jitter: Arc<Jitter>,
 }
 
-/// An attempt failed, and there will be another.
+/// An attempt failed, and another one follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryNotice {
-    /// Which attempt failed, from 1.
+    /// The attempt that failed, counted from 1.
     pub attempt: u32,
-    /// How many there may be.
+    /// The most attempts.
     pub max_attempts: u32,
-    /// How long until the next.
+    /// How long until the next attempt.
     pub delay: Duration,
-    /// Why it failed.
+    /// Why the attempt failed.
     pub reason: RetryReason,
 }
 
@@ -75,18 +77,18 @@ pub struct RetryNotice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RetryReason {
-    /// The provider answered, but not with success.
+    /// The provider responded with an error status.
     Status {
         /// The status.
         status: u16,
-        /// How long the provider asks to be left alone.
+        /// How long the provider asks to wait.
         retry_after: Option<Duration>,
     },
-    /// There was no answer.
+    /// There was no response.
     Transport(TransportError),
 }
 
-impl Client {
+impl RetryClient {
     /// A client with the default policy.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>) -> Self {
@@ -100,9 +102,9 @@ impl Client {
         }
     }
 
-    /// Sets what is tried again.
+    /// Sets the policy.
     #[must_use]
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+    pub fn policy(mut self, policy: RetryPolicy) -> Self {
         self.policy = Arc::new(policy);
         self
     }
@@ -114,50 +116,42 @@ impl Client {
         self
     }
 
-    /// Sets what the small differences of delays are made from, so that a run can be repeated.
+    /// Sets the seed of the random differences between delays, so that a run can be repeated.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.jitter = Arc::new(Jitter::new(seed));
         self
     }
 
-    /// Sends a request until there is a response of status 2xx with the first bytes of its body, or until it is not worth
-    /// another attempt. `observe` is told of each attempt that failed and will be followed by another.
+    /// Sends a request until there is a response of status 2xx with the first bytes of its body, or until the policy allows
+    /// no further attempt. `observe` is called for each attempt that failed and is followed by another.
     ///
-    /// A POST request without an `Idempotency-Key` gets one. All attempts have the same, so that a provider that knows
-    /// such keys does the work once. Cancelling ends every wait at once, and the body with
+    /// A POST request without an `Idempotency-Key` gets one. All attempts have the same key, so that a provider that
+    /// supports such keys does the work once. A cancellation ends every wait at once, and the body with
     /// [`TransportError::Cancelled`].
     ///
     /// # Errors
     ///
     /// Another status, no response, or a cancellation.
-    pub async fn send(
+    pub async fn send_with_retry(
         &self,
-        mut request: Request,
+        mut request: Request<Bytes>,
         cancellation: &Cancellation,
         observe: &(dyn Fn(RetryNotice) + Sync),
-    ) -> Result<Response, ClientError> {
-        if request.method == Method::Post && request.headers.get(IDEMPOTENCY_KEY).is_none() {
-            request.headers.set(IDEMPOTENCY_KEY, format!("haft-{}", Uuid::new_v4()));
-        }
-        let began = Instant::now();
+    ) -> Result<Response<Body>, SendError> {
+        add_idempotency_key(&mut request);
+        let started = Instant::now();
         let mut attempt = 1;
         loop {
             let result = or_cancelled(cancellation, self.attempt(&request)).await?;
             let failed = match result {
-                Ok(mut response) => {
-                    let body = std::mem::replace(&mut response.body, Body::empty());
-                    let host = host(&request.url);
-                    let body = Stoppable::new(body, cancellation.cancelled(), host.clone());
-                    response.body = Body::new(body).of(host);
-                    return Ok(response);
-                }
+                Ok(response) => return Ok(cancellable(response, &request, cancellation)),
                 Err(failed) => failed,
             };
-            let delay = match self.next_delay(&failed, attempt, began) {
+            let delay = match self.next_delay(&failed, attempt, started) {
                 Ok(delay) => delay,
-                Err(stopped) => {
-                    let error = self.give_up(failed, &request, (attempt, stopped));
+                Err(reason) => {
+                    let error = self.give_up(failed, &request, (attempt, reason));
                     return Err(or_cancelled(cancellation, error).await?);
                 }
             };
@@ -165,162 +159,221 @@ impl Client {
             drop(failed);
             observe(RetryNotice { attempt, max_attempts: self.policy.max_attempts, delay, reason });
             if let Ok(reason) = timeout(delay, cancellation.cancelled()).await {
-                return Err(ClientError::Cancelled { reason });
+                return Err(SendError::Cancelled { reason });
             }
             attempt += 1;
         }
     }
 
     /// Sends once, and waits for the first bytes of a success.
-    async fn attempt(&self, request: &Request) -> Result<Response, Failed> {
+    async fn attempt(&self, request: &Request<Bytes>) -> Result<Response<Body>, FailedAttempt> {
         let sent = self.transport.send(request.clone());
-        let mut response = sent.await.map_err(Failed::Transport)?;
-        if response.is_success() {
-            response.body.begin().await.map_err(Failed::Transport)?;
+        let mut response = sent.await.map_err(FailedAttempt::Transport)?;
+        if response.status().is_success() {
+            let first = response.body_mut().await_first_chunk().await;
+            first.map_err(FailedAttempt::Transport)?;
             return Ok(response);
         }
-        let hint = Hint::read(&response.headers, self.clock.now());
+        let hint = RetryHint::from_headers(response.headers(), self.clock.now());
         let mut text = None;
-        if response.status == TOO_MANY_REQUESTS {
-            // Too many of them for now, or no more at all: only the body tells.
-            let body = std::mem::replace(&mut response.body, Body::empty());
-            text = Some(beginning(body, &Scrubber::of(request)).await);
+        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            // Too many requests for now, or none at all any more: only the body tells.
+            let body = std::mem::replace(response.body_mut(), Body::empty());
+            text = Some(read_error_text(body, &Scrubber::for_request(request)).await);
         }
-        Err(Failed::Status(Box::new(Refusal { response, hint, text })))
+        Err(FailedAttempt::Status(Box::new(ErrorResponse { response, hint, text })))
     }
 
     /// How long to wait for the next attempt, or why there is none.
     fn next_delay(
         &self,
-        failed: &Failed,
+        failed: &FailedAttempt,
         attempt: u32,
-        began: Instant,
-    ) -> Result<Duration, Stopped> {
+        started: Instant,
+    ) -> Result<Duration, GiveUpReason> {
         let policy = &*self.policy;
-        let heed = policy.hints == Hints::Heed;
-        let (worth, after) = match failed {
-            Failed::Transport(error) => (error.retryable(), None),
-            Failed::Status(refusal) if refusal.text.as_deref().is_some_and(quota::is_spent) => {
-                return Err(Stopped::Quota);
+        let (retryable, after) = match failed {
+            FailedAttempt::Transport(error) => (error.retryable(), None),
+            FailedAttempt::Status(error)
+                if error.text.as_deref().is_some_and(is_quota_exhausted) =>
+            {
+                return Err(GiveUpReason::QuotaExhausted);
             }
-            Failed::Status(refusal) => {
-                let listed = policy.statuses.contains(&refusal.response.status);
-                let hint = if heed { refusal.hint } else { Hint::default() };
-                (hint.again.unwrap_or(listed), hint.after)
+            FailedAttempt::Status(error) => {
+                let listed = policy.statuses.contains(&error.response.status().as_u16());
+                let hint = match policy.hints {
+                    RetryHints::Honor => error.hint,
+                    RetryHints::Ignore => RetryHint::default(),
+                };
+                (hint.should_retry.unwrap_or(listed), hint.after)
             }
         };
-        if !worth {
-            return Err(Stopped::Hopeless);
+        if !retryable {
+            return Err(GiveUpReason::NotRetryable);
         }
         if attempt >= policy.max_attempts {
-            return Err(Stopped::Attempts);
+            return Err(GiveUpReason::AttemptsExhausted);
         }
         let backoff = policy.backoff(attempt);
-        let left = policy.budget.saturating_sub(began.elapsed());
+        let remaining = policy.budget.saturating_sub(started.elapsed());
         let delay = match after {
-            // Coming back before that is no use, and counts against whoever does.
-            Some(after) if after > policy.max_delay => return Err(Stopped::TooLong),
-            Some(after) if after >= backoff => self.jitter.above(after),
-            _ => self.jitter.around(backoff),
+            // A request before that time fails, and counts against the caller.
+            Some(after) if after > policy.max_delay => return Err(GiveUpReason::RetryAfterTooLong),
+            Some(after) if after >= backoff => self.jitter.spread_above(after),
+            _ => self.jitter.spread_around(backoff),
         };
-        if delay > left { Err(Stopped::Budget) } else { Ok(delay) }
+        if delay > remaining { Err(GiveUpReason::BudgetExhausted) } else { Ok(delay) }
     }
 
     async fn give_up(
         &self,
-        failed: Failed,
-        request: &Request,
-        (attempts, stopped): (u32, Stopped),
-    ) -> ClientError {
-        let Refusal { response, hint, text } = match failed {
-            Failed::Transport(source) => return ClientError::Transport { source, attempts },
-            Failed::Status(refusal) => *refusal,
+        failed: FailedAttempt,
+        request: &Request<Bytes>,
+        (attempts, gave_up): (u32, GiveUpReason),
+    ) -> SendError {
+        let ErrorResponse { response, hint, text } = match failed {
+            FailedAttempt::Transport(source) => return SendError::Transport { source, attempts },
+            FailedAttempt::Status(error) => *error,
         };
-        let Response { status, headers, body } = response;
-        let scrubber = Scrubber::of(request);
+        let (head, body) = response.into_parts();
+        let scrubber = Scrubber::for_request(request);
         let text = match text {
             Some(text) => text,
-            None => beginning(body, &scrubber).await,
+            None => read_error_text(body, &scrubber).await,
         };
         let retry_at = hint.after.map(|after| self.clock.now().saturating_add(after));
-        ClientError::Status(Box::new(StatusError {
-            host: host(&request.url),
-            status,
-            request_id: request_id(&headers).map(|id| scrubber.text(&id)),
+        SendError::Status(Box::new(StatusError {
+            host: request_host(request),
+            status: head.status.as_u16(),
+            request_id: request_id(&head.headers).map(|id| scrubber.scrub_text(&id)),
             body: text,
             retry_after: hint.after,
             retry_at,
             attempts,
-            stopped,
+            gave_up,
         }))
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for RetryClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
+        f.debug_struct("RetryClient")
             .field("transport", &self.transport)
             .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
 }
 
-/// Why an attempt gave nothing.
-enum Failed {
+/// Why an attempt gave no response of status 2xx.
+enum FailedAttempt {
     Transport(TransportError),
-    Status(Box<Refusal>),
+    Status(Box<ErrorResponse>),
 }
 
-/// An answer that is no success.
-struct Refusal {
-    response: Response,
-    hint: Hint,
-    /// The beginning of the body, where it was read already.
+/// A response with an error status.
+struct ErrorResponse {
+    response: Response<Body>,
+    hint: RetryHint,
+    /// The beginning of the body, if it was read already.
     text: Option<String>,
 }
 
-impl Failed {
+impl FailedAttempt {
     fn reason(&self) -> RetryReason {
         match self {
             Self::Transport(error) => RetryReason::Transport(error.clone()),
-            Self::Status(refusal) => RetryReason::Status {
-                status: refusal.response.status,
-                retry_after: refusal.hint.after,
+            Self::Status(error) => RetryReason::Status {
+                status: error.response.status().as_u16(),
+                retry_after: error.hint.after,
             },
         }
     }
 }
 
-/// The beginning of a body that says what is wrong, as far as it comes soon.
-async fn beginning(mut body: Body, scrubber: &Scrubber) -> String {
+fn add_idempotency_key(request: &mut Request<Bytes>) {
+    if request.method() != Method::POST || request.headers().contains_key(IDEMPOTENCY_KEY) {
+        return;
+    }
+    // An id has only characters that a header can have.
+    if let Ok(key) = HeaderValue::try_from(format!("haft-{}", Uuid::new_v4())) {
+        request.headers_mut().insert(IDEMPOTENCY_KEY, key);
+    }
+}
+
+/// Reads the beginning of a body that says what is wrong, as far as it arrives soon.
+async fn read_error_text(mut body: Body, scrubber: &Scrubber) -> String {
     let mut bytes = Vec::new();
     let read = async {
         while bytes.len() < MAX_TEXT
-            && let Ok(Some(chunk)) = body.chunk().await
+            && let Ok(Some(chunk)) = body.next_chunk().await
         {
             bytes.extend_from_slice(&chunk);
         }
     };
-    // What came until then is said all the same.
+    // What arrived until then is used all the same.
     let _ = timeout(TEXT_TIMEOUT, read).await;
     bytes.truncate(MAX_TEXT);
-    let mut text = String::from_utf8_lossy(&scrubber.beginning(&bytes)).into_owned();
+    let mut text = String::from_utf8_lossy(&scrubber.scrub_prefix(&bytes)).into_owned();
     while text.len() > MAX_TEXT {
         text.pop();
     }
     text
 }
 
-fn request_id(headers: &Headers) -> Option<String> {
+fn request_id(headers: &HeaderMap) -> Option<String> {
     let names = ["x-request-id", "request-id", "x-amzn-requestid"];
-    let id = names.iter().find_map(|name| headers.get(name))?;
+    let id = names.iter().find_map(|name| header(headers, name))?;
     Some(id.chars().filter(|it| !it.is_control()).take(MAX_ID).collect())
 }
 
-const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
-const TOO_MANY_REQUESTS: u16 = 429;
+/// Waits for work, unless it is cancelled first.
+async fn or_cancelled<T>(
+    cancellation: &Cancellation,
+    work: impl Future<Output = T>,
+) -> Result<T, SendError> {
+    tokio::select! {
+        biased;
+        reason = cancellation.cancelled() => Err(SendError::Cancelled { reason }),
+        done = work => Ok(done),
+    }
+}
 
+/// Ends the body of a response when the request is cancelled.
+fn cancellable(
+    response: Response<Body>,
+    request: &Request<Bytes>,
+    cancellation: &Cancellation,
+) -> Response<Body> {
+    let (host, cancelled) = (request_host(request), cancellation.cancelled());
+    response.map(|body| {
+        Body::new(CancellableBody { body, cancelled, host: host.clone() }).with_host(host)
+    })
+}
+
+/// A body that ends when the request is cancelled.
+struct CancellableBody {
+    body: Body,
+    cancelled: CancelledFuture,
+    host: String,
+}
+
+impl Stream for CancellableBody {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if Pin::new(&mut self.cancelled).poll(cx).is_ready() {
+            // The connection is closed now, not when the stream is dropped.
+            self.body = Body::empty();
+            return Poll::Ready(Some(Err(TransportError::Cancelled { host: self.host.clone() })));
+        }
+        Pin::new(&mut self.body).poll_next(cx)
+    }
+}
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// The most bytes of the text of an error.
 const MAX_TEXT: usize = 8 * 1024;
 const MAX_ID: usize = 128;
-/// How long the text of an error is waited for.
+/// How long the text of an error is awaited.
 const TEXT_TIMEOUT: Duration = Duration::from_secs(5);

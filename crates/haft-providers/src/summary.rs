@@ -1,14 +1,14 @@
-//! A rolling summary in place of what was said long ago.
+//! A rolling summary that replaces old exchanges of a long conversation.
 //!
-//! The newest exchanges stay as they are. When those before them have grown, a [`Summarizer`] writes what matters of
-//! them down, together with what it wrote before, and its text stands in their place from then on. It is kept in the
-//! stash of the turn, so that it survives a restart, and can be given to the next turn of a conversation.
+//! The newest exchanges stay in full. When the exchanges before them exceed a limit, a [`Summarizer`] summarizes them
+//! together with the previous summary, and the new summary replaces them from then on. It is stored in the stash of the
+//! turn, so that it survives a restart and can be passed to the next turn of a conversation.
 //!
-//! What a summary says is no better than what it was made of: it has the lowest trust of all that it covers, and
-//! comes into the prompt through the same funnel as everything else.
+//! A summary is no more trusted than its sources: it has the lowest trust of all that it covers, and enters the prompt
+//! through the same funnel as everything else.
 //!
 //! ```
-//! use haft_providers::chat_completions::ChatCompletions;
+//! use haft_providers::dialects::chat_completions::ChatCompletions;
 //! use haft_providers::{Provider, RollingSummary};
 //!
 //! let small = Provider::builder(ChatCompletions::new(), "gpt-5-nano").key("sk-…").build()?;
@@ -17,40 +17,37 @@
 //!     .rolling_summary(RollingSummary::new(small).keep_exchanges(4))
 //!     .build()?;
 //! # let _ = model;
-//! # Ok::<(), haft_providers::provider::ProviderError>(())
+//! # Ok::<(), haft_providers::ProviderError>(())
 //! ```
 
-mod covered;
-mod kept;
-mod roll;
-mod text;
+mod rolling;
+mod stored;
 
-use haft_core::error::codes;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::step::StepContext;
 use haft_core::trust::PromptText;
 use haft_core::usage::Usage;
 
-pub(super) use self::kept::Recalled;
-pub use self::kept::STASH_KEY;
-pub(super) use self::roll::Rolling;
+pub(crate) use self::rolling::SummaryContext;
+pub use self::stored::STASH_KEY;
+pub(crate) use self::stored::StoredSummary;
 
-/// Writes summaries: a function, or a [`Provider`](super::Provider).
+/// Writes summaries: a function, or a [`Provider`](crate::Provider).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not write summaries",
     note = "give a `Provider`, or a function `async fn(SummaryRequest) -> Result<Summary, SummaryError>`"
 )]
 pub trait Summarizer: Send + Sync + 'static {
-    /// Writes a summary of a text. One without words means that there is nothing new to say.
-    fn summarize<'a>(&'a self, cx: &'a StepContext, request: SummaryRequest) -> SummaryFuture<'a>;
+    /// Writes a summary of a text. An empty summary means that there is nothing to add.
+    fn summarize<'a>(&'a self, ctx: &'a StepContext, request: SummaryRequest) -> SummaryFuture<'a>;
 }
 
-/// A summary that is being written.
+/// The future of a summary.
 pub type SummaryFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Summary, SummaryError>> + Send + 'a>>;
 
@@ -64,34 +61,34 @@ where
     }
 }
 
-/// What is to be summarised.
+/// A request for a summary.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SummaryRequest {
-    /// What a summary has to have, and what to make of what follows.
+    /// What a summary has to contain, and how to treat the text.
     pub instructions: PromptText,
-    /// The summary so far, if there is one, and what was said since, in the envelopes of its trust.
+    /// The previous summary, if there is one, and the exchanges since, in the envelopes of their trust.
     pub text: PromptText,
 }
 
-/// A summary, and what it cost.
+/// A summary, and the tokens that it used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
     /// The text.
     pub text: String,
-    /// What it cost.
+    /// The tokens that it used.
     pub usage: Usage,
 }
 
 impl Summary {
-    /// A summary that cost nothing.
+    /// A summary that used no tokens.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), usage: Usage::default() }
     }
 
-    /// The same one with what it cost.
+    /// Sets the tokens that it used.
     #[must_use]
     pub fn usage(self, usage: Usage) -> Self {
         Self { usage, ..self }
@@ -110,7 +107,7 @@ pub struct SummaryError {
 }
 
 impl SummaryError {
-    /// Says why.
+    /// An error with this reason.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), retryable: false, source: None }
     }
@@ -121,9 +118,9 @@ impl SummaryError {
         Self { source: Some(source.into()), ..self }
     }
 
-    /// Says that trying again may help.
+    /// Marks the error as one for which a retry may help.
     #[must_use]
-    pub fn try_again(self) -> Self {
+    pub fn into_retryable(self) -> Self {
         Self { retryable: true, ..self }
     }
 }
@@ -138,10 +135,10 @@ impl Coded for SummaryError {
     }
 }
 
-/// When summaries are written, and by whom.
+/// When summaries are written, and by which summarizer.
 ///
-/// A summarizer that fails fails the step. One that answers with nothing changes nothing: the old summary stays, and
-/// what it does not cover stays as it is.
+/// An error of the summarizer fails the step. An empty summary changes nothing: the previous summary stays, and the
+/// exchanges after it stay in full.
 #[derive(Clone)]
 #[must_use]
 pub struct RollingSummary {
@@ -162,20 +159,21 @@ impl RollingSummary {
         }
     }
 
-    /// How many of the newest exchanges stay as they are; 2. Zero counts as one: what is asked now always stays.
+    /// Sets how many of the newest exchanges stay in full; 2 by default. Zero counts as one: the current exchange always
+    /// stays.
     pub fn keep_exchanges(mut self, exchanges: usize) -> Self {
         self.keep = exchanges.max(1);
         self
     }
 
-    /// How many tokens exchanges before them may have until they are summarised; 2500.
+    /// Sets how many tokens older exchanges may have before they are summarized; 2500 by default.
     pub fn over_tokens(mut self, tokens: u64) -> Self {
         self.over_tokens = tokens;
         self
     }
 
-    /// How many characters a request to the summarizer may have, the summary so far included; 12 000. What is longer
-    /// takes several requests, and one entry that is longer by itself is only mentioned.
+    /// Sets how many characters a request to the summarizer may have, the previous summary included; 12 000 by default.
+    /// Longer texts take several requests, and a notice replaces an entry that is longer by itself.
     pub fn request_chars(mut self, chars: usize) -> Self {
         self.request_chars = chars;
         self

@@ -6,7 +6,7 @@
 //! back whatever could be the beginning of a call.
 //!
 //! ```
-//! use haft_providers::text_calls::TextCallFormat;
+//! use haft_providers::internals::TextCallFormat;
 //!
 //! let text = "Let me look.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
 //! let parsed = TextCallFormat::Hermes.parse(text, &["weather"]);
@@ -31,7 +31,7 @@
 //! - The work is linear in the length of the text, whatever the text is.
 
 mod bare_pythonic;
-mod cleaned;
+mod collapsed;
 mod cursor;
 mod fence;
 mod filter;
@@ -54,12 +54,12 @@ mod tests;
 use haft_core::args::RawArgs;
 use serde::{Deserialize, Serialize};
 
-pub(super) use self::cleaned::Cleaned;
-use self::fence::Leading;
+pub(crate) use self::collapsed::CollapsedText;
+use self::fence::LeadingFence;
 pub use self::filter::TextCallFilter;
-use self::offered::Offered;
-pub(super) use self::scan::held_of;
-use self::scan::{Grammar, Span};
+use self::offered::OfferedNames;
+pub(crate) use self::scan::partial_marker_len;
+use self::scan::{CallSpan, Grammar};
 
 /// How a model writes calls into its text.
 ///
@@ -114,7 +114,7 @@ pub struct TextCall {
 /// What a text says, and what it calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Parsed {
+pub struct ParsedText {
     /// The calls in the order of the text.
     pub calls: Vec<TextCall>,
     /// The text without them.
@@ -139,37 +139,37 @@ impl TextCallFormat {
 
     /// The calls of a whole output; `offered` are the names of the tools that the model was shown.
     #[must_use]
-    pub fn parse(self, text: &str, offered: &[&str]) -> Parsed {
-        let leading = Leading::of(text);
+    pub fn parse(self, text: &str, offered: &[&str]) -> ParsedText {
+        let leading = LeadingFence::of(text);
         let body = leading.whole_fence(text).unwrap_or(0..text.len());
         let inside = text.get(body.clone()).unwrap_or_default();
         let spans = self
-            .grammars(&Offered::new(offered))
+            .grammars(&OfferedNames::new(offered))
             .into_iter()
             .map(|grammar| grammar.spans(inside))
             .find(|spans| !spans.is_empty());
         match spans {
             Some(spans) => cut_out(text, inside, body.start, spans),
-            None => Parsed { calls: Vec::new(), text: text.to_owned() },
+            None => ParsedText { calls: Vec::new(), text: text.to_owned() },
         }
     }
 
     /// The ways in which calls are written in this format, the one to try first at the front.
-    fn grammars(self, offered: &Offered) -> Vec<Grammar> {
+    fn grammars(self, offered: &OfferedNames) -> Vec<Grammar> {
         match self {
             Self::Auto => AUTO.into_iter().flat_map(|it| it.grammars(offered)).collect(),
-            Self::Hermes => vec![Grammar::placed(hermes::Hermes)],
-            Self::Gemma => gemma::forms(offered),
-            Self::GptOss => vec![Grammar::placed(gpt_oss::GptOss)],
+            Self::Hermes => vec![Grammar::inline(hermes::Hermes)],
+            Self::Gemma => gemma::grammars(offered),
+            Self::GptOss => vec![Grammar::inline(gpt_oss::GptOss)],
             Self::Pythonic => vec![Grammar::whole(pythonic::Pythonic)],
             Self::BarePythonic => {
-                vec![Grammar::placed(bare_pythonic::BarePythonic::new(offered))]
+                vec![Grammar::inline(bare_pythonic::BarePythonic::new(offered))]
             }
             Self::LooseKeyed => vec![Grammar::whole(loose_keyed::LooseKeyed::new(offered))],
             Self::Llama3Json => vec![Grammar::whole(llama3_json::Llama3Json::new(offered))],
-            Self::Mistral => vec![Grammar::placed(mistral::Mistral)],
-            Self::Qwen3Coder => vec![Grammar::placed(qwen3_coder::Qwen3Coder::default())],
-            Self::Phi => vec![Grammar::placed(phi::Phi)],
+            Self::Mistral => vec![Grammar::inline(mistral::Mistral)],
+            Self::Qwen3Coder => vec![Grammar::inline(qwen3_coder::Qwen3Coder::default())],
+            Self::Phi => vec![Grammar::inline(phi::Phi)],
         }
     }
 }
@@ -181,9 +181,9 @@ impl TextCall {
 }
 
 /// Removes what was found in `inside`, which is the part of `text` that begins at `offset`.
-fn cut_out(text: &str, inside: &str, offset: usize, spans: Vec<Span>) -> Parsed {
-    let mut rest = Cleaned::default();
-    let mut within = Cleaned::default();
+fn cut_out(text: &str, inside: &str, offset: usize, spans: Vec<CallSpan>) -> ParsedText {
+    let mut rest = CollapsedText::default();
+    let mut within = CollapsedText::default();
     let mut at = 0;
     for span in &spans {
         within.push(inside.get(at..span.start).unwrap_or_default());
@@ -197,7 +197,7 @@ fn cut_out(text: &str, inside: &str, offset: usize, spans: Vec<Span>) -> Parsed 
         rest.push(within.text());
         rest.push(text.get(offset + inside.len()..).unwrap_or_default());
     }
-    Parsed {
+    ParsedText {
         calls: spans.into_iter().flat_map(|it| it.calls).collect(),
         text: rest.text().trim().to_owned(),
     }

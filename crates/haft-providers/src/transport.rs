@@ -1,28 +1,24 @@
 //! One request out, one response in.
 //!
-//! A [`Transport`] is all that a provider knows of the network. What it is given and what it gives are plain data, and
-//! nothing of them shows a credential when it is printed.
+//! A [`Transport`] is all that a provider knows of the network. Requests and responses have the types of the [`http`]
+//! crate. Their own `Debug` output shows the URL and every header that is not marked as sensitive, so print a request with
+//! [`redact::request`](haft_http::redact::request).
 //!
 //! ```
-//! use haft_providers::transport::{Request, Secret};
+//! use haft_providers::transport::{Secret, post};
 //!
-//! let request = Request::post("https://api.example.com/v1/chat?key=abc123", r#"{"model": "m"}"#)
-//!     .header("x-api-key", Secret::new("sk-very-secret"));
-//! let shown = format!("{request:?}");
-//! assert!(!shown.contains("sk-very-secret") && !shown.contains("abc123"), "{shown}");
-//! assert_eq!(request.headers.get("X-API-Key"), Some("sk-very-secret"));
+//! let mut request = post("https://api.example.com/v1/chat?key=abc123", r#"{"model": "m"}"#)?;
+//! let key = Secret::new("sk-very-secret").to_header_value()?;
+//! request.headers_mut().insert("x-api-key", key);
+//! let printed = format!("{:?}", haft_http::redact::request(&request));
+//! assert!(!printed.contains("sk-very-secret") && !printed.contains("abc123"), "{printed}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod body;
 mod error;
-mod headers;
 #[cfg(feature = "http")]
-mod http;
-pub(crate) mod scrub;
-mod url;
-
-#[cfg(test)]
-mod tests;
+mod http_transport;
 
 use std::fmt;
 use std::future::Future;
@@ -30,148 +26,59 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haft_http::uri;
 
 pub use self::body::Body;
-pub use self::error::{TransportError, Wait};
-pub(crate) use self::headers::is_credential;
-pub use self::headers::{HeaderValue, Headers, Secret};
+pub use self::error::{TransportError, TransportPhase};
 #[cfg(feature = "http")]
-pub use self::http::{HttpTransport, HttpTransportBuilder};
-pub(crate) use self::url::{host, is_exposed, path_and_query, redacted};
+pub use self::http_transport::{HttpTransport, HttpTransportBuilder};
+pub use haft_http::Secret;
+pub use http::{Request, Response};
 
 /// Sends requests. Dropping the future, or the body of the response, ends the request.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not send requests",
-    note = "implement `Transport`, or use `HttpTransport`, a `Recorder` or a `Cassette`"
+    note = "implement `Transport`, or use `HttpTransport`, a `CassetteRecorder` or a `Cassette`"
 )]
 pub trait Transport: Send + Sync + fmt::Debug {
-    /// Sends a request and gives the head of the response, with a body that is read as it comes. A response of any
+    /// Sends a request and returns the head of the response, with a body that is read as it arrives. A response of any
     /// status is a response; an error means that there is none.
-    fn send(&self, request: Request) -> TransportFuture<'_>;
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_>;
 }
 
-/// A response that is on its way.
+/// The future of a response.
 pub type TransportFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<Response, TransportError>> + Send + 'a>>;
+    Pin<Box<dyn Future<Output = Result<Response<Body>, TransportError>> + Send + 'a>>;
 
 impl<T: Transport + ?Sized> Transport for Arc<T> {
-    fn send(&self, request: Request) -> TransportFuture<'_> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         (**self).send(request)
     }
 }
 
-/// What is asked. Cheap to clone but for its headers.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct Request {
-    /// The method.
-    pub method: Method,
-    /// The whole URL, http or https.
-    pub url: String,
-    /// The headers.
-    pub headers: Headers,
-    /// The body; empty for none.
-    pub body: Bytes,
+/// A POST request with a body and without headers.
+///
+/// # Errors
+///
+/// [`TransportError::Malformed`]: the text is not a URL. The error does not quote it.
+pub fn post(url: &str, body: impl Into<Bytes>) -> Result<Request<Bytes>, TransportError> {
+    let malformed = |reason: String| TransportError::Malformed { reason };
+    let uri = uri::parse(url).map_err(|error| malformed(format!("the URL: {error}")))?;
+    let request = Request::post(uri).body(body.into());
+    request.map_err(|error| malformed(error.to_string()))
 }
 
-impl Request {
-    /// A request without headers and body.
-    #[must_use]
-    pub fn new(method: Method, url: impl Into<String>) -> Self {
-        Self { method, url: url.into(), headers: Headers::default(), body: Bytes::new() }
-    }
-
-    /// A GET request.
-    #[must_use]
-    pub fn get(url: impl Into<String>) -> Self {
-        Self::new(Method::Get, url)
-    }
-
-    /// A POST request with a body.
-    #[must_use]
-    pub fn post(url: impl Into<String>, body: impl Into<Bytes>) -> Self {
-        Self { body: body.into(), ..Self::new(Method::Post, url) }
-    }
-
-    /// Sets a header, in place of any of that name. A [`Secret`] is never shown.
-    #[must_use]
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<HeaderValue>) -> Self {
-        self.headers.set(name, value);
-        self
-    }
+/// A response without headers.
+///
+/// # Errors
+///
+/// [`TransportError::Malformed`]: the status is not between 100 and 999.
+pub fn response(status: u16, body: Body) -> Result<Response<Body>, TransportError> {
+    let response = Response::builder().status(status).body(body);
+    response.map_err(|error| TransportError::Malformed { reason: error.to_string() })
 }
 
-/// Names of headers and the URL without what grants access; of the body only its size.
-impl fmt::Debug for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
-            .field("method", &self.method)
-            .field("url", &redacted(&self.url))
-            .field("headers", &self.headers)
-            .field("body", &format_args!("{} bytes", self.body.len()))
-            .finish()
-    }
-}
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Method {
-    /// `GET`
-    Get,
-    /// `POST`
-    Post,
-    /// `PUT`
-    Put,
-    /// `PATCH`
-    Patch,
-    /// `DELETE`
-    Delete,
-}
-
-impl Method {
-    /// The name on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-}
-
-/// What is answered: the head, and a body that is read as it comes.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Response {
-    /// The status, from 100 to 999.
-    pub status: u16,
-    /// The headers.
-    pub headers: Headers,
-    /// The body.
-    pub body: Body,
-}
-
-impl Response {
-    /// A response without headers.
-    #[must_use]
-    pub fn new(status: u16, body: Body) -> Self {
-        Self { status, headers: Headers::default(), body }
-    }
-
-    /// Adds a header.
-    #[must_use]
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<HeaderValue>) -> Self {
-        self.headers.append(name, value);
-        self
-    }
-
-    /// Whether the status is 2xx.
-    #[must_use]
-    pub const fn is_success(&self) -> bool {
-        matches!(self.status, 200..=299)
-    }
+/// The host of a request, for messages.
+pub(crate) fn request_host(request: &Request<Bytes>) -> String {
+    uri::host(&request.uri().to_string())
 }

@@ -88,7 +88,7 @@ gather_errors! {
     /// The options of a provider were refused.
     InvalidOptions(haft_providers::InvalidOptions);
     /// A provider failed.
-    Provider(haft_providers::provider::ProviderError);
+    Provider(haft_providers::ProviderError);
     /// A request could not be sent or its response could not be read.
     Transport(haft_providers::transport::TransportError);
     /// A file could not be read as media.

@@ -112,6 +112,7 @@ pub use haft_core::__macro;
 pub use error::Error;
 #[doc(inline)]
 pub use haft_core::context::TurnContext;
+pub use haft_core::error_codes;
 #[doc(inline)]
 pub use haft_core::media::Media;
 #[doc(inline)]

@@ -2,18 +2,18 @@
 
 use anyhow::{Context as _, Result};
 use haft::Tool;
-use haft::providers::dialect::{CannotEncode, Dialect, Note, Request};
+use haft::providers::dialect::{Dialect, EncodeError, ModelRequest, RequestNote};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::names::WireNames;
 use haft::providers::prompt::{OfferedTool, Prompt};
+use haft::providers::wire_names::WireNames;
 use serde_json::{Map, Value};
 
 use crate::args::ToolFormat;
 
 /// Encodes one tool, and returns it with the notes about what the format cannot express.
-pub(super) fn encode_tool(tool: &Tool, format: ToolFormat) -> Result<(Value, Vec<Note>)> {
+pub(super) fn encode_tool(tool: &Tool, format: ToolFormat) -> Result<(Value, Vec<RequestNote>)> {
     let tools = std::slice::from_ref(tool);
     let (mut request, notes) = match format {
         ToolFormat::JsonSchema => {
@@ -32,18 +32,19 @@ pub(super) fn encode_tool(tool: &Tool, format: ToolFormat) -> Result<(Value, Vec
 pub(super) fn encode_request(
     dialect: &impl Dialect,
     tools: &[Tool],
-) -> Result<(Value, Vec<Note>), CannotEncode> {
-    let names = WireNames::of(tools.iter().map(|tool| tool.name().as_str()));
+) -> Result<(Value, Vec<RequestNote>), EncodeError> {
+    let names = WireNames::new(tools.iter().map(|tool| tool.name().as_str()));
     let mut prompt = Prompt::default();
-    let offered = |tool: &Tool| OfferedTool::new(names.wire(tool.name().as_str()), tool.clone());
+    let offered =
+        |tool: &Tool| OfferedTool::new(names.wire_name(tool.name().as_str()), tool.clone());
     prompt.tools.extend(tools.iter().map(offered));
     // Cache breakpoints of a provider are not part of a tool.
     let options = Map::from_iter([("cache_breakpoints".to_owned(), "off".into())]);
-    let mut encoded = dialect.encode(&Request::new("model", &prompt, &options))?;
+    let mut encoded = dialect.encode_request(&ModelRequest::new("model", &prompt, &options))?;
     encoded
         .notes
         .retain(|note| note.topic.starts_with("schema") || note.topic == "tool-not-strict");
     let request = serde_json::from_slice(&encoded.body);
-    let request = request.map_err(|error| CannotEncode::new(error.to_string()))?;
+    let request = request.map_err(|error| EncodeError::new(error.to_string()))?;
     Ok((request, encoded.notes))
 }

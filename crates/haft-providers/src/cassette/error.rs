@@ -31,7 +31,7 @@ pub enum CassetteError {
         /// What failed.
         reason: String,
     },
-    /// Exchanges were recorded that nobody asked for.
+    /// Recorded exchanges were not used.
     #[error("`{}` has unused exchanges: {}", path.display(), left.join("; "))]
     Unused {
         /// The file.

@@ -1,4 +1,4 @@
-//! Writing down what goes through a transport.
+//! Recording what goes through a transport.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,19 +8,19 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use haft_http::{Scrubber, Secret};
+use http::{HeaderMap, Request, Response, StatusCode};
 
 use super::CassetteError;
-use super::asked::{Asked, headers};
-use super::file::{self, Answered, Exchange, Frame};
-use crate::transport::scrub::Scrubber;
-use crate::transport::{
-    Body, Headers, Request, Response, Secret, Transport, TransportError, TransportFuture,
-};
 
-/// A transport that keeps what goes through another one, and writes it to a file at the end.
+use super::file::{self, RecordedChunk, RecordedExchange, RecordedResponse};
+use super::request::{RecordedRequest, recorded_headers};
+use crate::transport::{Body, Transport, TransportError, TransportFuture};
+
+/// A transport that records what goes through another one, and writes it to a file at the end.
 ///
 /// A body that is dropped before its end is recorded as far as it was read. An exchange that fails cannot be recorded.
-pub struct Recorder {
+pub struct CassetteRecorder {
     transport: Arc<dyn Transport>,
     path: PathBuf,
     tape: Arc<Mutex<Tape>>,
@@ -28,32 +28,32 @@ pub struct Recorder {
 
 #[derive(Default)]
 struct Tape {
-    entries: Vec<Entry>,
+    entries: Vec<TapeEntry>,
     scrubber: Scrubber,
 }
 
-struct Entry {
-    request: Request,
-    status: u16,
-    headers: Headers,
+struct TapeEntry {
+    request: Request<Bytes>,
+    status: StatusCode,
+    headers: HeaderMap,
     chunks: Vec<Bytes>,
-    state: Progress,
+    state: ExchangeState,
 }
 
-enum Progress {
-    UnderWay,
+enum ExchangeState {
+    InProgress,
     Done,
     Failed(TransportError),
 }
 
-impl Recorder {
-    /// Records what goes through a transport. The file is written by [`Recorder::finish`], in place of any that is there.
+impl CassetteRecorder {
+    /// Records what goes through a transport. The file is written by [`CassetteRecorder::finish`], in place of any that is there.
     #[must_use]
-    pub fn around(transport: Arc<dyn Transport>, path: impl AsRef<Path>) -> Self {
+    pub fn new(transport: Arc<dyn Transport>, path: impl AsRef<Path>) -> Self {
         Self { transport, path: path.as_ref().to_owned(), tape: Arc::default() }
     }
 
-    /// Names a text that must not be in the file, beside the credentials of requests.
+    /// Names a text that must not be in the file, in addition to the credentials of requests.
     #[must_use]
     pub fn scrub(self, secret: impl Into<Secret>) -> Self {
         lock(&self.tape).scrubber.add(secret.into().expose());
@@ -70,116 +70,119 @@ impl Recorder {
         let mut exchanges = Vec::with_capacity(tape.entries.len());
         for (at, entry) in (1..).zip(&tape.entries) {
             let reason = match &entry.state {
-                Progress::Done => {
+                ExchangeState::Done => {
                     exchanges.push(entry.exchange(&tape.scrubber));
                     continue;
                 }
-                Progress::UnderWay => format!("exchange {at} is still under way"),
-                Progress::Failed(error) => format!("exchange {at} failed: {error}"),
+                ExchangeState::InProgress => format!("exchange {at} is still under way"),
+                ExchangeState::Failed(error) => format!("exchange {at} failed: {error}"),
             };
             return Err(CassetteError::Incomplete { path: self.path.clone(), reason });
         }
         drop(tape);
-        file::write(&self.path, exchanges)
+        file::write_file(&self.path, exchanges)
     }
 
-    async fn record(&self, request: Request) -> Result<Response, TransportError> {
+    async fn record_exchange(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<Response<Body>, TransportError> {
         let at = {
             let mut tape = lock(&self.tape);
-            tape.scrubber.extend(&Scrubber::of(&request));
-            tape.entries.push(Entry {
+            tape.scrubber.extend(&Scrubber::for_request(&request));
+            tape.entries.push(TapeEntry {
                 request: request.clone(),
-                status: 0,
-                headers: Headers::new(),
+                status: StatusCode::OK,
+                headers: HeaderMap::new(),
                 chunks: Vec::new(),
-                state: Progress::UnderWay,
+                state: ExchangeState::InProgress,
             });
             tape.entries.len() - 1
         };
-        let place = Place { tape: Arc::clone(&self.tape), at };
-        let Response { status, headers, body } = match self.transport.send(request).await {
+        let slot = TapeSlot { tape: Arc::clone(&self.tape), at };
+        let response = match self.transport.send(request).await {
             Ok(response) => response,
             Err(error) => {
-                place.with(|entry| entry.state = Progress::Failed(error.clone()));
+                slot.with(|entry| entry.state = ExchangeState::Failed(error.clone()));
                 return Err(error);
             }
         };
-        place.with(|entry| {
-            entry.status = status;
-            entry.headers = headers.clone();
+        slot.with(|entry| {
+            entry.status = response.status();
+            entry.headers = response.headers().clone();
         });
-        Ok(Response { status, headers, body: Body::new(Overheard { body, place }) })
+        Ok(response.map(|body| Body::new(RecordingBody { body, slot })))
     }
 }
 
-impl Transport for Recorder {
-    fn send(&self, request: Request) -> TransportFuture<'_> {
-        Box::pin(self.record(request))
+impl Transport for CassetteRecorder {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(self.record_exchange(request))
     }
 }
 
-impl fmt::Debug for Recorder {
+impl fmt::Debug for CassetteRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder")
+        f.debug_struct("CassetteRecorder")
             .field("transport", &self.transport)
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
 }
 
-impl Entry {
-    fn exchange(&self, scrubber: &Scrubber) -> Exchange {
+impl TapeEntry {
+    fn exchange(&self, scrubber: &Scrubber) -> RecordedExchange {
         let chunks: Vec<&[u8]> = self.chunks.iter().map(|it| &**it).collect();
-        let body = scrubber.chunks(&chunks).into_iter().filter(|it| !it.is_empty());
-        let response = Answered {
-            status: self.status,
-            headers: headers(&self.headers, scrubber),
-            body: body.map(Frame::of).collect(),
+        let body = scrubber.scrub_chunks(&chunks).into_iter().filter(|it| !it.is_empty());
+        let response = RecordedResponse {
+            status: self.status.as_u16(),
+            headers: recorded_headers(&self.headers, scrubber),
+            body: body.map(RecordedChunk::new).collect(),
         };
-        Exchange { request: Asked::of(&self.request, scrubber), response }
+        RecordedExchange { request: RecordedRequest::new(&self.request, scrubber), response }
     }
 }
 
-/// Where an exchange is on the tape.
-struct Place {
+/// The slot of an exchange on the tape.
+struct TapeSlot {
     tape: Arc<Mutex<Tape>>,
     at: usize,
 }
 
-impl Place {
-    fn with(&self, run: impl FnOnce(&mut Entry)) {
+impl TapeSlot {
+    fn with(&self, run: impl FnOnce(&mut TapeEntry)) {
         if let Some(entry) = lock(&self.tape).entries.get_mut(self.at) {
             run(entry);
         }
     }
 }
 
-/// A body that is written down while it is read.
-struct Overheard {
+/// A body that is recorded while it is read.
+struct RecordingBody {
     body: Body,
-    place: Place,
+    slot: TapeSlot,
 }
 
-impl Stream for Overheard {
+impl Stream for RecordingBody {
     type Item = Result<Bytes, TransportError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = ready!(Pin::new(&mut self.body).poll_next(cx));
-        self.place.with(|entry| match &next {
+        self.slot.with(|entry| match &next {
             Some(Ok(bytes)) => entry.chunks.push(bytes.clone()),
-            Some(Err(error)) => entry.state = Progress::Failed(error.clone()),
-            None => entry.state = Progress::Done,
+            Some(Err(error)) => entry.state = ExchangeState::Failed(error.clone()),
+            None => entry.state = ExchangeState::Done,
         });
         Poll::Ready(next)
     }
 }
 
-/// Whoever read as far as it was needed is done.
-impl Drop for Overheard {
+/// A body that is dropped was read as far as it was needed.
+impl Drop for RecordingBody {
     fn drop(&mut self) {
-        self.place.with(|entry| {
-            if matches!(entry.state, Progress::UnderWay) {
-                entry.state = Progress::Done;
+        self.slot.with(|entry| {
+            if matches!(entry.state, ExchangeState::InProgress) {
+                entry.state = ExchangeState::Done;
             }
         });
     }

@@ -1,42 +1,53 @@
 //! Anthropic Messages.
 //!
+//! ```
+//! use haft_providers::dialects::anthropic_messages::AnthropicMessages;
+//! use haft_providers::{Options, Provider};
+//!
+//! let options = Options::new().with("max_tokens", 4096).with("cache_ttl", "1h");
+//! let model = Provider::builder(AnthropicMessages::new(), "claude-sonnet-4-5").key("sk-…").options(options).build()?;
+//! # let _ = model;
+//! # Ok::<(), haft_providers::ProviderError>(())
+//! ```
+//!
 //! Options have the names of the API: `max_tokens`, `temperature`, `top_p`, `top_k`, `stop_sequences`, `thinking`,
-//! `output_config`, `tool_choice`, `metadata`, `service_tier`, `container`, `inference_geo`, `user_profile_id`,
-//! `speed`. The API requires `max_tokens`; without the option it is [`DEFAULT_MAX_TOKENS`], on top of the budget of
-//! `thinking` where that has one. Two options are not sent but say where breakpoints of the prompt cache stand:
-//! `cache_breakpoints` (`auto`, `system-only` or `off`; `auto` if nothing is said) and `cache_ttl` (`5m` or `1h`).
+//! `output_config`, `tool_choice`, `metadata`, `service_tier`, `container`, `inference_geo`, `user_profile_id`, `speed`. The
+//! API requires `max_tokens`; the default is [`DEFAULT_MAX_TOKENS`], plus the budget of `thinking` if there is one. Two
+//! options are not sent but control the breakpoints of the prompt cache: `cache_breakpoints` (`auto`, which is the default,
+//! `system-only` or `off`) and `cache_ttl` (`5m` or `1h`).
 //!
 //! # Thinking
 //!
-//! The API wants signed thinking back in the very order of blocks in which it came, or not at all. A generation
-//! that thought therefore keeps the order of its blocks with its thought, and is replayed by it if the texts and
-//! calls are still what they were and the model is the same one. Otherwise its thinking is left out with a note.
-//! Two texts of one generation that were not next to each other have an empty line between them.
+//! The API wants signed thinking back in the original order of blocks, or not at all. The thought of a generation with
+//! thinking therefore stores the order of its blocks. The generation is sent back in that order if its texts and calls are
+//! unchanged and the model is the same. Otherwise its thinking is left out with a note. Two texts of one generation that
+//! were not adjacent have an empty line between them.
 //!
 //! # Roles
 //!
-//! Messages of one role in a row become one message, results of calls stand at its beginning, and neither the
-//! first nor the last message is the model's. What the buckets behind the timeline say is added to the last
-//! message of the user, behind the last breakpoint of the cache.
+//! Adjacent messages of one role become one message, the results of calls are at its beginning, and neither the first nor
+//! the last message is from the model. The sections behind the timeline are added to the last message of the user, after
+//! the last breakpoint of the cache.
 
 mod cache;
 mod decode;
 mod encode;
-mod messages;
 mod options;
-mod replay;
 mod wire;
 
 #[cfg(test)]
 mod tests;
-use crate::codes as provider_codes;
+
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
-use crate::dialect::{CannotEncode, Codes, Decoder, Dialect, Encoded, Request};
-use crate::prompt::Place;
+use crate::codes;
+use crate::dialect::{
+    Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
+};
+use crate::prompt::MediaPosition;
 
-/// Tokens that the model may write if the options say nothing.
+/// The default for `max_tokens`.
 pub const DEFAULT_MAX_TOKENS: u64 = 8192;
 
 /// The version of the API that requests are written for.
@@ -71,31 +82,34 @@ impl Dialect for AnthropicMessages {
         "https://api.anthropic.com/v1"
     }
 
-    fn path(&self, _model: &str, _stream: bool) -> String {
+    fn path(&self, _model: &str, _delivery: Delivery) -> String {
         "/messages".to_owned()
     }
 
-    fn codes(&self) -> Codes {
-        Codes {
-            options: provider_codes::INVALID_ANTHROPIC_MESSAGES_OPTIONS,
-            overflow: provider_codes::ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW,
-            http: provider_codes::ANTHROPIC_MESSAGES_HTTP_ERROR,
-            stream: provider_codes::ANTHROPIC_MESSAGES_STREAM_ERROR,
-            stalled: provider_codes::ANTHROPIC_MESSAGES_STREAM_STALLED,
-            timeout: provider_codes::ANTHROPIC_MESSAGES_REQUEST_TIMEOUT,
+    fn codes(&self) -> DialectCodes {
+        DialectCodes {
+            options: codes::INVALID_ANTHROPIC_MESSAGES_OPTIONS,
+            overflow: codes::ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW,
+            http: codes::ANTHROPIC_MESSAGES_HTTP_ERROR,
+            stream: codes::ANTHROPIC_MESSAGES_STREAM_ERROR,
+            stalled: codes::ANTHROPIC_MESSAGES_STREAM_STALLED,
+            timeout: codes::ANTHROPIC_MESSAGES_REQUEST_TIMEOUT,
         }
     }
 
-    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
-        let key = key.map(|it| ("x-api-key", it.to_owned()));
-        key.into_iter().chain([("anthropic-version", VERSION.to_owned())]).collect()
+    fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        vec![("x-api-key", key.to_owned())]
     }
 
-    fn options(&self) -> Value {
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        vec![("anthropic-version", VERSION.to_owned())]
+    }
+
+    fn options_schema(&self) -> Value {
         options::schema()
     }
 
-    fn check(&self, options: &Map<String, Value>) -> Vec<(String, String)> {
+    fn check_options(&self, options: &Map<String, Value>) -> Vec<(String, String)> {
         options::check(options)
     }
 
@@ -108,7 +122,7 @@ impl Dialect for AnthropicMessages {
         Some(options::max_tokens(options))
     }
 
-    fn is_overflow(&self, status: u16, body: &str) -> bool {
+    fn is_context_overflow(&self, status: u16, body: &str) -> bool {
         let too_long = ["prompt is too long", "exceed context limit"];
         status == 413 || (status == 400 && too_long.iter().any(|it| body.contains(it)))
     }
@@ -117,26 +131,26 @@ impl Dialect for AnthropicMessages {
         let error: Value = serde_json::from_str(body).unwrap_or_default();
         let said = |path| error.pointer(path).and_then(Value::as_str).unwrap_or_default();
         let message = said("/error/message");
-        // There is no code for it, only the words.
+        // The error has no code of its own, only a message.
         let about = message.contains("thinking");
         let refused = message.contains("signature") || message.contains("cannot be modified");
         status == 400 && said("/error/type") == "invalid_request_error" && about && refused
     }
 
-    fn shows(&self, kind: MediaKind, mime_type: &str, place: Place) -> bool {
-        // The model's own messages hold text alone.
-        place != Place::Own && messages::is_native(kind, mime_type)
+    fn supports_media(&self, kind: MediaKind, mime_type: &str, position: MediaPosition) -> bool {
+        // Messages of the model can only contain text.
+        position != MediaPosition::Assistant && encode::is_native(kind, mime_type)
     }
 
-    fn replays(&self) -> &'static [&'static str] {
+    fn replay_tags(&self) -> &'static [&'static str] {
         &[TAG]
     }
 
-    fn encode(&self, request: &Request<'_>) -> Result<Encoded, CannotEncode> {
-        encode::encode(request)
+    fn encode_request(&self, request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
+        encode::encode_request(request)
     }
 
-    fn decoder(&self, request: &Request<'_>) -> Box<dyn Decoder> {
+    fn response_decoder(&self, request: &ModelRequest<'_>) -> Box<dyn ResponseDecoder> {
         Box::new(decode::MessagesDecoder::new(request.model))
     }
 }

@@ -1,30 +1,44 @@
-//! OpenAI's Chat Completions, and all who speak it: gateways, hosted and local servers.
+//! OpenAI Chat Completions, and all servers that are compatible with it: gateways, hosted and local ones.
+//!
+//! ```
+//! use haft_providers::dialects::chat_completions::{ChatCompletions, ReasoningField};
+//! use haft_providers::Provider;
+//!
+//! let dialect = ChatCompletions::new().reasoning_fields([ReasoningField::ReasoningContent]);
+//! let model = Provider::builder(dialect, "qwen3").base_url("http://localhost:8000/v1").build()?;
+//! assert_eq!(model.model(), "qwen3");
+//! # Ok::<(), haft_providers::ProviderError>(())
+//! ```
 
 mod decode;
 mod encode;
 mod options;
+mod wire;
 
 #[cfg(test)]
 mod tests;
 
-use crate::codes as provider_codes;
-use haft_core::media::MediaKind;
-use serde_json::{Map, Value};
 use std::sync::Arc;
 
-use crate::dialect::{CannotEncode, Codes, Decoder, Dialect, Encoded, Request};
-use crate::prompt::Place;
+use haft_core::media::MediaKind;
+use serde_json::{Map, Value};
+
+use crate::codes;
+use crate::dialect::{
+    Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
+};
+use crate::prompt::MediaPosition;
 
 /// The dialect of `POST /chat/completions`.
 ///
-/// One generation of the past is one assistant message with all its calls, followed by one `tool` message for each.
-/// Only messages of users can hold media there: those of results and of the assistant stand in a user message behind.
+/// An earlier generation is one assistant message with all its calls, followed by one `tool` message for each. Only
+/// messages of users can contain media: media of results and of the assistant follow in a user message.
 #[derive(Clone, Debug)]
 pub struct ChatCompletions {
     reasoning_fields: Arc<[ReasoningField]>,
 }
 
-/// A field of an answer that holds reasoning.
+/// A field of a response that contains reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReasoningField {
@@ -46,15 +60,15 @@ impl ReasoningField {
 }
 
 impl ChatCompletions {
-    /// The dialect as OpenAI speaks it. Reasoning, which gateways send in fields of their own, is looked for in
-    /// `reasoning` and `reasoning_content`.
+    /// The dialect of OpenAI. Reasoning, which gateways send in fields of their own, is read from `reasoning` and
+    /// `reasoning_content`.
     #[must_use]
     pub fn new() -> Self {
         let fields = [ReasoningField::Reasoning, ReasoningField::ReasoningContent];
         Self { reasoning_fields: fields.into() }
     }
 
-    /// The fields of an answer that hold reasoning. The first one that has text counts where two say the same.
+    /// Sets the fields of a response that contain reasoning. If two have the same text, the first one counts.
     #[must_use]
     pub fn reasoning_fields(mut self, fields: impl IntoIterator<Item = ReasoningField>) -> Self {
         self.reasoning_fields = fields.into_iter().collect();
@@ -81,30 +95,30 @@ impl Dialect for ChatCompletions {
         "https://api.openai.com/v1"
     }
 
-    fn path(&self, _model: &str, _stream: bool) -> String {
+    fn path(&self, _model: &str, _delivery: Delivery) -> String {
         "/chat/completions".to_owned()
     }
 
-    fn codes(&self) -> Codes {
-        Codes {
-            options: provider_codes::INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS,
-            overflow: provider_codes::OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW,
-            http: provider_codes::OPENAI_CHAT_COMPLETIONS_HTTP_ERROR,
-            stream: provider_codes::OPENAI_CHAT_COMPLETIONS_STREAM_ERROR,
-            stalled: provider_codes::OPENAI_CHAT_COMPLETIONS_STREAM_STALLED,
-            timeout: provider_codes::OPENAI_CHAT_COMPLETIONS_REQUEST_TIMEOUT,
+    fn codes(&self) -> DialectCodes {
+        DialectCodes {
+            options: codes::INVALID_OPENAI_CHAT_COMPLETIONS_OPTIONS,
+            overflow: codes::OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW,
+            http: codes::OPENAI_CHAT_COMPLETIONS_HTTP_ERROR,
+            stream: codes::OPENAI_CHAT_COMPLETIONS_STREAM_ERROR,
+            stalled: codes::OPENAI_CHAT_COMPLETIONS_STREAM_STALLED,
+            timeout: codes::OPENAI_CHAT_COMPLETIONS_REQUEST_TIMEOUT,
         }
     }
 
-    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
-        key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
+    fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        vec![("authorization", format!("Bearer {key}"))]
     }
 
-    fn options(&self) -> Value {
+    fn options_schema(&self) -> Value {
         options::schema()
     }
 
-    fn check(&self, options: &Map<String, Value>) -> Vec<(String, String)> {
+    fn check_options(&self, options: &Map<String, Value>) -> Vec<(String, String)> {
         options::check(options)
     }
 
@@ -117,14 +131,14 @@ impl Dialect for ChatCompletions {
         limit("max_completion_tokens").or_else(|| limit("max_tokens"))
     }
 
-    fn is_overflow(&self, status: u16, body: &str) -> bool {
+    fn is_context_overflow(&self, status: u16, body: &str) -> bool {
         let error: Value = serde_json::from_str(body).unwrap_or_default();
         let code = error.pointer("/error/code").and_then(Value::as_str);
         matches!(status, 400 | 413) && code == Some("context_length_exceeded")
     }
 
-    fn shows(&self, kind: MediaKind, mime_type: &str, place: Place) -> bool {
-        place == Place::Heard
+    fn supports_media(&self, kind: MediaKind, mime_type: &str, position: MediaPosition) -> bool {
+        position == MediaPosition::User
             && match kind {
                 MediaKind::Image => IMAGES.contains(&mime_type),
                 MediaKind::Audio => encode::audio_format(mime_type).is_some(),
@@ -133,18 +147,18 @@ impl Dialect for ChatCompletions {
             }
     }
 
-    fn replays(&self) -> &'static [&'static str] {
+    fn replay_tags(&self) -> &'static [&'static str] {
         &[]
     }
 
-    fn encode(&self, request: &Request<'_>) -> Result<Encoded, CannotEncode> {
-        encode::request(request)
+    fn encode_request(&self, request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
+        encode::encode_request(request)
     }
 
-    fn decoder(&self, _request: &Request<'_>) -> Box<dyn Decoder> {
+    fn response_decoder(&self, _request: &ModelRequest<'_>) -> Box<dyn ResponseDecoder> {
         Box::new(decode::ChatDecoder::new(Arc::clone(&self.reasoning_fields)))
     }
 }
 
-/// The types of images that are understood everywhere.
+/// The types of images that all servers support.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

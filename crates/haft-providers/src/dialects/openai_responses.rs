@@ -1,39 +1,48 @@
 //! OpenAI Responses.
 //!
-//! Requests keep nothing with the provider (`store` is false): the turn has everything, so the whole of it is sent.
-//! Options have the names of the API: `include`, `max_output_tokens`, `max_tool_calls`, `metadata`,
-//! `parallel_tool_calls`, `prompt_cache_key`, `prompt_cache_retention`, `reasoning`, `safety_identifier`,
-//! `service_tier`, `stream_options`, `temperature`, `text`, `tool_choice`, `top_logprobs`, `top_p`, `truncation`,
-//! `user`. Three more are not sent:
+//! ```
+//! use haft_providers::dialects::openai_responses::OpenAiResponses;
+//! use haft_providers::{Options, Provider};
 //!
-//! - `system_prompt_channel`: the system text stands in `instructions` (if nothing is said), in a `developer-item`
-//!   or in a `system-item`.
-//! - `strict`: whether tools are offered in the strict mode, each if its schema has a strict form
-//!   ([`down_schema::strict`](crate::down_schema::strict)). Without it, which is what happens if nothing is said,
-//!   the model sees the schema that is enforced, word for word.
-//! - `reasoning_replay`: `encrypted` asks for encrypted reasoning and sends it back; `off`, which is what happens if
-//!   nothing is said, does not.
+//! let options = Options::new().with("reasoning_replay", "encrypted").with("strict", true);
+//! let model = Provider::builder(OpenAiResponses::new(), "gpt-5").key("sk-…").options(options).build()?;
+//! # let _ = model;
+//! # Ok::<(), haft_providers::ProviderError>(())
+//! ```
+//!
+//! Requests store nothing with the provider (`store` is false): the turn has everything, so the whole turn is sent. Options
+//! have the names of the API: `include`, `max_output_tokens`, `max_tool_calls`, `metadata`, `parallel_tool_calls`,
+//! `prompt_cache_key`, `prompt_cache_retention`, `reasoning`, `safety_identifier`, `service_tier`, `stream_options`,
+//! `temperature`, `text`, `tool_choice`, `top_logprobs`, `top_p`, `truncation`, `user`. Three more are not sent:
+//!
+//! - `system_prompt_channel`: where the system text goes: into `instructions`, which is the default, into a
+//!   `developer-item` or into a `system-item`.
+//! - `strict`: whether tools are offered in strict mode, each if its schema has a strict form
+//!   ([`lower_strict`](crate::tool_schema::lower_strict)). By default the model sees the schema that is enforced,
+//!   unchanged.
+//! - `reasoning_replay`: `encrypted` asks for encrypted reasoning and sends it back; `off`, which is the default, does not.
 //!
 //! # Reasoning
 //!
-//! A generation is sent back with its reasoning item by item in its order, or without it and without the ids of
-//! its items: only if its texts and calls are still what they were, and the model is the same one.
+//! A generation is sent back with its reasoning, item by item in the original order, only if its texts and calls are
+//! unchanged and the model is the same. Otherwise it is sent without its reasoning and without the ids of its items.
 
 mod decode;
 mod encode;
-mod items;
 mod options;
-mod tools;
 mod wire;
 
 #[cfg(test)]
 mod tests;
-use crate::codes as provider_codes;
+
 use haft_core::media::MediaKind;
 use serde_json::{Map, Value};
 
-use crate::dialect::{CannotEncode, Codes, Decoder, Dialect, Encoded, Request};
-use crate::prompt::Place;
+use crate::codes;
+use crate::dialect::{
+    Delivery, Dialect, DialectCodes, EncodeError, EncodedRequest, ModelRequest, ResponseDecoder,
+};
+use crate::prompt::MediaPosition;
 
 /// The tag of reasoning.
 const TAG: &str = "openai-responses-reasoning-v1";
@@ -64,38 +73,38 @@ impl Dialect for OpenAiResponses {
         "https://api.openai.com/v1"
     }
 
-    fn path(&self, _model: &str, _stream: bool) -> String {
+    fn path(&self, _model: &str, _delivery: Delivery) -> String {
         "/responses".to_owned()
     }
 
-    fn codes(&self) -> Codes {
-        Codes {
-            options: provider_codes::INVALID_OPENAI_RESPONSES_OPTIONS,
-            overflow: provider_codes::OPENAI_RESPONSES_CONTEXT_OVERFLOW,
-            http: provider_codes::OPENAI_RESPONSES_HTTP_ERROR,
-            stream: provider_codes::OPENAI_RESPONSES_STREAM_ERROR,
-            stalled: provider_codes::OPENAI_RESPONSES_STREAM_STALLED,
-            timeout: provider_codes::OPENAI_RESPONSES_REQUEST_TIMEOUT,
+    fn codes(&self) -> DialectCodes {
+        DialectCodes {
+            options: codes::INVALID_OPENAI_RESPONSES_OPTIONS,
+            overflow: codes::OPENAI_RESPONSES_CONTEXT_OVERFLOW,
+            http: codes::OPENAI_RESPONSES_HTTP_ERROR,
+            stream: codes::OPENAI_RESPONSES_STREAM_ERROR,
+            stalled: codes::OPENAI_RESPONSES_STREAM_STALLED,
+            timeout: codes::OPENAI_RESPONSES_REQUEST_TIMEOUT,
         }
     }
 
-    fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
-        key.map(|it| ("authorization", format!("Bearer {it}"))).into_iter().collect()
+    fn auth_headers(&self, key: &str) -> Vec<(&'static str, String)> {
+        vec![("authorization", format!("Bearer {key}"))]
     }
 
-    fn options(&self) -> Value {
+    fn options_schema(&self) -> Value {
         options::schema()
     }
 
     fn forced_tools(&self, options: &Map<String, Value>) -> Vec<String> {
-        tools::forced(options)
+        options::forced_tools(options)
     }
 
     fn output_limit(&self, options: &Map<String, Value>) -> Option<u64> {
         options.get("max_output_tokens").and_then(Value::as_u64)
     }
 
-    fn is_overflow(&self, status: u16, body: &str) -> bool {
+    fn is_context_overflow(&self, status: u16, body: &str) -> bool {
         status == 400 && body.contains("context_length_exceeded")
     }
 
@@ -103,25 +112,25 @@ impl Dialect for OpenAiResponses {
         let error: Value = serde_json::from_str(body).unwrap_or_default();
         let said = |path| error.pointer(path).and_then(Value::as_str).unwrap_or_default();
         let (code, message) = (said("/error/code"), said("/error/message"));
-        // The second has no code of its own: items of reasoning and what follows them are kept together.
+        // The second error has no code of its own: an item of reasoning needs the item that follows it.
         let parted = message.contains("reasoning") && message.contains("without its required");
         status == 400 && (code == "invalid_encrypted_content" || parted)
     }
 
-    fn shows(&self, kind: MediaKind, mime_type: &str, place: Place) -> bool {
-        // The model's own items hold text alone.
-        place != Place::Own && items::is_native(kind, mime_type)
+    fn supports_media(&self, kind: MediaKind, mime_type: &str, position: MediaPosition) -> bool {
+        // Items of the model can only contain text.
+        position != MediaPosition::Assistant && encode::is_native(kind, mime_type)
     }
 
-    fn replays(&self) -> &'static [&'static str] {
+    fn replay_tags(&self) -> &'static [&'static str] {
         &[TAG]
     }
 
-    fn encode(&self, request: &Request<'_>) -> Result<Encoded, CannotEncode> {
-        encode::encode(request)
+    fn encode_request(&self, request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
+        encode::encode_request(request)
     }
 
-    fn decoder(&self, request: &Request<'_>) -> Box<dyn Decoder> {
+    fn response_decoder(&self, request: &ModelRequest<'_>) -> Box<dyn ResponseDecoder> {
         Box::new(decode::ResponsesDecoder::new(request.model))
     }
 }

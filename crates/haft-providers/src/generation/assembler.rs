@@ -1,20 +1,22 @@
-//! Putting an answer together from its pieces.
+//! Builds a generation from its events.
 
 use std::sync::Arc;
 
 use haft_core::usage::Usage;
 
-use super::{Event, Finish, GeneratedCall, Generation, Outcome, Reasoning};
+use super::{
+    FinishReason, GeneratedCall, GeneratedReasoning, Generation, GenerationEvent, GenerationOutcome,
+};
 
-/// Most bytes of text, of reasoning, and of the arguments of all calls, each.
-pub const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// The most bytes of text, of reasoning, and of the arguments of all calls, each.
+pub const MAX_GENERATED_BYTES: usize = 8 * 1024 * 1024;
 
-/// Most calls of one answer.
-pub const MAX_CALLS: usize = 1024;
+/// The most calls of one response.
+pub const MAX_GENERATED_CALLS: usize = 1024;
 
-/// Puts an answer together. Pieces can come in any order; what is missing is missing, and what is too much is an error.
+/// Builds a generation from its events. Events can arrive in any order; an event that exceeds a limit is an error.
 #[derive(Debug, Default)]
-pub struct Assembler {
+pub struct GenerationAssembler {
     generation: Generation,
     /// The slot of each call.
     slots: Vec<u32>,
@@ -24,49 +26,51 @@ pub struct Assembler {
     ended: bool,
 }
 
-/// An answer that is longer than may be held in memory.
+/// A response that is larger than is kept in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer has more than {MAX_BYTES} bytes of {what} or more than {MAX_CALLS} calls")]
+#[error(
+    "the answer has more than {MAX_GENERATED_BYTES} bytes of {what} or more than {MAX_GENERATED_CALLS} calls"
+)]
 #[non_exhaustive]
-pub struct AnswerTooLarge {
-    /// What there is too much of.
+pub struct ResponseTooLarge {
+    /// What there is too much of: `text`, `reasoning`, `arguments` or `calls`.
     pub what: &'static str,
 }
 
-impl Assembler {
-    /// Nothing yet.
+impl GenerationAssembler {
+    /// An empty generation.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a piece.
+    /// Adds an event.
     ///
     /// # Errors
     ///
-    /// The answer is too long. Nothing more should be taken.
-    pub fn push(&mut self, event: Event<'_>) -> Result<(), AnswerTooLarge> {
+    /// The response is too large. No further event should be added.
+    pub fn push(&mut self, event: GenerationEvent<'_>) -> Result<(), ResponseTooLarge> {
         match event {
-            Event::Begin { id, model } => {
+            GenerationEvent::Start { id, model } => {
                 let known = |text: Option<&str>| text.map(str::to_owned);
                 self.generation.id = known(id).or_else(|| self.generation.id.take());
                 self.generation.model = known(model).or_else(|| self.generation.model.take());
             }
-            Event::Text(text) => {
-                fits(self.generation.text.len() + text.len(), "text")?;
+            GenerationEvent::TextDelta(text) => {
+                check_size(self.generation.text.len() + text.len(), "text")?;
                 self.generation.text.push_str(text);
             }
-            Event::Reasoning { channel, text } => {
+            GenerationEvent::ReasoningDelta { channel, text } => {
                 self.reasoning_bytes += text.len();
-                fits(self.reasoning_bytes, "reasoning")?;
+                check_size(self.reasoning_bytes, "reasoning")?;
                 self.channel(channel).text.push_str(text);
             }
-            Event::ReasoningOpaque { channel, payload, tag } => {
+            GenerationEvent::ReasoningPayload { channel, payload, tag } => {
                 self.channel(channel).opaque = Some((payload, Arc::from(tag)));
             }
-            Event::Call { slot, id, name, arguments } => {
+            GenerationEvent::CallDelta { slot, id, name, arguments } => {
                 self.argument_bytes += arguments.len();
-                fits(self.argument_bytes, "arguments")?;
+                check_size(self.argument_bytes, "arguments")?;
                 let call = self.call(slot)?;
                 if let Some(id) = id.filter(|id| !id.is_empty()) {
                     call.id = Some(id.to_owned());
@@ -76,63 +80,72 @@ impl Assembler {
                 }
                 call.arguments.push_str(arguments);
             }
-            Event::CallOpaque { slot, payload, tag } => {
+            GenerationEvent::CallPayload { slot, payload, tag } => {
                 self.call(slot)?.opaque = Some((payload, Arc::from(tag)));
             }
-            Event::CallEnd { slot } => self.call(slot)?.complete = true,
-            Event::Usage(usage) => self.generation.usage = merged(self.generation.usage, usage),
-            Event::Finish { finish, reason } => {
+            GenerationEvent::CallEnd { slot } => self.call(slot)?.complete = true,
+            GenerationEvent::Usage(usage) => {
+                self.generation.usage = merge_usage(self.generation.usage, usage)
+            }
+            GenerationEvent::Finish { finish, reason } => {
                 self.finished = true;
                 self.generation.finish = finish;
                 self.generation.finish_reason = Some(reason.to_owned());
             }
-            Event::End => self.ended = true,
+            GenerationEvent::End => self.ended = true,
         }
         Ok(())
     }
 
-    /// Whether the provider has said that the answer is over.
+    /// Whether the provider has said that the response is over.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.ended
     }
 
-    /// Whether the model has said why it ended, or the provider that the answer is over. Nothing is missing then.
+    /// Whether the generation has a reason to end, or the provider has said that the response is over. Nothing is missing
+    /// then.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.finished || self.ended
     }
 
-    /// What has come so far.
+    /// The generation so far.
     #[must_use]
-    pub const fn so_far(&self) -> &Generation {
+    pub const fn generation(&self) -> &Generation {
         &self.generation
     }
 
-    /// The answer, and what came of it. One that has neither a reason to end nor an end broke off.
+    /// Returns the generation and its outcome. One that has neither a reason to end nor an end was interrupted.
     #[must_use]
-    pub fn finish(mut self) -> (Generation, Outcome) {
-        self.generation.reasoning = distinct(std::mem::take(&mut self.generation.reasoning));
+    pub fn finish(mut self) -> (Generation, GenerationOutcome) {
+        self.generation.reasoning =
+            without_repetitions(std::mem::take(&mut self.generation.reasoning));
         let over = self.finished || self.ended;
-        let outcome = outcome(&self.generation, over);
+        let outcome = outcome_of(&self.generation, over);
         (self.generation, outcome)
     }
 
-    fn channel(&mut self, channel: &str) -> &mut Reasoning {
+    fn channel(&mut self, channel: &str) -> &mut GeneratedReasoning {
         let all = &mut self.generation.reasoning;
         let at = all.iter().position(|it| it.channel == channel).unwrap_or_else(|| {
-            all.push(Reasoning { channel: channel.to_owned(), ..Reasoning::default() });
+            all.push(GeneratedReasoning {
+                channel: channel.to_owned(),
+                ..GeneratedReasoning::default()
+            });
             all.len() - 1
         });
         #[expect(clippy::indexing_slicing, reason = "found or pushed a line above")]
         &mut all[at]
     }
 
-    fn call(&mut self, slot: u32) -> Result<&mut GeneratedCall, AnswerTooLarge> {
+    fn call(&mut self, slot: u32) -> Result<&mut GeneratedCall, ResponseTooLarge> {
         let known = self.slots.iter().position(|it| *it == slot);
         let at = match known {
             Some(at) => at,
-            None if self.slots.len() >= MAX_CALLS => return Err(AnswerTooLarge { what: "calls" }),
+            None if self.slots.len() >= MAX_GENERATED_CALLS => {
+                return Err(ResponseTooLarge { what: "calls" });
+            }
             None => {
                 // In the order of their slots, which is that of the model, whichever comes first.
                 let at = self.slots.partition_point(|it| *it < slot);
@@ -141,16 +154,16 @@ impl Assembler {
                 at
             }
         };
-        self.generation.calls.get_mut(at).ok_or(AnswerTooLarge { what: "calls" })
+        self.generation.calls.get_mut(at).ok_or(ResponseTooLarge { what: "calls" })
     }
 }
 
-const fn fits(bytes: usize, what: &'static str) -> Result<(), AnswerTooLarge> {
-    if bytes > MAX_BYTES { Err(AnswerTooLarge { what }) } else { Ok(()) }
+const fn check_size(bytes: usize, what: &'static str) -> Result<(), ResponseTooLarge> {
+    if bytes > MAX_GENERATED_BYTES { Err(ResponseTooLarge { what }) } else { Ok(()) }
 }
 
-/// What is known of the cost: each field as it was said last.
-fn merged(known: Usage, said: Usage) -> Usage {
+/// Merges two reports of usage: each field as it was reported last.
+fn merge_usage(known: Usage, said: Usage) -> Usage {
     let later = |known: u64, said: u64| if said == 0 { known } else { said };
     let (prompt, completion) =
         (later(known.prompt, said.prompt), later(known.completion, said.completion));
@@ -162,9 +175,9 @@ fn merged(known: Usage, said: Usage) -> Usage {
         .with_reasoning(later(known.reasoning, said.reasoning))
 }
 
-/// The thoughts without blank ones, and each text once: gateways say the same in several fields.
-fn distinct(all: Vec<Reasoning>) -> Vec<Reasoning> {
-    let mut kept: Vec<Reasoning> = Vec::new();
+/// Removes blank reasoning and repetitions: gateways send the same text in several fields.
+fn without_repetitions(all: Vec<GeneratedReasoning>) -> Vec<GeneratedReasoning> {
+    let mut kept: Vec<GeneratedReasoning> = Vec::new();
     for one in all {
         let is_blank = one.text.trim().is_empty() && one.opaque.is_none();
         let is_known = one.opaque.is_none() && kept.iter().any(|it| it.text == one.text);
@@ -175,18 +188,18 @@ fn distinct(all: Vec<Reasoning>) -> Vec<Reasoning> {
     kept
 }
 
-fn outcome(generation: &Generation, over: bool) -> Outcome {
+fn outcome_of(generation: &Generation, over: bool) -> GenerationOutcome {
     if !over {
-        return Outcome::Truncated;
+        return GenerationOutcome::Truncated;
     }
     match generation.finish {
-        Some(Finish::Length) => Outcome::Truncated,
-        Some(Finish::Refused) => Outcome::Refused,
-        Some(Finish::Filtered) => Outcome::Filtered,
-        Some(Finish::ContextOverflow) => Outcome::ContextOverflow,
-        _ if !generation.calls.is_empty() => Outcome::ToolCalls,
-        Some(Finish::Paused) => Outcome::Answer,
-        _ if generation.text.trim().is_empty() => Outcome::Empty,
-        _ => Outcome::Answer,
+        Some(FinishReason::Length) => GenerationOutcome::Truncated,
+        Some(FinishReason::Refused) => GenerationOutcome::Refused,
+        Some(FinishReason::Filtered) => GenerationOutcome::Filtered,
+        Some(FinishReason::ContextOverflow) => GenerationOutcome::ContextOverflow,
+        _ if !generation.calls.is_empty() => GenerationOutcome::ToolCalls,
+        Some(FinishReason::Paused) => GenerationOutcome::Completed,
+        _ if generation.text.trim().is_empty() => GenerationOutcome::Empty,
+        _ => GenerationOutcome::Completed,
     }
 }

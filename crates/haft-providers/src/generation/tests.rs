@@ -1,44 +1,60 @@
 use haft_core::usage::Usage;
 use serde_json::json;
 
-use super::{Assembler, Event, Finish, Generation, MAX_BYTES, MAX_CALLS, Outcome};
+use super::{
+    FinishReason, Generation, GenerationAssembler, GenerationEvent, GenerationOutcome,
+    MAX_GENERATED_BYTES, MAX_GENERATED_CALLS,
+};
 
-fn assembled<'e>(events: impl IntoIterator<Item = Event<'e>>) -> (Generation, Outcome) {
-    let mut assembler = Assembler::new();
+fn assembled<'e>(
+    events: impl IntoIterator<Item = GenerationEvent<'e>>,
+) -> (Generation, GenerationOutcome) {
+    let mut assembler = GenerationAssembler::new();
     for event in events {
         assembler.push(event).unwrap();
     }
     assembler.finish()
 }
 
-fn call<'e>(slot: u32, name: &'e str, arguments: &'e str) -> Event<'e> {
+fn call<'e>(slot: u32, name: &'e str, arguments: &'e str) -> GenerationEvent<'e> {
     let name = Some(name).filter(|name| !name.is_empty());
-    Event::Call { slot, id: None, name, arguments }
+    GenerationEvent::CallDelta { slot, id: None, name, arguments }
 }
 
-const fn finish(finish: Option<Finish>) -> Event<'static> {
-    Event::Finish { finish, reason: "said so" }
+const fn finish(finish: Option<FinishReason>) -> GenerationEvent<'static> {
+    GenerationEvent::Finish { finish, reason: "said so" }
 }
 
 #[test]
 fn what_came_of_an_answer() {
-    use Outcome::{Answer, ContextOverflow, Empty, Filtered, Refused, ToolCalls, Truncated};
-    let text = || Event::Text("hi");
-    let cases: [(Vec<Event<'_>>, Outcome); 14] = [
-        (vec![text(), finish(Some(Finish::Stop)), Event::End], Answer),
-        (vec![text(), Event::End], Answer),
-        (vec![text(), finish(None)], Answer),
+    use GenerationOutcome::{
+        Completed, ContextOverflow, Empty, Filtered, Refused, ToolCalls, Truncated,
+    };
+    let text = || GenerationEvent::TextDelta("hi");
+    let cases: [(Vec<GenerationEvent<'_>>, GenerationOutcome); 14] = [
+        (vec![text(), finish(Some(FinishReason::Stop)), GenerationEvent::End], Completed),
+        (vec![text(), GenerationEvent::End], Completed),
+        (vec![text(), finish(None)], Completed),
         (vec![text()], Truncated),
         (vec![text(), call(0, "f", "{}")], Truncated),
-        (vec![call(0, "f", "{}"), finish(Some(Finish::Stop))], ToolCalls),
-        (vec![call(0, "f", "{\"a"), finish(Some(Finish::Length)), Event::End], Truncated),
-        (vec![text(), finish(Some(Finish::Refused))], Refused),
-        (vec![text(), finish(Some(Finish::Filtered))], Filtered),
-        (vec![Event::End], Empty),
-        (vec![Event::Text(" \n"), finish(Some(Finish::Stop))], Empty),
-        (vec![Event::Reasoning { channel: "r", text: "hm" }, finish(Some(Finish::Stop))], Empty),
-        (vec![text(), finish(Some(Finish::ContextOverflow))], ContextOverflow),
-        (vec![finish(Some(Finish::Paused))], Answer),
+        (vec![call(0, "f", "{}"), finish(Some(FinishReason::Stop))], ToolCalls),
+        (
+            vec![call(0, "f", "{\"a"), finish(Some(FinishReason::Length)), GenerationEvent::End],
+            Truncated,
+        ),
+        (vec![text(), finish(Some(FinishReason::Refused))], Refused),
+        (vec![text(), finish(Some(FinishReason::Filtered))], Filtered),
+        (vec![GenerationEvent::End], Empty),
+        (vec![GenerationEvent::TextDelta(" \n"), finish(Some(FinishReason::Stop))], Empty),
+        (
+            vec![
+                GenerationEvent::ReasoningDelta { channel: "r", text: "hm" },
+                finish(Some(FinishReason::Stop)),
+            ],
+            Empty,
+        ),
+        (vec![text(), finish(Some(FinishReason::ContextOverflow))], ContextOverflow),
+        (vec![finish(Some(FinishReason::Paused))], Completed),
     ];
     for (events, expected) in cases {
         assert_eq!(assembled(events.clone()).1, expected, "{events:?}");
@@ -52,12 +68,12 @@ fn calls_are_put_together_in_the_order_of_the_model() {
         call(1, "second", ""),
         call(0, "first", "{\"a\""),
         call(1, "", "{}"),
-        Event::Call { slot: 0, id: Some("x"), name: None, arguments: ":1}" },
-        Event::CallOpaque { slot: 0, payload: json!(7), tag: "t" },
-        Event::CallEnd { slot: 0 },
-        finish(Some(Finish::ToolCalls)),
+        GenerationEvent::CallDelta { slot: 0, id: Some("x"), name: None, arguments: ":1}" },
+        GenerationEvent::CallPayload { slot: 0, payload: json!(7), tag: "t" },
+        GenerationEvent::CallEnd { slot: 0 },
+        finish(Some(FinishReason::ToolCalls)),
     ]);
-    assert_eq!(outcome, Outcome::ToolCalls);
+    assert_eq!(outcome, GenerationOutcome::ToolCalls);
     let calls: Vec<_> =
         generation.calls.iter().map(|it| (&*it.name, &*it.arguments, it.complete)).collect();
     assert_eq!(calls, [("first", "{\"a\":1}", true), ("second", "{}", false)]);
@@ -68,7 +84,8 @@ fn calls_are_put_together_in_the_order_of_the_model() {
 #[test]
 fn the_same_thought_in_two_fields_is_one() {
     let thoughts = |all: &[(&'static str, &'static str)]| -> Vec<(String, String)> {
-        let events = all.iter().map(|(channel, text)| Event::Reasoning { channel, text });
+        let events =
+            all.iter().map(|(channel, text)| GenerationEvent::ReasoningDelta { channel, text });
         let reasoning = assembled(events).0.reasoning;
         reasoning.into_iter().map(|it| (it.channel, it.text)).collect()
     };
@@ -76,15 +93,15 @@ fn the_same_thought_in_two_fields_is_one() {
     assert_eq!(thoughts(&[("a", "x"), ("b", "x"), ("a", "y"), ("b", "y")]), [one("a", "xy")]);
     assert_eq!(thoughts(&[("b", "x"), ("a", "y")]), [one("b", "x"), one("a", "y")]);
     assert_eq!(thoughts(&[("a", " \n"), ("b", "y")]), [one("b", "y")]);
-    let sealed = Event::ReasoningOpaque { channel: "a", payload: json!({}), tag: "t" };
+    let sealed = GenerationEvent::ReasoningPayload { channel: "a", payload: json!({}), tag: "t" };
     assert_eq!(assembled([sealed]).0.reasoning.len(), 1, "a payload counts without text");
 }
 
 #[test]
 fn costs_are_what_was_said_last() {
     let (generation, _) = assembled([
-        Event::Usage(Usage::new(10, 1).with_cached(4)),
-        Event::Usage(Usage::new(0, 7).with_reasoning(3)),
+        GenerationEvent::Usage(Usage::new(10, 1).with_cached(4)),
+        GenerationEvent::Usage(Usage::new(0, 7).with_reasoning(3)),
     ]);
     let expected = Usage::new(10, 7).with_cached(4).with_reasoning(3);
     assert_eq!(generation.usage, expected);
@@ -93,16 +110,16 @@ fn costs_are_what_was_said_last() {
 #[test]
 fn memory_is_bounded() {
     let piece = "x".repeat(1 << 20);
-    let pieces = MAX_BYTES / piece.len();
-    let grows = |event: Event<'_>| {
-        let mut assembler = Assembler::new();
+    let pieces = MAX_GENERATED_BYTES / piece.len();
+    let grows = |event: GenerationEvent<'_>| {
+        let mut assembler = GenerationAssembler::new();
         let taken = (0..2 * pieces).take_while(|_| assembler.push(event.clone()).is_ok()).count();
         assert_eq!(taken, pieces);
     };
-    grows(Event::Text(&piece));
-    grows(Event::Reasoning { channel: "r", text: &piece });
+    grows(GenerationEvent::TextDelta(&piece));
+    grows(GenerationEvent::ReasoningDelta { channel: "r", text: &piece });
     grows(call(0, "f", &piece));
-    let mut assembler = Assembler::new();
+    let mut assembler = GenerationAssembler::new();
     let slots = (0..).take_while(|slot| assembler.push(call(*slot, "f", "")).is_ok()).count();
-    assert_eq!(slots, MAX_CALLS);
+    assert_eq!(slots, MAX_GENERATED_CALLS);
 }

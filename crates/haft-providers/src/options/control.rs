@@ -1,4 +1,4 @@
-//! The options of the core.
+//! Control options: those that are never sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,78 +9,77 @@ use haft_core::tokens::Estimators;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::assemble::{How, ThoughtSurfacing, UnsupportedMedia};
-use crate::prompt::Bucket;
+use crate::assembly::{AssemblyOptions, ThoughtSurfacing, UnsupportedMedia};
+use crate::dialect::Delivery;
+use crate::prompt::PromptSection;
 use crate::reasoning::ReasoningFormat;
 use crate::text_calls::TextCallFormat;
 
-/// The options of the core. None of them is ever sent.
+/// The control options of a provider. None of them is ever sent.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Control {
+pub(crate) struct ControlOptions {
     /// The model.
-    pub model: String,
+    pub(crate) model: String,
     /// Headers that are set last, over all others.
-    pub headers: BTreeMap<String, String>,
-    /// Whether the answer comes in pieces; yes if not said.
-    pub stream: bool,
-    /// The longest time between two pieces, within that of the transport.
-    pub stream_idle_timeout: Option<Duration>,
-    /// The longest time until an answer begins, within that of the transport.
-    pub request_timeout: Option<Duration>,
-    /// What is changed of the policy of retries.
-    pub retry: RetryOptions,
-    /// How the prompt is put together.
-    pub how: How,
-    /// How many tokens the model can hold, question and answer together.
-    pub context_window: Option<u64>,
-    /// How many of them are kept for the answer; as many as it may have if not said.
-    pub output_reserve: Option<u64>,
-    /// What counts the tokens of the prompt; nobody does if there is none.
-    pub token_encoding: Option<String>,
-    /// Whether a prompt that does not fit is made to, instead of being refused.
-    pub context_shedding: bool,
+    pub(crate) headers: BTreeMap<String, String>,
+    /// How the response is delivered; streamed by default.
+    pub(crate) delivery: Delivery,
+    /// The longest time between two chunks, within the limit of the transport.
+    pub(crate) stream_idle_timeout: Option<Duration>,
+    /// The longest time until a response begins, within the limit of the transport.
+    pub(crate) request_timeout: Option<Duration>,
+    /// Changes to the retry policy.
+    pub(crate) retry: RetryOptions,
+    /// How the prompt is assembled.
+    pub(crate) assembly: AssemblyOptions,
+    /// The context window of the model in tokens, prompt and response together.
+    pub(crate) context_window: Option<u64>,
+    /// The tokens that are reserved for the response; its limit by default.
+    pub(crate) output_reserve: Option<u64>,
+    /// The counter of tokens; without one the prompt is not measured.
+    pub(crate) token_encoding: Option<String>,
+    /// Whether a prompt that does not fit is made smaller instead of being refused.
+    pub(crate) context_shedding: bool,
     /// Whether forcing a tool that lives only for the dispatch is an error.
-    pub strict_tool_choice: bool,
-    /// Whether an answer without calls ends the dispatch; yes if not said. Output middleware can withhold the end.
-    /// If not, output middleware has to end the dispatch, or the model is asked again.
-    pub auto_ack: bool,
-    /// How calls are found that the model writes as text.
-    pub text_calls: Option<TextCallFormat>,
-    /// How reasoning is found that the model writes as text.
-    pub reasoning: Option<ReasoningFormat>,
+    pub(crate) strict_tool_choice: bool,
+    /// Whether a response without calls ends the dispatch; it does by default. Output middleware can withhold the end. If
+    /// not, output middleware has to end the dispatch, or the model is asked again.
+    pub(crate) auto_ack: bool,
+    /// The format of calls that the model writes as text.
+    pub(crate) text_calls: Option<TextCallFormat>,
+    /// The format of reasoning that the model writes as text.
+    pub(crate) reasoning: Option<ReasoningFormat>,
 }
 
-/// What is changed of a policy of retries.
+/// Changes to a retry policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct RetryOptions {
-    /// How often a request is sent at most.
-    pub max_attempts: Option<u32>,
+pub(crate) struct RetryOptions {
+    /// The most attempts.
+    pub(crate) max_attempts: Option<u32>,
     /// How long to wait after the first failure, in milliseconds.
-    pub base_delay_ms: Option<u64>,
+    pub(crate) base_delay_ms: Option<u64>,
     /// How long to wait at most, in milliseconds.
-    pub max_delay_ms: Option<u64>,
-    /// How long all of it may take, in milliseconds.
-    pub budget_ms: Option<u64>,
-    /// The statuses that are worth another attempt.
-    pub retriable_statuses: Option<Vec<u16>>,
-    /// Whether the provider is heeded that says how long to wait.
-    pub honor_retry_after: Option<bool>,
+    pub(crate) max_delay_ms: Option<u64>,
+    /// How long after the first attempt the last one may begin, in milliseconds.
+    pub(crate) budget_ms: Option<u64>,
+    /// The statuses that are retried.
+    pub(crate) retriable_statuses: Option<Vec<u16>>,
+    /// Whether the hints of the provider about retries are honored.
+    pub(crate) honor_retry_after: Option<bool>,
 }
 
-/// The options as they are written; their schema has accepted them.
+/// The options as they are input; their schema has accepted them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Written {
+struct ControlInput {
     model: String,
     headers: BTreeMap<String, String>,
     stream: Option<bool>,
     stream_idle_timeout_ms: u64,
     request_timeout_ms: u64,
     retry: RetryOptions,
-    bucket_order: Option<Vec<BucketName>>,
+    bucket_order: Option<Vec<SectionName>>,
     context_window: Option<u64>,
     output_reserve: Option<u64>,
     token_encoding: Option<String>,
@@ -90,14 +89,14 @@ struct Written {
     replay_compatibility: Vec<String>,
     strict_tool_choice: bool,
     auto_ack: Option<bool>,
-    unsupported_media_policy: Option<Policy>,
-    local_tool_call_parser: Option<Parser<TextCallFormat>>,
-    reasoning_parser: Option<Parser<ReasoningFormat>>,
+    unsupported_media_policy: Option<MediaPolicyInput>,
+    local_tool_call_parser: Option<ParserInput<TextCallFormat>>,
+    reasoning_parser: Option<ParserInput<ReasoningFormat>>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum BucketName {
+enum SectionName {
     StandingInstructions,
     Memories,
     Retrievables,
@@ -106,7 +105,7 @@ enum BucketName {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Policy {
+enum MediaPolicyInput {
     Word(String),
     Keys {
         #[serde(rename = "stashKeys")]
@@ -116,65 +115,68 @@ enum Policy {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Parser<T> {
+enum ParserInput<T> {
     Format(T),
-    Off(Off),
+    Off(ParserOff),
 }
 
 #[derive(Deserialize)]
-enum Off {
+enum ParserOff {
     #[serde(rename = "none")]
     None,
 }
 
-impl Control {
-    pub(super) fn read(
+impl ControlOptions {
+    pub(super) fn from_values(
         values: Map<String, Value>,
         estimators: &Estimators,
     ) -> Result<Self, Vec<String>> {
-        let written: Written = serde_json::from_value(Value::Object(values))
+        let input: ControlInput = serde_json::from_value(Value::Object(values))
             .map_err(|error| vec![error.to_string()])?;
-        let problems = written.problems(estimators);
+        let problems = input.problems(estimators);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let default = How::default();
+        let default = AssemblyOptions::default();
         let order =
-            written.bucket_order.map(|all| all.into_iter().map(BucketName::bucket).collect());
-        let how = How {
-            bucket_order: order.unwrap_or(default.bucket_order),
-            self_identity: written.self_identity.unwrap_or(default.self_identity),
-            thoughts: written.thought_surfacing,
-            replay_compatibility: written.replay_compatibility,
-            unsupported_media: written
+            input.bucket_order.map(|all| all.into_iter().map(SectionName::section).collect());
+        let assembly = AssemblyOptions {
+            section_order: order.unwrap_or(default.section_order),
+            self_identity: input.self_identity.unwrap_or(default.self_identity),
+            thoughts: input.thought_surfacing,
+            replay_compatibility: input.replay_compatibility,
+            unsupported_media: input
                 .unsupported_media_policy
-                .map(Policy::meaning)
+                .map(MediaPolicyInput::meaning)
                 .unwrap_or_default(),
             ..default
         };
         let time = |ms| (ms > 0).then(|| Duration::from_millis(ms));
         Ok(Self {
-            model: written.model,
-            headers: written.headers,
-            stream: written.stream.unwrap_or(true),
-            stream_idle_timeout: time(written.stream_idle_timeout_ms),
-            request_timeout: time(written.request_timeout_ms),
-            retry: written.retry,
-            how,
-            context_window: written.context_window,
-            output_reserve: written.output_reserve,
-            token_encoding: written.token_encoding,
-            context_shedding: written.context_shedding,
-            strict_tool_choice: written.strict_tool_choice,
-            auto_ack: written.auto_ack.unwrap_or(true),
-            text_calls: written.local_tool_call_parser.and_then(Parser::format),
-            reasoning: written.reasoning_parser.and_then(Parser::format),
+            model: input.model,
+            headers: input.headers,
+            delivery: match input.stream {
+                Some(false) => Delivery::Whole,
+                Some(true) | None => Delivery::Streamed,
+            },
+            stream_idle_timeout: time(input.stream_idle_timeout_ms),
+            request_timeout: time(input.request_timeout_ms),
+            retry: input.retry,
+            assembly,
+            context_window: input.context_window,
+            output_reserve: input.output_reserve,
+            token_encoding: input.token_encoding,
+            context_shedding: input.context_shedding,
+            strict_tool_choice: input.strict_tool_choice,
+            auto_ack: input.auto_ack.unwrap_or(true),
+            text_calls: input.local_tool_call_parser.and_then(ParserInput::format),
+            reasoning: input.reasoning_parser.and_then(ParserInput::format),
         })
     }
 }
 
-impl Written {
-    /// What does not go together.
+impl ControlInput {
+    /// Options that contradict each other.
     fn problems(&self, estimators: &Estimators) -> Vec<String> {
         let mut problems = Vec::new();
         if self.model.is_empty() {
@@ -194,18 +196,18 @@ impl Written {
     }
 }
 
-impl BucketName {
-    const fn bucket(self) -> Bucket {
+impl SectionName {
+    const fn section(self) -> PromptSection {
         match self {
-            Self::StandingInstructions => Bucket::StandingInstructions,
-            Self::Memories => Bucket::Memories,
-            Self::Retrievables => Bucket::Retrievables,
-            Self::Timeline => Bucket::Timeline,
+            Self::StandingInstructions => PromptSection::StandingInstructions,
+            Self::Memories => PromptSection::Memories,
+            Self::Retrievables => PromptSection::Retrievables,
+            Self::Timeline => PromptSection::Timeline,
         }
     }
 }
 
-impl Policy {
+impl MediaPolicyInput {
     fn meaning(self) -> UnsupportedMedia {
         match self {
             Self::Keys { stash_keys } => UnsupportedMedia::FallbackStash(stash_keys),
@@ -221,7 +223,7 @@ impl Policy {
     }
 }
 
-impl<T> Parser<T> {
+impl<T> ParserInput<T> {
     fn format(self) -> Option<T> {
         match self {
             Self::Format(format) => Some(format),

@@ -4,17 +4,17 @@ use haft_core::error::Coded as _;
 use haft_core::tokens::Estimators;
 use serde_json::{Value, json};
 
-use super::{InvalidOptions, OptionSchema, Options, Resolved};
-use crate::assemble::{ThoughtSurfacing, UnsupportedMedia};
+use super::{InvalidOptions, OptionSchema, Options, ResolvedOptions};
+use crate::assembly::{ThoughtSurfacing, UnsupportedMedia};
 use crate::dialects::chat_completions::ChatCompletions;
-use crate::prompt::Bucket;
+use crate::prompt::PromptSection;
 use crate::text_calls::TextCallFormat;
 
-fn resolve(layers: &[Value]) -> Result<Resolved, InvalidOptions> {
+fn resolve(layers: &[Value]) -> Result<ResolvedOptions, InvalidOptions> {
     let layers: Vec<Options> = layers.iter().cloned().map(Options::from).collect();
     let layers: Vec<&Options> = layers.iter().collect();
     let dialect = ChatCompletions::new();
-    OptionSchema::of(&dialect).resolve(&dialect, &layers, &Estimators::default())
+    OptionSchema::for_dialect(&dialect).resolve(&dialect, &layers, &Estimators::default())
 }
 
 #[track_caller]
@@ -84,15 +84,15 @@ fn everything_that_is_wrong_is_said_at_once() {
 fn options_of_the_core_have_defaults() {
     let control = resolve(&[json!({ "model": "m" })]).unwrap().control;
     assert!(
-        control.stream
+        control.delivery.is_streamed()
             && control.auto_ack
             && !control.strict_tool_choice
             && !control.context_shedding
     );
-    assert_eq!(control.how.bucket_order.len(), 4);
-    assert_eq!(&*control.how.self_identity, "assistant");
-    assert_eq!(control.how.thoughts, ThoughtSurfacing::AllSelf);
-    assert_eq!(control.how.unsupported_media, UnsupportedMedia::Throw);
+    assert_eq!(control.assembly.section_order.len(), 4);
+    assert_eq!(&*control.assembly.self_identity, "assistant");
+    assert_eq!(control.assembly.thoughts, ThoughtSurfacing::AllSelf);
+    assert_eq!(control.assembly.unsupported_media, UnsupportedMedia::Throw);
     assert_eq!((control.request_timeout, control.stream_idle_timeout), (None, None));
     assert_eq!((control.text_calls, control.token_encoding), (None, None));
 }
@@ -108,14 +108,14 @@ fn options_of_the_core_are_read() {
     })])
     .unwrap()
     .control;
-    assert!(!control.stream && !control.auto_ack);
+    assert!(!control.delivery.is_streamed() && !control.auto_ack);
     assert_eq!(
         (control.request_timeout, control.stream_idle_timeout),
         (Some(Duration::from_millis(5)), None)
     );
-    assert_eq!(control.how.bucket_order, [Bucket::Timeline, Bucket::Memories]);
+    assert_eq!(control.assembly.section_order, [PromptSection::Timeline, PromptSection::Memories]);
     assert_eq!(
-        control.how.unsupported_media,
+        control.assembly.unsupported_media,
         UnsupportedMedia::FallbackStash(vec!["text:x".to_owned()])
     );
     assert_eq!((control.text_calls, control.reasoning), (Some(TextCallFormat::GptOss), None));

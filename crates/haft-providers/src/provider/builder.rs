@@ -1,20 +1,23 @@
-//! Making a provider.
+//! Configures a provider.
 
 use std::fmt;
 use std::sync::Arc;
 
 use haft_core::tokens::Estimators;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
-use super::{Exposure, GenerationReport, Observers, PromptReport, Provider, ProviderError, Shared};
-use crate::assemble::MediaCache;
+use super::{
+    GenerationReport, KeyExposure, Observers, PromptReport, Provider, ProviderError, ProviderState,
+};
+use crate::assembly::MediaCache;
 use crate::dialect::Dialect;
 use crate::options::{OptionSchema, Options};
 use crate::retry::RetryPolicy;
-use crate::secret::random_secret;
 use crate::summary::RollingSummary;
 use crate::transport::{Secret, Transport, TransportError};
 
-/// A provider that is still being put together.
+/// Configures a [`Provider`].
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct ProviderBuilder<D> {
     dialect: D,
@@ -22,7 +25,7 @@ pub struct ProviderBuilder<D> {
     options: Options,
     base_url: Option<String>,
     key: Option<Secret>,
-    exposure: Exposure,
+    exposure: KeyExposure,
     transport: Option<Arc<dyn Transport>>,
     retry: RetryPolicy,
     estimators: Estimators,
@@ -40,7 +43,7 @@ impl<D: Dialect> ProviderBuilder<D> {
             options: Options::new(),
             base_url: None,
             key: None,
-            exposure: Exposure::Refused,
+            exposure: KeyExposure::Refused,
             transport: None,
             retry: RetryPolicy::default(),
             estimators: Estimators::default(),
@@ -51,70 +54,71 @@ impl<D: Dialect> ProviderBuilder<D> {
         }
     }
 
-    /// Where requests go, in place of the provider's own address. One slash at the end is dropped.
+    /// Sets the base address of requests, in place of the default of the dialect. One slash at the end is dropped.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
-    /// The key. Without one, requests carry none.
+    /// Sets the API key. Without one, requests carry none.
     pub fn key(mut self, key: impl Into<Secret>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Lets keys go over plain http to other machines, where everybody on the way can read them; for networks that are
-    /// somebody's own. To this machine they always may.
+    /// Allows keys over plain http to other machines, where anyone on the way can read them; for private networks. Keys to
+    /// this machine are always allowed.
     pub fn allow_key_over_plain_http(mut self) -> Self {
-        self.exposure = Exposure::Allowed;
+        self.exposure = KeyExposure::Allowed;
         self
     }
 
-    /// The lowest layer of options, in place of what was given before.
+    /// Sets the lowest layer of options, in place of an earlier one.
     pub fn options(mut self, options: impl Into<Options>) -> Self {
         self.options = options.into();
         self
     }
 
-    /// What sends requests; HTTP with bounds on every wait if not said.
+    /// Sets the transport; by default an `HttpTransport` with its default limits.
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
         self.transport = Some(Arc::new(transport));
         self
     }
 
-    /// What is tried again. The option `retry` changes it by key.
+    /// Sets the retry policy. The option `retry` changes it by key.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
     }
 
-    /// What counts tokens, for the option `tokenEncoding`; rules of thumb if not said.
+    /// Sets the counters of tokens for the option `tokenEncoding`; estimates by default.
     pub fn estimators(mut self, estimators: Estimators) -> Self {
         self.estimators = estimators;
         self
     }
 
-    /// Summarises what was said long ago, so that a long conversation fits; see [`summary`](crate::summary).
+    /// Summarizes old exchanges, so that a long conversation fits; see [`summary`](crate::summary).
     pub fn rolling_summary(mut self, summary: RollingSummary) -> Self {
         self.rolling = Some(summary);
         self
     }
 
-    /// How many bytes of encoded media are kept from one iteration to the next, all turns together; 64 MiB. Zero keeps
-    /// none, so that every request reads its media anew.
+    /// Sets how many bytes of encoded media are cached from one iteration to the next, for all turns together; 64 MiB by
+    /// default. With zero, every request reads its media again.
     pub fn media_cache_bytes(mut self, most: u64) -> Self {
         self.media_cache_bytes = most;
         self
     }
 
-    /// 32 secret, random bytes from which the names of envelopes are derived; drawn anew if not said. Give the same ones
-    /// in every process that may resume a turn, so that the provider's prompt cache still fits.
+    /// Sets 32 secret, random bytes from which the names of envelopes are derived; by default they are drawn for each
+    /// provider. Use the same bytes in every process that may resume a turn, so that the prompt cache of the provider
+    /// still matches.
     pub fn envelope_secret(mut self, secret: [u8; 32]) -> Self {
         self.secret = Some(secret);
         self
     }
 
-    /// Sees every request before it is sent, without its key. What the turn says is in it.
+    /// Adds an observer of every request before it is sent. The request contains the content of the turn, but no key.
     pub fn on_prompt(
         mut self,
         observer: impl Fn(&PromptReport<'_>) + Send + Sync + 'static,
@@ -123,7 +127,7 @@ impl<D: Dialect> ProviderBuilder<D> {
         self
     }
 
-    /// Sees every answer.
+    /// Adds an observer of every response.
     pub fn on_generation(
         mut self,
         observer: impl Fn(&GenerationReport<'_>) + Send + Sync + 'static,
@@ -132,14 +136,13 @@ impl<D: Dialect> ProviderBuilder<D> {
         self
     }
 
-    /// The provider.
+    /// Builds the provider.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the options, no transport can be made, or the key would go over plain http to
-    /// another machine.
+    /// All problems of the options; no transport can be made; or the key would go over plain http to another machine.
     pub fn build(self) -> Result<Provider<D>, ProviderError> {
-        let schema = OptionSchema::of(&self.dialect);
+        let schema = OptionSchema::for_dialect(&self.dialect);
         let options = match self.options.get("model") {
             Some(_) => self.options,
             None => self.options.with("model", self.model),
@@ -147,10 +150,10 @@ impl<D: Dialect> ProviderBuilder<D> {
         let resolved = schema.resolve(&self.dialect, &[&options], &self.estimators)?;
         let transport = match self.transport {
             Some(transport) => transport,
-            None => standard().map_err(|source| ProviderError::NoTransport { source })?,
+            None => default_transport().map_err(|source| ProviderError::NoTransport { source })?,
         };
         let url = self.base_url.unwrap_or_else(|| self.dialect.base_url().to_owned());
-        let shared = Shared {
+        let state = ProviderState {
             dialect: self.dialect,
             schema,
             options,
@@ -162,12 +165,12 @@ impl<D: Dialect> ProviderBuilder<D> {
             estimators: self.estimators,
             secret: self.secret.unwrap_or_else(random_secret),
             observers: self.observers,
-            rolling: self.rolling,
+            rolling_summary: self.rolling,
             media_cache: MediaCache::new(self.media_cache_bytes),
         };
-        shared.guard_key(&resolved.control)?;
+        state.check_key_exposure(&resolved.control)?;
         let (overrides, resolved) = (Options::new(), Arc::new(resolved));
-        Ok(Provider { shared: Arc::new(shared), overrides, resolved })
+        Ok(Provider { state: Arc::new(state), overrides, resolved })
     }
 }
 
@@ -180,16 +183,23 @@ impl<D: Dialect> fmt::Debug for ProviderBuilder<D> {
     }
 }
 
-/// The transport of those who bring none.
+/// The transport of a provider without a custom one.
 #[cfg(feature = "http")]
-fn standard() -> Result<Arc<dyn Transport>, TransportError> {
+fn default_transport() -> Result<Arc<dyn Transport>, TransportError> {
     let transport = crate::transport::HttpTransport::builder().build()?;
     Ok(Arc::new(transport))
 }
 
-/// The transport of those who bring none.
+/// The transport of a provider without a custom one.
 #[cfg(not(feature = "http"))]
-fn standard() -> Result<Arc<dyn Transport>, TransportError> {
+fn default_transport() -> Result<Arc<dyn Transport>, TransportError> {
     let reason = "give the builder a transport, or switch the feature `http` on".to_owned();
     Err(TransportError::Unusable { reason })
+}
+
+/// 32 random bytes: ids of 122 random bits each, mixed by a hash.
+fn random_secret() -> [u8; 32] {
+    let ids = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()];
+    let mixed = ids.iter().fold(Sha256::new(), |hash, id| hash.chain_update(id.as_bytes()));
+    mixed.finalize().into()
 }

@@ -1,70 +1,69 @@
-//! How a step of a provider fails.
+//! How a provider fails.
 
-use haft_core::error::codes;
 use std::time::Duration;
 
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::record::InvalidRecord;
 use haft_core::step::StepError;
 use haft_core::tokens::TokenError;
 
-use crate::assemble::AssembleError;
-use crate::budget::Measured;
-use crate::dialect::{AnswerError, CannotEncode};
-use crate::generation::AnswerTooLarge;
+use crate::assembly::AssembleError;
+use crate::context_window::PromptSize;
+use crate::dialect::{DecodeError, EncodeError};
+use crate::framing::FrameTooLarge;
+use crate::generation::ResponseTooLarge;
 use crate::options::InvalidOptions;
-use crate::retry::ClientError;
-use crate::sse::FrameTooLarge;
+use crate::retry::SendError;
 use crate::summary::SummaryError;
 use crate::transport::TransportError;
 
-/// A provider cannot be made, or its step failed.
+/// A provider cannot be built, or its step failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProviderError {
     /// Options were refused.
     #[error(transparent)]
     Options(#[from] InvalidOptions),
-    /// Requests cannot be sent from here.
+    /// No transport can be made.
     #[error("requests cannot be sent")]
     NoTransport {
         /// Why.
         source: TransportError,
     },
-    /// A key would be sent where everybody on the way can read it.
+    /// A key would be sent over plain http to another machine.
     #[error(
         "a key is not sent to `{host}` over plain http, where it can be read on the way; use https, or `allow_key_over_plain_http`"
     )]
     PlainHttp {
-        /// Where it would be sent.
+        /// The host.
         host: String,
     },
-    /// The turn cannot be put into a prompt.
+    /// No prompt can be assembled from the turn.
     #[error(transparent)]
     Assemble(#[from] AssembleError),
     /// Tokens could not be counted.
     #[error(transparent)]
     Tokens(#[from] TokenError),
-    /// The prompt cannot be said in the dialect.
+    /// The prompt cannot be expressed in the dialect.
     #[error("the request cannot be written: {0}")]
-    Encode(#[from] CannotEncode),
-    /// The prompt does not fit.
+    Encode(#[from] EncodeError),
+    /// The prompt does not fit into the context window.
     #[error("the prompt does not fit: {what}")]
     Overflow {
         /// The code of the dialect.
         code: ErrorCode,
-        /// How much there is, and how much may be.
+        /// The size of the prompt, and the limit.
         what: String,
     },
-    /// The provider answered with an error, or not at all.
+    /// The provider responded with an error status, or not at all.
     #[error("{source}")]
     Request {
         /// The code of the dialect.
         code: ErrorCode,
         /// What happened.
-        source: Box<ClientError>,
+        source: Box<SendError>,
     },
-    /// The answer broke off or stopped coming.
+    /// The response was interrupted, or stalled.
     #[error("{source}")]
     Body {
         /// The code of the dialect.
@@ -72,15 +71,15 @@ pub enum ProviderError {
         /// What happened.
         source: TransportError,
     },
-    /// The answer cannot be read, or reports an error.
+    /// The response cannot be decoded, or reports an error.
     #[error("{source}")]
-    Answer {
+    Response {
         /// The code of the dialect.
         code: ErrorCode,
         /// What happened.
-        source: AnswerError,
+        source: DecodeError,
     },
-    /// The answer is larger than may be held in memory.
+    /// The response is larger than is kept in memory.
     #[error("{what}")]
     TooLarge {
         /// The code of the dialect.
@@ -88,20 +87,20 @@ pub enum ProviderError {
         /// What is too large.
         what: String,
     },
-    /// What was said long ago could not be summarised.
+    /// Old exchanges could not be summarized.
     #[error(transparent)]
     Summary {
         /// Why.
         #[from]
         source: SummaryError,
     },
-    /// What the model said cannot be kept.
+    /// What the model generated cannot be recorded.
     #[error(transparent)]
     Record(#[from] InvalidRecord),
 }
 
 impl ProviderError {
-    /// How long the provider asks to be left alone, if it said so.
+    /// How long the provider asks to wait, if it says so.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -110,17 +109,12 @@ impl ProviderError {
         }
     }
 
-    pub(super) fn overflow(
-        code: ErrorCode,
-        measured: &Measured,
-        limit: u64,
-        encoding: &str,
-    ) -> Self {
-        let total = measured.total;
-        let parts: Vec<String> = measured
-            .per_bucket
+    pub(super) fn overflow(code: ErrorCode, size: &PromptSize, limit: u64, encoding: &str) -> Self {
+        let total = size.total;
+        let parts: Vec<String> = size
+            .per_section
             .iter()
-            .map(|(bucket, tokens)| format!("{bucket:?} {tokens}"))
+            .map(|(section, tokens)| format!("{section:?} {tokens}"))
             .collect();
         let what = format!(
             "{total} tokens by `{encoding}`, and {limit} are allowed ({})",
@@ -129,7 +123,7 @@ impl ProviderError {
         Self::Overflow { code, what }
     }
 
-    pub(super) fn answer_too_large(code: ErrorCode, error: AnswerTooLarge) -> Self {
+    pub(super) fn response_too_large(code: ErrorCode, error: ResponseTooLarge) -> Self {
         Self::TooLarge { code, what: error.to_string() }
     }
 
@@ -150,7 +144,7 @@ impl Coded for ProviderError {
             Self::Overflow { code, .. }
             | Self::Request { code, .. }
             | Self::Body { code, .. }
-            | Self::Answer { code, .. }
+            | Self::Response { code, .. }
             | Self::TooLarge { code, .. } => code.clone(),
             Self::Summary { source } => source.code(),
             Self::Record(error) => error.code(),
@@ -162,8 +156,8 @@ impl Coded for ProviderError {
             Self::Request { source, .. } => source.retryable(),
             Self::Body { source, .. } => source.retryable(),
             Self::Summary { source } => source.retryable(),
-            Self::Answer { source: AnswerError::Provider { retryable, .. }, .. } => *retryable,
-            Self::Answer { source: AnswerError::Malformed(_), .. } => true,
+            Self::Response { source: DecodeError::Provider { retryable, .. }, .. } => *retryable,
+            Self::Response { source: DecodeError::Malformed(_), .. } => true,
             Self::Assemble(AssembleError::Media(error)) => error.retryable(),
             Self::Assemble(AssembleError::Spool(error)) => error.retryable(),
             _ => false,
@@ -171,7 +165,7 @@ impl Coded for ProviderError {
     }
 }
 
-/// The error that the loop gets: with the code, and saying whether trying again may help.
+/// The error of the step: with the code, and whether a retry may help.
 pub(super) fn to_step_error(error: ProviderError) -> StepError {
     let (code, retryable) = (error.code(), error.retryable());
     let mut message = error.to_string();

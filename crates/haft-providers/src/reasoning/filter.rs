@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::ReasoningFormat;
-use super::tags::{GEMMA, HARMONY, Pair, THINK, Tag, next_tag};
-use crate::text_calls::held_of;
+use super::tags::{GEMMA, HARMONY, THINK, Tag, TagPair, next_tag};
+use crate::text_calls::partial_marker_len;
 
 /// Tells reasoning from text while both arrive. Only what could be the beginning of a tag is held back.
 ///
@@ -12,25 +12,25 @@ use crate::text_calls::held_of;
 ///
 /// - A closing tag without an opening one is dropped, and what came before stays text;
 ///   [`has_lone_close`](Self::has_lone_close) tells that this happened. If the prompt ended with the opening
-///   tag, as many templates have it, begin with [`ReasoningFilter::opened`] and nothing is lost.
+///   tag, as many templates have it, begin with [`ReasoningFilter::inside_reasoning`] and nothing is lost.
 /// - All behind an opening tag is reasoning, even if no closing tag comes.
 /// - [`ReasoningFormat::Auto`] is decided by the first opening tag.
 /// - White space is passed on as it comes.
 ///
 /// ```
-/// use haft_providers::reasoning::{Piece, ReasoningFilter, ReasoningFormat};
+/// use haft_providers::internals::{ReasoningPiece, ReasoningFilter, ReasoningFormat};
 ///
 /// let mut filter = ReasoningFilter::new(ReasoningFormat::ThinkTag);
-/// assert_eq!(filter.feed("<think>so</th"), [Piece::Reasoning("so")]);
-/// assert_eq!(filter.feed("ink>Yes, 1 <"), [Piece::Text("Yes, 1 ")]);
-/// assert_eq!(filter.feed(" 2"), [Piece::Text("< 2")]);
+/// assert_eq!(filter.feed("<think>so</th"), [ReasoningPiece::Reasoning("so")]);
+/// assert_eq!(filter.feed("ink>Yes, 1 <"), [ReasoningPiece::Text("Yes, 1 ")]);
+/// assert_eq!(filter.feed(" 2"), [ReasoningPiece::Text("< 2")]);
 /// assert_eq!(filter.finish(), None);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReasoningFilter {
-    pairs: &'static [Pair],
+    pairs: &'static [TagPair],
     /// The pair whose opening tag was the last one.
-    inside: Option<Pair>,
+    inside: Option<TagPair>,
     buf: String,
     /// How much of `buf` has been handed out.
     done: usize,
@@ -40,8 +40,8 @@ pub struct ReasoningFilter {
 /// A part of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Piece<'a> {
-    /// A part of the answer.
+pub enum ReasoningPiece<'a> {
+    /// A part of the visible text.
     Text(&'a str),
     /// A part of the reasoning.
     Reasoning(&'a str),
@@ -63,7 +63,7 @@ impl ReasoningFilter {
     /// A filter for one output that begins as reasoning, because the opening tag is in the prompt.
     /// [`ReasoningFormat::Auto`] takes it to be `<think>`.
     #[must_use]
-    pub fn opened(format: ReasoningFormat) -> Self {
+    pub fn inside_reasoning(format: ReasoningFormat) -> Self {
         let mut it = Self::new(format);
         if let Some(pair) = it.pairs.first() {
             it.open(*pair);
@@ -78,7 +78,7 @@ impl ReasoningFilter {
     }
 
     /// Takes the next piece of the output and gives what is known of it, in order.
-    pub fn feed(&mut self, delta: &str) -> Vec<Piece<'_>> {
+    pub fn feed(&mut self, delta: &str) -> Vec<ReasoningPiece<'_>> {
         self.buf.drain(..self.done);
         self.buf.push_str(delta);
         self.done = 0;
@@ -100,17 +100,21 @@ impl ReasoningFilter {
 
     /// Ends the output: what was held back, because it could have become a tag.
     #[must_use]
-    pub fn finish(&mut self) -> Option<Piece<'_>> {
+    pub fn finish(&mut self) -> Option<ReasoningPiece<'_>> {
         let start = std::mem::replace(&mut self.done, self.buf.len());
         self.piece(self.inside.is_some(), start..self.buf.len())
     }
 
-    fn piece(&self, is_reasoning: bool, range: Range<usize>) -> Option<Piece<'_>> {
+    fn piece(&self, is_reasoning: bool, range: Range<usize>) -> Option<ReasoningPiece<'_>> {
         let text = self.buf.get(range).filter(|it| !it.is_empty())?;
-        Some(if is_reasoning { Piece::Reasoning(text) } else { Piece::Text(text) })
+        Some(if is_reasoning {
+            ReasoningPiece::Reasoning(text)
+        } else {
+            ReasoningPiece::Text(text)
+        })
     }
 
-    fn open(&mut self, pair: Pair) {
+    fn open(&mut self, pair: TagPair) {
         self.inside = Some(pair);
         let family = [THINK, HARMONY, GEMMA].into_iter().find(|it| it.contains(&pair));
         self.pairs = family.unwrap_or(self.pairs);
@@ -129,7 +133,7 @@ impl ReasoningFilter {
 
     /// How many bytes at the end could be the beginning of a tag that counts here.
     fn held(&self) -> usize {
-        let held = |tag: &str| held_of(&self.buf, self.done, tag);
+        let held = |tag: &str| partial_marker_len(&self.buf, self.done, tag);
         match self.inside {
             Some(pair) => held(pair.close),
             None => {

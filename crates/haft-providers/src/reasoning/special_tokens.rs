@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// end.
 ///
 /// ```
-/// use haft_providers::reasoning::strip_special_tokens;
+/// use haft_providers::internals::strip_special_tokens;
 ///
 /// assert_eq!(strip_special_tokens("<|im_start|>assistant\nHello<|im_end|>"), "Hello");
 /// assert_eq!(strip_special_tokens("1 <s>one</s> a"), "1 <s>one</s> a");
@@ -18,27 +18,26 @@ use std::borrow::Cow;
 pub fn strip_special_tokens(text: &str) -> Cow<'_, str> {
     let inner = strip_ends(text);
     let mut out = String::new();
-    let mut from = 0;
-    let mut at = 0;
-    while let Some(found) = inner.get(at..).and_then(|it| it.find('<')) {
-        at += found;
-        let rest = inner.get(at..).unwrap_or_default();
-        let Some(token) = TOKENS.iter().find(|it| rest.starts_with(**it)) else {
-            at += 1;
-            continue;
-        };
-        out.push_str(inner.get(from..at).unwrap_or_default());
-        at += token.len();
-        if TURNS.contains(token) {
-            at += role_len(inner.get(at..).unwrap_or_default());
+    let mut is_changed = false;
+    let mut rest = inner;
+    while let Some((before, tag)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
+        out.push_str(before);
+        match TOKENS.iter().find_map(|token| Some((token, tag.strip_prefix(token)?))) {
+            Some((token, after)) => {
+                is_changed = true;
+                rest = if TURNS.contains(token) { strip_role(after) } else { after };
+            }
+            None => {
+                out.push('<');
+                rest = tag.strip_prefix('<').unwrap_or(tag);
+            }
         }
-        from = at;
     }
-    if from == 0 {
+    if !is_changed {
         return Cow::Borrowed(inner);
     }
-    out.push_str(inner.get(from..).unwrap_or_default());
-    // What stood inside other tokens is at the end now.
+    out.push_str(rest);
+    // What was inside of other tokens is at the end now.
     Cow::Owned(strip_ends(&out).to_owned())
 }
 
@@ -48,14 +47,13 @@ fn strip_ends(text: &str) -> &str {
     text.trim_end().strip_suffix("</s>").unwrap_or(text)
 }
 
-/// The length of a role, and of the line break behind it.
-fn role_len(rest: &str) -> usize {
-    let Some(role) = ROLES.iter().find(|it| rest.starts_with(**it)) else { return 0 };
-    let after = rest.get(role.len()..).unwrap_or_default();
-    match after.chars().next() {
-        None | Some('<') => role.len(),
-        Some('\n') => role.len() + 1,
-        Some(_) => 0,
+/// Removes a role, and the line break behind it.
+fn strip_role(rest: &str) -> &str {
+    let Some(after) = ROLES.iter().find_map(|role| rest.strip_prefix(role)) else { return rest };
+    match after.strip_prefix('\n') {
+        Some(after) => after,
+        None if after.is_empty() || after.starts_with('<') => after,
+        None => rest,
     }
 }
 

@@ -2,14 +2,14 @@
 
 /// What reasoning stands between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct TagPair {
     pub(super) open: &'static str,
     pub(super) close: &'static str,
     /// Text that has this before the closing tag belongs to something else that ends in the same way.
     other: Option<&'static str>,
 }
 
-impl Pair {
+impl TagPair {
     /// True when the text before a closing tag is not reasoning.
     pub(super) fn is_other(self, before: &str) -> bool {
         self.other.is_some_and(|it| before.contains(it))
@@ -18,8 +18,8 @@ impl Pair {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
-    Open(Pair),
-    Close(Pair),
+    Open(TagPair),
+    Close(TagPair),
 }
 
 impl Tag {
@@ -32,7 +32,7 @@ impl Tag {
 }
 
 /// The first tag at or behind `from`, and where it begins.
-pub(super) fn next_tag(text: &str, from: usize, pairs: &[Pair]) -> Option<(usize, Tag)> {
+pub(super) fn next_tag(text: &str, from: usize, pairs: &[TagPair]) -> Option<(usize, Tag)> {
     let bytes = text.as_bytes().get(from..)?;
     memchr::memchr_iter(b'<', bytes).find_map(|at| {
         let rest = bytes.get(at..)?;
@@ -42,18 +42,22 @@ pub(super) fn next_tag(text: &str, from: usize, pairs: &[Pair]) -> Option<(usize
     })
 }
 
-const fn pair(open: &'static str, close: &'static str) -> Pair {
-    Pair { open, close, other: None }
+const fn pair(open: &'static str, close: &'static str) -> TagPair {
+    TagPair { open, close, other: None }
 }
 
 /// Every message of this format ends with `<|end|>`, those of other channels too.
-const ANALYSIS: Pair =
-    Pair { open: "<|channel|>analysis<|message|>", close: "<|end|>", other: Some("<|channel|>") };
+const ANALYSIS: TagPair = TagPair {
+    open: "<|channel|>analysis<|message|>",
+    close: "<|end|>",
+    other: Some("<|channel|>"),
+};
 
-const THOUGHT: Pair = pair("<|channel>thought", "<channel|>");
+const THOUGHT: TagPair = pair("<|channel>thought", "<channel|>");
 
-pub(super) const THINK: &[Pair] = &[pair("<think>", "</think>"), pair("<thinking>", "</thinking>")];
-pub(super) const HARMONY: &[Pair] = &[ANALYSIS];
-pub(super) const GEMMA: &[Pair] = &[THOUGHT];
-pub(super) const ALL: &[Pair] =
+pub(super) const THINK: &[TagPair] =
+    &[pair("<think>", "</think>"), pair("<thinking>", "</thinking>")];
+pub(super) const HARMONY: &[TagPair] = &[ANALYSIS];
+pub(super) const GEMMA: &[TagPair] = &[THOUGHT];
+pub(super) const ALL: &[TagPair] =
     &[pair("<think>", "</think>"), pair("<thinking>", "</thinking>"), ANALYSIS, THOUGHT];

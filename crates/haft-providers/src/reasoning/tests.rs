@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Orphans, Piece, ReasoningFilter, ReasoningFormat, strip_special_tokens};
+use super::{ReasoningFilter, ReasoningFormat, ReasoningPiece, UnpairedTags, strip_special_tokens};
 
 #[track_caller]
 fn check(format: ReasoningFormat, text: &str, reasoning: Option<&str>, rest: &str) {
@@ -10,7 +10,7 @@ fn check(format: ReasoningFormat, text: &str, reasoning: Option<&str>, rest: &st
 
 #[track_caller]
 fn strict(format: ReasoningFormat, text: &str, reasoning: Option<&str>, rest: &str) {
-    let split = format.split_with(text, Orphans::Keep);
+    let split = format.split_with(text, UnpairedTags::Keep);
     assert_eq!((split.reasoning.as_deref(), split.text.as_str()), (reasoning, rest), "{text}");
 }
 
@@ -26,7 +26,7 @@ fn think_tags() {
         check("(a)b", Some("a"), "b");
         check("x\n\n(\na\n)\n\n\n(b) y", Some("a\n\nb"), "x\n\n y");
         check("(\n\n)\n\nb", None, "b");
-        // Orphans.
+        // Unpaired tags.
         check("a)b", Some("a"), "b");
         check("a)b)c", Some("a\n\nb"), "c");
         check("x(a", Some("a"), "x");
@@ -98,8 +98,8 @@ fn many_tags_are_no_burden() {
         "<think",
     ] {
         let text = piece.repeat(10_000);
-        for orphans in [Orphans::Recover, Orphans::Keep] {
-            let split = ReasoningFormat::Auto.split_with(&text, orphans);
+        for unpaired in [UnpairedTags::Recover, UnpairedTags::Keep] {
+            let split = ReasoningFormat::Auto.split_with(&text, unpaired);
             assert!(split.text.len() <= text.len());
         }
         assert!(strip_special_tokens(&text).len() <= text.len());
@@ -112,9 +112,9 @@ fn stream<'a>(
     pieces: impl IntoIterator<Item = &'a str>,
 ) -> (String, String, bool) {
     let (mut text, mut reasoning) = (String::new(), String::new());
-    let mut add = |piece: Piece<'_>| match piece {
-        Piece::Text(it) => text.push_str(it),
-        Piece::Reasoning(it) => reasoning.push_str(it),
+    let mut add = |piece: ReasoningPiece<'_>| match piece {
+        ReasoningPiece::Text(it) => text.push_str(it),
+        ReasoningPiece::Reasoning(it) => reasoning.push_str(it),
     };
     for piece in pieces {
         filter.feed(piece).into_iter().for_each(&mut add);
@@ -126,12 +126,15 @@ fn stream<'a>(
 #[test]
 fn only_the_beginning_of_a_tag_waits() {
     let mut filter = ReasoningFilter::new(ReasoningFormat::Auto);
-    assert_eq!(filter.feed("a <thi"), [Piece::Text("a ")]);
-    assert_eq!(filter.feed("s> <"), [Piece::Text("<this> ")]);
-    assert_eq!(filter.feed("think>b</"), [Piece::Reasoning("b")]);
-    assert_eq!(filter.feed("b></think>c<|end"), [Piece::Reasoning("</b>"), Piece::Text("c<|end")]);
-    assert_eq!(filter.feed("|></thinking"), [Piece::Text("|>")]);
-    assert_eq!(filter.finish(), Some(Piece::Text("</thinking")));
+    assert_eq!(filter.feed("a <thi"), [ReasoningPiece::Text("a ")]);
+    assert_eq!(filter.feed("s> <"), [ReasoningPiece::Text("<this> ")]);
+    assert_eq!(filter.feed("think>b</"), [ReasoningPiece::Reasoning("b")]);
+    assert_eq!(
+        filter.feed("b></think>c<|end"),
+        [ReasoningPiece::Reasoning("</b>"), ReasoningPiece::Text("c<|end")]
+    );
+    assert_eq!(filter.feed("|></thinking"), [ReasoningPiece::Text("|>")]);
+    assert_eq!(filter.finish(), Some(ReasoningPiece::Text("</thinking")));
     assert!(!filter.has_lone_close());
 }
 
@@ -141,7 +144,7 @@ fn orphans_in_a_stream() {
     let all = |text: &str, reasoning: &str, lone| (text.to_owned(), reasoning.to_owned(), lone);
     assert_eq!(stream(new(), ["a</think>b"]), all("ab", "", true));
     assert_eq!(stream(new(), ["a<think>b"]), all("a", "b", false));
-    let opened = ReasoningFilter::opened(ReasoningFormat::Auto);
+    let opened = ReasoningFilter::inside_reasoning(ReasoningFormat::Auto);
     assert_eq!(stream(opened, ["a</think>b"]), all("b", "a", false));
 }
 
@@ -208,7 +211,7 @@ proptest! {
             let whole = stream(ReasoningFilter::new(format), [text.as_str()]);
             prop_assert_eq!(&stream(ReasoningFilter::new(format), parts.iter().copied().chain([any.as_str()])), &whole);
             prop_assert_eq!(&stream(ReasoningFilter::new(format), single.iter().copied()), &whole);
-            // Without orphans before, it is what the whole text gives.
+            // Without unpaired before, it is what the whole text gives.
             if format != Auto && !whole.2 {
                 let split = format.split(&text);
                 let inked = |text: &str| text.split_whitespace().collect::<String>();

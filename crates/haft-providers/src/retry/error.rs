@@ -1,32 +1,30 @@
-//! How a request fails for good.
+//! How a request fails after all retries.
 
-use haft_core::error::codes;
 use std::fmt;
 use std::time::Duration;
 
+use crate::transport::TransportError;
 use haft_core::cancel::CancelReason;
 use haft_core::clock::Timestamp;
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 
-use crate::transport::TransportError;
-
-/// A request failed for good. Nothing of it shows a credential of the request.
+/// A request failed, and is not retried. The messages contain no credential of the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ClientError {
-    /// The provider answered with a status other than 2xx.
+pub enum SendError {
+    /// The provider responded with a status other than 2xx.
     #[error("{0}")]
     Status(Box<StatusError>),
-    /// There was no response, or its body broke off before its first byte.
+    /// There was no response, or its body was interrupted before its first byte.
     #[error("no response in {attempts} attempts")]
     Transport {
         /// Why the last attempt failed.
         #[source]
         source: TransportError,
-        /// How often it was sent.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// It was cancelled.
+    /// The request was cancelled.
     #[error("the request was cancelled: {reason}")]
     Cancelled {
         /// Why.
@@ -38,38 +36,38 @@ pub enum ClientError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StatusError {
-    /// Who answered.
+    /// The host.
     pub host: String,
     /// The status.
     pub status: u16,
     /// The beginning of the body, at most 8 KiB, with `[redacted]` for credentials of the request.
     pub body: String,
-    /// How long the provider asks to be left alone.
+    /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
-    /// When that is over.
+    /// When that time ends.
     pub retry_at: Option<Timestamp>,
-    /// The provider's name for the request.
+    /// The provider's id of the request.
     pub request_id: Option<String>,
-    /// How often it was sent.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Why it is not sent again.
-    pub stopped: Stopped,
+    /// Why it is not retried.
+    pub gave_up: GiveUpReason,
 }
 
-/// Why a request is not sent again.
+/// Why a request is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Stopped {
+pub enum GiveUpReason {
     /// The same request would fail again.
-    Hopeless,
-    /// It was sent as often as it may be.
-    Attempts,
-    /// The next attempt would begin too late.
-    Budget,
-    /// The provider asks to be left alone for longer than is waited.
-    TooLong,
-    /// The quota is spent: waiting does not help, paying may.
-    Quota,
+    NotRetryable,
+    /// It was sent as often as the policy allows.
+    AttemptsExhausted,
+    /// The next attempt would begin after the budget of the policy.
+    BudgetExhausted,
+    /// The provider asks to wait for longer than the policy allows.
+    RetryAfterTooLong,
+    /// The quota is exhausted: a payment may help, waiting does not.
+    QuotaExhausted,
 }
 
 impl fmt::Display for StatusError {
@@ -79,14 +77,20 @@ impl fmt::Display for StatusError {
         if let Some(id) = &self.request_id {
             write!(f, " (request `{id}`)")?;
         }
-        if !matches!(self.stopped, Stopped::Hopeless | Stopped::Quota) || *attempts > 1 {
+        if !matches!(self.gave_up, GiveUpReason::NotRetryable | GiveUpReason::QuotaExhausted)
+            || *attempts > 1
+        {
             write!(f, " in attempt {attempts}")?;
         }
-        match self.stopped {
-            Stopped::Budget => f.write_str(", and another one would begin too late")?,
-            Stopped::TooLong => f.write_str(", and waiting is not allowed for that long")?,
-            Stopped::Quota => f.write_str(", because the quota is spent")?,
-            Stopped::Hopeless | Stopped::Attempts => {}
+        match self.gave_up {
+            GiveUpReason::BudgetExhausted => {
+                f.write_str(", and another one would begin too late")?
+            }
+            GiveUpReason::RetryAfterTooLong => {
+                f.write_str(", and waiting is not allowed for that long")?
+            }
+            GiveUpReason::QuotaExhausted => f.write_str(", because the quota is spent")?,
+            GiveUpReason::NotRetryable | GiveUpReason::AttemptsExhausted => {}
         }
         if let (Some(after), Some(at)) = (self.retry_after, self.retry_at) {
             write!(f, "; it asks to come back in {after:?}, at {at}")?;
@@ -100,15 +104,15 @@ impl fmt::Display for StatusError {
     }
 }
 
-impl ClientError {
-    /// The response that was no success, if there was one.
+impl SendError {
+    /// The response with an error status, if there was one.
     #[must_use]
     pub fn as_status(&self) -> Option<&StatusError> {
         if let Self::Status(error) = self { Some(error) } else { None }
     }
 }
 
-impl Coded for ClientError {
+impl Coded for SendError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Transport { source, .. } => source.code(),
@@ -118,7 +122,9 @@ impl Coded for ClientError {
 
     fn retryable(&self) -> bool {
         match self {
-            Self::Status(error) => !matches!(error.stopped, Stopped::Hopeless | Stopped::Quota),
+            Self::Status(error) => {
+                !matches!(error.gave_up, GiveUpReason::NotRetryable | GiveUpReason::QuotaExhausted)
+            }
             Self::Transport { source, .. } => source.retryable(),
             Self::Cancelled { .. } => false,
         }

@@ -1,13 +1,13 @@
 use haft_core::clock::Timestamp;
 
-use super::date::parse;
+use super::hints::parse_http_date;
 
 #[test]
 fn dates_are_read_in_three_forms() {
     #[track_caller]
     fn check(text: &str, expected: Option<&str>) {
         let now: Timestamp = "2026-01-31T12:00:00.000000Z".parse().unwrap();
-        let found = parse(text, now).map(|it| it.to_string());
+        let found = parse_http_date(text, now).map(|it| it.to_string());
         assert_eq!(found, expected.map(|it| format!("{it}.000000Z")), "{text}");
     }
     let then = Some("1994-11-06T08:49:37");

@@ -1,14 +1,14 @@
-//! Reading a text from left to right.
+//! GrammarReading a text from left to right.
 
 use super::json_call::end_of_json;
 
 /// Why reading stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// This is something else.
-    Bad,
+pub(super) enum ParseStop {
+    /// The text does not match.
+    Mismatch,
     /// The text ended too early. More of it could still make a call.
-    End,
+    Incomplete,
 }
 
 /// A place in a text.
@@ -32,8 +32,8 @@ impl<'t> Cursor<'t> {
     }
 
     /// The next character.
-    pub(super) fn need(&self) -> Result<char, Stop> {
-        self.peek().ok_or(Stop::End)
+    pub(super) fn need(&self) -> Result<char, ParseStop> {
+        self.peek().ok_or(ParseStop::Incomplete)
     }
 
     pub(super) fn bump(&mut self, it: char) {
@@ -45,45 +45,49 @@ impl<'t> Cursor<'t> {
     }
 
     /// True when `token` stood here; it is then passed. The text may not end inside of it.
-    pub(super) fn eat(&mut self, token: &str) -> Result<bool, Stop> {
+    pub(super) fn eat(&mut self, token: &str) -> Result<bool, ParseStop> {
         let rest = self.rest();
         if rest.starts_with(token) {
             self.at += token.len();
             Ok(true)
         } else if token.starts_with(rest) {
-            Err(Stop::End)
+            Err(ParseStop::Incomplete)
         } else {
             Ok(false)
         }
     }
 
     /// Passes `token`, which has to stand here.
-    pub(super) fn expect(&mut self, token: &str) -> Result<(), Stop> {
-        if self.eat(token)? { Ok(()) } else { Err(Stop::Bad) }
+    pub(super) fn expect(&mut self, token: &str) -> Result<(), ParseStop> {
+        if self.eat(token)? { Ok(()) } else { Err(ParseStop::Mismatch) }
     }
 
     /// The longest text of such characters, which has to end before the text does and within
     /// [`MAX_NAME`]; may be empty.
-    pub(super) fn run(&mut self, is_part: impl Fn(char) -> bool) -> Result<&'t str, Stop> {
+    pub(super) fn run(&mut self, is_part: impl Fn(char) -> bool) -> Result<&'t str, ParseStop> {
         let rest = self.rest();
         let len = rest.char_indices().take(MAX_NAME + 1).find(|(_, it)| !is_part(*it));
         let Some((len, _)) = len else {
-            return Err(if rest.len() > MAX_NAME { Stop::Bad } else { Stop::End });
+            return Err(if rest.len() > MAX_NAME {
+                ParseStop::Mismatch
+            } else {
+                ParseStop::Incomplete
+            });
         };
         self.at += len;
         Ok(rest.get(..len).unwrap_or_default())
     }
 
     /// The name of a tool: letters, digits, `_`, `-` and `.`, not empty.
-    pub(super) fn name(&mut self) -> Result<&'t str, Stop> {
+    pub(super) fn name(&mut self) -> Result<&'t str, ParseStop> {
         let name = self.run(is_name_part)?;
-        if name.is_empty() { Err(Stop::Bad) } else { Ok(name) }
+        if name.is_empty() { Err(ParseStop::Mismatch) } else { Ok(name) }
     }
 
     /// The text of a JSON value that begins with `open`, which is `{` or `[`.
-    pub(super) fn json(&mut self, open: char) -> Result<&'t str, Stop> {
+    pub(super) fn json(&mut self, open: char) -> Result<&'t str, ParseStop> {
         if self.need()? != open {
-            return Err(Stop::Bad);
+            return Err(ParseStop::Mismatch);
         }
         let start = self.at;
         self.at = end_of_json(self.text, start)?;

@@ -13,7 +13,7 @@ pub(super) struct Fence {
 
 /// What a line is to fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(super) enum FenceOpening {
     Yes(Fence),
     No,
     /// The line is not complete.
@@ -22,26 +22,26 @@ pub(super) enum Opening {
 
 impl Fence {
     /// Whether `line` opens a fence. `is_complete` is false when more of it may come.
-    pub(super) fn opening(line: &str, is_complete: bool) -> Opening {
+    pub(super) fn opening(line: &str, is_complete: bool) -> FenceOpening {
         let inner = line.trim_start_matches(' ');
         if line.len() - inner.len() > 3 || line.len() > MAX_OPENING {
-            return Opening::No;
+            return FenceOpening::No;
         }
-        let undecided = if is_complete { Opening::No } else { Opening::Maybe };
+        let undecided = if is_complete { FenceOpening::No } else { FenceOpening::Maybe };
         let mark = match inner.as_bytes().first() {
             None => return undecided,
             Some(mark @ (b'`' | b'~')) => *mark,
-            Some(_) => return Opening::No,
+            Some(_) => return FenceOpening::No,
         };
         let info = inner.trim_start_matches(char::from(mark));
         let len = inner.len() - info.len();
         if len < 3 {
-            return if info.is_empty() { undecided } else { Opening::No };
+            return if info.is_empty() { undecided } else { FenceOpening::No };
         }
         if mark == b'`' && info.contains('`') {
-            return Opening::No;
+            return FenceOpening::No;
         }
-        if is_complete { Opening::Yes(Self { mark, len }) } else { Opening::Maybe }
+        if is_complete { FenceOpening::Yes(Self { mark, len }) } else { FenceOpening::Maybe }
     }
 
     pub(super) fn is_closed_by(self, line: &str) -> bool {
@@ -78,15 +78,15 @@ impl LineEnds {
 /// Whether an output begins with a fence, and whether there is anything else. Can be asked again when
 /// more of the output is there.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Leading {
-    state: State,
+pub(super) struct LeadingFence {
+    state: LeadingState,
     /// Everything before has been looked at.
     at: usize,
     lines: LineEnds,
 }
 
 #[derive(Clone, Debug, Default)]
-enum State {
+enum LeadingState {
     /// Nothing but white space so far, and perhaps a part of an opening line.
     #[default]
     Start,
@@ -106,7 +106,7 @@ enum State {
 
 /// What stands in the fence around an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Inner {
+pub(super) enum FenceContent {
     /// It is not known whether there is a fence.
     Unknown,
     /// There is none, or there is more.
@@ -117,7 +117,7 @@ pub(super) enum Inner {
     Closed(Range<usize>),
 }
 
-impl Leading {
+impl LeadingFence {
     /// For a whole output.
     pub(super) fn of(text: &str) -> Self {
         let mut it = Self::default();
@@ -128,50 +128,56 @@ impl Leading {
     /// Where the content of the fence stands that is the whole output.
     pub(super) fn whole_fence(&self, text: &str) -> Option<Range<usize>> {
         match &self.state {
-            State::Closed { inner } if inner.end <= text.len() => Some(inner.clone()),
+            LeadingState::Closed { inner } if inner.end <= text.len() => Some(inner.clone()),
             _ => None,
         }
     }
 
-    pub(super) fn inner(&self) -> Inner {
+    pub(super) fn inner(&self) -> FenceContent {
         match &self.state {
-            State::Start | State::Indented => Inner::Unknown,
-            State::No => Inner::None,
-            State::Open { fence, inner } => Inner::Open(*fence, *inner),
-            State::Closed { inner } => Inner::Closed(inner.clone()),
+            LeadingState::Start | LeadingState::Indented => FenceContent::Unknown,
+            LeadingState::No => FenceContent::None,
+            LeadingState::Open { fence, inner } => FenceContent::Open(*fence, *inner),
+            LeadingState::Closed { inner } => FenceContent::Closed(inner.clone()),
         }
     }
 
     /// Looks at what has come since. `text` begins as it did before.
     pub(super) fn advance(&mut self, text: &str, input: Input) {
-        while self.at < text.len() && !matches!(self.state, State::No) {
+        while self.at < text.len() && !matches!(self.state, LeadingState::No) {
             let end = self.lines.after(text, self.at);
             let is_complete = end.is_some() || input == Input::Whole;
             let next = end.unwrap_or(text.len());
             let line = text.get(self.at..next).unwrap_or_default();
             match &self.state {
-                State::No => return,
-                State::Start | State::Indented if line.trim().is_empty() && is_complete => {
-                    self.state = State::Start;
+                LeadingState::No => return,
+                LeadingState::Start | LeadingState::Indented
+                    if line.trim().is_empty() && is_complete =>
+                {
+                    self.state = LeadingState::Start;
                 }
-                State::Start if line.trim().is_empty() && line.len() <= 3 => return,
-                State::Start if line.trim().is_empty() => self.state = State::Indented,
-                State::Indented if line.trim().is_empty() => {}
-                State::Indented => self.state = State::No,
-                State::Start => match Fence::opening(line, is_complete) {
-                    Opening::Yes(fence) => self.state = State::Open { fence, inner: next },
-                    Opening::No => self.state = State::No,
-                    Opening::Maybe => return,
+                LeadingState::Start if line.trim().is_empty() && line.len() <= 3 => return,
+                LeadingState::Start if line.trim().is_empty() => {
+                    self.state = LeadingState::Indented
+                }
+                LeadingState::Indented if line.trim().is_empty() => {}
+                LeadingState::Indented => self.state = LeadingState::No,
+                LeadingState::Start => match Fence::opening(line, is_complete) {
+                    FenceOpening::Yes(fence) => {
+                        self.state = LeadingState::Open { fence, inner: next }
+                    }
+                    FenceOpening::No => self.state = LeadingState::No,
+                    FenceOpening::Maybe => return,
                 },
-                State::Open { .. } if !is_complete => return,
-                State::Open { fence, inner } => {
+                LeadingState::Open { .. } if !is_complete => return,
+                LeadingState::Open { fence, inner } => {
                     if fence.is_closed_by(line) {
-                        self.state = State::Closed { inner: *inner..self.at };
+                        self.state = LeadingState::Closed { inner: *inner..self.at };
                     }
                 }
-                State::Closed { .. } => {
+                LeadingState::Closed { .. } => {
                     if !line.trim().is_empty() {
-                        self.state = State::No;
+                        self.state = LeadingState::No;
                     }
                 }
             }

@@ -1,9 +1,9 @@
 //! Holding back what may be a call while text arrives.
 
-use super::fence::{Inner, Leading};
-use super::offered::Offered;
-use super::scan::{Grammar, Input, Patience, Reading, Scan, Whole};
-use super::{Cleaned, Parsed, TextCallFormat};
+use super::fence::{FenceContent, LeadingFence};
+use super::offered::OfferedNames;
+use super::scan::{Grammar, GrammarReading, GrammarScan, Input, RereadThreshold, WholeGrammar};
+use super::{CollapsedText, ParsedText, TextCallFormat};
 
 /// Shows text as it arrives, but not what could be the beginning of a call.
 ///
@@ -16,7 +16,7 @@ use super::{Cleaned, Parsed, TextCallFormat};
 /// can change what the call is; else it waits for the end.
 ///
 /// ```
-/// use haft_providers::text_calls::{TextCallFilter, TextCallFormat};
+/// use haft_providers::internals::{TextCallFilter, TextCallFormat};
 ///
 /// let mut filter = TextCallFilter::new(TextCallFormat::Hermes, &["weather"]);
 /// assert_eq!(filter.feed("One moment. <tool"), "One moment.");
@@ -31,19 +31,19 @@ pub struct TextCallFilter {
     offered: Vec<String>,
     /// All that came.
     text: String,
-    leading: Leading,
-    watches: Vec<Watch>,
-    shown: Shown,
+    leading: LeadingFence,
+    watches: Vec<GrammarWatch>,
+    shown: ShownText,
 }
 
 /// What has been shown.
 #[derive(Debug, Default)]
-struct Shown {
-    cleaned: Cleaned,
+struct ShownText {
+    collapsed: CollapsedText,
     /// How much of the text has been looked at, and how many of its calls.
     from: usize,
     spans: usize,
-    /// How much of `cleaned` can be shown: all but white space at its end.
+    /// How much of `collapsed` can be shown: all but white space at its end.
     visible: usize,
 }
 
@@ -51,16 +51,16 @@ impl TextCallFilter {
     /// A filter for one output.
     #[must_use]
     pub fn new(format: TextCallFormat, offered: &[&str]) -> Self {
-        let names = Offered::new(offered);
+        let names = OfferedNames::new(offered);
         let inner = format.grammars(&names);
         let watches = format.grammars(&names).into_iter().zip(inner);
         Self {
             format,
             offered: offered.iter().map(|it| (*it).to_owned()).collect(),
             text: String::new(),
-            leading: Leading::default(),
-            watches: watches.map(|(grammar, inner)| Watch::new(grammar, inner)).collect(),
-            shown: Shown::default(),
+            leading: LeadingFence::default(),
+            watches: watches.map(|(grammar, inner)| GrammarWatch::new(grammar, inner)).collect(),
+            shown: ShownText::default(),
         }
     }
 
@@ -72,19 +72,20 @@ impl TextCallFilter {
             watch.advance(&self.text, &self.leading);
         }
         // Nothing can take precedence over a call of the first grammar.
-        if self.watches.first().is_some_and(Watch::has_calls) {
+        if self.watches.first().is_some_and(GrammarWatch::has_calls) {
             self.watches.truncate(1);
         }
         let before = self.shown.visible;
-        if let [Watch::Placed { scan, .. }] = self.watches.as_slice()
+        if let [GrammarWatch::Inline { scan, .. }] = self.watches.as_slice()
             && !scan.spans.is_empty()
         {
             self.shown.pass_spans(&self.text, scan);
         } else {
-            let safe = self.watches.iter().map(|it| it.safe(&self.text, &self.leading)).min();
-            self.shown.pass(&self.text, safe.unwrap_or(self.text.len()));
+            let showable =
+                self.watches.iter().map(|it| it.showable(&self.text, &self.leading)).min();
+            self.shown.pass(&self.text, showable.unwrap_or(self.text.len()));
         }
-        let new = self.shown.cleaned.text().get(before..self.shown.visible).unwrap_or_default();
+        let new = self.shown.collapsed.text().get(before..self.shown.visible).unwrap_or_default();
         // A text with calls is trimmed.
         if before == 0 && self.shown.spans > 0 { new.trim_start() } else { new }
     }
@@ -97,10 +98,10 @@ impl TextCallFilter {
 
     /// Ends the output: the calls, and the text that was not shown yet.
     #[must_use]
-    pub fn finish(self) -> Parsed {
+    pub fn finish(self) -> ParsedText {
         let offered: Vec<&str> = self.offered.iter().map(String::as_str).collect();
         let mut parsed = self.format.parse(&self.text, &offered);
-        let shown = self.shown.cleaned.text().get(..self.shown.visible).unwrap_or_default();
+        let shown = self.shown.collapsed.text().get(..self.shown.visible).unwrap_or_default();
         let shown = if parsed.calls.is_empty() { shown } else { shown.trim_start() };
         if let Some(rest) = parsed.text.strip_prefix(shown) {
             parsed.text = rest.to_owned();
@@ -109,23 +110,23 @@ impl TextCallFilter {
     }
 }
 
-impl Shown {
+impl ShownText {
     /// Passes on the text up to `to`.
     fn pass(&mut self, text: &str, to: usize) {
         let Some(part) = text.get(self.from..to).filter(|it| !it.is_empty()) else { return };
         self.from = to;
-        self.cleaned.push(part);
+        self.collapsed.push(part);
         let inked = part.trim_end().len();
         if inked > 0 {
-            self.visible = self.cleaned.text().len() - (part.len() - inked);
+            self.visible = self.collapsed.text().len() - (part.len() - inked);
         }
     }
 
     /// Passes on the text around calls.
-    fn pass_spans(&mut self, text: &str, scan: &Scan) {
+    fn pass_spans(&mut self, text: &str, scan: &GrammarScan) {
         for span in scan.spans.iter().skip(self.spans) {
             self.pass(text, span.start);
-            self.cleaned.cut();
+            self.collapsed.cut();
             self.from = span.end;
             self.spans += 1;
         }
@@ -135,57 +136,58 @@ impl Shown {
 
 /// Looks out for one way of writing calls.
 #[derive(Debug)]
-enum Watch {
-    Placed {
-        scan: Scan,
+enum GrammarWatch {
+    Inline {
+        scan: GrammarScan,
         /// For what stands in a fence that may turn out to be the whole output.
-        inner: Scan,
-        blank: Blank,
+        inner: GrammarScan,
+        blank: BlankPrefix,
     },
     Whole {
-        grammar: Box<dyn Whole>,
-        patience: Patience,
+        grammar: Box<dyn WholeGrammar>,
+        threshold: RereadThreshold,
         is_over: bool,
     },
 }
 
-impl Watch {
+impl GrammarWatch {
     fn new(grammar: Grammar, inner: Grammar) -> Self {
         match (grammar, inner) {
-            (Grammar::Placed(scan), Grammar::Placed(inner)) => {
-                Self::Placed { scan, inner, blank: Blank::default() }
+            (Grammar::Inline(scan), Grammar::Inline(inner)) => {
+                Self::Inline { scan, inner, blank: BlankPrefix::default() }
             }
             (Grammar::Whole(grammar), _) | (_, Grammar::Whole(grammar)) => {
-                Self::Whole { grammar, patience: Patience::default(), is_over: false }
+                Self::Whole { grammar, threshold: RereadThreshold::default(), is_over: false }
             }
         }
     }
 
     fn has_calls(&self) -> bool {
-        matches!(self, Self::Placed { scan, .. } if !scan.spans.is_empty())
+        matches!(self, Self::Inline { scan, .. } if !scan.spans.is_empty())
     }
 
-    fn advance(&mut self, text: &str, leading: &Leading) {
+    fn advance(&mut self, text: &str, leading: &LeadingFence) {
         match self {
-            Self::Placed { scan, inner, blank } => {
+            Self::Inline { scan, inner, blank } => {
                 scan.run(text, Input::Partial);
-                if let Some((_, inside)) = inside(text, leading) {
+                if let Some((_, inside)) = fence_content(text, leading) {
                     inner.run(inside, Input::Partial);
-                    blank.advance(inside, settled(inner, inside));
+                    blank.advance(inside, decided_len(inner, inside));
                 }
             }
-            Self::Whole { grammar, patience, is_over } => {
-                if *is_over || patience.lasts(text, Input::Partial) {
+            Self::Whole { grammar, threshold, is_over } => {
+                if *is_over || threshold.lasts(text, Input::Partial) {
                     return;
                 }
-                *is_over = matches!(read(grammar.as_ref(), text, leading), Reading::Declined(_));
-                patience.wait(text.len(), text.len());
+                *is_over =
+                    matches!(read(grammar.as_ref(), text, leading), GrammarReading::Declined(_));
+                threshold.wait(text.len(), text.len());
             }
         }
     }
 
     /// How much of the text can be shown, as far as this is concerned.
-    fn safe(&self, text: &str, leading: &Leading) -> usize {
+    fn showable(&self, text: &str, leading: &LeadingFence) -> usize {
         match self {
             Self::Whole { is_over, .. } => {
                 if *is_over {
@@ -194,12 +196,12 @@ impl Watch {
                     0
                 }
             }
-            Self::Placed { scan, inner, blank } => {
-                let outer = settled(scan, text);
-                match inside(text, leading) {
+            Self::Inline { scan, inner, blank } => {
+                let outer = decided_len(scan, text);
+                match fence_content(text, leading) {
                     // The fence goes if nothing but calls is in it.
                     Some(_) if !blank.is_over => 0,
-                    Some((start, inside)) => outer.min(start + settled(inner, inside)),
+                    Some((start, inside)) => outer.min(start + decided_len(inner, inside)),
                     None => outer,
                 }
             }
@@ -208,26 +210,28 @@ impl Watch {
 }
 
 /// How much of the text has no call in it, nor the beginning of one.
-fn settled(scan: &Scan, text: &str) -> usize {
+fn decided_len(scan: &GrammarScan, text: &str) -> usize {
     scan.spans.first().map_or_else(|| scan.decided(text), |it| it.start)
 }
 
 /// What stands in a fence that is the whole output so far, and where.
-fn inside<'t>(text: &'t str, leading: &Leading) -> Option<(usize, &'t str)> {
+fn fence_content<'t>(text: &'t str, leading: &LeadingFence) -> Option<(usize, &'t str)> {
     match leading.inner() {
-        Inner::Open(_, start) => Some((start, text.get(start..)?)),
-        Inner::Closed(range) => Some((range.start, text.get(range)?)),
-        Inner::Unknown | Inner::None => None,
+        FenceContent::Open(_, start) => Some((start, text.get(start..)?)),
+        FenceContent::Closed(range) => Some((range.start, text.get(range)?)),
+        FenceContent::Unknown | FenceContent::None => None,
     }
 }
 
 /// Whether the output so far can be, or become, one of calls only.
-fn read(grammar: &dyn Whole, text: &str, leading: &Leading) -> Reading {
+fn read(grammar: &dyn WholeGrammar, text: &str, leading: &LeadingFence) -> GrammarReading {
     match leading.inner() {
-        Inner::Unknown => Reading::More,
-        Inner::None => grammar.read(text, Input::Partial),
-        Inner::Closed(range) => grammar.read(text.get(range).unwrap_or_default(), Input::Whole),
-        Inner::Open(fence, start) => {
+        FenceContent::Unknown => GrammarReading::More,
+        FenceContent::None => grammar.read(text, Input::Partial),
+        FenceContent::Closed(range) => {
+            grammar.read(text.get(range).unwrap_or_default(), Input::Whole)
+        }
+        FenceContent::Open(fence, start) => {
             let inner = text.get(start..).unwrap_or_default();
             let last = inner.rfind('\n').map_or(0, |it| it + 1);
             let (before, line) = inner.split_at_checked(last).unwrap_or_default();
@@ -239,12 +243,12 @@ fn read(grammar: &dyn Whole, text: &str, leading: &Leading) -> Reading {
 
 /// Whether a text that grows has been white space so far.
 #[derive(Debug, Default)]
-struct Blank {
+struct BlankPrefix {
     at: usize,
     is_over: bool,
 }
 
-impl Blank {
+impl BlankPrefix {
     fn advance(&mut self, text: &str, to: usize) {
         let Some(part) = text.get(self.at..to) else { return };
         self.is_over |= !part.trim_start().is_empty();

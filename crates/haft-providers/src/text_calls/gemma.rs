@@ -3,79 +3,79 @@
 mod body;
 mod quoted;
 
-use self::body::Body;
+use self::body::ArgumentsReader;
 use super::TextCall;
-use super::cursor::{Cursor, Stop};
-use super::offered::{Offered, is_free};
-use super::scan::{Grammar, Input, Placed, Reading, find, held_of};
+use super::cursor::{Cursor, ParseStop};
+use super::offered::{OfferedNames, is_free};
+use super::scan::{Grammar, GrammarReading, InlineGrammar, Input, find, partial_marker_len};
 
 /// The three forms, in the order in which they are tried.
-pub(super) fn forms(offered: &Offered) -> Vec<Grammar> {
-    [Form::Fenced, Form::Bare, Form::Named(offered.clone())]
-        .map(|form| Grammar::placed(Gemma { form, endless: [None; 3] }))
+pub(super) fn grammars(offered: &OfferedNames) -> Vec<Grammar> {
+    [GemmaForm::Fenced, GemmaForm::Bare, GemmaForm::Named(offered.clone())]
+        .map(|form| Grammar::inline(Gemma { form, endless: [None; 3] }))
         .into()
 }
 
 #[derive(Debug)]
 struct Gemma {
-    form: Form,
+    form: GemmaForm,
     /// From where on no string of each kind ends, if the text is whole: see [`quoted`].
     endless: [Option<usize>; 3],
 }
 
 #[derive(Debug)]
-enum Form {
+enum GemmaForm {
     /// Between markers.
     Fenced,
     /// With the word `call:` before the name.
     Bare,
     /// Only the name, which has to be offered.
-    Named(Offered),
+    Named(OfferedNames),
 }
 
-impl Placed for Gemma {
-    fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
+impl InlineGrammar for Gemma {
+    fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
         match &self.form {
-            Form::Fenced => find(text, from, to, OPEN),
-            Form::Bare => find(text, from, to, WORD),
-            Form::Named(offered) => offered.find(text, from, to, b'{'),
+            GemmaForm::Fenced => find(text, from, to, OPEN),
+            GemmaForm::Bare => find(text, from, to, WORD),
+            GemmaForm::Named(offered) => offered.find(text, from, to, b'{'),
         }
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> Reading {
+    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let mut at = Cursor::new(text, start);
         let before = text.get(..start).and_then(|it| it.chars().next_back());
-        if matches!(self.form, Form::Bare) && !before.is_none_or(is_free) {
-            return Reading::Declined(start + WORD.len());
+        if matches!(self.form, GemmaForm::Bare) && !before.is_none_or(is_free) {
+            return GrammarReading::Declined(start + WORD.len());
         }
         match (self.calls(&mut at, input), input) {
-            (Ok(calls), _) => Reading::Calls(at.at, calls),
-            (Err(Stop::End), Input::Partial) => Reading::More,
+            (Ok(calls), _) => GrammarReading::Calls(at.at, calls),
+            (Err(ParseStop::Incomplete), Input::Partial) => GrammarReading::More,
             // What was read is no call of any kind, so that the search need not begin again before it.
-            (Err(_), _) => Reading::Declined(at.at),
+            (Err(_), _) => GrammarReading::Declined(at.at),
         }
     }
 
-    fn held(&self, text: &str, from: usize) -> usize {
+    fn held_back(&self, text: &str, from: usize) -> usize {
         match &self.form {
-            Form::Fenced => held_of(text, from, OPEN),
-            Form::Bare => held_of(text, from, WORD),
-            Form::Named(offered) => offered.held(text, from),
+            GemmaForm::Fenced => partial_marker_len(text, from, OPEN),
+            GemmaForm::Bare => partial_marker_len(text, from, WORD),
+            GemmaForm::Named(offered) => offered.held_back(text, from),
         }
     }
 }
 
 impl Gemma {
-    fn calls(&mut self, at: &mut Cursor<'_>, input: Input) -> Result<Vec<TextCall>, Stop> {
+    fn calls(&mut self, at: &mut Cursor<'_>, input: Input) -> Result<Vec<TextCall>, ParseStop> {
         let mut calls = Vec::new();
         match self.form {
-            Form::Fenced => {
+            GemmaForm::Fenced => {
                 at.expect(OPEN)?;
                 at.skip_space();
                 at.expect(WORD)?;
             }
-            Form::Bare => at.expect(WORD)?,
-            Form::Named(_) => {}
+            GemmaForm::Bare => at.expect(WORD)?,
+            GemmaForm::Named(_) => {}
         }
         loop {
             let call = self.call(at, input)?;
@@ -87,7 +87,7 @@ impl Gemma {
             let end = at.at;
             at.skip_space();
             // Several calls may share the markers.
-            let is_next = matches!(self.form, Form::Fenced) && eat(at, WORD, input)?;
+            let is_next = matches!(self.form, GemmaForm::Fenced) && eat(at, WORD, input)?;
             if !is_next {
                 if !eat(at, CLOSE, input)? {
                     at.at = end;
@@ -97,20 +97,20 @@ impl Gemma {
         }
     }
 
-    fn call(&mut self, at: &mut Cursor<'_>, input: Input) -> Result<TextCall, Stop> {
+    fn call(&mut self, at: &mut Cursor<'_>, input: Input) -> Result<TextCall, ParseStop> {
         let name = at.name()?;
         at.skip_space();
         at.expect("{")?;
-        let mut body = Body::new(at, input, &mut self.endless);
+        let mut body = ArgumentsReader::new(at, input, &mut self.endless);
         let (arguments, is_cut_off) = body.read()?;
         Ok(TextCall { is_cut_off, ..TextCall::new(name, arguments) })
     }
 }
 
 /// As [`Cursor::eat`], but the end of a whole text is something else.
-fn eat(at: &mut Cursor<'_>, token: &str, input: Input) -> Result<bool, Stop> {
+fn eat(at: &mut Cursor<'_>, token: &str, input: Input) -> Result<bool, ParseStop> {
     match at.eat(token) {
-        Err(Stop::End) if input == Input::Whole => Ok(false),
+        Err(ParseStop::Incomplete) if input == Input::Whole => Ok(false),
         it => it,
     }
 }

@@ -3,16 +3,16 @@
 use memchr::memmem;
 
 use super::TextCall;
-use super::cursor::{Cursor, Stop, is_name_part};
+use super::cursor::{Cursor, ParseStop, is_name_part};
 use super::json_call::arguments_from;
-use super::scan::{Input, Placed, Reading, held_of, settle};
+use super::scan::{GrammarReading, InlineGrammar, Input, finish_reading, partial_marker_len};
 
 /// The message may begin with `<|start|>assistant`, and the recipient may stand there as well.
 #[derive(Debug)]
 pub(super) struct GptOss;
 
-impl Placed for GptOss {
-    fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
+impl InlineGrammar for GptOss {
+    fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
         let bytes = text.as_bytes().get(from..to)?;
         let is_marker = |at: &usize| {
             let rest = bytes.get(*at..).unwrap_or_default();
@@ -21,17 +21,17 @@ impl Placed for GptOss {
         memmem::find_iter(bytes, "<|").find(is_marker).map(|at| from + at)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> Reading {
+    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         // Behind the first marker a second one may stand that is a call by itself.
-        settle(call(Cursor::new(text, start)), start + 2, input)
+        finish_reading(call(Cursor::new(text, start)), start + 2, input)
     }
 
-    fn held(&self, text: &str, from: usize) -> usize {
-        held_of(text, from, CHANNEL).max(held_of(text, from, START))
+    fn held_back(&self, text: &str, from: usize) -> usize {
+        partial_marker_len(text, from, CHANNEL).max(partial_marker_len(text, from, START))
     }
 }
 
-fn call(mut at: Cursor<'_>) -> Result<(usize, Vec<TextCall>), Stop> {
+fn call(mut at: Cursor<'_>) -> Result<(usize, Vec<TextCall>), ParseStop> {
     let mut name = None;
     if at.eat(START)? {
         name = recipient(&mut at)?;
@@ -44,13 +44,13 @@ fn call(mut at: Cursor<'_>) -> Result<(usize, Vec<TextCall>), Stop> {
     let object = at.json('{')?;
     at.skip_space();
     at.expect(CALL)?;
-    let name = name.ok_or(Stop::Bad)?;
-    let arguments = arguments_from(object).ok_or(Stop::Bad)?;
+    let name = name.ok_or(ParseStop::Mismatch)?;
+    let arguments = arguments_from(object).ok_or(ParseStop::Mismatch)?;
     Ok((at.at, vec![TextCall::new(name, arguments)]))
 }
 
 /// ` to=functions.f`
-fn recipient<'t>(at: &mut Cursor<'t>) -> Result<Option<&'t str>, Stop> {
+fn recipient<'t>(at: &mut Cursor<'t>) -> Result<Option<&'t str>, ParseStop> {
     let before = at.at;
     at.skip_space();
     if at.at == before || !at.eat(RECIPIENT)? {
@@ -59,11 +59,11 @@ fn recipient<'t>(at: &mut Cursor<'t>) -> Result<Option<&'t str>, Stop> {
         return Ok(None);
     }
     let name = at.run(is_name_part)?;
-    if name.is_empty() { Err(Stop::Bad) } else { Ok(Some(name)) }
+    if name.is_empty() { Err(ParseStop::Mismatch) } else { Ok(Some(name)) }
 }
 
 /// Passes the rest of a header, which is short and has no other tokens than `<|constrain|>`.
-fn header(at: &mut Cursor<'_>) -> Result<(), Stop> {
+fn header(at: &mut Cursor<'_>) -> Result<(), ParseStop> {
     at.run(|it| it != '<' && it != '\n')?;
     if at.eat(CONSTRAIN)? {
         at.run(|it| it != '<' && it != '\n')?;

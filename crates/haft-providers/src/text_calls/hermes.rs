@@ -1,34 +1,34 @@
 //! `<tool_call>{"name": "f", "arguments": {}}</tool_call>`
 
 use super::TextCall;
-use super::cursor::{Cursor, Stop};
+use super::cursor::{Cursor, ParseStop};
 use super::json_call::{ARGUMENTS, call_of};
-use super::scan::{Input, Placed, Reading, find, held_of, settle};
+use super::scan::{GrammarReading, InlineGrammar, Input, find, finish_reading, partial_marker_len};
 
 #[derive(Debug)]
 pub(super) struct Hermes;
 
-impl Placed for Hermes {
-    fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
+impl InlineGrammar for Hermes {
+    fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
         find(text, from, to, OPEN)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> Reading {
+    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let inner = start + OPEN.len();
-        settle(call(Cursor::new(text, inner)), inner, input)
+        finish_reading(call(Cursor::new(text, inner)), inner, input)
     }
 
-    fn held(&self, text: &str, from: usize) -> usize {
-        held_of(text, from, OPEN)
+    fn held_back(&self, text: &str, from: usize) -> usize {
+        partial_marker_len(text, from, OPEN)
     }
 }
 
-fn call(mut at: Cursor<'_>) -> Result<(usize, Vec<TextCall>), Stop> {
+fn call(mut at: Cursor<'_>) -> Result<(usize, Vec<TextCall>), ParseStop> {
     at.skip_space();
     let object = at.json('{')?;
     at.skip_space();
     at.expect(CLOSE)?;
-    let call = call_of(object, ARGUMENTS).ok_or(Stop::Bad)?;
+    let call = call_of(object, ARGUMENTS).ok_or(ParseStop::Mismatch)?;
     Ok((at.at, vec![call]))
 }
 

@@ -4,7 +4,7 @@ use haft_core::args::RawArgs;
 use haft_core::json::{Document, MAX_DEPTH, ValueKind, ValueRef};
 
 use super::TextCall;
-use super::cursor::Stop;
+use super::cursor::ParseStop;
 
 /// The call that the text of an object stands for.
 pub(super) fn call_of(text: &str, keys: &[&str]) -> Option<TextCall> {
@@ -60,38 +60,41 @@ pub(super) fn arguments_from(text: &str) -> Option<RawArgs> {
 /// left at the first sign of it: of all candidates in a text, three at the most can be alive at the same
 /// place (outside of strings, in a string of one kind of quotes, and of the other), because a marker
 /// outside of a string is no JSON. That is what keeps the search linear.
-pub(super) fn end_of_json(text: &str, start: usize) -> Result<usize, Stop> {
+pub(super) fn end_of_json(text: &str, start: usize) -> Result<usize, ParseStop> {
     let bytes = text.as_bytes();
     let mut at = start;
-    let mut open = Brackets::default();
-    let mut want = Want::Value;
+    let mut open = OpenBrackets::default();
+    let mut want = Expected::Value;
     loop {
-        let byte = *bytes.get(at).ok_or(Stop::End)?;
+        let byte = *bytes.get(at).ok_or(ParseStop::Incomplete)?;
         match (want, byte) {
             (_, b' ' | b'\t' | b'\r' | b'\n') => {}
-            (Want::Value | Want::Element, b'{' | b'[') => {
+            (Expected::Value | Expected::Element, b'{' | b'[') => {
                 open.push(byte)?;
-                want = if byte == b'{' { Want::Key } else { Want::Element };
+                want = if byte == b'{' { Expected::Key } else { Expected::Element };
             }
-            (Want::Key | Want::Comma, b'}') | (Want::Element | Want::Comma, b']') => {
+            (Expected::Key | Expected::Comma, b'}')
+            | (Expected::Element | Expected::Comma, b']') => {
                 if open.pop(byte)? {
                     return Ok(at + 1);
                 }
-                want = Want::Comma;
+                want = Expected::Comma;
             }
-            (Want::Value | Want::Element | Want::Key, b'"' | b'\'') => {
+            (Expected::Value | Expected::Element | Expected::Key, b'"' | b'\'') => {
                 at = end_of_string(bytes, at)?;
-                want = if want == Want::Key { Want::Colon } else { Want::Comma };
+                want = if want == Expected::Key { Expected::Colon } else { Expected::Comma };
                 continue;
             }
-            (Want::Value | Want::Element, _) => {
+            (Expected::Value | Expected::Element, _) => {
                 at = end_of_scalar(text, at)?;
-                want = Want::Comma;
+                want = Expected::Comma;
                 continue;
             }
-            (Want::Colon, b':') => want = Want::Value,
-            (Want::Comma, b',') => want = if open.in_object() { Want::Key } else { Want::Element },
-            _ => return Err(Stop::Bad),
+            (Expected::Colon, b':') => want = Expected::Value,
+            (Expected::Comma, b',') => {
+                want = if open.in_object() { Expected::Key } else { Expected::Element }
+            }
+            _ => return Err(ParseStop::Mismatch),
         }
         at += 1;
     }
@@ -99,7 +102,7 @@ pub(super) fn end_of_json(text: &str, start: usize) -> Result<usize, Stop> {
 
 /// What may stand next. A comma before a closing bracket is mended later.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Want {
+enum Expected {
     Value,
     /// A value, or the end of the list.
     Element,
@@ -112,15 +115,15 @@ enum Want {
 
 /// The brackets that are open: a bit for each, set for objects.
 #[derive(Default)]
-struct Brackets {
+struct OpenBrackets {
     objects: u128,
     depth: usize,
 }
 
-impl Brackets {
-    fn push(&mut self, open: u8) -> Result<(), Stop> {
+impl OpenBrackets {
+    fn push(&mut self, open: u8) -> Result<(), ParseStop> {
         if self.depth >= MAX_DEPTH {
-            return Err(Stop::Bad);
+            return Err(ParseStop::Mismatch);
         }
         self.depth += 1;
         self.objects = self.objects << 1 | u128::from(open == b'{');
@@ -132,9 +135,9 @@ impl Brackets {
     }
 
     /// True when this was the outermost one.
-    fn pop(&mut self, close: u8) -> Result<bool, Stop> {
+    fn pop(&mut self, close: u8) -> Result<bool, ParseStop> {
         if self.in_object() != (close == b'}') {
-            return Err(Stop::Bad);
+            return Err(ParseStop::Mismatch);
         }
         self.objects >>= 1;
         self.depth -= 1;
@@ -143,12 +146,12 @@ impl Brackets {
 }
 
 /// The place behind the string whose opening quote is at `at`.
-fn end_of_string(bytes: &[u8], at: usize) -> Result<usize, Stop> {
-    let quote = *bytes.get(at).ok_or(Stop::End)?;
+fn end_of_string(bytes: &[u8], at: usize) -> Result<usize, ParseStop> {
+    let quote = *bytes.get(at).ok_or(ParseStop::Incomplete)?;
     let mut at = at + 1;
     loop {
-        let rest = bytes.get(at..).ok_or(Stop::End)?;
-        at += memchr::memchr2(quote, b'\\', rest).ok_or(Stop::End)?;
+        let rest = bytes.get(at..).ok_or(ParseStop::Incomplete)?;
+        at += memchr::memchr2(quote, b'\\', rest).ok_or(ParseStop::Incomplete)?;
         if bytes.get(at) == Some(&quote) {
             return Ok(at + 1);
         }
@@ -157,7 +160,7 @@ fn end_of_string(bytes: &[u8], at: usize) -> Result<usize, Stop> {
 }
 
 /// The place behind a number or a word.
-fn end_of_scalar(text: &str, at: usize) -> Result<usize, Stop> {
+fn end_of_scalar(text: &str, at: usize) -> Result<usize, ParseStop> {
     let rest = text.get(at..).unwrap_or_default();
     let is_part = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'-' | b'.');
     let len = rest.bytes().position(|it| !is_part(it));
@@ -166,8 +169,10 @@ fn end_of_scalar(text: &str, at: usize) -> Result<usize, Stop> {
     let words = ["true", "false", "null", "True", "False", "None"];
     match len {
         Some(len) if is_number || words.contains(&word) => Ok(at + len),
-        None if is_number || words.iter().any(|it| it.starts_with(word)) => Err(Stop::End),
-        _ => Err(Stop::Bad),
+        None if is_number || words.iter().any(|it| it.starts_with(word)) => {
+            Err(ParseStop::Incomplete)
+        }
+        _ => Err(ParseStop::Mismatch),
     }
 }
 

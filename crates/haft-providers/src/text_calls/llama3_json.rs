@@ -1,9 +1,9 @@
 //! `{"name": "f", "parameters": {}}` as the whole output
 
-use super::cursor::{Cursor, Stop};
+use super::cursor::{Cursor, ParseStop};
 use super::json_call::{ARGUMENTS_OR_PARAMETERS, call_of};
-use super::offered::Offered;
-use super::scan::{Input, Reading, Whole, settle};
+use super::offered::OfferedNames;
+use super::scan::{GrammarReading, Input, WholeGrammar, finish_reading};
 use super::{RawArgs, TextCall};
 
 /// Objects follow each other with commas, semicolons or white space between them.
@@ -12,24 +12,24 @@ use super::{RawArgs, TextCall};
 /// there is nothing else in it and the name is offered.
 #[derive(Debug)]
 pub(super) struct Llama3Json {
-    offered: Offered,
+    offered: OfferedNames,
 }
 
 impl Llama3Json {
-    pub(super) fn new(offered: &Offered) -> Self {
+    pub(super) fn new(offered: &OfferedNames) -> Self {
         Self { offered: offered.clone() }
     }
 
-    fn calls(&self, text: &str) -> Result<(usize, Vec<TextCall>), Stop> {
+    fn calls(&self, text: &str) -> Result<(usize, Vec<TextCall>), ParseStop> {
         let mut at = Cursor::new(text, 0);
         let mut calls = Vec::new();
         at.skip_space();
         at.need()?;
         while at.peek().is_some() {
             let object = at.json('{')?;
-            let call = call_of(object, ARGUMENTS_OR_PARAMETERS).ok_or(Stop::Bad)?;
+            let call = call_of(object, ARGUMENTS_OR_PARAMETERS).ok_or(ParseStop::Mismatch)?;
             if call.arguments == RawArgs::none() && !self.is_call_without_arguments(object, &call) {
-                return Err(Stop::Bad);
+                return Err(ParseStop::Mismatch);
             }
             calls.push(call);
             let rest = at.rest();
@@ -48,11 +48,11 @@ impl Llama3Json {
     }
 }
 
-impl Whole for Llama3Json {
-    fn read(&self, text: &str, input: Input) -> Reading {
+impl WholeGrammar for Llama3Json {
+    fn read(&self, text: &str, input: Input) -> GrammarReading {
         match (self.calls(text), input) {
-            (Ok(_), Input::Partial) => Reading::More,
-            (read, input) => settle(read, 0, input),
+            (Ok(_), Input::Partial) => GrammarReading::More,
+            (read, input) => finish_reading(read, 0, input),
         }
     }
 }

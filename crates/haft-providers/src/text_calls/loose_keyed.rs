@@ -4,23 +4,23 @@ use haft_core::args::RawArgs;
 use haft_core::json::Document;
 
 use super::TextCall;
-use super::cursor::{Stop, is_name_part};
-use super::offered::Offered;
-use super::scan::{Input, Reading, Whole, settle};
+use super::cursor::{ParseStop, is_name_part};
+use super::offered::OfferedNames;
+use super::scan::{GrammarReading, Input, WholeGrammar, finish_reading};
 
-/// Blank lines are passed over. Any other line makes the whole output text: it could be the rest of a
+/// BlankPrefix lines are passed over. Any other line makes the whole output text: it could be the rest of a
 /// value, and a call with half a value is worse than none.
 #[derive(Debug)]
 pub(super) struct LooseKeyed {
-    offered: Offered,
+    offered: OfferedNames,
 }
 
 impl LooseKeyed {
-    pub(super) fn new(offered: &Offered) -> Self {
+    pub(super) fn new(offered: &OfferedNames) -> Self {
         Self { offered: offered.clone() }
     }
 
-    fn call(&self, text: &str, input: Input) -> Result<TextCall, Stop> {
+    fn call(&self, text: &str, input: Input) -> Result<TextCall, ParseStop> {
         let mut name = None;
         let mut members = String::from("{");
         for line in text.split_inclusive('\n') {
@@ -29,31 +29,33 @@ impl LooseKeyed {
             match name {
                 _ if line.is_empty() => {}
                 None if is_complete && self.offered.has(line) => name = Some(line),
-                None if !is_complete && self.offered.has_prefix(line) => return Err(Stop::End),
-                None => return Err(Stop::Bad),
+                None if !is_complete && self.offered.has_prefix(line) => {
+                    return Err(ParseStop::Incomplete);
+                }
+                None => return Err(ParseStop::Mismatch),
                 Some(_) => match line.split_once(':') {
                     Some((key, value)) if is_key(key.trim_end()) && is_complete => {
                         push_member(&mut members, key.trim_end(), value.trim());
                     }
-                    Some((key, _)) if is_key(key.trim_end()) => return Err(Stop::End),
-                    None if is_key(line) && !is_complete => return Err(Stop::End),
-                    _ => return Err(Stop::Bad),
+                    Some((key, _)) if is_key(key.trim_end()) => return Err(ParseStop::Incomplete),
+                    None if is_key(line) && !is_complete => return Err(ParseStop::Incomplete),
+                    _ => return Err(ParseStop::Mismatch),
                 },
             }
         }
         if members.len() == 1 {
-            return Err(Stop::End);
+            return Err(ParseStop::Incomplete);
         }
         members.push('}');
-        Ok(TextCall::new(name.ok_or(Stop::End)?, RawArgs::text(&members)))
+        Ok(TextCall::new(name.ok_or(ParseStop::Incomplete)?, RawArgs::text(&members)))
     }
 }
 
-impl Whole for LooseKeyed {
-    fn read(&self, text: &str, input: Input) -> Reading {
+impl WholeGrammar for LooseKeyed {
+    fn read(&self, text: &str, input: Input) -> GrammarReading {
         match (self.call(text, input), input) {
-            (Ok(_), Input::Partial) => Reading::More,
-            (read, input) => settle(read.map(|it| (text.len(), vec![it])), 0, input),
+            (Ok(_), Input::Partial) => GrammarReading::More,
+            (read, input) => finish_reading(read.map(|it| (text.len(), vec![it])), 0, input),
         }
     }
 }

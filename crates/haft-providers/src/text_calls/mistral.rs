@@ -1,33 +1,33 @@
 //! `[TOOL_CALLS][{"name": "f", "arguments": {}}]`
 
 use super::TextCall;
-use super::cursor::{Cursor, Stop};
+use super::cursor::{Cursor, ParseStop};
 use super::json_call::{ARGUMENTS, calls_of};
-use super::scan::{Input, Placed, Reading, find, held_of, settle};
+use super::scan::{GrammarReading, InlineGrammar, Input, find, finish_reading, partial_marker_len};
 
 #[derive(Debug)]
 pub(super) struct Mistral;
 
-impl Placed for Mistral {
-    fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
+impl InlineGrammar for Mistral {
+    fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
         find(text, from, to, OPEN)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> Reading {
+    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let inner = start + OPEN.len();
-        settle(list(Cursor::new(text, inner), ARGUMENTS), inner, input)
+        finish_reading(list(Cursor::new(text, inner), ARGUMENTS), inner, input)
     }
 
-    fn held(&self, text: &str, from: usize) -> usize {
-        held_of(text, from, OPEN)
+    fn held_back(&self, text: &str, from: usize) -> usize {
+        partial_marker_len(text, from, OPEN)
     }
 }
 
 /// A list of calls.
-pub(super) fn list(mut at: Cursor<'_>, keys: &[&str]) -> Result<(usize, Vec<TextCall>), Stop> {
+pub(super) fn list(mut at: Cursor<'_>, keys: &[&str]) -> Result<(usize, Vec<TextCall>), ParseStop> {
     at.skip_space();
     let list = at.json('[')?;
-    Ok((at.at, calls_of(list, keys).ok_or(Stop::Bad)?))
+    Ok((at.at, calls_of(list, keys).ok_or(ParseStop::Mismatch)?))
 }
 
 const OPEN: &str = "[TOOL_CALLS]";

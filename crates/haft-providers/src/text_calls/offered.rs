@@ -6,13 +6,13 @@ use super::cursor::is_name_part;
 
 /// Sorted names; copies share them.
 #[derive(Clone, Debug)]
-pub(super) struct Offered {
+pub(super) struct OfferedNames {
     names: Arc<[String]>,
     /// Bytes of the longest one.
     longest: usize,
 }
 
-impl Offered {
+impl OfferedNames {
     pub(super) fn new(names: &[&str]) -> Self {
         let mut names: Vec<String> =
             names.iter().filter(|it| !it.is_empty()).map(|it| (*it).to_owned()).collect();
@@ -49,7 +49,7 @@ impl Offered {
     }
 
     /// How many bytes at the end of `text[from..]` can be the beginning of an offered name.
-    pub(super) fn held(&self, text: &str, from: usize) -> usize {
+    pub(super) fn held_back(&self, text: &str, from: usize) -> usize {
         let word = self.word_before(text, text.len()).filter(|start| *start >= from);
         let word = word.and_then(|start| text.get(start..)).unwrap_or_default();
         if self.has_prefix(word) { word.len() } else { 0 }

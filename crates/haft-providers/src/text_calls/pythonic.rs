@@ -6,23 +6,23 @@ use haft_core::args::RawArgs;
 
 use self::literal::push_literal;
 use super::TextCall;
-use super::cursor::{Cursor, Stop};
+use super::cursor::{Cursor, ParseStop};
 use super::loose_keyed::push_string;
-use super::scan::{Input, Reading, Whole, settle};
+use super::scan::{GrammarReading, Input, WholeGrammar, finish_reading};
 
 #[derive(Debug)]
 pub(super) struct Pythonic;
 
-impl Whole for Pythonic {
-    fn read(&self, text: &str, input: Input) -> Reading {
+impl WholeGrammar for Pythonic {
+    fn read(&self, text: &str, input: Input) -> GrammarReading {
         match (calls(text), input) {
-            (Ok(_), Input::Partial) => Reading::More,
-            (read, input) => settle(read, 0, input),
+            (Ok(_), Input::Partial) => GrammarReading::More,
+            (read, input) => finish_reading(read, 0, input),
         }
     }
 }
 
-fn calls(text: &str) -> Result<(usize, Vec<TextCall>), Stop> {
+fn calls(text: &str) -> Result<(usize, Vec<TextCall>), ParseStop> {
     let mut at = Cursor::new(text, 0);
     let mut calls = Vec::new();
     at.skip_space();
@@ -40,14 +40,14 @@ fn calls(text: &str) -> Result<(usize, Vec<TextCall>), Stop> {
         }
     }
     at.skip_space();
-    if at.peek().is_some() { Err(Stop::Bad) } else { Ok((text.len(), calls)) }
+    if at.peek().is_some() { Err(ParseStop::Mismatch) } else { Ok((text.len(), calls)) }
 }
 
 /// `f(a=1, b="x")`: only keyword arguments, only literals.
-pub(super) fn call(at: &mut Cursor<'_>) -> Result<TextCall, Stop> {
+pub(super) fn call(at: &mut Cursor<'_>) -> Result<TextCall, ParseStop> {
     let name = at.name()?;
     if name.starts_with(|it: char| !it.is_alphabetic() && it != '_') {
-        return Err(Stop::Bad);
+        return Err(ParseStop::Mismatch);
     }
     at.expect("(")?;
     let mut members = String::from("{");

@@ -4,9 +4,9 @@ use haft_core::args::RawArgs;
 use haft_core::json::JsonWriter;
 
 use super::TextCall;
-use super::cursor::{Cursor, Stop};
+use super::cursor::{Cursor, ParseStop};
 use super::hermes::{CLOSE, OPEN};
-use super::scan::{Input, Placed, Reading, find, held_of, settle};
+use super::scan::{GrammarReading, InlineGrammar, Input, find, finish_reading, partial_marker_len};
 
 /// Values are text up to the first `</parameter>`, whatever is in them.
 ///
@@ -22,23 +22,24 @@ pub(super) struct Qwen3Coder {
     endless: Option<usize>,
 }
 
-impl Placed for Qwen3Coder {
-    fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
+impl InlineGrammar for Qwen3Coder {
+    fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
         find(text, from, to, OPEN)
     }
 
-    fn read(&mut self, text: &str, start: usize, input: Input) -> Reading {
+    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading {
         let inner = start + OPEN.len();
         let mut last = 0;
-        let reading = settle(self.call(Cursor::new(text, inner), input, &mut last), inner, input);
-        if matches!(reading, Reading::Declined(_)) {
+        let reading =
+            finish_reading(self.call(Cursor::new(text, inner), input, &mut last), inner, input);
+        if matches!(reading, GrammarReading::Declined(_)) {
             self.dead = self.dead.max(last);
         }
         reading
     }
 
-    fn held(&self, text: &str, from: usize) -> usize {
-        held_of(text, from, OPEN)
+    fn held_back(&self, text: &str, from: usize) -> usize {
+        partial_marker_len(text, from, OPEN)
     }
 }
 
@@ -49,7 +50,7 @@ impl Qwen3Coder {
         mut at: Cursor<'_>,
         input: Input,
         last: &mut usize,
-    ) -> Result<(usize, Vec<TextCall>), Stop> {
+    ) -> Result<(usize, Vec<TextCall>), ParseStop> {
         at.skip_space();
         let name = tag(&mut at, FUNCTION)?;
         let mut members = Vec::new();
@@ -76,27 +77,27 @@ impl Qwen3Coder {
         Ok((at.at, vec![TextCall::new(name, arguments)]))
     }
 
-    fn end_of_value(&mut self, at: Cursor<'_>, input: Input) -> Result<usize, Stop> {
+    fn end_of_value(&mut self, at: Cursor<'_>, input: Input) -> Result<usize, ParseStop> {
         if self.endless.is_some_and(|it| at.at >= it) {
-            return Err(Stop::End);
+            return Err(ParseStop::Incomplete);
         }
         if !(self.known.0..=self.known.1).contains(&at.at) {
             let Some(end) = find(at.text, at.at, at.text.len(), PARAMETER_END) else {
                 self.endless = (input == Input::Whole).then_some(at.at);
-                return Err(Stop::End);
+                return Err(ParseStop::Incomplete);
             };
             self.known = (at.at, end);
         }
-        if self.known.1 <= self.dead { Err(Stop::Bad) } else { Ok(self.known.1) }
+        if self.known.1 <= self.dead { Err(ParseStop::Mismatch) } else { Ok(self.known.1) }
     }
 }
 
 /// The name in `<function=name>` or `<parameter=name>`.
-fn tag<'t>(at: &mut Cursor<'t>, open: &str) -> Result<&'t str, Stop> {
+fn tag<'t>(at: &mut Cursor<'t>, open: &str) -> Result<&'t str, ParseStop> {
     at.expect(open)?;
     let name = at.run(|it| !matches!(it, '<' | '>' | '\n'))?.trim();
     at.expect(">")?;
-    if name.is_empty() { Err(Stop::Bad) } else { Ok(name) }
+    if name.is_empty() { Err(ParseStop::Mismatch) } else { Ok(name) }
 }
 
 const FUNCTION: &str = "<function=";

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::TextCall;
-use super::cursor::Stop;
-use super::fence::{Fence, LineEnds, Opening};
+use super::cursor::ParseStop;
+use super::fence::{Fence, FenceOpening, LineEnds};
 
 /// Whether the text is all there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) enum Input {
 
 /// What a candidate turned out to be.
 #[derive(Debug)]
-pub(super) enum Reading {
+pub(super) enum GrammarReading {
     /// Calls, and where their text ends.
     Calls(usize, Vec<TextCall>),
     /// No call; the search goes on at this place.
@@ -26,57 +26,57 @@ pub(super) enum Reading {
 }
 
 /// Calls that can stand anywhere in a text.
-pub(super) trait Placed: fmt::Debug + Send + Sync {
+pub(super) trait InlineGrammar: fmt::Debug + Send + Sync {
     /// Where the first candidate begins in `text[from..to]`, which is within one line.
-    fn candidate(&self, text: &str, from: usize, to: usize) -> Option<usize>;
+    fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize>;
 
     /// Reads the candidate at `start`.
-    fn read(&mut self, text: &str, start: usize, input: Input) -> Reading;
+    fn read(&mut self, text: &str, start: usize, input: Input) -> GrammarReading;
 
     /// How many bytes at the end of `text[from..]` could be the beginning of a candidate.
-    fn held(&self, text: &str, from: usize) -> usize;
+    fn held_back(&self, text: &str, from: usize) -> usize;
 }
 
 /// Calls that are a whole output.
-pub(super) trait Whole: fmt::Debug + Send + Sync {
-    /// Reads an output. Never gives [`Reading::Calls`] for [`Input::Partial`].
-    fn read(&self, text: &str, input: Input) -> Reading;
+pub(super) trait WholeGrammar: fmt::Debug + Send + Sync {
+    /// Reads an output. Never gives [`GrammarReading::Calls`] for [`Input::Partial`].
+    fn read(&self, text: &str, input: Input) -> GrammarReading;
 }
 
 /// One way of writing calls.
 #[derive(Debug)]
 pub(super) enum Grammar {
-    Placed(Scan),
-    Whole(Box<dyn Whole>),
+    Inline(GrammarScan),
+    Whole(Box<dyn WholeGrammar>),
 }
 
 /// Calls, and which part of the text they are.
 #[derive(Debug)]
-pub(super) struct Span {
+pub(super) struct CallSpan {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) calls: Vec<TextCall>,
 }
 
 impl Grammar {
-    pub(super) fn placed(grammar: impl Placed + 'static) -> Self {
-        Self::Placed(Scan::new(Box::new(grammar)))
+    pub(super) fn inline(grammar: impl InlineGrammar + 'static) -> Self {
+        Self::Inline(GrammarScan::new(Box::new(grammar)))
     }
 
-    pub(super) fn whole(grammar: impl Whole + 'static) -> Self {
+    pub(super) fn whole(grammar: impl WholeGrammar + 'static) -> Self {
         Self::Whole(Box::new(grammar))
     }
 
     /// The calls of a whole text.
-    pub(super) fn spans(self, text: &str) -> Vec<Span> {
+    pub(super) fn spans(self, text: &str) -> Vec<CallSpan> {
         match self {
-            Self::Placed(mut scan) => {
+            Self::Inline(mut scan) => {
                 scan.run(text, Input::Whole);
                 scan.spans
             }
             Self::Whole(grammar) => match grammar.read(text, Input::Whole) {
-                Reading::Calls(_, calls) if !calls.is_empty() => {
-                    vec![Span { start: 0, end: text.len(), calls }]
+                GrammarReading::Calls(_, calls) if !calls.is_empty() => {
+                    vec![CallSpan { start: 0, end: text.len(), calls }]
                 }
                 _ => Vec::new(),
             },
@@ -86,18 +86,18 @@ impl Grammar {
 
 /// One pass over a text that leaves out fenced code. It can be continued when more of the text is there.
 #[derive(Debug)]
-pub(super) struct Scan {
-    grammar: Box<dyn Placed>,
+pub(super) struct GrammarScan {
+    grammar: Box<dyn InlineGrammar>,
     /// Everything before is decided.
     at: usize,
-    place: Place,
+    place: ScanPosition,
     lines: LineEnds,
-    patience: Patience,
-    pub(super) spans: Vec<Span>,
+    threshold: RereadThreshold,
+    pub(super) spans: Vec<CallSpan>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum ScanPosition {
     LineStart,
     InLine,
     Fence(Fence),
@@ -105,57 +105,57 @@ enum Place {
 
 /// One line, or what there is of it.
 #[derive(Clone, Copy)]
-struct Line {
+struct ScanLine {
     end: usize,
     is_complete: bool,
 }
 
-impl Scan {
-    pub(super) fn new(grammar: Box<dyn Placed>) -> Self {
+impl GrammarScan {
+    pub(super) fn new(grammar: Box<dyn InlineGrammar>) -> Self {
         Self {
             grammar,
             at: 0,
-            place: Place::LineStart,
+            place: ScanPosition::LineStart,
             lines: LineEnds::default(),
-            patience: Patience::default(),
+            threshold: RereadThreshold::default(),
             spans: Vec::new(),
         }
     }
 
     /// How much of `text` is decided: calls in there are known, and none begins in there that ends later.
     pub(super) fn decided(&self, text: &str) -> usize {
-        if matches!(self.place, Place::Fence(_)) { text.len() } else { self.at }
+        if matches!(self.place, ScanPosition::Fence(_)) { text.len() } else { self.at }
     }
 
     /// Goes on with `text`, which begins as it did before.
     pub(super) fn run(&mut self, text: &str, input: Input) {
-        if self.patience.lasts(text, input) {
+        if self.threshold.lasts(text, input) {
             return;
         }
         while self.at < text.len() {
             let end = self.lines.after(text, self.at);
-            let line = Line {
+            let line = ScanLine {
                 end: end.unwrap_or(text.len()),
                 is_complete: end.is_some() || input == Input::Whole,
             };
             let part = text.get(self.at..line.end).unwrap_or_default();
             match self.place {
-                Place::Fence(_) if !line.is_complete => return,
-                Place::Fence(fence) => {
+                ScanPosition::Fence(_) if !line.is_complete => return,
+                ScanPosition::Fence(fence) => {
                     if fence.is_closed_by(part) {
-                        self.place = Place::LineStart;
+                        self.place = ScanPosition::LineStart;
                     }
                     self.at = line.end;
                 }
-                Place::LineStart => match Fence::opening(part, line.is_complete) {
-                    Opening::Maybe => return,
-                    Opening::No => self.place = Place::InLine,
-                    Opening::Yes(fence) => {
-                        self.place = Place::Fence(fence);
+                ScanPosition::LineStart => match Fence::opening(part, line.is_complete) {
+                    FenceOpening::Maybe => return,
+                    FenceOpening::No => self.place = ScanPosition::InLine,
+                    FenceOpening::Yes(fence) => {
+                        self.place = ScanPosition::Fence(fence);
                         self.at = line.end;
                     }
                 },
-                Place::InLine => {
+                ScanPosition::InLine => {
                     if !self.line(text, line, input) {
                         return;
                     }
@@ -165,20 +165,20 @@ impl Scan {
     }
 
     /// Looks for calls in what is left of a line; false when more text is needed.
-    fn line(&mut self, text: &str, line: Line, input: Input) -> bool {
+    fn line(&mut self, text: &str, line: ScanLine, input: Input) -> bool {
         while self.at < line.end {
-            let Some(start) = self.grammar.candidate(text, self.at, line.end) else {
+            let Some(start) = self.grammar.find_candidate(text, self.at, line.end) else {
                 break;
             };
             match self.grammar.read(text, start, input) {
-                Reading::Calls(end, calls) => {
+                GrammarReading::Calls(end, calls) => {
                     self.at = end;
-                    self.spans.push(Span { start, end, calls });
+                    self.spans.push(CallSpan { start, end, calls });
                 }
-                Reading::Declined(resume) => self.at = resume.max(start + 1),
-                Reading::More => {
+                GrammarReading::Declined(resume) => self.at = resume.max(start + 1),
+                GrammarReading::More => {
                     self.at = start;
-                    self.patience.wait(text.len(), text.len() - start);
+                    self.threshold.wait(text.len(), text.len() - start);
                     return false;
                 }
             }
@@ -188,10 +188,10 @@ impl Scan {
         }
         if line.is_complete {
             self.at = line.end;
-            self.place = Place::LineStart;
+            self.place = ScanPosition::LineStart;
             return true;
         }
-        self.at = text.len() - self.grammar.held(text, self.at);
+        self.at = text.len() - self.grammar.held_back(text, self.at);
         false
     }
 }
@@ -199,9 +199,9 @@ impl Scan {
 /// How long to wait before a candidate that needs more text is read again from its beginning: until it
 /// has grown by a part of its length, so that all readings together stay linear.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Patience(usize);
+pub(super) struct RereadThreshold(usize);
 
-impl Patience {
+impl RereadThreshold {
     pub(super) fn lasts(self, text: &str, input: Input) -> bool {
         input == Input::Partial && text.len() < self.0
     }
@@ -212,7 +212,7 @@ impl Patience {
 }
 
 /// How many bytes at the end of `text[from..]` are the beginning of `marker`, but not all of it.
-pub(crate) fn held_of(text: &str, from: usize, marker: &str) -> usize {
+pub(crate) fn partial_marker_len(text: &str, from: usize, marker: &str) -> usize {
     let tail = text.as_bytes().get(from..).unwrap_or_default();
     let longest = tail.len().min(marker.len() - 1);
     (1..=longest)
@@ -227,14 +227,14 @@ pub(super) fn find(text: &str, from: usize, to: usize, marker: &str) -> Option<u
 }
 
 /// What a reading comes to that ended in this way.
-pub(super) fn settle(
-    read: Result<(usize, Vec<TextCall>), Stop>,
+pub(super) fn finish_reading(
+    read: Result<(usize, Vec<TextCall>), ParseStop>,
     resume: usize,
     input: Input,
-) -> Reading {
+) -> GrammarReading {
     match read {
-        Ok((end, calls)) if !calls.is_empty() => Reading::Calls(end, calls),
-        Err(Stop::End) if input == Input::Partial => Reading::More,
-        _ => Reading::Declined(resume),
+        Ok((end, calls)) if !calls.is_empty() => GrammarReading::Calls(end, calls),
+        Err(ParseStop::Incomplete) if input == Input::Partial => GrammarReading::More,
+        _ => GrammarReading::Declined(resume),
     }
 }

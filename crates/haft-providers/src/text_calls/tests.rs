@@ -8,17 +8,17 @@ mod suite;
 
 use serde_json::{Value, json};
 
-use super::{Parsed, TextCallFormat};
+use super::{ParsedText, TextCallFormat};
 
 /// The tools that every test offers.
 const OFFERED: &[&str] = &["weather", "list_files", "search.web"];
 
-fn parse(format: TextCallFormat, text: &str) -> Parsed {
+fn parse(format: TextCallFormat, text: &str) -> ParsedText {
     format.parse(text, OFFERED)
 }
 
 /// Calls as values: `[["weather", {"city": "Paris"}]]`.
-fn calls(parsed: &Parsed) -> Value {
+fn calls(parsed: &ParsedText) -> Value {
     parsed.calls.iter().map(|it| json!([it.name, it.arguments.to_value()])).collect()
 }
 

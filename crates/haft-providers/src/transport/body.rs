@@ -1,4 +1,4 @@
-//! Bytes as they come.
+//! The body of a response.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -13,59 +13,59 @@ use super::TransportError;
 /// The body of a response: a stream of chunks, none of them empty, that ends with the first error. Dropping it ends the
 /// request.
 pub struct Body {
-    /// What was read ahead, and comes first.
+    /// The chunk that was read ahead.
     first: Option<Bytes>,
     rest: Option<Pin<Box<Rest>>>,
-    /// Whose it is, for messages.
+    /// The host, for messages.
     host: String,
 }
 
 type Rest = dyn Stream<Item = Result<Bytes, TransportError>> + Send;
 
 impl Body {
-    /// A body of the chunks of a stream.
+    /// A body from a stream of chunks.
     #[must_use]
     pub fn new(chunks: impl Stream<Item = Result<Bytes, TransportError>> + Send + 'static) -> Self {
         Self { first: None, rest: Some(Box::pin(chunks)), host: "?".to_owned() }
     }
 
-    /// A body without bytes.
+    /// An empty body.
     #[must_use]
     pub fn empty() -> Self {
         Self::from(Bytes::new())
     }
 
-    /// A body of these chunks.
+    /// A body from a list of chunks.
     #[must_use]
     pub fn from_chunks(chunks: impl IntoIterator<Item = Bytes>) -> Self {
         let chunks: Vec<_> = chunks.into_iter().collect();
-        Self::new(Chunks(chunks.into_iter()))
+        Self::new(ChunkStream(chunks.into_iter()))
     }
 
-    pub(crate) fn of(mut self, host: String) -> Self {
+    pub(crate) fn with_host(mut self, host: String) -> Self {
         self.host = host;
         self
     }
 
-    /// The next chunk; nothing at the end.
+    /// Waits for the next chunk. `None` is the end of the body.
     ///
     /// # Errors
     ///
-    /// The body broke off, took too long or is too large. Nothing comes after an error.
-    pub async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
+    /// The body was interrupted, took too long or is too large. The body ends with its first error.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await.transpose()
     }
 
-    /// All of it, if it has at most this many bytes.
+    /// Reads the whole body, if it has at most `limit` bytes.
     ///
     /// # Errors
     ///
-    /// As [`Body::chunk`]; and [`TransportError::TooLarge`].
-    pub async fn bytes(mut self, limit: usize) -> Result<Bytes, TransportError> {
-        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+    /// As [`Body::next_chunk`]; and [`TransportError::TooLarge`].
+    pub async fn read_all(mut self, limit: usize) -> Result<Bytes, TransportError> {
+        let Some(first) = self.next_chunk().await? else { return Ok(Bytes::new()) };
         let host = self.host.clone();
         let too_large = || TransportError::TooLarge { host, limit: limit as u64 };
-        let Some(second) = self.chunk().await? else {
+        let Some(second) = self.next_chunk().await? else {
             return if first.len() > limit { Err(too_large()) } else { Ok(first) };
         };
         let mut all = Vec::from(first);
@@ -75,15 +75,15 @@ impl Body {
                 return Err(too_large());
             }
             all.extend_from_slice(&chunk);
-            next = self.chunk().await?;
+            next = self.next_chunk().await?;
         }
         Ok(all.into())
     }
 
-    /// Waits for the first bytes, or for the end, and keeps them to be read.
-    pub(crate) async fn begin(&mut self) -> Result<(), TransportError> {
+    /// Waits for the first chunk, or for the end; the chunk is read again later.
+    pub(crate) async fn await_first_chunk(&mut self) -> Result<(), TransportError> {
         if self.first.is_none() {
-            self.first = self.chunk().await?;
+            self.first = self.next_chunk().await?;
         }
         Ok(())
     }
@@ -123,9 +123,9 @@ impl fmt::Debug for Body {
     }
 }
 
-struct Chunks(std::vec::IntoIter<Bytes>);
+struct ChunkStream(std::vec::IntoIter<Bytes>);
 
-impl Stream for Chunks {
+impl Stream for ChunkStream {
     type Item = Result<Bytes, TransportError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {

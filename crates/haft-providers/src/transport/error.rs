@@ -1,77 +1,85 @@
-//! How sending fails.
+//! How sending a request fails.
 
-use haft_core::error::codes;
 use std::fmt;
 use std::time::Duration;
 
-use haft_core::error::{Coded, ErrorCode};
+use haft_core::error::{Coded, ErrorCode, codes};
 
-/// There is no response, or its body broke off. Tells the host, and nothing else of the URL or of the headers.
+/// There is no response, or its body did not arrive completely. The messages name the host, and nothing else of the URL
+/// or of the headers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// The request cannot be sent by anybody: its URL or a header of it is malformed.
+    /// The request cannot be sent by any transport: its URL or a header is malformed.
     #[error("the request is malformed: {reason}")]
     Malformed {
         /// What is wrong, without the value.
         reason: String,
     },
-    /// No connection: the name is unknown, nobody listens, or the proxy refuses. Nothing was sent.
+    /// There is no connection: the name is unknown, nothing listens, or the proxy refuses. Nothing was sent.
     #[error("no connection to `{host}`: {reason}")]
     Connect {
-        /// To whom.
+        /// The host.
         host: String,
         /// Why.
         reason: String,
     },
-    /// The other side could not prove who it is. Nothing was sent.
+    /// The host could not prove its identity. Nothing was sent.
     #[error("no secure connection to `{host}`: {reason}")]
     Tls {
-        /// To whom.
+        /// The host.
         host: String,
         /// Why.
         reason: String,
     },
-    /// Something took too long.
-    #[error("`{host}` took longer than {limit:?} {what}")]
+    /// A limit of time was reached.
+    #[error("`{host}` took longer than {limit:?} {phase}")]
     Timeout {
-        /// Who.
+        /// The host.
         host: String,
         /// What took too long.
-        what: Wait,
+        phase: TransportPhase,
         /// How long it may take.
         limit: Duration,
     },
-    /// The connection broke while something was under way.
+    /// The connection broke while the exchange was in progress.
     #[error("the connection to `{host}` broke after {received} bytes of the response: {reason}")]
     Broken {
-        /// To whom.
+        /// The host.
         host: String,
-        /// How many bytes of the body had come.
+        /// How many bytes of the body had arrived.
         received: u64,
         /// Why.
         reason: String,
     },
-    /// The body is larger than may be read.
+    /// The body is larger than allowed.
     #[error("the response of `{host}` has more than {limit} bytes")]
     TooLarge {
-        /// Whose.
+        /// The host.
         host: String,
         /// The most bytes that may be read.
         limit: u64,
     },
-    /// The body is compressed, although that was not asked for.
+    /// The body is compressed, although the request asked for an uncompressed one.
     #[error("the response of `{host}` is in the encoding `{encoding}`, which was not asked for")]
     Encoded {
-        /// Whose.
+        /// The host.
         host: String,
         /// The encoding.
         encoding: String,
     },
-    /// Whoever waits for the body has given up.
+    /// The client followed a redirect to another origin. Only a client that the caller brought does that.
+    #[error("the request to `{host}` was redirected to `{to}`")]
+    Redirected {
+        /// The host that was addressed.
+        host: String,
+        /// The host that responded.
+        to: String,
+    },
+    /// The caller cancelled the request while the body was read.
     #[error("reading the response of `{host}` was cancelled")]
     Cancelled {
-        /// Whose.
+        /// The host.
         host: String,
     },
     /// The recording has no response to this request.
@@ -80,7 +88,7 @@ pub enum TransportError {
         /// What differs.
         reason: String,
     },
-    /// The transport itself cannot work here: no runtime, no root certificates, a bad proxy.
+    /// The transport cannot work here: no runtime, no root certificates, an invalid proxy.
     #[error("the transport cannot be used: {reason}")]
     Unusable {
         /// Why.
@@ -89,20 +97,21 @@ pub enum TransportError {
 }
 
 impl TransportError {
-    /// Whether it is certain that the other side got nothing of the request, so that sending it again repeats nothing.
+    /// Whether it is certain that the host received nothing of the request, so that a retry repeats nothing.
     #[must_use]
     pub const fn nothing_was_sent(&self) -> bool {
         match self {
             Self::Malformed { .. }
             | Self::Connect { .. }
             | Self::Tls { .. }
-            | Self::Timeout { what: Wait::Connection, .. }
+            | Self::Timeout { phase: TransportPhase::Connect, .. }
             | Self::NotRecorded { .. }
             | Self::Unusable { .. } => true,
             Self::Timeout { .. }
             | Self::Broken { .. }
             | Self::TooLarge { .. }
             | Self::Encoded { .. }
+            | Self::Redirected { .. }
             | Self::Cancelled { .. } => false,
         }
     }
@@ -116,37 +125,38 @@ impl Coded for TransportError {
         }
     }
 
-    /// Connections that fail, break or stall may do better. What is malformed, too large or not trusted will not.
+    /// Whether a retry may help: connections that fail, break or stall may succeed later; requests that are malformed,
+    /// and responses that are too large or not trusted, do not.
     fn retryable(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Broken { .. } => true,
-            Self::Timeout { what, .. } => *what != Wait::Everything,
+            Self::Timeout { phase, .. } => *phase != TransportPhase::Total,
             _ => false,
         }
     }
 }
 
-/// What is waited for.
+/// What a limit of time applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Wait {
-    /// A connection: the name, the socket, TLS, the proxy.
-    Connection,
+pub enum TransportPhase {
+    /// Connecting: name, socket, TLS, proxy.
+    Connect,
     /// The head of the response.
     Headers,
     /// The next bytes of the body.
     Idle,
-    /// The end of the body.
-    Everything,
+    /// The whole exchange.
+    Total,
 }
 
-impl fmt::Display for Wait {
+impl fmt::Display for TransportPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Connection => "to connect",
+            Self::Connect => "to connect",
             Self::Headers => "to begin a response",
             Self::Idle => "to send more of the response",
-            Self::Everything => "to end the response",
+            Self::Total => "to end the response",
         })
     }
 }

@@ -79,3 +79,13 @@ fn own_format() {
     The port is 8080.
     "##);
 }
+
+#[cfg(all(feature = "conformance", feature = "http"))]
+#[test]
+fn custom_dialect() {
+    insta::assert_snapshot!(run("07_custom_dialect"), @r##"
+    the dialect conforms
+    Completed: It is sunny in Zürich. (61 tokens)
+    the last request has "system", "user", "assistant", "tool"
+    "##);
+}

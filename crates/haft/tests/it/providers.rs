@@ -6,7 +6,7 @@
 //! | behaviour | held by |
 //! |---|---|
 //! | 1 options: each key accepted and refused as it should, three layers, maps merged by key, a wrong stash fails before the network | `src::chat_completions::tests::every_option_is_accepted_and_refused_as_it_should`, `src::anthropic_messages::tests::options_are_those_of_the_api`, `src::openai_responses::tests::options_are_those_of_the_api`, `src::options::tests`, `provider::options_of_the_turn_hold_for_the_turn` |
-//! | 2 one slash at the end of an address goes, headers win, no option of the core is in a body | `provider::a_turn_with_a_call_and_an_answer`, `provider::no_option_of_the_core_is_ever_sent`, `transport::headers_are_found_in_any_case_and_later_ones_win` |
+//! | 2 one slash at the end of an address goes, headers win, no option of the core is in a body | `provider::a_turn_with_a_call_and_an_answer`, `provider::no_option_of_the_core_is_ever_sent`, `transport::a_request_arrives_as_it_was_made` |
 //! | 3 every order of buckets, subsets, none, what stands behind the timeline; ties by number, not by time | `assembly::buckets_stand_where_they_are_wanted`, `assembly::nothing_at_all_is_a_prompt_too`, `assembly::one_generation_is_one_entry`, `messages::what_stands_behind_the_timeline_is_said_by_the_user` |
 //! | 4 envelopes: exact bytes, closers of its own, of siblings and of other tiers, reserved tags, hostile ids, names and types | `haft_core::trust::tests::render`, `haft_core::trust::tests::hostile`, `haft_core::trust::tests::properties`, `haft_core::trust::tests::sanitize`, `hostile::nothing_escapes` |
 //! | 5 results: trusted, untrusted, unknown tools; handles are untrusted; media answer for themselves; the floor; a secret behind a handle is in no request | `haft_core::trust::tests::render::results_of_tools`, `haft_core::trust::tests::labels`, `assembly::a_tool_that_is_registered_later_does_not_raise_what_was_said_before`, `assembly::what_is_behind_a_handle_is_nowhere_in_the_prompt`, `assembly::media_that_cannot_be_shown_follow_the_policy` |
@@ -49,30 +49,111 @@ mod transport;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use haft::providers::transport::{Request, Response, Transport, TransportError, TransportFuture};
+use bytes::Bytes;
+use haft::providers::transport::{
+    Body, Request, Response, Transport, TransportError, TransportFuture,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Gives these answers, one after the other, and keeps what was asked.
 #[derive(Debug, Default)]
 struct Scripted {
-    answers: Mutex<VecDeque<Result<Response, TransportError>>>,
-    asked: Mutex<Vec<Request>>,
+    answers: Mutex<VecDeque<Result<Reply, TransportError>>>,
+    asked: Mutex<Vec<SentRequest>>,
 }
 
 impl Scripted {
-    fn new(answers: impl IntoIterator<Item = Result<Response, TransportError>>) -> Arc<Self> {
+    fn new(answers: impl IntoIterator<Item = Result<Reply, TransportError>>) -> Arc<Self> {
         let answers = Mutex::new(answers.into_iter().collect());
         Arc::new(Self { answers, asked: Mutex::default() })
     }
 
-    fn asked(&self) -> Vec<Request> {
+    fn asked(&self) -> Vec<SentRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
 
 impl Transport for Scripted {
-    fn send(&self, request: Request) -> TransportFuture<'_> {
+    fn send(&self, request: SentRequest) -> TransportFuture<'_> {
         self.asked.lock().unwrap().push(request);
         let answer = self.answers.lock().unwrap().pop_front().expect("asked too often");
         Box::pin(async move { answer })
+    }
+}
+
+type SentRequest = Request<Bytes>;
+type Reply = Response<Body>;
+
+fn post(url: impl AsRef<str>, body: impl Into<Bytes>) -> SentRequest {
+    haft::providers::transport::post(url.as_ref(), body).unwrap()
+}
+
+fn get(url: &str) -> SentRequest {
+    Request::get(url).body(Bytes::new()).unwrap()
+}
+
+fn respond(status: u16, body: Body) -> Reply {
+    haft::providers::transport::response(status, body).unwrap()
+}
+
+/// Adds headers to requests and responses. A secret is marked as sensitive.
+trait WithHeader: Sized {
+    fn map(&mut self) -> &mut HeaderMap;
+
+    fn with_header(mut self, name: &str, value: impl IntoHeader) -> Self {
+        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+        self.map().append(name, value.into_header());
+        self
+    }
+}
+
+impl<B> WithHeader for Request<B> {
+    fn map(&mut self) -> &mut HeaderMap {
+        self.headers_mut()
+    }
+}
+
+impl<B> WithHeader for Response<B> {
+    fn map(&mut self) -> &mut HeaderMap {
+        self.headers_mut()
+    }
+}
+
+trait IntoHeader {
+    fn into_header(self) -> HeaderValue;
+}
+
+impl IntoHeader for &str {
+    fn into_header(self) -> HeaderValue {
+        HeaderValue::from_str(self).unwrap()
+    }
+}
+
+impl IntoHeader for String {
+    fn into_header(self) -> HeaderValue {
+        self.as_str().into_header()
+    }
+}
+
+impl IntoHeader for haft::providers::transport::Secret {
+    fn into_header(self) -> HeaderValue {
+        self.to_header_value().unwrap()
+    }
+}
+
+/// The text of a header.
+trait HeaderText {
+    fn header_text(&self, name: &str) -> Option<&str>;
+}
+
+impl<B> HeaderText for Request<B> {
+    fn header_text(&self, name: &str) -> Option<&str> {
+        self.headers().get(name).map(|it| it.to_str().unwrap())
+    }
+}
+
+impl<B> HeaderText for Response<B> {
+    fn header_text(&self, name: &str) -> Option<&str> {
+        self.headers().get(name).map(|it| it.to_str().unwrap())
     }
 }

@@ -3,7 +3,7 @@
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::names::WireNames;
+use haft::providers::wire_names::WireNames;
 use haft::providers::{Dialect, Options, Provider};
 use serde_json::Value;
 
@@ -24,10 +24,10 @@ pub(super) fn check_providers(agent: &Agent, findings: &mut Findings) {
             .warnings
             .push(format!("OpenAI accepts at most {MAX_TOOLS} tools; the agent has {count}"));
     }
-    let names = WireNames::of(agent.tools.iter().map(|tool| tool.name().as_str()));
+    let names = WireNames::new(agent.tools.iter().map(|tool| tool.name().as_str()));
     for tool in &agent.tools {
         let (name, length) = (tool.name().as_str(), tool.description().chars().count());
-        let wire = names.wire(name);
+        let wire = names.wire_name(name);
         if *wire != *name {
             let text = format!("tool `{name}` is sent to models as `{wire}`");
             let rule = "providers accept names of at most 64 letters, digits, `_` and `-`";

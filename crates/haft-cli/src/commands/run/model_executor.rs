@@ -6,8 +6,7 @@ use haft::executors::{DispatchExecutor, StepContext, StepFuture};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::provider::ProviderError;
-use haft::providers::{Dialect, Options, Provider};
+use haft::providers::{Dialect, Options, Provider, ProviderError};
 use serde_json::Value;
 
 use crate::agent::Agent;

@@ -1,18 +1,18 @@
 //! Breakpoints of the prompt cache.
 //!
-//! The cache keeps prefixes in the order tools, system, messages. Breakpoints say where a prefix ends that will
-//! come again: behind the part of the system text that hardly changes, behind all of it, and behind the last two
-//! messages of the user, so that the prefix which the request before ended with is found again.
+//! The cache stores prefixes in the order tools, system, messages. A breakpoint marks the end of a prefix that a later
+//! request will have too: the part of the system text that rarely changes, all of the system text, and the last two
+//! messages of the user, so that the prefix with which the previous request ended is found again.
 
 use super::options::Breakpoints;
-use super::wire::{Block, Body, CacheControl, Message, Role};
+use super::wire::{Block, CacheControl, Message, RequestBody, Role};
 
-/// Most breakpoints that a request may have.
+/// The most breakpoints that a request may have.
 const MAX: usize = 4;
 
 /// Sets breakpoints. The first `stable` parts of the system text are the same in every turn.
-pub(super) fn set<'b>(
-    body: &mut Body<'b>,
+pub(super) fn set_breakpoints<'b>(
+    body: &mut RequestBody<'b>,
     breakpoints: Breakpoints,
     ttl: Option<&'b str>,
     stable: usize,
@@ -37,8 +37,8 @@ pub(super) fn set<'b>(
         mark(slot);
     }
     if breakpoints == Breakpoints::Auto {
-        let heard = |it: &&mut Message<'b>| it.role == Role::User;
-        for message in body.messages.iter_mut().rev().filter(heard).take(2) {
+        let is_user = |it: &&mut Message<'b>| it.role == Role::User;
+        for message in body.messages.iter_mut().rev().filter(is_user).take(2) {
             if let Some(slot) = message.content.last_mut().and_then(Block::cache_control) {
                 mark(slot);
             }

@@ -1,4 +1,4 @@
-//! Answers.
+//! Decodes responses.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use haft_core::usage::Usage;
 use serde_json::Value;
 
 use super::TAG;
-use super::replay::Kept;
-use crate::dialect::{AnswerError, Decoder};
-use crate::generation::{Event, Finish};
-use crate::verbatim::{Recorder, Seam};
+use super::wire::StoredThinking;
+use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
+use crate::generation::{FinishReason, GenerationEvent};
+use crate::replay::{ReplayRecorder, TextSeam};
 
 /// The channel of all thinking.
 const CHANNEL: &str = "thinking";
 
-/// Errors that may pass.
-const PASSING: [&str; 4] = ["overloaded_error", "rate_limit_error", "api_error", "timeout_error"];
+/// Errors for which a retry may help.
+const RETRYABLE: [&str; 4] = ["overloaded_error", "rate_limit_error", "api_error", "timeout_error"];
 
-type Tell<'t, 'f> = &'t mut (dyn FnMut(Event<'_>) + 'f);
+type Report<'t, 'f> = &'t mut (dyn FnMut(GenerationEvent<'_>) + 'f);
 
-/// Reads one answer of the Messages API.
+/// Decodes one response of the Messages API.
 #[derive(Debug)]
 pub(super) struct MessagesDecoder {
     /// Blocks that have not ended, by their index.
-    open: BTreeMap<u64, Open>,
-    order: Recorder,
+    open: BTreeMap<u32, OpenBlock>,
+    order: ReplayRecorder,
     thought: bool,
-    counts: Counts,
+    counts: TokenCounts,
     over: bool,
 }
 
 /// A block that has begun.
 #[derive(Debug)]
-enum Open {
+enum OpenBlock {
     Text,
     Thinking { thinking: String, signature: String },
     Redacted { data: String },
@@ -43,7 +43,7 @@ enum Open {
 
 /// Tokens, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct TokenCounts {
     input: u64,
     read: u64,
     written: u64,
@@ -54,82 +54,90 @@ impl MessagesDecoder {
     pub(super) fn new(model: &str) -> Self {
         Self {
             open: BTreeMap::new(),
-            order: Recorder::new(model),
+            order: ReplayRecorder::new(model),
             thought: false,
-            counts: Counts::default(),
+            counts: TokenCounts::default(),
             over: false,
         }
     }
 
-    fn message_start(&mut self, message: ValueRef<'_>, tell: Tell<'_, '_>) {
+    fn message_start(&mut self, message: ValueRef<'_>, report: Report<'_, '_>) {
         let text = |key| message.get(key).and_then(ValueRef::as_str);
-        tell(Event::Begin { id: text("id"), model: text("model") });
-        self.usage(message.get("usage"), tell);
+        report(GenerationEvent::Start { id: text("id"), model: text("model") });
+        self.usage(message.get("usage"), report);
     }
 
-    fn block_start(&mut self, index: u64, block: ValueRef<'_>, tell: Tell<'_, '_>) {
+    fn block_start(&mut self, index: u32, block: ValueRef<'_>, report: Report<'_, '_>) {
         let text = |key| block.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         if !self.open.is_empty() {
             // Blocks that come at the same time have no order.
-            self.order.spoil();
+            self.order.discard();
         }
         let open = match text("type") {
             "text" => {
-                self.order.begin_text(Seam::Close, Value::Null);
-                Open::Text
+                self.order.begin_text(TextSeam::Close, Value::Null);
+                OpenBlock::Text
             }
             "thinking" => {
-                self.begin_thought(tell);
-                Open::Thinking { thinking: String::new(), signature: text("signature").to_owned() }
+                self.begin_thought(report);
+                OpenBlock::Thinking {
+                    thinking: String::new(),
+                    signature: text("signature").to_owned(),
+                }
             }
-            "redacted_thinking" => Open::Redacted { data: text("data").to_owned() },
+            "redacted_thinking" => OpenBlock::Redacted { data: text("data").to_owned() },
             "tool_use" => {
                 let id = block.get("id").and_then(ValueRef::as_str);
                 let name = Some(text("name"));
-                tell(Event::Call { slot: slot(index), id, name, arguments: "" });
+                report(GenerationEvent::CallDelta { slot: index, id, name, arguments: "" });
                 let input = block.get("input").filter(|it| !it.is_empty());
-                Open::Call {
+                OpenBlock::Call {
                     name: text("name").to_owned(),
                     arguments: String::new(),
                     whole: input.map(|it| it.to_string()),
                 }
             }
             _ => {
-                self.order.spoil();
-                Open::Unknown
+                self.order.discard();
+                OpenBlock::Unknown
             }
         };
         self.open.insert(index, open);
-        self.more(index, "text", text("text"), tell);
-        self.more(index, "thinking", text("thinking"), tell);
+        self.more(index, "text", text("text"), report);
+        self.more(index, "thinking", text("thinking"), report);
     }
 
     fn block_delta(
         &mut self,
-        index: u64,
+        index: u32,
         delta: ValueRef<'_>,
-        tell: Tell<'_, '_>,
-    ) -> Result<(), AnswerError> {
+        report: Report<'_, '_>,
+    ) -> Result<(), DecodeError> {
         let text = |key| delta.get(key).and_then(ValueRef::as_str).unwrap_or_default();
         let known = self.open.contains_key(&index);
         match text("type") {
-            "text_delta" => self.more(index, "text", text("text"), tell),
-            "thinking_delta" => self.more(index, "thinking", text("thinking"), tell),
+            "text_delta" => self.more(index, "text", text("text"), report),
+            "thinking_delta" => self.more(index, "thinking", text("thinking"), report),
             "signature_delta" => {
-                if let Some(Open::Thinking { signature, .. }) = self.open.get_mut(&index) {
+                if let Some(OpenBlock::Thinking { signature, .. }) = self.open.get_mut(&index) {
                     *signature = text("signature").to_owned();
                 }
             }
             "input_json_delta" if !known => {
-                return Err(malformed("arguments belong to no call"));
+                return Err(malformed_response("arguments belong to no call"));
             }
             "input_json_delta" => {
                 let piece = text("partial_json");
-                if let Some(Open::Call { arguments, .. }) = self.open.get_mut(&index)
+                if let Some(OpenBlock::Call { arguments, .. }) = self.open.get_mut(&index)
                     && !piece.is_empty()
                 {
                     arguments.push_str(piece);
-                    tell(Event::Call { slot: slot(index), id: None, name: None, arguments: piece });
+                    report(GenerationEvent::CallDelta {
+                        slot: index,
+                        id: None,
+                        name: None,
+                        arguments: piece,
+                    });
                 }
             }
             _ => {}
@@ -138,77 +146,82 @@ impl MessagesDecoder {
     }
 
     /// More of a text or of a thought.
-    fn more(&mut self, index: u64, what: &str, piece: &str, tell: Tell<'_, '_>) {
+    fn more(&mut self, index: u32, what: &str, piece: &str, report: Report<'_, '_>) {
         if piece.is_empty() {
             return;
         }
         match (what, self.open.get_mut(&index)) {
             // A text whose beginning was not sent is one, too.
-            ("text", Some(Open::Text) | None) => {
-                let gap = self.order.text(piece);
+            ("text", Some(OpenBlock::Text) | None) => {
+                let gap = self.order.push_text(piece);
                 for text in [gap, piece].into_iter().filter(|it| !it.is_empty()) {
-                    tell(Event::Text(text));
+                    report(GenerationEvent::TextDelta(text));
                 }
             }
-            ("thinking", Some(Open::Thinking { thinking, .. })) => {
+            ("thinking", Some(OpenBlock::Thinking { thinking, .. })) => {
                 thinking.push_str(piece);
-                tell(Event::Reasoning { channel: CHANNEL, text: piece });
+                report(GenerationEvent::ReasoningDelta { channel: CHANNEL, text: piece });
             }
             _ => {}
         }
     }
 
     /// Keeps thoughts of one generation apart.
-    fn begin_thought(&mut self, tell: Tell<'_, '_>) {
+    fn begin_thought(&mut self, report: Report<'_, '_>) {
         if self.thought {
-            tell(Event::Reasoning { channel: CHANNEL, text: "\n\n" });
+            report(GenerationEvent::ReasoningDelta { channel: CHANNEL, text: "\n\n" });
         }
         self.thought = true;
     }
 
-    fn block_stop(&mut self, index: u64, tell: Tell<'_, '_>) {
+    fn block_stop(&mut self, index: u32, report: Report<'_, '_>) {
         let kept = match self.open.remove(&index) {
-            Some(Open::Thinking { thinking, signature }) if !signature.is_empty() => {
-                Kept::Thinking { thinking, signature }
+            Some(OpenBlock::Thinking { thinking, signature }) if !signature.is_empty() => {
+                StoredThinking::Thinking { thinking, signature }
             }
             // Thinking without a signature would be refused.
-            Some(Open::Thinking { .. }) => return self.order.spoil(),
-            Some(Open::Redacted { data }) => Kept::RedactedThinking { data },
-            Some(Open::Call { name, mut arguments, whole }) => {
+            Some(OpenBlock::Thinking { .. }) => return self.order.discard(),
+            Some(OpenBlock::Redacted { data }) => StoredThinking::RedactedThinking { data },
+            Some(OpenBlock::Call { name, mut arguments, whole }) => {
                 if arguments.is_empty() {
                     arguments = whole.unwrap_or_else(|| "{}".to_owned());
                     let arguments = arguments.as_str();
-                    tell(Event::Call { slot: slot(index), id: None, name: None, arguments });
+                    report(GenerationEvent::CallDelta {
+                        slot: index,
+                        id: None,
+                        name: None,
+                        arguments,
+                    });
                 }
-                tell(Event::CallEnd { slot: slot(index) });
-                return self.order.call(&name, &arguments, Value::Null);
+                report(GenerationEvent::CallEnd { slot: index });
+                return self.order.push_call(&name, &arguments, Value::Null);
             }
-            Some(Open::Text | Open::Unknown) | None => return,
+            Some(OpenBlock::Text | OpenBlock::Unknown) | None => return,
         };
         match kept.into_value() {
-            Some(value) => self.order.opaque(value),
-            None => self.order.spoil(),
+            Some(value) => self.order.push_opaque(value),
+            None => self.order.discard(),
         }
     }
 
-    fn message_delta(&mut self, event: ValueRef<'_>, tell: Tell<'_, '_>) {
-        self.usage(event.get("usage"), tell);
+    fn message_delta(&mut self, event: ValueRef<'_>, report: Report<'_, '_>) {
+        self.usage(event.get("usage"), report);
         let reason = event.get("delta").and_then(|it| it.get("stop_reason"));
         if let Some(reason) = reason.and_then(ValueRef::as_str) {
-            tell(Event::Finish { finish: finish(reason), reason });
+            report(GenerationEvent::Finish { finish: finish(reason), reason });
         }
     }
 
-    fn message_stop(&mut self, tell: Tell<'_, '_>) {
+    fn message_stop(&mut self, report: Report<'_, '_>) {
         self.over = true;
         if let Some(payload) = self.order.finish() {
-            tell(Event::ReasoningOpaque { channel: CHANNEL, payload, tag: TAG });
+            report(GenerationEvent::ReasoningPayload { channel: CHANNEL, payload, tag: TAG });
         }
-        tell(Event::End);
+        report(GenerationEvent::End);
     }
 
     /// Takes over the counts that are told; those of the beginning hold until others come.
-    fn usage(&mut self, usage: Option<ValueRef<'_>>, tell: Tell<'_, '_>) {
+    fn usage(&mut self, usage: Option<ValueRef<'_>>, report: Report<'_, '_>) {
         let Some(usage) = usage else { return };
         let counts = &mut self.counts;
         for (key, count) in [
@@ -220,91 +233,94 @@ impl MessagesDecoder {
             let told = usage.get(key).and_then(ValueRef::as_u64).filter(|it| *it > 0);
             *count = told.unwrap_or(*count);
         }
-        let Counts { input, read, written, output } = *counts;
+        let TokenCounts { input, read, written, output } = *counts;
         let prompt = input.saturating_add(read).saturating_add(written);
-        tell(Event::Usage(Usage::new(prompt, output).with_cached(read)));
+        report(GenerationEvent::Usage(Usage::new(prompt, output).with_cached(read)));
     }
 }
 
-impl Decoder for MessagesDecoder {
-    fn event(
+impl ResponseDecoder for MessagesDecoder {
+    fn decode_event(
         &mut self,
-        event: Option<&str>,
-        data: &str,
-        tell: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), AnswerError> {
+        event: StreamEvent<'_>,
+        report: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<(), DecodeError> {
         if self.over {
             return Ok(());
         }
-        let doc = Document::parse(data).map_err(|error| malformed(&error.to_string()))?;
+        let doc =
+            Document::parse(event.data).map_err(|error| malformed_response(&error.to_string()))?;
         let root = doc.root();
         let index = || {
             let index = root.get("index").and_then(ValueRef::as_u64);
-            index.ok_or_else(|| malformed("a block has no index"))
+            let index = index.and_then(|it| u32::try_from(it).ok());
+            index.ok_or_else(|| malformed_response("a block has no index"))
         };
-        let part = |key| root.get(key).ok_or_else(|| malformed(&format!("`{key}` is missing")));
-        match root.get("type").and_then(ValueRef::as_str).or(event).unwrap_or_default() {
-            "message_start" => self.message_start(part("message")?, tell),
-            "content_block_start" => self.block_start(index()?, part("content_block")?, tell),
-            "content_block_delta" => self.block_delta(index()?, part("delta")?, tell)?,
-            "content_block_stop" => self.block_stop(index()?, tell),
-            "message_delta" => self.message_delta(root, tell),
-            "message_stop" => self.message_stop(tell),
-            "error" => return Err(reported(root)),
+        let part =
+            |key| root.get(key).ok_or_else(|| malformed_response(&format!("`{key}` is missing")));
+        match root.get("type").and_then(ValueRef::as_str).or(event.name).unwrap_or_default() {
+            "message_start" => self.message_start(part("message")?, report),
+            "content_block_start" => self.block_start(index()?, part("content_block")?, report),
+            "content_block_delta" => self.block_delta(index()?, part("delta")?, report)?,
+            "content_block_stop" => self.block_stop(index()?, report),
+            "message_delta" => self.message_delta(root, report),
+            "message_stop" => self.message_stop(report),
+            "error" => return Err(reported_error(root)),
             _ => {}
         }
         Ok(())
     }
 
-    fn whole(&mut self, body: &[u8], tell: &mut dyn FnMut(Event<'_>)) -> Result<(), AnswerError> {
-        let text = str::from_utf8(body).map_err(|_| malformed("it is not UTF-8"))?;
-        let doc = Document::parse(text).map_err(|error| malformed(&error.to_string()))?;
+    fn decode_whole(
+        &mut self,
+        body: &[u8],
+        report: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<(), DecodeError> {
+        let text = str::from_utf8(body).map_err(|_| malformed_response("it is not UTF-8"))?;
+        let doc = Document::parse(text).map_err(|error| malformed_response(&error.to_string()))?;
         let root = doc.root();
         if root.get("type").and_then(ValueRef::as_str) == Some("error")
             || root.get("error").is_some()
         {
-            return Err(reported(root));
+            return Err(reported_error(root));
         }
-        let content = root.get("content").ok_or_else(|| malformed("`content` is missing"))?;
-        self.message_start(root, tell);
+        let content =
+            root.get("content").ok_or_else(|| malformed_response("`content` is missing"))?;
+        self.message_start(root, report);
         for (index, block) in (0..).zip(content.elements()) {
-            self.block_start(index, block, tell);
-            self.block_stop(index, tell);
+            self.block_start(index, block, report);
+            self.block_stop(index, report);
         }
         if let Some(reason) = root.get("stop_reason").and_then(ValueRef::as_str) {
-            tell(Event::Finish { finish: finish(reason), reason });
+            report(GenerationEvent::Finish { finish: finish(reason), reason });
         }
-        self.message_stop(tell);
+        self.message_stop(report);
         Ok(())
     }
 }
 
-fn slot(index: u64) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
-}
-
-fn finish(reason: &str) -> Option<Finish> {
+fn finish(reason: &str) -> Option<FinishReason> {
     match reason {
-        "end_turn" | "stop_sequence" => Some(Finish::Stop),
-        "tool_use" => Some(Finish::ToolCalls),
-        "max_tokens" => Some(Finish::Length),
-        "refusal" => Some(Finish::Refused),
-        "pause_turn" => Some(Finish::Paused),
-        "model_context_window_exceeded" => Some(Finish::ContextOverflow),
+        "end_turn" | "stop_sequence" => Some(FinishReason::Stop),
+        "tool_use" => Some(FinishReason::ToolCalls),
+        "max_tokens" => Some(FinishReason::Length),
+        "refusal" => Some(FinishReason::Refused),
+        "pause_turn" => Some(FinishReason::Paused),
+        "model_context_window_exceeded" => Some(FinishReason::ContextOverflow),
         _ => None,
     }
 }
 
-fn malformed(what: &str) -> AnswerError {
-    AnswerError::Malformed(what.to_owned())
+fn malformed_response(what: &str) -> DecodeError {
+    DecodeError::Malformed(what.to_owned())
 }
 
 /// An error that the provider reports.
-fn reported(root: ValueRef<'_>) -> AnswerError {
+fn reported_error(root: ValueRef<'_>) -> DecodeError {
     let error = root.get("error").unwrap_or(root);
     let text = |key| error.get(key).and_then(ValueRef::as_str);
     let kind = text("type").map(str::to_owned);
-    let retryable = kind.as_deref().is_some_and(|it| PASSING.contains(&it));
+    let retryable = kind.as_deref().is_some_and(|it| RETRYABLE.contains(&it));
     let message = text("message").unwrap_or("it does not say what").to_owned();
-    AnswerError::Provider { kind, message, retryable }
+    DecodeError::Provider { kind, message, retryable }
 }

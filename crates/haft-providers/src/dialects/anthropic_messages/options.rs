@@ -1,11 +1,11 @@
-//! What requests can be told.
+//! The options of a request.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::DEFAULT_MAX_TOKENS;
 
-/// Options that go into the request under their own names, as they are.
-pub(super) const WIRE: [&str; 12] = [
+/// Options that go into the request unchanged, under their own names.
+pub(super) const WIRE_OPTIONS: [&str; 12] = [
     "container",
     "inference_geo",
     "metadata",
@@ -20,7 +20,7 @@ pub(super) const WIRE: [&str; 12] = [
     "user_profile_id",
 ];
 
-/// Where breakpoints of the prompt cache stand.
+/// Where breakpoints of the prompt cache are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Breakpoints {
     Auto,
@@ -36,7 +36,7 @@ pub(super) fn breakpoints(options: &Map<String, Value>) -> Breakpoints {
     }
 }
 
-/// How many tokens the model may write, those it thinks with included.
+/// How many tokens the model may generate, thinking included.
 pub(super) fn max_tokens(options: &Map<String, Value>) -> u64 {
     options.get("max_tokens").and_then(Value::as_u64).unwrap_or_else(|| {
         let budget = options.get("thinking").and_then(|it| it.get("budget_tokens"));
@@ -44,7 +44,7 @@ pub(super) fn max_tokens(options: &Map<String, Value>) -> u64 {
     })
 }
 
-/// The kind of thinking that was asked for.
+/// The type of thinking that the options ask for.
 pub(super) fn thinking(options: &Map<String, Value>) -> Option<&str> {
     options.get("thinking")?.get("type")?.as_str()
 }
@@ -59,77 +59,8 @@ pub(super) fn check(options: &Map<String, Value>) -> Vec<(String, String)> {
     problems
 }
 
+/// The JSON Schema of the options.
 pub(super) fn schema() -> Value {
-    let display = json!({ "enum": ["summarized", "omitted", null] });
-    let text = json!({ "type": "string", "minLength": 1 });
-    let share = json!({ "type": "number", "minimum": 0, "maximum": 1 });
-    let flag = json!({ "type": "boolean" });
-    json!({
-        "type": "object",
-        "additionalProperties": false,
-        "properties": {
-            "max_tokens": { "type": "integer", "minimum": 1 },
-            "temperature": share,
-            "top_p": share,
-            "top_k": { "type": "integer", "minimum": 0 },
-            "stop_sequences": { "type": "array", "items": text },
-            "thinking": { "anyOf": [
-                kind("enabled", &json!({
-                    "budget_tokens": { "type": "integer", "minimum": 1024 },
-                    "display": display,
-                }), &["budget_tokens"]),
-                kind("disabled", &json!({}), &[]),
-                kind("adaptive", &json!({ "display": display }), &[]),
-                kind("between_tools", &json!({}), &[]),
-            ] },
-            "output_config": closed(&json!({
-                "effort": { "enum": ["low", "medium", "high", "xhigh", "max", null] },
-                "format": { "anyOf": [
-                    kind("json_schema", &json!({ "schema": { "type": "object" } }), &["schema"]),
-                    { "type": "null" },
-                ] },
-            }), &[]),
-            "tool_choice": { "anyOf": [
-                kind("auto", &json!({ "disable_parallel_tool_use": flag }), &[]),
-                kind("any", &json!({ "disable_parallel_tool_use": flag }), &[]),
-                kind("tool", &json!({ "name": text, "disable_parallel_tool_use": flag }), &["name"]),
-                kind("none", &json!({}), &[]),
-            ] },
-            "metadata": closed(&json!({ "user_id": { "type": ["string", "null"] } }), &[]),
-            "service_tier": { "enum": ["auto", "standard_only"] },
-            "speed": { "enum": ["standard", "fast", null] },
-            "container": { "anyOf": [text, { "type": "null" }, closed(&json!({
-                "id": { "type": ["string", "null"] },
-                "skills": { "type": ["array", "null"], "items": closed(&json!({
-                    "skill_id": text,
-                    "type": { "enum": ["anthropic", "custom"] },
-                    "version": text,
-                }), &["skill_id", "type"]) },
-            }), &[])] },
-            "inference_geo": { "type": ["string", "null"] },
-            "user_profile_id": text,
-            "cache_breakpoints": { "enum": ["auto", "system-only", "off"] },
-            "cache_ttl": { "enum": ["5m", "1h"] },
-        },
-    })
-}
-
-/// An object with these properties and no others.
-fn closed(properties: &Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "additionalProperties": false,
-        "properties": properties,
-        "required": required,
-    })
-}
-
-/// A closed object with this `type`.
-fn kind(name: &str, properties: &Value, required: &[&str]) -> Value {
-    let mut properties = properties.clone();
-    if let Some(members) = properties.as_object_mut() {
-        members.insert("type".to_owned(), json!({ "const": name }));
-    }
-    let required: Vec<&str> = required.iter().copied().chain(["type"]).collect();
-    closed(&properties, &required)
+    // It is part of the program, and a test reads it.
+    serde_json::from_str(include_str!("options.json")).unwrap_or_default()
 }

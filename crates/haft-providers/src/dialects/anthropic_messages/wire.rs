@@ -1,15 +1,15 @@
-//! The request, as it is written.
+//! The shapes of the wire: the body of a request, and thinking as it is stored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The body.
 #[derive(Debug, Serialize)]
-pub(super) struct Body<'b> {
+pub(super) struct RequestBody<'b> {
     pub(super) model: &'b str,
     pub(super) max_tokens: u64,
     pub(super) stream: bool,
@@ -123,5 +123,20 @@ impl<'b> Block<'b> {
 
     pub(super) fn is_thinking(&self) -> bool {
         matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
+    }
+}
+
+/// A thinking block as it is stored with a thought, so that it can be sent back.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum StoredThinking {
+    Thinking { thinking: String, signature: String },
+    RedactedThinking { data: String },
+}
+
+impl StoredThinking {
+    /// The value that is stored.
+    pub(super) fn into_value(self) -> Option<Value> {
+        serde_json::to_value(self).ok()
     }
 }

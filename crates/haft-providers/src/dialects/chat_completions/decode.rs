@@ -1,28 +1,26 @@
-//! Answers, whole and in pieces.
-
-mod wire;
+//! Decodes responses, whole and streamed.
 
 use std::sync::Arc;
 
 use haft_core::usage::Usage;
 use serde_json::Value;
 
-use self::wire::{CallDelta, Choice, Chunk, Delta, Fault};
 use super::ReasoningField;
-use crate::dialect::{AnswerError, Decoder};
-use crate::generation::{Event, Finish};
+use super::wire::{CallDelta, Choice, Chunk, Delta, ProviderFault};
+use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
+use crate::generation::{FinishReason, GenerationEvent};
 
-/// Reads one answer. A piece that lies within one event costs no allocation unless it has escapes.
+/// Decodes one response. A text without escapes costs no allocation.
 pub(super) struct ChatDecoder {
     fields: Arc<[ReasoningField]>,
     begun: bool,
     refused: bool,
     /// The calls so far.
-    slots: Vec<Slot>,
+    slots: Vec<CallSlot>,
 }
 
 /// What is known of a call.
-struct Slot {
+struct CallSlot {
     /// The provider's number, which need not be unique.
     index: Option<u64>,
     id: String,
@@ -30,78 +28,78 @@ struct Slot {
     has_arguments: bool,
 }
 
-type Tell<'t> = &'t mut dyn FnMut(Event<'_>);
+type Report<'t> = &'t mut dyn FnMut(GenerationEvent<'_>);
 
 impl ChatDecoder {
     pub(super) fn new(fields: Arc<[ReasoningField]>) -> Self {
         Self { fields, begun: false, refused: false, slots: Vec::new() }
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, tell: Tell<'_>) -> Result<(), AnswerError> {
+    fn chunk(&mut self, chunk: Chunk<'_>, report: Report<'_>) -> Result<(), DecodeError> {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(provider_error(&error));
         }
         if !self.begun && chunk.id.get().or(chunk.model.get()).is_some() {
             self.begun = true;
-            tell(Event::Begin { id: chunk.id.get(), model: chunk.model.get() });
+            report(GenerationEvent::Start { id: chunk.id.get(), model: chunk.model.get() });
         }
         if let Some(usage) = chunk.usage.as_ref().and_then(usage) {
-            tell(Event::Usage(usage));
+            report(GenerationEvent::Usage(usage));
         }
         match chunk.choices {
-            Some(choice) => self.choice(choice, tell),
+            Some(choice) => self.choice(choice, report),
             None => Ok(()),
         }
     }
 
-    fn choice(&mut self, choice: Choice<'_>, tell: Tell<'_>) -> Result<(), AnswerError> {
+    fn choice(&mut self, choice: Choice<'_>, report: Report<'_>) -> Result<(), DecodeError> {
         if let Some(delta) = choice.delta {
-            self.delta(&delta, tell)?;
+            self.delta(&delta, report)?;
         }
         if let Some(reason) = choice.finish_reason.get() {
             for slot in 0..self.slots.len() {
-                tell(Event::CallEnd { slot: number(slot) });
+                report(GenerationEvent::CallEnd { slot: number(slot) });
             }
             let finish = match reason {
-                _ if self.refused => Some(Finish::Refused),
-                "stop" => Some(Finish::Stop),
-                "tool_calls" | "function_call" => Some(Finish::ToolCalls),
-                "length" => Some(Finish::Length),
-                "content_filter" => Some(Finish::Filtered),
+                _ if self.refused => Some(FinishReason::Refused),
+                "stop" => Some(FinishReason::Stop),
+                "tool_calls" | "function_call" => Some(FinishReason::ToolCalls),
+                "length" => Some(FinishReason::Length),
+                "content_filter" => Some(FinishReason::Filtered),
                 _ => None,
             };
-            tell(Event::Finish { finish, reason });
+            report(GenerationEvent::Finish { finish, reason });
         }
         Ok(())
     }
 
-    fn delta(&mut self, delta: &Delta<'_>, tell: Tell<'_>) -> Result<(), AnswerError> {
+    fn delta(&mut self, delta: &Delta<'_>, report: Report<'_>) -> Result<(), DecodeError> {
         for field in self.fields.iter() {
             let text = match field {
                 ReasoningField::Reasoning => delta.reasoning.get(),
                 ReasoningField::ReasoningContent => delta.reasoning_content.get(),
             };
             if let Some(text) = text {
-                tell(Event::Reasoning { channel: field.as_str(), text });
+                report(GenerationEvent::ReasoningDelta { channel: field.as_str(), text });
             }
         }
         if let Some(text) = delta.content.get() {
-            tell(Event::Text(text));
+            report(GenerationEvent::TextDelta(text));
         }
         if let Some(text) = delta.refusal.get() {
             self.refused = true;
-            tell(Event::Text(text));
+            report(GenerationEvent::TextDelta(text));
         }
         for call in delta.tool_calls.iter().flatten() {
-            self.call(call, tell)?;
+            self.call(call, report)?;
         }
         match &delta.function_call {
-            Some(function) => self.call(&CallDelta::legacy(function), tell),
+            Some(function) => self.call(&CallDelta::legacy(function), report),
             None => Ok(()),
         }
     }
 
-    fn call(&mut self, call: &CallDelta<'_>, tell: Tell<'_>) -> Result<(), AnswerError> {
+    fn call(&mut self, call: &CallDelta<'_>, report: Report<'_>) -> Result<(), DecodeError> {
         let id = call.id.get();
         let at = self.slot_of(call.index, id);
         let Some(slot) = self.slots.get_mut(at) else { return Ok(()) };
@@ -122,15 +120,15 @@ impl ChatDecoder {
         slot.has_arguments |= !arguments.is_empty();
         let name = new_name.is_some().then_some(slot.name.as_str());
         if new_id.is_some() || name.is_some() || !arguments.is_empty() {
-            tell(Event::Call { slot: number(at), id: new_id, name, arguments });
+            report(GenerationEvent::CallDelta { slot: number(at), id: new_id, name, arguments });
         }
         Ok(())
     }
 
-    /// The call that a piece belongs to. Some number all their calls alike and tell them apart by id, some do not
+    /// The call that a piece belongs to. Some number all their calls alike and report them apart by id, some do not
     /// number them at all.
     fn slot_of(&mut self, index: Option<u64>, id: Option<&str>) -> usize {
-        let is_same = |slot: &Slot| {
+        let is_same = |slot: &CallSlot| {
             let same_id = id.is_none_or(|id| slot.id.is_empty() || slot.id == id);
             let same_index = index.is_none() || slot.index.is_none() || slot.index == index;
             same_id && same_index
@@ -142,39 +140,40 @@ impl ChatDecoder {
         };
         known.unwrap_or_else(|| {
             let (id, name) = (String::new(), String::new());
-            self.slots.push(Slot { index, id, name, has_arguments: false });
+            self.slots.push(CallSlot { index, id, name, has_arguments: false });
             self.slots.len() - 1
         })
     }
 }
 
-impl Decoder for ChatDecoder {
-    fn event(
+impl ResponseDecoder for ChatDecoder {
+    fn decode_event(
         &mut self,
-        event: Option<&str>,
-        data: &str,
-        tell: Tell<'_>,
-    ) -> Result<(), AnswerError> {
-        let data = data.trim();
+        event: StreamEvent<'_>,
+        report: Report<'_>,
+    ) -> Result<(), DecodeError> {
+        let data = event.data.trim();
         if data == "[DONE]" {
-            tell(Event::End);
+            report(GenerationEvent::End);
             return Ok(());
         }
         if data.is_empty() {
             return Ok(());
         }
-        let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|error| malformed(&error))?;
-        if event == Some("error") && chunk.error.is_none() {
+        let chunk: Chunk<'_> =
+            serde_json::from_str(data).map_err(|error| malformed_response(&error))?;
+        if event.name == Some("error") && chunk.error.is_none() {
             let error = serde_json::from_str(data).unwrap_or_default();
             return Err(provider_error(&error));
         }
-        self.chunk(chunk, tell)
+        self.chunk(chunk, report)
     }
 
-    fn whole(&mut self, body: &[u8], tell: Tell<'_>) -> Result<(), AnswerError> {
-        let chunk: Chunk<'_> = serde_json::from_slice(body).map_err(|error| malformed(&error))?;
-        self.chunk(chunk, tell)?;
-        tell(Event::End);
+    fn decode_whole(&mut self, body: &[u8], report: Report<'_>) -> Result<(), DecodeError> {
+        let chunk: Chunk<'_> =
+            serde_json::from_slice(body).map_err(|error| malformed_response(&error))?;
+        self.chunk(chunk, report)?;
+        report(GenerationEvent::End);
         Ok(())
     }
 }
@@ -183,13 +182,13 @@ fn number(slot: usize) -> u32 {
     u32::try_from(slot).unwrap_or(u32::MAX)
 }
 
-fn malformed(error: &serde_json::Error) -> AnswerError {
-    AnswerError::Malformed(error.to_string())
+fn malformed_response(error: &serde_json::Error) -> DecodeError {
+    DecodeError::Malformed(error.to_string())
 }
 
 /// What the provider says about its failure; a string or an object.
-fn provider_error(error: &Value) -> AnswerError {
-    let fault: Fault = serde_json::from_value(error.clone()).unwrap_or_default();
+fn provider_error(error: &Value) -> DecodeError {
+    let fault: ProviderFault = serde_json::from_value(error.clone()).unwrap_or_default();
     let kind = fault.code.or(fault.kind);
     let message = match error.as_str() {
         Some(text) => text.to_owned(),
@@ -204,7 +203,7 @@ fn provider_error(error: &Value) -> AnswerError {
         }
         None => false,
     };
-    AnswerError::Provider { kind, message, retryable }
+    DecodeError::Provider { kind, message, retryable }
 }
 
 /// Most characters of a message.
@@ -213,7 +212,7 @@ const MAX_MESSAGE: usize = 1000;
 /// Kinds of failures that pass.
 const RETRYABLE: [&str; 5] = ["server_error", "overloaded", "rate_limit", "timeout", "unavailable"];
 
-/// What an answer says it cost. Nothing if it says nothing.
+/// The usage that a response reports.
 fn usage(value: &Value) -> Option<Usage> {
     let tokens = |path: &str| value.pointer(path).and_then(Value::as_u64).unwrap_or(0);
     let known = value.is_object().then(|| {

@@ -1,4 +1,4 @@
-//! What can be said about how to answer.
+//! The options of a request.
 
 use serde_json::{Map, Value};
 
@@ -38,8 +38,8 @@ pub(super) fn forced_tools(options: &Map<String, Value>) -> Vec<String> {
     name(choice).into_iter().chain(allowed.into_iter().flatten().filter_map(name)).collect()
 }
 
-/// The choice with the names that tools have on the wire.
-pub(super) fn renamed(choice: &Value, wire: &dyn Fn(&str) -> Option<String>) -> Value {
+/// Returns the choice with the names of tools on the wire.
+pub(super) fn rename_tool_choice(choice: &Value, wire: &dyn Fn(&str) -> Option<String>) -> Value {
     let mut choice = choice.clone();
     let rename = |it: &mut Value| {
         for path in ["/function/name", "/custom/name"] {

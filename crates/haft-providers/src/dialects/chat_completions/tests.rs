@@ -6,23 +6,25 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{ChatCompletions, ReasoningField};
-use crate::dialect::{AnswerError, Dialect as _, Request};
-use crate::generation::{Assembler, Finish, Generation, Outcome};
+use crate::dialect::{DecodeError, Dialect as _, ModelRequest, StreamEvent};
+use crate::framing::SseDecoder;
+use crate::generation::{FinishReason, Generation, GenerationAssembler, GenerationOutcome};
 use crate::options::{OptionSchema, Options};
 use crate::prompt::Prompt;
-use crate::sse;
 use haft_core::tokens::Estimators;
 
-type Read = Result<(Generation, Outcome), AnswerError>;
+type Read = Result<(Generation, GenerationOutcome), DecodeError>;
 
 fn read_by(
     dialect: &ChatCompletions,
-    feed: impl FnOnce(&mut dyn FnMut(&str) -> Result<(), AnswerError>) -> Result<(), AnswerError>,
+    feed: impl FnOnce(&mut dyn FnMut(&str) -> Result<(), DecodeError>) -> Result<(), DecodeError>,
 ) -> Read {
     let (prompt, options) = (Prompt::default(), Map::new());
-    let mut decoder = dialect.decoder(&Request::new("m", &prompt, &options));
-    let mut assembler = Assembler::new();
-    feed(&mut |data| decoder.event(None, data, &mut |event| assembler.push(event).unwrap()))?;
+    let mut decoder = dialect.response_decoder(&ModelRequest::new("m", &prompt, &options));
+    let mut assembler = GenerationAssembler::new();
+    feed(&mut |data| {
+        decoder.decode_event(StreamEvent::new(data), &mut |event| assembler.push(event).unwrap())
+    })?;
     Ok(assembler.finish())
 }
 
@@ -40,9 +42,11 @@ fn read(events: &[Value]) -> Read {
 
 fn whole(body: &Value) -> Read {
     let (prompt, options) = (Prompt::default(), Map::new());
-    let mut decoder = ChatCompletions::new().decoder(&Request::new("m", &prompt, &options));
-    let mut assembler = Assembler::new();
-    decoder.whole(body.to_string().as_bytes(), &mut |event| assembler.push(event).unwrap())?;
+    let mut decoder =
+        ChatCompletions::new().response_decoder(&ModelRequest::new("m", &prompt, &options));
+    let mut assembler = GenerationAssembler::new();
+    decoder
+        .decode_whole(body.to_string().as_bytes(), &mut |event| assembler.push(event).unwrap())?;
     Ok(assembler.finish())
 }
 
@@ -62,7 +66,7 @@ fn piece(index: Value, id: Value, name: Value, arguments: Value) -> Value {
 #[track_caller]
 fn calls(events: &[Value]) -> Vec<(Option<String>, String, String)> {
     let (generation, outcome) = read(events).unwrap();
-    assert_eq!(outcome, Outcome::ToolCalls);
+    assert_eq!(outcome, GenerationOutcome::ToolCalls);
     assert!(generation.calls.iter().all(|call| call.complete));
     generation.calls.into_iter().map(|it| (it.id, it.name, it.arguments)).collect()
 }
@@ -85,9 +89,12 @@ fn text_cost_and_why_it_ended() {
         json!("[DONE]"),
     ])
     .unwrap();
-    assert_eq!((outcome, generation.text.as_str()), (Outcome::Answer, "Hello \"you\"\n"));
+    assert_eq!(
+        (outcome, generation.text.as_str()),
+        (GenerationOutcome::Completed, "Hello \"you\"\n")
+    );
     assert_eq!((generation.id.as_deref(), generation.model.as_deref()), (Some("c-1"), Some("m-1")));
-    assert_eq!(generation.finish, Some(Finish::Stop));
+    assert_eq!(generation.finish, Some(FinishReason::Stop));
     assert_eq!(generation.usage, Usage::new(10, 3).with_cached(8).with_reasoning(2));
 }
 
@@ -95,19 +102,19 @@ fn text_cost_and_why_it_ended() {
 fn every_reason_to_end() {
     let outcome =
         |reason: &str| read(&[delta(json!({ "content": "x" })), finish(reason)]).unwrap().1;
-    assert_eq!(outcome("stop"), Outcome::Answer);
-    assert_eq!(outcome("length"), Outcome::Truncated);
-    assert_eq!(outcome("content_filter"), Outcome::Filtered);
-    assert_eq!(outcome("a word of tomorrow"), Outcome::Answer);
+    assert_eq!(outcome("stop"), GenerationOutcome::Completed);
+    assert_eq!(outcome("length"), GenerationOutcome::Truncated);
+    assert_eq!(outcome("content_filter"), GenerationOutcome::Filtered);
+    assert_eq!(outcome("a word of tomorrow"), GenerationOutcome::Completed);
     let (generation, outcome) = read(&[
         delta(json!({ "refusal": "I " })),
         delta(json!({ "refusal": "will not." })),
         finish("stop"),
     ])
     .unwrap();
-    assert_eq!((outcome, generation.text.as_str()), (Outcome::Refused, "I will not."));
-    assert_eq!(read(&[delta(json!({ "content": "x" }))]).unwrap().1, Outcome::Truncated);
-    assert_eq!(read(&[finish("stop"), json!("[DONE]")]).unwrap().1, Outcome::Empty);
+    assert_eq!((outcome, generation.text.as_str()), (GenerationOutcome::Refused, "I will not."));
+    assert_eq!(read(&[delta(json!({ "content": "x" }))]).unwrap().1, GenerationOutcome::Truncated);
+    assert_eq!(read(&[finish("stop"), json!("[DONE]")]).unwrap().1, GenerationOutcome::Empty);
 }
 
 #[test]
@@ -162,7 +169,7 @@ fn calls_of_all_who_speak_the_dialect() {
 fn a_stream_that_breaks_off_makes_no_calls() {
     let name = piece(json!(0), json!("a"), json!("delete_everything"), json!(""));
     let (generation, outcome) = read(&[name]).unwrap();
-    assert_eq!(outcome, Outcome::Truncated);
+    assert_eq!(outcome, GenerationOutcome::Truncated);
     assert!(!generation.calls[0].complete);
 }
 
@@ -190,7 +197,7 @@ fn reasoning_fields_and_their_order() {
 #[test]
 fn errors_in_the_stream_are_errors() {
     let error = |event: Value| read(&[delta(json!({ "content": "x" })), event]).unwrap_err();
-    let AnswerError::Provider { kind, message, retryable } = error(
+    let DecodeError::Provider { kind, message, retryable } = error(
         json!({ "error": { "message": "slow down", "type": "rate_limit_error", "code": null } }),
     ) else {
         panic!()
@@ -199,17 +206,17 @@ fn errors_in_the_stream_are_errors() {
         (kind.as_deref(), message.as_str(), retryable),
         (Some("rate_limit_error"), "slow down", true)
     );
-    let AnswerError::Provider { kind, retryable, .. } =
+    let DecodeError::Provider { kind, retryable, .. } =
         error(json!({ "error": { "message": "no", "code": 400 } }))
     else {
         panic!()
     };
     assert_eq!((kind.as_deref(), retryable), (Some("400"), false));
-    assert!(matches!(error(json!({ "error": "oops" })), AnswerError::Provider { .. }));
-    assert!(matches!(error(json!("{\"choices\": [")), AnswerError::Malformed(_)));
+    assert!(matches!(error(json!({ "error": "oops" })), DecodeError::Provider { .. }));
+    assert!(matches!(error(json!("{\"choices\": [")), DecodeError::Malformed(_)));
     assert!(matches!(
         whole(&json!({ "error": { "message": "no" } })),
-        Err(AnswerError::Provider { .. })
+        Err(DecodeError::Provider { .. })
     ));
 }
 
@@ -227,11 +234,11 @@ fn an_answer_that_comes_whole() {
         "usage": { "prompt_tokens": 1, "completion_tokens": 2 },
     }))
     .unwrap();
-    assert_eq!((outcome, generation.text.as_str()), (Outcome::ToolCalls, ""));
+    assert_eq!((outcome, generation.text.as_str()), (GenerationOutcome::ToolCalls, ""));
     assert_eq!(generation.reasoning[0].text, "hm");
     assert_eq!(generation.usage, Usage::new(1, 2));
     let none = whole(&json!({ "choices": [], "usage": { "prompt_tokens": 5 } })).unwrap();
-    assert_eq!((none.1, none.0.usage), (Outcome::Empty, Usage::new(5, 0)));
+    assert_eq!((none.1, none.0.usage), (GenerationOutcome::Empty, Usage::new(5, 0)));
 }
 
 proptest! {
@@ -254,7 +261,7 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut < bytes.len()).collect();
         cuts.sort_unstable();
         let cut = read_by(&ChatCompletions::new(), |take| {
-            let mut frames = sse::Decoder::new(1 << 20);
+            let mut frames = SseDecoder::new(1 << 20);
             let mut from = 0;
             for to in cuts.into_iter().chain([bytes.len()]) {
                 frames.feed(Bytes::copy_from_slice(&bytes.as_bytes()[from..to]));
@@ -274,7 +281,7 @@ fn check(option: &str, value: Value, accepted: bool) {
     let dialect = ChatCompletions::new();
     let options = Options::new().with("model", "m").with("logprobs", true).with(option, &value);
     let resolved =
-        OptionSchema::of(&dialect).resolve(&dialect, &[&options], &Estimators::default());
+        OptionSchema::for_dialect(&dialect).resolve(&dialect, &[&options], &Estimators::default());
     assert_eq!(resolved.is_ok(), accepted, "{option}: {value}: {resolved:?}");
 }
 

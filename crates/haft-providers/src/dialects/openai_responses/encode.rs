@@ -1,80 +1,326 @@
-//! Requests.
+//! Encodes requests: the timeline as items, tools and their choice, options.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
-use super::items::Items;
-use super::options::{self, Channel, WIRE};
-use super::tools;
-use super::wire::{Body, Item, Part, Role, Said};
-use crate::dialect::{CannotEncode, Encoded, Note, Request};
-use crate::prompt::SystemPart;
+use haft_core::media::MediaKind;
 use haft_core::trust::PromptText;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
-/// What is said to the model where nobody says anything.
+use super::options::{self, SystemChannel, WIRE_OPTIONS};
+use super::wire::{Item, ItemContent, KnownItem, Part, RequestBody, Role, Tool};
+use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, RequestNote};
+use crate::prompt::{
+    AssistantCall, AssistantEntry, AssistantThought, CallResult, ContentPart, NativeMedia,
+    OfferedTool, PromptEntry, SystemPart,
+};
+use crate::replay::{NotReplayed, ReplayPart, ReplayedCall, replay_parts};
+use crate::tool_schema::{self, LoweredSchema};
+
+/// The message that is added where the prompt has none for the model.
 const BEGIN: &str = "Begin.";
 const CONTINUE: &str = "Continue.";
 
-pub(super) fn encode(request: &Request<'_>) -> Result<Encoded, CannotEncode> {
+pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
     let (prompt, wire) = (request.prompt, request.options);
     let channel = options::channel(wire);
     let mut items = Items::new(request.model, options::replays(wire));
-    items.all.extend(system(&prompt.system, channel));
+    items.all.extend(system_item(&prompt.system, channel));
     for entry in &prompt.timeline {
-        items.entry(entry)?;
+        items.push_entry(entry)?;
     }
-    let aside = if channel == Channel::Instructions { Channel::Developer } else { channel };
-    items.all.extend(system(&prompt.trailing, aside));
+    let aside =
+        if channel == SystemChannel::Instructions { SystemChannel::Developer } else { channel };
+    items.all.extend(system_item(&prompt.trailing, aside));
     let Items { all: mut input, mut notes, .. } = items;
-    enclose(&mut input, prompt.timeline.is_empty(), &mut notes);
-    let body = Body {
+    ensure_last_message(&mut input, prompt.timeline.is_empty(), &mut notes);
+    let body = RequestBody {
         model: request.model,
         store: false,
-        stream: request.stream,
+        stream: request.delivery.is_streamed(),
         include: options::include(wire),
         instructions: instructions(&prompt.system, channel),
-        tools: tools::tools(&prompt.tools, options::strict(wire), &mut notes)?,
-        tool_choice: tools::choice(wire, &prompt.tools, &mut notes),
+        tools: tools(&prompt.tools, options::strict(wire), &mut notes)?,
+        tool_choice: tool_choice(wire, &prompt.tools, &mut notes),
         input,
-        options: passed(wire, request.stream),
+        options: wire_options(wire, request.delivery.is_streamed()),
     };
     let body = serde_json::to_vec(&body)
-        .map_err(|error| CannotEncode::new(format!("the request cannot be written: {error}")))?;
-    Ok(Encoded::new(body, notes))
+        .map_err(|error| EncodeError::new(format!("the request cannot be written: {error}")))?;
+    Ok(EncodedRequest::new(body, notes))
 }
 
-fn instructions(parts: &[SystemPart], channel: Channel) -> Option<String> {
+fn instructions(parts: &[SystemPart], channel: SystemChannel) -> Option<String> {
     let text = || PromptText::blocks(parts.iter().map(|it| it.text.clone())).into_string();
-    (channel == Channel::Instructions && !parts.is_empty()).then(text)
+    (channel == SystemChannel::Instructions && !parts.is_empty()).then(text)
 }
 
-/// System text as an item.
-fn system(parts: &[SystemPart], channel: Channel) -> Option<Item<'_>> {
+/// The system text as an item, unless it goes into `instructions`.
+fn system_item(parts: &[SystemPart], channel: SystemChannel) -> Option<Item<'_>> {
     let role = match channel {
-        Channel::Instructions => return None,
-        Channel::Developer => Role::Developer,
-        Channel::System => Role::System,
+        SystemChannel::Instructions => return None,
+        SystemChannel::Developer => Role::Developer,
+        SystemChannel::System => Role::System,
     };
     let parts: Vec<_> = parts.iter().map(|it| Part::input(it.text.as_str())).collect();
-    (!parts.is_empty()).then(|| Item::message(role, Said::Parts(parts)))
+    (!parts.is_empty()).then(|| Item::message(role, ItemContent::Parts(parts)))
 }
 
-/// Sees to it that somebody speaks to the model last.
-fn enclose(input: &mut Vec<Item<'_>>, empty: bool, notes: &mut Vec<Note>) {
+/// Ensures that the last item is not a message of the model.
+fn ensure_last_message(input: &mut Vec<Item<'_>>, empty: bool, notes: &mut Vec<RequestNote>) {
     let (text, what) = match empty {
         true => (BEGIN, "nothing was said, so a message was added"),
         false => (CONTINUE, "the model would speak to itself, so a message was added"),
     };
-    if input.last().is_none_or(Item::is_own_message) {
-        notes.push(Note::new("message-added", what));
-        input.push(Item::message(Role::User, Said::Text(text)));
+    if input.last().is_none_or(Item::is_assistant_message) {
+        notes.push(RequestNote::new("message-added", what));
+        input.push(Item::message(Role::User, ItemContent::Text(text)));
     }
 }
 
-/// The options that are sent.
-fn passed(
-    wire: &Map<String, Value>,
-    stream: bool,
-) -> std::collections::BTreeMap<&'static str, &Value> {
+/// The options that are part of the request.
+fn wire_options(wire: &Map<String, Value>, stream: bool) -> BTreeMap<&'static str, &Value> {
     let fits = |it: &&&str| stream || **it != "stream_options";
-    WIRE.iter().filter(fits).filter_map(|it| Some((*it, wire.get(*it)?))).collect()
+    WIRE_OPTIONS.iter().filter(fits).filter_map(|it| Some((*it, wire.get(*it)?))).collect()
+}
+
+const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// Whether the API has a part for media of this type.
+pub(super) fn is_native(kind: MediaKind, mime_type: &str) -> bool {
+    match kind {
+        MediaKind::Image => IMAGES.contains(&mime_type),
+        MediaKind::Document => true,
+        MediaKind::Audio | MediaKind::Video => false,
+    }
+}
+
+/// Collects the items of the timeline.
+#[derive(Debug)]
+struct Items<'b> {
+    model: &'b str,
+    replays: bool,
+    all: Vec<Item<'b>>,
+    notes: Vec<RequestNote>,
+}
+
+impl<'b> Items<'b> {
+    fn new(model: &'b str, replays: bool) -> Self {
+        Self { model, replays, all: Vec::new(), notes: Vec::new() }
+    }
+
+    fn push_entry(&mut self, entry: &'b PromptEntry) -> Result<(), EncodeError> {
+        match entry {
+            PromptEntry::User(user) => {
+                let parts = content_parts(&user.content)?;
+                self.all.push(Item::message(Role::User, ItemContent::Parts(parts)));
+            }
+            PromptEntry::Assistant(entry) => self.push_assistant(entry),
+            PromptEntry::ToolResults(results) => {
+                for result in results {
+                    self.all.push(output_item(result)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a generation: with its original items if it has reasoning that is sent back, else thoughts, text and calls.
+    fn push_assistant(&mut self, entry: &'b AssistantEntry) {
+        if self.replays {
+            match replayed_items(entry, self.model) {
+                Ok(Some(items)) => return self.all.extend(items),
+                Ok(None) => {}
+                Err(why) => {
+                    let what = format!("the reasoning of a generation is left out: {why}");
+                    self.notes.push(RequestNote::new("reasoning-left-out", what));
+                }
+            }
+        }
+        let thoughts = entry.thoughts.iter().filter_map(|it| match it {
+            AssistantThought::Text(text) => Some(text.as_str()),
+            AssistantThought::Opaque(_) => None,
+        });
+        let texts = entry.content.iter().filter_map(|it| match it {
+            ContentPart::Text(text) => Some(text.as_str()),
+            ContentPart::Media(_) => None,
+        });
+        for text in thoughts.chain(texts).filter(|it| !it.is_empty()) {
+            self.all.push(Item::message(Role::Assistant, ItemContent::Text(text)));
+        }
+        if entry.content.iter().any(|it| matches!(it, ContentPart::Media(_))) {
+            let what = "the model's own items hold no media: one was left out";
+            self.notes.push(RequestNote::new("media-left-out", what));
+        }
+        self.all.extend(entry.calls.iter().map(|it| call_item(it, None)));
+    }
+}
+
+/// The items of a generation with reasoning, in their original order.
+fn replayed_items<'b>(
+    entry: &'b AssistantEntry,
+    model: &str,
+) -> Result<Option<Vec<Item<'b>>>, NotReplayed> {
+    let Some(parts) = replay_parts(entry, model)? else { return Ok(None) };
+    let mut items: Vec<Item<'b>> = Vec::new();
+    for part in parts {
+        match part {
+            ReplayPart::Opaque(item) => items.push(Item::Raw(item)),
+            ReplayPart::Call { call: ReplayedCall(it), by } => items.push(call_item(it, known(by))),
+            ReplayPart::Text { text, by } => match items.last_mut() {
+                // Parts of one message.
+                Some(Item::Known(KnownItem::Message {
+                    by: last,
+                    content: ItemContent::Parts(parts),
+                    ..
+                })) if last.as_ref() == Some(&by) => {
+                    parts.push(Part::output(text));
+                }
+                _ => items.push(Item::Known(KnownItem::Message {
+                    by: known(by),
+                    status: Some("completed"),
+                    role: Role::Assistant,
+                    content: ItemContent::Parts(vec![Part::output(text)]),
+                })),
+            },
+        }
+    }
+    if matches!(items.last(), Some(Item::Raw(_))) {
+        return Err("nothing follows it");
+    }
+    Ok(Some(items))
+}
+
+/// The fields by which the provider identifies an item.
+fn known(by: Value) -> Option<Value> {
+    Some(by).filter(Value::is_object)
+}
+
+fn call_item(call: &AssistantCall, by: Option<Value>) -> Item<'_> {
+    Item::Known(KnownItem::FunctionCall {
+        by,
+        call_id: &call.wire_id,
+        name: &call.wire_name,
+        arguments: call.args.to_json(),
+    })
+}
+
+fn output_item(result: &CallResult) -> Result<Item<'_>, EncodeError> {
+    let output = match result.content.as_slice() {
+        [ContentPart::Text(text)] => ItemContent::Text(text.as_str()),
+        several => ItemContent::Parts(content_parts(several)?),
+    };
+    Ok(Item::Known(KnownItem::FunctionCallOutput { call_id: &result.wire_id, output }))
+}
+
+fn content_parts(content: &[ContentPart]) -> Result<Vec<Part<'_>>, EncodeError> {
+    let mut parts = Vec::new();
+    for it in content {
+        match it {
+            ContentPart::Text(text) => parts.push(Part::input(text.as_str())),
+            ContentPart::Media(media) => {
+                parts.push(Part::input(media.frame.open.as_str()));
+                parts.push(media_part(media)?);
+                parts.push(Part::input(media.frame.close.as_str()));
+            }
+        }
+    }
+    Ok(parts)
+}
+
+fn media_part(media: &NativeMedia) -> Result<Part<'_>, EncodeError> {
+    let uri = || format!("data:{};base64,{}", media.mime_type, media.base64);
+    match media.kind {
+        MediaKind::Image => Ok(Part::InputImage { detail: "auto", image_url: uri() }),
+        MediaKind::Document => Ok(Part::InputFile { filename: &media.filename, file_data: uri() }),
+        MediaKind::Audio | MediaKind::Video => {
+            Err(EncodeError::new(format!("there is no part for `{}`", media.mime_type)))
+        }
+    }
+}
+
+fn tools<'b>(
+    offered: &'b [OfferedTool],
+    strict: bool,
+    notes: &mut Vec<RequestNote>,
+) -> Result<Vec<Tool<'b>>, EncodeError> {
+    let mut tools = Vec::new();
+    for it in offered {
+        let (lowered, strict) = lower_schema(it, strict, notes);
+        let of_tool = |note: RequestNote| {
+            RequestNote::new(note.topic, format!("`{}`: {}", it.tool.name(), note.message))
+        };
+        notes.extend(lowered.notes.into_iter().map(of_tool));
+        let parameters = RawValue::from_string(lowered.text).map_err(|_| {
+            EncodeError::new(format!("the schema of `{}` is not JSON", it.tool.name()))
+        })?;
+        let description = it.tool.description();
+        tools.push(Tool { name: &it.wire_name, description, strict, parameters });
+    }
+    Ok(tools)
+}
+
+/// Lowers the schema of a tool; says whether the result is strict.
+fn lower_schema(
+    it: &OfferedTool,
+    strict: bool,
+    notes: &mut Vec<RequestNote>,
+) -> (LoweredSchema, bool) {
+    if strict {
+        match tool_schema::lower_strict(it.tool.input_schema(), it.tool.strictness()) {
+            Ok(lowered) => return (lowered, true),
+            Err(error) => {
+                let what = format!("`{}` is offered without strict mode: {error}", it.tool.name());
+                notes.push(RequestNote::new("tool-not-strict", what));
+            }
+        }
+    }
+    (tool_schema::lower_full(it.tool.input_schema()), false)
+}
+
+/// The choice of tools, with their names on the wire. Tools that are not offered cannot be chosen.
+fn tool_choice(
+    options: &Map<String, Value>,
+    offered: &[OfferedTool],
+    notes: &mut Vec<RequestNote>,
+) -> Option<Value> {
+    let mut choice = options.get("tool_choice")?.clone();
+    if offered.is_empty() {
+        notes.push(RequestNote::new("tool-choice-left-out", "there are no tools to choose from"));
+        return None;
+    }
+    let mut unknown = |it: &Value| {
+        let name = it.get("name").and_then(Value::as_str).unwrap_or_default();
+        let what = format!("the tool `{name}` that is to be called is not offered");
+        notes.push(RequestNote::new("tool-choice-left-out", what));
+    };
+    if choice.get("name").is_some() && !rename_tool(&mut choice, offered) {
+        unknown(&choice);
+        return None;
+    }
+    if let Some(listed) = choice.get_mut("tools").and_then(Value::as_array_mut) {
+        listed.retain_mut(|it| {
+            let known = rename_tool(it, offered);
+            if !known {
+                unknown(it);
+            }
+            known
+        });
+        if listed.is_empty() {
+            return None;
+        }
+    }
+    Some(choice)
+}
+
+/// Replaces the name of a tool by its name on the wire. Returns whether it is offered.
+fn rename_tool(choice: &mut Value, offered: &[OfferedTool]) -> bool {
+    let Some(name) = choice.get_mut("name") else { return false };
+    match offered.iter().find(|it| name.as_str() == Some(it.tool.name().as_str())) {
+        Some(tool) => {
+            *name = json!(&*tool.wire_name);
+            true
+        }
+        None => false,
+    }
 }

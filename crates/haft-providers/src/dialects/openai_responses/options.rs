@@ -1,9 +1,9 @@
-//! What requests can be told.
+//! The options of a request.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-/// Options that go into the request under their own names, as they are.
-pub(super) const WIRE: [&str; 16] = [
+/// Options that go into the request unchanged, under their own names.
+pub(super) const WIRE_OPTIONS: [&str; 16] = [
     "max_output_tokens",
     "max_tool_calls",
     "metadata",
@@ -22,22 +22,22 @@ pub(super) const WIRE: [&str; 16] = [
     "user",
 ];
 
-/// What asks for reasoning that can be sent back.
+/// The value of `include` that asks for reasoning that can be sent back.
 const ENCRYPTED: &str = "reasoning.encrypted_content";
 
-/// Where the system text stands.
+/// Where the system text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Channel {
+pub(super) enum SystemChannel {
     Instructions,
     Developer,
     System,
 }
 
-pub(super) fn channel(options: &Map<String, Value>) -> Channel {
+pub(super) fn channel(options: &Map<String, Value>) -> SystemChannel {
     match options.get("system_prompt_channel").and_then(Value::as_str) {
-        Some("developer-item") => Channel::Developer,
-        Some("system-item") => Channel::System,
-        _ => Channel::Instructions,
+        Some("developer-item") => SystemChannel::Developer,
+        Some("system-item") => SystemChannel::System,
+        _ => SystemChannel::Instructions,
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn strict(options: &Map<String, Value>) -> bool {
     options.get("strict").and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// What the answer is to include.
+/// What the response is asked to include.
 pub(super) fn include(options: &Map<String, Value>) -> Vec<&str> {
     let asked = options.get("include").and_then(Value::as_array).into_iter().flatten();
     let mut include: Vec<&str> = asked.filter_map(Value::as_str).collect();
@@ -60,99 +60,16 @@ pub(super) fn include(options: &Map<String, Value>) -> Vec<&str> {
     include
 }
 
-pub(super) fn schema() -> Value {
-    let text = json!({ "type": "string", "minLength": 1 });
-    let function = json!({
-        "type": "object",
-        "additionalProperties": false,
-        "properties": { "type": { "const": "function" }, "name": text },
-        "required": ["type", "name"],
-    });
-    json!({
-        "type": "object",
-        "additionalProperties": false,
-        "properties": {
-            "include": { "type": "array", "items": { "enum": [
-                "message.output_text.logprobs",
-                ENCRYPTED,
-            ] } },
-            "max_output_tokens": { "type": "integer", "minimum": 16 },
-            "max_tool_calls": { "type": "integer", "minimum": 1 },
-            "metadata": { "type": "object", "additionalProperties": { "type": "string" } },
-            "parallel_tool_calls": { "type": "boolean" },
-            "prompt_cache_key": text,
-            "prompt_cache_retention": { "enum": ["in_memory", "24h"] },
-            "reasoning": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "effort": { "enum":
-                        ["none", "minimal", "low", "medium", "high", "xhigh", "max", null] },
-                    "summary": { "enum": ["auto", "concise", "detailed", null] },
-                },
-            },
-            "safety_identifier": { "type": "string", "minLength": 1, "maxLength": 64 },
-            "service_tier": { "enum":
-                ["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] },
-            "stream_options": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": { "include_obfuscation": { "type": "boolean" } },
-            },
-            "temperature": { "type": "number", "minimum": 0, "maximum": 2 },
-            "text": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "format": format(&text),
-                    "verbosity": { "enum": ["low", "medium", "high", null] },
-                },
-            },
-            "tool_choice": { "anyOf": [
-                { "enum": ["none", "auto", "required"] },
-                function,
-                {
-                    "type": "object",
-                    "additionalProperties": false,
-                    "properties": {
-                        "type": { "const": "allowed_tools" },
-                        "mode": { "enum": ["auto", "required"] },
-                        "tools": { "type": "array", "minItems": 1, "items": function },
-                    },
-                    "required": ["type", "mode", "tools"],
-                },
-            ] },
-            "top_logprobs": { "type": "integer", "minimum": 0, "maximum": 20 },
-            "top_p": { "type": "number", "minimum": 0, "maximum": 1 },
-            "truncation": { "enum": ["auto", "disabled"] },
-            "user": text,
-            "reasoning_replay": { "enum": ["off", "encrypted"] },
-            "strict": { "type": "boolean" },
-            "system_prompt_channel": { "enum": ["instructions", "developer-item", "system-item"] },
-        },
-    })
+/// The tools that `tool_choice` names.
+pub(super) fn forced_tools(options: &Map<String, Value>) -> Vec<String> {
+    let Some(choice) = options.get("tool_choice") else { return Vec::new() };
+    let listed = choice.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let names = std::iter::once(choice).chain(listed).filter_map(|it| it.get("name")?.as_str());
+    names.map(str::to_owned).collect()
 }
 
-/// What the answer has to look like.
-fn format(text: &Value) -> Value {
-    let plain = |name: &str| {
-        json!({
-            "type": "object",
-            "additionalProperties": false,
-            "properties": { "type": { "const": name } },
-            "required": ["type"],
-        })
-    };
-    json!({ "anyOf": [plain("text"), plain("json_object"), {
-        "type": "object",
-        "additionalProperties": false,
-        "properties": {
-            "type": { "const": "json_schema" },
-            "name": text,
-            "description": { "type": "string" },
-            "schema": { "type": "object" },
-            "strict": { "type": ["boolean", "null"] },
-        },
-        "required": ["type", "name", "schema"],
-    }] })
+/// The JSON Schema of the options.
+pub(super) fn schema() -> Value {
+    // It is part of the program, and a test reads it.
+    serde_json::from_str(include_str!("options.json")).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use crate::dialect::Dialect as _;
 
 #[track_caller]
 fn check(option: &Value, accepted: bool) {
-    let schema = ValueSchema::from_json_schema(OpenAiResponses.options()).unwrap();
+    let schema = ValueSchema::from_json_schema(OpenAiResponses.options_schema()).unwrap();
     let judged = schema.check(option);
     assert_eq!(judged.is_ok(), accepted, "{option}: {judged:?}");
 }
@@ -86,7 +86,7 @@ fn forced_tools_are_found_in_every_form() {
 #[test]
 fn overflow_is_recognised() {
     let body = r#"{"error":{"code":"context_length_exceeded"}}"#;
-    assert!(OpenAiResponses.is_overflow(400, body));
-    assert!(!OpenAiResponses.is_overflow(429, body));
-    assert!(!OpenAiResponses.is_overflow(400, r#"{"error":{"code":"invalid_prompt"}}"#));
+    assert!(OpenAiResponses.is_context_overflow(400, body));
+    assert!(!OpenAiResponses.is_context_overflow(429, body));
+    assert!(!OpenAiResponses.is_context_overflow(400, r#"{"error":{"code":"invalid_prompt"}}"#));
 }

@@ -1,4 +1,4 @@
-//! The request, as it is written.
+//! The shapes of the wire: the body of a request.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// The body.
 #[derive(Debug, Serialize)]
-pub(super) struct Body<'b> {
+pub(super) struct RequestBody<'b> {
     pub(super) model: &'b str,
     pub(super) store: bool,
     pub(super) stream: bool,
@@ -39,21 +39,21 @@ pub(super) struct Tool<'b> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Item<'b> {
-    Known(Known<'b>),
-    /// As it came.
+    Known(KnownItem<'b>),
+    /// An item of the provider, sent back unchanged.
     Raw(Value),
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Known<'b> {
+pub(super) enum KnownItem<'b> {
     Message {
         #[serde(flatten)]
         by: Option<Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<&'static str>,
         role: Role,
-        content: Said<'b>,
+        content: ItemContent<'b>,
     },
     FunctionCall {
         #[serde(flatten)]
@@ -64,7 +64,7 @@ pub(super) enum Known<'b> {
     },
     FunctionCallOutput {
         call_id: &'b str,
-        output: Said<'b>,
+        output: ItemContent<'b>,
     },
 }
 
@@ -79,7 +79,7 @@ pub(super) enum Role {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Said<'b> {
+pub(super) enum ItemContent<'b> {
     Text(&'b str),
     Parts(Vec<Part<'b>>),
 }
@@ -104,13 +104,13 @@ impl<'b> Part<'b> {
 }
 
 impl<'b> Item<'b> {
-    /// Somebody speaks.
-    pub(super) fn message(role: Role, content: Said<'b>) -> Self {
-        Self::Known(Known::Message { by: None, status: None, role, content })
+    /// A message.
+    pub(super) fn message(role: Role, content: ItemContent<'b>) -> Self {
+        Self::Known(KnownItem::Message { by: None, status: None, role, content })
     }
 
-    /// Whether it is something that the model said.
-    pub(super) fn is_own_message(&self) -> bool {
-        matches!(self, Self::Known(Known::Message { role: Role::Assistant, .. }))
+    /// Whether it is a message of the model.
+    pub(super) fn is_assistant_message(&self) -> bool {
+        matches!(self, Self::Known(KnownItem::Message { role: Role::Assistant, .. }))
     }
 }

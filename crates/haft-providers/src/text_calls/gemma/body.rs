@@ -3,14 +3,14 @@
 use haft_core::args::RawArgs;
 use haft_core::json::{Document, MAX_DEPTH};
 
-use super::quoted::{Part, Quotes, string};
-use super::{CLOSE, Cursor, Input, Stop};
+use super::quoted::{Quotes, StringRole, string};
+use super::{CLOSE, Cursor, Input, ParseStop};
 use crate::text_calls::cursor::is_name_part;
 use crate::text_calls::loose_keyed::push_string;
 
 /// Reads members and writes them as JSON.
 #[derive(Debug)]
-pub(super) struct Body<'a, 't> {
+pub(super) struct ArgumentsReader<'a, 't> {
     pub(super) at: &'a mut Cursor<'t>,
     pub(super) input: Input,
     /// See [`Gemma`](super::Gemma).
@@ -20,7 +20,7 @@ pub(super) struct Body<'a, 't> {
     pub(super) is_cut_off: bool,
 }
 
-impl<'a, 't> Body<'a, 't> {
+impl<'a, 't> ArgumentsReader<'a, 't> {
     /// Stands behind the opening brace.
     pub(super) fn new(
         at: &'a mut Cursor<'t>,
@@ -32,18 +32,18 @@ impl<'a, 't> Body<'a, 't> {
 
     /// The arguments, and whether they were cut off. A call that was cut off before its first value is
     /// none: nothing is known about it but its name.
-    pub(super) fn read(&mut self) -> Result<(RawArgs, bool), Stop> {
+    pub(super) fn read(&mut self) -> Result<(RawArgs, bool), ParseStop> {
         self.object(0)?;
         if self.is_cut_off && self.out == "{}" {
-            return Err(Stop::Bad);
+            return Err(ParseStop::Mismatch);
         }
         Ok((RawArgs::text(&self.out), self.is_cut_off))
     }
 
     /// The next character; nothing at the end of a whole text.
-    pub(super) fn peek(&mut self) -> Result<Option<char>, Stop> {
+    pub(super) fn peek(&mut self) -> Result<Option<char>, ParseStop> {
         match (self.at.peek(), self.input) {
-            (None, Input::Partial) => Err(Stop::End),
+            (None, Input::Partial) => Err(ParseStop::Incomplete),
             (None, Input::Whole) => {
                 self.is_cut_off = true;
                 Ok(None)
@@ -53,7 +53,7 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     /// True at the marker that ends the call. Braces before it may be missing.
-    pub(super) fn is_at_close(&self) -> Result<bool, Stop> {
+    pub(super) fn is_at_close(&self) -> Result<bool, ParseStop> {
         super::eat(&mut self.at.clone(), CLOSE, self.input)
     }
 
@@ -76,7 +76,7 @@ impl<'a, 't> Body<'a, 't> {
         self.at.at += rest.len() - after.len();
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), Stop> {
+    fn object(&mut self, depth: usize) -> Result<(), ParseStop> {
         self.out.push('{');
         let empty = self.out.len();
         loop {
@@ -107,9 +107,9 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     /// False when the text ended before the value.
-    fn member(&mut self, depth: usize) -> Result<bool, Stop> {
+    fn member(&mut self, depth: usize) -> Result<bool, ParseStop> {
         let key = match Quotes::opening(self)? {
-            Some(quotes) => string(self, quotes, Part::Key)?,
+            Some(quotes) => string(self, quotes, StringRole::Key)?,
             None => {
                 let rest = self.at.rest();
                 let len = rest.find(|it| !is_name_part(it) && it != '$').unwrap_or(rest.len());
@@ -118,7 +118,7 @@ impl<'a, 't> Body<'a, 't> {
             }
         };
         if key.is_empty() {
-            return Err(Stop::Bad);
+            return Err(ParseStop::Mismatch);
         }
         self.at.skip_space();
         match self.peek()? {
@@ -128,7 +128,7 @@ impl<'a, 't> Body<'a, 't> {
                 self.at.at += rest.len() - rest.trim_start_matches([':', '=']).len();
             }
             Some('{' | '[') => {}
-            Some(_) => return Err(Stop::Bad),
+            Some(_) => return Err(ParseStop::Mismatch),
         }
         push_string(&mut self.out, &key);
         self.out.push(':');
@@ -136,18 +136,18 @@ impl<'a, 't> Body<'a, 't> {
         if self.peek()?.is_none() {
             return Ok(false);
         }
-        self.value(depth, Inside::Object)?;
+        self.value(depth, ValueContext::Object)?;
         Ok(true)
     }
 
-    fn value(&mut self, depth: usize, inside: Inside) -> Result<(), Stop> {
+    fn value(&mut self, depth: usize, inside: ValueContext) -> Result<(), ParseStop> {
         if let Some(quotes) = Quotes::opening(self)? {
-            let text = string(self, quotes, Part::Value)?;
+            let text = string(self, quotes, StringRole::Value)?;
             push_string(&mut self.out, &text);
             return Ok(());
         }
         match self.peek()? {
-            Some('{' | '[') if depth + 1 >= MAX_DEPTH => Err(Stop::Bad),
+            Some('{' | '[') if depth + 1 >= MAX_DEPTH => Err(ParseStop::Mismatch),
             Some('{') => {
                 self.at.bump('{');
                 self.object(depth + 1)
@@ -160,7 +160,7 @@ impl<'a, 't> Body<'a, 't> {
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<(), Stop> {
+    fn list(&mut self, depth: usize) -> Result<(), ParseStop> {
         self.out.push('[');
         let empty = self.out.len();
         loop {
@@ -178,7 +178,7 @@ impl<'a, 't> Body<'a, 't> {
             if self.out.len() > empty {
                 self.out.push(',');
             }
-            self.value(depth, Inside::List)?;
+            self.value(depth, ValueContext::List)?;
         }
         self.out.push(']');
         Ok(())
@@ -186,7 +186,7 @@ impl<'a, 't> Body<'a, 't> {
 
     /// A value without quotes. In an object it may have commas and line breaks in it: it ends where the
     /// next key begins.
-    fn scalar(&mut self, inside: Inside) -> Result<(), Stop> {
+    fn scalar(&mut self, inside: ValueContext) -> Result<(), ParseStop> {
         let start = self.at.at;
         loop {
             let rest = self.at.rest();
@@ -195,7 +195,7 @@ impl<'a, 't> Body<'a, 't> {
             match self.peek()? {
                 None | Some('}' | ']') => break,
                 Some('<') if self.is_at_close()? => break,
-                Some(',' | '\n') if inside == Inside::List || self.is_before_key()? => break,
+                Some(',' | '\n') if inside == ValueContext::List || self.is_before_key()? => break,
                 Some(it) => self.at.bump(it),
             }
         }
@@ -217,7 +217,7 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     /// At a comma or a line break: true when a key, a closer or an empty line follows.
-    fn is_before_key(&self) -> Result<bool, Stop> {
+    fn is_before_key(&self) -> Result<bool, ParseStop> {
         let mut ahead = *self.at;
         let rest = ahead.rest();
         ahead.at += rest.len() - rest.trim_start_matches([',', '\n']).len();
@@ -227,9 +227,9 @@ impl<'a, 't> Body<'a, 't> {
     }
 
     /// True when a key with its separator, a quoted key or a closer stands at this place.
-    pub(super) fn is_key_at(&self, mut ahead: Cursor<'t>) -> Result<bool, Stop> {
+    pub(super) fn is_key_at(&self, mut ahead: Cursor<'t>) -> Result<bool, ParseStop> {
         let at_end = || match self.input {
-            Input::Partial => Err(Stop::End),
+            Input::Partial => Err(ParseStop::Incomplete),
             Input::Whole => Ok(true),
         };
         match ahead.peek() {
@@ -239,9 +239,9 @@ impl<'a, 't> Body<'a, 't> {
             Some(_) => {}
         }
         match ahead.run(|it| is_name_part(it) || it == '$') {
-            Ok("") | Err(Stop::Bad) => return Ok(false),
+            Ok("") | Err(ParseStop::Mismatch) => return Ok(false),
             Ok(_) => {}
-            Err(Stop::End) => return at_end(),
+            Err(ParseStop::Incomplete) => return at_end(),
         }
         ahead.skip_space();
         match ahead.peek() {
@@ -252,7 +252,7 @@ impl<'a, 't> Body<'a, 't> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Inside {
+enum ValueContext {
     Object,
     List,
 }

@@ -1,7 +1,7 @@
 //! Strings in quotes of any kind and number.
 
-use super::body::Body;
-use super::{CLOSE, Input, Stop, find};
+use super::body::ArgumentsReader;
+use super::{CLOSE, Input, ParseStop, find};
 
 /// What a string began with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ enum QuoteKind {
 
 impl Quotes {
     /// Passes the quotes at this place, if there are any.
-    pub(super) fn opening(body: &mut Body<'_, '_>) -> Result<Option<Self>, Stop> {
+    pub(super) fn opening(body: &mut ArgumentsReader<'_, '_>) -> Result<Option<Self>, ParseStop> {
         let mut quotes: Option<Self> = None;
         while let Some(kind) = quote(body)? {
             match &mut quotes {
@@ -49,7 +49,7 @@ impl Quotes {
 }
 
 /// The kind of quote at this place.
-fn quote(body: &mut Body<'_, '_>) -> Result<Option<QuoteKind>, Stop> {
+fn quote(body: &mut ArgumentsReader<'_, '_>) -> Result<Option<QuoteKind>, ParseStop> {
     Ok(match body.peek()? {
         Some('"' | '“' | '”') => Some(QuoteKind::Double),
         Some('\'' | '‘' | '’') => Some(QuoteKind::Single),
@@ -60,16 +60,20 @@ fn quote(body: &mut Body<'_, '_>) -> Result<Option<QuoteKind>, Stop> {
 
 /// What a string is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum StringRole {
     Key,
     Value,
 }
 
 /// The string behind its opening quotes. A value that does not end goes to the end of the call, or of the
 /// text.
-pub(super) fn string(body: &mut Body<'_, '_>, quotes: Quotes, part: Part) -> Result<String, Stop> {
+pub(super) fn string(
+    body: &mut ArgumentsReader<'_, '_>,
+    quotes: Quotes,
+    part: StringRole,
+) -> Result<String, ParseStop> {
     // `""` is an empty string and not the beginning of one.
-    if quotes.count > 1 && part == Part::Value && is_end(body, body.at.at, part)? {
+    if quotes.count > 1 && part == StringRole::Value && is_end(body, body.at.at, part)? {
         return Ok(String::new());
     }
     let start = body.at.at;
@@ -90,21 +94,24 @@ pub(super) fn string(body: &mut Body<'_, '_>, quotes: Quotes, part: Part) -> Res
         return Ok(text);
     }
     body.at.at = start;
-    if part == Part::Key {
-        return Err(Stop::Bad);
+    if part == StringRole::Key {
+        return Err(ParseStop::Mismatch);
     }
     body.note_endless(kind as usize, start);
     Ok(rest_of_call(body, start))
 }
 
 /// Where the next quote token stands.
-fn end_of_token_string(body: &mut Body<'_, '_>, start: usize) -> Result<Option<usize>, Stop> {
+fn end_of_token_string(
+    body: &mut ArgumentsReader<'_, '_>,
+    start: usize,
+) -> Result<Option<usize>, ParseStop> {
     let kind = QuoteKind::Token as usize;
     if body.is_endless(kind, start) {
         return Ok(None);
     }
     match (find(body.at.text, start, body.at.text.len(), TOKEN), body.input) {
-        (None, Input::Partial) => Err(Stop::End),
+        (None, Input::Partial) => Err(ParseStop::Incomplete),
         (None, Input::Whole) => {
             body.note_endless(kind, start);
             Ok(None)
@@ -114,7 +121,7 @@ fn end_of_token_string(body: &mut Body<'_, '_>, start: usize) -> Result<Option<u
 }
 
 /// A value whose closing quotes are missing: all that is left of the call, or of the text.
-fn rest_of_call(body: &mut Body<'_, '_>, start: usize) -> String {
+fn rest_of_call(body: &mut ArgumentsReader<'_, '_>, start: usize) -> String {
     let text = body.at.text;
     let end = find(text, start, text.len(), CLOSE);
     body.is_cut_off = end.is_none();
@@ -129,10 +136,10 @@ fn rest_of_call(body: &mut Body<'_, '_>, start: usize) -> String {
 /// The text up to quotes that end the string; nothing if the whole text has none. Quotes that something
 /// else follows than what can follow a string are a part of it.
 fn until_quote(
-    body: &mut Body<'_, '_>,
+    body: &mut ArgumentsReader<'_, '_>,
     kind: QuoteKind,
-    part: Part,
-) -> Result<Option<String>, Stop> {
+    part: StringRole,
+) -> Result<Option<String>, ParseStop> {
     let start = body.at.at;
     let mut out = String::new();
     loop {
@@ -140,7 +147,7 @@ fn until_quote(
         let stop = rest.find(|it| it == '\\' || kind.has(it));
         out.push_str(rest.get(..stop.unwrap_or(rest.len())).unwrap_or_default());
         body.at.at += stop.unwrap_or(rest.len());
-        if part == Part::Key && body.at.at - start > MAX_KEY {
+        if part == StringRole::Key && body.at.at - start > MAX_KEY {
             return Ok(None);
         }
         match body.peek()? {
@@ -160,22 +167,22 @@ fn until_quote(
 }
 
 /// True when what stands at this place can follow a string.
-fn is_end(body: &Body<'_, '_>, at: usize, part: Part) -> Result<bool, Stop> {
+fn is_end(body: &ArgumentsReader<'_, '_>, at: usize, part: StringRole) -> Result<bool, ParseStop> {
     let mut ahead = *body.at;
     ahead.at = at;
     ahead.skip_space();
     match (ahead.peek(), part) {
-        (None, _) if body.input == Input::Partial => Err(Stop::End),
+        (None, _) if body.input == Input::Partial => Err(ParseStop::Incomplete),
         (None, _) => Ok(true),
-        (Some(it), Part::Key) => Ok(matches!(it, ':' | '=' | '{' | '[')),
-        (Some(','), Part::Value) => Ok(true),
-        (Some('"' | '“' | '”'), Part::Value) => Ok(false),
-        (Some(_), Part::Value) => body.is_key_at(ahead),
+        (Some(it), StringRole::Key) => Ok(matches!(it, ':' | '=' | '{' | '[')),
+        (Some(','), StringRole::Value) => Ok(true),
+        (Some('"' | '“' | '”'), StringRole::Value) => Ok(false),
+        (Some(_), StringRole::Value) => body.is_key_at(ahead),
     }
 }
 
 /// Reads an escape as JSON has it. What is none stays as it was written.
-fn push_escape(body: &mut Body<'_, '_>, out: &mut String) -> Result<(), Stop> {
+fn push_escape(body: &mut ArgumentsReader<'_, '_>, out: &mut String) -> Result<(), ParseStop> {
     body.at.bump('\\');
     let Some(it) = body.peek()? else {
         out.push('\\');
@@ -194,10 +201,10 @@ fn push_escape(body: &mut Body<'_, '_>, out: &mut String) -> Result<(), Stop> {
 }
 
 /// Reads the digits behind `\u`, and the second half of a pair.
-fn push_unicode(body: &mut Body<'_, '_>, out: &mut String) -> Result<(), Stop> {
+fn push_unicode(body: &mut ArgumentsReader<'_, '_>, out: &mut String) -> Result<(), ParseStop> {
     let rest = body.at.rest();
     if rest.len() < 10 && body.input == Input::Partial {
-        return Err(Stop::End);
+        return Err(ParseStop::Incomplete);
     }
     let unit = |text: Option<&str>| {
         let digits = text.filter(|it| it.bytes().all(|it| it.is_ascii_hexdigit()))?;

@@ -2,7 +2,7 @@
 
 use haft_core::json::{Document, MAX_DEPTH};
 
-use crate::text_calls::cursor::{Cursor, Stop};
+use crate::text_calls::cursor::{Cursor, ParseStop};
 use crate::text_calls::loose_keyed::push_string;
 
 /// Reads a literal and writes it as JSON: strings, numbers, `True`, `False`, `None`, lists, tuples and
@@ -11,14 +11,14 @@ pub(super) fn push_literal(
     at: &mut Cursor<'_>,
     out: &mut String,
     depth: usize,
-) -> Result<(), Stop> {
+) -> Result<(), ParseStop> {
     match at.need()? {
         it if closing(it).is_some() => {
             push_string(out, &string(at)?);
             Ok(())
         }
         // One level is taken by the arguments themselves.
-        '[' | '(' | '{' if depth + 1 >= MAX_DEPTH => Err(Stop::Bad),
+        '[' | '(' | '{' if depth + 1 >= MAX_DEPTH => Err(ParseStop::Mismatch),
         '[' => push_items(at, out, ["[", "]"], depth),
         '(' => push_items(at, out, ["(", ")"], depth),
         '{' => push_dictionary(at, out, depth),
@@ -31,7 +31,7 @@ fn push_items(
     out: &mut String,
     [open, close]: [&str; 2],
     depth: usize,
-) -> Result<(), Stop> {
+) -> Result<(), ParseStop> {
     at.expect(open)?;
     out.push('[');
     let empty = out.len();
@@ -54,7 +54,7 @@ fn push_items(
     Ok(())
 }
 
-fn push_dictionary(at: &mut Cursor<'_>, out: &mut String, depth: usize) -> Result<(), Stop> {
+fn push_dictionary(at: &mut Cursor<'_>, out: &mut String, depth: usize) -> Result<(), ParseStop> {
     at.expect("{")?;
     out.push('{');
     let empty = out.len();
@@ -67,7 +67,7 @@ fn push_dictionary(at: &mut Cursor<'_>, out: &mut String, depth: usize) -> Resul
             out.push(',');
         }
         if closing(at.need()?).is_none() {
-            return Err(Stop::Bad);
+            return Err(ParseStop::Mismatch);
         }
         push_string(out, &string(at)?);
         at.skip_space();
@@ -85,13 +85,13 @@ fn push_dictionary(at: &mut Cursor<'_>, out: &mut String, depth: usize) -> Resul
     Ok(())
 }
 
-fn push_scalar(at: &mut Cursor<'_>, out: &mut String) -> Result<(), Stop> {
+fn push_scalar(at: &mut Cursor<'_>, out: &mut String) -> Result<(), ParseStop> {
     let word = at.run(|it| it.is_ascii_alphanumeric() || matches!(it, '_' | '+' | '-' | '.'))?;
     match word {
         "True" | "true" => out.push_str("true"),
         "False" | "false" => out.push_str("false"),
         "None" | "null" => out.push_str("null"),
-        _ => out.push_str(&number(word).ok_or(Stop::Bad)?),
+        _ => out.push_str(&number(word).ok_or(ParseStop::Mismatch)?),
     }
     Ok(())
 }
@@ -121,14 +121,14 @@ fn closing(open: char) -> Option<&'static [char]> {
     }
 }
 
-fn string(at: &mut Cursor<'_>) -> Result<String, Stop> {
+fn string(at: &mut Cursor<'_>) -> Result<String, ParseStop> {
     let open = at.need()?;
-    let ends = closing(open).ok_or(Stop::Bad)?;
+    let ends = closing(open).ok_or(ParseStop::Mismatch)?;
     at.bump(open);
     let mut out = String::new();
     loop {
         let rest = at.rest();
-        let len = rest.find(|it| it == '\\' || ends.contains(&it)).ok_or(Stop::End)?;
+        let len = rest.find(|it| it == '\\' || ends.contains(&it)).ok_or(ParseStop::Incomplete)?;
         out.push_str(rest.get(..len).unwrap_or_default());
         at.at += len;
         let stop = at.need()?;
@@ -141,7 +141,7 @@ fn string(at: &mut Cursor<'_>) -> Result<String, Stop> {
 }
 
 /// Reads what stands behind a backslash. What is no escape stays as it was written, as in Python.
-fn push_escape(at: &mut Cursor<'_>, out: &mut String) -> Result<(), Stop> {
+fn push_escape(at: &mut Cursor<'_>, out: &mut String) -> Result<(), ParseStop> {
     let it = at.need()?;
     at.bump(it);
     let plain = match it {
@@ -165,7 +165,7 @@ fn push_escape(at: &mut Cursor<'_>, out: &mut String) -> Result<(), Stop> {
     let rest = at.rest();
     let len = rest.bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
     if len < digits && len == rest.len() {
-        return Err(Stop::End);
+        return Err(ParseStop::Incomplete);
     }
     let hex = rest.get(..len).filter(|_| digits > 0 && len == digits);
     let decoded = hex.and_then(|it| char::from_u32(u32::from_str_radix(it, 16).ok()?));

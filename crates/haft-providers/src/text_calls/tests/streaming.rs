@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use super::{OFFERED, TextCallFormat};
-use crate::text_calls::{Parsed, TextCallFilter};
+use crate::text_calls::{ParsedText, TextCallFilter};
 
 /// What is shown piece by piece, and what the end adds.
 fn stream<'a>(
     format: TextCallFormat,
     pieces: impl IntoIterator<Item = &'a str>,
-) -> (Vec<String>, Parsed) {
+) -> (Vec<String>, ParsedText) {
     let mut filter = TextCallFilter::new(format, OFFERED);
     let shown = pieces.into_iter().map(|it| filter.feed(it).to_owned()).collect();
     (shown, filter.finish())

@@ -1,10 +1,11 @@
 //! Reading answers in tests.
 
 use haft::providers::Dialect;
-use haft::providers::dialect::{AnswerError, Request};
-use haft::providers::generation::{Assembler, Generation, Outcome};
+use haft::providers::dialect::{DecodeError, Delivery, ModelRequest, StreamEvent};
+use haft::providers::generation::{Generation, GenerationAssembler, GenerationOutcome};
 use haft::providers::prompt::{
-    CallArgs, CallResult, Content, Entry, Heard, Own, OwnCall, OwnThought, Prompt,
+    AssistantCall, AssistantEntry, AssistantThought, CallArgs, CallResult, ContentPart, Prompt,
+    PromptEntry, UserEntry,
 };
 use haft::records::{CallId, RecordId};
 use haft::trust::{MessagePart, PromptText};
@@ -17,13 +18,18 @@ use super::transcripts::renderer;
 pub(crate) fn streamed<D: Dialect>(
     dialect: &D,
     events: &[Value],
-) -> Result<(Generation, Outcome), AnswerError> {
+) -> Result<(Generation, GenerationOutcome), DecodeError> {
     let (prompt, options) = (Prompt::default(), Map::new());
-    let mut decoder = dialect.decoder(&Request::new("test-model", &prompt, &options));
-    let mut assembler = Assembler::new();
+    let mut decoder = dialect.response_decoder(&ModelRequest::new("test-model", &prompt, &options));
+    let mut assembler = GenerationAssembler::new();
     for event in events {
-        let name = event["type"].as_str();
-        decoder.event(name, &event.to_string(), &mut |it| assembler.push(it).unwrap())?;
+        let data = event.to_string();
+        let streamed = StreamEvent::new(&data);
+        let streamed = match event["type"].as_str() {
+            Some(name) => streamed.with_name(name),
+            None => streamed,
+        };
+        decoder.decode_event(streamed, &mut |it| assembler.push(it).unwrap())?;
     }
     Ok(assembler.finish())
 }
@@ -32,11 +38,13 @@ pub(crate) fn streamed<D: Dialect>(
 pub(crate) fn whole<D: Dialect>(
     dialect: &D,
     body: &Value,
-) -> Result<(Generation, Outcome), AnswerError> {
+) -> Result<(Generation, GenerationOutcome), DecodeError> {
     let (prompt, options) = (Prompt::default(), Map::new());
-    let mut decoder = dialect.decoder(&Request::new("test-model", &prompt, &options).whole());
-    let mut assembler = Assembler::new();
-    decoder.whole(body.to_string().as_bytes(), &mut |it| assembler.push(it).unwrap())?;
+    let mut decoder = dialect.response_decoder(
+        &ModelRequest::new("test-model", &prompt, &options).delivery(Delivery::Whole),
+    );
+    let mut assembler = GenerationAssembler::new();
+    decoder.decode_whole(body.to_string().as_bytes(), &mut |it| assembler.push(it).unwrap())?;
     Ok(assembler.finish())
 }
 
@@ -69,32 +77,34 @@ pub(crate) fn words(text: &str) -> PromptText {
 
 /// A turn in which somebody asks, the model answers like this, and its calls have results.
 pub(crate) fn replayed(generation: &Generation) -> Prompt {
-    let calls: Vec<OwnCall> = generation.calls.iter().map(call).collect();
-    let results =
-        calls.iter().map(|it| CallResult::of(it, vec![Content::Text(words("done"))])).collect();
+    let calls: Vec<AssistantCall> = generation.calls.iter().map(call).collect();
+    let results = calls
+        .iter()
+        .map(|it| CallResult::new(it, vec![ContentPart::Text(words("done"))]))
+        .collect();
     let thoughts = generation
         .reasoning
         .iter()
-        .filter_map(|it| Some(OwnThought::Opaque(Arc::new(it.opaque.clone()?.0))));
+        .filter_map(|it| Some(AssistantThought::Opaque(Arc::new(it.opaque.clone()?.0))));
     let said = if generation.text.is_empty() {
         Vec::new()
     } else {
-        vec![Content::Text(words(&generation.text))]
+        vec![ContentPart::Text(words(&generation.text))]
     };
-    let own = Own::new(said).thinking(thoughts.collect()).calling(calls);
+    let own = AssistantEntry::new(said).with_thoughts(thoughts.collect()).with_calls(calls);
     let mut prompt = Prompt::default();
     prompt.timeline = vec![
-        Entry::Heard(Heard::new(vec![Content::Text(words("Go."))])),
-        Entry::Own(own),
-        Entry::Results(results),
+        PromptEntry::User(UserEntry::new(vec![ContentPart::Text(words("Go."))])),
+        PromptEntry::Assistant(own),
+        PromptEntry::ToolResults(results),
     ];
     prompt
 }
 
-fn call(call: &haft::providers::generation::GeneratedCall) -> OwnCall {
+fn call(call: &haft::providers::generation::GeneratedCall) -> AssistantCall {
     let id = RecordId::first(CallId::of_text(&call.name, &call.arguments));
     let args = CallArgs::Object(call.arguments.clone());
-    OwnCall::new(id, call.id.clone().unwrap(), call.name.as_str(), args)
+    AssistantCall::new(id, call.id.clone().unwrap(), call.name.as_str(), args)
 }
 
 /// A request for this prompt, and what was noted.
@@ -105,7 +115,7 @@ pub(crate) fn request<D: Dialect>(
     options: &Value,
 ) -> (Value, Vec<&'static str>) {
     let options = options.as_object().cloned().unwrap_or_default();
-    let encoded = dialect.encode(&Request::new(model, prompt, &options)).unwrap();
+    let encoded = dialect.encode_request(&ModelRequest::new(model, prompt, &options)).unwrap();
     let notes = encoded.notes.iter().map(|it| it.topic).collect();
     (serde_json::from_slice(&encoded.body).unwrap(), notes)
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use haft::DispatchContext;
 use haft::error::Coded as _;
 use haft::media::MediaKind;
-use haft::providers::assemble::{AssembleError, ThoughtSurfacing, UnsupportedMedia, assemble};
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::prompt::{Bucket, Content, Entry, OwnThought};
+use haft::providers::internals::{
+    AssembleError, ThoughtSurfacing, UnsupportedMedia, assemble_prompt,
+};
+use haft::providers::prompt::{AssistantThought, ContentPart, PromptEntry, PromptSection};
 use haft::records::Thought;
 use serde_json::json;
 
@@ -20,8 +22,8 @@ fn dialect() -> ChatCompletions {
 
 #[tokio::test]
 async fn buckets_stand_where_they_are_wanted() {
-    use Bucket::{Memories, Retrievables, StandingInstructions, SystemPrompt, Timeline};
-    type Case<'a> = (&'a [Bucket], &'a [Bucket], &'a [Bucket], usize);
+    use PromptSection::{Memories, Retrievables, StandingInstructions, SystemPrompt, Timeline};
+    type Case<'a> = (&'a [PromptSection], &'a [PromptSection], &'a [PromptSection], usize);
     let orders: [Case<'_>; 6] = [
         (
             &[StandingInstructions, Memories, Retrievables, Timeline],
@@ -42,10 +44,10 @@ async fn buckets_stand_where_they_are_wanted() {
     ];
     for (order, leading, trailing, entries) in orders {
         let mut turn = transcripts::buckets().await;
-        turn.how.bucket_order = order.to_vec();
+        turn.options.section_order = order.to_vec();
         let prompt = turn.assembled(&dialect()).await.prompt;
-        let buckets = |parts: &[haft::providers::prompt::SystemPart]| -> Vec<Bucket> {
-            parts.iter().map(|part| part.bucket).collect()
+        let buckets = |parts: &[haft::providers::prompt::SystemPart]| -> Vec<PromptSection> {
+            parts.iter().map(|part| part.section).collect()
         };
         assert_eq!(buckets(&prompt.system), leading, "{order:?}");
         assert_eq!(buckets(&prompt.trailing), trailing, "{order:?}");
@@ -56,7 +58,8 @@ async fn buckets_stand_where_they_are_wanted() {
 #[tokio::test]
 async fn nothing_at_all_is_a_prompt_too() {
     let ctx = DispatchContext::builder("empty").build();
-    let assembled = assemble(&ctx, &dialect(), &renderer(), &Default::default()).await.unwrap();
+    let assembled =
+        assemble_prompt(&ctx, &dialect(), &renderer(), &Default::default()).await.unwrap();
     assert!(assembled.prompt.system.is_empty() && assembled.prompt.timeline.is_empty());
     assert!(assembled.notes.is_empty());
 }
@@ -65,11 +68,11 @@ async fn nothing_at_all_is_a_prompt_too() {
 async fn one_generation_is_one_entry() {
     let prompt = transcripts::calls().await.assembled(&dialect()).await.prompt;
     let shape = prompt.timeline.iter().map(|entry| match entry {
-        Entry::Heard(_) => "heard".to_owned(),
-        Entry::Own(own) => {
+        PromptEntry::User(_) => "heard".to_owned(),
+        PromptEntry::Assistant(own) => {
             format!("own {}/{}/{}", own.thoughts.len(), own.content.len(), own.calls.len())
         }
-        Entry::Results(all) => format!("results {}", all.len()),
+        PromptEntry::ToolResults(all) => format!("results {}", all.len()),
         other => panic!("{other:?}"),
     });
     let shape: Vec<String> = shape.collect();
@@ -85,7 +88,7 @@ async fn a_turn_in_which_the_model_spoke_last_is_told_to_go_on() {
     turn.user("m-1", "Hi").await;
     turn.assistant("m-2", "Hello").await;
     let assembled = turn.assembled(&dialect()).await;
-    assert!(matches!(assembled.prompt.timeline.last(), Some(Entry::Heard(_))));
+    assert!(matches!(assembled.prompt.timeline.last(), Some(PromptEntry::User(_))));
     let topics: Vec<&str> = assembled.notes.iter().map(|note| note.topic).collect();
     assert_eq!(topics, ["timeline-ended-on-own"]);
 }
@@ -106,18 +109,21 @@ async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
             turn.ctx.turn().store_thought(thought.build().unwrap()).await.unwrap();
         }
         turn.user("m-1", "Hi").await;
-        turn.how.thoughts = surfacing;
-        turn.how.replay_compatibility = compatible.iter().map(|tag| (*tag).to_owned()).collect();
+        turn.options.thoughts = surfacing;
+        turn.options.replay_compatibility =
+            compatible.iter().map(|tag| (*tag).to_owned()).collect();
         let prompt = turn.assembled(&dialect()).await.prompt;
         let mut all = Vec::new();
         for entry in &prompt.timeline {
             match entry {
-                Entry::Own(own) => all.extend(own.thoughts.iter().map(|it| match it {
-                    OwnThought::Text(text) => text.as_str().lines().nth(1).unwrap().to_owned(),
+                PromptEntry::Assistant(own) => all.extend(own.thoughts.iter().map(|it| match it {
+                    AssistantThought::Text(text) => {
+                        text.as_str().lines().nth(1).unwrap().to_owned()
+                    }
                     other => panic!("{other:?}"),
                 })),
-                Entry::Heard(heard) if heard.name.is_some() => match &heard.content[..] {
-                    [Content::Text(text)] => {
+                PromptEntry::User(heard) if heard.name.is_some() => match &heard.content[..] {
+                    [ContentPart::Text(text)] => {
                         all.push(text.as_str().lines().nth(2).unwrap().to_owned());
                     }
                     other => panic!("{other:?}"),
@@ -137,15 +143,16 @@ async fn thoughts_are_filtered_by_whose_they_are_and_by_their_tag() {
 #[tokio::test]
 async fn media_that_cannot_be_shown_follow_the_policy() {
     let mut turn = transcripts::media_results().await;
-    turn.how.unsupported_media = UnsupportedMedia::Throw;
-    let error = assemble(&turn.ctx, &dialect(), &renderer(), &turn.how).await.unwrap_err();
+    turn.options.unsupported_media = UnsupportedMedia::Throw;
+    let error =
+        assemble_prompt(&turn.ctx, &dialect(), &renderer(), &turn.options).await.unwrap_err();
     assert_eq!(error.code(), codes::UNSUPPORTED_MEDIA_MODALITY);
     let AssembleError::UnsupportedMedia { kind, filename, .. } = error else { panic!("{error}") };
     assert_eq!((kind, filename.as_str()), (MediaKind::Video, "a.mp4"));
 
     let with = |policy| async move {
         let mut turn = transcripts::media_results().await;
-        turn.how.unsupported_media = policy;
+        turn.options.unsupported_media = policy;
         let assembled = turn.assembled(&dialect()).await;
         let notes: Vec<&str> = assembled.notes.iter().map(|note| note.topic).collect();
         (texts(&assembled.prompt).join("\n"), notes)
@@ -167,8 +174,9 @@ async fn media_that_cannot_be_shown_follow_the_policy() {
 #[tokio::test]
 async fn media_are_bounded() {
     let mut turn = transcripts::attachments().await;
-    turn.how.media_bytes = 4;
-    let error = assemble(&turn.ctx, &dialect(), &renderer(), &turn.how).await.unwrap_err();
+    turn.options.media_bytes = 4;
+    let error =
+        assemble_prompt(&turn.ctx, &dialect(), &renderer(), &turn.options).await.unwrap_err();
     assert!(matches!(error, AssembleError::Media(_)), "{error}");
 }
 
@@ -208,7 +216,7 @@ async fn names_of_tools_go_out_and_come_back() {
         .prompt
         .tools
         .iter()
-        .map(|it| (it.tool.name().as_str(), assembled.names.tool(&it.wire_name)))
+        .map(|it| (it.tool.name().as_str(), assembled.names.tool_name(&it.wire_name)))
         .collect();
     assert_eq!(names, [("get_weather", "get_weather"), ("web.fetch", "web.fetch")]);
     let hidden = Arc::clone(turn.ctx.turn().tools());

@@ -2,37 +2,38 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::providers::cassette::{Cassette, CassetteError, Once, Recorder};
-use haft::providers::retry::{Client, RetryPolicy};
-use haft::providers::transport::{
-    Body, HttpTransport, Request, Response, Secret, Transport, TransportError,
-};
+use haft::providers::cassette::{Cassette, CassetteError, CassetteRecorder, RecordOrReplay};
+use haft::providers::retry::{RetryClient, RetryPolicy};
+use haft::providers::transport::{Body, HttpTransport, Secret, Transport, TransportError};
 use haft::turn::Cancellation;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::Scripted;
 use super::server::{Server, whole};
+use super::{HeaderText as _, Reply, Scripted, SentRequest, WithHeader as _, post, respond};
 
 const KEY: &str = "sk-live-0123456789";
 
-fn request(body: &str) -> Request {
-    Request::post(format!("https://api.example/v1/chat?alt=sse&key={KEY}q"), body.to_owned())
-        .header("Authorization", format!("Bearer {KEY}"))
-        .header("x-custom", Secret::new("custom-secret"))
-        .header("content-type", "application/json")
+fn request(body: &str) -> SentRequest {
+    post(format!("https://api.example/v1/chat?alt=sse&key={KEY}q"), body.to_owned())
+        .with_header("Authorization", format!("Bearer {KEY}"))
+        .with_header("x-custom", Secret::new("custom-secret"))
+        .with_header("content-type", "application/json")
 }
 
-fn chunks<const N: usize>(chunks: [&'static [u8]; N]) -> Result<Response, TransportError> {
+fn chunks<const N: usize>(chunks: [&'static [u8]; N]) -> Result<Reply, TransportError> {
     let body = Body::from_chunks(chunks.map(Bytes::from_static));
-    Ok(Response::new(200, body).header("content-type", "text/event-stream"))
+    Ok(respond(200, body).with_header("content-type", "text/event-stream"))
 }
 
 /// All chunks of a response.
-async fn read(transport: &impl Transport, request: Request) -> Result<Vec<Bytes>, TransportError> {
-    let mut body = transport.send(request).await?.body;
+async fn read(
+    transport: &impl Transport,
+    request: SentRequest,
+) -> Result<Vec<Bytes>, TransportError> {
+    let mut body = transport.send(request).await?.into_body();
     let mut chunks = Vec::new();
-    while let Some(chunk) = body.chunk().await? {
+    while let Some(chunk) = body.next_chunk().await? {
         chunks.push(chunk);
     }
     Ok(chunks)
@@ -51,11 +52,11 @@ async fn a_recording_is_readable_and_has_no_secret() {
         Bytes::from("56789\",\"who\":\"Jane Doe\"}\n\n"),
         Bytes::from_static(b"\xff\x00"),
     ]);
-    let said = Response::new(200, said)
-        .header("Set-Cookie", "session=1")
-        .header("x-echo", format!("for {KEY}"))
-        .header("content-length", "5");
-    let recorder = Recorder::around(Scripted::new([Ok(said)]), &path).scrub("Jane Doe");
+    let said = respond(200, said)
+        .with_header("Set-Cookie", "session=1")
+        .with_header("x-echo", format!("for {KEY}"))
+        .with_header("content-length", "5");
+    let recorder = CassetteRecorder::new(Scripted::new([Ok(said)]), &path).scrub("Jane Doe");
     let body = format!(r#"{{"b": 1.50, "a": "Jane Doe", "k": "{KEY}", "c": "custom-secret"}}"#);
     read(&recorder, request(&body)).await.unwrap();
     recorder.finish().unwrap();
@@ -98,7 +99,7 @@ async fn a_replay_gives_the_same_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chat.json");
     let first = || chunks([b"data: 1\n", b"\ndata: \xc3", b"\xbc\n\n"]);
-    let recorder = Recorder::around(Scripted::new([first(), chunks([b"two"])]), &path);
+    let recorder = CassetteRecorder::new(Scripted::new([first(), chunks([b"two"])]), &path);
     let heard = [
         read(&recorder, request(r#"{"n": 1}"#)).await.unwrap(),
         read(&recorder, request("not JSON")).await.unwrap(),
@@ -109,10 +110,10 @@ async fn a_replay_gives_the_same_chunks() {
     let cassette = Cassette::open(&path).unwrap();
     // In any order, by another key, from another host, and with another spelling of the same value.
     assert_eq!(read(&cassette, request("not JSON")).await.unwrap(), heard[1]);
-    let other = Request::post("http://127.0.0.1:1/v1/chat?alt=sse&key=other", r#"{ "n": 1.0 }"#);
+    let other = post("http://127.0.0.1:1/v1/chat?alt=sse&key=other", r#"{ "n": 1.0 }"#);
     let response = cassette.send(other).await.unwrap();
-    assert_eq!(response.headers.get("Content-Type"), Some("text/event-stream"));
-    let all = response.body.bytes(100).await.unwrap();
+    assert_eq!(response.header_text("Content-Type"), Some("text/event-stream"));
+    let all = response.into_body().read_all(100).await.unwrap();
     assert_eq!(all, heard[0].concat());
     cassette.finish().unwrap();
 
@@ -126,7 +127,7 @@ async fn a_replay_gives_the_same_chunks() {
 async fn a_difference_is_told_by_its_pointer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chat.json");
-    let recorder = Recorder::around(Scripted::new([chunks([b"x"])]), &path);
+    let recorder = CassetteRecorder::new(Scripted::new([chunks([b"x"])]), &path);
     let recorded = r#"{"m": [{"a/b": 1, "text": "hi"}], "n": null}"#;
     read(&recorder, request(recorded)).await.unwrap();
     recorder.finish().unwrap();
@@ -160,7 +161,7 @@ async fn a_difference_is_told_by_its_pointer() {
         assert!(reason.contains(expected), "{reason}");
         assert!(reason.len() < 400 && !reason.contains(KEY), "{reason}");
     }
-    let elsewhere = Request::post("https://api.example/v2/chat?key=other-key", recorded);
+    let elsewhere = post("https://api.example/v2/chat?key=other-key", recorded);
     let error = read(&cassette, elsewhere).await.unwrap_err().to_string();
     assert!(
         error.contains("POST /v2/chat?key=[redacted] differs from unused exchange 1"),
@@ -177,7 +178,7 @@ async fn a_difference_is_told_by_its_pointer() {
 async fn integers_of_any_size_are_compared_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chat.json");
-    let recorder = Recorder::around(Scripted::new([chunks([b"x"])]), &path);
+    let recorder = CassetteRecorder::new(Scripted::new([chunks([b"x"])]), &path);
     read(&recorder, request(r#"{"n":123456789012345678901234567890}"#)).await.unwrap();
     recorder.finish().unwrap();
     let cassette = Cassette::open(&path).unwrap();
@@ -192,14 +193,14 @@ async fn what_failed_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chat.json");
     let error = || TransportError::Connect { host: "h".to_owned(), reason: "why".to_owned() };
-    let recorder = Recorder::around(Scripted::new([Err(error())]), &path);
+    let recorder = CassetteRecorder::new(Scripted::new([Err(error())]), &path);
     assert_eq!(read(&recorder, request("{}")).await.unwrap_err(), error());
     let refused = recorder.finish().unwrap_err();
     assert!(matches!(refused, CassetteError::Incomplete { .. }), "{refused:?}");
 
-    let recorder = Recorder::around(Scripted::new([chunks([b"a", b"b"])]), &path);
+    let recorder = CassetteRecorder::new(Scripted::new([chunks([b"a", b"b"])]), &path);
     let mut response = recorder.send(request("{}")).await.unwrap();
-    response.body.chunk().await.unwrap();
+    response.body_mut().next_chunk().await.unwrap();
     let refused = recorder.finish().unwrap_err();
     assert!(refused.to_string().ends_with("exchange 1 is still under way"), "{refused}");
     assert!(!path.exists());
@@ -213,7 +214,7 @@ async fn what_failed_is_not_written() {
 async fn files_that_are_no_recording_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chat.json");
-    let open = || Once::open(&path, || panic!("it is there"));
+    let open = || RecordOrReplay::open(&path, || panic!("it is there"));
     for text in ["", "{}", r#"{"version":2,"exchanges":[]}"#] {
         std::fs::write(&path, text).unwrap();
         assert!(matches!(Cassette::open(&path), Err(CassetteError::Malformed { .. })), "{text}");
@@ -228,21 +229,21 @@ async fn once_records_and_then_replays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chat.json");
     let server = Server::start([whole("503 Later", "later"), whole("200 OK", "for my-own-word")]);
-    let ask = async |once: Once| {
+    let ask = async |once: RecordOrReplay| {
         let once = Arc::new(once.scrub("my-own-word"));
         let policy = RetryPolicy::default().base_delay(std::time::Duration::ZERO);
-        let client = Client::new(Arc::clone(&once) as Arc<dyn Transport>).retry(policy);
-        let asked = Request::post(server.url("/v1"), r#"{"q": "my-own-word"}"#);
-        let response = client.send(asked, &Cancellation::new(), &|_| {}).await.unwrap();
-        let bytes = response.body.bytes(100).await.unwrap();
+        let client = RetryClient::new(Arc::clone(&once) as Arc<dyn Transport>).policy(policy);
+        let asked = post(server.url("/v1"), r#"{"q": "my-own-word"}"#);
+        let response = client.send_with_retry(asked, &Cancellation::new(), &|_| {}).await.unwrap();
+        let bytes = response.into_body().read_all(100).await.unwrap();
         once.finish().unwrap();
         bytes
     };
     let http = || Arc::new(HttpTransport::builder().build().unwrap()) as Arc<dyn Transport>;
-    let recording = Once::open(&path, http).unwrap();
-    assert!(matches!(recording, Once::Record(_)));
+    let recording = RecordOrReplay::open(&path, http).unwrap();
+    assert!(matches!(recording, RecordOrReplay::Record(_)));
     assert_eq!(ask(recording).await, "for my-own-word");
-    let replay = Once::open(&path, || panic!("it is recorded")).unwrap();
+    let replay = RecordOrReplay::open(&path, || panic!("it is recorded")).unwrap();
     assert_eq!(ask(replay).await, "for [redacted]");
     assert_eq!(server.requests().len(), 2);
     assert!(!std::fs::read_to_string(&path).unwrap().contains("my-own-word"));
@@ -262,9 +263,9 @@ fn any_chunks_come_back_without_the_secret() {
     let strategy = prop::collection::vec(prop::collection::vec(piece, 0..4), 0..6);
     proptest!(ProptestConfig::with_cases(haft_testkit::cases(64)), |(pieces in strategy)| {
         let sent: Vec<Bytes> = pieces.iter().map(|it| it.concat().into()).collect();
-        let said = Ok(Response::new(200, Body::from_chunks(sent.clone())));
+        let said = Ok(respond(200, Body::from_chunks(sent.clone())));
         runtime.block_on(async {
-            let recorder = Recorder::around(Scripted::new([said]), &path).scrub("hush");
+            let recorder = CassetteRecorder::new(Scripted::new([said]), &path).scrub("hush");
             read(&recorder, request("{}")).await.unwrap();
             recorder.finish().unwrap();
             let cassette = Cassette::open(&path).unwrap();

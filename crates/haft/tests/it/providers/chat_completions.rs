@@ -1,7 +1,7 @@
 //! Chat Completions as it goes over the wire.
 
 use haft::providers::Dialect as _;
-use haft::providers::dialect::Request;
+use haft::providers::dialect::{Delivery, ModelRequest};
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::schema::ValueSchema;
 use serde_json::{Map, Value, json};
@@ -91,8 +91,8 @@ async fn options_go_out_as_they_are_and_nothing_else_does() {
     assert_eq!(body["stream_options"], json!({ "include_usage": true }));
 
     let assembled = transcripts::hello().await.assembled(&ChatCompletions::new()).await;
-    let request = Request::new("m", &assembled.prompt, options).whole();
-    let encoded = ChatCompletions::new().encode(&request).unwrap();
+    let request = ModelRequest::new("m", &assembled.prompt, options).delivery(Delivery::Whole);
+    let encoded = ChatCompletions::new().encode_request(&request).unwrap();
     let body: Value = serde_json::from_slice(&encoded.body).unwrap();
     let keys: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["messages", "model", "stop", "stream", "temperature"]);

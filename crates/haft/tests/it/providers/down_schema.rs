@@ -1,6 +1,6 @@
 //! What holds of every schema that a provider gets.
 
-use haft::providers::down_schema::{full, strict};
+use haft::providers::tool_schema::{lower_full, lower_strict};
 use haft::schema::{
     InputSchema, ObjectSchema, Schema, ValueSchema, array, boolean, integer, number, object,
     one_of, string, union,
@@ -152,7 +152,7 @@ proptest! {
     #[test]
     fn strict_schemas_accept_what_ours_accept(root in fields(schema()), seed: u64) {
         let Ok(schema) = InputSchema::new(root) else { return Ok(()) };
-        let Ok(lowered) = strict(&schema, Strictness::Coerce) else { return Ok(()) };
+        let Ok(lowered) = lower_strict(&schema, Strictness::Coerce) else { return Ok(()) };
         let text: Value = serde_json::from_str(&lowered.text).unwrap();
         check_rules(&text, "");
         let judge = ValueSchema::from_json_schema(text.clone()).unwrap();
@@ -174,7 +174,7 @@ proptest! {
     ) {
         let Ok(schema) = InputSchema::from_json_schema(root.clone()) else { return Ok(()) };
         let before = ValueSchema::from_json_schema(root.clone()).unwrap();
-        let text: Value = serde_json::from_str(&full(&schema).text).unwrap();
+        let text: Value = serde_json::from_str(&lower_full(&schema).text).unwrap();
         let after = ValueSchema::from_json_schema(text.clone()).unwrap();
         prop_assert!(["anyOf", "oneOf", "allOf", "$ref", "enum", "not"].iter().all(|it| text.get(it).is_none()));
         for value in values {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use haft::events::{Event, EventKind};
 use haft::media::{Media, MediaFile, MediaKind, MediaReader, MemoryReader, ReaderDescriptor};
 use haft::providers::Options;
-use haft::providers::assemble::MediaCache;
+use haft::providers::internals::MediaCache;
 use haft::records::{Memory, Message, MessageRole, Retrievable};
 use haft::tools::ByteStream;
 use haft::trust::TrustTier;
@@ -32,7 +32,7 @@ fn logged(events: &[Event], about: &str) -> Vec<Value> {
     payloads.collect()
 }
 
-/// How large each request was.
+/// AssemblyOptions large each request was.
 fn totals(events: &[Event]) -> Vec<u64> {
     let all = logged(events, "context-window-usage");
     all.iter().map(|it| it["total"].as_u64().unwrap()).collect()
@@ -112,7 +112,7 @@ async fn results_that_were_read_become_handles() {
             let report = runner.build().unwrap().run(input()).await.unwrap();
             let bodies = transport.asked().into_iter();
             let bodies: Vec<String> =
-                bodies.map(|it| String::from_utf8(it.body.to_vec()).unwrap()).collect();
+                bodies.map(|it| String::from_utf8(it.body().to_vec()).unwrap()).collect();
             (report, seen.events(), bodies)
         }
     };
@@ -211,7 +211,7 @@ async fn a_medium_is_read_once_in_a_turn() {
         }
         let asked = transport.asked();
         let shown = asked.iter().filter(|it| {
-            String::from_utf8_lossy(&it.body).contains("data:image/png;base64,BwcHBwcH")
+            String::from_utf8_lossy(&it.body()).contains("data:image/png;base64,BwcHBwcH")
         });
         assert_eq!(shown.count(), 3 * turns, "it is in every request");
         read.load(Ordering::Relaxed)
@@ -225,7 +225,7 @@ async fn a_medium_is_read_once_in_a_turn() {
 
 #[tokio::test]
 async fn the_cache_holds_no_more_than_it_may() {
-    use haft::providers::assemble::assemble;
+    use haft::providers::internals::assemble_prompt;
     let mut turn = transcripts::Turn::with(Vec::new());
     let mut read = Vec::new();
     for n in 0..4 {
@@ -236,11 +236,13 @@ async fn the_cache_holds_no_more_than_it_may() {
         read.push(count);
     }
     let cache = MediaCache::new(15_000);
-    turn.how.media_cache = cache.clone();
+    turn.options.media_cache = cache.clone();
     let dialect = haft::providers::dialects::chat_completions::ChatCompletions::new();
     for _ in 0..3 {
-        assemble(&turn.ctx, &dialect, &transcripts::renderer(), &turn.how).await.unwrap();
-        assert_eq!(cache.held(), 14_000, "two of them fit");
+        assemble_prompt(&turn.ctx, &dialect, &transcripts::renderer(), &turn.options)
+            .await
+            .unwrap();
+        assert_eq!(cache.used_bytes(), 14_000, "two of them fit");
     }
     // Going round and round finds nothing that was just dropped.
     let counts: Vec<usize> = read.iter().map(|it| it.load(Ordering::Relaxed)).collect();

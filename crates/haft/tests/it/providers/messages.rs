@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use haft::events::Usage;
-use haft::providers::dialect::AnswerError;
+use haft::providers::dialect::DecodeError;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
-use haft::providers::generation::{Finish, Generation, Outcome};
-use haft::providers::prompt::{Bucket, Content, Entry, Heard, Own, Prompt, SystemPart};
+use haft::providers::generation::{FinishReason, Generation, GenerationOutcome};
+use haft::providers::prompt::{
+    AssistantEntry, ContentPart, Prompt, PromptEntry, PromptSection, SystemPart, UserEntry,
+};
 use haft::schema::ValueSchema;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -95,15 +97,15 @@ fn unmark(value: &mut Value) {
     }
 }
 
-fn heard(text: &str) -> Entry {
-    Entry::Heard(Heard::new(vec![Content::Text(words(text))]))
+fn heard(text: &str) -> PromptEntry {
+    PromptEntry::User(UserEntry::new(vec![ContentPart::Text(words(text))]))
 }
 
-fn own(text: &str) -> Entry {
-    Entry::Own(Own::new(vec![Content::Text(words(text))]))
+fn own(text: &str) -> PromptEntry {
+    PromptEntry::Assistant(AssistantEntry::new(vec![ContentPart::Text(words(text))]))
 }
 
-fn prompt(timeline: Vec<Entry>) -> Prompt {
+fn prompt(timeline: Vec<PromptEntry>) -> Prompt {
     let mut prompt = Prompt::default();
     prompt.timeline = timeline;
     prompt
@@ -158,7 +160,7 @@ fn roles_take_turns_and_the_user_speaks_first_and_last() {
 #[test]
 fn what_stands_behind_the_timeline_is_said_by_the_user() {
     let mut it = prompt(vec![heard("a")]);
-    it.trailing = vec![SystemPart::new(Bucket::Memories, words("tea"))];
+    it.trailing = vec![SystemPart::new(PromptSection::Memories, words("tea"))];
     check_messages(&it, &[("user", &["a", "tea"])], &["trailing-system-moved"]);
     it.timeline.push(own("b"));
     check_messages(
@@ -209,12 +211,12 @@ async fn breakpoints_stand_where_a_prefix_will_come_again() {
     let part = |bucket, text| SystemPart::new(bucket, words(text));
     let mut it = prompt(vec![heard("a"), own("b"), heard("c"), own("d"), heard("e"), heard("f")]);
     it.system = vec![
-        part(Bucket::SystemPrompt, "s"),
-        part(Bucket::StandingInstructions, "i"),
-        part(Bucket::Memories, "m"),
-        part(Bucket::Retrievables, "r"),
+        part(PromptSection::SystemPrompt, "s"),
+        part(PromptSection::StandingInstructions, "i"),
+        part(PromptSection::Memories, "m"),
+        part(PromptSection::Retrievables, "r"),
     ];
-    it.trailing = vec![part(Bucket::Memories, "t")];
+    it.trailing = vec![part(PromptSection::Memories, "t")];
     check(&it, json!({}), &["i", "r", "c", "f"]);
     check(&it, json!({ "cache_breakpoints": "system-only" }), &["i", "r"]);
     check(&it, json!({ "cache_breakpoints": "off" }), &[]);
@@ -369,7 +371,7 @@ fn interleaved() -> Vec<Value> {
 #[test]
 fn a_stream_becomes_a_generation() {
     let (generation, outcome) = streamed(&DIALECT, &interleaved()).unwrap();
-    assert_eq!(outcome, Outcome::ToolCalls);
+    assert_eq!(outcome, GenerationOutcome::ToolCalls);
     assert_eq!(generation.text, "I will look: é🌎.\n\nAnd there. Now.");
     assert_eq!(generation.usage, Usage::new(18, 42).with_cached(5));
     assert_eq!(
@@ -378,7 +380,7 @@ fn a_stream_becomes_a_generation() {
     );
     assert_eq!(
         (generation.finish, generation.finish_reason.as_deref()),
-        (Some(Finish::ToolCalls), Some("tool_use"))
+        (Some(FinishReason::ToolCalls), Some("tool_use"))
     );
     let calls: Vec<(Option<&str>, &str, &str, bool)> = generation
         .calls
@@ -409,12 +411,12 @@ fn an_answer_that_comes_whole_is_the_same() {
     // No digit of a long number is lost.
     let body = r#"{"content":[{"type":"tool_use","id":"a","name":"n","input":{"n":123456789012345678901234567890}}]}"#;
     let (prompt, options) = (Prompt::default(), Map::new());
-    let mut decoder = haft::providers::Dialect::decoder(
+    let mut decoder = haft::providers::Dialect::response_decoder(
         &DIALECT,
-        &haft::providers::dialect::Request::new("m", &prompt, &options),
+        &haft::providers::dialect::ModelRequest::new("m", &prompt, &options),
     );
-    let mut assembler = haft::providers::generation::Assembler::new();
-    decoder.whole(body.as_bytes(), &mut |it| assembler.push(it).unwrap()).unwrap();
+    let mut assembler = haft::providers::generation::GenerationAssembler::new();
+    decoder.decode_whole(body.as_bytes(), &mut |it| assembler.push(it).unwrap()).unwrap();
     assert_eq!(assembler.finish().0.calls[0].arguments, r#"{"n":123456789012345678901234567890}"#);
 }
 
@@ -499,22 +501,26 @@ fn thinking_that_would_not_be_whole_is_not_kept() {
 
 #[test]
 fn reasons_to_end_are_understood() {
-    let check = |reason: &str, finish: Option<Finish>, outcome: Outcome| {
+    let check = |reason: &str, finish: Option<FinishReason>, outcome: GenerationOutcome| {
         let text = start(0, json!({ "type": "text", "text": "hi" }));
         let events = [vec![begin(), text, stop(0)], end(reason).to_vec()].concat();
         let (generation, came) = streamed(&DIALECT, &events).unwrap();
         assert_eq!((generation.finish, came), (finish, outcome), "{reason}");
     };
-    check("end_turn", Some(Finish::Stop), Outcome::Answer);
-    check("stop_sequence", Some(Finish::Stop), Outcome::Answer);
-    check("max_tokens", Some(Finish::Length), Outcome::Truncated);
-    check("refusal", Some(Finish::Refused), Outcome::Refused);
-    check("model_context_window_exceeded", Some(Finish::ContextOverflow), Outcome::ContextOverflow);
-    check("tomorrow's reason", None, Outcome::Answer);
+    check("end_turn", Some(FinishReason::Stop), GenerationOutcome::Completed);
+    check("stop_sequence", Some(FinishReason::Stop), GenerationOutcome::Completed);
+    check("max_tokens", Some(FinishReason::Length), GenerationOutcome::Truncated);
+    check("refusal", Some(FinishReason::Refused), GenerationOutcome::Refused);
+    check(
+        "model_context_window_exceeded",
+        Some(FinishReason::ContextOverflow),
+        GenerationOutcome::ContextOverflow,
+    );
+    check("tomorrow's reason", None, GenerationOutcome::Completed);
     let events = [vec![begin()], end("pause_turn").to_vec()].concat();
-    assert_eq!(streamed(&DIALECT, &events).unwrap().0.finish, Some(Finish::Paused));
+    assert_eq!(streamed(&DIALECT, &events).unwrap().0.finish, Some(FinishReason::Paused));
     let events = [vec![begin()], end("end_turn").to_vec()].concat();
-    assert_eq!(streamed(&DIALECT, &events).unwrap().1, Outcome::Empty);
+    assert_eq!(streamed(&DIALECT, &events).unwrap().1, GenerationOutcome::Empty);
 }
 
 #[test]
@@ -523,14 +529,14 @@ fn a_stream_that_breaks_off_is_no_answer() {
     let done = events.iter().position(|it| it["type"] == "message_delta").unwrap();
     for n in 0..done {
         let (generation, outcome) = streamed(&DIALECT, &events[..n]).unwrap();
-        assert_eq!(outcome, Outcome::Truncated, "after {n}");
+        assert_eq!(outcome, GenerationOutcome::Truncated, "after {n}");
         assert!(generation.reasoning.iter().all(|it| it.opaque.is_none()));
     }
 }
 
 #[test]
 fn errors_are_told_as_such() {
-    let check = |events: &[Value], expected: AnswerError| {
+    let check = |events: &[Value], expected: DecodeError| {
         assert_eq!(streamed(&DIALECT, events).unwrap_err().to_string(), expected.to_string());
         assert_eq!(streamed(&DIALECT, events), Err(expected));
     };
@@ -539,7 +545,7 @@ fn errors_are_told_as_such() {
         let body = error(kind);
         match (streamed(&DIALECT, &[begin(), body.clone()]), whole(&DIALECT, &body)) {
             (
-                Err(AnswerError::Provider { kind: Some(told), message, retryable: again, .. }),
+                Err(DecodeError::Provider { kind: Some(told), message, retryable: again, .. }),
                 Err(also),
             ) => {
                 assert_eq!((told.as_str(), message.as_str(), again), (kind, "no", retryable));
@@ -551,12 +557,12 @@ fn errors_are_told_as_such() {
     reported("overloaded_error", true);
     reported("api_error", true);
     reported("invalid_request_error", false);
-    let malformed = |what: &str| AnswerError::Malformed(what.to_owned());
+    let malformed = |what: &str| DecodeError::Malformed(what.to_owned());
     check(&[json!({ "type": "content_block_stop" })], malformed("a block has no index"));
     check(&[json!({ "type": "message_start" })], malformed("`message` is missing"));
     let stray = delta(3, json!({ "type": "input_json_delta", "partial_json": "{" }));
     check(&[begin(), stray], malformed("arguments belong to no call"));
-    assert!(matches!(whole(&DIALECT, &json!({})), Err(AnswerError::Malformed(_))));
+    assert!(matches!(whole(&DIALECT, &json!({})), Err(DecodeError::Malformed(_))));
 }
 
 #[test]

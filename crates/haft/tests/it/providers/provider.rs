@@ -6,11 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::events::{Event, EventKind};
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::providers::generation::Outcome;
+use haft::providers::generation::GenerationOutcome;
 use haft::providers::retry::RetryPolicy;
-use haft::providers::transport::{
-    Body, Request, Response, Transport, TransportError, TransportFuture,
-};
+use haft::providers::transport::{Body, Transport, TransportError, TransportFuture};
 use haft::providers::{Options, Provider, ProviderBuilder};
 use haft::records::Message;
 use haft::turn::Cancellation;
@@ -18,23 +16,23 @@ use haft::turn::Timestamp;
 use haft::turn::{self, TurnInput, TurnReport, TurnRunner};
 use serde_json::{Value, json};
 
-use super::Scripted;
 use super::transcripts::{fetch, weather};
+use super::{HeaderText as _, Reply, Scripted, SentRequest, WithHeader as _, respond};
 use crate::turn::Seen;
 
 /// A stream of these events, and its end.
-pub(super) fn stream(events: &[Value]) -> Result<Response, TransportError> {
+pub(super) fn stream(events: &[Value]) -> Result<Reply, TransportError> {
     Ok(broken_stream(events, "data: [DONE]\n\n"))
 }
 
-pub(super) fn broken_stream(events: &[Value], end: &str) -> Response {
+pub(super) fn broken_stream(events: &[Value], end: &str) -> Reply {
     let events = events.iter().map(|event| format!("data: {event}\n\n"));
     let chunks: Vec<Bytes> = events.chain([end.to_owned()]).map(Bytes::from).collect();
-    Response::new(200, Body::from_chunks(chunks)).header("content-type", "text/event-stream")
+    respond(200, Body::from_chunks(chunks)).with_header("content-type", "text/event-stream")
 }
 
-pub(super) fn status(status: u16, body: &str) -> Result<Response, TransportError> {
-    Ok(Response::new(status, Body::from_chunks([Bytes::from(body.to_owned())])))
+pub(super) fn status(status: u16, body: &str) -> Result<Reply, TransportError> {
+    Ok(respond(status, Body::from_chunks([Bytes::from(body.to_owned())])))
 }
 
 pub(super) fn text(text: &str) -> Value {
@@ -55,7 +53,7 @@ pub(super) fn ends(reason: &str) -> Value {
         "usage": { "prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12 } })
 }
 
-pub(super) fn says(it: &str) -> Result<Response, TransportError> {
+pub(super) fn says(it: &str) -> Result<Reply, TransportError> {
     stream(&[text(it), ends("stop")])
 }
 
@@ -74,11 +72,11 @@ pub(super) struct Ran {
     pub(super) report: TurnReport,
     pub(super) events: Vec<Event>,
     pub(super) bodies: Vec<Value>,
-    pub(super) requests: Vec<Request>,
+    pub(super) requests: Vec<SentRequest>,
 }
 
 pub(super) async fn run_with(
-    answers: impl IntoIterator<Item = Result<Response, TransportError>>,
+    answers: impl IntoIterator<Item = Result<Reply, TransportError>>,
     options: Value,
     input: TurnInput,
 ) -> Ran {
@@ -89,11 +87,11 @@ pub(super) async fn run_with(
         TurnRunner::builder(provider).tool(weather()).tool(fetch()).observer(seen.observer());
     let report = runner.build().unwrap().run(input).await.unwrap();
     let requests = transport.asked();
-    let bodies = requests.iter().map(|it| serde_json::from_slice(&it.body).unwrap()).collect();
+    let bodies = requests.iter().map(|it| serde_json::from_slice(&it.body()).unwrap()).collect();
     Ran { report, events: seen.events(), bodies, requests }
 }
 
-async fn run(answers: impl IntoIterator<Item = Result<Response, TransportError>>) -> Ran {
+async fn run(answers: impl IntoIterator<Item = Result<Reply, TransportError>>) -> Ran {
     run_with(answers, json!({}), input()).await
 }
 
@@ -136,9 +134,9 @@ async fn a_turn_with_a_call_and_an_answer() {
     assert_eq!(ran.report.text(), "21 degrees.");
     assert_eq!((ran.report.usage.total, ran.report.iterations), (24, 2));
     let request = &ran.requests[0];
-    assert_eq!(request.url, "http://localhost:1/v1/chat/completions");
-    assert_eq!(request.headers.get("authorization"), Some("Bearer sk-very-secret"));
-    assert_eq!(request.headers.get("accept"), Some("text/event-stream"));
+    assert_eq!(request.uri(), "http://localhost:1/v1/chat/completions");
+    assert_eq!(request.header_text("authorization"), Some("Bearer sk-very-secret"));
+    assert_eq!(request.header_text("accept"), Some("text/event-stream"));
     // What was thought, said and called stands in the next request as one message, with the provider's own id.
     let messages = ran.bodies[1]["messages"].as_array().unwrap();
     let roles: Vec<&str> = messages.iter().map(|it| it["role"].as_str().unwrap()).collect();
@@ -189,7 +187,7 @@ async fn names_with_dots_are_called_by_their_own_name() {
     let transport = Scripted::new([says("Hi.")]);
     let runner = TurnRunner::builder(provider(&transport).build().unwrap()).tool(fetch());
     runner.build().unwrap().run(input()).await.unwrap();
-    let body: Value = serde_json::from_slice(&transport.asked()[0].body).unwrap();
+    let body: Value = serde_json::from_slice(&transport.asked()[0].body()).unwrap();
     let name = body["tools"][0]["function"]["name"].as_str().unwrap().to_owned();
     assert_ne!(name, "web.fetch");
     let ran =
@@ -270,7 +268,7 @@ async fn a_request_is_sent_again_and_nothing_doubles() {
     let ran = run([status(503, "later"), status(429, "slower"), says("Hi.")]).await;
     assert_eq!(ran.report.text(), "Hi.");
     assert_eq!(ran.requests.len(), 3);
-    let keys: Vec<_> = ran.requests.iter().map(|it| it.headers.get("idempotency-key")).collect();
+    let keys: Vec<_> = ran.requests.iter().map(|it| it.header_text("idempotency-key")).collect();
     assert!(keys[0].is_some() && keys.iter().all(|key| *key == keys[0]));
     assert_eq!(warnings(&ran.events).iter().filter(|it| *it == "retry-attempt").count(), 2);
     let ran =
@@ -306,14 +304,14 @@ async fn options_of_the_turn_hold_for_the_turn() {
     let stash = json!({ "openaiChatCompletions": { "temperature": 0.1, "stream": false } });
     let whole =
         json!({ "choices": [{ "message": { "content": "Hi." }, "finish_reason": "stop" }] });
-    let answer = Response::new(200, Body::from_chunks([Bytes::from(whole.to_string())]))
-        .header("content-type", "application/json");
+    let answer = respond(200, Body::from_chunks([Bytes::from(whole.to_string())]))
+        .with_header("content-type", "application/json");
     let options = json!({ "temperature": 0.9, "seed": 1 });
     let ran = run_with([Ok(answer)], options, input().stash(stash.clone())).await;
     assert_eq!(ran.report.text(), "Hi.");
     assert_eq!((&ran.bodies[0]["temperature"], &ran.bodies[0]["seed"]), (&json!(0.1), &json!(1)));
     assert_eq!(ran.bodies[0]["stream"], false);
-    assert_eq!(ran.requests[0].headers.get("accept"), Some("application/json"));
+    assert_eq!(ran.requests[0].header_text("accept"), Some("application/json"));
 
     let wrong = json!({ "openaiChatCompletions": { "temperature": "hot" } });
     let ran = run_with([], json!({}), input().stash(wrong)).await;
@@ -334,7 +332,7 @@ async fn no_option_of_the_core_is_ever_sent() {
     assert_eq!(ran.report.error, None);
     let keys: Vec<&str> = ran.bodies[0].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["messages", "model", "stream", "stream_options", "temperature", "tools"]);
-    assert_eq!(ran.requests[0].headers.get("x-a"), Some("1"));
+    assert_eq!(ran.requests[0].header_text("x-a"), Some("1"));
     assert_eq!(ran.report.messages[0].identity().representation(), "me");
 }
 
@@ -409,7 +407,7 @@ async fn without_auto_ack_output_middleware_decides() {
     );
     let report = runner.build().unwrap().run(input()).await.unwrap();
     assert_eq!((report.outcome, report.iterations), (turn::TurnOutcome::Completed, 2));
-    let body: Value = serde_json::from_slice(&transport.asked()[1].body).unwrap();
+    let body: Value = serde_json::from_slice(&transport.asked()[1].body()).unwrap();
     assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["role"], "user");
 }
 
@@ -425,7 +423,7 @@ async fn observers_may_panic() {
         .unwrap();
     let report = TurnRunner::builder(provider).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.text(), "Hi.");
-    assert_eq!(*outcome.lock().unwrap(), Some(Outcome::Answer));
+    assert_eq!(*outcome.lock().unwrap(), Some(GenerationOutcome::Completed));
 }
 
 /// Never answers.
@@ -433,7 +431,7 @@ async fn observers_may_panic() {
 struct Silent;
 
 impl Transport for Silent {
-    fn send(&self, _: Request) -> TransportFuture<'_> {
+    fn send(&self, _: SentRequest) -> TransportFuture<'_> {
         Box::pin(std::future::pending())
     }
 }
@@ -479,7 +477,7 @@ async fn many_turns_share_one_provider() {
     let mut seeds: Vec<Value> = transport
         .asked()
         .iter()
-        .map(|it| serde_json::from_slice::<Value>(&it.body).unwrap()["seed"].clone())
+        .map(|it| serde_json::from_slice::<Value>(&it.body()).unwrap()["seed"].clone())
         .collect();
     seeds.sort_by_key(Value::as_u64);
     assert_eq!(seeds, (0..8).map(|n| json!(n)).collect::<Vec<_>>());

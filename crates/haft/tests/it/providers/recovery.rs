@@ -8,29 +8,29 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use haft::events::{Event, EventKind};
+use haft::providers::ProviderError;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::provider::ProviderError;
-use haft::providers::transport::{Body, Response, TransportError};
+use haft::providers::transport::{Body, TransportError};
 use haft::providers::{Dialect, Options, Provider};
 use haft::turn::Cancellation;
 use haft::turn::{self, TurnReport, TurnRunner};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::Scripted;
 use super::provider::{
     calls, ends, failed, input, provider, run_with, says, status, stream, text, warnings,
 };
 use super::transcripts::weather;
+use super::{Reply, Scripted, WithHeader as _, respond};
 use crate::turn::Seen;
 
-type Answer = Result<Response, TransportError>;
+type Answer = Result<Reply, TransportError>;
 
 fn whole(body: &Value) -> Answer {
     let body = Body::from_chunks([Bytes::from(body.to_string())]);
-    Ok(Response::new(200, body).header("content-type", "application/json"))
+    Ok(respond(200, body).with_header("content-type", "application/json"))
 }
 
 struct Ran {
@@ -51,7 +51,7 @@ async fn run_on(
     let runner = TurnRunner::builder(provider).tool(weather()).observer(seen.observer());
     let report = runner.build().unwrap().run(input()).await.unwrap();
     let asked = transport.asked();
-    let bodies = asked.iter().map(|it| String::from_utf8(it.body.to_vec()).unwrap()).collect();
+    let bodies = asked.iter().map(|it| String::from_utf8(it.body().to_vec()).unwrap()).collect();
     Ran { report, events: seen.events(), bodies }
 }
 
@@ -193,8 +193,8 @@ impl Stream for Dripping {
 
 fn dripping() -> (mpsc::UnboundedSender<Bytes>, Answer) {
     let (send, receive) = mpsc::unbounded_channel();
-    let response = Response::new(200, Body::new(Dripping(receive)));
-    (send, Ok(response.header("content-type", "text/event-stream")))
+    let response = respond(200, Body::new(Dripping(receive)));
+    (send, Ok(response.with_header("content-type", "text/event-stream")))
 }
 
 fn chunk(event: &Value) -> Bytes {
@@ -322,8 +322,8 @@ async fn forcing_a_tool_that_will_be_gone_is_told_or_refused() {
 #[tokio::test]
 async fn a_provider_that_wants_to_be_left_alone_is_not_asked_early() {
     let later = || {
-        let response = Response::new(429, Body::from_chunks([Bytes::from_static(b"slow down")]));
-        Ok(response.header("retry-after", "3600"))
+        let response = respond(429, Body::from_chunks([Bytes::from_static(b"slow down")]));
+        Ok(response.with_header("retry-after", "3600"))
     };
     let ran = run_with([later()], json!({}), input()).await;
     let (code, message) = failed(&ran);

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use haft::events::Usage;
-use haft::providers::dialect::AnswerError;
+use haft::providers::dialect::DecodeError;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
-use haft::providers::down_schema::strict;
-use haft::providers::generation::{Finish, Generation, Outcome};
-use haft::providers::prompt::{Bucket, Content, Entry, Heard, Own, Prompt, SystemPart};
+use haft::providers::generation::{FinishReason, Generation, GenerationOutcome};
+use haft::providers::prompt::{
+    AssistantEntry, ContentPart, Prompt, PromptEntry, PromptSection, SystemPart, UserEntry,
+};
+use haft::providers::tool_schema::lower_strict;
 use haft::schema::Strictness;
 use haft::schema::ValueSchema;
 use proptest::prelude::*;
@@ -106,7 +108,7 @@ async fn tools_are_flat_and_the_same_every_time() {
     let (body, encoded) = turn.encoded(&DIALECT, options.as_object().unwrap()).await;
     check(&body);
     let text = String::from_utf8(encoded.body.to_vec()).unwrap();
-    assert!(text.contains(&strict(weather.input_schema(), Strictness::Coerce).unwrap().text));
+    assert!(text.contains(&lower_strict(weather.input_schema(), Strictness::Coerce).unwrap().text));
     assert_eq!(
         (&body["tools"][0]["strict"], &body["tools"][1]["strict"]),
         (&json!(true), &json!(false))
@@ -174,10 +176,10 @@ async fn options_go_out_under_their_names_and_nothing_else_does() {
 #[test]
 fn the_system_text_has_a_channel() {
     let mut prompt = Prompt::default();
-    let part = |text| SystemPart::new(Bucket::SystemPrompt, words(text));
+    let part = |text| SystemPart::new(PromptSection::SystemPrompt, words(text));
     prompt.system = vec![part("one"), part("two")];
     prompt.trailing = vec![part("three")];
-    prompt.timeline = vec![Entry::Heard(Heard::new(vec![Content::Text(words("hi"))]))];
+    prompt.timeline = vec![PromptEntry::User(UserEntry::new(vec![ContentPart::Text(words("hi"))]))];
     let check = |channel: &str, instructions: Value, first: &str, last: &str| {
         let (body, _) =
             request(&DIALECT, &prompt, "m", &json!({ "system_prompt_channel": channel }));
@@ -200,7 +202,7 @@ fn the_system_text_has_a_channel() {
 
 #[test]
 fn the_model_does_not_speak_last() {
-    let check = |timeline: Vec<Entry>, last: Value, noted: &[&str]| {
+    let check = |timeline: Vec<PromptEntry>, last: Value, noted: &[&str]| {
         let mut prompt = Prompt::default();
         prompt.timeline = timeline;
         let (body, notes) = request(&DIALECT, &prompt, "m", &json!({}));
@@ -212,7 +214,7 @@ fn the_model_does_not_speak_last() {
     };
     let user = |text: &str| json!({ "type": "message", "role": "user", "content": text });
     check(vec![], user("Begin."), &["message-added"]);
-    let own = Entry::Own(Own::new(vec![Content::Text(words("b"))]));
+    let own = PromptEntry::Assistant(AssistantEntry::new(vec![ContentPart::Text(words("b"))]));
     check(vec![own], user("Continue."), &["message-added"]);
 }
 
@@ -385,7 +387,7 @@ fn the_streams_of_these_tests_are_those_of_the_api() {
 #[test]
 fn a_stream_becomes_a_generation() {
     let (generation, outcome) = streamed(&DIALECT, &completed(&items())).unwrap();
-    assert_eq!(outcome, Outcome::ToolCalls);
+    assert_eq!(outcome, GenerationOutcome::ToolCalls);
     assert_eq!(generation.text, "I will look: é🌎.\n\nNow.");
     assert_eq!(generation.usage, Usage::new(30, 12).with_cached(20).with_reasoning(7));
     assert_eq!(
@@ -489,10 +491,11 @@ fn ends_are_understood() {
         json!({ "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
         "content": [{ "type": "output_text", "text": text, "annotations": [], "logprobs": [] }] })
     };
-    let check = |items: &[Value], last: Value, finish: Option<Finish>, outcome: Outcome| {
-        let (generation, came) = streamed(&DIALECT, &stream_of(items, last.clone())).unwrap();
-        assert_eq!((generation.finish, came), (finish, outcome), "{last}");
-    };
+    let check =
+        |items: &[Value], last: Value, finish: Option<FinishReason>, outcome: GenerationOutcome| {
+            let (generation, came) = streamed(&DIALECT, &stream_of(items, last.clone())).unwrap();
+            assert_eq!((generation.finish, came), (finish, outcome), "{last}");
+        };
     let done = |items: &[Value]| json!({ "type": "response.completed", "response": response("completed", items) });
     let cut_off = |reason: &str| {
         let mut last =
@@ -500,19 +503,34 @@ fn ends_are_understood() {
         last["response"]["incomplete_details"] = json!({ "reason": reason });
         last
     };
-    check(&[text("hi")], done(&[]), Some(Finish::Stop), Outcome::Answer);
-    check(&[], done(&[]), Some(Finish::Stop), Outcome::Empty);
-    check(&[text("hi")], cut_off("max_output_tokens"), Some(Finish::Length), Outcome::Truncated);
-    check(&[text("hi")], cut_off("content_filter"), Some(Finish::Filtered), Outcome::Filtered);
+    check(&[text("hi")], done(&[]), Some(FinishReason::Stop), GenerationOutcome::Completed);
+    check(&[], done(&[]), Some(FinishReason::Stop), GenerationOutcome::Empty);
+    check(
+        &[text("hi")],
+        cut_off("max_output_tokens"),
+        Some(FinishReason::Length),
+        GenerationOutcome::Truncated,
+    );
+    check(
+        &[text("hi")],
+        cut_off("content_filter"),
+        Some(FinishReason::Filtered),
+        GenerationOutcome::Filtered,
+    );
     let refusal = json!({ "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
         "content": [{ "type": "refusal", "refusal": "I will not." }] });
-    check(std::slice::from_ref(&refusal), done(&[]), Some(Finish::Refused), Outcome::Refused);
+    check(
+        std::slice::from_ref(&refusal),
+        done(&[]),
+        Some(FinishReason::Refused),
+        GenerationOutcome::Refused,
+    );
     let (generation, _) = streamed(&DIALECT, &completed(std::slice::from_ref(&refusal))).unwrap();
     assert_eq!(generation.text, "I will not.");
     assert_eq!(whole(&DIALECT, &response("completed", &[refusal])).unwrap().0.text, "I will not.");
     let mut full = json!({ "type": "response.failed", "response": response("failed", &[]) });
     full["response"]["error"] = json!({ "code": "context_length_exceeded", "message": "too long" });
-    check(&[], full, Some(Finish::ContextOverflow), Outcome::ContextOverflow);
+    check(&[], full, Some(FinishReason::ContextOverflow), GenerationOutcome::ContextOverflow);
 }
 
 #[test]
@@ -520,7 +538,7 @@ fn a_stream_that_breaks_off_is_no_answer() {
     let events = completed(&items());
     for n in 0..events.len() - 1 {
         let (generation, outcome) = streamed(&DIALECT, &events[..n]).unwrap();
-        assert_eq!(outcome, Outcome::Truncated, "after {n}");
+        assert_eq!(outcome, GenerationOutcome::Truncated, "after {n}");
         assert!(generation.reasoning.iter().all(|it| it.opaque.is_none()));
     }
     // A call that the end says is incomplete is not complete.
@@ -531,7 +549,7 @@ fn a_stream_that_breaks_off_is_no_answer() {
         json!({ "type": "response.incomplete", "response": response("incomplete", &[]) });
     last["response"]["incomplete_details"] = json!({ "reason": "max_output_tokens" });
     let (generation, outcome) = streamed(&DIALECT, &stream_of(&[call], last)).unwrap();
-    assert_eq!((generation.calls[0].complete, outcome), (false, Outcome::Truncated));
+    assert_eq!((generation.calls[0].complete, outcome), (false, GenerationOutcome::Truncated));
 }
 
 #[test]
@@ -545,7 +563,7 @@ fn errors_are_told_as_such() {
         &DIALECT,
         &stream_of(&[], last),
     ) {
-        Err(AnswerError::Provider { kind: told, message, retryable: again, .. }) => {
+        Err(DecodeError::Provider { kind: told, message, retryable: again, .. }) => {
             assert_eq!((told.as_deref(), message.as_str(), again), (kind, "no", retryable));
         }
         other => panic!("{other:?}"),
@@ -568,12 +586,12 @@ fn errors_are_told_as_such() {
     );
     check(json!({ "type": "error", "code": null, "message": "no" }), None, false);
     let body = json!({ "error": { "code": "server_error", "message": "no" } });
-    assert!(matches!(whole(&DIALECT, &body), Err(AnswerError::Provider { retryable: true, .. })));
-    assert!(matches!(whole(&DIALECT, &json!({})), Err(AnswerError::Malformed(_))));
+    assert!(matches!(whole(&DIALECT, &body), Err(DecodeError::Provider { retryable: true, .. })));
+    assert!(matches!(whole(&DIALECT, &json!({})), Err(DecodeError::Malformed(_))));
     let stray = json!({ "type": "response.function_call_arguments.delta", "output_index": 4, "delta": "{" });
     assert_eq!(
         streamed(&DIALECT, &[stray]),
-        Err(AnswerError::Malformed("arguments belong to no call".to_owned()))
+        Err(DecodeError::Malformed("arguments belong to no call".to_owned()))
     );
     assert!(streamed(&DIALECT, &[json!({ "type": "response.new.thing" })]).is_ok());
 }

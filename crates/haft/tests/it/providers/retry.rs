@@ -3,41 +3,40 @@ use std::time::Duration;
 
 use haft::error::Coded as _;
 use haft::providers::retry::{
-    Client, ClientError, Hints, RetryNotice, RetryPolicy, RetryReason, StatusError, Stopped,
+    GiveUpReason, RetryClient, RetryHints, RetryNotice, RetryPolicy, RetryReason, SendError,
+    StatusError,
 };
-use haft::providers::transport::{
-    Body, HttpTransport, Request, Response, Secret, Transport, TransportError,
-};
+use haft::providers::transport::{Body, HttpTransport, Secret, Transport, TransportError};
 use haft::turn::ManualClock;
 use haft::turn::{CancelReason, Cancellation};
 use tokio::time::Instant;
 
-use super::Scripted;
 use super::server::{Answer, Server, chunked, whole};
+use super::{HeaderText as _, Reply, Scripted, SentRequest, WithHeader as _, get, post, respond};
 
 const KEY: &str = "sk-live-0123456789";
 const NOW: &str = "2026-01-31T12:00:00.000000Z";
 
-fn request(url: &str) -> Request {
-    Request::post(url, "{}").header("Authorization", Secret::new(format!("Bearer {KEY}")))
+fn request(url: &str) -> SentRequest {
+    post(url, "{}").with_header("Authorization", Secret::new(format!("Bearer {KEY}")))
 }
 
-fn status(status: u16, headers: &[(&str, &str)]) -> Result<Response, TransportError> {
+fn status(status: u16, headers: &[(&str, &str)]) -> Result<Reply, TransportError> {
     let body = Body::from(bytes::Bytes::from(format!("status {status}")));
-    let response = Response::new(status, body);
-    Ok(headers.iter().fold(response, |response, (name, value)| response.header(*name, *value)))
+    let response = respond(status, body);
+    Ok(headers.iter().fold(response, |response, (name, value)| response.with_header(*name, *value)))
 }
 
-fn broken() -> Result<Response, TransportError> {
+fn broken() -> Result<Reply, TransportError> {
     Err(TransportError::Connect { host: "h".to_owned(), reason: "why".to_owned() })
 }
 
 struct Run {
-    result: Result<Response, ClientError>,
+    result: Result<Reply, SendError>,
     notices: Vec<RetryNotice>,
-    /// How long it took, by the clock of the runtime, which tests drive.
+    /// AssemblyOptions long it took, by the clock of the runtime, which tests drive.
     took: Duration,
-    asked: Vec<Request>,
+    asked: Vec<SentRequest>,
 }
 
 impl Run {
@@ -53,16 +52,17 @@ impl Run {
 
 async fn run(
     policy: RetryPolicy,
-    answers: impl IntoIterator<Item = Result<Response, TransportError>>,
+    answers: impl IntoIterator<Item = Result<Reply, TransportError>>,
 ) -> Run {
     let transport = Scripted::new(answers);
     let clock = ManualClock::new(NOW.parse().unwrap());
-    let client = Client::new(Arc::clone(&transport) as Arc<dyn Transport>);
-    let client = client.retry(policy).clock(Arc::new(clock)).seed(7);
+    let client = RetryClient::new(Arc::clone(&transport) as Arc<dyn Transport>);
+    let client = client.policy(policy).clock(Arc::new(clock)).seed(7);
     let notices = Mutex::new(Vec::new());
     let began = Instant::now();
     let observe = |notice| notices.lock().unwrap().push(notice);
-    let result = client.send(request("http://h/v1"), &Cancellation::new(), &observe).await;
+    let result =
+        client.send_with_retry(request("http://h/v1"), &Cancellation::new(), &observe).await;
     let notices = notices.lock().unwrap().clone();
     Run { result, notices, took: began.elapsed(), asked: transport.asked() }
 }
@@ -82,7 +82,7 @@ const fn seconds(seconds: u64) -> Duration {
 async fn what_may_pass_is_tried_again() {
     let run = run(RetryPolicy::default(), [status(503, &[]), broken(), status(200, &[])]).await;
     let response = run.result.as_ref().unwrap();
-    assert_eq!(response.status, 200);
+    assert_eq!(response.status().as_u16(), 200);
     let delays = run.delays();
     about(delays[0], Duration::from_millis(500));
     about(delays[1], Duration::from_millis(1000));
@@ -104,13 +104,16 @@ async fn attempts_are_counted() {
         assert_eq!(run.asked.len() as u32, most);
         assert_eq!(run.notices.len() as u32, most - 1);
         let error = run.failed();
-        assert_eq!((error.status, error.attempts, error.stopped), (500, most, Stopped::Attempts));
+        assert_eq!(
+            (error.status, error.attempts, error.gave_up),
+            (500, most, GiveUpReason::AttemptsExhausted)
+        );
         assert_eq!(error.body, "status 500");
         assert_eq!(error.request_id.as_deref(), Some("req-1"));
         assert!(run.result.as_ref().unwrap_err().retryable());
     }
     let run = run(RetryPolicy::never(), [broken()]).await;
-    let expected = ClientError::Transport { source: broken().unwrap_err(), attempts: 1 };
+    let expected = SendError::Transport { source: broken().unwrap_err(), attempts: 1 };
     assert_eq!(run.result.unwrap_err(), expected);
 }
 
@@ -123,7 +126,10 @@ async fn only_some_statuses_are_worth_it() {
         let run = run(RetryPolicy::default(), answers).await;
         assert_eq!(run.asked.len(), 1 + usize::from(again), "{code}");
         if !again {
-            assert_eq!((run.failed().status, run.failed().stopped), (code, Stopped::Hopeless));
+            assert_eq!(
+                (run.failed().status, run.failed().gave_up),
+                (code, GiveUpReason::NotRetryable)
+            );
             assert!(!run.result.as_ref().unwrap_err().retryable());
         }
     }
@@ -138,7 +144,7 @@ async fn the_provider_may_say_whether() {
         let answers = || [status(code, &[("x-should-retry", word)]), status(200, &[])];
         assert_eq!(run(RetryPolicy::default(), answers()).await.asked.len(), attempts, "{word}");
     }
-    let deaf = RetryPolicy::default().hints(Hints::Ignore);
+    let deaf = RetryPolicy::default().hints(RetryHints::Ignore);
     let run = run(deaf, [status(429, &[("x-should-retry", "false")]), status(200, &[])]).await;
     assert_eq!(run.asked.len(), 2);
 }
@@ -180,7 +186,7 @@ async fn the_provider_may_say_when() {
     for value in ["0", "-5", "soon", "", "1e9", "0.1", "inf", "Sat, 31 Jan 2026 11:00:00 GMT"] {
         about(delay(policy(), &[("retry-after", value)]).await, Duration::from_millis(500));
     }
-    let deaf = policy().hints(Hints::Ignore);
+    let deaf = policy().hints(RetryHints::Ignore);
     about(delay(deaf, &[("retry-after", "20")]).await, Duration::from_millis(500));
 }
 
@@ -193,7 +199,7 @@ async fn nobody_is_asked_before_they_want() {
                 run(RetryPolicy::default(), [status(answer, &[("retry-after", value)])]).await;
             assert_eq!((run.took, run.asked.len()), (Duration::ZERO, 1));
             let error = run.failed();
-            assert_eq!((error.attempts, error.stopped), (1, Stopped::TooLong));
+            assert_eq!((error.attempts, error.gave_up), (1, GiveUpReason::RetryAfterTooLong));
             let failed = run.result.as_ref().unwrap_err();
             assert!(failed.retryable(), "later it may help");
             if value == "300" || value.starts_with('S') {
@@ -207,21 +213,21 @@ async fn nobody_is_asked_before_they_want() {
     let patient = RetryPolicy::default().max_delay(seconds(600)).budget(seconds(900));
     assert!(delay(patient.clone(), &[("retry-after", "300")]).await >= seconds(300));
     let run = run(patient.budget(seconds(200)), [status(429, &[("retry-after", "300")])]).await;
-    assert_eq!((run.took, run.failed().stopped), (Duration::ZERO, Stopped::Budget));
+    assert_eq!((run.took, run.failed().gave_up), (Duration::ZERO, GiveUpReason::BudgetExhausted));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_quota_that_is_spent_is_not_asked_of_again() {
-    async fn check(answer: u16, body: &'static str, expected: Stopped) {
+    async fn check(answer: u16, body: &'static str, expected: GiveUpReason) {
         let refused = || {
             let body = Body::from_chunks([bytes::Bytes::from_static(body.as_bytes())]);
-            Ok(Response::new(answer, body).header("x-should-retry", "true"))
+            Ok(respond(answer, body).with_header("x-should-retry", "true"))
         };
         let run = run(RetryPolicy::default(), [refused(), refused(), refused()]).await;
         let error = run.failed();
-        assert_eq!(error.stopped, expected, "{body}");
+        assert_eq!(error.gave_up, expected, "{body}");
         assert_eq!(error.body, body);
-        let spent = expected == Stopped::Quota;
+        let spent = expected == GiveUpReason::QuotaExhausted;
         assert_eq!(run.asked.len(), if spent { 1 } else { 3 }, "{body}");
         let failed = run.result.as_ref().unwrap_err();
         assert_eq!(failed.retryable(), !spent);
@@ -234,7 +240,7 @@ async fn a_quota_that_is_spent_is_not_asked_of_again() {
         r#"{"code": "insufficient_balance"}"#,
     ];
     for body in spent {
-        check(429, body, Stopped::Quota).await;
+        check(429, body, GiveUpReason::QuotaExhausted).await;
     }
     for body in [
         r#"{"error": {"type": "tokens", "code": "rate_limit_exceeded"}}"#,
@@ -242,9 +248,9 @@ async fn a_quota_that_is_spent_is_not_asked_of_again() {
         "insufficient_quota",
         "",
     ] {
-        check(429, body, Stopped::Attempts).await;
+        check(429, body, GiveUpReason::AttemptsExhausted).await;
     }
-    check(503, spent[0], Stopped::Attempts).await;
+    check(503, spent[0], GiveUpReason::AttemptsExhausted).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -253,7 +259,7 @@ async fn waiting_has_a_budget() {
     let policy =
         RetryPolicy::default().max_attempts(100).base_delay(seconds(10)).budget(seconds(65));
     let run = run(policy, (0..5).map(|_| status(503, &[]))).await;
-    assert_eq!(run.failed().stopped, Stopped::Budget);
+    assert_eq!(run.failed().gave_up, GiveUpReason::BudgetExhausted);
     assert!(run.took <= seconds(65), "{:?}", run.took);
     assert!((3..=5).contains(&run.asked.len()), "{}", run.asked.len());
     let most = RetryPolicy::default().base_delay(Duration::MAX).budget(Duration::MAX);
@@ -269,7 +275,7 @@ async fn a_seed_repeats_the_delays() {
 
 #[tokio::test(start_paused = true)]
 async fn all_attempts_have_the_same_key() {
-    let key = |request: &Request| request.headers.get("idempotency-key").map(str::to_owned);
+    let key = |request: &SentRequest| request.header_text("idempotency-key").map(str::to_owned);
     let twice = || [status(503, &[]), status(200, &[])];
     let first = run(RetryPolicy::default(), twice()).await;
     let second = run(RetryPolicy::default(), twice()).await;
@@ -278,10 +284,10 @@ async fn all_attempts_have_the_same_key() {
     assert_ne!(key(&first.asked[0]), key(&second.asked[0]));
 
     let transport = Scripted::new([status(200, &[]), status(200, &[])]);
-    let client = Client::new(Arc::clone(&transport) as Arc<dyn Transport>);
-    let own = request("http://h/").header("Idempotency-Key", "mine");
-    client.send(own, &Cancellation::new(), &|_| {}).await.unwrap();
-    client.send(Request::get("http://h/"), &Cancellation::new(), &|_| {}).await.unwrap();
+    let client = RetryClient::new(Arc::clone(&transport) as Arc<dyn Transport>);
+    let own = request("http://h/").with_header("Idempotency-Key", "mine");
+    client.send_with_retry(own, &Cancellation::new(), &|_| {}).await.unwrap();
+    client.send_with_retry(get("http://h/"), &Cancellation::new(), &|_| {}).await.unwrap();
     let keys: Vec<_> = transport.asked().iter().map(key).collect();
     assert_eq!(keys, [Some("mine".to_owned()), None]);
 }
@@ -291,7 +297,7 @@ async fn all_attempts_have_the_same_key() {
 async fn cancelling_ends_a_delay_at_once() {
     let transport = Scripted::new([status(503, &[("retry-after", "60")])]);
     let policy = RetryPolicy::default().max_delay(seconds(60));
-    let client = Client::new(transport).retry(policy);
+    let client = RetryClient::new(transport).policy(policy);
     let cancellation = Cancellation::new();
     let began = Instant::now();
     let observe = |notice: RetryNotice| {
@@ -300,9 +306,9 @@ async fn cancelling_ends_a_delay_at_once() {
         tokio::task::spawn_local(async move { cancellation.cancel("stop") });
     };
     let local = tokio::task::LocalSet::new();
-    let sent = client.send(request("http://h/"), &cancellation, &observe);
+    let sent = client.send_with_retry(request("http://h/"), &cancellation, &observe);
     let error = local.run_until(sent).await.unwrap_err();
-    assert_eq!(error, ClientError::Cancelled { reason: CancelReason::from("stop") });
+    assert_eq!(error, SendError::Cancelled { reason: CancelReason::from("stop") });
     assert_eq!(began.elapsed(), Duration::ZERO);
     assert!(!error.retryable());
 }
@@ -311,7 +317,7 @@ async fn cancelling_ends_a_delay_at_once() {
 async fn cancelling_ends_a_request_and_a_body() {
     let server = Server::start([Answer::Stall(Vec::new()), Answer::Stall(chunked("x"))]);
     let transport = Arc::new(HttpTransport::builder().build().unwrap());
-    let client = Client::new(transport);
+    let client = RetryClient::new(transport);
     let cancellation = Cancellation::new();
     let stop = async {
         while server.requests().is_empty() {
@@ -319,24 +325,27 @@ async fn cancelling_ends_a_request_and_a_body() {
         }
         cancellation.cancel(CancelReason::Requested);
     };
-    let sent = client.send(request(&server.url("/")), &cancellation, &|_| {});
+    let sent = client.send_with_retry(request(&server.url("/")), &cancellation, &|_| {});
     let (result, ()) = tokio::join!(sent, stop);
-    assert_eq!(result.unwrap_err(), ClientError::Cancelled { reason: CancelReason::Requested });
+    assert_eq!(result.unwrap_err(), SendError::Cancelled { reason: CancelReason::Requested });
     server.wait_for_hang_up().await;
 
     // One that is cancelled before it begins sends nothing.
-    let error = client.send(request(&server.url("/")), &cancellation, &|_| {}).await.unwrap_err();
-    assert_eq!(error, ClientError::Cancelled { reason: CancelReason::Requested });
+    let error = client
+        .send_with_retry(request(&server.url("/")), &cancellation, &|_| {})
+        .await
+        .unwrap_err();
+    assert_eq!(error, SendError::Cancelled { reason: CancelReason::Requested });
     assert_eq!(server.requests().len(), 1);
 
     let cancellation = Cancellation::new();
-    let sent = client.send(request(&server.url("/")), &cancellation, &|_| {});
-    let mut body = sent.await.unwrap().body;
-    assert_eq!(body.chunk().await.unwrap().unwrap(), "x");
+    let sent = client.send_with_retry(request(&server.url("/")), &cancellation, &|_| {});
+    let mut body = sent.await.unwrap().into_body();
+    assert_eq!(body.next_chunk().await.unwrap().unwrap(), "x");
     cancellation.cancel("enough");
     let expected = TransportError::Cancelled { host: server.host() };
-    assert_eq!(body.chunk().await.unwrap_err(), expected);
-    assert_eq!(body.chunk().await.unwrap(), None);
+    assert_eq!(body.next_chunk().await.unwrap_err(), expected);
+    assert_eq!(body.next_chunk().await.unwrap(), None);
     server.wait_for_hang_up().await;
 }
 
@@ -344,8 +353,8 @@ fn quick() -> RetryPolicy {
     RetryPolicy::default().base_delay(Duration::from_millis(1))
 }
 
-fn client(policy: RetryPolicy) -> Client {
-    Client::new(Arc::new(HttpTransport::builder().build().unwrap())).retry(policy)
+fn client(policy: RetryPolicy) -> RetryClient {
+    RetryClient::new(Arc::new(HttpTransport::builder().build().unwrap())).policy(policy)
 }
 
 #[tokio::test]
@@ -360,9 +369,9 @@ async fn over_sockets_what_breaks_before_its_first_byte_is_tried_again() {
     ]);
     let client = client(quick().max_attempts(5));
     let cancellation = Cancellation::new();
-    let sent = client.send(request(&server.url("/")), &cancellation, &|_| {});
+    let sent = client.send_with_retry(request(&server.url("/")), &cancellation, &|_| {});
     let response = sent.await.unwrap();
-    assert_eq!(response.body.bytes(100).await.unwrap(), "whole");
+    assert_eq!(response.into_body().read_all(100).await.unwrap(), "whole");
     assert_eq!(server.requests().len(), 5);
 }
 
@@ -371,10 +380,10 @@ async fn over_sockets_what_breaks_later_is_not() {
     let server = Server::start([Answer::Raw(chunked("data: 1\n\n")), whole("200 OK", "again")]);
     let client = client(quick());
     let cancellation = Cancellation::new();
-    let sent = client.send(request(&server.url("/")), &cancellation, &|_| {});
-    let mut body = sent.await.unwrap().body;
-    assert_eq!(body.chunk().await.unwrap().unwrap(), "data: 1\n\n");
-    let error = body.chunk().await.unwrap_err();
+    let sent = client.send_with_retry(request(&server.url("/")), &cancellation, &|_| {});
+    let mut body = sent.await.unwrap().into_body();
+    assert_eq!(body.next_chunk().await.unwrap().unwrap(), "data: 1\n\n");
+    let error = body.next_chunk().await.unwrap_err();
     assert!(matches!(error, TransportError::Broken { received: 9, .. }), "{error:?}");
     assert_eq!(server.requests().len(), 1);
 }
@@ -386,7 +395,8 @@ async fn an_error_is_bounded_and_has_no_key() {
     for body in [long, echo] {
         let server = Server::start([whole("401 No\r\nrequest-id: req_1", &body)]);
         let url = server.url("/v1?key=query-secret-1");
-        let sent = client(quick()).send(request(&url), &Cancellation::new(), &|_| {}).await;
+        let sent =
+            client(quick()).send_with_retry(request(&url), &Cancellation::new(), &|_| {}).await;
         let error = sent.unwrap_err();
         let text = format!("{error} {error:?} {error:#?}");
         for secret in [KEY, "sk-live", "query-secret-1"] {

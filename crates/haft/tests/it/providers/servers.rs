@@ -100,7 +100,8 @@ async fn ask<D: Dialect>(provider: Provider<D>, said: &str) -> (TurnReport, usiz
 /// A turn with two calls at once, whose results the model then sees.
 async fn whole_turn<D: Dialect>(dialect: D, server: &Server, options: Value) {
     let name = dialect.name();
-    let (report, ran) = ask(provider(dialect, server, options), "How is the weather?").await;
+    let (report, ran) =
+        ask(provider(dialect, server, options), "AssemblyOptions is the weather?").await;
     assert_eq!(report.outcome, TurnOutcome::Completed, "{name}: {:?}", report.error);
     assert_eq!((report.text(), report.iterations, ran), ("It is warm.", 2, 2), "{name}");
     assert!(report.calls.iter().all(|call| call.state() == CallState::Succeeded), "{name}");
@@ -128,7 +129,7 @@ async fn faults_of_a_server_end_in_an_answer_or_an_error() {
         let retry = RetryPolicy::default().base_delay(std::time::Duration::from_millis(5));
         let builder = Provider::builder(ChatCompletions::new(), "m").key("sk-test");
         let builder = builder.base_url(format!("{}/v1", server.address)).retry(retry);
-        let (report, ran) = ask(builder.build().unwrap(), "How is the weather?").await;
+        let (report, ran) = ask(builder.build().unwrap(), "AssemblyOptions is the weather?").await;
         match report.outcome {
             TurnOutcome::Completed => completed += 1,
             _ => assert!(report.error.is_some()),

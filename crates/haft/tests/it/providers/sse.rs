@@ -1,6 +1,5 @@
 use bytes::Bytes;
-use haft::providers::ndjson;
-use haft::providers::sse::{Decoder, FrameTooLarge};
+use haft::providers::framing::{FrameTooLarge, NdjsonDecoder, SseDecoder};
 use proptest::prelude::*;
 
 /// Name, data and id of an event.
@@ -12,8 +11,9 @@ fn text(bytes: &[u8]) -> String {
 
 /// All events of a stream in these chunks, what was left at the end, and whether it was too large.
 fn decode(chunks: &[&[u8]], max: usize) -> (Vec<Seen>, Option<Seen>, bool) {
-    let seen = |it: haft::providers::sse::Event<'_>| (text(it.name), text(it.data), text(it.id));
-    let mut decoder = Decoder::new(max);
+    let seen =
+        |it: haft::providers::framing::SseEvent<'_>| (text(it.name), text(it.data), text(it.id));
+    let mut decoder = SseDecoder::new(max);
     let mut events = Vec::new();
     for chunk in chunks {
         decoder.feed(Bytes::copy_from_slice(chunk));
@@ -122,7 +122,7 @@ fn frames_are_bounded() {
 
 #[test]
 fn what_was_not_taken_comes_first() {
-    let mut decoder = Decoder::new(100);
+    let mut decoder = SseDecoder::new(100);
     decoder.feed("data: a\n\nevent: x\ndata: b\ndata: ".into());
     assert_eq!(decoder.next_event().unwrap().unwrap().data, b"a");
     decoder.feed("c\n\nda".into());
@@ -229,7 +229,7 @@ proptest! {
 
 /// All lines of NDJSON, what was left, and whether one was too large.
 fn lines(chunks: &[&[u8]], max: usize) -> (Vec<String>, Option<String>, bool) {
-    let mut decoder = ndjson::Decoder::new(max);
+    let mut decoder = NdjsonDecoder::new(max);
     let mut lines = Vec::new();
     for chunk in chunks {
         decoder.feed(Bytes::copy_from_slice(chunk));

@@ -68,8 +68,8 @@ async fn what_is_old_is_summarised_once() {
     assert_eq!(report.text(), "Done.", "{:?}", report.error);
     let requests = transport.asked();
     for request in &requests {
-        assert_eq!(shown(&request.body), [4], "the newest two exchanges stay as they are");
-        let text = String::from_utf8_lossy(&request.body);
+        assert_eq!(shown(&request.body()), [4], "the newest two exchanges stay as they are");
+        let text = String::from_utf8_lossy(&request.body());
         assert!(text.contains("They talked. (notes 1)") && text.contains("And now?"));
     }
     let asked = asked.lock().unwrap();
@@ -100,7 +100,7 @@ async fn what_is_short_or_new_is_not_summarised() {
         let model = provider(&transport).rolling_summary(rolling).build().unwrap();
         let runner = TurnRunner::builder(model).build().unwrap();
         assert_eq!(runner.run(conversation(exchanges)).await.unwrap().text(), "Done.");
-        shown(&transport.asked()[0].body)
+        shown(&transport.asked()[0].body())
     };
     let (rolling, asked) = counting("x");
     assert_eq!(run(2, rolling.clone()).await, [1]);
@@ -124,7 +124,7 @@ impl Talk {
         let model = provider(&transport).rolling_summary(rolling).build().unwrap();
         let step = model.step(StepContext::new(self.turn.ctx.clone())).await;
         let asked = transport.asked();
-        self.bodies.extend(asked.iter().map(|it| String::from_utf8(it.body.to_vec()).unwrap()));
+        self.bodies.extend(asked.iter().map(|it| String::from_utf8(it.body().to_vec()).unwrap()));
         step.map(drop)
     }
 
@@ -253,7 +253,8 @@ async fn a_summary_cannot_leave_its_envelope() {
 async fn a_summarizer_that_fails_fails_the_step() {
     let mut talk = talk(1..5).await;
     talk.turn.user("u-now", "And?").await;
-    let failing = |_: SummaryRequest| async { Err(SummaryError::new("out of ink").try_again()) };
+    let failing =
+        |_: SummaryRequest| async { Err(SummaryError::new("out of ink").into_retryable()) };
     let error = talk.step(RollingSummary::new(failing).over_tokens(0)).await.unwrap_err();
     assert!(error.to_string().contains("out of ink"), "{error}");
     assert_eq!(
@@ -299,11 +300,11 @@ async fn a_provider_writes_summaries() {
     };
     let (report, wrote, asked) = run(says("Notes by a model.")).await;
     assert_eq!((report.text(), report.usage.total), ("Done.", 24));
-    let body: Value = serde_json::from_slice(&wrote[0].body).unwrap();
+    let body: Value = serde_json::from_slice(&wrote[0].body()).unwrap();
     assert_eq!(body["messages"][0]["role"], "system");
-    assert_eq!(shown(&wrote[0].body), [1, 2, 3]);
+    assert_eq!(shown(&wrote[0].body()), [1, 2, 3]);
     assert!(body.get("tools").is_none());
-    assert!(String::from_utf8_lossy(&asked[0].body).contains("Notes by a model."));
+    assert!(String::from_utf8_lossy(&asked[0].body()).contains("Notes by a model."));
     // Observers see the answer, not the notes.
     let streamed = seen.events().into_iter().filter_map(|event| match event.kind {
         EventKind::Message(delta) => Some(delta.delta.to_string()),

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use haft::media::{Media, MediaFile, MediaId, MediaKind, MediaStashEntry};
 use haft::providers::Dialect;
-use haft::providers::assemble::{Assembled, How, UnsupportedMedia, assemble};
-use haft::providers::dialect::{Encoded, Request};
-use haft::providers::prompt::{Content, Entry, Prompt};
+use haft::providers::dialect::{EncodedRequest, ModelRequest};
+use haft::providers::internals::{
+    AssembledPrompt, AssemblyOptions, UnsupportedMedia, assemble_prompt,
+};
+use haft::providers::prompt::{ContentPart, Prompt, PromptEntry};
 use haft::records::{CallError, CallState, OccurrenceCounter, ToolCall};
 use haft::records::{Identity, Memory, Message, MessageRole, Retrievable, Thought};
 use haft::schema::RawArgs;
@@ -27,7 +29,7 @@ pub(crate) const AT: Timestamp = Timestamp::EPOCH;
 /// A turn in the making.
 pub(crate) struct Turn {
     pub(crate) ctx: DispatchContext,
-    pub(crate) how: How,
+    pub(crate) options: AssemblyOptions,
     seen: OccurrenceCounter,
     iteration: u32,
     ordinal: u32,
@@ -50,8 +52,8 @@ impl Turn {
             .spooler(Spooler::new(Arc::new(MemorySpoolStore::new())))
             .tools(tools)
             .build();
-        let how = How::default();
-        Self { ctx, how, seen: OccurrenceCounter::default(), iteration: 0, ordinal: 0 }
+        let options = AssemblyOptions::default();
+        Self { ctx, options, seen: OccurrenceCounter::default(), iteration: 0, ordinal: 0 }
     }
 
     pub(crate) async fn user(&self, id: &str, text: &str) {
@@ -112,12 +114,15 @@ impl Turn {
         self
     }
 
-    pub(crate) async fn assembled<D: Dialect + ?Sized>(&self, dialect: &D) -> Assembled {
-        let assembled = assemble(&self.ctx, dialect, &renderer(), &self.how).await.unwrap();
+    pub(crate) async fn assembled<D: Dialect + ?Sized>(&self, dialect: &D) -> AssembledPrompt {
+        let assembled =
+            assemble_prompt(&self.ctx, dialect, &renderer(), &self.options).await.unwrap();
         check(&assembled.prompt);
-        let again = assemble(&self.ctx, dialect, &renderer(), &self.how).await.unwrap();
+        let again = assemble_prompt(&self.ctx, dialect, &renderer(), &self.options).await.unwrap();
         let options = Map::new();
-        let body = |prompt| dialect.encode(&Request::new("m", prompt, &options)).unwrap().body;
+        let body = |prompt| {
+            dialect.encode_request(&ModelRequest::new("m", prompt, &options)).unwrap().body
+        };
         assert_eq!(body(&assembled.prompt), body(&again.prompt), "the same turn is the same text");
         assembled
     }
@@ -126,10 +131,11 @@ impl Turn {
         &self,
         dialect: &D,
         options: &Map<String, Value>,
-    ) -> (Value, Encoded) {
+    ) -> (Value, EncodedRequest) {
         let assembled = self.assembled(dialect).await;
-        let encoded =
-            dialect.encode(&Request::new("test-model", &assembled.prompt, options)).unwrap();
+        let encoded = dialect
+            .encode_request(&ModelRequest::new("test-model", &assembled.prompt, options))
+            .unwrap();
         (serde_json::from_slice(&encoded.body).unwrap(), encoded)
     }
 }
@@ -142,28 +148,33 @@ pub(crate) fn check(prompt: &Prompt) {
     let mut after_calls = false;
     while let Some(entry) = entries.next() {
         match entry {
-            Entry::Heard(heard) => assert!(!heard.content.is_empty()),
-            Entry::Own(own) => {
+            PromptEntry::User(heard) => assert!(!heard.content.is_empty()),
+            PromptEntry::Assistant(own) => {
                 assert!(
                     !(own.thoughts.is_empty() && own.content.is_empty() && own.calls.is_empty())
                 );
                 let calls: Vec<&str> = own.calls.iter().map(|call| call.wire_id.as_str()).collect();
                 calls.iter().for_each(|id| assert!(ids.insert((*id).to_owned()), "{id} twice"));
                 let results: Vec<&str> = match entries.peek() {
-                    Some(Entry::Results(all)) => all.iter().map(|it| it.wire_id.as_str()).collect(),
+                    Some(PromptEntry::ToolResults(all)) => {
+                        all.iter().map(|it| it.wire_id.as_str()).collect()
+                    }
                     _ => Vec::new(),
                 };
                 assert_eq!(calls, results, "every call has its result, in order");
             }
-            Entry::Results(all) => {
+            PromptEntry::ToolResults(all) => {
                 assert!(after_calls && !all.is_empty());
                 assert!(all.iter().all(|it| !it.content.is_empty()));
             }
             other => panic!("{other:?}"),
         }
-        after_calls = matches!(entry, Entry::Own(own) if !own.calls.is_empty());
+        after_calls = matches!(entry, PromptEntry::Assistant(own) if !own.calls.is_empty());
     }
-    assert!(!matches!(prompt.timeline.last(), Some(Entry::Own(_))), "the model spoke last");
+    assert!(
+        !matches!(prompt.timeline.last(), Some(PromptEntry::Assistant(_))),
+        "the model spoke last"
+    );
     let fit = |name: &str| {
         name.len() <= 64 && name.chars().all(|it| it.is_ascii_alphanumeric() || "_-".contains(it))
     };
@@ -224,7 +235,7 @@ pub(crate) async fn buckets() -> Turn {
 /// Several users, another agent, and thoughts of both.
 pub(crate) async fn people() -> Turn {
     let mut turn = Turn::with(Vec::new());
-    turn.how.thoughts = haft::providers::assemble::ThoughtSurfacing::All;
+    turn.options.thoughts = haft::providers::internals::ThoughtSurfacing::All;
     let ctx = &turn.ctx;
     let ada = Identity::new(17, "Ada Lovelace").unwrap();
     let message = Message::builder("m-1", MessageRole::User, AT).content("Who are you two?");
@@ -283,7 +294,7 @@ pub(crate) async fn handles() -> Turn {
 /// Media of every kind and tier that a user and the assistant attach.
 pub(crate) async fn attachments() -> Turn {
     let mut turn = Turn::with(Vec::new());
-    turn.how.unsupported_media =
+    turn.options.unsupported_media =
         UnsupportedMedia::FallbackStash(vec!["text:transcript".to_owned()]);
     let [image, audio, document, video] = media();
     let message = Message::builder("m-1", MessageRole::User, AT).content("Look at these.");
@@ -303,7 +314,7 @@ pub(crate) async fn media_results() -> Turn {
         ToolOutput::Media(vec![image, document, video])
     });
     let mut turn = Turn::with(vec![camera.build().unwrap(), weather()]);
-    turn.how.unsupported_media = UnsupportedMedia::SyntheticDescription;
+    turn.options.unsupported_media = UnsupportedMedia::SyntheticDescription;
     turn.user("m-1", "Take a picture.").await;
     turn.call("camera", "{}", "call_a").await;
     turn.call("get_weather", r#"{"city": "Paris"}"#, "call_b").await;
@@ -356,11 +367,11 @@ pub(crate) fn texts(prompt: &Prompt) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let system = prompt.system.iter().chain(&prompt.trailing);
     all.extend(system.map(|part| part.text.as_str().to_owned()));
-    let mut add = |content: &[Content]| {
+    let mut add = |content: &[ContentPart]| {
         for content in content {
             match content {
-                Content::Text(text) => all.push(text.as_str().to_owned()),
-                Content::Media(media) => {
+                ContentPart::Text(text) => all.push(text.as_str().to_owned()),
+                ContentPart::Media(media) => {
                     all.push(media.frame.open.as_str().to_owned());
                     all.push(media.frame.close.as_str().to_owned());
                 }
@@ -370,9 +381,11 @@ pub(crate) fn texts(prompt: &Prompt) -> Vec<String> {
     };
     for entry in &prompt.timeline {
         match entry {
-            Entry::Heard(heard) => add(&heard.content),
-            Entry::Own(own) => add(&own.content),
-            Entry::Results(results) => results.iter().for_each(|result| add(&result.content)),
+            PromptEntry::User(heard) => add(&heard.content),
+            PromptEntry::Assistant(own) => add(&own.content),
+            PromptEntry::ToolResults(results) => {
+                results.iter().for_each(|result| add(&result.content))
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -1,0 +1,233 @@
+//! Assembles the prompt of a request from the state of a turn.
+//!
+//! Everything goes through the trust funnel, in an order that follows from the records alone: the same state gives the
+//! same prompt, byte by byte. What the model generated in one iteration (thoughts, text and calls) is one entry, and the
+//! results of its calls are the next, one for each call, whatever its outcome.
+
+mod media;
+mod media_cache;
+mod results;
+mod system;
+mod timeline;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use haft_core::call::RecordId;
+use haft_core::context::DispatchContext;
+use haft_core::error::{Coded, ErrorCode, codes};
+use haft_core::media::{MediaError, MediaKind};
+use haft_core::spool::SpoolError;
+use haft_core::tokens::EvaluatorInvalid;
+use haft_core::trust::{PromptRenderer, PromptText};
+use serde::{Deserialize, Serialize};
+
+pub use self::media_cache::MediaCache;
+use self::results::ArtifactQueries;
+use self::timeline::TimelineBuilder;
+use crate::dialect::{Dialect, RequestNote};
+use crate::prompt::{OfferedTool, Prompt, PromptSection};
+use crate::wire_names::{WireIds, WireNames};
+
+/// How a prompt is assembled.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AssemblyOptions {
+    /// The sections of the prompt, in order. Sections after the timeline go behind it; without a timeline no message and no
+    /// call is shown.
+    pub section_order: Vec<PromptSection>,
+    /// The identifier by which records name this agent.
+    pub self_identity: Arc<str>,
+    /// Which thoughts are shown.
+    pub thoughts: ThoughtSurfacing,
+    /// Tags of thoughts that may be shown as text although another provider made them.
+    pub replay_compatibility: Vec<String>,
+    /// What replaces media that the provider does not support.
+    pub unsupported_media: UnsupportedMedia,
+    /// The most bytes of one attachment.
+    pub media_bytes: u64,
+    /// What is left out to save space.
+    pub omissions: Omissions,
+    /// The summary that replaces the beginning of the timeline.
+    pub summary: Option<PromptText>,
+    /// A cache of encoded media; empty by default.
+    pub media_cache: MediaCache,
+}
+
+impl Default for AssemblyOptions {
+    fn default() -> Self {
+        Self {
+            section_order: vec![
+                PromptSection::StandingInstructions,
+                PromptSection::Memories,
+                PromptSection::Retrievables,
+                PromptSection::Timeline,
+            ],
+            self_identity: "assistant".into(),
+            thoughts: ThoughtSurfacing::default(),
+            replay_compatibility: Vec::new(),
+            unsupported_media: UnsupportedMedia::default(),
+            media_bytes: 20 * 1024 * 1024,
+            omissions: Omissions::default(),
+            summary: None,
+            media_cache: MediaCache::default(),
+        }
+    }
+}
+
+/// Which thoughts are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ThoughtSurfacing {
+    /// All of this agent.
+    #[default]
+    AllSelf,
+    /// The last one of this agent.
+    LatestSelf,
+    /// All of all agents.
+    All,
+}
+
+/// What replaces media that the provider does not support.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnsupportedMedia {
+    /// The request fails.
+    #[default]
+    Throw,
+    /// A text from the stash of the media, found under these keys in order, or else a description.
+    FallbackStash(Vec<String>),
+    /// A description of the file.
+    SyntheticDescription,
+}
+
+/// What is left out of a prompt to save space.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Omissions {
+    /// Results, by their calls. A notice replaces them.
+    pub results: HashSet<RecordId>,
+    /// Retrieved records, by id.
+    pub retrievables: HashSet<String>,
+    /// Memories, by id.
+    pub memories: HashSet<String>,
+    /// Thoughts that are shown as text and were recorded before this number.
+    pub thoughts_before: u64,
+    /// All records of the timeline before this number.
+    pub before: u64,
+    /// Opaque thoughts that were recorded before this number.
+    pub replays_before: u64,
+}
+
+/// A prompt with what is known about it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AssembledPrompt {
+    /// The prompt.
+    pub prompt: Prompt,
+    /// What was changed or left out.
+    pub notes: Vec<RequestNote>,
+    /// The names of tools on the wire.
+    pub names: WireNames,
+    /// For each entry of the timeline, the number of the record that it begins with; the largest number for an entry that
+    /// belongs to the one before it.
+    pub numbers: Vec<u64>,
+}
+
+/// A turn from which no prompt can be assembled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssembleError {
+    /// A text could not be evaluated.
+    #[error(transparent)]
+    Text(#[from] EvaluatorInvalid),
+    /// The provider does not support the media, and the policy allows no replacement.
+    #[error(
+        "the provider cannot show `{filename}` ({kind:?}, {mime_type}); set `unsupportedMediaPolicy` to let a text stand for it"
+    )]
+    UnsupportedMedia {
+        /// What it is.
+        kind: MediaKind,
+        /// Its type.
+        mime_type: String,
+        /// Its name.
+        filename: String,
+    },
+    /// The bytes of media could not be read.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+    /// Content that is shown in full could not be read.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+}
+
+impl Coded for AssembleError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Text(error) => error.code(),
+            Self::UnsupportedMedia { .. } => codes::UNSUPPORTED_MEDIA_MODALITY,
+            Self::Media(error) => error.code(),
+            Self::Spool(error) => error.code(),
+        }
+    }
+}
+
+/// Assembles the prompt of a turn.
+///
+/// # Errors
+///
+/// A text or media could not be read, or media are not supported and the policy allows no replacement.
+pub async fn assemble_prompt<D: Dialect + ?Sized>(
+    ctx: &DispatchContext,
+    dialect: &D,
+    renderer: &PromptRenderer,
+    options: &AssemblyOptions,
+) -> Result<AssembledPrompt, AssembleError> {
+    let tools = ctx.tools().visible();
+    let all = ctx.tools().all();
+    let calls = ctx.turn().tool_calls().all();
+    let known = all.iter().map(|tool| tool.name().as_str());
+    let names = WireNames::new(known.chain(calls.iter().map(|call| call.tool())));
+    let queries = ArtifactQueries::new(&tools, &names);
+    let supports_media: &(dyn Fn(MediaKind, &str, crate::prompt::MediaPosition) -> bool + Sync) =
+        &|kind, mime_type, place| dialect.supports_media(kind, mime_type, place);
+    let funnel = Funnel {
+        ctx,
+        renderer,
+        options,
+        supports_media,
+        replay_tags: dialect.replay_tags(),
+        names: &names,
+        queries: &queries,
+    };
+    let mut notes = Vec::new();
+    let order = options.section_order.as_slice();
+    let at = order.iter().position(|it| *it == PromptSection::Timeline);
+    let (before, behind) = order.split_at_checked(at.unwrap_or(order.len())).unwrap_or_default();
+    let mut prompt = Prompt { system: funnel.system_prompt()?, ..Prompt::default() };
+    prompt.system.extend(funnel.sections(before, &mut notes).await?);
+    prompt.trailing = funnel.sections(behind, &mut notes).await?;
+    let mut numbers = Vec::new();
+    if at.is_some() {
+        let mut timeline = TimelineBuilder::new(&funnel, WireIds::default());
+        timeline.add_records(&mut notes).await?;
+        (prompt.timeline, numbers) = timeline.finish(&mut notes);
+    }
+    let offered = tools.into_iter();
+    prompt.tools = offered
+        .map(|tool| OfferedTool { wire_name: names.wire_name(tool.name().as_str()), tool })
+        .collect();
+    Ok(AssembledPrompt { prompt, notes, names, numbers })
+}
+
+/// The trust funnel: what every part of the assembly needs.
+struct Funnel<'a> {
+    ctx: &'a DispatchContext,
+    renderer: &'a PromptRenderer,
+    options: &'a AssemblyOptions,
+    supports_media: &'a (dyn Fn(MediaKind, &str, crate::prompt::MediaPosition) -> bool + Sync),
+    replay_tags: &'a [&'a str],
+    names: &'a WireNames,
+    queries: &'a ArtifactQueries,
+}

@@ -1,0 +1,133 @@
+//! Media: natively where the provider shows them, else as the policy says.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_core::Stream as _;
+use haft_core::media::{Media, MediaError};
+use haft_core::trust::{
+    DeveloperText, MediaFallbackPart, PartOrigin, PromptText, sanitized_file_name,
+    sanitized_mime_type,
+};
+
+use super::{AssembleError, Funnel, UnsupportedMedia};
+use crate::dialect::RequestNote;
+use crate::prompt::{ContentPart, MediaPosition, NativeMedia};
+
+/// Where a medium goes.
+pub(super) enum MediaPlacement {
+    /// Where it is.
+    Inline(ContentPart),
+    /// In the next message to the model; a text replaces it at its position.
+    Below(PromptText, ContentPart),
+}
+
+impl Funnel<'_> {
+    /// The `part`-th medium of a record.
+    pub(super) async fn place_media(
+        &self,
+        (origin, part): (PartOrigin<'_>, u32),
+        media: &Media,
+        position: MediaPosition,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<MediaPlacement, AssembleError> {
+        let mime_type = sanitized_mime_type(media.mime_type());
+        let can = |position| (self.supports_media)(media.kind(), mime_type, position);
+        if !can(position) {
+            if position == MediaPosition::User || !can(MediaPosition::User) {
+                return self.fallback(origin, part, media, notes).map(MediaPlacement::Inline);
+            }
+            let native = self.encode_native(origin, part, media).await?;
+            // Another part than the medium itself, so that no two envelopes share a name.
+            let stub = MediaFallbackPart::new(origin, u32::MAX - part, media).keys(&[]);
+            let stub = self.renderer.media_fallback(&stub);
+            return Ok(MediaPlacement::Below(
+                PromptText::blocks([stub, self.developer_text(BELOW)]),
+                native,
+            ));
+        }
+        self.encode_native(origin, part, media).await.map(MediaPlacement::Inline)
+    }
+
+    /// A text that this crate says.
+    pub(super) fn developer_text(&self, text: &'static str) -> PromptText {
+        self.renderer.system_prompt(&DeveloperText::from_developer(text))
+    }
+
+    async fn encode_native(
+        &self,
+        origin: PartOrigin<'_>,
+        part: u32,
+        media: &Media,
+    ) -> Result<ContentPart, AssembleError> {
+        Ok(ContentPart::Media(NativeMedia {
+            kind: media.kind(),
+            mime_type: sanitized_mime_type(media.mime_type()).into(),
+            filename: sanitized_file_name(media.filename()),
+            base64: self.encode_base64(media).await?,
+            frame: self.renderer.media_frame(origin, part, media),
+        }))
+    }
+
+    /// The bytes of a medium as text, from an earlier iteration if they were encoded then.
+    async fn encode_base64(&self, media: &Media) -> Result<Arc<str>, MediaError> {
+        let (cache, turn) = (&self.options.media_cache, self.ctx.turn_id());
+        if let Some(known) = cache.get(turn, media) {
+            return Ok(known);
+        }
+        let text: Arc<str> = read_base64(media, self.options.media_bytes).await?.into();
+        cache.insert(turn, media, &text);
+        Ok(text)
+    }
+
+    fn fallback(
+        &self,
+        origin: PartOrigin<'_>,
+        part: u32,
+        media: &Media,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<ContentPart, AssembleError> {
+        let keys: Vec<&str> = match &self.options.unsupported_media {
+            UnsupportedMedia::Throw => {
+                return Err(AssembleError::UnsupportedMedia {
+                    kind: media.kind(),
+                    mime_type: sanitized_mime_type(media.mime_type()).into(),
+                    filename: sanitized_file_name(media.filename()),
+                });
+            }
+            UnsupportedMedia::FallbackStash(keys) => keys.iter().map(String::as_str).collect(),
+            UnsupportedMedia::SyntheticDescription => Vec::new(),
+        };
+        if !keys.is_empty() && media.text(&keys).is_none() {
+            let name = sanitized_file_name(media.filename());
+            let message = format!("no text stands for `{name}`; only its file is described");
+            notes.push(RequestNote::new("media-without-text", message));
+        }
+        let fallback = MediaFallbackPart::new(origin, part, media).keys(&keys);
+        Ok(ContentPart::Text(self.renderer.media_fallback(&fallback)))
+    }
+}
+
+/// Says that a medium follows.
+const BELOW: &str = "It is shown in the message below.";
+
+/// The bytes of a medium as text, never whole as bytes.
+async fn read_base64(media: &Media, limit: u64) -> Result<String, MediaError> {
+    let too_large = || MediaError::TooLarge { filename: media.filename().to_owned(), limit };
+    if media.byte_length().is_some_and(|bytes| bytes > limit) {
+        return Err(too_large());
+    }
+    let mut stream = media.base64();
+    let mut text = String::new();
+    let most = limit.div_ceil(3).saturating_mul(4);
+    while let Some(piece) = poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await {
+        let filename = || media.filename().to_owned();
+        let piece = piece.map_err(|failure| MediaError::Read { filename: filename(), failure })?;
+        text.push_str(&String::from_utf8_lossy(&piece));
+        if text.len() as u64 > most {
+            return Err(too_large());
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,180 @@
+//! What came of calls.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use haft_core::artifact::SpooledArtifact;
+use haft_core::call::{CallState, ToolCall, ToolResults};
+use haft_core::spool::SpoolError;
+use haft_core::tool::{Tool, ToolRole};
+use haft_core::trust::{HandlePart, PartOrigin, ToolResultPart, TrustLabel};
+use serde_json::Value;
+
+use super::media::MediaPlacement;
+use super::{AssembleError, Funnel};
+use crate::dialect::RequestNote;
+use crate::prompt::{ContentPart, MediaPosition};
+use crate::wire_names::WireNames;
+
+/// The tools that query artifacts, and which ones.
+pub(super) struct ArtifactQueries(Vec<ArtifactQuery>);
+
+struct ArtifactQuery {
+    wire_name: Arc<str>,
+    description: String,
+    handles: HashSet<String>,
+}
+
+impl ArtifactQueries {
+    pub(super) fn new(tools: &[Tool], names: &WireNames) -> Self {
+        let queries = tools.iter().filter(|tool| *tool.role() == ToolRole::ArtifactQuery);
+        let queries = queries.map(|tool| {
+            let schema = tool.input_schema().json_schema();
+            let handles = schema.pointer("/properties/callId/enum").and_then(Value::as_array);
+            let handles = handles.into_iter().flatten().filter_map(Value::as_str);
+            ArtifactQuery {
+                wire_name: names.wire_name(tool.name().as_str()),
+                description: tool.description().to_owned(),
+                handles: handles.map(str::to_owned).collect(),
+            }
+        });
+        Self(queries.collect())
+    }
+
+    /// What an artifact can be asked: names and what they do.
+    pub(super) fn for_handle(&self, handle: &str) -> Vec<(&str, &str)> {
+        let of = self.0.iter().filter(|query| query.handles.contains(handle));
+        of.map(|query| (&*query.wire_name, query.description.as_str())).collect()
+    }
+}
+
+/// What is shown of a call's end.
+#[derive(Default)]
+pub(super) struct ShownResult {
+    pub(super) content: Vec<ContentPart>,
+    /// What follows in a message behind the results.
+    pub(super) below: Vec<ContentPart>,
+    pub(super) is_error: bool,
+}
+
+impl Funnel<'_> {
+    pub(super) async fn call_result(
+        &self,
+        call: &ToolCall,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<ShownResult, AssembleError> {
+        let mut shown = ShownResult::default();
+        if self.options.omissions.results.contains(&call.id()) {
+            shown.content.push(self.result_text(call, TrustLabel::UNTRUSTED, 0, OMITTED_RESULT));
+            return Ok(shown);
+        }
+        match &call.results {
+            Some(ToolResults::Text(text)) => {
+                shown.content.push(self.result_text(call, call.label(), 0, text));
+            }
+            Some(ToolResults::Artifacts(all)) => {
+                let handles = self.ctx.artifacts().handles_of(call.id());
+                for (part, artifact) in (0..).zip(all) {
+                    let handle = usize::try_from(part).ok().and_then(|at| handles.get(at));
+                    shown.content.push(match handle {
+                        Some(handle) => self.handle_text(call, part, handle, artifact).await,
+                        None => {
+                            let text = read_inline_text(artifact, call.tool(), notes).await?;
+                            self.result_text(call, artifact.label(), part, &text)
+                        }
+                    });
+                }
+            }
+            Some(ToolResults::Media(all)) => {
+                let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
+                for (part, media) in (0..).zip(all) {
+                    match self
+                        .place_media((origin, part), media, MediaPosition::ToolResult, notes)
+                        .await?
+                    {
+                        MediaPlacement::Inline(content) => shown.content.push(content),
+                        MediaPlacement::Below(stub, content) => {
+                            shown.content.push(ContentPart::Text(stub));
+                            shown.below.push(content);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        if shown.content.is_empty() {
+            shown.is_error = true;
+            let message = match (&call.error, call.state()) {
+                (Some(error), _) => error.message.as_str(),
+                (None, CallState::Cancelled) => "The call was cancelled.",
+                (None, CallState::Unknown) => "What came of the call is not known.",
+                (None, CallState::Succeeded) => "The call gave no result.",
+                (None, _) => {
+                    let message = format!("the call `{}` has not ended", call.id());
+                    notes.push(RequestNote::new("call-without-result", message));
+                    "The call has not ended."
+                }
+            };
+            let part = ToolResultPart::error(call.tool(), call.id(), message);
+            shown.content.push(ContentPart::Text(self.renderer.tool_result(&part)));
+        }
+        Ok(shown)
+    }
+
+    fn result_text(
+        &self,
+        call: &ToolCall,
+        label: TrustLabel,
+        part: u32,
+        text: &str,
+    ) -> ContentPart {
+        let result = ToolResultPart::new(call.tool(), call.id(), label, text).part(part);
+        ContentPart::Text(self.renderer.tool_result(&result))
+    }
+
+    async fn handle_text(
+        &self,
+        call: &ToolCall,
+        part: u32,
+        handle: &str,
+        artifact: &SpooledArtifact,
+    ) -> ContentPart {
+        let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
+        let tools = self.queries.for_handle(handle);
+        let shown = HandlePart::new(origin, handle, artifact.kind().as_str())
+            .part(part)
+            .byte_length(artifact.reader().byte_length())
+            .tools(&tools);
+        // A line count that cannot be had is left out; the queries will say why.
+        let shown = match artifact.reader().index().await {
+            Ok(index) => shown.line_count(index.line_count()),
+            Err(_) => shown,
+        };
+        ContentPart::Text(self.renderer.handle(&shown))
+    }
+}
+
+/// Stands for a result that was left out.
+const OMITTED_RESULT: &str =
+    "This result was left out to save room. If you still need it, make the call again.";
+
+/// Most bytes of an artifact that is shown in full.
+const MAX_INLINE: usize = 1024 * 1024;
+
+/// The content of an artifact that is to be shown in full.
+pub(super) async fn read_inline_text(
+    artifact: &SpooledArtifact,
+    of: &str,
+    notes: &mut Vec<RequestNote>,
+) -> Result<String, SpoolError> {
+    let reader = artifact.reader();
+    let bytes = reader.read_at(0, MAX_INLINE).await?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    let all = reader.byte_length();
+    if all > bytes.len() as u64 {
+        let message = format!("of the content of `{of}`, {} of {all} bytes are shown", bytes.len());
+        text.push_str(&format!("\n[{} of {all} bytes are shown]", bytes.len()));
+        notes.push(RequestNote::new("content-cut", message));
+    }
+    Ok(text)
+}

@@ -1,0 +1,173 @@
+//! The system prompt and the sections around the timeline.
+
+use std::sync::Arc;
+
+use haft_core::record::{Retrievable, RetrievableContent};
+use haft_core::trust::{
+    DeveloperText, HandlePart, MemoryPart, PartOrigin, PromptText, RetrievedPart,
+};
+
+use super::results::read_inline_text;
+use super::{AssembleError, Funnel};
+use crate::dialect::RequestNote;
+use crate::prompt::{PromptSection, SystemPart};
+
+impl Funnel<'_> {
+    pub(super) fn system_prompt(&self) -> Result<Vec<SystemPart>, AssembleError> {
+        let text = self.ctx.turn().system_prompt().render(Some(self.ctx))?;
+        let text = self.renderer.system_prompt(&DeveloperText::from_developer(&*text));
+        Ok(part(PromptSection::SystemPrompt, text).into_iter().collect())
+    }
+
+    /// The sections of this list, without those that are empty.
+    pub(super) async fn sections(
+        &self,
+        sections: &[PromptSection],
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<Vec<SystemPart>, AssembleError> {
+        let mut parts = Vec::new();
+        for section in sections {
+            let text = match section {
+                PromptSection::StandingInstructions => self.instructions()?,
+                PromptSection::Memories => self.memories(),
+                PromptSection::Retrievables => self.retrievables(notes).await?,
+                PromptSection::SystemPrompt | PromptSection::Timeline | PromptSection::Tools => {
+                    continue;
+                }
+            };
+            parts.extend(part(*section, text));
+        }
+        Ok(parts)
+    }
+
+    fn instructions(&self) -> Result<PromptText, AssembleError> {
+        let rules = self.ctx.turn().instructions().all();
+        let rules = rules.iter().map(|rule| rule.render(Some(self.ctx)));
+        let rules = rules.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.renderer.instructions(&rules, None))
+    }
+
+    fn memories(&self) -> PromptText {
+        let memories = self.ctx.turn().memories().all();
+        let shown = memories
+            .iter()
+            .filter(|it| !self.options.omissions.memories.contains(it.id().as_str()));
+        let parts = shown.map(|memory| {
+            let part =
+                MemoryPart::new(memory.id().as_str(), memory.trust(), memory.content().as_str());
+            let part = part.created_at(memory.created_at());
+            match memory.source() {
+                Some(source) => part.source(source),
+                None => part,
+            }
+        });
+        self.renderer.memories(&parts.collect::<Vec<_>>())
+    }
+
+    async fn retrievables(
+        &self,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<PromptText, AssembleError> {
+        let mut shown = Vec::new();
+        for record in self.ctx.turn().retrievables().all() {
+            if !self.options.omissions.retrievables.contains(record.id().as_str()) {
+                shown.push(self.shown_retrievable(record, notes).await?);
+            }
+        }
+        let lists: Vec<Vec<(&str, &str)>> = shown
+            .iter()
+            .map(|it| self.queries.for_handle(it.handle().unwrap_or_default()))
+            .collect();
+        let parts = shown.iter().zip(&lists).map(|(it, tools)| it.part(tools));
+        Ok(self.renderer.retrieved(&parts.collect::<Vec<_>>()))
+    }
+
+    async fn shown_retrievable(
+        &self,
+        record: Arc<Retrievable>,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<ShownRetrievable, AssembleError> {
+        let RetrievableContent::Artifact(artifact) = record.content() else {
+            return Ok(ShownRetrievable { record, body: RetrievableBody::RecordText });
+        };
+        let handle = self.ctx.artifacts().handle_of_retrieved(record.id().as_str());
+        let body = match handle.filter(|_| !record.inline()) {
+            Some(handle) => RetrievableBody::Handle {
+                handle,
+                bytes: artifact.reader().byte_length(),
+                lines: artifact.reader().index().await.ok().map(|index| index.line_count()),
+            },
+            None => RetrievableBody::Text(
+                read_inline_text(artifact, record.id().as_str(), notes).await?,
+            ),
+        };
+        Ok(ShownRetrievable { record, body })
+    }
+}
+
+/// A retrieved record, and what is shown of it.
+struct ShownRetrievable {
+    record: Arc<Retrievable>,
+    body: RetrievableBody,
+}
+
+enum RetrievableBody {
+    /// The text that the record has.
+    RecordText,
+    /// The text that its artifact has.
+    Text(String),
+    Handle {
+        handle: String,
+        bytes: u64,
+        lines: Option<u64>,
+    },
+}
+
+impl ShownRetrievable {
+    fn handle(&self) -> Option<&str> {
+        match &self.body {
+            RetrievableBody::Handle { handle, .. } => Some(handle),
+            RetrievableBody::RecordText | RetrievableBody::Text(_) => None,
+        }
+    }
+
+    fn part<'a>(&'a self, tools: &'a [(&'a str, &'a str)]) -> RetrievedPart<'a> {
+        let record = &*self.record;
+        let (id, tier) = (record.id().as_str(), record.trust_tier());
+        let part = match (&self.body, record.content()) {
+            (
+                RetrievableBody::Handle { handle, bytes, lines },
+                RetrievableContent::Artifact(artifact),
+            ) => {
+                let kind = artifact.kind().as_str();
+                let part =
+                    HandlePart::new(PartOrigin::Retrieved(id), handle, kind).byte_length(*bytes);
+                let part = match lines {
+                    Some(lines) => part.line_count(*lines),
+                    None => part,
+                };
+                RetrievedPart::handle(id, tier, part.tools(tools))
+            }
+            (RetrievableBody::Text(text), _) => RetrievedPart::new(id, tier, text),
+            (_, RetrievableContent::Text(text)) => RetrievedPart::new(id, tier, text.as_str()),
+            _ => RetrievedPart::new(id, tier, ""),
+        };
+        let part = part.created_at(record.created_at());
+        let part = match record.source() {
+            Some(source) => part.source(source),
+            None => part,
+        };
+        let part = match record.kind() {
+            Some(kind) => part.kind(kind),
+            None => part,
+        };
+        match record.score() {
+            Some(score) => part.score(score),
+            None => part,
+        }
+    }
+}
+
+fn part(section: PromptSection, text: PromptText) -> Option<SystemPart> {
+    (!text.is_empty()).then_some(SystemPart { section, text })
+}

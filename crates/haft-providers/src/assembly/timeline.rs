@@ -1,0 +1,327 @@
+//! What was said and done, in order.
+
+use std::sync::Arc;
+
+use haft_core::call::ToolCall;
+use haft_core::record::{Identifier, Identity, Message, MessageRole, Thought};
+use haft_core::trust::{MessagePart, PartOrigin, PeerPart, ThoughtPart};
+
+use super::media::MediaPlacement;
+use super::{AssembleError, Funnel, ThoughtSurfacing};
+use crate::dialect::RequestNote;
+use crate::prompt::{
+    AssistantCall, AssistantEntry, AssistantThought, CallArgs, CallResult, ContentPart,
+    MediaPosition, PromptEntry, UserEntry,
+};
+use crate::wire_names::{WireIds, author_name};
+
+/// The tag of what every provider can have.
+const PLAIN_TEXT: &str = "plain-text";
+
+/// Puts the timeline together, entry by entry.
+pub(super) struct TimelineBuilder<'a, 'f> {
+    funnel: &'a Funnel<'f>,
+    ids: WireIds,
+    entries: Vec<PromptEntry>,
+    numbers: Vec<u64>,
+    open: OpenGeneration,
+}
+
+/// The generation that is being assembled.
+#[derive(Default)]
+struct OpenGeneration {
+    entry: AssistantEntry,
+    results: Vec<CallResult>,
+    below: Vec<ContentPart>,
+    number: u64,
+    stage: GenerationStage,
+}
+
+/// The progress of a generation: thoughts, text and calls, in this order.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum GenerationStage {
+    #[default]
+    Thinking,
+    Speaking,
+    Calling {
+        iteration: u32,
+    },
+}
+
+enum TimelineItem {
+    Message(Arc<Message>),
+    Thought(Arc<Thought>),
+    Call(Arc<ToolCall>),
+}
+
+impl<'a, 'f> TimelineBuilder<'a, 'f> {
+    pub(super) fn new(funnel: &'a Funnel<'f>, ids: WireIds) -> Self {
+        let (entries, numbers, open) = (Vec::new(), Vec::new(), OpenGeneration::default());
+        Self { funnel, ids, entries, numbers, open }
+    }
+
+    /// Goes through all records in the order in which they were made.
+    pub(super) async fn add_records(
+        &mut self,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<(), AssembleError> {
+        let ctx = self.funnel.ctx;
+        let messages = ctx.turn().messages().numbered().into_iter();
+        let calls = ctx.turn().tool_calls().numbered().into_iter();
+        let thoughts =
+            self.shown_thoughts().into_iter().map(|(n, it)| (n, TimelineItem::Thought(it)));
+        let mut items: Vec<(u64, TimelineItem)> = thoughts
+            .chain(messages.map(|(n, it)| (n, TimelineItem::Message(it))))
+            .chain(calls.map(|(n, it)| (n, TimelineItem::Call(it))))
+            .filter(|(n, _)| *n >= self.funnel.options.omissions.before)
+            .collect();
+        items.sort_by_key(|(number, _)| *number);
+        if let Some(summary) = &self.funnel.options.summary {
+            let text = ContentPart::Text(summary.clone());
+            self.push_user_entry(0, UserEntry { name: None, content: vec![text] });
+        }
+        for (number, item) in items {
+            match item {
+                TimelineItem::Thought(thought) => self.add_thought(number, &thought),
+                TimelineItem::Message(message) => self.add_message(number, &message, notes).await?,
+                TimelineItem::Call(call) => self.add_call(number, &call, notes).await?,
+            }
+        }
+        self.end_generation();
+        Ok(())
+    }
+
+    /// Returns the entries, and the number with which each begins. The last entry is never a generation of the model:
+    /// providers respond to such a prompt with nothing.
+    pub(super) fn finish(mut self, notes: &mut Vec<RequestNote>) -> (Vec<PromptEntry>, Vec<u64>) {
+        if matches!(self.entries.last(), Some(PromptEntry::Assistant(_))) {
+            let text = ContentPart::Text(self.funnel.developer_text(CONTINUE_TEXT));
+            self.entries.push(PromptEntry::User(UserEntry { name: None, content: vec![text] }));
+            self.numbers.push(u64::MAX);
+            let message =
+                "the timeline ended on the model's own words, so that it was told to go on";
+            notes.push(RequestNote::new("timeline-ended-on-own", message));
+        }
+        (self.entries, self.numbers)
+    }
+
+    /// The thoughts that are shown.
+    fn shown_thoughts(&self) -> Vec<(u64, Arc<Thought>)> {
+        let options = self.funnel.options;
+        let is_shown = |number: u64, thought: &Thought| {
+            let is_included =
+                options.thoughts == ThoughtSurfacing::All || self.is_self(thought.identity());
+            let is_recent =
+                thought.payload().is_some() || number >= options.omissions.thoughts_before;
+            is_included
+                && is_recent
+                && match (thought.replay_compatibility(), thought.payload()) {
+                    (None, _) => true,
+                    (Some(PLAIN_TEXT), None) => true,
+                    (Some(tag), payload) if self.funnel.replay_tags.contains(&tag) => {
+                        payload.is_none() || number >= options.omissions.replays_before
+                    }
+                    (Some(tag), _) => {
+                        let is_listed = options.replay_compatibility.iter().any(|it| it == tag);
+                        is_listed && !thought.content().is_empty()
+                    }
+                }
+        };
+        let mut all = self.funnel.ctx.turn().thoughts().numbered();
+        all.retain(|(number, thought)| is_shown(*number, thought));
+        if options.thoughts == ThoughtSurfacing::LatestSelf {
+            let latest = all.pop();
+            all = latest.into_iter().collect();
+        }
+        all
+    }
+
+    fn add_thought(&mut self, number: u64, thought: &Thought) {
+        let renderer = self.funnel.renderer;
+        let (id, body) = (thought.id().as_str(), thought.content().as_str());
+        let from = thought.identity().representation();
+        if !self.is_self(thought.identity()) {
+            if !body.is_empty() {
+                let part = ThoughtPart::peer(id, from, body).created_at(thought.created_at());
+                let text = renderer.thought(&part);
+                self.push_user_entry(
+                    number,
+                    UserEntry {
+                        name: Some(author_name(from)),
+                        content: vec![ContentPart::Text(text)],
+                    },
+                );
+            }
+            return;
+        }
+        let replays = |tag: &str| self.funnel.replay_tags.contains(&tag);
+        let payload =
+            thought.payload().filter(|_| thought.replay_compatibility().is_some_and(replays));
+        let shown = match payload {
+            Some(payload) => AssistantThought::Opaque(Arc::new(payload.clone())),
+            None => {
+                let part = ThoughtPart::own(id, from, body).created_at(thought.created_at());
+                AssistantThought::Text(renderer.thought(&part))
+            }
+        };
+        self.generation_at(number, GenerationStage::Thinking).entry.thoughts.push(shown);
+    }
+
+    async fn add_message(
+        &mut self,
+        number: u64,
+        message: &Message,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<(), AssembleError> {
+        let is_own = message.role() == MessageRole::Assistant && self.is_self(message.identity());
+        let position = if is_own { MediaPosition::Assistant } else { MediaPosition::User };
+        let mut content = self.message_content(message);
+        let mut below = Vec::new();
+        let origin = PartOrigin::Message(message.id().as_str());
+        for (part, media) in (0..).zip(message.attachments()) {
+            match self.funnel.place_media((origin, part), media, position, notes).await? {
+                MediaPlacement::Inline(shown) => content.push(shown),
+                MediaPlacement::Below(stub, shown) => {
+                    content.push(ContentPart::Text(stub));
+                    below.push(shown);
+                }
+            }
+        }
+        if is_own {
+            let open = self.generation_at(number, GenerationStage::Speaking);
+            open.entry.content.extend(content);
+            open.below.extend(below);
+        } else {
+            let name = message.identity().representation();
+            let name = (!is_unnamed(message)).then(|| author_name(name));
+            self.push_user_entry(number, UserEntry { name, content });
+        }
+        Ok(())
+    }
+
+    /// The text of a message, framed by who says it.
+    fn message_content(&self, message: &Message) -> Vec<ContentPart> {
+        let Some(text) = message.content() else { return Vec::new() };
+        let (id, text) = (message.id().as_str(), text.as_str());
+        let (name, at) = (message.identity().representation(), message.created_at());
+        let renderer = self.funnel.renderer;
+        let shown = match message.role() {
+            MessageRole::User if is_unnamed(message) => {
+                renderer.message(&MessagePart::new(id, text))
+            }
+            MessageRole::User => {
+                renderer.message(&MessagePart::from_user(id, name, text).created_at(at))
+            }
+            MessageRole::Assistant if self.is_self(message.identity()) => {
+                renderer.message(&MessagePart::new(id, text))
+            }
+            MessageRole::Assistant => renderer.peer(&PeerPart::new(id, name, text).created_at(at)),
+        };
+        vec![ContentPart::Text(shown)]
+    }
+
+    async fn add_call(
+        &mut self,
+        number: u64,
+        call: &ToolCall,
+        notes: &mut Vec<RequestNote>,
+    ) -> Result<(), AssembleError> {
+        let shown = self.funnel.call_result(call, notes).await?;
+        let wire_id = self.ids.assign(call.id(), call.provider_id.as_deref());
+        let wire_name = self.funnel.names.wire_name(call.tool());
+        let replays = |tag: &str| self.funnel.replay_tags.contains(&tag);
+        let payload = call.payload().filter(|_| call.replay_compatibility().is_some_and(replays));
+        let opaque = payload.map(|payload| Arc::new(payload.clone()));
+        let open =
+            self.generation_at(number, GenerationStage::Calling { iteration: call.iteration });
+        open.entry.calls.push(AssistantCall {
+            id: call.id(),
+            wire_id: wire_id.clone(),
+            wire_name: Arc::clone(&wire_name),
+            args: CallArgs::from_raw(call.raw()),
+            opaque,
+        });
+        let (content, is_error) = (shown.content, shown.is_error);
+        open.results.push(CallResult { id: call.id(), wire_id, wire_name, is_error, content });
+        open.below.extend(shown.below);
+        Ok(())
+    }
+
+    fn push_user_entry(&mut self, number: u64, entry: UserEntry) {
+        self.end_generation();
+        if !entry.content.is_empty() {
+            self.entries.push(PromptEntry::User(entry));
+            self.numbers.push(number);
+        }
+    }
+
+    /// The generation that a record belongs to: the open one, unless that is past this stage.
+    fn generation_at(&mut self, number: u64, stage: GenerationStage) -> &mut OpenGeneration {
+        let open = self.open.stage;
+        let is_next = match (open, stage) {
+            (
+                GenerationStage::Calling { iteration },
+                GenerationStage::Calling { iteration: other },
+            ) => iteration != other,
+            _ => open > stage,
+        };
+        if is_next {
+            self.end_generation();
+        }
+        if self.open.is_empty() {
+            self.open.number = number;
+        }
+        self.open.stage = stage;
+        &mut self.open
+    }
+
+    fn end_generation(&mut self) {
+        let OpenGeneration { entry, results, below, number, .. } = std::mem::take(&mut self.open);
+        if !(entry.thoughts.is_empty() && entry.content.is_empty() && entry.calls.is_empty()) {
+            self.entries.push(PromptEntry::Assistant(entry));
+            self.numbers.push(number);
+        }
+        if !results.is_empty() {
+            self.entries.push(PromptEntry::ToolResults(results));
+            self.numbers.push(number);
+        }
+        if !below.is_empty() {
+            let mut content = vec![ContentPart::Text(self.funnel.developer_text(MOVED_MEDIA_TEXT))];
+            content.extend(below);
+            self.entries.push(PromptEntry::User(UserEntry { name: None, content }));
+            self.numbers.push(u64::MAX);
+        }
+    }
+
+    /// Whether it is this agent: by its identifier, or by the word that stands for an assistant without one.
+    fn is_self(&self, identity: &Identity) -> bool {
+        match identity.identifier() {
+            Identifier::Text(text) => {
+                **text == *self.funnel.options.self_identity || **text == *ASSISTANT
+            }
+            _ => identity.identifier().to_string() == *self.funnel.options.self_identity,
+        }
+    }
+}
+
+impl OpenGeneration {
+    fn is_empty(&self) -> bool {
+        self.entry.thoughts.is_empty()
+            && self.entry.content.is_empty()
+            && self.entry.calls.is_empty()
+    }
+}
+
+/// Whether a user has no name but his role.
+fn is_unnamed(message: &Message) -> bool {
+    let word = message.role().as_str();
+    matches!(message.identity().identifier(), Identifier::Text(text) if **text == *word)
+}
+
+const ASSISTANT: &str = "assistant";
+
+/// Said when the model spoke last.
+const CONTINUE_TEXT: &str = "Please go on.";
+
+/// Said before media that stand here because a result cannot hold them.
+const MOVED_MEDIA_TEXT: &str = "These are the media that the results above refer to.";

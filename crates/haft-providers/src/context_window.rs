@@ -1,0 +1,143 @@
+//! Whether a prompt fits into the context window, and what is left out if it does not.
+//!
+//! The prompt is measured as it is sent, part by part. What is left out follows from the records alone, in this order:
+//! plain thoughts of earlier iterations; results that the model has read already become handles, oldest first; retrieved
+//! records, the lowest score first; memories, the least important first; then the oldest exchanges, each as a whole. The
+//! last message of the user and everything after it stay. Every step is reported.
+
+mod shedding;
+
+use std::collections::BTreeMap;
+
+use haft_core::media::MediaKind;
+use haft_core::tokens::{Certainty, Estimators, TokenError};
+use serde_json::{Value, json};
+
+pub(crate) use self::shedding::{ContextShedder, exchange_starts};
+use crate::prompt::{
+    AssistantEntry, AssistantThought, ContentPart, OfferedTool, Prompt, PromptEntry, PromptSection,
+};
+
+/// Tokens that a message costs in addition to its text.
+const PER_ENTRY: u64 = 4;
+
+/// The estimate for an image of any size: what providers charge for a large one.
+const PER_IMAGE: u64 = 1_600;
+
+/// The size of a prompt in tokens, by section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PromptSize {
+    /// The sum.
+    pub(crate) total: u64,
+    /// By section.
+    pub(crate) per_section: BTreeMap<PromptSection, u64>,
+    /// How exact the numbers are.
+    pub(crate) certainty: Certainty,
+}
+
+impl PromptSize {
+    /// Counts the tokens of a prompt.
+    ///
+    /// # Errors
+    ///
+    /// There is no counter of that name, or it failed.
+    pub(crate) fn measure(
+        prompt: &Prompt,
+        estimators: &Estimators,
+        encoding: &str,
+    ) -> Result<Self, TokenError> {
+        let mut meter = TokenMeter { estimators, encoding, certainty: Certainty::Exact };
+        let mut per_section = BTreeMap::new();
+        let mut add = |section, tokens| *per_section.entry(section).or_insert(0) += tokens;
+        for part in prompt.system.iter().chain(&prompt.trailing) {
+            add(part.section, meter.text(part.text.as_str())?);
+        }
+        for entry in &prompt.timeline {
+            add(PromptSection::Timeline, meter.entry(entry)? + PER_ENTRY);
+        }
+        for tool in &prompt.tools {
+            add(PromptSection::Tools, meter.tool(tool)?);
+        }
+        let certainty = meter.certainty;
+        Ok(Self { total: per_section.values().sum(), per_section, certainty })
+    }
+
+    /// The numbers for an event.
+    pub(crate) fn report(&self, limit: u64, encoding: &str) -> Value {
+        let of = |section| self.per_section.get(&section).copied().unwrap_or(0);
+        json!({
+            "total": self.total, "limit": limit, "encoding": encoding,
+            "exact": self.certainty == Certainty::Exact,
+            "perBucket": {
+                "systemPrompt": of(PromptSection::SystemPrompt),
+                "standingInstructions": of(PromptSection::StandingInstructions),
+                "memories": of(PromptSection::Memories),
+                "retrievables": of(PromptSection::Retrievables),
+                "timeline": of(PromptSection::Timeline),
+                "tools": of(PromptSection::Tools),
+            },
+        })
+    }
+}
+
+struct TokenMeter<'e> {
+    estimators: &'e Estimators,
+    encoding: &'e str,
+    certainty: Certainty,
+}
+
+impl TokenMeter<'_> {
+    fn text(&mut self, text: &str) -> Result<u64, TokenError> {
+        let count = self.estimators.count_or_estimate(self.encoding, text, |_| {})?;
+        self.certainty = self.certainty.min(count.certainty);
+        Ok(count.tokens)
+    }
+
+    fn entry(&mut self, entry: &PromptEntry) -> Result<u64, TokenError> {
+        match entry {
+            PromptEntry::User(user) => self.content(&user.content),
+            PromptEntry::Assistant(entry) => self.assistant(entry),
+            PromptEntry::ToolResults(results) => {
+                let each =
+                    results.iter().map(|result| Ok(self.content(&result.content)? + PER_ENTRY));
+                each.sum()
+            }
+        }
+    }
+
+    fn assistant(&mut self, entry: &AssistantEntry) -> Result<u64, TokenError> {
+        let mut all = self.content(&entry.content)?;
+        for thought in &entry.thoughts {
+            all += match thought {
+                AssistantThought::Text(text) => self.text(text.as_str())?,
+                AssistantThought::Opaque(payload) => self.text(&payload.to_string())?,
+            };
+        }
+        for call in &entry.calls {
+            all += self.text(&call.wire_name)? + self.text(&call.args.to_json())? + PER_ENTRY;
+        }
+        Ok(all)
+    }
+
+    fn content(&mut self, content: &[ContentPart]) -> Result<u64, TokenError> {
+        let mut all = 0;
+        for content in content {
+            all += match content {
+                ContentPart::Text(text) => self.text(text.as_str())?,
+                ContentPart::Media(media) => {
+                    let frame = self.text(media.frame.open.as_str())?
+                        + self.text(media.frame.close.as_str())?;
+                    let base64 = media.base64.len() as u64;
+                    frame + if media.kind == MediaKind::Image { PER_IMAGE } else { base64 / 4 }
+                }
+            };
+        }
+        Ok(all)
+    }
+
+    fn tool(&mut self, offered: &OfferedTool) -> Result<u64, TokenError> {
+        let (tool, name) = (&offered.tool, &offered.wire_name);
+        let schema = self.text(tool.input_schema().json_schema_text())?;
+        Ok(schema + self.text(tool.description())? + self.text(name)? + PER_ENTRY)
+    }
+}

@@ -1,0 +1,196 @@
+//! Steps that make a prompt smaller, in their order.
+
+use std::sync::Arc;
+
+use haft_core::artifact::{ArtifactKind, SpooledArtifact};
+use haft_core::call::{RecordId, ToolCall, ToolResults};
+use haft_core::context::DispatchContext;
+use haft_core::record::{Retrievable, RetrievableContent};
+use haft_core::spool::SpoolKey;
+use haft_core::tokens::{Estimators, TokenError};
+use serde_json::{Value, json};
+
+use crate::assembly::{AssembledPrompt, Omissions};
+use crate::prompt::PromptEntry;
+
+/// One step that makes the prompt smaller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SheddingStep {
+    /// A result becomes a handle.
+    Result(RecordId),
+    /// Thoughts that are shown as text go, up to this number.
+    Thoughts(u64),
+    /// A retrieved record goes.
+    Retrievable(String),
+    /// A memory goes.
+    Memory(String),
+    /// The timeline begins with this number.
+    Before(u64),
+}
+
+/// The steps that remain, each with an estimate of the tokens that it saves.
+pub(crate) struct ContextShedder {
+    steps: std::vec::IntoIter<(SheddingStep, u64)>,
+    done: Vec<Value>,
+}
+
+impl ContextShedder {
+    /// Plans the steps for a turn and the prompt that was assembled from it.
+    pub(crate) fn new(
+        ctx: &DispatchContext,
+        assembled: &AssembledPrompt,
+        estimators: &Estimators,
+        encoding: &str,
+    ) -> Result<Self, TokenError> {
+        let tokens = |text: &str| -> Result<u64, TokenError> {
+            Ok(estimators.count_or_estimate(encoding, text, |_| {})?.tokens)
+        };
+        let mut steps = Vec::new();
+        // The newest one stays: the model is in the middle of it.
+        let mut thoughts = ctx.turn().thoughts().numbered();
+        if let Some((newest, _)) = thoughts.pop() {
+            let mut saved = 0;
+            for (_, thought) in thoughts.iter().filter(|(_, it)| it.payload().is_none()) {
+                saved += tokens(thought.content().as_str())?;
+            }
+            if saved > 0 {
+                steps.push((SheddingStep::Thoughts(newest), saved));
+            }
+        }
+        let calls = ctx.turn().tool_calls().all();
+        let newest = calls.iter().map(|call| call.iteration).max();
+        for call in calls.iter().filter(|call| Some(call.iteration) != newest) {
+            if let Some(ToolResults::Text(text)) = &call.results
+                && text.len() > MIN_SPOOLED_BYTES
+            {
+                steps.push((SheddingStep::Result(call.id()), tokens(text)?));
+            }
+        }
+        let mut records = ctx.turn().retrievables().all();
+        // The lowest score first; one without a score is below all others.
+        records.sort_by(|a, b| {
+            let score = |it: &Retrievable| it.score().unwrap_or(-1.0);
+            score(a).total_cmp(&score(b)).then_with(|| a.id().cmp(b.id()))
+        });
+        for record in records {
+            let saved = match record.content() {
+                RetrievableContent::Text(text) => tokens(text.as_str())?,
+                RetrievableContent::Artifact(it) if record.inline() => {
+                    it.reader().byte_length() / 4
+                }
+                _ => HANDLE_TOKENS,
+            };
+            steps.push((SheddingStep::Retrievable(record.id().as_str().to_owned()), saved));
+        }
+        let mut memories = ctx.turn().memories().all();
+        memories.sort_by(|a, b| {
+            a.importance().total_cmp(&b.importance()).then_with(|| a.id().cmp(b.id()))
+        });
+        for memory in memories {
+            let saved = tokens(memory.content().as_str())?;
+            steps.push((SheddingStep::Memory(memory.id().as_str().to_owned()), saved));
+        }
+        steps.extend(
+            exchange_starts(assembled).into_iter().map(|number| (SheddingStep::Before(number), 0)),
+        );
+        Ok(Self { steps: steps.into_iter(), done: Vec::new() })
+    }
+
+    /// Takes steps until their estimates reach `need`. Returns whether it took any.
+    pub(crate) async fn shed_tokens(
+        &mut self,
+        ctx: &DispatchContext,
+        omissions: &mut Omissions,
+        need: u64,
+    ) -> bool {
+        let before = self.done.len();
+        let mut saved = 0_u64;
+        while saved < need {
+            let Some((step, tokens)) = self.steps.next() else { break };
+            saved = saved.saturating_add(tokens);
+            let whole = matches!(step, SheddingStep::Before(_));
+            self.done.push(apply_step(ctx, omissions, step).await);
+            if whole {
+                // The size of an exchange is known when the prompt is measured again.
+                break;
+            }
+        }
+        self.done.len() > before
+    }
+
+    /// The steps that were taken, for an event.
+    pub(crate) fn report(&self) -> Option<Value> {
+        (!self.done.is_empty()).then(|| Value::Array(self.done.clone()))
+    }
+}
+
+/// Smaller results stay: a handle is not shorter.
+const MIN_SPOOLED_BYTES: usize = 1024;
+
+/// Tokens of a handle.
+const HANDLE_TOKENS: u64 = 100;
+
+async fn apply_step(ctx: &DispatchContext, omissions: &mut Omissions, step: SheddingStep) -> Value {
+    match step {
+        SheddingStep::Result(id) => match spool_result(ctx, id).await {
+            Some(()) => json!({ "step": "result-to-handle", "call": id.to_string() }),
+            None => {
+                omissions.results.insert(id);
+                json!({ "step": "result-left-out", "call": id.to_string() })
+            }
+        },
+        SheddingStep::Retrievable(id) => {
+            let report = json!({ "step": "retrievable-left-out", "id": id });
+            omissions.retrievables.insert(id);
+            report
+        }
+        SheddingStep::Thoughts(number) => {
+            omissions.thoughts_before = number;
+            json!({ "step": "thoughts-left-out", "before": number })
+        }
+        SheddingStep::Memory(id) => {
+            let report = json!({ "step": "memory-left-out", "id": id });
+            omissions.memories.insert(id);
+            report
+        }
+        SheddingStep::Before(number) => {
+            omissions.before = number;
+            json!({ "step": "exchange-left-out", "before": number })
+        }
+    }
+}
+
+/// Moves a result into the spool, where it can be queried. `None` if that is not possible.
+async fn spool_result(ctx: &DispatchContext, id: RecordId) -> Option<()> {
+    let call = ctx.turn().tool_calls().get(&id)?;
+    let spooler = ctx.turn().spooler()?;
+    let Some(ToolResults::Text(text)) = &call.results else { return None };
+    if call.from_artifact_tool {
+        return None;
+    }
+    let key = SpoolKey::of_turn(ctx.turn_id(), id);
+    let reader = spooler.store().write(key, text.as_str().into()).await.ok()?;
+    let artifact = SpooledArtifact::new(ArtifactKind::TEXT, reader, call.label());
+    let mut call = ToolCall::clone(&call);
+    call.results = Some(ToolResults::Artifacts(vec![artifact]));
+    ctx.turn().store_tool_call(Arc::new(call)).await.ok()
+}
+
+/// The record numbers at which exchanges begin, without the first one: at a message to the model that follows a
+/// generation. The timeline can begin no later than at the last of them.
+pub(crate) fn exchange_starts(assembled: &AssembledPrompt) -> Vec<u64> {
+    let entries = assembled.prompt.timeline.iter().zip(&assembled.numbers);
+    let mut numbers = Vec::new();
+    let mut after_generation = false;
+    for (entry, number) in entries {
+        match entry {
+            PromptEntry::User(_) if after_generation && *number != u64::MAX => {
+                numbers.push(*number);
+                after_generation = false;
+            }
+            PromptEntry::Assistant(_) => after_generation = true,
+            PromptEntry::User(_) | PromptEntry::ToolResults(_) => {}
+        }
+    }
+    numbers
+}

@@ -1,0 +1,302 @@
+//! The shapes of the wire: messages of a request, and the chunks of a response.
+//!
+//! Responses are read leniently: a value that is not of the expected type counts as absent.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::dialect::DecodeError;
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Message<'a> {
+    System {
+        content: String,
+    },
+    User {
+        content: MessageContent<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
+    },
+    Assistant {
+        content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<CallItem<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: Cow<'a, str>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum MessageContent<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Part<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl },
+    InputAudio { input_audio: InputAudio<'a> },
+    File { file: File<'a> },
+}
+
+#[derive(Serialize)]
+pub(super) struct ImageUrl {
+    pub(super) url: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct InputAudio<'a> {
+    pub(super) data: &'a str,
+    pub(super) format: &'static str,
+}
+
+#[derive(Serialize)]
+pub(super) struct File<'a> {
+    pub(super) filename: &'a str,
+    pub(super) file_data: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct CallItem<'a> {
+    pub(super) id: &'a str,
+    pub(super) r#type: &'static str,
+    pub(super) function: CalledFunction<'a>,
+}
+
+#[derive(Serialize)]
+pub(super) struct CalledFunction<'a> {
+    pub(super) name: &'a str,
+    pub(super) arguments: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Tool<'a> {
+    pub(super) r#type: &'static str,
+    pub(super) function: Function<'a>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Function<'a> {
+    pub(super) name: &'a str,
+    pub(super) description: &'a str,
+    pub(super) parameters: Box<RawValue>,
+    #[serde(skip_serializing_if = "is_false")]
+    pub(super) strict: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// A chunk of a stream, or a whole response.
+#[derive(Deserialize)]
+pub(super) struct Chunk<'a> {
+    #[serde(default, borrow)]
+    pub(super) id: LenientText<'a>,
+    #[serde(default, borrow)]
+    pub(super) model: LenientText<'a>,
+    #[serde(default, borrow, deserialize_with = "first")]
+    pub(super) choices: Option<Choice<'a>>,
+    #[serde(default)]
+    pub(super) usage: Option<Value>,
+    #[serde(default)]
+    pub(super) error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Choice<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(default, borrow, alias = "message")]
+    pub(super) delta: Option<Delta<'a>>,
+    #[serde(default, borrow)]
+    pub(super) finish_reason: LenientText<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(default, borrow)]
+    pub(super) content: LenientText<'a>,
+    #[serde(default, borrow)]
+    pub(super) refusal: LenientText<'a>,
+    #[serde(default, borrow)]
+    pub(super) reasoning: LenientText<'a>,
+    #[serde(default, borrow)]
+    pub(super) reasoning_content: LenientText<'a>,
+    #[serde(default, borrow)]
+    pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
+    #[serde(default, borrow)]
+    pub(super) function_call: Option<FunctionDelta<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct CallDelta<'a> {
+    #[serde(default)]
+    pub(super) index: Option<u64>,
+    #[serde(default, borrow)]
+    pub(super) id: LenientText<'a>,
+    #[serde(default, borrow)]
+    function: Option<FunctionDelta<'a>>,
+}
+
+#[derive(Clone, Deserialize)]
+pub(super) struct FunctionDelta<'a> {
+    #[serde(default, borrow)]
+    pub(super) name: LenientText<'a>,
+    /// A string that holds JSON; from some an object.
+    #[serde(default, borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl<'a> CallDelta<'a> {
+    /// The only call that a response of the legacy API can have.
+    pub(super) fn legacy(function: &FunctionDelta<'a>) -> Self {
+        Self { index: Some(0), id: LenientText::default(), function: Some(function.clone()) }
+    }
+
+    pub(super) const fn function(&self) -> Option<&FunctionDelta<'a>> {
+        self.function.as_ref()
+    }
+}
+
+impl<'a> FunctionDelta<'a> {
+    pub(super) fn arguments(&self) -> Result<Option<Cow<'a, str>>, DecodeError> {
+        let Some(raw) = self.arguments.map(RawValue::get) else { return Ok(None) };
+        if !raw.starts_with('"') {
+            return Ok(Some(raw.into()).filter(|_| raw != "null"));
+        }
+        let text: LenientText<'a> =
+            serde_json::from_str(raw).map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        Ok(text.0)
+    }
+}
+
+/// The error that a provider reports.
+#[derive(Default, Deserialize)]
+pub(super) struct ProviderFault {
+    #[serde(default)]
+    pub(super) message: Option<String>,
+    #[serde(default, rename = "type")]
+    pub(super) kind: Option<String>,
+    #[serde(default, deserialize_with = "text_or_number")]
+    pub(super) code: Option<String>,
+}
+
+fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
+}
+
+/// The choice of number zero; there may be others, and there may be none.
+fn first<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Choice<'de>>, D::Error> {
+    struct FirstChoice;
+    impl<'de> Visitor<'de> for FirstChoice {
+        type Value = Option<Choice<'de>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of choices")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+            let mut found = None;
+            while let Some(choice) = all.next_element::<Choice<'de>>()? {
+                if found.is_none() && choice.index.unwrap_or(0) == 0 {
+                    found = Some(choice);
+                }
+            }
+            Ok(found)
+        }
+    }
+    deserializer.deserialize_any(FirstChoice)
+}
+
+/// A text that is borrowed where it can be; empty ones and other values are none.
+#[derive(Clone, Default)]
+pub(super) struct LenientText<'a>(Option<Cow<'a, str>>);
+
+impl<'a> LenientText<'a> {
+    fn of(text: Cow<'a, str>) -> Self {
+        Self(Some(text).filter(|it| !it.is_empty()))
+    }
+
+    pub(super) fn get(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LenientTextVisitor)
+    }
+}
+
+struct LenientTextVisitor;
+
+impl<'de> Visitor<'de> for LenientTextVisitor {
+    type Value = LenientText<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::of(text.into()))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::of(text.to_owned().into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<LenientText<'de>, E> {
+        Ok(LenientText::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LenientText<'de>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(LenientText::default())
+    }
+
+    /// A list of parts, as some servers send it: the text of all of them.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<LenientText<'de>, A::Error> {
+        let mut all = String::new();
+        while let Some(part) = parts.next_element::<Value>()? {
+            all.push_str(part.get("text").and_then(Value::as_str).unwrap_or_default());
+        }
+        Ok(LenientText::of(all.into()))
+    }
+}

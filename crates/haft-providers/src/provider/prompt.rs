@@ -1,0 +1,219 @@
+//! Assembles a prompt that fits: summarizes old exchanges, leaves out rejected reasoning, sheds content.
+
+use std::sync::Arc;
+
+use haft_core::error::Coded as _;
+use haft_core::event::{EventKind, LogLevel};
+use haft_core::record::{Identifier, Identity};
+use haft_core::step::StepContext;
+use haft_core::tokens::TokenError;
+use haft_core::trust::PromptRenderer;
+use haft_core::usage::Usage;
+use serde_json::json;
+
+use super::response::ResponseReader;
+use super::{Provider, ProviderError};
+use crate::assembly::{AssembledPrompt, AssemblyOptions, assemble_prompt};
+use crate::context_window::{ContextShedder, PromptSize};
+use crate::dialect::{Dialect, ModelRequest};
+use crate::generation::GenerationOutcome;
+use crate::options::{ControlOptions, ResolvedOptions};
+use crate::prompt::{ContentPart, Prompt, PromptEntry, PromptSection, SystemPart, UserEntry};
+use crate::retry::SendError;
+use crate::summary::{
+    StoredSummary, Summarizer, Summary, SummaryContext, SummaryError, SummaryFuture, SummaryRequest,
+};
+
+/// The key of the stash under which the first reasoning that may be sent back is stored, by dialect, so that rejected
+/// reasoning is not sent again in every iteration.
+const REPLAYS_KEY: &str = "haftReplaysBefore";
+
+impl<D: Dialect> Provider<D> {
+    /// Assembles a prompt that fits into the context window. Returns the usage of summaries with it.
+    pub(super) async fn fit_to_window(
+        &self,
+        ctx: &StepContext,
+        resolved: &ResolvedOptions,
+    ) -> Result<(AssembledPrompt, Usage), ProviderError> {
+        let (state, control) = (&self.state, &resolved.control);
+        let (dispatch, renderer) = (ctx.dispatch(), state.turn_renderer(ctx));
+        let mut options = control.assembly.clone();
+        options.media_cache = state.media_cache.clone();
+        options.omissions.replays_before = self.first_replayable(ctx);
+        let (mut assembled, usage) =
+            self.summarize_history(ctx, control, &renderer, &mut options).await?;
+        let (Some(encoding), Some(window)) = (&control.token_encoding, control.context_window)
+        else {
+            return Ok((assembled, usage));
+        };
+        let reserve = control.output_reserve.or_else(|| state.dialect.output_limit(&resolved.wire));
+        let limit = window.saturating_sub(reserve.unwrap_or(0));
+        let estimators = &state.estimators;
+        let mut shedder: Option<ContextShedder> = None;
+        loop {
+            let size = PromptSize::measure(&assembled.prompt, estimators, encoding)?;
+            let report = Some(size.report(limit, encoding));
+            dispatch.log(LogLevel::Debug, "context-window-usage", "the size of the prompt", report);
+            if size.total <= limit {
+                if let Some(steps) = shedder.as_ref().and_then(ContextShedder::report) {
+                    let message = "the prompt was made to fit";
+                    dispatch.log(LogLevel::Info, "context-shed", message, Some(steps));
+                }
+                return Ok((assembled, usage));
+            }
+            let overflow = || {
+                let code = state.dialect.codes().overflow;
+                ProviderError::overflow(code, &size, limit, encoding)
+            };
+            if !control.context_shedding {
+                return Err(overflow());
+            }
+            let mut next = match shedder.take() {
+                Some(shedder) => shedder,
+                None => ContextShedder::new(dispatch, &assembled, estimators, encoding)?,
+            };
+            let excess = size.total - limit;
+            if !next.shed_tokens(dispatch, &mut options.omissions, excess).await {
+                return Err(overflow());
+            }
+            shedder = Some(next);
+            assembled = assemble_prompt(dispatch, &state.dialect, &renderer, &options).await?;
+        }
+    }
+
+    /// Assembles the prompt, with a summary in place of old exchanges if there is a summarizer. Returns the usage of the
+    /// summary with it.
+    async fn summarize_history(
+        &self,
+        ctx: &StepContext,
+        control: &ControlOptions,
+        renderer: &PromptRenderer,
+        options: &mut AssemblyOptions,
+    ) -> Result<(AssembledPrompt, Usage), ProviderError> {
+        let (dispatch, dialect) = (ctx.dispatch(), &self.state.dialect);
+        let Some(summary) = &self.state.rolling_summary else {
+            let assembled = assemble_prompt(dispatch, dialect, renderer, options).await?;
+            return Ok((assembled, Usage::default()));
+        };
+        apply_stored_summary(ctx, renderer, options);
+        let assembled = assemble_prompt(dispatch, dialect, renderer, options).await?;
+        let estimators = &self.state.estimators;
+        let count = |text: &str| -> Result<u64, TokenError> {
+            match &control.token_encoding {
+                Some(encoding) => Ok(estimators.count_or_estimate(encoding, text, |_| {})?.tokens),
+                // An estimate, because there is no counter.
+                None => Ok(text.len() as u64 / 4),
+            }
+        };
+        let name = Arc::clone(&options.self_identity);
+        let is_self = move |identity: &Identity| match identity.identifier() {
+            Identifier::Text(text) => **text == *name || &**text == "assistant",
+            other => other.to_string() == *name,
+        };
+        let (count, is_self) = (&count, &is_self);
+        let context = SummaryContext { ctx, source: dialect.name(), renderer, count, is_self };
+        match summary.update_summary(&context, &assembled).await? {
+            None => Ok((assembled, Usage::default())),
+            Some(usage) => {
+                apply_stored_summary(ctx, renderer, options);
+                Ok((assemble_prompt(dispatch, dialect, renderer, options).await?, usage))
+            }
+        }
+    }
+
+    /// Requests a summary. Observers do not see it while it is generated.
+    async fn request_summary(
+        &self,
+        ctx: &StepContext,
+        request: SummaryRequest,
+    ) -> Result<Summary, ProviderError> {
+        let (state, resolved) = (&self.state, &self.resolved);
+        let control = &resolved.control;
+        let system = SystemPart::new(PromptSection::SystemPrompt, request.instructions);
+        let entry = UserEntry::new(vec![ContentPart::Text(request.text)]);
+        let prompt = Prompt {
+            system: vec![system],
+            timeline: vec![PromptEntry::User(entry)],
+            ..Prompt::default()
+        };
+        let request = ModelRequest::new(&control.model, &prompt, &resolved.wire);
+        let request = request.delivery(control.delivery);
+        let body = state.dialect.encode_request(&request)?.body;
+        let reader = ResponseReader::new(ctx, control, &state.dialect, &request).unobserved();
+        let response = state.send_request(ctx, control, body).await?;
+        let response = state.read_response(response, control, reader).await?;
+        let (text, usage) = (response.generation.text, response.generation.usage);
+        match response.outcome {
+            GenerationOutcome::Completed | GenerationOutcome::Empty => {
+                Ok(Summary::new(text).usage(usage))
+            }
+            other => Err(ProviderError::Summary {
+                source: SummaryError::new(format!("the answer is {}", other.as_str())),
+            }),
+        }
+    }
+
+    /// The number of the first thought whose payload may be sent back.
+    fn first_replayable(&self, ctx: &StepContext) -> u64 {
+        ctx.dispatch().stash().get_as(self.replays_key()).ok().flatten().unwrap_or(0)
+    }
+
+    /// Whether the provider rejected reasoning that was sent back.
+    pub(super) fn is_replay_rejected(&self, error: &ProviderError) -> bool {
+        let ProviderError::Request { source, .. } = error else { return false };
+        let SendError::Status(response) = &**source else { return false };
+        self.state.dialect.is_replay_rejected(response.status, &response.body)
+    }
+
+    /// Leaves out all reasoning that was sent back so far. Returns whether there was any.
+    pub(super) fn omit_rejected_replays(&self, ctx: &StepContext, error: &ProviderError) -> bool {
+        let known = self.first_replayable(ctx);
+        let tags = self.state.dialect.replay_tags();
+        let thoughts = ctx.dispatch().turn().thoughts().numbered();
+        let sent = thoughts.iter().filter(|(number, thought)| {
+            let tag = thought.replay_compatibility();
+            let is_replayed = tag.is_some_and(|tag| tags.contains(&tag));
+            *number >= known && thought.payload().is_some() && is_replayed
+        });
+        let Some(last) = sent.map(|(number, _)| *number).max() else { return false };
+        if ctx.dispatch().stash().set(self.replays_key(), last + 1).is_err() {
+            return false;
+        }
+        ctx.dispatch().emit_with(|| EventKind::Warning {
+            source: self.state.dialect.name().into(),
+            topic: "reasoning-replay-rejected".into(),
+            message: "the provider refused reasoning of earlier answers; it is asked once more without it"
+                .into(),
+            payload: Some(json!({ "answer": error.to_string() }).into()),
+        });
+        true
+    }
+
+    fn replays_key(&self) -> String {
+        format!("{REPLAYS_KEY}.{}", self.state.dialect.stash_key())
+    }
+}
+
+impl<D: Dialect> Summarizer for Provider<D> {
+    fn summarize<'a>(&'a self, ctx: &'a StepContext, request: SummaryRequest) -> SummaryFuture<'a> {
+        Box::pin(async move {
+            self.request_summary(ctx, request).await.map_err(|error| {
+                let retryable = error.retryable();
+                let error = SummaryError::new(error.to_string()).with_source(error);
+                if retryable { error.into_retryable() } else { error }
+            })
+        })
+    }
+}
+
+/// Replaces the records that the summary of the turn covers.
+fn apply_stored_summary(
+    ctx: &StepContext,
+    renderer: &PromptRenderer,
+    options: &mut AssemblyOptions,
+) {
+    if let Some((summary, until)) = StoredSummary::load(ctx.dispatch()) {
+        options.omissions.before = options.omissions.before.max(until);
+        options.summary = Some(summary.render(renderer));
+    }
+}

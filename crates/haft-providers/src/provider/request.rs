@@ -1,0 +1,171 @@
+//! Sends requests with retries.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft_core::event::LogLevel;
+use haft_core::step::StepContext;
+use haft_http::redact::is_credential_header;
+use haft_http::uri;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Request, Response};
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::{KeyExposure, ProviderError, ProviderState};
+use crate::dialect::{Dialect, Framing};
+use crate::options::{ControlOptions, RetryOptions};
+use crate::retry::{RetryClient, RetryHints, RetryNotice, RetryPolicy, RetryReason, SendError};
+use crate::transport::{
+    Body, Secret, Transport, TransportError, TransportFuture, TransportPhase, post,
+};
+
+impl<D: Dialect> ProviderState<D> {
+    /// Sends an encoded request, with retries, and returns the head of a successful response.
+    pub(super) async fn send_request(
+        &self,
+        ctx: &StepContext,
+        control: &ControlOptions,
+        body: Bytes,
+    ) -> Result<Response<Body>, ProviderError> {
+        self.check_key_exposure(control)?;
+        let request = self.build_request(control, body);
+        let request = request
+            .map_err(|source| self.send_error(SendError::Transport { source, attempts: 1 }))?;
+        let (client, observe) = (self.retry_client(control), |notice| log_retry(ctx, &notice));
+        let response =
+            client.send_with_retry(request, ctx.dispatch().cancellation(), &observe).await;
+        response.map_err(|error| self.send_error(error))
+    }
+
+    fn build_request(
+        &self,
+        control: &ControlOptions,
+        body: Bytes,
+    ) -> Result<Request<Bytes>, TransportError> {
+        let path = self.dialect.path(&control.model, control.delivery);
+        let accept = match self.dialect.framing() {
+            _ if !control.delivery.is_streamed() => "application/json",
+            Framing::Sse => "text/event-stream",
+            Framing::Ndjson => "application/x-ndjson",
+        };
+        let mut request = post(&format!("{}{path}", self.base_url), body)?;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        let auth = self.key.as_ref().map(|key| self.dialect.auth_headers(key.expose()));
+        for (name, value) in auth.unwrap_or_default().into_iter().chain(self.dialect.headers()) {
+            let (name, value) = sensitive_header(name, &value)?;
+            headers.insert(name, value);
+        }
+        for (name, value) in &control.headers {
+            let (name, value) = sensitive_header(name, value)?;
+            headers.insert(name, value);
+        }
+        Ok(request)
+    }
+
+    /// Refuses to send a key where others can read it, be it the key of the provider or one in a header of the options.
+    pub(super) fn check_key_exposure(&self, control: &ControlOptions) -> Result<(), ProviderError> {
+        let has_key =
+            self.key.is_some() || control.headers.keys().any(|name| is_credential_header(name));
+        let is_refused = self.exposure == KeyExposure::Refused;
+        if has_key && is_refused && uri::is_exposed(&self.base_url) {
+            return Err(ProviderError::PlainHttp { host: uri::host(&self.base_url) });
+        }
+        Ok(())
+    }
+
+    fn retry_client(&self, control: &ControlOptions) -> RetryClient {
+        let inner = Arc::clone(&self.transport);
+        let transport = match control.request_timeout {
+            Some(limit) => Arc::new(TimeLimitedTransport { inner, limit }),
+            None => inner,
+        };
+        RetryClient::new(transport).policy(apply_options(self.retry.clone(), &control.retry))
+    }
+
+    fn send_error(&self, error: SendError) -> ProviderError {
+        let codes = self.dialect.codes();
+        let code = match &error {
+            SendError::Status(status)
+                if self.dialect.is_context_overflow(status.status, &status.body) =>
+            {
+                return ProviderError::Overflow { code: codes.overflow, what: error.to_string() };
+            }
+            SendError::Transport { source: TransportError::Timeout { .. }, .. } => codes.timeout,
+            _ => codes.http,
+        };
+        ProviderError::Request { code, source: Box::new(error) }
+    }
+}
+
+/// A header that is never printed. The error does not quote the value.
+fn sensitive_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), TransportError> {
+    let malformed = |part| TransportError::Malformed {
+        reason: format!("the {part} of the header `{}`", name.escape_debug()),
+    };
+    let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| malformed("name"))?;
+    let value = Secret::from(value).to_header_value().map_err(|_| malformed("value"))?;
+    Ok((key, value))
+}
+
+/// Logs that a request is sent again.
+fn log_retry(ctx: &StepContext, notice: &RetryNotice) {
+    let (reason, status) = match &notice.reason {
+        RetryReason::Status { status, .. } => ("http-status", Some(*status)),
+        RetryReason::Transport(TransportError::Timeout { .. }) => ("request-timeout", None),
+        RetryReason::Transport(_) => ("transport-error", None),
+    };
+    let payload = json!({
+        "reason": reason, "status": status, "attempt": notice.attempt,
+        "maxAttempts": notice.max_attempts, "delayMs": notice.delay.as_millis(),
+    });
+    ctx.dispatch().log(LogLevel::Warn, "retry-attempt", "the request is sent again", Some(payload));
+}
+
+fn apply_options(mut policy: RetryPolicy, options: &RetryOptions) -> RetryPolicy {
+    let RetryOptions { max_attempts, base_delay_ms, max_delay_ms, budget_ms, .. } = options;
+    policy.max_attempts = max_attempts.unwrap_or(policy.max_attempts);
+    let time = |ms: &Option<u64>, default| ms.map_or(default, Duration::from_millis);
+    policy.base_delay = time(base_delay_ms, policy.base_delay);
+    policy.max_delay = time(max_delay_ms, policy.max_delay);
+    policy.budget = time(budget_ms, policy.budget);
+    if let Some(statuses) = &options.retriable_statuses {
+        policy.statuses.clone_from(statuses);
+    }
+    policy.hints = match options.honor_retry_after {
+        Some(true) => RetryHints::Honor,
+        Some(false) => RetryHints::Ignore,
+        None => policy.hints,
+    };
+    policy
+}
+
+/// A transport whose responses have to begin in time.
+struct TimeLimitedTransport {
+    inner: Arc<dyn Transport>,
+    limit: Duration,
+}
+
+impl Transport for TimeLimitedTransport {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let (limit, phase) = (self.limit, TransportPhase::Headers);
+            let host = || "the provider".to_owned();
+            let late = |_| TransportError::Timeout { host: host(), phase, limit };
+            timeout(limit, self.inner.send(request)).await.map_err(late)?
+        })
+    }
+}
+
+impl fmt::Debug for TimeLimitedTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimeLimitedTransport")
+            .field("inner", &self.inner)
+            .field("limit", &self.limit)
+            .finish()
+    }
+}

@@ -1,0 +1,145 @@
+//! Builds the step of a generation.
+
+use std::sync::Arc;
+
+use haft_core::args::RawArgs;
+use haft_core::event::{EventKind, GenerationStats};
+use haft_core::record::{Identity, Message, MessageRole, Thought};
+use haft_core::step::{NextAction, ProposedCall, Step, StepContext};
+
+use super::ProviderError;
+use super::response::FinishedResponse;
+use crate::dialect::Dialect;
+use crate::generation::{
+    FinishReason, GeneratedCall, GeneratedReasoning, Generation, GenerationOutcome,
+};
+use crate::options::ControlOptions;
+use crate::wire_names::WireNames;
+
+/// Builds the step of a response: thoughts, then the message, then the calls.
+pub(super) fn build_step<D: Dialect>(
+    ctx: &StepContext,
+    dialect: &D,
+    control: &ControlOptions,
+    names: &WireNames,
+    response: FinishedResponse,
+) -> Result<Step, ProviderError> {
+    let FinishedResponse { generation, outcome, message_id, thought: shown } = response;
+    emit_generation_events(ctx, dialect.name(), control, &generation, outcome);
+    if outcome == GenerationOutcome::ContextOverflow {
+        let what = "the provider stopped because the context window is full".to_owned();
+        return Err(ProviderError::Overflow { code: dialect.codes().overflow, what });
+    }
+    let author = RecordAuthor { ctx, control };
+    let mut step = Step::new().usage(generation.usage);
+    for reasoning in generation.reasoning {
+        let id = match &shown {
+            Some((channel, id)) if *channel == reasoning.channel => id.clone(),
+            _ => ctx.next_id("thought"),
+        };
+        step = step.think(author.thought(id, reasoning)?);
+    }
+    if !generation.text.trim().is_empty() {
+        step = step.say(author.message(message_id, &generation.text)?);
+    }
+    if outcome == GenerationOutcome::ToolCalls {
+        for call in generation.calls {
+            step = step.call(proposed_call(call, names));
+        }
+    }
+    step.then = match outcome {
+        GenerationOutcome::Completed
+            if control.auto_ack && generation.finish != Some(FinishReason::Paused) =>
+        {
+            NextAction::Done
+        }
+        GenerationOutcome::Completed | GenerationOutcome::ToolCalls => NextAction::Continue,
+        GenerationOutcome::Truncated if generation.finish == Some(FinishReason::Length) => {
+            NextAction::Fail(
+                "the answer is longer than allowed; it was cut off, and none of its calls was made"
+                    .into(),
+            )
+        }
+        GenerationOutcome::Truncated => NextAction::Fail(
+            "the answer broke off before its end; none of its calls was made".into(),
+        ),
+        GenerationOutcome::Refused => NextAction::Fail("the model refused to answer".into()),
+        GenerationOutcome::Filtered => NextAction::Fail("the provider filtered the answer".into()),
+        GenerationOutcome::Empty => NextAction::Fail("the model answered with nothing".into()),
+        GenerationOutcome::ContextOverflow => NextAction::Fail("the context window is full".into()),
+    };
+    Ok(step)
+}
+
+/// Emits the usage of a generation, and a warning if it is not a success.
+fn emit_generation_events(
+    ctx: &StepContext,
+    dialect: &'static str,
+    control: &ControlOptions,
+    generation: &Generation,
+    outcome: GenerationOutcome,
+) {
+    ctx.dispatch().emit_with(|| {
+        let model = generation.model.as_deref().unwrap_or(&control.model);
+        let stats = GenerationStats::new(generation.usage).provider(dialect).model(model);
+        EventKind::GenerationStats(match generation.finish_reason.as_deref() {
+            Some(reason) => stats.finish_reason(reason),
+            None => stats,
+        })
+    });
+    if !matches!(outcome, GenerationOutcome::Completed | GenerationOutcome::ToolCalls) {
+        let calls = generation.calls.len();
+        ctx.dispatch().emit_with(|| EventKind::Warning {
+            source: dialect.into(),
+            topic: format!("generation-{}", outcome.as_str()).into(),
+            message: format!("the generation is no answer; {calls} calls of it are not made")
+                .into(),
+            payload: None,
+        });
+    }
+}
+
+struct RecordAuthor<'s> {
+    ctx: &'s StepContext,
+    control: &'s ControlOptions,
+}
+
+impl RecordAuthor<'_> {
+    /// The identity of the agent, if it is not the default of records.
+    fn identity(&self) -> Result<Option<Identity>, ProviderError> {
+        let name = &self.control.assembly.self_identity;
+        let is_usual = **name == *MessageRole::Assistant.as_str();
+        Ok(if is_usual { None } else { Some(Identity::named(Arc::clone(name))?) })
+    }
+
+    fn thought(&self, id: String, reasoning: GeneratedReasoning) -> Result<Thought, ProviderError> {
+        let mut thought =
+            Thought::builder(id, self.ctx.dispatch().clock().now()).content(reasoning.text);
+        if let Some((payload, tag)) = reasoning.opaque {
+            thought = thought.payload(payload).replay_compatibility(tag);
+        }
+        if let Some(identity) = self.identity()? {
+            thought = thought.identity(identity);
+        }
+        Ok(thought.build()?)
+    }
+
+    fn message(&self, id: String, text: &str) -> Result<Message, ProviderError> {
+        let message =
+            Message::builder(id, MessageRole::Assistant, self.ctx.dispatch().clock().now())
+                .content(text);
+        Ok(match self.identity()? {
+            Some(identity) => message.identity(identity).build()?,
+            None => message.build()?,
+        })
+    }
+}
+
+/// The proposal of a call, with the name of the tool in the registry.
+fn proposed_call(call: GeneratedCall, names: &WireNames) -> ProposedCall {
+    let name = if call.name.is_empty() { "(unnamed)" } else { names.tool_name(&call.name) };
+    let mut proposed = ProposedCall::new(name, RawArgs::text(&call.arguments));
+    proposed.provider_id = call.id;
+    proposed.payload = call.opaque;
+    proposed
+}
