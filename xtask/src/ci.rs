@@ -125,8 +125,8 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
     let packages = libraries(root).join(" -p ");
     let mut steps = vec![
         Step::cargo("fmt --all --check").quick(),
-        Step::cargo("clippy --locked --all-targets --all-features -- -D warnings").quick(),
         Step::cargo("run --locked --quiet --package xtask -- setup"),
+        Step::cargo("clippy --locked --all-targets --all-features -- -D warnings").quick(),
         Step::cargo(tests).quick(),
         Step::cargo("test --locked --doc --all-features"),
         Step::cargo("doc --locked --no-deps --all-features").env("RUSTDOCFLAGS", "-D warnings"),

@@ -14,14 +14,17 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-/// Programs that tests compare with, and the Debian packages that have them.
-const PROGRAMS: [(&[&str], &str); 6] = [
-    (&["jq"], "jq"),
-    (&["rg"], "ripgrep"),
-    (&["node"], "nodejs"),
-    (&["npm"], "npm"),
-    (&["python3", "-m", "pip"], "python3-pip"),
-    (&["unshare"], "util-linux"),
+/// Commands that succeed where a Debian package is installed, and the package: programs that tests compare with, and
+/// the headers that the feature `native-tls` is built with.
+const PACKAGES: [(&[&str], &str); 8] = [
+    (&["jq", "--version"], "jq"),
+    (&["rg", "--version"], "ripgrep"),
+    (&["node", "--version"], "nodejs"),
+    (&["npm", "--version"], "npm"),
+    (&["python3", "-m", "pip", "--version"], "python3-pip"),
+    (&["unshare", "--version"], "util-linux"),
+    (&["pkg-config", "--version"], "pkg-config"),
+    (&["pkg-config", "--exists", "openssl"], "libssl-dev"),
 ];
 
 /// Installs everything that is missing.
@@ -30,7 +33,7 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     let registry = root.join("xtask/registry");
     let servers = target.join("servers");
     let tasks: [(&str, &dyn Fn() -> io::Result<()>); 4] = [
-        ("programs of the system", &install_programs),
+        ("packages of the system", &install_packages),
         ("npm packages", &|| install_npm(&registry, &servers)),
         ("Python packages", &|| install_wheels(&registry, &servers)),
         ("suites", &|| suites::install(&registry, &servers, &target.join("suites"))),
@@ -44,9 +47,9 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn install_programs() -> io::Result<()> {
+fn install_packages() -> io::Result<()> {
     let missing: Vec<&str> =
-        PROGRAMS.iter().filter(|(program, _)| !is_installed(program)).map(|(_, it)| *it).collect();
+        PACKAGES.iter().filter(|(probe, _)| !succeeds(probe)).map(|(_, it)| *it).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -58,10 +61,10 @@ fn install_programs() -> io::Result<()> {
     })
 }
 
-fn is_installed(program: &[&str]) -> bool {
-    let [name, args @ ..] = program else { return false };
+fn succeeds(probe: &[&str]) -> bool {
+    let [name, args @ ..] = probe else { return false };
     let mut command = Command::new(name);
-    command.args(args).arg("--version");
+    command.args(args);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|it| it.success())
 }

@@ -48,6 +48,7 @@ impl AlignedBuffer {
     }
 
     /// The bytes that were kept and those that were filled in.
+    #[must_use]
     pub fn data(&self) -> &[u8] {
         self.storage.get(self.start..self.end).or_report_default("the data lies in the storage")
     }

@@ -211,7 +211,7 @@ async fn a_medium_is_read_once_in_a_turn() {
         }
         let asked = transport.asked();
         let shown = asked.iter().filter(|it| {
-            String::from_utf8_lossy(&it.body()).contains("data:image/png;base64,BwcHBwcH")
+            String::from_utf8_lossy(it.body()).contains("data:image/png;base64,BwcHBwcH")
         });
         assert_eq!(shown.count(), 3 * turns, "it is in every request");
         read.load(Ordering::Relaxed)

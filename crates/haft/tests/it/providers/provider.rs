@@ -87,7 +87,7 @@ pub(super) async fn run_with(
         TurnRunner::builder(provider).tool(weather()).tool(fetch()).observer(seen.observer());
     let report = runner.build().unwrap().run(input).await.unwrap();
     let requests = transport.asked();
-    let bodies = requests.iter().map(|it| serde_json::from_slice(&it.body()).unwrap()).collect();
+    let bodies = requests.iter().map(|it| serde_json::from_slice(it.body()).unwrap()).collect();
     Ran { report, events: seen.events(), bodies, requests }
 }
 
@@ -187,7 +187,7 @@ async fn names_with_dots_are_called_by_their_own_name() {
     let transport = Scripted::new([says("Hi.")]);
     let runner = TurnRunner::builder(provider(&transport).build().unwrap()).tool(fetch());
     runner.build().unwrap().run(input()).await.unwrap();
-    let body: Value = serde_json::from_slice(&transport.asked()[0].body()).unwrap();
+    let body: Value = serde_json::from_slice(transport.asked()[0].body()).unwrap();
     let name = body["tools"][0]["function"]["name"].as_str().unwrap().to_owned();
     assert_ne!(name, "web.fetch");
     let ran =
@@ -407,7 +407,7 @@ async fn without_auto_ack_output_middleware_decides() {
     );
     let report = runner.build().unwrap().run(input()).await.unwrap();
     assert_eq!((report.outcome, report.iterations), (turn::TurnOutcome::Completed, 2));
-    let body: Value = serde_json::from_slice(&transport.asked()[1].body()).unwrap();
+    let body: Value = serde_json::from_slice(transport.asked()[1].body()).unwrap();
     assert_eq!(body["messages"].as_array().unwrap().last().unwrap()["role"], "user");
 }
 
@@ -477,7 +477,7 @@ async fn many_turns_share_one_provider() {
     let mut seeds: Vec<Value> = transport
         .asked()
         .iter()
-        .map(|it| serde_json::from_slice::<Value>(&it.body()).unwrap()["seed"].clone())
+        .map(|it| serde_json::from_slice::<Value>(it.body()).unwrap()["seed"].clone())
         .collect();
     seeds.sort_by_key(Value::as_u64);
     assert_eq!(seeds, (0..8).map(|n| json!(n)).collect::<Vec<_>>());

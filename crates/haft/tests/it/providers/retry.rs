@@ -24,7 +24,7 @@ fn request(url: &str) -> SentRequest {
 fn status(status: u16, headers: &[(&str, &str)]) -> Result<Reply, TransportError> {
     let body = Body::from(bytes::Bytes::from(format!("status {status}")));
     let response = respond(status, body);
-    Ok(headers.iter().fold(response, |response, (name, value)| response.with_header(*name, *value)))
+    Ok(headers.iter().fold(response, |response, (name, value)| response.with_header(name, *value)))
 }
 
 fn broken() -> Result<Reply, TransportError> {

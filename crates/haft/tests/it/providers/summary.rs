@@ -68,8 +68,8 @@ async fn what_is_old_is_summarised_once() {
     assert_eq!(report.text(), "Done.", "{:?}", report.error);
     let requests = transport.asked();
     for request in &requests {
-        assert_eq!(shown(&request.body()), [4], "the newest two exchanges stay as they are");
-        let text = String::from_utf8_lossy(&request.body());
+        assert_eq!(shown(request.body()), [4], "the newest two exchanges stay as they are");
+        let text = String::from_utf8_lossy(request.body());
         assert!(text.contains("They talked. (notes 1)") && text.contains("And now?"));
     }
     let asked = asked.lock().unwrap();
@@ -100,7 +100,7 @@ async fn what_is_short_or_new_is_not_summarised() {
         let model = provider(&transport).rolling_summary(rolling).build().unwrap();
         let runner = TurnRunner::builder(model).build().unwrap();
         assert_eq!(runner.run(conversation(exchanges)).await.unwrap().text(), "Done.");
-        shown(&transport.asked()[0].body())
+        shown(transport.asked()[0].body())
     };
     let (rolling, asked) = counting("x");
     assert_eq!(run(2, rolling.clone()).await, [1]);
@@ -300,11 +300,11 @@ async fn a_provider_writes_summaries() {
     };
     let (report, wrote, asked) = run(says("Notes by a model.")).await;
     assert_eq!((report.text(), report.usage.total), ("Done.", 24));
-    let body: Value = serde_json::from_slice(&wrote[0].body()).unwrap();
+    let body: Value = serde_json::from_slice(wrote[0].body()).unwrap();
     assert_eq!(body["messages"][0]["role"], "system");
-    assert_eq!(shown(&wrote[0].body()), [1, 2, 3]);
+    assert_eq!(shown(wrote[0].body()), [1, 2, 3]);
     assert!(body.get("tools").is_none());
-    assert!(String::from_utf8_lossy(&asked[0].body()).contains("Notes by a model."));
+    assert!(String::from_utf8_lossy(asked[0].body()).contains("Notes by a model."));
     // Observers see the answer, not the notes.
     let streamed = seen.events().into_iter().filter_map(|event| match event.kind {
         EventKind::Message(delta) => Some(delta.delta.to_string()),
