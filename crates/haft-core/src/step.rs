@@ -9,7 +9,7 @@
 //!
 //! /// Repeats what the user said.
 //! async fn echo(ctx: StepContext) -> Result<Step, StepError> {
-//!     let said = ctx.messages().all();
+//!     let said = ctx.dispatch().turn().messages().all();
 //!     let text = said.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
 //!     Ok(Step::done().say(ctx.message(format!("You said: {text}"))?))
 //! }

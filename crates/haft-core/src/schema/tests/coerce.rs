@@ -61,7 +61,7 @@ fn what_has_one_reading_is_mended() {
     mends("{'path':'a'}", r#"{"path":"a"} [ repaired single-quotes]"#);
     mends("{\"path\":\"a\nb\"}", r#"{"path":"a\nb"} [ repaired raw-control]"#);
     // A wrapper object.
-    mends(r#"{"arguments":{"path":"a"}}"#, r#"{"path":"a"} [ find_wrapped_args arguments]"#);
+    mends(r#"{"arguments":{"path":"a"}}"#, r#"{"path":"a"} [ unwrapped arguments]"#);
 }
 
 /// The other three would be a guess.
@@ -101,7 +101,7 @@ fn absence_has_many_spellings() {
 fn several_mistakes_at_once() {
     mends(
         r#"{"tool":"tool","parameters":"{\"path\":\"a\",\"limit\":\" 12 \",\"speed\":\"SLOW\",\"tags\":\"x\",}"}"#,
-        r#"{"path":"a","limit":12,"mode":"slow","tags":["x"]} [ find_wrapped_args parameters, /parameters json, /parameters/limit number, /parameters/speed renamed mode, /parameters/speed case, /parameters/tags wrapped]"#,
+        r#"{"path":"a","limit":12,"mode":"slow","tags":["x"]} [ unwrapped parameters, /parameters json, /parameters/limit number, /parameters/speed renamed mode, /parameters/speed case, /parameters/tags wrapped]"#,
     );
     mends(
         r#"{"path":"a","limit":"1e2","recursive":"FALSE"}"#,

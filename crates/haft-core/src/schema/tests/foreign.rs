@@ -262,10 +262,10 @@ fn near_misses_are_mended() {
             r#"{"filter":{"size":2},"path":"a"} [/filter json, /filter/size number]"#,
         ),
         (r#""{\"path\":\"a\"}""#, r#"{"path":"a"} [ json]"#),
-        (r#"{"arguments":{"path":"a"}}"#, r#"{"path":"a"} [ find_wrapped_args arguments]"#),
+        (r#"{"arguments":{"path":"a"}}"#, r#"{"path":"a"} [ unwrapped arguments]"#),
         (
             r#"{"arguments":"{\"path\":\"a\",\"limit\":\"4\"}"}"#,
-            r#"{"limit":4,"path":"a"} [ find_wrapped_args arguments, /arguments json, /arguments/limit number]"#,
+            r#"{"limit":4,"path":"a"} [ unwrapped arguments, /arguments json, /arguments/limit number]"#,
         ),
         (
             "```json\n{\"path\": \"a\",}\n```",
