@@ -318,7 +318,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let requests = requests.join().map_err(|_| "the server failed")??;
     let last: Value = serde_json::from_str(requests.last().ok_or("nothing was sent")?)?;
-    let roles = last["messages"].as_array().ok_or("no messages")?.iter().map(|it| &it["role"]);
+    let messages = last.get("messages").and_then(Value::as_array).ok_or("no messages")?;
+    let roles = messages.iter().filter_map(|message| message.get("role"));
     println!("the last request has {}", roles.map(Value::to_string).collect::<Vec<_>>().join(", "));
     Ok(())
 }

@@ -121,9 +121,9 @@ proptest! {
 }
 
 #[track_caller]
-fn check<T: Record + PartialEq>(json: &str, code: ErrorCode) {
+fn check<T: Record + PartialEq>(json: &str, code: &ErrorCode) {
     let error = attempt::<T>(json).unwrap_err();
-    assert_eq!(error.code(), code, "{error}");
+    assert_eq!(error.code(), *code, "{error}");
     assert!(!error.retryable());
 }
 
@@ -134,43 +134,43 @@ fn rules_hold_for_what_is_stored_too() {
     let user = r#""identity":{"identifier":"u","representation":"u"}"#;
     check::<Message>(
         &format!(r#"{{"id":"m","role":"user",{user},{times}}}"#),
-        codes::INVALID_INITIAL_MESSAGE_VALUE,
+        &codes::INVALID_INITIAL_MESSAGE_VALUE,
     );
     check::<Message>(
         &format!(r#"{{"id":"m","role":"system","content":"x",{user},{times}}}"#),
-        codes::STORE,
+        &codes::STORE,
     );
     check::<Message>(
         &format!(r#"{{"id":"m","id":"n","role":"user","content":"x",{user},{times}}}"#),
-        codes::STORE,
+        &codes::STORE,
     );
     check::<Memory>(
         &format!(
             r#"{{"id":"m","content":"x","confidence":1.5,"importance":1,"trust":"first-party",{times}}}"#
         ),
-        codes::INVALID_INITIAL_MEMORY_VALUE,
+        &codes::INVALID_INITIAL_MEMORY_VALUE,
     );
     check::<Thought>(
         &format!(
             r#"{{"id":"t","content":"","payload":null,{user},"trust":"first-party",{times}}}"#
         ),
-        codes::INVALID_INITIAL_THOUGHT_VALUE,
+        &codes::INVALID_INITIAL_THOUGHT_VALUE,
     );
     check::<Thought>(
         &format!(r#"{{"id":"t","content":"x","payload":1,{user},"trust":"first-party",{times}}}"#),
-        codes::INVALID_INITIAL_THOUGHT_VALUE,
+        &codes::INVALID_INITIAL_THOUGHT_VALUE,
     );
     check::<Retrievable>(
         &format!(r#"{{"id":"r","content":{{"text":"x"}},"inline":false,{times}}}"#),
-        codes::STORE,
+        &codes::STORE,
     );
     check::<Retrievable>(
         &format!(
             r#"{{"id":"r","content":{{"text":"x"}},"trustTier":"mine","inline":false,{times}}}"#
         ),
-        codes::STORE,
+        &codes::STORE,
     );
-    check::<Instruction>(r#"{"id":"","text":""}"#, codes::INVALID_TURN_CONTEXT);
+    check::<Instruction>(r#"{"id":"","text":""}"#, &codes::INVALID_TURN_CONTEXT);
     // The fields in order, without their names.
-    check::<Instruction>(r#"["i", "text"]"#, codes::STORE);
+    check::<Instruction>(r#"["i", "text"]"#, &codes::STORE);
 }
