@@ -5,7 +5,7 @@ use super::{files, folders, library_crates, read, report};
 #[test]
 fn documents_stay_short() {
     let mut problems = Vec::new();
-    for (path, limit) in [("README.md", 150), ("ARCHITECTURE.md", 200)] {
+    for (path, limit) in [("README.md", 150), ("ARCHITECTURE.md", 240)] {
         let lines = read(path).lines().count();
         if lines >= limit {
             problems.push(format!("{path}: {lines} lines, must stay under {limit}"));
