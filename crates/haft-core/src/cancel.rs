@@ -73,13 +73,13 @@ impl From<String> for CancelReason {
 /// keep its children alive: one that is dropped leaves no trace in it.
 #[derive(Clone)]
 pub struct Cancellation {
-    node: Arc<Node>,
+    node: Arc<CancelNode>,
 }
 
-struct Node {
+struct CancelNode {
     /// Set once, after `state.reason`, so that asking costs one load.
     cancelled: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<CancelState>,
     /// Strong, so that a token stays linked to its ancestors when those in between have no handle.
     parent: Option<Arc<Self>>,
     /// The key of this node in its parent's `children`.
@@ -87,9 +87,9 @@ struct Node {
 }
 
 #[derive(Default)]
-struct State {
+struct CancelState {
     reason: Option<CancelReason>,
-    children: Ordered<Weak<Node>>,
+    children: Ordered<Weak<CancelNode>>,
     /// In order of registration, which is the order in which they are woken.
     wakers: Ordered<Waker>,
     next_key: u64,
@@ -99,7 +99,7 @@ impl Cancellation {
     /// A new root.
     #[must_use]
     pub fn new() -> Self {
-        Self { node: Arc::new(Node::new(None, None, 0)) }
+        Self { node: Arc::new(CancelNode::new(None, None, 0)) }
     }
 
     /// A new token below this one. It is cancelled already if this one is.
@@ -108,7 +108,7 @@ impl Cancellation {
         let mut state = self.node.lock();
         let key = state.take_key();
         let parent = Arc::clone(&self.node);
-        let node = Arc::new(Node::new(Some(parent), state.reason.clone(), key));
+        let node = Arc::new(CancelNode::new(Some(parent), state.reason.clone(), key));
         if state.reason.is_none() {
             state.children.insert(key, Arc::downgrade(&node));
         }
@@ -160,20 +160,20 @@ impl Cancellation {
     }
 }
 
-impl Node {
+impl CancelNode {
     fn new(parent: Option<Arc<Self>>, reason: Option<CancelReason>, key: u64) -> Self {
         let cancelled = AtomicBool::new(reason.is_some());
-        let state = State { reason, ..State::default() };
+        let state = CancelState { reason, ..CancelState::default() };
         Self { cancelled, state: Mutex::new(state), parent, key }
     }
 
     /// Nothing panics while the lock is held, and if it did the state would still be whole.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CancelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl CancelState {
     fn take_key(&mut self) -> u64 {
         let key = self.next_key;
         self.next_key += 1;
@@ -183,7 +183,7 @@ impl State {
 
 /// Leaves the parent. A loop, because a long chain whose only handle goes would otherwise recurse
 /// as deep as it is long.
-impl Drop for Node {
+impl Drop for CancelNode {
     fn drop(&mut self) {
         let mut key = self.key;
         let mut parent = self.parent.take();

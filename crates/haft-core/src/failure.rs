@@ -5,6 +5,9 @@ use std::fmt;
 /// Longest message a failing handler can show to the model, in bytes.
 const MAX_MESSAGE: usize = 4096;
 
+/// Any error that code of the application fails with.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// What a failing handler returns: words for the model, and the cause for the operator.
 ///
 /// Any error becomes one with `?`:

@@ -56,7 +56,7 @@ pub use selection::{Selection, SelectionLimits, Truncation};
 use crate::invariant::OrReport as _;
 use crate::json::ValueRef;
 use ast::{Segment, Selector};
-use parse::Mode;
+use parse::PathSyntax;
 
 /// Longest path that is parsed, in bytes.
 pub const MAX_PATH: usize = 4 * 1024;
@@ -117,7 +117,7 @@ impl JsonPath {
     /// Whatever the RFC calls not well-formed or not valid, a text beyond [`MAX_PATH`], nesting
     /// beyond [`MAX_NESTING`], or a number beyond the range of a double.
     pub fn parse(text: &str) -> Result<Self, PathError> {
-        parse::path(text, Mode::Strict).map(Self::new)
+        parse::path(text, PathSyntax::Strict).map(Self::new)
     }
 
     /// Parses a path that a model wrote: RFC 9535, and what the [module](self) lists.
@@ -137,7 +137,7 @@ impl JsonPath {
     ///
     /// As [`JsonPath::parse`], for whatever is neither; also a pattern that does not compile.
     pub fn parse_lenient(text: &str) -> Result<Self, PathError> {
-        parse::path(text, Mode::Lenient).map(Self::new)
+        parse::path(text, PathSyntax::Lenient).map(Self::new)
     }
 
     fn new(segments: Vec<Segment>) -> Self {

@@ -32,10 +32,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::{Coded, ErrorCode};
+pub use crate::failure::BoxError;
 
-/// Any error that a middleware fails with.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+use crate::error::{Coded, ErrorCode};
 
 /// What a middleware returns.
 pub type MiddlewareFuture = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;

@@ -32,8 +32,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use self::decode::Decoder;
-use self::encode::Encoder;
-use self::node::{Node, Refusal};
+use self::encode::StashEncoder;
+use self::node::{Refusal, StashNode};
 
 pub use self::error::StashError;
 pub use self::path::StashPath;
@@ -76,7 +76,7 @@ pub struct Stash {
 #[derive(Clone)]
 struct Inner {
     /// Always an object.
-    root: Node,
+    root: StashNode,
     typed: Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -84,7 +84,7 @@ impl Stash {
     /// An empty store.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_root(Node::Object(Arc::default()))
+        Self::with_root(StashNode::Object(Arc::default()))
     }
 
     /// A store that starts with the members of an object.
@@ -95,8 +95,8 @@ impl Stash {
     /// [`StashError::TooDeep`] if it is nested beyond [`MAX_DEPTH`].
     pub fn from_value(value: Value) -> Result<Self, StashError> {
         let root = [""; 0];
-        match Node::from_value(value, MAX_DEPTH).map_err(|it| it.at(&StashPath::from(root)))? {
-            root @ Node::Object(_) => Ok(Self::with_root(root)),
+        match StashNode::from_value(value, MAX_DEPTH).map_err(|it| it.at(&StashPath::from(root)))? {
+            root @ StashNode::Object(_) => Ok(Self::with_root(root)),
             other => Err(StashError::InvalidInitialValue { found: other.kind() }),
         }
     }
@@ -139,7 +139,7 @@ impl Stash {
     /// [`StashError::IndexTooLarge`], [`StashError::EmptyPath`].
     pub fn set(&self, path: impl Into<StashPath>, value: impl Serialize) -> Result<(), StashError> {
         let path = path.into();
-        let encoder = Encoder { depth: room_below(&path) };
+        let encoder = StashEncoder { depth: room_below(&path) };
         let node = value.serialize(encoder).map_err(|it| it.at(&path))?;
         self.put(&path, node)
     }
@@ -151,7 +151,7 @@ impl Stash {
     /// As [`Stash::set`].
     pub fn set_value(&self, path: impl Into<StashPath>, value: Value) -> Result<(), StashError> {
         let path = path.into();
-        let node = Node::from_value(value, room_below(&path)).map_err(|it| it.at(&path))?;
+        let node = StashNode::from_value(value, room_below(&path)).map_err(|it| it.at(&path))?;
         self.put(&path, node)
     }
 
@@ -180,8 +180,8 @@ impl Stash {
     ) -> Result<(), StashError> {
         let path = path.into();
         let mut inner = self.write();
-        let current = inner.root.get(&path).map(Node::to_value);
-        let node = Node::from_value(change(current.as_ref()), room_below(&path))
+        let current = inner.root.get(&path).map(StashNode::to_value);
+        let node = StashNode::from_value(change(current.as_ref()), room_below(&path))
             .map_err(|it| it.at(&path))?;
         inner.root.put(&path, node).map(drop)
     }
@@ -216,7 +216,7 @@ impl Stash {
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.read().root {
-            Node::Object(members) => members.len(),
+            StashNode::Object(members) => members.len(),
             _ => 0,
         }
     }
@@ -248,15 +248,15 @@ impl Stash {
         taken.and_then(|taken| taken.downcast().ok())
     }
 
-    fn with_root(root: Node) -> Self {
+    fn with_root(root: StashNode) -> Self {
         Self { inner: RwLock::new(Inner { root, typed: Arc::default() }) }
     }
 
-    fn node(&self, path: &StashPath) -> Option<Node> {
+    fn node(&self, path: &StashPath) -> Option<StashNode> {
         self.read().root.get(path).cloned()
     }
 
-    fn put(&self, path: &StashPath, node: Node) -> Result<(), StashError> {
+    fn put(&self, path: &StashPath, node: StashNode) -> Result<(), StashError> {
         let replaced = self.write().root.put(path, node);
         // The old value is dropped here, after the lock.
         replaced.map(drop)
@@ -332,7 +332,7 @@ impl Serialize for Stash {
 impl<'de> Deserialize<'de> for Stash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match (Decoder { depth: MAX_DEPTH }).deserialize(deserializer)? {
-            root @ Node::Object(_) => Ok(Self::with_root(root)),
+            root @ StashNode::Object(_) => Ok(Self::with_root(root)),
             other => {
                 let error = StashError::InvalidInitialValue { found: other.kind() };
                 Err(D::Error::custom(error))

@@ -57,12 +57,12 @@ where
 #[derive(Clone, Debug)]
 pub struct StepContext {
     ctx: DispatchContext,
-    said: Arc<Said>,
+    said: Arc<StepOutputs>,
 }
 
 /// What was said so far in a step.
 #[derive(Debug, Default)]
-struct Said {
+struct StepOutputs {
     ids: AtomicU32,
     streams: Mutex<StreamTracker>,
 }

@@ -1,7 +1,25 @@
 //! The macros of Haft. Use them through the crate `haft`, whose documentation explains them.
 //!
-//! Both expand to what a user could have written by hand: [`macro@ToolArgs`] to implementations of
-//! `ArgValue` and `ToolArgs`, [`macro@tool`] to a function around `Tool::builder`.
+//! Both macros expand to code that a user could write by hand: [`macro@ToolArgs`] to implementations of `ArgValue` and
+//! `ToolArgs`, [`macro@tool`] to a function around `Tool::builder`. The expansions take every name from the hidden module
+//! `__macro` of the crate `haft`, or of the crate that the option `crate` names. This crate depends on no other crate of
+//! Haft.
+//!
+//! ```text
+//! use haft::{ToolArgs, ToolFailure, tool};
+//!
+//! #[derive(ToolArgs)]
+//! struct Greeting {
+//!     /// Whom to greet.
+//!     name: String,
+//! }
+//!
+//! /// Greets a person by name.
+//! #[tool]
+//! async fn greet(args: Greeting) -> Result<String, ToolFailure> {
+//!     Ok(format!("Hello, {}!", args.name))
+//! }
+//! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod attr;

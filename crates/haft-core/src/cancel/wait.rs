@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::{CancelReason, Node};
+use super::{CancelNode, CancelReason};
 
 /// Ready when its token is cancelled; made by [`Cancellation::cancelled`].
 ///
@@ -15,13 +15,13 @@ use super::{CancelReason, Node};
 /// [`Cancellation::cancelled`]: super::Cancellation::cancelled
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct CancelledFuture {
-    node: Arc<Node>,
+    node: Arc<CancelNode>,
     /// The key of the waker in the node's `wakers`.
     key: Option<u64>,
 }
 
 impl CancelledFuture {
-    pub(super) fn new(node: Arc<Node>) -> Self {
+    pub(super) fn new(node: Arc<CancelNode>) -> Self {
         Self { node, key: None }
     }
 }

@@ -19,11 +19,11 @@ use super::{Clock, Timestamp};
 /// ```
 #[derive(Debug)]
 pub struct ManualClock {
-    state: Mutex<State>,
+    state: Mutex<ManualState>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct ManualState {
     now: Timestamp,
     monotonic: Duration,
 }
@@ -32,7 +32,7 @@ impl ManualClock {
     /// A clock that stands at `now`; its monotonic time starts at zero.
     #[must_use]
     pub const fn new(now: Timestamp) -> Self {
-        Self { state: Mutex::new(State { now, monotonic: Duration::ZERO }) }
+        Self { state: Mutex::new(ManualState { now, monotonic: Duration::ZERO }) }
     }
 
     /// Lets time pass: both times move on. At the end of their range they stop.
@@ -47,7 +47,7 @@ impl ManualClock {
         self.lock().now = now;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ManualState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

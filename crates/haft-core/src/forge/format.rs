@@ -30,10 +30,10 @@ pub struct Query {
     description: String,
     input: Option<Result<InputSchema, Vec<SchemaFault>>>,
     check: Option<Arc<Check>>,
-    run: Arc<Run>,
+    run: Arc<QueryFn>,
 }
 
-type Run = dyn Fn(&Args, QueryContext) -> AnswerFuture + Send + Sync;
+type QueryFn = dyn Fn(&Args, QueryContext) -> AnswerFuture + Send + Sync;
 pub(super) type Check = dyn Fn(&Args) -> Result<(), Problems> + Send + Sync;
 pub(super) type AnswerFuture =
     Pin<Box<dyn Future<Output = Result<QueryOutput, ToolFailure>> + Send>>;

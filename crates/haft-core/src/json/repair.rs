@@ -56,7 +56,7 @@ pub(super) fn lenient(text: &str) -> Result<(Document, Vec<Repair>), ParseError>
         return Ok((doc, Vec::new()));
     }
     let error = |fault: Fault| ParseError::new(fault.kind, text, fault.offset);
-    let body = Body::find(text).map_err(error)?;
+    let body = JsonBody::find(text).map_err(error)?;
     let mut parsed = Parser::<true>::new(text, body.start, body.end).run().map_err(error)?;
     if body.fenced {
         parsed.repairs.note(Repair::CodeFence);
@@ -66,13 +66,13 @@ pub(super) fn lenient(text: &str) -> Result<(Document, Vec<Repair>), ParseError>
 }
 
 /// The part of a text that should be JSON: without a byte order mark and without a code fence.
-struct Body {
+struct JsonBody {
     start: usize,
     end: usize,
     fenced: bool,
 }
 
-impl Body {
+impl JsonBody {
     fn find(text: &str) -> Result<Self, Fault> {
         if text.len() > MAX_TEXT {
             return Err(Fault { kind: ParseErrorKind::TooLong, offset: MAX_TEXT });

@@ -1,7 +1,7 @@
 //! A parsed path.
 
 use super::PathStep;
-use super::pattern::Pattern;
+use super::pattern::FilterPattern;
 use crate::json::Document;
 
 /// One segment: selectors applied to the children of a value, or also to those of all values below.
@@ -43,7 +43,7 @@ pub(super) enum Expr {
     And(Vec<Self>),
     Not(Box<Self>),
     Compare(Box<Comparison>),
-    Exists(Query),
+    Exists(PathQuery),
     Matches(Box<Matches>),
 }
 
@@ -70,14 +70,14 @@ pub(super) enum Operand {
     Literal(Document),
     Singular(Singular),
     Length(Box<Self>),
-    Count(Query),
-    Value(Query),
+    Count(PathQuery),
+    Value(PathQuery),
 }
 
 /// A query that finds at most one value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Singular {
-    pub(super) origin: Origin,
+    pub(super) origin: QueryRoot,
     /// Only [`PathStep::Name`], [`PathStep::Index`] and [`Selector::FromEnd`].
     pub(super) steps: Vec<Selector>,
     /// Whether a last step `length` that finds no member means the length of a list or a string.
@@ -91,13 +91,13 @@ pub(super) enum LastLength {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Query {
-    pub(super) origin: Origin,
+pub(super) struct PathQuery {
+    pub(super) origin: QueryRoot,
     pub(super) segments: Vec<Segment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum QueryRoot {
     /// `@`
     Current,
     /// `$`
@@ -123,7 +123,7 @@ pub(super) enum Extent {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PatternSource {
     /// A string literal, compiled when the path is parsed.
-    Literal(Pattern),
+    Literal(FilterPattern),
     /// What only the document knows.
     Found(Operand),
 }
@@ -179,15 +179,15 @@ impl Operand {
     fn looks_at_root(&self) -> bool {
         match self {
             Self::Literal(_) => false,
-            Self::Singular(query) => query.origin == Origin::Root,
+            Self::Singular(query) => query.origin == QueryRoot::Root,
             Self::Length(operand) => operand.looks_at_root(),
             Self::Count(query) | Self::Value(query) => query.looks_at_root(),
         }
     }
 }
 
-impl Query {
+impl PathQuery {
     fn looks_at_root(&self) -> bool {
-        self.origin == Origin::Root || self.segments.iter().any(Segment::looks_at_root)
+        self.origin == QueryRoot::Root || self.segments.iter().any(Segment::looks_at_root)
     }
 }

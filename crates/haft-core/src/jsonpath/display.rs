@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::ast::{
-    Comparison, Expr, Extent, Matches, Operand, Operator, Origin, PatternSource, Query, Reach,
-    Segment, Selector, Singular, Slice,
+    Comparison, Expr, Extent, Matches, Operand, Operator, PathQuery, PatternSource, QueryRoot,
+    Reach, Segment, Selector, Singular, Slice,
 };
 use super::parse::{is_name_char, is_name_first};
 use super::{JsonPath, PathStep};
@@ -123,14 +123,14 @@ impl Display for Singular {
     }
 }
 
-impl Display for Query {
+impl Display for PathQuery {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.origin.fmt(f)?;
         self.segments.iter().try_for_each(|it| it.fmt(f))
     }
 }
 
-impl Display for Origin {
+impl Display for QueryRoot {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_char(if *self == Self::Root { '$' } else { '@' })
     }

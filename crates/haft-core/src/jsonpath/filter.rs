@@ -1,9 +1,11 @@
 //! Whether a filter holds for a value.
 
-use super::ast::{Expr, LastLength, Matches, Operand, Origin, PatternSource, Query, Singular};
+use super::ast::{
+    Expr, LastLength, Matches, Operand, PathQuery, PatternSource, QueryRoot, Singular,
+};
 use super::children;
 use super::compare::{self, Value};
-use super::pattern::Pattern;
+use super::pattern::FilterPattern;
 use super::walk::{Evaluation, Spent, Walk, step};
 use crate::json::{ValueKind, ValueRef};
 
@@ -69,7 +71,7 @@ impl Matches {
                     Some(pattern) => pattern,
                     None => {
                         evaluation.work.values(COMPILE + COMPILE_BYTE * source.len())?;
-                        Pattern::new(source, self.extent)
+                        FilterPattern::new(source, self.extent)
                     }
                 };
                 let found = pattern.is_match(text);
@@ -127,7 +129,7 @@ impl Singular {
     }
 }
 
-impl Query {
+impl PathQuery {
     /// How many values it finds, and the last of them; stops at `most`.
     fn values<'p, 'd>(
         &'p self,
@@ -149,7 +151,7 @@ impl Query {
     }
 }
 
-impl Origin {
+impl QueryRoot {
     fn of<'d>(self, current: ValueRef<'d>, evaluation: &Evaluation<'_, 'd>) -> ValueRef<'d> {
         match self {
             Self::Current => current,

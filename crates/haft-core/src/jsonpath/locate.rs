@@ -21,11 +21,11 @@ struct Level<'d> {
     parent: ValueRef<'d>,
     child: Option<ValueRef<'d>>,
     /// The children behind that child.
-    rest: Rest<'d>,
+    rest: RemainingChildren<'d>,
 }
 
 #[derive(Clone, Debug)]
-enum Rest<'d> {
+enum RemainingChildren<'d> {
     Elements { rest: Elements<'d>, at: usize },
     Members { rest: Members<'d>, name: &'d str },
 }
@@ -59,9 +59,9 @@ impl<'s, 'd> PathIter<'s, 'd> {
 impl<'d> Level<'d> {
     fn new(parent: ValueRef<'d>) -> Self {
         let rest = if parent.kind() == ValueKind::Object {
-            Rest::Members { rest: parent.members(), name: "" }
+            RemainingChildren::Members { rest: parent.members(), name: "" }
         } else {
-            Rest::Elements { rest: parent.elements(), at: 0 }
+            RemainingChildren::Elements { rest: parent.elements(), at: 0 }
         };
         Self { parent, child: None, rest }
     }
@@ -72,14 +72,14 @@ impl<'d> Level<'d> {
             *self = Self::new(self.parent);
         }
         match &mut self.rest {
-            Rest::Elements { rest, at } => {
+            RemainingChildren::Elements { rest, at } => {
                 while let Some(next) = rest.clone().next().filter(|it| it.index() <= target) {
                     *at += usize::from(self.child.is_some());
                     self.child = Some(next);
                     rest.next();
                 }
             }
-            Rest::Members { rest, name } => {
+            RemainingChildren::Members { rest, name } => {
                 while let Some((key, next)) =
                     rest.clone().next().filter(|(_, it)| it.index() <= target)
                 {
@@ -94,8 +94,8 @@ impl<'d> Level<'d> {
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
         match &self.rest {
-            Rest::Elements { at, .. } => write!(out, "[{at}]"),
-            Rest::Members { name, .. } => {
+            RemainingChildren::Elements { at, .. } => write!(out, "[{at}]"),
+            RemainingChildren::Members { name, .. } => {
                 out.push('[');
                 write_quoted(name, out)?;
                 out.push(']');

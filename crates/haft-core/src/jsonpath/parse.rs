@@ -13,7 +13,7 @@ use super::{MAX_NESTING, MAX_PATH, PathError, PathStep};
 use crate::invariant::OrReport as _;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum PathSyntax {
     /// RFC 9535.
     Strict,
     /// RFC 9535 and the spellings of other dialects.
@@ -21,18 +21,18 @@ pub(super) enum Mode {
 }
 
 /// Parses a whole path into the segments behind its `$`.
-pub(super) fn path(text: &str, mode: Mode) -> Result<Vec<Segment>, PathError> {
-    let mut parser = Parser { text, at: 0, end: text.len(), mode, depth: 0 };
+pub(super) fn path(text: &str, mode: PathSyntax) -> Result<Vec<Segment>, PathError> {
+    let mut parser = PathParser { text, at: 0, end: text.len(), mode, depth: 0 };
     if text.len() > MAX_PATH {
         return Err(parser.error("a path of at most 4096 bytes", "write a shorter path"));
     }
-    if mode == Mode::Lenient {
+    if mode == PathSyntax::Lenient {
         parser.end = text.trim_end_matches(BLANK).len();
         parser.skip_blank();
     }
     let mut segments = Vec::new();
     if !parser.eat("$") {
-        if mode == Mode::Strict {
+        if mode == PathSyntax::Strict {
             return Err(parser.error("`$`", hints::NO_ROOT));
         }
         parser.without_root(&mut segments)?;
@@ -53,16 +53,16 @@ const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 /// Largest integer, either way, that every implementation holds exactly: 2^53 - 1.
 const MAX_INTEGER: i64 = 9_007_199_254_740_991;
 
-struct Parser<'t> {
+struct PathParser<'t> {
     text: &'t str,
     at: usize,
     end: usize,
-    mode: Mode,
+    mode: PathSyntax,
     /// How many filters, parentheses and calls are open.
     depth: usize,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> PathParser<'t> {
     fn rest(&self) -> &'t str {
         self.text.get(self.at..self.end).or_report_default(AT_BOUNDARY)
     }
@@ -95,7 +95,7 @@ impl<'t> Parser<'t> {
         PathError { offset: self.at, expected, found: self.peek(), hint: hint.into() }
     }
 
-    /// [`Parser::error`] at an earlier place.
+    /// [`PathParser::error`] at an earlier place.
     fn error_at(
         &self,
         at: usize,
@@ -153,7 +153,7 @@ impl<'t> Parser<'t> {
             return Err(self.error("a name or `*`", self.hint_behind_dot()));
         }
         // Outside of filters there is no subtraction that a hyphen could mean.
-        let hyphen = self.mode == Mode::Lenient && self.depth == 0;
+        let hyphen = self.mode == PathSyntax::Lenient && self.depth == 0;
         let name = self.take_while(|it| is_name_char(it) || hyphen && it == '-');
         Ok(Selector::Step(PathStep::Name(name.into())))
     }
@@ -189,7 +189,7 @@ impl<'t> Parser<'t> {
                 })
             }
             Some('-' | ':' | '0'..='9') => self.index_or_slice(),
-            Some('(') if self.mode == Mode::Lenient => self.script(),
+            Some('(') if self.mode == PathSyntax::Lenient => self.script(),
             _ => Err(self.error(
                 "a quoted name, an index, a slice, `*` or a filter",
                 self.hint_in_bracket(),

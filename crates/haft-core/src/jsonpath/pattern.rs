@@ -15,14 +15,14 @@ const MAX_COMPILED: usize = 256 * 1024;
 /// Patterns are I-Regexp (RFC 9485) and what else the linear-time engine knows, such as `\d`, `\b`,
 /// `(?i)` and anchors. Look-around and back-references do not exist.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(super) struct FilterPattern {
     source: Box<str>,
     extent: Extent,
     /// Nothing if it does not compile.
     compiled: Option<Regex>,
 }
 
-impl Pattern {
+impl FilterPattern {
     pub(super) fn new(source: &str, extent: Extent) -> Self {
         Self { source: source.into(), extent, compiled: compile(source, extent) }
     }
@@ -45,7 +45,7 @@ impl Pattern {
     }
 }
 
-impl PartialEq for Pattern {
+impl PartialEq for FilterPattern {
     fn eq(&self, other: &Self) -> bool {
         self.is_for(&other.source, other.extent)
     }

@@ -6,7 +6,7 @@
 use super::PathStep;
 use super::ast::{Expr, Reach, Segment, Selector, Slice};
 use super::children::{Children, Survey, is_container};
-use super::pattern::Pattern;
+use super::pattern::FilterPattern;
 use crate::invariant::OrReport as _;
 use crate::json::{Elements, ValueRef};
 
@@ -52,7 +52,7 @@ pub(super) struct Evaluation<'p, 'd> {
     pub(super) root: ValueRef<'d>,
     pub(super) work: Work,
     /// The last pattern that came from the document.
-    pub(super) found_pattern: Option<Pattern>,
+    pub(super) found_pattern: Option<FilterPattern>,
     /// Empty stacks for the queries in filters.
     spare: Vec<Vec<Frame<'p, 'd>>>,
 }

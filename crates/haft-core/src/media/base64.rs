@@ -21,14 +21,14 @@ const PIECE: usize = 48 * 1024;
 pub struct Base64Stream {
     source: Option<ByteStream>,
     pending: Bytes,
-    encoder: Encoder,
+    encoder: Base64Encoder,
 }
 
 impl Base64Stream {
     /// Encodes a stream.
     #[must_use]
     pub fn new(source: ByteStream) -> Self {
-        Self { source: Some(source), pending: Bytes::new(), encoder: Encoder::default() }
+        Self { source: Some(source), pending: Bytes::new(), encoder: Base64Encoder::default() }
     }
 }
 
@@ -72,11 +72,11 @@ impl fmt::Debug for Base64Stream {
 
 /// Encodes pieces of any length: up to two bytes wait for the third.
 #[derive(Default)]
-struct Encoder {
+struct Base64Encoder {
     carry: Vec<u8>,
 }
 
-impl Encoder {
+impl Base64Encoder {
     fn push(&mut self, mut input: &[u8], out: &mut Vec<u8>) {
         if !self.carry.is_empty() {
             let missing = input.len().min(3 - self.carry.len());

@@ -47,14 +47,14 @@ impl RecordSequence {
 /// # Ok::<(), haft_core::record::InvalidRecord>(())
 /// ```
 pub struct RecordList<T: Record> {
-    records: RwLock<Records<T>>,
+    records: RwLock<RecordMap<T>>,
     sequence: RecordSequence,
 }
 
 /// Nothing until the first record is put: a turn has a list for every kind, and uses two or three.
-type Records<T> = Option<Box<IndexMap<<T as Record>::Id, Placed<T>>>>;
+type RecordMap<T> = Option<Box<IndexMap<<T as Record>::Id, NumberedRecord<T>>>>;
 
-struct Placed<T> {
+struct NumberedRecord<T> {
     number: u64,
     record: Arc<T>,
 }
@@ -76,7 +76,7 @@ impl<T: Record> RecordList<T> {
             Some(placed) => Some(std::mem::replace(&mut placed.record, record)),
             None => {
                 let number = self.sequence.next();
-                records.insert(record.key(), Placed { number, record });
+                records.insert(record.key(), NumberedRecord { number, record });
                 None
             }
         }
@@ -132,15 +132,15 @@ impl<T: Record> RecordList<T> {
         records.iter().flat_map(|records| records.keys()).filter(|key| matches(key)).count()
     }
 
-    fn each<R>(&self, of: impl Fn(&Placed<T>) -> R) -> Vec<R> {
+    fn each<R>(&self, of: impl Fn(&NumberedRecord<T>) -> R) -> Vec<R> {
         self.read().as_ref().map_or_else(Vec::new, |it| it.values().map(of).collect())
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Records<T>> {
+    fn read(&self) -> RwLockReadGuard<'_, RecordMap<T>> {
         self.records.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Records<T>> {
+    fn write(&self) -> RwLockWriteGuard<'_, RecordMap<T>> {
         self.records.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

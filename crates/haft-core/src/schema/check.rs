@@ -13,13 +13,13 @@ use crate::json::{ValueKind, ValueRef};
 
 /// Place of a value, as a list that lives on the stack. It becomes text only for a report.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'p> {
+pub(super) struct SchemaPosition<'p> {
     parent: Option<&'p Self>,
-    step: Step<'p>,
+    step: CheckStep<'p>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step<'p> {
+enum CheckStep<'p> {
     Root,
     Key(&'p str),
     Index(usize),
@@ -27,7 +27,7 @@ enum Step<'p> {
 
 /// Whether near misses are coerced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum CoercionMode {
     Coerce,
     Strict,
 }
@@ -36,7 +36,7 @@ pub(super) enum Mode {
 #[derive(Debug)]
 pub(super) struct Checker<'s> {
     pub(super) definitions: &'s Definitions,
-    pub(super) mode: Mode,
+    pub(super) mode: CoercionMode,
     pub(super) problems: Vec<Problem>,
     pub(super) changes: Vec<Change>,
     /// What has to change, by index of the value in the document that is being walked.
@@ -54,7 +54,7 @@ enum Verdict {
 }
 
 impl<'s> Checker<'s> {
-    pub(super) fn new(definitions: &'s Definitions, mode: Mode) -> Self {
+    pub(super) fn new(definitions: &'s Definitions, mode: CoercionMode) -> Self {
         Self {
             definitions,
             mode,
@@ -66,7 +66,12 @@ impl<'s> Checker<'s> {
     }
 
     /// True when the value is accepted, as it is or with the patches that were noted.
-    pub(super) fn check(&mut self, schema: &Schema, view: ValueRef<'_>, place: &Place<'_>) -> bool {
+    pub(super) fn check(
+        &mut self,
+        schema: &Schema,
+        view: ValueRef<'_>,
+        place: &SchemaPosition<'_>,
+    ) -> bool {
         if view.is_null() && schema.nullable {
             return true;
         }
@@ -103,7 +108,7 @@ impl<'s> Checker<'s> {
         &mut self,
         rules: &ArrayRules,
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
     ) -> (bool, Broken) {
         let mut fine = true;
         let before = self.patches.len();
@@ -126,7 +131,7 @@ impl<'s> Checker<'s> {
         &mut self,
         places: &[Schema],
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
     ) -> (bool, Broken) {
         if view.len() != places.len() {
             return (true, [Some(Rule::Length), None]);
@@ -138,7 +143,12 @@ impl<'s> Checker<'s> {
         (fine, KEPT)
     }
 
-    fn map(&mut self, rules: &MapRules, view: ValueRef<'_>, place: &Place<'_>) -> (bool, Broken) {
+    fn map(
+        &mut self,
+        rules: &MapRules,
+        view: ValueRef<'_>,
+        place: &SchemaPosition<'_>,
+    ) -> (bool, Broken) {
         let mut fine = true;
         for (key, value) in view.members() {
             fine &= self.check(&rules.values, value, &place.key(key));
@@ -146,7 +156,12 @@ impl<'s> Checker<'s> {
         (fine, [broken_length(view, rules.min_entries, rules.max_entries), None])
     }
 
-    fn union(&mut self, rules: &UnionRules, view: ValueRef<'_>, place: &Place<'_>) -> bool {
+    fn union(
+        &mut self,
+        rules: &UnionRules,
+        view: ValueRef<'_>,
+        place: &SchemaPosition<'_>,
+    ) -> bool {
         let Some(tag) = view.get(&rules.tag) else {
             return self.missing(&rules.tag, &rules.tag_schema(), place);
         };
@@ -154,7 +169,7 @@ impl<'s> Checker<'s> {
         let variant = rules.variants.get(name).or_else(|| {
             let close = |(key, _): &(&String, &Schema)| key.eq_ignore_ascii_case(name.trim());
             let mut found = rules.variants.iter().filter(close);
-            let first = found.next().filter(|_| self.mode == Mode::Coerce)?;
+            let first = found.next().filter(|_| self.mode == CoercionMode::Coerce)?;
             found.next().is_none().then_some(first.1)
         });
         match variant {
@@ -163,7 +178,12 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn object(&mut self, rules: &ObjectRules, view: ValueRef<'_>, place: &Place<'_>) -> bool {
+    fn object(
+        &mut self,
+        rules: &ObjectRules,
+        view: ValueRef<'_>,
+        place: &SchemaPosition<'_>,
+    ) -> bool {
         let mut fine = true;
         let mut seen = Seen::new(rules.fields.len());
         // Models mostly send fields in the order of the schema: try the next one first.
@@ -202,14 +222,14 @@ impl<'s> Checker<'s> {
         key: &str,
         field: &Field,
         value: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
     ) -> Verdict {
         let mark = self.mark();
         let place = place.key(key);
         if self.check(&field.schema, value, &place) {
             return Verdict::Fine;
         }
-        if self.mode == Mode::Strict || field.is_required() || !means_absent(value) {
+        if self.mode == CoercionMode::Strict || field.is_required() || !means_absent(value) {
             return Verdict::Refused;
         }
         self.rollback(&mark);
@@ -223,9 +243,9 @@ impl<'s> Checker<'s> {
         (key, value): (&str, ValueRef<'_>),
         rules: &ObjectRules,
         object: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
     ) -> Option<(usize, Verdict)> {
-        if self.mode == Mode::Strict {
+        if self.mode == CoercionMode::Strict {
             return None;
         }
         let at = rules.fields.values().position(|it| it.aliases.iter().any(|name| name == key))?;
@@ -249,7 +269,7 @@ impl<'s> Checker<'s> {
         Some((at, self.field(key, field, value, place)))
     }
 
-    fn unknown(&mut self, key: &str, rules: &ObjectRules, place: &Place<'_>) -> bool {
+    fn unknown(&mut self, key: &str, rules: &ObjectRules, place: &SchemaPosition<'_>) -> bool {
         if rules.unknown == UnknownFields::Allow {
             return true;
         }
@@ -271,7 +291,7 @@ impl<'s> Checker<'s> {
         rules: &ObjectRules,
         seen: &Seen,
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
     ) -> bool {
         let mut fine = true;
         for (at, (name, field)) in rules.fields.iter().enumerate() {
@@ -288,7 +308,7 @@ impl<'s> Checker<'s> {
         fine
     }
 
-    fn missing(&mut self, name: &str, schema: &Schema, place: &Place<'_>) -> bool {
+    fn missing(&mut self, name: &str, schema: &Schema, place: &SchemaPosition<'_>) -> bool {
         let mut problem = Problem::of(
             Rule::Missing,
             place.key(name).pointer(),
@@ -305,10 +325,10 @@ impl<'s> Checker<'s> {
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
         rule: Rule,
     ) -> bool {
-        (self.mode == Mode::Coerce && self.coerce(schema, view, place))
+        (self.mode == CoercionMode::Coerce && self.coerce(schema, view, place))
             || self.refuse(schema, view, place, rule)
     }
 
@@ -317,7 +337,7 @@ impl<'s> Checker<'s> {
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
         rule: Rule,
     ) -> bool {
         let found = match rule {
@@ -354,27 +374,28 @@ impl UnionRules {
     }
 }
 
-impl<'p> Place<'p> {
-    pub(super) const ROOT: Place<'static> = Place { parent: None, step: Step::Root };
+impl<'p> SchemaPosition<'p> {
+    pub(super) const ROOT: SchemaPosition<'static> =
+        SchemaPosition { parent: None, step: CheckStep::Root };
 
     pub(super) fn key(&'p self, key: &'p str) -> Self {
-        Self { parent: Some(self), step: Step::Key(key) }
+        Self { parent: Some(self), step: CheckStep::Key(key) }
     }
 
     pub(super) fn index(&'p self, index: usize) -> Self {
-        Self { parent: Some(self), step: Step::Index(index) }
+        Self { parent: Some(self), step: CheckStep::Index(index) }
     }
 
     /// The JSON pointer of this place.
     pub(super) fn pointer(&self) -> String {
         let mut text = self.parent.map(Self::pointer).unwrap_or_default();
         match self.step {
-            Step::Root => {}
-            Step::Key(key) => {
+            CheckStep::Root => {}
+            CheckStep::Key(key) => {
                 text.push('/');
                 text.push_str(&key.replace('~', "~0").replace('/', "~1"));
             }
-            Step::Index(index) => {
+            CheckStep::Index(index) => {
                 text.push('/');
                 text.push_str(itoa::Buffer::new().format(index));
             }

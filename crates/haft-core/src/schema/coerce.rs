@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::check::{Checker, Place, means_absent};
+use super::check::{Checker, SchemaPosition, means_absent};
 use super::problem::{Change, ChangeKind};
 use super::rules::same_scalar;
 use super::{Schema, Shape};
@@ -45,7 +45,7 @@ impl Checker<'_> {
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
     ) -> bool {
         let text = view.as_str().map(str::trim);
         if let Some(text) = text
@@ -92,7 +92,7 @@ impl Checker<'_> {
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
         kind: ValueKind,
     ) -> bool {
         let text = view.as_str().unwrap_or_default().trim();
@@ -113,7 +113,7 @@ impl Checker<'_> {
         &mut self,
         values: &[Value],
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
         text: &str,
     ) -> bool {
         let mut close = values.iter().filter(|value| match value {
@@ -136,7 +136,7 @@ impl Checker<'_> {
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
         (doc, change): (&Document, ChangeKind),
     ) -> bool {
         // A list that contains itself would be wrapped for ever.
@@ -163,7 +163,7 @@ impl Checker<'_> {
         view: ValueRef<'_>,
         patch: Patch,
         change: ChangeKind,
-        place: &Place<'_>,
+        place: &SchemaPosition<'_>,
     ) {
         self.changes.push(Change { pointer: place.pointer(), kind: change });
         self.patches.push((view.index(), patch));

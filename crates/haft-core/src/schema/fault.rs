@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::check::{Checker, Mode, Place};
+use super::check::{Checker, CoercionMode, SchemaPosition};
 use super::rules::same_scalar;
 use super::{Definitions, Field, IntegerRules, ObjectRules, Schema, Shape};
 use crate::json::{Document, JsonWriter};
@@ -226,8 +226,8 @@ impl Finder<'_> {
         let shown = shown.chain(annotations.examples.iter().map(|value| ("example", value)));
         for (word, value) in shown {
             let doc = document(value);
-            let mut checker = Checker::new(self.definitions, Mode::Strict);
-            if !checker.check(schema, doc.root(), &Place::ROOT) {
+            let mut checker = Checker::new(self.definitions, CoercionMode::Strict);
+            if !checker.check(schema, doc.root(), &SchemaPosition::ROOT) {
                 let mut problem = checker.problems.into_iter().next();
                 if let Some(problem) = &mut problem {
                     // It would be the very value that is refused.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::check::{Checker, Mode, Place};
+use super::check::{Checker, CoercionMode, SchemaPosition};
 use super::coerce::{apply_patches, below, find_wrapped_args};
 use super::fault::{SchemaFault, faults};
 use super::foreign::ForeignSchema;
@@ -17,13 +17,13 @@ use crate::schema::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
 /// examples that it accepts itself.
 #[derive(Clone, Debug)]
 pub struct InputSchema {
-    validator: Validator,
+    validator: SchemaValidator,
     /// The JSON Schema text, written once.
     text: String,
 }
 
 #[derive(Clone, Debug)]
-enum Validator {
+enum SchemaValidator {
     Native(Box<Native>),
     Foreign(ForeignSchema),
 }
@@ -74,7 +74,10 @@ impl InputSchema {
             return Err(faults);
         }
         let text = wire::json_schema(&root, &definitions).root().to_string();
-        Ok(Self { validator: Validator::Native(Box::new(Native { root, definitions })), text })
+        Ok(Self {
+            validator: SchemaValidator::Native(Box::new(Native { root, definitions })),
+            text,
+        })
     }
 
     /// The schema of a type that derives `ToolArgs`.
@@ -99,7 +102,7 @@ impl InputSchema {
     pub fn from_json_schema(schema: Value) -> Result<Self, ForeignSchemaError> {
         let foreign = ForeignSchema::new(schema)?;
         let text = foreign.text();
-        Ok(Self { validator: Validator::Foreign(foreign), text })
+        Ok(Self { validator: SchemaValidator::Foreign(foreign), text })
     }
 
     /// The JSON Schema as text: the same bytes every time.
@@ -112,10 +115,10 @@ impl InputSchema {
     #[must_use]
     pub fn json_schema(&self) -> Value {
         match &self.validator {
-            Validator::Native(own) => {
+            SchemaValidator::Native(own) => {
                 wire::json_schema(&own.root, &own.definitions).root().to_value()
             }
-            Validator::Foreign(foreign) => foreign.schema().clone(),
+            SchemaValidator::Foreign(foreign) => foreign.schema().clone(),
         }
     }
 
@@ -124,10 +127,10 @@ impl InputSchema {
     #[must_use]
     pub fn describe(&self) -> SchemaDescription {
         match &self.validator {
-            Validator::Native(own) => {
+            SchemaValidator::Native(own) => {
                 describe::describe(&own.root, &own.definitions).root().to_value()
             }
-            Validator::Foreign(foreign) => foreign.schema().clone(),
+            SchemaValidator::Foreign(foreign) => foreign.schema().clone(),
         }
     }
 
@@ -135,8 +138,8 @@ impl InputSchema {
     #[must_use]
     pub fn tree(&self) -> Option<(&Schema, &Definitions)> {
         match &self.validator {
-            Validator::Native(own) => Some((&own.root, &own.definitions)),
-            Validator::Foreign(_) => None,
+            SchemaValidator::Native(own) => Some((&own.root, &own.definitions)),
+            SchemaValidator::Foreign(_) => None,
         }
     }
 
@@ -169,13 +172,15 @@ impl InputSchema {
             return Err(repeated_key_problem(pointer));
         }
         let mode = match strictness {
-            Strictness::Coerce => Mode::Coerce,
-            Strictness::Strict => Mode::Strict,
+            Strictness::Coerce => CoercionMode::Coerce,
+            Strictness::Strict => CoercionMode::Strict,
         };
         let (args, mut changes) = readable(raw, mode)?;
         let mended = match &self.validator {
-            Validator::Native(own) => own.validate(tool, &args, mode, &mut changes)?,
-            Validator::Foreign(foreign) => foreign.validate(tool, &args, mode, &mut changes)?,
+            SchemaValidator::Native(own) => own.validate(tool, &args, mode, &mut changes)?,
+            SchemaValidator::Foreign(foreign) => {
+                foreign.validate(tool, &args, mode, &mut changes)?
+            }
         };
         let args = mended.map_or_else(|| args.into_owned(), Args::new);
         Ok(AcceptedArgs { args, changes })
@@ -183,9 +188,9 @@ impl InputSchema {
 }
 
 /// Text into a document: as it is, or repaired if that is allowed.
-fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), Problems> {
+fn readable(raw: &RawArgs, mode: CoercionMode) -> Result<(Cow<'_, Args>, Vec<Change>), Problems> {
     let (text, error) = match raw.parsed() {
-        Ok(args) if mode == Mode::Coerce && args.root().is_null() => {
+        Ok(args) if mode == CoercionMode::Coerce && args.root().is_null() => {
             let change = Change { pointer: String::new(), kind: ChangeKind::Absent };
             return Ok((Cow::Owned(Args::empty()), vec![change]));
         }
@@ -193,8 +198,8 @@ fn readable(raw: &RawArgs, mode: Mode) -> Result<(Cow<'_, Args>, Vec<Change>), P
         Err(unreadable) => unreadable,
     };
     let error = match mode {
-        Mode::Strict => *error,
-        Mode::Coerce => match Document::parse_lenient(text) {
+        CoercionMode::Strict => *error,
+        CoercionMode::Coerce => match Document::parse_lenient(text) {
             Ok((doc, repairs)) => {
                 if let Some(pointer) = doc.duplicate_key() {
                     return Err(repeated_key_problem(pointer));
@@ -220,23 +225,23 @@ impl Native {
         &self,
         tool: &str,
         args: &Args,
-        mode: Mode,
+        mode: CoercionMode,
         changes: &mut Vec<Change>,
     ) -> Result<Option<Document>, Problems> {
         let mut checker = Checker::new(&self.definitions, mode);
-        if checker.check(&self.root, args.root(), &Place::ROOT) {
+        if checker.check(&self.root, args.root(), &SchemaPosition::ROOT) {
             changes.append(&mut checker.changes);
             if checker.patches.is_empty() {
                 return Ok(None);
             }
             return Ok(Some(apply_patches(args.root(), checker.patches)));
         }
-        if mode == Mode::Coerce
+        if mode == CoercionMode::Coerce
             && let Some((key, inner)) = find_wrapped_args(args.root(), tool)
         {
             let doc = inner.to_document();
             let mut second = Checker::new(&self.definitions, mode);
-            if second.check(&self.root, doc.root(), &Place::ROOT) {
+            if second.check(&self.root, doc.root(), &SchemaPosition::ROOT) {
                 changes.push(Change {
                     pointer: String::new(),
                     kind: ChangeKind::Unwrapped(key.to_owned()),

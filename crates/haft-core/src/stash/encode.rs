@@ -10,15 +10,15 @@ use serde::ser::{self, Serialize};
 use serde_json::Number;
 
 use super::decode::PRIVATE;
-use super::node::{Members, Node, Refusal};
+use super::node::{Refusal, StashMembers, StashNode};
 
 /// Serialises into a node that may use `depth` levels of containers.
 #[derive(Clone, Copy)]
-pub(super) struct Encoder {
+pub(super) struct StashEncoder {
     pub(super) depth: usize,
 }
 
-impl Encoder {
+impl StashEncoder {
     fn nested(self) -> Result<Self, Refusal> {
         self.depth.checked_sub(1).map(|depth| Self { depth }).ok_or(Refusal::TooDeep)
     }
@@ -50,13 +50,13 @@ impl Display for Refusal {
 /// A list or an object that is being filled.
 pub(super) struct Container<T> {
     tag: Option<&'static str>,
-    inner: Encoder,
+    inner: StashEncoder,
     filled: T,
     key: Option<Arc<str>>,
 }
 
 impl<T> Container<T> {
-    fn finish(self, wrap: impl FnOnce(Arc<T>) -> Node) -> Node {
+    fn finish(self, wrap: impl FnOnce(Arc<T>) -> StashNode) -> StashNode {
         let node = wrap(Arc::new(self.filled));
         match self.tag {
             Some(tag) => tagged(tag, node),
@@ -65,87 +65,87 @@ impl<T> Container<T> {
     }
 }
 
-fn tagged(tag: &str, node: Node) -> Node {
-    Node::Object(Arc::new(Members::from_iter([(Arc::from(tag), node)])))
+fn tagged(tag: &str, node: StashNode) -> StashNode {
+    StashNode::Object(Arc::new(StashMembers::from_iter([(Arc::from(tag), node)])))
 }
 
 macro_rules! integers {
     ($($method:ident: $type:ty),*) => {
-        $(fn $method(self, value: $type) -> Result<Node, Refusal> {
-            Ok(Node::Number(value.into()))
+        $(fn $method(self, value: $type) -> Result<StashNode, Refusal> {
+            Ok(StashNode::Number(value.into()))
         })*
     };
 }
 
-impl ser::Serializer for Encoder {
-    type Ok = Node;
+impl ser::Serializer for StashEncoder {
+    type Ok = StashNode;
     type Error = Refusal;
-    type SerializeSeq = Container<Vec<Node>>;
-    type SerializeTuple = Container<Vec<Node>>;
-    type SerializeTupleStruct = Container<Vec<Node>>;
-    type SerializeTupleVariant = Container<Vec<Node>>;
-    type SerializeMap = Container<Members>;
-    type SerializeStruct = Container<Members>;
-    type SerializeStructVariant = Container<Members>;
+    type SerializeSeq = Container<Vec<StashNode>>;
+    type SerializeTuple = Container<Vec<StashNode>>;
+    type SerializeTupleStruct = Container<Vec<StashNode>>;
+    type SerializeTupleVariant = Container<Vec<StashNode>>;
+    type SerializeMap = Container<StashMembers>;
+    type SerializeStruct = Container<StashMembers>;
+    type SerializeStructVariant = Container<StashMembers>;
 
     integers!(
         serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
         serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64
     );
 
-    fn serialize_i128(self, value: i128) -> Result<Node, Refusal> {
+    fn serialize_i128(self, value: i128) -> Result<StashNode, Refusal> {
         match u64::try_from(value) {
             Ok(value) => self.serialize_u64(value),
             Err(_) => self.serialize_i64(value.try_into().map_err(|_| too_large())?),
         }
     }
 
-    fn serialize_u128(self, value: u128) -> Result<Node, Refusal> {
+    fn serialize_u128(self, value: u128) -> Result<StashNode, Refusal> {
         self.serialize_u64(value.try_into().map_err(|_| too_large())?)
     }
 
-    fn serialize_f32(self, value: f32) -> Result<Node, Refusal> {
+    fn serialize_f32(self, value: f32) -> Result<StashNode, Refusal> {
         self.serialize_f64(value.into())
     }
 
-    fn serialize_f64(self, value: f64) -> Result<Node, Refusal> {
+    fn serialize_f64(self, value: f64) -> Result<StashNode, Refusal> {
         let number = Number::from_f64(value)
             .ok_or_else(|| Refusal::NotJson(format!("{value} is not a JSON number")))?;
-        Ok(Node::Number(number))
+        Ok(StashNode::Number(number))
     }
 
-    fn serialize_bool(self, value: bool) -> Result<Node, Refusal> {
-        Ok(Node::Bool(value))
+    fn serialize_bool(self, value: bool) -> Result<StashNode, Refusal> {
+        Ok(StashNode::Bool(value))
     }
 
-    fn serialize_char(self, value: char) -> Result<Node, Refusal> {
+    fn serialize_char(self, value: char) -> Result<StashNode, Refusal> {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
-    fn serialize_str(self, value: &str) -> Result<Node, Refusal> {
-        Ok(Node::String(value.into()))
+    fn serialize_str(self, value: &str) -> Result<StashNode, Refusal> {
+        Ok(StashNode::String(value.into()))
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> Result<Node, Refusal> {
+    fn serialize_bytes(self, value: &[u8]) -> Result<StashNode, Refusal> {
         self.nested()?;
-        let items = value.iter().map(|byte| Node::Number((*byte).into()));
-        Ok(Node::Array(Arc::new(items.collect())))
+        let items = value.iter().map(|byte| StashNode::Number((*byte).into()));
+        Ok(StashNode::Array(Arc::new(items.collect())))
     }
 
-    fn serialize_none(self) -> Result<Node, Refusal> {
-        Ok(Node::Null)
+    fn serialize_none(self) -> Result<StashNode, Refusal> {
+        Ok(StashNode::Null)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Node, Refusal> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<StashNode, Refusal> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Node, Refusal> {
-        Ok(Node::Null)
+    fn serialize_unit(self) -> Result<StashNode, Refusal> {
+        Ok(StashNode::Null)
     }
 
-    fn serialize_unit_struct(self, _name: &'static str) -> Result<Node, Refusal> {
-        Ok(Node::Null)
+    fn serialize_unit_struct(self, _name: &'static str) -> Result<StashNode, Refusal> {
+        Ok(StashNode::Null)
     }
 
     fn serialize_unit_variant(
@@ -153,7 +153,7 @@ impl ser::Serializer for Encoder {
         _name: &'static str,
         _index: u32,
         variant: &'static str,
-    ) -> Result<Node, Refusal> {
+    ) -> Result<StashNode, Refusal> {
         self.serialize_str(variant)
     }
 
@@ -161,7 +161,7 @@ impl ser::Serializer for Encoder {
         self,
         _name: &'static str,
         value: &T,
-    ) -> Result<Node, Refusal> {
+    ) -> Result<StashNode, Refusal> {
         value.serialize(self)
     }
 
@@ -171,7 +171,7 @@ impl ser::Serializer for Encoder {
         _index: u32,
         variant: &'static str,
         value: &T,
-    ) -> Result<Node, Refusal> {
+    ) -> Result<StashNode, Refusal> {
         Ok(tagged(variant, value.serialize(self.nested()?)?))
     }
 
@@ -213,7 +213,7 @@ impl ser::Serializer for Encoder {
         if name.starts_with(PRIVATE) {
             // A number or a raw text in disguise: not a container, so it takes no level.
             let inner = self;
-            return Ok(Container { tag: None, inner, filled: Members::new(), key: None });
+            return Ok(Container { tag: None, inner, filled: StashMembers::new(), key: None });
         }
         self.container(None)
     }
@@ -231,8 +231,8 @@ impl ser::Serializer for Encoder {
 
 macro_rules! list {
     ($($trait:ident, $add:ident;)*) => {
-        $(impl ser::$trait for Container<Vec<Node>> {
-            type Ok = Node;
+        $(impl ser::$trait for Container<Vec<StashNode>> {
+            type Ok = StashNode;
             type Error = Refusal;
 
             fn $add<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refusal> {
@@ -240,8 +240,8 @@ macro_rules! list {
                 Ok(())
             }
 
-            fn end(self) -> Result<Node, Refusal> {
-                Ok(self.finish(Node::Array))
+            fn end(self) -> Result<StashNode, Refusal> {
+                Ok(self.finish(StashNode::Array))
             }
         })*
     };
@@ -254,24 +254,25 @@ list! {
     SerializeTupleVariant, serialize_field;
 }
 
-impl Container<Members> {
+impl Container<StashMembers> {
     fn member<T: Serialize + ?Sized>(&mut self, key: Arc<str>, value: &T) -> Result<(), Refusal> {
         self.filled.insert(key, value.serialize(self.inner)?);
         Ok(())
     }
 }
 
-impl ser::SerializeMap for Container<Members> {
-    type Ok = Node;
+impl ser::SerializeMap for Container<StashMembers> {
+    type Ok = StashNode;
     type Error = Refusal;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Refusal> {
-        let key = match key.serialize(Encoder { depth: 0 }) {
-            Ok(Node::String(key)) => Some(key),
-            Ok(Node::Number(key)) => Some(key.to_string().into()),
-            Ok(Node::Bool(key)) => Some(if key { "true" } else { "false" }.into()),
+        let key = match key.serialize(StashEncoder { depth: 0 }) {
+            Ok(StashNode::String(key)) => Some(key),
+            Ok(StashNode::Number(key)) => Some(key.to_string().into()),
+            Ok(StashNode::Bool(key)) => Some(if key { "true" } else { "false" }.into()),
             Err(Refusal::NotJson(reason)) => return Err(Refusal::NotJson(reason)),
-            Ok(Node::Null | Node::Array(_) | Node::Object(_)) | Err(Refusal::TooDeep) => None,
+            Ok(StashNode::Null | StashNode::Array(_) | StashNode::Object(_))
+            | Err(Refusal::TooDeep) => None,
         };
         self.key = Some(key.ok_or_else(|| Refusal::NotJson("a key is not text".to_owned()))?);
         Ok(())
@@ -284,13 +285,13 @@ impl ser::SerializeMap for Container<Members> {
         }
     }
 
-    fn end(self) -> Result<Node, Refusal> {
-        Ok(self.finish(Node::Object))
+    fn end(self) -> Result<StashNode, Refusal> {
+        Ok(self.finish(StashNode::Object))
     }
 }
 
-impl ser::SerializeStruct for Container<Members> {
-    type Ok = Node;
+impl ser::SerializeStruct for Container<StashMembers> {
+    type Ok = StashNode;
     type Error = Refusal;
 
     fn serialize_field<T: Serialize + ?Sized>(
@@ -301,20 +302,20 @@ impl ser::SerializeStruct for Container<Members> {
         self.member(key.into(), value)
     }
 
-    fn end(self) -> Result<Node, Refusal> {
+    fn end(self) -> Result<StashNode, Refusal> {
         match self.filled.first() {
-            Some((key, Node::String(text))) if key.starts_with(PRIVATE) => {
+            Some((key, StashNode::String(text))) if key.starts_with(PRIVATE) => {
                 let value = serde_json::from_str(text)
                     .map_err(|error| Refusal::NotJson(error.to_string()))?;
-                Node::from_value(value, self.inner.depth)
+                StashNode::from_value(value, self.inner.depth)
             }
-            _ => Ok(self.finish(Node::Object)),
+            _ => Ok(self.finish(StashNode::Object)),
         }
     }
 }
 
-impl ser::SerializeStructVariant for Container<Members> {
-    type Ok = Node;
+impl ser::SerializeStructVariant for Container<StashMembers> {
+    type Ok = StashNode;
     type Error = Refusal;
 
     fn serialize_field<T: Serialize + ?Sized>(
@@ -325,8 +326,8 @@ impl ser::SerializeStructVariant for Container<Members> {
         self.member(key.into(), value)
     }
 
-    fn end(self) -> Result<Node, Refusal> {
-        Ok(self.finish(Node::Object))
+    fn end(self) -> Result<StashNode, Refusal> {
+        Ok(self.finish(StashNode::Object))
     }
 }
 

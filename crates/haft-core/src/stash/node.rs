@@ -9,20 +9,20 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::{Number, Value};
 
-use super::path::Segment;
+use super::path::StashSegment;
 use super::{MAX_DEPTH, MAX_GAP_INDEX, StashError, StashPath};
 use crate::json::ValueKind;
 
-pub(super) type Members = IndexMap<Arc<str>, Node>;
+pub(super) type StashMembers = IndexMap<Arc<str>, StashNode>;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum StashNode {
     Null,
     Bool(bool),
     Number(Number),
     String(Arc<str>),
     Array(Arc<Vec<Self>>),
-    Object(Arc<Members>),
+    Object(Arc<StashMembers>),
 }
 
 /// Why a value cannot become a node; the caller knows the path.
@@ -32,7 +32,7 @@ pub(super) enum Refusal {
     NotJson(String),
 }
 
-impl Node {
+impl StashNode {
     pub(super) fn kind(&self) -> ValueKind {
         match self {
             Self::Null => ValueKind::Null,
@@ -100,7 +100,7 @@ impl Node {
         Ok(slot.map(|slot| std::mem::replace(slot, value)))
     }
 
-    /// Whether [`Node::put`] can succeed. Looks only, so that a failure copies nothing.
+    /// Whether [`StashNode::put`] can succeed. Looks only, so that a failure copies nothing.
     fn check_put(&self, path: &StashPath) -> Result<(), StashError> {
         let steps = path.steps();
         if steps.is_empty() {
@@ -147,7 +147,7 @@ impl Node {
 
     /// The place of one step below this node, made if it is missing. A null becomes the container
     /// that the step asks for: it is a place that was just made, never a stored null.
-    fn slot(&mut self, step: &Segment) -> Option<&mut Self> {
+    fn slot(&mut self, step: &StashSegment) -> Option<&mut Self> {
         if matches!(self, Self::Null) {
             *self = match step.index() {
                 Some(_) => Self::Array(Arc::default()),
@@ -186,10 +186,10 @@ impl Node {
     }
 
     /// Adds the paths of all leaves below this node: everything but objects, in insertion order.
-    pub(super) fn leaves(&self, at: &mut Vec<Segment>, out: &mut Vec<StashPath>) {
+    pub(super) fn leaves(&self, at: &mut Vec<StashSegment>, out: &mut Vec<StashPath>) {
         if let Self::Object(members) = self {
             for (key, member) in members.iter() {
-                at.push(Segment::new(Arc::clone(key)));
+                at.push(StashSegment::new(Arc::clone(key)));
                 member.leaves(at, out);
                 at.pop();
             }

@@ -22,11 +22,11 @@ use std::sync::Arc;
 /// # Ok::<(), haft_core::stash::StashError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct StashPath(Arc<[Segment]>);
+pub struct StashPath(Arc<[StashSegment]>);
 
 /// One step of a path. What it means depends on the container it is applied to.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Segment {
+pub(super) struct StashSegment {
     key: Arc<str>,
     /// The key as an array index; nothing unless it is spelled as one.
     index: Option<usize>,
@@ -39,7 +39,7 @@ impl StashPath {
         self.0.iter().map(|segment| &*segment.key)
     }
 
-    pub(super) fn steps(&self) -> &[Segment] {
+    pub(super) fn steps(&self) -> &[StashSegment] {
         &self.0
     }
 
@@ -49,7 +49,7 @@ impl StashPath {
     }
 }
 
-impl Segment {
+impl StashSegment {
     pub(super) fn new(key: Arc<str>) -> Self {
         let index = array_index(&key);
         Self { key, index }
@@ -71,15 +71,15 @@ fn array_index(key: &str) -> Option<usize> {
     canonical.then(|| key.parse().unwrap_or(usize::MAX))
 }
 
-impl FromIterator<Segment> for StashPath {
-    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
+impl FromIterator<StashSegment> for StashPath {
+    fn from_iter<I: IntoIterator<Item = StashSegment>>(segments: I) -> Self {
         Self(segments.into_iter().collect())
     }
 }
 
 impl<S: AsRef<str>> FromIterator<S> for StashPath {
     fn from_iter<I: IntoIterator<Item = S>>(segments: I) -> Self {
-        segments.into_iter().map(|it| Segment::new(Arc::from(it.as_ref()))).collect()
+        segments.into_iter().map(|it| StashSegment::new(Arc::from(it.as_ref()))).collect()
     }
 }
 

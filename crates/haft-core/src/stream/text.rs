@@ -11,10 +11,10 @@ use crate::event::{EventKind, StreamDelta, StreamState};
 
 /// The streams of one channel, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct Texts(IndexMap<Arc<str>, Text>);
+pub(super) struct Texts(IndexMap<Arc<str>, StreamText>);
 
 #[derive(Debug)]
-struct Text {
+struct StreamText {
     /// What came so far; empty once the stream has ended.
     text: String,
     created_at: Timestamp,
@@ -122,19 +122,23 @@ impl Texts {
     }
 
     /// The open stream of that id: the one there is, or a new one.
-    fn open(&mut self, id: &str, at: Timestamp) -> Result<(Arc<str>, &mut Text), StreamError> {
+    fn open(
+        &mut self,
+        id: &str,
+        at: Timestamp,
+    ) -> Result<(Arc<str>, &mut StreamText), StreamError> {
         let at = match self.0.get_full_mut(id) {
             Some((index, _, text)) => {
                 match text.state {
                     StreamState::Open => {}
-                    StreamState::Superseded => *text = Text::new(at),
+                    StreamState::Superseded => *text = StreamText::new(at),
                     StreamState::Sealed | StreamState::Aborted => {
                         return Err(StreamError::Ended { id: id.to_owned() });
                     }
                 }
                 index
             }
-            None => self.0.insert_full(check_id(id)?.into(), Text::new(at)).0,
+            None => self.0.insert_full(check_id(id)?.into(), StreamText::new(at)).0,
         };
         match self.0.get_index_mut(at) {
             Some((id, text)) => Ok((Arc::clone(id), text)),
@@ -143,7 +147,7 @@ impl Texts {
     }
 }
 
-impl Text {
+impl StreamText {
     fn new(created_at: Timestamp) -> Self {
         Self { text: String::new(), created_at, state: StreamState::Open }
     }

@@ -190,12 +190,12 @@ impl Proof<'_> {
         }
     }
 
-    fn validate(&self, raw: &RawArgs, strictness: Strictness) -> Verdict {
+    fn validate(&self, raw: &RawArgs, strictness: Strictness) -> ProofVerdict {
         let accepted = self.input.accept("proof", raw, strictness)?;
         Ok((accepted.args, accepted.changes))
     }
 
-    fn same_verdict(&self, value: &Value, strict: &Verdict) -> Result<(), Disagreement> {
+    fn same_verdict(&self, value: &Value, strict: &ProofVerdict) -> Result<(), Disagreement> {
         if strict.is_ok() == self.reference.is_valid(value) {
             return Ok(());
         }
@@ -208,7 +208,12 @@ impl Proof<'_> {
     }
 
     /// Coercion of accepted arguments does what strict validation does, and that only adds defaults.
-    fn left_alone(&self, text: &str, strict: &Args, coerced: Verdict) -> Result<(), Disagreement> {
+    fn left_alone(
+        &self,
+        text: &str,
+        strict: &Args,
+        coerced: ProofVerdict,
+    ) -> Result<(), Disagreement> {
         let (args, changes) = match coerced {
             Ok(coerced) => coerced,
             Err(problems) => return Err(self.unsound(text, &problems.to_string(), Vec::new())),
@@ -265,7 +270,7 @@ impl Proof<'_> {
 
 type Changes = Vec<crate::schema::Change>;
 
-type Verdict = Result<(Args, Changes), Problems>;
+type ProofVerdict = Result<(Args, Changes), Problems>;
 
 /// Whether two refusals name the same rules at the same places. Members may come in another order.
 fn alike(a: &Problems, b: &Problems) -> bool {

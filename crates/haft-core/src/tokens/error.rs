@@ -2,14 +2,12 @@
 
 use crate::error::codes;
 use std::any::Any;
-use std::error::Error;
 
 use crate::error::{Coded, ErrorCode};
 
 use super::Encoding;
 
-/// An error of a counter or evaluator that is not ours.
-pub type BoxError = Box<dyn Error + Send + Sync>;
+pub use crate::failure::BoxError;
 
 /// A text could not be counted.
 #[derive(Debug, thiserror::Error)]

@@ -35,14 +35,14 @@ pub(crate) struct ForgedTools {
 #[derive(Debug, Default)]
 struct Live {
     handles: HandleTable,
-    calls: IndexMap<RecordId, Vec<Entry>>,
+    calls: IndexMap<RecordId, Vec<ArtifactEntry>>,
     /// By handle.
     retrieved: IndexMap<String, Retrieved>,
     revision: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct ArtifactEntry {
     handle: String,
     artifact: SpooledArtifact,
 }
@@ -103,7 +103,7 @@ impl ArtifactSet {
         }
         live.revision += 1;
         let single = artifacts.len() == 1;
-        let entries = artifacts.iter().enumerate().map(|(part, artifact)| Entry {
+        let entries = artifacts.iter().enumerate().map(|(part, artifact)| ArtifactEntry {
             handle: if single { handle.to_string() } else { format!("{handle}.{part}") },
             artifact: artifact.clone(),
         });

@@ -169,7 +169,7 @@ impl ToolExecutor {
         let ValidatedCall { raw, call_id, ordinal, began } = validated;
         let started_at = began.wall;
         let record = self.place.map(|(record, _)| record);
-        let scope = Scope { ctx, tool, call_id, record, ordinal };
+        let scope = CallExecution { ctx, tool, call_id, record, ordinal };
         let outcome = match &accepted {
             Ok(accepted) => {
                 scope.emit_started(accepted, started_at);
@@ -201,7 +201,7 @@ impl ToolExecutor {
 
 /// The call that a handler works on, borrowed: a handler that takes no context costs none.
 #[derive(Clone, Copy)]
-pub(super) struct Scope<'c> {
+pub(super) struct CallExecution<'c> {
     ctx: &'c DispatchContext,
     tool: &'c Tool,
     call_id: CallId,
@@ -209,7 +209,7 @@ pub(super) struct Scope<'c> {
     ordinal: u32,
 }
 
-impl Scope<'_> {
+impl CallExecution<'_> {
     /// The context that the handler receives.
     pub(super) fn context(self) -> DispatchContext {
         let Self { ctx, tool, call_id, record, ordinal } = self;

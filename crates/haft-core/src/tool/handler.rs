@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::executor::Scope;
+use super::executor::CallExecution;
 use super::{IntoToolOutput, ToolFailure, ToolOutput};
 use crate::schema::args::{Args, FromArgs};
 use crate::schema::{InputSchema, SchemaFault, object};
@@ -31,12 +31,12 @@ impl HandlerFuture {
     }
 }
 
-type Run = dyn Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync;
+type HandlerFn = dyn Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync;
 
 /// A handler with its signature forgotten. Only the executor calls it.
 #[derive(Clone)]
 pub struct Handler {
-    run: Arc<Run>,
+    run: Arc<HandlerFn>,
     input: Option<Result<InputSchema, Vec<SchemaFault>>>,
     /// Whether it does its work before it returns a future.
     blocks: bool,
@@ -44,14 +44,14 @@ pub struct Handler {
 
 impl Handler {
     fn new<A: FromArgs>(
-        run: impl Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync + 'static,
+        run: impl Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
         Self { run: Arc::new(run), input: A::input_schema(), blocks: false }
     }
 
     /// A handler that is not async.
     fn blocking<A: FromArgs>(
-        run: impl Fn(&Args, Scope<'_>) -> HandlerFuture + Send + Sync + 'static,
+        run: impl Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
         Self { blocks: true, ..Self::new::<A>(run) }
     }
@@ -65,7 +65,7 @@ impl Handler {
         self.input.take()
     }
 
-    pub(super) fn run(&self, args: &Args, scope: Scope<'_>) -> HandlerFuture {
+    pub(super) fn run(&self, args: &Args, scope: CallExecution<'_>) -> HandlerFuture {
         (self.run)(args, scope)
     }
 }

@@ -30,10 +30,10 @@ pub struct ToolRegistry {
     entries: RwLock<Arc<Entries>>,
 }
 
-type Entries = IndexMap<ToolName, Entry>;
+type Entries = IndexMap<ToolName, ToolEntry>;
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct ToolEntry {
     tool: Tool,
     hidden: bool,
 }
@@ -96,7 +96,7 @@ impl ToolRegistry {
                 Err(ToolRegistryError::AlreadyRegistered { tool: entry.key().clone() })
             }
             MapEntry::Vacant(entry) => {
-                entry.insert(Entry { tool, hidden: false });
+                entry.insert(ToolEntry { tool, hidden: false });
                 Ok(())
             }
         })
@@ -110,7 +110,7 @@ impl ToolRegistry {
                 Some(std::mem::replace(&mut entry.get_mut().tool, tool))
             }
             MapEntry::Vacant(entry) => {
-                entry.insert(Entry { tool, hidden: false });
+                entry.insert(ToolEntry { tool, hidden: false });
                 None
             }
         })
@@ -263,7 +263,7 @@ impl ToolRegistry {
         })
     }
 
-    fn collect_tools(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Tool> {
+    fn collect_tools(&self, keep: impl Fn(&ToolEntry) -> bool) -> Vec<Tool> {
         self.read().values().filter(|entry| keep(entry)).map(|entry| entry.tool.clone()).collect()
     }
 

@@ -89,7 +89,7 @@ impl Spooler {
             call.fail(CallError { code: codes::TOOL_DOWNSTREAM_ERROR, message, retryable: false });
             return call;
         }
-        let place = Place { spooler: self, turn, id: call.id(), label: call.label() };
+        let place = CallSpool { spooler: self, turn, id: call.id(), label: call.label() };
         // Boxed, because most results are small text and every call would make room for the others.
         match Box::pin(place.results(output, kind)).await {
             Ok(results) => call.results = Some(results),
@@ -114,14 +114,14 @@ impl fmt::Debug for Spooler {
 
 /// Where the results of one call go.
 #[derive(Clone, Copy)]
-struct Place<'c> {
+struct CallSpool<'c> {
     spooler: &'c Spooler,
     turn: &'c str,
     id: RecordId,
     label: TrustLabel,
 }
 
-impl Place<'_> {
+impl CallSpool<'_> {
     /// `kind` is how text and bytes are wrapped; nothing if they never are.
     async fn results(
         self,

@@ -1,24 +1,24 @@
 //! Filter expressions and functions.
 
-use super::{BLANK, Mode, Parser, hints};
+use super::{BLANK, PathParser, PathSyntax, hints};
 use crate::json::{Document, JsonWriter};
 use crate::jsonpath::PathError;
 use crate::jsonpath::PathStep;
 use crate::jsonpath::ast::{
-    Comparison, Expr, Extent, LastLength, Matches, Operand, Operator, Origin, PatternSource, Query,
-    Segment, Selector, Singular,
+    Comparison, Expr, Extent, LastLength, Matches, Operand, Operator, PathQuery, PatternSource,
+    QueryRoot, Segment, Selector, Singular,
 };
-use crate::jsonpath::pattern::Pattern;
+use crate::jsonpath::pattern::FilterPattern;
 
 /// What stands on one side of a comparison, or alone.
 pub(super) enum Term {
     Operand(Operand),
-    Query(Query),
+    Query(PathQuery),
     /// A call that is true or false.
     Logical(Expr),
 }
 
-impl Parser<'_> {
+impl PathParser<'_> {
     /// The cursor stands behind blanks, here and in the following.
     pub(super) fn or(&mut self) -> Result<Expr, PathError> {
         let mut parts = Vec::new();
@@ -66,7 +66,7 @@ impl Parser<'_> {
         let left = self.term()?;
         let behind = self.at;
         self.skip_blank();
-        if self.mode == Mode::Lenient && self.eat("=~") {
+        if self.mode == PathSyntax::Lenient && self.eat("=~") {
             let text = self.operand(left, start)?;
             self.skip_blank();
             return self.regex_operand(text);
@@ -124,7 +124,9 @@ impl Parser<'_> {
             (">", Operator::Greater),
         ];
         let (_, operator) = STRICT.into_iter().find(|(token, _)| self.eat(token))?;
-        if self.mode == Mode::Lenient && matches!(operator, Operator::Equal | Operator::NotEqual) {
+        if self.mode == PathSyntax::Lenient
+            && matches!(operator, Operator::Equal | Operator::NotEqual)
+        {
             self.eat("=");
         }
         Some(operator)
@@ -143,8 +145,8 @@ impl Parser<'_> {
 
     pub(super) fn term(&mut self) -> Result<Term, PathError> {
         match self.peek() {
-            Some('@') => self.query(Origin::Current),
-            Some('$') => self.query(Origin::Root),
+            Some('@') => self.query(QueryRoot::Current),
+            Some('$') => self.query(QueryRoot::Root),
             Some('\'' | '"') => {
                 let mut out = JsonWriter::new();
                 out.string(&self.string()?);
@@ -152,19 +154,19 @@ impl Parser<'_> {
             }
             Some('-' | '0'..='9') => Ok(Term::Operand(Operand::Literal(self.number()?))),
             Some('a'..='z') => self.word(),
-            Some('/') if self.mode == Mode::Lenient => self.regex_test().map(Term::Logical),
+            Some('/') if self.mode == PathSyntax::Lenient => self.regex_test().map(Term::Logical),
             _ => Err(self.error("`@`, `$`, a literal or a function", self.hint_in_filter())),
         }
     }
 
-    fn query(&mut self, origin: Origin) -> Result<Term, PathError> {
+    fn query(&mut self, origin: QueryRoot) -> Result<Term, PathError> {
         self.at += 1;
         if let Some(hint) = self.hint_behind_origin(origin) {
             return Err(self.error("a segment such as `.name` or `[0]`", hint));
         }
         let mut segments = Vec::new();
         self.segments(&mut segments)?;
-        Ok(Term::Query(Query { origin, segments }))
+        Ok(Term::Query(PathQuery { origin, segments }))
     }
 
     /// `true`, `false`, `null` or a call.
@@ -226,9 +228,9 @@ impl Parser<'_> {
         source: &str,
         extent: Extent,
         start: usize,
-    ) -> Result<Pattern, PathError> {
-        let pattern = Pattern::new(source, extent);
-        if self.mode == Mode::Lenient && !pattern.is_valid() {
+    ) -> Result<FilterPattern, PathError> {
+        let pattern = FilterPattern::new(source, extent);
+        if self.mode == PathSyntax::Lenient && !pattern.is_valid() {
             return Err(self.error_at(start, "a regular expression", hints::PATTERN));
         }
         Ok(pattern)
@@ -241,7 +243,7 @@ impl Parser<'_> {
         self.operand(term, start)
     }
 
-    fn query_argument(&mut self) -> Result<Query, PathError> {
+    fn query_argument(&mut self) -> Result<PathQuery, PathError> {
         self.skip_blank();
         let start = self.at;
         match self.term()? {
@@ -255,7 +257,7 @@ impl Parser<'_> {
         match term {
             Term::Operand(operand) => Ok(operand),
             Term::Query(query) => {
-                let Query { origin, segments } = query;
+                let PathQuery { origin, segments } = query;
                 let steps: Option<Vec<Selector>> = segments.iter().map(singular_step).collect();
                 let Some(steps) = steps else {
                     return Err(self.error_at(start, "a path to a single value", hints::SINGULAR));
@@ -264,7 +266,7 @@ impl Parser<'_> {
                     steps.last(),
                     Some(Selector::Step(PathStep::Name(name))) if **name == *"length"
                 );
-                let length = if ends_in_length && self.mode == Mode::Lenient {
+                let length = if ends_in_length && self.mode == PathSyntax::Lenient {
                     LastLength::MemberOrLength
                 } else {
                     LastLength::Member

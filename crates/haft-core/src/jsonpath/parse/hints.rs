@@ -1,8 +1,8 @@
 //! What to write instead, for the mistakes that models make.
 
-use super::{BLANK, Mode, Parser, is_name_char, is_name_first};
+use super::{BLANK, PathParser, PathSyntax, is_name_char, is_name_first};
 use crate::invariant::OrReport as _;
-use crate::jsonpath::ast::Origin;
+use crate::jsonpath::ast::QueryRoot;
 
 pub(super) const NO_ROOT: &str = "start the path with `$`, as in `$.items[0].name`";
 pub(super) const INTEGER: &str =
@@ -37,7 +37,7 @@ const PARENT: &str = "`^` (the parent) is not available: select the parent with 
      `$.items[?@.child]`";
 const KEYS: &str = "`~` (the names of members) is not available: select the object itself";
 
-impl Parser<'_> {
+impl PathParser<'_> {
     pub(super) fn hint_behind_segment(&self) -> String {
         match self.peek() {
             Some('^') => PARENT.into(),
@@ -46,7 +46,7 @@ impl Parser<'_> {
             Some('(') => METHOD.into(),
             Some('?') => "filters stand in brackets: `[?@.price > 10]`".into(),
             Some('/') => "separate names by `.`, not by `/`".into(),
-            Some(it) if BLANK.contains(&it) && self.mode == Mode::Strict => {
+            Some(it) if BLANK.contains(&it) && self.mode == PathSyntax::Strict => {
                 "remove the white space at the end".into()
             }
             Some(it) if is_name_first(it) => {
@@ -152,17 +152,17 @@ impl Parser<'_> {
     }
 
     /// Directly behind `@` or `$` in a filter.
-    pub(super) fn hint_behind_origin(&self, origin: Origin) -> Option<String> {
+    pub(super) fn hint_behind_origin(&self, origin: QueryRoot) -> Option<String> {
         if !self.peek().is_some_and(is_name_first) {
             return None;
         }
         Some(match (origin, self.next_word()) {
-            (Origin::Current, "root") => "write `$` for the root".into(),
-            (Origin::Current, word @ ("property" | "path" | "parent" | "parentProperty")) => {
+            (QueryRoot::Current, "root") => "write `$` for the root".into(),
+            (QueryRoot::Current, word @ ("property" | "path" | "parent" | "parentProperty")) => {
                 format!("`@{word}` is not available")
             }
             (origin, word) => {
-                let sign = if origin == Origin::Root { '$' } else { '@' };
+                let sign = if origin == QueryRoot::Root { '$' } else { '@' };
                 format!("write `{sign}.{word}`")
             }
         })
@@ -170,7 +170,7 @@ impl Parser<'_> {
 
     /// A literal or a number stands alone from `start` to `at`.
     pub(super) fn hint_uncompared(&self, start: usize, at: usize) -> String {
-        let behind = Parser { at, ..*self };
+        let behind = PathParser { at, ..*self };
         match behind.peek() {
             Some(']' | ')' | '&' | '|' | ',') | None => {
                 let term = self.text.get(start..self.at).or_report_default(super::AT_BOUNDARY);

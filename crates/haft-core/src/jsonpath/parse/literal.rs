@@ -1,11 +1,11 @@
 //! Strings and numbers.
 
-use super::{Parser, hints};
+use super::{PathParser, hints};
 use crate::invariant::OrReport as _;
 use crate::json::Document;
 use crate::jsonpath::PathError;
 
-impl Parser<'_> {
+impl PathParser<'_> {
     /// A string in either kind of quotes; the cursor stands on the first one.
     pub(super) fn string(&mut self) -> Result<String, PathError> {
         let start = self.at;

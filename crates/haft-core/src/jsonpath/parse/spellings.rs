@@ -1,11 +1,11 @@
 //! What only the lenient reading knows.
 
-use super::{Parser, hints, is_name_first};
+use super::{PathParser, hints, is_name_first};
 use crate::jsonpath::PathError;
 use crate::jsonpath::ast::Reach;
 use crate::jsonpath::ast::{Expr, Extent, Matches, Operand, PatternSource, Segment, Selector};
 
-impl Parser<'_> {
+impl PathParser<'_> {
     /// A path whose `$` was left out. What starts with a dot or a bracket is left to the caller.
     pub(super) fn without_root(&mut self, out: &mut Vec<Segment>) -> Result<(), PathError> {
         match self.peek() {

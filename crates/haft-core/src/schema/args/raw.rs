@@ -24,13 +24,13 @@ use crate::json::{Document, JsonWriter, ParseError, UnrepresentableValue};
 #[derive(Clone, Debug)]
 pub struct RawArgs {
     parsed: Result<Args, UnreadableArgs>,
-    origin: Origin,
+    origin: ArgsOrigin,
     /// Whether some key occurs twice, once that is known.
     has_duplicates: OnceLock<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Origin {
+enum ArgsOrigin {
     /// Strict JSON text, or text that is no JSON.
     Text,
     /// Values, or a document of whatever origin.
@@ -58,7 +58,7 @@ impl RawArgs {
             Ok(document) => Ok(Args::new(document)),
             Err(error) => Err((text.to_owned(), error)),
         };
-        Self { parsed, origin: Origin::Text, has_duplicates: OnceLock::new() }
+        Self { parsed, origin: ArgsOrigin::Text, has_duplicates: OnceLock::new() }
     }
 
     /// A JSON value. One that nests too deeply is kept as text and will be refused.
@@ -82,7 +82,7 @@ impl RawArgs {
     }
 
     const fn built(parsed: Result<Args, UnreadableArgs>) -> Self {
-        Self { parsed, origin: Origin::Built, has_duplicates: OnceLock::new() }
+        Self { parsed, origin: ArgsOrigin::Built, has_duplicates: OnceLock::new() }
     }
 
     /// The text in which a record keeps them, exactly: the text that came, or the compact text of what
@@ -91,11 +91,11 @@ impl RawArgs {
     pub fn to_text(&self) -> Cow<'_, str> {
         match (&self.parsed, self.origin) {
             (Err((text, _)), _) => text.into(),
-            (Ok(args), Origin::Text) => match args.document().source() {
+            (Ok(args), ArgsOrigin::Text) => match args.document().source() {
                 Some(source) => source.into(),
                 None => args.to_string().into(),
             },
-            (Ok(args), Origin::Built) => args.to_string().into(),
+            (Ok(args), ArgsOrigin::Built) => args.to_string().into(),
         }
     }
 
@@ -136,7 +136,7 @@ impl RawArgs {
 
     /// Whether they are JSON text from outside, and not values that a program built.
     pub(crate) fn was_read(&self) -> bool {
-        self.parsed.is_ok() && matches!(self.origin, Origin::Text)
+        self.parsed.is_ok() && matches!(self.origin, ArgsOrigin::Text)
     }
 
     /// The parsed arguments, or the text and why it is not JSON.

@@ -16,23 +16,23 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
 /// Refuses references to other documents and circles of references.
 pub(super) fn check(schema: &Value) -> Result<(), ForeignSchemaError> {
-    let mut walk = Walk { root: schema, state: HashMap::new() };
+    let mut walk = ReferenceWalk { root: schema, state: HashMap::new() };
     walk.every(schema)
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum VisitState {
     Open,
     Done,
 }
 
-struct Walk<'s> {
+struct ReferenceWalk<'s> {
     root: &'s Value,
     /// Targets of references that are being followed or are known to end.
-    state: HashMap<&'s str, State>,
+    state: HashMap<&'s str, VisitState>,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> ReferenceWalk<'s> {
     /// Visits every place that can hold a schema. The nesting was bounded before.
     fn every(&mut self, schema: &'s Value) -> Result<(), ForeignSchemaError> {
         match schema {
@@ -72,8 +72,8 @@ impl<'s> Walk<'s> {
             return if known { Ok(()) } else { Err(ForeignSchemaError::External { reference }) };
         };
         match self.state.get(reference) {
-            Some(State::Done) => return Ok(()),
-            Some(State::Open) => {
+            Some(VisitState::Done) => return Ok(()),
+            Some(VisitState::Open) => {
                 let reference = reference.to_owned();
                 return Err(ForeignSchemaError::Circular { reference });
             }
@@ -82,9 +82,9 @@ impl<'s> Walk<'s> {
         let target = if fragment.is_empty() { Some(self.root) } else { self.target(fragment) };
         // What does not resolve here (an anchor) is left to the validator.
         let Some(target) = target else { return Ok(()) };
-        self.state.insert(reference, State::Open);
+        self.state.insert(reference, VisitState::Open);
         self.in_place(target)?;
-        self.state.insert(reference, State::Done);
+        self.state.insert(reference, VisitState::Done);
         Ok(())
     }
 

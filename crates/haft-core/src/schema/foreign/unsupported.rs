@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{ForeignSchemaError, require_object_root};
 use crate::json::Document;
 use crate::schema::args::Args;
-use crate::schema::check::Mode;
+use crate::schema::check::CoercionMode;
 use crate::schema::problem::{Change, Problems};
 
 /// A foreign schema. This build cannot make one.
@@ -35,7 +35,7 @@ impl ForeignSchema {
         &self,
         _tool: &str,
         _args: &Args,
-        _mode: Mode,
+        _mode: CoercionMode,
         _changes: &mut Vec<Change>,
     ) -> Result<Option<Document>, Problems> {
         match *self {}

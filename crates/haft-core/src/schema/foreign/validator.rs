@@ -9,7 +9,7 @@ use super::coerce::coerce;
 use super::{ForeignSchemaError, references};
 use crate::json::Document;
 use crate::schema::args::Args;
-use crate::schema::check::Mode;
+use crate::schema::check::CoercionMode;
 use crate::schema::coerce::{below, find_wrapped_args};
 use crate::schema::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 
@@ -64,13 +64,15 @@ impl ForeignSchema {
         &self,
         tool: &str,
         args: &Args,
-        mode: Mode,
+        mode: CoercionMode,
         changes: &mut Vec<Change>,
     ) -> Result<Option<Document>, Problems> {
         let value = args.to_value();
         let Some(problems) = self.problems(&value) else { return Ok(None) };
         // A coerced value goes through `serde_json`, which does not keep integers beyond 64 bits.
-        if mode == Mode::Strict || document(&value).is_none_or(|doc| doc != *args.document()) {
+        if mode == CoercionMode::Strict
+            || document(&value).is_none_or(|doc| doc != *args.document())
+        {
             return Err(problems);
         }
         if let Some((value, mut made)) = coerce(&self.validator, &value) {

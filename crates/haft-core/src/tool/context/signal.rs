@@ -37,25 +37,25 @@ impl Coded for AlreadySignalled {
 }
 
 type Callback = Box<dyn FnOnce() + Send>;
-type Settled = Box<dyn FnOnce(DispatchStatus) + Send>;
+type SettledCallback = Box<dyn FnOnce(DispatchStatus) + Send>;
 
 #[derive(Default)]
-struct State {
+struct SignalState {
     signal: Option<Signal>,
     pending: Option<Signal>,
     next: u64,
     callbacks: Vec<(u64, Callback)>,
-    settled: Vec<Settled>,
+    settled: Vec<SettledCallback>,
 }
 
 /// The signal of a dispatch and who waits for it. Clones are the same.
 #[derive(Clone, Default)]
-pub(super) struct Signals(Arc<Mutex<State>>);
+pub(super) struct Signals(Arc<Mutex<SignalState>>);
 
 /// A callback that waits for an ack. Dropping this keeps it waiting; cancelling removes it.
 pub struct AckSubscription {
     id: u64,
-    state: Weak<Mutex<State>>,
+    state: Weak<Mutex<SignalState>>,
 }
 
 impl Signals {
@@ -71,7 +71,7 @@ impl Signals {
         lock(&self.0, |state| state.pending = signal);
     }
 
-    pub(super) fn on_settled(&self, callback: Settled) {
+    pub(super) fn on_settled(&self, callback: SettledCallback) {
         lock(&self.0, |state| state.settled.push(callback));
     }
 
@@ -137,6 +137,6 @@ impl fmt::Debug for AckSubscription {
     }
 }
 
-fn lock<T>(state: &Mutex<State>, body: impl FnOnce(&mut State) -> T) -> T {
+fn lock<T>(state: &Mutex<SignalState>, body: impl FnOnce(&mut SignalState) -> T) -> T {
     body(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
 }

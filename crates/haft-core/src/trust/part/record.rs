@@ -31,11 +31,11 @@ pub struct RetrievedPart<'a> {
     id: &'a str,
     label: TrustLabel,
     facts: Facts<'a>,
-    body: Body<'a>,
+    body: RecordBody<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Body<'a> {
+enum RecordBody<'a> {
     Text(&'a str),
     Handle(HandlePart<'a>),
 }
@@ -93,14 +93,14 @@ impl<'a> RetrievedPart<'a> {
     /// A record of the tier that it declares.
     pub fn new(id: &'a str, tier: TrustTier, body: &'a str) -> Self {
         let label = TrustLabel::declared(tier);
-        Self { id, label, facts: Facts::default(), body: Body::Text(body) }
+        Self { id, label, facts: Facts::default(), body: RecordBody::Text(body) }
     }
 
     /// A record that is shown as a handle. The tier says among which records it stands; the handle
     /// itself is untrusted as every handle.
     pub fn handle(id: &'a str, tier: TrustTier, handle: HandlePart<'a>) -> Self {
         let label = TrustLabel::declared(tier);
-        Self { id, label, facts: Facts::default(), body: Body::Handle(handle) }
+        Self { id, label, facts: Facts::default(), body: RecordBody::Handle(handle) }
     }
 }
 
@@ -152,8 +152,8 @@ impl PromptRenderer {
 
     fn retrieved_record(&self, part: &RetrievedPart<'_>) -> PromptText {
         let body = match part.body {
-            Body::Handle(handle) => return self.handle(&handle),
-            Body::Text(body) => Clean::of(body),
+            RecordBody::Handle(handle) => return self.handle(&handle),
+            RecordBody::Text(body) => Clean::of(body),
         };
         let slot = |family| Slot { family, scope: "retrieved", record: part.id, part: 0 };
         let kind = match part.label.tier() {
