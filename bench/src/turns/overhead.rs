@@ -48,13 +48,13 @@ pub(crate) fn measure(runtime: &Runtime) -> Result<Table, String> {
 
 fn runner(steps: &Arc<Mutex<Steps>>) -> Result<TurnRunner, String> {
     let steps = Arc::clone(steps);
-    let executor = move |cx: StepContext| {
+    let executor = move |ctx: StepContext| {
         let steps = Arc::clone(&steps);
         async move {
             let began = now();
-            let step = workload::step(&cx);
+            let step = workload::step(&ctx);
             let mut steps = lock(&steps);
-            if let Some(ended) = steps.ended.filter(|_| cx.iteration() > 0) {
+            if let Some(ended) = steps.ended.filter(|_| ctx.iteration() > 0) {
                 steps.between.push(began - ended);
             }
             steps.ended = Some(now());

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use haft::Tool;
-use haft::executors::Scripted;
+use haft::executors::ScriptExecutor;
 use haft::turn::Limits;
 
 use self::agent_dir::{read_text_file, resolve_inside};
@@ -66,11 +66,11 @@ impl Agent {
     }
 
     /// Loads the script that replaces a model.
-    pub(crate) fn load_script(&self) -> Result<Option<Scripted>> {
+    pub(crate) fn load_script(&self) -> Result<Option<ScriptExecutor>> {
         let Some(name) = &self.file.script else { return Ok(None) };
         let path = resolve_inside(&self.dir, name, "script");
         let path = path.map_err(|error| self.source.locate(error))?;
-        let script = Scripted::parse(&read_text_file(&path)?);
+        let script = ScriptExecutor::parse(&read_text_file(&path)?);
         Ok(Some(script.with_context(|| format!("in {}", path.display()))?))
     }
 

@@ -13,21 +13,21 @@ use serde_json::json;
 struct Rules;
 
 impl DispatchExecutor for Rules {
-    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             // The second time: the result is there, as part of the turn.
-            if let Some(call) = cx.dispatch().turn().tool_calls().all().last() {
+            if let Some(call) = ctx.dispatch().turn().tool_calls().all().last() {
                 let text = format!("{:?}", call.results);
-                return Ok(Step::done().say(cx.message(format!("The tool says {text}"))?));
+                return Ok(Step::done().say(ctx.message(format!("The tool says {text}"))?));
             }
-            let messages = cx.dispatch().turn().messages().all();
+            let messages = ctx.dispatch().turn().messages().all();
             let said = messages.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
             let numbers: Option<Vec<i64>> =
                 said.split('+').map(|it| it.trim().parse().ok()).collect();
             match numbers.as_deref() {
                 Some([a, b]) => {
                     let call = ProposedCall::new("add", json!({"a": a, "b": b}));
-                    Ok(Step::new().think(cx.thought("I can add.")?).call(call))
+                    Ok(Step::new().think(ctx.thought("I can add.")?).call(call))
                 }
                 _ => Err(StepError::new(format!("no rule for {said:?}"))),
             }

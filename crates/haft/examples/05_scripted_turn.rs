@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use haft::events::{Event, EventKind};
-use haft::executors::Scripted;
+use haft::executors::ScriptExecutor;
 use haft::tool;
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs};
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .handler(|file: File| format!("deleted {}", file.path))
         .build()?;
     let (gates, mut opened) = mpsc::unbounded_channel();
-    let runner = TurnRunner::builder(Scripted::parse(SCRIPT)?)
+    let runner = TurnRunner::builder(ScriptExecutor::parse(SCRIPT)?)
         .tools([get_log()?, delete_file])
         .observer(move |event: &Event| {
             if matches!(event.kind, EventKind::TurnGateOpen { .. }) {

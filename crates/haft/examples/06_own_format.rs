@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::artifacts::text::TextView;
 use haft::artifacts::{ArtifactFormat, Query, QueryContext};
 use haft::artifacts::{ArtifactKind, QueryOutput};
-use haft::executors::Scripted;
+use haft::executors::ScriptExecutor;
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure, artifacts};
 
@@ -84,7 +84,7 @@ steps:
       - artifact_ini_get: {callId: "{{ handle.get_config }}", section: server, key: port}
   - say: "The port is {{ last.artifact_ini_get }}."
 "#;
-    let runner = TurnRunner::builder(Scripted::parse(script)?)
+    let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
         .tool(config)
         .formats(artifacts::standard_formats().with(Ini)?)
         .inline_below(0)

@@ -7,17 +7,17 @@
 //! ```
 //! use haft::DispatchContext;
 //! use haft::events::{EventName, LogLevel};
-//! use haft::events::{EventHub, Filter, Received};
+//! use haft::events::{EventHub, EventFilter, ReceivedEvent};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! let hub = EventHub::new();
-//! let mut logs = hub.subscribe(Filter::turn("turn-1").only([EventName::Log]));
+//! let mut logs = hub.subscribe(EventFilter::turn("turn-1").only([EventName::Log]));
 //!
 //! let ctx = DispatchContext::builder("turn-1").observer(hub.clone()).build();
 //! ctx.log(LogLevel::Info, "progress", "half way", None);
 //!
-//! let Some(Received::Event(event)) = logs.next().await else { unreachable!() };
+//! let Some(ReceivedEvent::Event(event)) = logs.next().await else { unreachable!() };
 //! assert_eq!((&*event.turn, event.sequence), ("turn-1", 0));
 //! # }
 //! ```
@@ -43,10 +43,10 @@ pub use haft_core::event::{
 #[doc(inline)]
 pub use haft_core::usage::Usage;
 
-pub use self::filter::Filter;
+pub use self::filter::EventFilter;
 pub use self::hub::EventHub;
 pub use self::queue::{Backlog, Overflow};
 #[cfg(feature = "otlp")]
 pub(crate) use self::spans::{Backend, Begin, Field, Note, Operation, SpanTracker};
-pub use self::subscription::{Received, Subscription};
-pub use self::trace::{Content, TracingObserver};
+pub use self::subscription::{ReceivedEvent, Subscription};
+pub use self::trace::{TracedContent, TracingObserver};

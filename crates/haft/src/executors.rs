@@ -1,8 +1,8 @@
 //! Executors that need no model: a script, and what was recorded before.
 //!
-//! - [`Scripted`] takes its steps from a text that a person wrote. It is what runs when no model is
+//! - [`ScriptExecutor`] takes its steps from a text that a person wrote. It is what runs when no model is
 //!   configured, and the double of a model in tests.
-//! - [`Recorder`] writes down what another executor does, and [`Recording::replay`] gives it back, with
+//! - [`RecordingExecutor`] writes down what another executor does, and [`Recording::replay`] gives it back, with
 //!   tools whose handlers never run.
 
 mod difference;
@@ -20,6 +20,7 @@ pub use haft_core::stream::{
 };
 
 pub use self::recording::{
-    InvalidRecording, NotReplayable, Recorder, Recording, RecordingError, Replay, ReplayDifference,
+    InvalidRecording, NotReplayable, Recording, RecordingError, RecordingExecutor,
+    ReplayDifference, ReplayExecutor,
 };
-pub use self::script::{InvalidScript, PlannedCall, Script, ScriptFault, Scripted};
+pub use self::script::{InvalidScript, PlannedCall, Script, ScriptExecutor, ScriptFault};

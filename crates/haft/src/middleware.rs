@@ -1,12 +1,12 @@
 //! Middleware that most applications want.
 //!
 //! ```
-//! use haft::executors::Scripted;
+//! use haft::executors::ScriptExecutor;
 //! use haft::middleware::{Verdict, audit_log, fetch_and_register_tools, repetition_guard, safety_veto};
 //! use haft::turn::TurnRunner;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let model = Scripted::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+//! # let model = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
 //! let no_keys = async |call: std::sync::Arc<haft::ToolCall>| {
 //!     let text = format!("{:?}", call.results);
 //!     Ok(if text.contains("PRIVATE KEY") { Verdict::veto("it has a key in it") } else { Verdict::Pass })

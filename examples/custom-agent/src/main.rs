@@ -12,7 +12,7 @@ use std::env;
 
 use anyhow::Result;
 use haft::events::{Event, EventKind};
-use haft::executors::Scripted;
+use haft::executors::ScriptExecutor;
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::records::Message;
@@ -56,7 +56,7 @@ async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
             }
             TurnRunner::builder(provider.build()?)
         }
-        None => TurnRunner::builder(Scripted::parse(include_str!("../script.yaml"))?),
+        None => TurnRunner::builder(ScriptExecutor::parse(include_str!("../script.yaml"))?),
     };
     let runner = builder.dir(store_dir).tools(desk.tools()?).observer(watch_gates).build()?;
     let now = SystemClock::new().now();

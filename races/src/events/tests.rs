@@ -6,9 +6,9 @@ use haft_core::store::TurnStatus;
 use shuttle::sync::mpsc;
 use shuttle::{check_random, future, thread};
 
-use super::sources::filter::Filter;
+use super::sources::filter::EventFilter;
 use super::sources::hub::EventHub;
-use super::sources::subscription::{Received, Subscription};
+use super::sources::subscription::{ReceivedEvent, Subscription};
 
 /// How many orders are tried.
 const ORDERS: usize = 5_000;
@@ -44,11 +44,11 @@ fn heard_by(mut subscription: Subscription, mut hears: impl FnMut(u64)) -> Vec<u
         let mut heard = Vec::new();
         while let Some(received) = subscription.next().await {
             match received {
-                Received::Event(event) => {
+                ReceivedEvent::Event(event) => {
                     heard.push(event.sequence);
                     hears(event.sequence);
                 }
-                Received::Lagged { missed } => panic!("{missed} events were dropped"),
+                ReceivedEvent::Lagged { missed } => panic!("{missed} events were dropped"),
             }
         }
         heard
@@ -61,7 +61,7 @@ fn heard_by(mut subscription: Subscription, mut hears: impl FnMut(u64)) -> Vec<u
 fn every_event_wakes() {
     let play = || {
         let hub = EventHub::new();
-        let subscription = hub.subscribe(Filter::turn("turn"));
+        let subscription = hub.subscribe(EventFilter::turn("turn"));
         let (answers, answer) = mpsc::channel();
         let listening = thread::spawn(move || heard_by(subscription, |n| answers.send(n).unwrap()));
         for n in 0..3 {
@@ -79,8 +79,8 @@ fn every_event_wakes() {
 fn the_end_wakes_and_comes_last() {
     let play = || {
         let hub = EventHub::new();
-        let of_turn = hub.subscribe(Filter::turn("turn"));
-        let of_all = hub.subscribe(Filter::all());
+        let of_turn = hub.subscribe(EventFilter::turn("turn"));
+        let of_all = hub.subscribe(EventFilter::all());
         let listening = thread::spawn(move || heard(of_turn));
         let all = thread::spawn(move || heard(of_all));
         let speaking = {
@@ -102,7 +102,7 @@ fn the_end_wakes_and_comes_last() {
 fn speakers_do_not_drown_each_other() {
     let play = || {
         let hub = EventHub::new();
-        let listening = hub.subscribe(Filter::all());
+        let listening = hub.subscribe(EventFilter::all());
         let speaking = [0, 10].map(|first| {
             let hub = hub.clone();
             thread::spawn(move || (first..first + 3).for_each(|n| hub.observe(&said(n))))
@@ -125,11 +125,11 @@ fn speakers_do_not_drown_each_other() {
 fn the_count_of_subscriptions_holds() {
     let play = || {
         let hub = EventHub::new();
-        let coming = [Filter::turn("turn"), Filter::all()].map(|filter| {
+        let coming = [EventFilter::turn("turn"), EventFilter::all()].map(|filter| {
             let hub = hub.clone();
             thread::spawn(move || drop(hub.subscribe(filter)))
         });
-        let stays = hub.subscribe(Filter::turn("turn"));
+        let stays = hub.subscribe(EventFilter::turn("turn"));
         let ending = {
             let hub = hub.clone();
             thread::spawn(move || hub.observe(&over(0)))

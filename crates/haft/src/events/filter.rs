@@ -7,13 +7,13 @@ use haft_core::event::{EventClass, EventName};
 /// Which events a subscription gets: of every turn or of one, and of which names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a filter does nothing until something subscribes with it"]
-pub struct Filter {
+pub struct EventFilter {
     turn: Option<Arc<str>>,
     /// A bit for each name.
     names: u64,
 }
 
-impl Filter {
+impl EventFilter {
     /// All events of all turns.
     pub fn all() -> Self {
         Self { turn: None, names: u64::MAX }
@@ -44,7 +44,7 @@ impl Filter {
     }
 }
 
-impl Default for Filter {
+impl Default for EventFilter {
     fn default() -> Self {
         Self::all()
     }

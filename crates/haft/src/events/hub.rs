@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use haft_core::event::{Event, EventKind, Observer};
 
-use super::filter::Filter;
+use super::filter::EventFilter;
 use super::queue::Backlog;
 use super::subscription::{Subscriber, Subscription};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -50,7 +50,7 @@ impl EventHub {
 
     /// Subscribes to events from now on, with the default [`Backlog`].
     #[must_use = "dropping the subscription ends it"]
-    pub fn subscribe(&self, filter: Filter) -> Subscription {
+    pub fn subscribe(&self, filter: EventFilter) -> Subscription {
         self.subscribe_with(filter, Backlog::default())
     }
 
@@ -58,7 +58,7 @@ impl EventHub {
     ///
     /// A subscription to one turn ends with that turn's `turnEnd`, so take it before the turn begins.
     #[must_use = "dropping the subscription ends it"]
-    pub fn subscribe_with(&self, filter: Filter, backlog: Backlog) -> Subscription {
+    pub fn subscribe_with(&self, filter: EventFilter, backlog: Backlog) -> Subscription {
         let shared = &self.shared;
         let key = shared.next_key.fetch_add(1, Ordering::Relaxed);
         let subscriber = Arc::new(Subscriber::new(filter, backlog));

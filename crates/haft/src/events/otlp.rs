@@ -31,7 +31,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
 use self::backend::OtlpBackend;
-use crate::events::{Content, SpanTracker};
+use crate::events::{SpanTracker, TracedContent};
 
 /// Starts a pipeline to the collector at `endpoint`, such as `http://localhost:4318`. The path
 /// `/v1/traces` is added if it is not there.
@@ -42,7 +42,7 @@ pub fn otlp(endpoint: impl Into<String>) -> OtlpBuilder {
         agent: None,
         headers: HashMap::new(),
         timeout: Duration::from_secs(10),
-        content: Content::Hidden,
+        content: TracedContent::Hidden,
     }
 }
 
@@ -54,7 +54,7 @@ pub struct OtlpBuilder {
     agent: Option<Box<str>>,
     headers: HashMap<String, String>,
     timeout: Duration,
-    content: Content,
+    content: TracedContent,
 }
 
 /// Telemetry could not be set up or sent.
@@ -103,7 +103,7 @@ impl OtlpBuilder {
     }
 
     /// Says whether spans have content; they do not if not said.
-    pub fn content(mut self, content: Content) -> Self {
+    pub fn content(mut self, content: TracedContent) -> Self {
         self.content = content;
         self
     }
@@ -133,7 +133,7 @@ impl OtlpBuilder {
             .build();
         let mut tracker = SpanTracker::new(OtlpBackend(provider.tracer("haft")));
         tracker.agent = self.agent;
-        tracker.content = self.content == Content::Shown;
+        tracker.content = self.content == TracedContent::Shown;
         Ok(Otlp { provider, tracker: Arc::new(tracker) })
     }
 }

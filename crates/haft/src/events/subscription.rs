@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use haft_core::event::{Event, EventKind, EventName};
 
-use super::filter::Filter;
+use super::filter::EventFilter;
 use super::hub::HubState;
 use super::queue::{Backlog, Popped, Queue};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,7 +16,7 @@ use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// What a subscription yields.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Received {
+pub enum ReceivedEvent {
     /// Something happened.
     Event(Arc<Event>),
     /// Events were dropped at this place, because nobody fetched them in time.
@@ -27,7 +27,7 @@ pub enum Received {
     },
 }
 
-impl Received {
+impl ReceivedEvent {
     /// The event, if it is one.
     #[must_use]
     pub fn event(self) -> Option<Arc<Event>> {
@@ -54,20 +54,20 @@ impl Subscription {
     }
 
     /// The next event, when it is there; nothing once there will be no more.
-    pub async fn next(&mut self) -> Option<Received> {
+    pub async fn next(&mut self) -> Option<ReceivedEvent> {
         poll_fn(|cx| self.subscriber.poll(cx)).await
     }
 
     /// The next event that is there already.
-    pub fn try_next(&mut self) -> Option<Received> {
+    pub fn try_next(&mut self) -> Option<ReceivedEvent> {
         self.subscriber.lock().queue.pop().map(Into::into)
     }
 }
 
 impl Stream for Subscription {
-    type Item = Received;
+    type Item = ReceivedEvent;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Received>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ReceivedEvent>> {
         self.subscriber.poll(cx)
     }
 }
@@ -88,7 +88,7 @@ impl fmt::Debug for Subscription {
     }
 }
 
-impl From<Popped> for Received {
+impl From<Popped> for ReceivedEvent {
     fn from(popped: Popped) -> Self {
         match popped {
             Popped::Event(event) => Self::Event(event),
@@ -99,7 +99,7 @@ impl From<Popped> for Received {
 
 /// What hub and subscription share.
 pub(super) struct Subscriber {
-    filter: Filter,
+    filter: EventFilter,
     state: Mutex<State>,
 }
 
@@ -110,7 +110,7 @@ struct State {
 }
 
 impl Subscriber {
-    pub(super) const fn new(filter: Filter, backlog: Backlog) -> Self {
+    pub(super) const fn new(filter: EventFilter, backlog: Backlog) -> Self {
         let state = State { queue: Queue::new(backlog), waker: None, closed: false };
         Self { filter, state: Mutex::new(state) }
     }
@@ -141,7 +141,7 @@ impl Subscriber {
         state.waker.take()
     }
 
-    fn poll(&self, cx: &Context<'_>) -> Poll<Option<Received>> {
+    fn poll(&self, cx: &Context<'_>) -> Poll<Option<ReceivedEvent>> {
         let mut state = self.lock();
         if let Some(popped) = state.queue.pop() {
             return Poll::Ready(Some(popped.into()));

@@ -20,7 +20,7 @@ use super::spans::{Backend, Begin, Field, Note, Operation, SpanTracker};
 /// `invoke_agent` stands in the span that is current when the turn begins; the others stand in it. Logs,
 /// warnings, errors and gates are events in it. The field `otel.name` has the full name, such as
 /// `execute_tool get_weather`, and `error.type` the code of an error. Arguments are left out unless
-/// asked for with [`Content::Shown`].
+/// asked for with [`TracedContent::Shown`].
 pub struct TracingObserver {
     tracker: SpanTracker<TracingBackend>,
 }
@@ -28,7 +28,7 @@ pub struct TracingObserver {
 /// Whether telemetry has what was said, beside that something was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Content {
+pub enum TracedContent {
     /// Names, counts and times only.
     #[default]
     Hidden,
@@ -52,8 +52,8 @@ impl TracingObserver {
 
     /// Says whether spans have content.
     #[must_use]
-    pub fn content(mut self, content: Content) -> Self {
-        self.tracker.content = content == Content::Shown;
+    pub fn content(mut self, content: TracedContent) -> Self {
+        self.tracker.content = content == TracedContent::Shown;
         self
     }
 }

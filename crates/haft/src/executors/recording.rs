@@ -15,25 +15,25 @@ use serde::Serialize;
 
 use self::form::{CallForm, StepForm, ToolForm, Versioned};
 
-pub use self::recorder::Recorder;
-pub use self::replay::Replay;
+pub use self::recorder::RecordingExecutor;
+pub use self::replay::ReplayExecutor;
 
 /// What a turn did: the steps of its executor, and what its calls gave, by call id and occurrence.
 ///
-/// A [`Recorder`] makes one. [`Recording::replay`] gives the steps back; calls are answered from the
+/// A [`RecordingExecutor`] makes one. [`Recording::replay`] gives the steps back; calls are answered from the
 /// recording, and no handler runs. Arguments stand in it as the text that came, digit by digit.
 ///
 /// ```
-/// use haft::executors::{Recorder, Recording, Scripted};
+/// use haft::executors::{RecordingExecutor, Recording, ScriptExecutor};
 /// use haft::turn::{TurnInput, TurnRunner};
 /// use haft::Tool;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let model = Scripted::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "{{ last.roll }}!"}]}"#)?;
+/// let model = ScriptExecutor::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "{{ last.roll }}!"}]}"#)?;
 /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
 ///
-/// let recorder = Recorder::new(model);
+/// let recorder = RecordingExecutor::new(model);
 /// let runner = TurnRunner::builder(recorder.clone()).tool(roll).build()?;
 /// let report = runner.run(TurnInput::new("You play.")).await?;
 /// let text = recorder.finish(&report).await?.to_json();

@@ -22,7 +22,7 @@ use self::parse::Parser;
 use self::template::{ArgsTemplate, Template};
 
 pub use self::plan::PlannedCall;
-pub use self::run::Scripted;
+pub use self::run::ScriptExecutor;
 
 #[doc = include_str!("../../docs/script.md")]
 #[derive(Clone, Debug)]

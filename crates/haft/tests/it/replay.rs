@@ -7,7 +7,7 @@ use bytes::Bytes;
 use haft::artifacts::ArtifactDraft;
 use haft::artifacts::ArtifactKind;
 use haft::error::Coded as _;
-use haft::executors::{Recorder, Recording, Replay};
+use haft::executors::{Recording, RecordingExecutor, ReplayExecutor};
 use haft::media::{Media, MediaFile, MediaKind};
 use haft::records::ToolResults;
 use haft::turn::{TurnOutcome, TurnReport};
@@ -81,7 +81,7 @@ fn tools() -> (Vec<Tool>, Arc<AtomicU32>) {
 
 /// Runs the script with a recorder, and allows what asks for leave.
 async fn recorded() -> (TurnReport, Recording) {
-    let recorder = Recorder::new(scripted(SCRIPT));
+    let recorder = RecordingExecutor::new(scripted(SCRIPT));
     let runner = runner(recorder.clone()).tools(tools().0).build().unwrap();
     let mut turn = std::pin::pin!(runner.run(input()));
     let report = loop {
@@ -131,7 +131,7 @@ async fn seen(report: &TurnReport) -> Vec<String> {
     all
 }
 
-async fn replayed(replay: &Replay, tools: Vec<Tool>) -> TurnReport {
+async fn replayed(replay: &ReplayExecutor, tools: Vec<Tool>) -> TurnReport {
     runner(replay.clone()).tools(tools).build().unwrap().run(input()).await.unwrap()
 }
 
@@ -238,7 +238,7 @@ async fn what_queries_answer_is_compared() {
 
 #[tokio::test]
 async fn a_step_that_failed_fails_again() {
-    let recorder = Recorder::new(scripted(
+    let recorder = RecordingExecutor::new(scripted(
         "steps: [{say: a, then: continue}, {fail: {reason: down, retryable: true}}]",
     ));
     let runner = runner(recorder.clone()).build().unwrap();
@@ -277,11 +277,12 @@ async fn texts_that_are_no_recordings_say_why() {
 
 #[tokio::test]
 async fn a_recording_has_a_limit_and_misses_nothing() {
-    let recorder = Recorder::new(scripted("steps: [{call: {log: {}}}, {say: x}]")).limit(1000);
+    let recorder =
+        RecordingExecutor::new(scripted("steps: [{call: {log: {}}}, {say: x}]")).limit(1000);
     let runner = runner(recorder.clone()).tools(tools().0).build().unwrap();
     let report = runner.run(input()).await.unwrap();
     assert_eq!(recorder.finish(&report).await.unwrap_err().code(), "E_LIMIT_REACHED");
-    let other = Recorder::new(scripted("steps: [{say: x}]"));
+    let other = RecordingExecutor::new(scripted("steps: [{say: x}]"));
     let error = other.finish(&report).await.unwrap_err().to_string();
     assert!(error.starts_with("step 0 of the turn"), "{error}");
 }

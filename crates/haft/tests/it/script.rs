@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use haft::events::EventKind;
-use haft::executors::{Script, Scripted};
+use haft::executors::{Script, ScriptExecutor};
 use haft::stores::MemoryStore;
 use haft::tools::ToolEffect;
 use haft::turn::Cancellation;
@@ -32,8 +32,8 @@ pub(crate) fn fails(name: &str) -> Tool {
     Tool::builder(name).description("Fails.").handler(handler).build().unwrap()
 }
 
-pub(crate) fn scripted(script: &str) -> Scripted {
-    Scripted::parse(script).unwrap_or_else(|error| panic!("{error}"))
+pub(crate) fn scripted(script: &str) -> ScriptExecutor {
+    ScriptExecutor::parse(script).unwrap_or_else(|error| panic!("{error}"))
 }
 
 async fn run(script: &str, tools: impl IntoIterator<Item = Tool>) -> TurnReport {
@@ -81,7 +81,8 @@ async fn a_script_has_one_meaning_in_every_form() {
         json!({"steps": [{"call": {"t": {"n": 9007199254740993_u64, "f": 1.5}}}, {"say": "ok"}]});
     let mut ids = Vec::new();
     for script in [Script::parse(yaml), Script::parse(json), Script::from_value(&value)] {
-        let built = runner(Scripted::new(script.unwrap())).tool(gives("t", "x")).build().unwrap();
+        let built =
+            runner(ScriptExecutor::new(script.unwrap())).tool(gives("t", "x")).build().unwrap();
         let report = built.run(input()).await.unwrap();
         assert_eq!(report.text(), "ok");
         ids.push(report.calls[0].id());
@@ -126,7 +127,7 @@ steps:
   - say: "Found {{ last.artifact_grep }}"
 "#;
     // `last.two` needs a call of it first.
-    assert!(Scripted::parse(script).is_err());
+    assert!(ScriptExecutor::parse(script).is_err());
     let script = script.replace("call: {get_log: {}}", "call: {get_log: {}, two: {}}");
     let report = run(&script, [gives("get_log", log), gives("two", "9")]).await;
     assert_eq!(report.text(), "Found 1999:line 1999", "{:?}", report.error);

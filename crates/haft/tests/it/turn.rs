@@ -32,11 +32,11 @@ pub(crate) type StepFn = fn(&StepContext) -> Result<Step, StepError>;
 
 /// Steps that are taken one after the other, by iteration.
 pub(crate) fn steps<const N: usize>(all: [StepFn; N]) -> impl DispatchExecutor {
-    move |cx: StepContext| {
-        let step = all.get(cx.dispatch().iteration() as usize).copied();
+    move |ctx: StepContext| {
+        let step = all.get(ctx.dispatch().iteration() as usize).copied();
         async move {
             match step {
-                Some(step) => step(&cx),
+                Some(step) => step(&ctx),
                 None => Err(StepError::new("the script is over")),
             }
         }
@@ -44,7 +44,7 @@ pub(crate) fn steps<const N: usize>(all: [StepFn; N]) -> impl DispatchExecutor {
 }
 
 pub(crate) fn say(text: &'static str) -> impl DispatchExecutor {
-    move |cx: StepContext| async move { Ok(Step::done().say(cx.message(text)?)) }
+    move |ctx: StepContext| async move { Ok(Step::done().say(ctx.message(text)?)) }
 }
 
 pub(crate) fn call(tool: &str, args: &str) -> ProposedCall {

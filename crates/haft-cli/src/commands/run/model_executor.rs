@@ -1,7 +1,7 @@
 //! Selects the executor of a turn: a model of a provider, or the agent's script.
 
 use anyhow::Result;
-use haft::executors::Scripted;
+use haft::executors::ScriptExecutor;
 use haft::executors::{DispatchExecutor, StepContext, StepFuture};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
@@ -15,7 +15,7 @@ use crate::user_error::UserError;
 
 /// The executor of an agent's turns.
 pub(crate) enum ModelExecutor {
-    Script(Scripted),
+    Script(ScriptExecutor),
     ChatCompletions(Provider<ChatCompletions>),
     Responses(Provider<OpenAiResponses>),
     Anthropic(Provider<AnthropicMessages>),

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use haft::executors::{Recorder, Recording};
+use haft::executors::{Recording, RecordingExecutor};
 use haft::turn::{TurnReport, TurnRunner, TurnRunnerBuilder};
 
 use super::ModelExecutor;
@@ -14,7 +14,7 @@ use crate::commands::read_text_argument;
 
 /// A file that receives the recording of a turn when the turn has ended.
 pub(super) struct RecordingFile {
-    recorder: Recorder,
+    recorder: RecordingExecutor,
     path: PathBuf,
     file: File,
 }
@@ -25,7 +25,7 @@ impl RecordingFile {
     pub(super) fn open(path: &Path, executor: ModelExecutor) -> Result<Self> {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.with_context(|| format!("cannot write `{}`", path.display()))?;
-        Ok(Self { recorder: Recorder::new(executor), path: path.to_owned(), file })
+        Ok(Self { recorder: RecordingExecutor::new(executor), path: path.to_owned(), file })
     }
 
     /// A runner with the agent's tools whose steps are recorded.

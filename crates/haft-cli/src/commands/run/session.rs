@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use anyhow::Result;
 use haft::events::{Event, EventKind};
-use haft::events::{EventHub, Filter};
+use haft::events::{EventFilter, EventHub};
 use haft::stores::TurnDir;
 use haft::turn::Cancellation;
 use haft::turn::Gate;
@@ -76,7 +76,7 @@ impl TurnSession {
         let token = Cancellation::new();
         // One listener for the whole turn, so that no interrupt is missed while an event is printed.
         let mut interrupts = signal(SignalKind::interrupt())?;
-        let mut events = self.hub.subscribe(Filter::all());
+        let mut events = self.hub.subscribe(EventFilter::all());
         let work = work(self.runner.clone(), token.clone());
         tokio::pin!(work);
         self.pending_gates.clear();

@@ -21,7 +21,7 @@ use crate::turn::TurnReport;
 /// Takes the steps of another executor and writes them down. Cheap to clone: a runner gets one clone,
 /// and another one makes the [`Recording`] when the turn is over.
 #[derive(Clone)]
-pub struct Recorder {
+pub struct RecordingExecutor {
     executor: Arc<dyn DispatchExecutor>,
     turns: Arc<Mutex<HashMap<String, Turn>>>,
     limit: u64,
@@ -34,7 +34,7 @@ struct Turn {
     steps: BTreeMap<u32, StepForm>,
 }
 
-impl Recorder {
+impl RecordingExecutor {
     /// Records an executor.
     #[must_use]
     pub fn new(executor: impl DispatchExecutor + 'static) -> Self {
@@ -112,13 +112,13 @@ impl Recorder {
 
     async fn keep(
         &self,
-        cx: &StepContext,
+        ctx: &StepContext,
         step: &Result<Step, StepError>,
     ) -> Result<(), StepError> {
         let step = match step {
-            Ok(step) => self.written(cx.dispatch().iteration(), step).await?,
+            Ok(step) => self.written(ctx.dispatch().iteration(), step).await?,
             Err(error) => StepForm {
-                iteration: cx.dispatch().iteration(),
+                iteration: ctx.dispatch().iteration(),
                 thoughts: Vec::new(),
                 messages: Vec::new(),
                 calls: Vec::new(),
@@ -131,8 +131,8 @@ impl Recorder {
             },
         };
         let mut turns = self.turns();
-        let turn = turns.entry(cx.dispatch().turn_id().to_owned()).or_default();
-        for tool in cx.dispatch().turn().tools().all() {
+        let turn = turns.entry(ctx.dispatch().turn_id().to_owned()).or_default();
+        for tool in ctx.dispatch().turn().tools().all() {
             let name = tool.name().to_string();
             turn.tools.entry(name.clone()).or_insert_with(|| ToolForm {
                 name,
@@ -174,19 +174,21 @@ impl Recorder {
     }
 }
 
-impl DispatchExecutor for Recorder {
-    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+impl DispatchExecutor for RecordingExecutor {
+    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
-            let step = self.executor.step(cx.clone()).await;
-            self.keep(&cx, &step).await?;
+            let step = self.executor.step(ctx.clone()).await;
+            self.keep(&ctx, &step).await?;
             step
         })
     }
 }
 
-impl fmt::Debug for Recorder {
+impl fmt::Debug for RecordingExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder").field("turns", &self.turns().len()).finish_non_exhaustive()
+        f.debug_struct("RecordingExecutor")
+            .field("turns", &self.turns().len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -26,7 +26,7 @@ use super::{NotReplayable, Recording, ReplayDifference, document};
 /// A call that is not in the recording ends the dispatch, with the nearest recorded call and what is
 /// different. A failure comes back with its words, under the code `E_TOOL_DOWNSTREAM_ERROR`.
 #[derive(Clone)]
-pub struct Replay {
+pub struct ReplayExecutor {
     recorded: Arc<Recorded>,
     tools: Vec<Tool>,
 }
@@ -43,7 +43,10 @@ impl Recording {
     /// # Errors
     ///
     /// A tool that was called is missing, or the input schema of one has changed since.
-    pub fn replay(&self, tools: impl IntoIterator<Item = Tool>) -> Result<Replay, NotReplayable> {
+    pub fn replay(
+        &self,
+        tools: impl IntoIterator<Item = Tool>,
+    ) -> Result<ReplayExecutor, NotReplayable> {
         let tools: HashMap<String, Tool> =
             tools.into_iter().map(|tool| (tool.name().to_string(), tool)).collect();
         let recorded = Arc::new(Recorded {
@@ -66,7 +69,7 @@ impl Recording {
             }
         }
         if differences.is_empty() {
-            Ok(Replay { recorded, tools: replayed })
+            Ok(ReplayExecutor { recorded, tools: replayed })
         } else {
             Err(NotReplayable { differences })
         }
@@ -87,7 +90,7 @@ fn schema_changes(recorded: &str, tool: &Tool) -> Option<String> {
 
 const NAMES: Names = Names { left: "recorded", right: "now" };
 
-impl Replay {
+impl ReplayExecutor {
     /// The tools, with handlers that look up what was recorded.
     #[must_use]
     pub fn tools(&self) -> Vec<Tool> {
@@ -95,33 +98,33 @@ impl Replay {
     }
 }
 
-impl DispatchExecutor for Replay {
-    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+impl DispatchExecutor for ReplayExecutor {
+    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             for tool in &self.tools {
-                cx.dispatch().turn().tools().overwrite(tool.clone());
-                cx.dispatch().tools().overwrite(tool.clone());
+                ctx.dispatch().turn().tools().overwrite(tool.clone());
+                ctx.dispatch().tools().overwrite(tool.clone());
             }
-            for call in cx.dispatch().turn().tool_calls().all() {
+            for call in ctx.dispatch().turn().tool_calls().all() {
                 if call.state().is_final() {
                     self.recorded.compare(&call).await?;
                 }
             }
-            let Some(step) = self.recorded.steps.get(&cx.dispatch().iteration()) else {
+            let Some(step) = self.recorded.steps.get(&ctx.dispatch().iteration()) else {
                 let (steps, number) =
-                    (self.recorded.steps.len(), cx.dispatch().iteration().saturating_add(1));
+                    (self.recorded.steps.len(), ctx.dispatch().iteration().saturating_add(1));
                 return Err(StepError::new(format!(
                     "the recording is over: it has {steps} steps, and a step {number} was asked for"
                 )));
             };
-            step.again(&cx)
+            step.again(&ctx)
         })
     }
 }
 
-impl fmt::Debug for Replay {
+impl fmt::Debug for ReplayExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Replay")
+        f.debug_struct("ReplayExecutor")
             .field("steps", &self.recorded.steps.len())
             .field("calls", &self.recorded.calls.len())
             .field("tools", &self.tools.len())
@@ -131,17 +134,17 @@ impl fmt::Debug for Replay {
 
 impl StepForm {
     /// The step, with records of this turn.
-    fn again(&self, cx: &StepContext) -> Result<Step, StepError> {
+    fn again(&self, ctx: &StepContext) -> Result<Step, StepError> {
         if let Some(failure) = &self.failure {
             let error = StepError::new(failure.message.clone());
             return Err(if failure.retryable { error.retryable() } else { error });
         }
         let mut step = Step::new().usage(self.usage);
         step.then = self.then.clone();
-        let now = cx.dispatch().clock().now();
+        let now = ctx.dispatch().clock().now();
         for known in &self.thoughts {
             let mut thought =
-                Thought::builder(cx.next_id("thought"), now).content(known.text.as_str());
+                Thought::builder(ctx.next_id("thought"), now).content(known.text.as_str());
             if let Some(payload) = &known.payload {
                 thought = thought.payload(payload.clone());
             }
@@ -151,7 +154,7 @@ impl StepForm {
             step = step.think(thought.build()?);
         }
         for known in &self.messages {
-            let mut message = Message::builder(cx.next_id("message"), MessageRole::Assistant, now);
+            let mut message = Message::builder(ctx.next_id("message"), MessageRole::Assistant, now);
             if let Some(text) = &known.text {
                 message = message.content(text.as_str());
             }

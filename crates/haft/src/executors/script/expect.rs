@@ -39,13 +39,13 @@ pub(super) enum Check {
 
 impl Expectation {
     /// Looks at the call.
-    pub(super) async fn meet(&self, cx: &StepContext) -> Result<(), StepError> {
-        let calls = cx.dispatch().turn().tool_calls().all();
+    pub(super) async fn meet(&self, ctx: &StepContext) -> Result<(), StepError> {
+        let calls = ctx.dispatch().turn().tool_calls().all();
         let tool = self.tool.as_str();
         let mut calls = calls.iter().rev().filter(|call| call.tool() == tool);
         let Some(call) = calls.nth(self.back) else {
             let back = self.back + 1;
-            let made = cx
+            let made = ctx
                 .dispatch()
                 .turn()
                 .tool_calls()

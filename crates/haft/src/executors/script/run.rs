@@ -18,13 +18,13 @@ use super::{End, InvalidScript, Script, ScriptStep, Stall};
 /// script can drive any number of turns.
 ///
 /// ```
-/// use haft::executors::Scripted;
+/// use haft::executors::ScriptExecutor;
 /// use haft::turn::{TurnInput, TurnRunner};
 /// use haft::Tool;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let script = Scripted::parse(r#"{"steps": [
+/// let script = ScriptExecutor::parse(r#"{"steps": [
 ///     {"call": {"roll_dice": {}}},
 ///     {"expect": {"roll_dice": {"matches": "^[1-6]$"}}, "say": "You rolled {{ last.roll_dice }}."}
 /// ]}"#)?;
@@ -37,11 +37,11 @@ use super::{End, InvalidScript, Script, ScriptStep, Stall};
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Scripted {
+pub struct ScriptExecutor {
     script: Arc<Script>,
 }
 
-impl Scripted {
+impl ScriptExecutor {
     /// Follows a script.
     #[must_use]
     pub fn new(script: Script) -> Self {
@@ -64,17 +64,17 @@ impl Scripted {
     }
 }
 
-impl From<Script> for Scripted {
+impl From<Script> for ScriptExecutor {
     fn from(script: Script) -> Self {
         Self::new(script)
     }
 }
 
-impl DispatchExecutor for Scripted {
-    fn step(&self, cx: StepContext) -> StepFuture<'_> {
+impl DispatchExecutor for ScriptExecutor {
+    fn step(&self, ctx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
-            let number = cx.dispatch().iteration().saturating_add(1);
-            let step = usize::try_from(cx.dispatch().iteration())
+            let number = ctx.dispatch().iteration().saturating_add(1);
+            let step = usize::try_from(ctx.dispatch().iteration())
                 .ok()
                 .and_then(|n| self.script.steps.get(n));
             let Some(step) = step else {
@@ -83,7 +83,7 @@ impl DispatchExecutor for Scripted {
                     "the script is over: it has {steps} steps, and a step {number} was asked for"
                 )));
             };
-            step.take(&cx).await.map_err(|error| error.at(number))
+            step.take(&ctx).await.map_err(|error| error.at(number))
         })
     }
 }
@@ -115,18 +115,18 @@ impl From<StepError> for Stopped {
 }
 
 impl ScriptStep {
-    async fn take(&self, cx: &StepContext) -> Result<Step, Stopped> {
+    async fn take(&self, ctx: &StepContext) -> Result<Step, Stopped> {
         for expectation in &self.expect {
-            expectation.meet(cx).await?;
+            expectation.meet(ctx).await?;
         }
         if let Some(stall) = self.stall {
-            stall.wait(cx.dispatch().cancellation()).await?;
+            stall.wait(ctx.dispatch().cancellation()).await?;
         }
-        let filling = self.filling(cx).await?;
+        let filling = self.filling(ctx).await?;
         let mut step = Step::new().usage(self.usage);
-        let voice = Voice::new(cx, self);
+        let voice = Voice::new(ctx, self);
         for thought in &self.think {
-            let thought = cx.thought(thought.fill(&filling)).map_err(StepError::from)?;
+            let thought = ctx.thought(thought.fill(&filling)).map_err(StepError::from)?;
             voice.speak(
                 StepContext::report_thought,
                 thought.id().as_str(),
@@ -136,7 +136,7 @@ impl ScriptStep {
         }
         for text in &self.say {
             let text = text.fill(&filling);
-            let message = cx.message(text.as_str()).map_err(StepError::from)?;
+            let message = ctx.message(text.as_str()).map_err(StepError::from)?;
             voice.speak(StepContext::report_message, message.id().as_str(), &text)?;
             step = step.say(message);
         }
@@ -156,7 +156,7 @@ impl ScriptStep {
     }
 
     /// What the placeholders of the step stand for.
-    async fn filling(&self, cx: &StepContext) -> Result<Filling, StepError> {
+    async fn filling(&self, ctx: &StepContext) -> Result<Filling, StepError> {
         let mut holes: BTreeSet<&Hole> = BTreeSet::new();
         let texts = self.think.iter().chain(&self.say);
         texts.for_each(|text: &Template| text.holes(&mut holes));
@@ -166,7 +166,7 @@ impl ScriptStep {
         }
         let mut filling = Filling::new();
         for hole in holes {
-            filling.insert(hole.clone(), hole.value(cx).await?);
+            filling.insert(hole.clone(), hole.value(ctx).await?);
         }
         Ok(filling)
     }
@@ -174,7 +174,7 @@ impl ScriptStep {
 
 /// Tells observers what is said, piece by piece.
 struct Voice<'s> {
-    cx: &'s StepContext,
+    ctx: &'s StepContext,
     pieces: usize,
     /// Whether the step fails, so that what it says breaks off.
     breaks: bool,
@@ -183,16 +183,16 @@ struct Voice<'s> {
 type Report = fn(&StepContext, &str, &str, StreamPart) -> Result<(), StreamError>;
 
 impl<'s> Voice<'s> {
-    fn new(cx: &'s StepContext, step: &ScriptStep) -> Self {
+    fn new(ctx: &'s StepContext, step: &ScriptStep) -> Self {
         let breaks = matches!(step.end, End::Fail { .. });
-        Self { cx, pieces: step.pieces, breaks }
+        Self { ctx, pieces: step.pieces, breaks }
     }
 
     fn speak(&self, report: Report, id: &str, text: &str) -> Result<(), StepError> {
         let mut pieces = pieces(text, self.pieces).into_iter().peekable();
         while let Some(piece) = pieces.next() {
             let last = pieces.peek().is_none() && !self.breaks;
-            report(self.cx, id, piece, if last { StreamPart::Last } else { StreamPart::More })?;
+            report(self.ctx, id, piece, if last { StreamPart::Last } else { StreamPart::More })?;
         }
         Ok(())
     }

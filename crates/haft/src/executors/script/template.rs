@@ -99,39 +99,39 @@ impl Hole {
     }
 
     /// What it stands for now.
-    pub(super) async fn value(&self, cx: &StepContext) -> Result<String, StepError> {
+    pub(super) async fn value(&self, ctx: &StepContext) -> Result<String, StepError> {
         match self {
             Self::User => {
-                let messages = cx.dispatch().turn().messages().all();
+                let messages = ctx.dispatch().turn().messages().all();
                 let user = messages.iter().rfind(|it| it.role() == MessageRole::User);
                 let text = user.and_then(|message| message.content());
                 Ok(text.map_or_else(String::new, |text| text.as_str().to_owned()))
             }
             Self::Last(tool) => {
-                let call = newest(cx, tool)
+                let call = newest(ctx, tool)
                     .ok_or_else(|| StepError::new(format!("`{tool}` was not called yet")))?;
                 let said = said(&call, LONGEST_FILLING).await?;
                 Ok(said.map_or_else(String::new, |said| said.text))
             }
-            Self::Handle(name) => handle(cx, name),
+            Self::Handle(name) => handle(ctx, name),
         }
     }
 }
 
 /// The newest call of a tool.
-pub(super) fn newest(cx: &StepContext, tool: &str) -> Option<std::sync::Arc<ToolCall>> {
-    cx.dispatch().turn().tool_calls().all().into_iter().rfind(|call| call.tool() == tool)
+pub(super) fn newest(ctx: &StepContext, tool: &str) -> Option<std::sync::Arc<ToolCall>> {
+    ctx.dispatch().turn().tool_calls().all().into_iter().rfind(|call| call.tool() == tool)
 }
 
-fn handle(cx: &StepContext, name: &str) -> Result<String, StepError> {
-    if cx.dispatch().artifacts().get(name).is_some() {
+fn handle(ctx: &StepContext, name: &str) -> Result<String, StepError> {
+    if ctx.dispatch().artifacts().get(name).is_some() {
         return Ok(name.to_owned());
     }
-    let Some(call) = newest(cx, name) else {
+    let Some(call) = newest(ctx, name) else {
         let what = format!("`{{{{ handle.{name} }}}}`: no call of `{name}` and no such record");
         return Err(StepError::new(what));
     };
-    cx.dispatch().artifacts().handles_of(call.id()).into_iter().next().ok_or_else(|| {
+    ctx.dispatch().artifacts().handles_of(call.id()).into_iter().next().ok_or_else(|| {
         StepError::new(format!(
             "`{{{{ handle.{name} }}}}`: what `{name}` gave is no artifact; small results are shown in full"
         ))

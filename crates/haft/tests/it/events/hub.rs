@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_core::Stream;
 use haft::events::{Event, EventClass, EventKind, EventName, LogLevel, Observer};
-use haft::events::{EventHub, Filter, Received, Subscription};
+use haft::events::{EventFilter, EventHub, ReceivedEvent, Subscription};
 use haft::executors::StreamPart;
 use haft::{DispatchContext, Tool, schema};
 use serde_json::json;
@@ -17,7 +17,7 @@ use super::Turn;
 fn waiting(subscription: &mut Subscription) -> Vec<String> {
     std::iter::from_fn(|| subscription.try_next())
         .map(|it| match it {
-            Received::Event(event) => format!("{}:{}", event.turn, event.kind.name()),
+            ReceivedEvent::Event(event) => format!("{}:{}", event.turn, event.kind.name()),
             other => format!("{other:?}"),
         })
         .collect()
@@ -26,7 +26,7 @@ fn waiting(subscription: &mut Subscription) -> Vec<String> {
 #[tokio::test(flavor = "current_thread")]
 async fn events_come_in_order_with_their_envelope() {
     let hub = EventHub::new();
-    let mut all = hub.subscribe(Filter::all());
+    let mut all = hub.subscribe(EventFilter::all());
     let tool = Tool::builder("add")
         .description("Adds.")
         .input(schema::object().field("n", schema::integer()))
@@ -42,7 +42,7 @@ async fn events_come_in_order_with_their_envelope() {
 
     let expect = ["toolExecutionStart", "log", "toolExecutionEnd", "toolExecutionRejected"];
     for (sequence, name) in (0..).zip(expect) {
-        let event = all.next().await.and_then(Received::event).unwrap();
+        let event = all.next().await.and_then(ReceivedEvent::event).unwrap();
         assert_eq!(event.kind.name().as_str(), name);
         let envelope = (&*event.turn, &*event.dispatch, event.iteration, event.sequence);
         assert_eq!(envelope, ("t", "d", 2, sequence));
@@ -53,7 +53,7 @@ async fn events_come_in_order_with_their_envelope() {
 #[test]
 fn filters_choose_by_turn_bus_and_name() {
     #[track_caller]
-    fn check(filter: Filter, expect: &[&str]) {
+    fn check(filter: EventFilter, expect: &[&str]) {
         let hub = EventHub::new();
         let mut subscription = hub.subscribe(filter);
         let (mut one, mut two) = (Turn::new("one", &hub), Turn::new("two", &hub));
@@ -66,24 +66,24 @@ fn filters_choose_by_turn_bus_and_name() {
         assert_eq!(waiting(&mut subscription), expect);
     }
     check(
-        Filter::all(),
+        EventFilter::all(),
         &["one:turnStart", "two:turnStart", "one:log", "one:message", "two:log", "two:thought"],
     );
-    check(Filter::turn("two"), &["two:turnStart", "two:log", "two:thought"]);
-    check(Filter::turn("three"), &[]);
-    check(Filter::all().class(EventClass::Functional), &["one:message", "two:thought"]);
-    check(Filter::turn("one").class(EventClass::Observability), &["one:turnStart", "one:log"]);
-    check(Filter::all().only([EventName::Log]), &["one:log", "two:log"]);
-    check(Filter::all().class(EventClass::Functional).only([EventName::Log]), &[]);
-    check(Filter::default().only([]), &[]);
+    check(EventFilter::turn("two"), &["two:turnStart", "two:log", "two:thought"]);
+    check(EventFilter::turn("three"), &[]);
+    check(EventFilter::all().class(EventClass::Functional), &["one:message", "two:thought"]);
+    check(EventFilter::turn("one").class(EventClass::Observability), &["one:turnStart", "one:log"]);
+    check(EventFilter::all().only([EventName::Log]), &["one:log", "two:log"]);
+    check(EventFilter::all().class(EventClass::Functional).only([EventName::Log]), &[]);
+    check(EventFilter::default().only([]), &[]);
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_subscription_to_one_turn_ends_with_it_even_if_the_end_is_filtered_out() {
     let hub = EventHub::new();
-    let mut whole = hub.subscribe(Filter::turn("t"));
-    let mut logs = hub.subscribe(Filter::turn("t").only([EventName::Log]));
-    let mut all = hub.subscribe(Filter::all());
+    let mut whole = hub.subscribe(EventFilter::turn("t"));
+    let mut logs = hub.subscribe(EventFilter::turn("t").only([EventName::Log]));
+    let mut all = hub.subscribe(EventFilter::all());
     let mut turn = Turn::new("t", &hub);
     turn.log("x");
     turn.end();
@@ -103,7 +103,7 @@ async fn a_subscription_to_one_turn_ends_with_it_even_if_the_end_is_filtered_out
 #[tokio::test(flavor = "current_thread")]
 async fn a_subscription_ends_when_the_hub_is_gone_and_yields_what_waits_first() {
     let hub = EventHub::new();
-    let mut all = hub.subscribe(Filter::all());
+    let mut all = hub.subscribe(EventFilter::all());
     Turn::new("t", &hub).log("x");
     drop(hub);
     assert!(all.next().await.is_some());
@@ -113,10 +113,10 @@ async fn a_subscription_ends_when_the_hub_is_gone_and_yields_what_waits_first() 
 #[test]
 fn who_comes_late_sees_what_is_later() {
     let hub = EventHub::new();
-    let mut early = hub.subscribe(Filter::all());
+    let mut early = hub.subscribe(EventFilter::all());
     let mut turn = Turn::new("t", &hub);
     turn.start();
-    let mut late = hub.subscribe(Filter::all());
+    let mut late = hub.subscribe(EventFilter::all());
     turn.log("x");
     assert_eq!(waiting(&mut early), ["t:turnStart", "t:log"]);
     assert_eq!(waiting(&mut late), ["t:log"]);
@@ -128,7 +128,7 @@ fn nothing_is_made_for_nobody() {
     let ctx = DispatchContext::builder("t").observer(hub.clone()).build();
     ctx.emit_with(|| -> EventKind { panic!("made for nobody") });
 
-    let subscription = hub.subscribe(Filter::turn("t"));
+    let subscription = hub.subscribe(EventFilter::turn("t"));
     assert!(!hub.is_idle());
     drop(subscription);
     assert!(hub.is_idle());
@@ -138,8 +138,8 @@ fn nothing_is_made_for_nobody() {
 #[test]
 fn a_dropped_subscription_bothers_nobody() {
     let hub = EventHub::new();
-    let mut stays = hub.subscribe(Filter::all());
-    let goes = [hub.subscribe(Filter::all()), hub.subscribe(Filter::turn("t"))];
+    let mut stays = hub.subscribe(EventFilter::all());
+    let goes = [hub.subscribe(EventFilter::all()), hub.subscribe(EventFilter::turn("t"))];
     let mut turn = Turn::new("t", &hub);
     turn.log("x");
     drop(goes);
@@ -147,7 +147,7 @@ fn a_dropped_subscription_bothers_nobody() {
     turn.log("y");
     assert_eq!(waiting(&mut stays), ["t:log", "t:log"]);
     // Dropping one after its turn has ended does not count it twice.
-    let ended = hub.subscribe(Filter::turn("t"));
+    let ended = hub.subscribe(EventFilter::turn("t"));
     turn.end();
     drop(ended);
     assert_eq!(hub.subscriptions(), 1);
@@ -156,7 +156,7 @@ fn a_dropped_subscription_bothers_nobody() {
 #[test]
 fn an_observer_that_panics_takes_nothing_from_the_hub() {
     let hub = EventHub::new();
-    let mut all = hub.subscribe(Filter::all());
+    let mut all = hub.subscribe(EventFilter::all());
     let ctx = DispatchContext::builder("t")
         .observer(|_: &Event| panic!("on purpose"))
         .observer(hub)
@@ -170,12 +170,12 @@ fn a_waker_may_use_the_hub_it_was_woken_by() {
     struct Subscribes(EventHub, Mutex<Vec<Subscription>>);
     impl Wake for Subscribes {
         fn wake(self: Arc<Self>) {
-            let new = self.0.subscribe(Filter::all());
+            let new = self.0.subscribe(EventFilter::all());
             self.1.lock().unwrap().push(new);
         }
     }
     let hub = EventHub::new();
-    let mut all = hub.subscribe(Filter::all());
+    let mut all = hub.subscribe(EventFilter::all());
     let wakes = Arc::new(Subscribes(hub.clone(), Mutex::default()));
     let waker = Waker::from(Arc::clone(&wakes));
     let mut cx = Context::from_waker(&waker);
@@ -188,7 +188,7 @@ fn a_waker_may_use_the_hub_it_was_woken_by() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_sleeping_subscriber_is_woken_as_a_stream_too() {
     let hub = EventHub::new();
-    let mut stream = hub.subscribe(Filter::turn("t"));
+    let mut stream = hub.subscribe(EventFilter::turn("t"));
     let seen = AtomicUsize::new(0);
     let listen = async {
         while poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await.is_some() {
@@ -211,8 +211,8 @@ async fn a_sleeping_subscriber_is_woken_as_a_stream_too() {
 fn thousands_of_subscribers_each_get_their_turn() {
     let hub = EventHub::new();
     let mut subscriptions: Vec<_> =
-        (0..5000).map(|n| hub.subscribe(Filter::turn(format!("t{n}")))).collect();
-    let mut all = hub.subscribe(Filter::all());
+        (0..5000).map(|n| hub.subscribe(EventFilter::turn(format!("t{n}")))).collect();
+    let mut all = hub.subscribe(EventFilter::all());
     for n in 0..5000 {
         let mut turn = Turn::new(&format!("t{n}"), &hub);
         turn.log("x");
@@ -231,7 +231,7 @@ fn thousands_of_subscribers_each_get_their_turn() {
 fn turns_on_many_threads_share_a_hub() {
     let hub = EventHub::new();
     let mut subscriptions: Vec<_> =
-        (0..4).map(|n| hub.subscribe(Filter::turn(n.to_string()))).collect();
+        (0..4).map(|n| hub.subscribe(EventFilter::turn(n.to_string()))).collect();
     std::thread::scope(|scope| {
         for n in 0..4 {
             let hub = &hub;

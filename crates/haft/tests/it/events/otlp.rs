@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread;
 
-use haft::events::Content;
+use haft::events::TracedContent;
 use haft::events::otlp::otlp;
 
 use super::{Turn, plain};
@@ -194,7 +194,7 @@ fn a_turn_arrives_at_the_collector_as_a_tree_of_spans() {
         .service("tests")
         .agent("librarian")
         .header("x-key", "secret")
-        .content(Content::Shown)
+        .content(TracedContent::Shown)
         .build()
         .unwrap();
     plain(&mut Turn::new("turn-1", &telemetry.observer()));

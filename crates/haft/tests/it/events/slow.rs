@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use haft::events::{Backlog, EventHub, Filter, Overflow, Received, Subscription};
+use haft::events::{Backlog, EventFilter, EventHub, Overflow, ReceivedEvent, Subscription};
 use haft::events::{Event, EventKind, EventName, StreamState};
 use haft::executors::StreamPart;
 use proptest::prelude::*;
@@ -11,15 +11,15 @@ use super::Turn;
 
 fn subscribe(hub: &EventHub, capacity: usize, overflow: Overflow) -> Subscription {
     let capacity = NonZeroUsize::new(capacity).unwrap();
-    hub.subscribe_with(Filter::turn("t"), Backlog::new(capacity, overflow))
+    hub.subscribe_with(EventFilter::turn("t"), Backlog::new(capacity, overflow))
 }
 
 /// What waits: sequence numbers, and `-n` where n are missing.
 fn waiting(subscription: &mut Subscription) -> Vec<i64> {
     std::iter::from_fn(|| subscription.try_next())
         .map(|it| match it {
-            Received::Event(event) => i64::try_from(event.sequence).unwrap(),
-            Received::Lagged { missed, .. } => -i64::try_from(missed).unwrap(),
+            ReceivedEvent::Event(event) => i64::try_from(event.sequence).unwrap(),
+            ReceivedEvent::Lagged { missed, .. } => -i64::try_from(missed).unwrap(),
             other => panic!("{other:?}"),
         })
         .collect()
@@ -49,7 +49,7 @@ fn the_marker_stands_where_events_are_missing() {
     let mut sleeper = subscribe(&hub, 2, Overflow::DropNewest);
     let mut turn = Turn::new("t", &hub);
     (0..5).for_each(|_| turn.log("x"));
-    assert!(matches!(sleeper.try_next(), Some(Received::Event(_))));
+    assert!(matches!(sleeper.try_next(), Some(ReceivedEvent::Event(_))));
     turn.log("x");
     assert_eq!(waiting(&mut sleeper), [1, -3, 5]);
 }
@@ -102,7 +102,7 @@ fn a_long_text_for_a_sleeper_costs_its_length() {
     for _ in 0..100_000 {
         turn.message("m", "twenty bytes of text", StreamPart::More);
     }
-    let event = sleeper.try_next().and_then(Received::event).unwrap();
+    let event = sleeper.try_next().and_then(ReceivedEvent::event).unwrap();
     let EventKind::Message(delta) = &event.kind else { panic!("{event:?}") };
     assert_eq!((delta.delta.len(), delta.offset), (2_000_000, 0));
     assert_eq!(sleeper.try_next(), None);
@@ -147,8 +147,8 @@ proptest! {
         let mut fetch = |subscription: &mut Subscription, most: usize| {
             for it in std::iter::from_fn(|| subscription.try_next()).take(most) {
                 match it {
-                    Received::Event(event) => events.push(Event::clone(&event)),
-                    Received::Lagged { missed: more, .. } => missed += more,
+                    ReceivedEvent::Event(event) => events.push(Event::clone(&event)),
+                    ReceivedEvent::Lagged { missed: more, .. } => missed += more,
                     other => panic!("{other:?}"),
                 }
             }

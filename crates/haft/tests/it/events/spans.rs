@@ -1,8 +1,8 @@
 //! Turns as `tracing` spans.
 
 use haft::error::codes;
-use haft::events::{Content, TracingObserver};
 use haft::events::{ErrorReport, EventKind};
+use haft::events::{TracedContent, TracingObserver};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};
@@ -131,8 +131,8 @@ fn arguments_are_shown_only_when_asked_for() {
         let observer = TracingObserver::new().content(content);
         collected(&observer, plain).join("\n")
     };
-    assert!(!run(Content::Hidden).contains("arguments"));
-    let shown = run(Content::Shown);
+    assert!(!run(TracedContent::Hidden).contains("arguments"));
+    let shown = run(TracedContent::Shown);
     assert!(shown.contains(r#"gen_ai.tool.call.arguments = {"q":"haft"}"#), "{shown}");
 }
 

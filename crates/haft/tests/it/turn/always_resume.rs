@@ -152,19 +152,19 @@ fn works(
     let tool = Tool::builder("work").description("Works.").effect(ToolEffect::Idempotent);
     let tool = tool.input(haft::schema::object().allow_unknown());
     let tool = tool.handler(async |_: Args| "worked").build().unwrap();
-    let executor = move |cx: StepContext| async move { step(&cx) };
+    let executor = move |ctx: StepContext| async move { step(&ctx) };
     runner(executor).tool(tool).store(store).spools(spools).clock(clock).secret([7; 32])
 }
 
-fn work_and_say(cx: &StepContext) -> Result<Step, StepError> {
-    let step = match cx.dispatch().iteration() {
+fn work_and_say(ctx: &StepContext) -> Result<Step, StepError> {
+    let step = match ctx.dispatch().iteration() {
         0 | 1 => {
-            Step::new().call(call("work", &format!("{{\"n\":{}}}", cx.dispatch().iteration())))
+            Step::new().call(call("work", &format!("{{\"n\":{}}}", ctx.dispatch().iteration())))
         }
         _ => Step::done(),
     };
     Ok(step
-        .say(cx.message(format!("This is {}.", cx.dispatch().iteration()))?)
+        .say(ctx.message(format!("This is {}.", ctx.dispatch().iteration()))?)
         .usage(Usage::new(60, 40)))
 }
 
@@ -188,10 +188,13 @@ async fn a_turn_that_comes_to_a_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_fails() {
-    let fails = |cx: &StepContext| {
-        let step =
-            if cx.dispatch().iteration() == 0 { Step::new() } else { Step::failed("it is closed") };
-        Ok(step.call(call("work", "{}")).say(cx.message("I try.")?))
+    let fails = |ctx: &StepContext| {
+        let step = if ctx.dispatch().iteration() == 0 {
+            Step::new()
+        } else {
+            Step::failed("it is closed")
+        };
+        Ok(step.call(call("work", "{}")).say(ctx.message("I try.")?))
     };
     script(move |_, parts| works(parts, fails)).check().await;
 }
@@ -208,10 +211,10 @@ async fn a_turn_whose_middleware_asks() {
             next.run().await
         }
     };
-    let tells = |cx: &StepContext| {
-        let mut step = work_and_say(cx)?;
-        let asked = cx.dispatch().stash().get("asked").unwrap_or_default();
-        step.messages.push(cx.message(format!("They said: {asked}"))?);
+    let tells = |ctx: &StepContext| {
+        let mut step = work_and_say(ctx)?;
+        let asked = ctx.dispatch().stash().get("asked").unwrap_or_default();
+        step.messages.push(ctx.message(format!("They said: {asked}"))?);
         Ok(step)
     };
     script(move |_, parts| {

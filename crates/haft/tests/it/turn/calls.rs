@@ -12,8 +12,8 @@ use haft::{Args, DispatchContext, Tool, ToolFailure};
 
 use super::{Seen, call, input, pass, runner, steps};
 
-fn done(cx: &StepContext) -> Result<Step, haft::executors::StepError> {
-    Ok(Step::done().say(cx.message("done")?))
+fn done(ctx: &StepContext) -> Result<Step, haft::executors::StepError> {
+    Ok(Step::done().say(ctx.message("done")?))
 }
 
 async fn run(
@@ -245,22 +245,22 @@ async fn a_large_result_is_queried_in_the_next_iteration() {
         Tool::builder("fetch").description("F.").handler(move || log.clone()).build().unwrap();
     let seen = Seen::default();
     let built = runner(steps([
-        |cx| {
-            assert!(!cx.dispatch().tools().has("artifact_grep"));
+        |ctx| {
+            assert!(!ctx.dispatch().tools().has("artifact_grep"));
             Ok(Step::new().call(call("fetch", "{}")))
         },
-        |cx| {
-            assert!(cx.dispatch().tools().has("artifact_grep"));
-            let handle = cx.dispatch().artifacts().all().remove(0).0;
+        |ctx| {
+            assert!(ctx.dispatch().tools().has("artifact_grep"));
+            let handle = ctx.dispatch().artifacts().all().remove(0).0;
             let args = format!(r#"{{"callId":"{handle}","pattern":"line 1999"}}"#);
             Ok(Step::new().call(call("artifact_grep", &args)))
         },
-        |cx| {
+        |ctx| {
             assert!(
-                !cx.dispatch().turn().tools().has("artifact_grep"),
+                !ctx.dispatch().turn().tools().has("artifact_grep"),
                 "forged tools stay out of the turn's"
             );
-            done(cx)
+            done(ctx)
         },
     ]));
     let report =

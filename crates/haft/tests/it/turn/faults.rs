@@ -295,7 +295,7 @@ async fn a_runner_that_takes_a_turn_from_itself_keeps_the_two_apart() {
         .unwrap();
     let built = runner(steps([
         |_| Ok(Step::new().call(call("waits", "{}"))),
-        |cx| Ok(Step::done().say(cx.message("done")?)),
+        |ctx| Ok(Step::done().say(ctx.message("done")?)),
     ]));
     let built = built.tool(waits).store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _);
     let runner = built.build().unwrap();
@@ -346,7 +346,7 @@ fn a_runner_can_move_to_another_runtime() {
         .unwrap();
     let built = runner(steps([
         |_| Ok(Step::new().call(call("ask", "{}"))),
-        |cx| Ok(Step::done().say(cx.message("done")?)),
+        |ctx| Ok(Step::done().say(ctx.message("done")?)),
     ]));
     let runner = built.tool(ask).store(Arc::clone(&store) as _).secret([3; 32]).build().unwrap();
     let runtime = || {

@@ -122,11 +122,11 @@ async fn line_11_a_callback_that_panics_takes_nothing_from_others() {
 
 #[tokio::test]
 async fn line_12_a_second_signal_is_an_error() {
-    let executor = |cx: StepContext| async move {
-        cx.dispatch().ack()?;
-        let again = cx.dispatch().nack("changed my mind").unwrap_err();
+    let executor = |ctx: StepContext| async move {
+        ctx.dispatch().ack()?;
+        let again = ctx.dispatch().nack("changed my mind").unwrap_err();
         assert_eq!(again.code(), "E_LLM_EXECUTION_ALREADY_SIGNALLED");
-        Ok::<_, StepError>(Step::new().say(cx.message("once")?))
+        Ok::<_, StepError>(Step::new().say(ctx.message("once")?))
     };
     let report = runner(executor).build().unwrap().run(input()).await.unwrap();
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "once"));
@@ -143,13 +143,13 @@ async fn line_18_a_text_that_is_stored_is_not_stored_again() {
         count.fetch_add(usize::from(counts), Ordering::SeqCst);
         Fate::Pass
     });
-    let executor = |cx: StepContext| async move {
-        if !cx.dispatch().turn().is_resumed() {
+    let executor = |ctx: StepContext| async move {
+        if !ctx.dispatch().turn().is_resumed() {
             std::future::pending::<()>().await;
         }
-        assert_eq!(cx.dispatch().turn().retrievables().all().len(), 1);
-        assert_eq!(cx.dispatch().artifacts().all().len(), 1);
-        Ok::<_, StepError>(Step::done().say(cx.message("seen")?))
+        assert_eq!(ctx.dispatch().turn().retrievables().all().len(), 1);
+        assert_eq!(ctx.dispatch().artifacts().all().len(), 1);
+        Ok::<_, StepError>(Step::done().say(ctx.message("seen")?))
     };
     let built = runner(executor).store(store).spools(Guarded::new(spools, judge));
     let runner = built.clock(Arc::clone(&clock) as _).build().unwrap();
@@ -191,7 +191,7 @@ async fn line_21_tools_on_artifacts_are_there_before_the_model() {
     let built = runner(steps([
         |_| Ok(Step::new().call(call("large", "{}"))),
         |_| Ok(Step::new()),
-        |cx| Ok(Step::done().say(cx.message("done")?)),
+        |ctx| Ok(Step::done().say(ctx.message("done")?)),
     ]));
     let built = built.tool(large.build().unwrap()).dispatch_input("look", look);
     assert_eq!(built.build().unwrap().run(input()).await.unwrap().outcome, TurnOutcome::Completed);
@@ -202,10 +202,10 @@ async fn line_21_tools_on_artifacts_are_there_before_the_model() {
 #[tokio::test]
 async fn line_24_a_log_entry_says_where_it_was_made() {
     let seen = Seen::default();
-    let executor = |cx: StepContext| async move {
-        cx.dispatch().log(LogLevel::Info, "look", "here", None);
-        let step = if cx.dispatch().iteration() == 0 { Step::new() } else { Step::done() };
-        Ok::<_, StepError>(step.say(cx.message("x")?))
+    let executor = |ctx: StepContext| async move {
+        ctx.dispatch().log(LogLevel::Info, "look", "here", None);
+        let step = if ctx.dispatch().iteration() == 0 { Step::new() } else { Step::done() };
+        Ok::<_, StepError>(step.say(ctx.message("x")?))
     };
     let built = runner(executor).observer(seen.observer()).build().unwrap();
     built.run(input().id("t")).await.unwrap();

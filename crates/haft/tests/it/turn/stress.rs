@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::events::{EventHub, Filter};
+use haft::events::{EventFilter, EventHub};
 use haft::executors::{Step, StepContext};
 use haft::stores::MemoryStore;
 use haft::stores::{TurnQuery, TurnStatus, TurnStore};
@@ -61,7 +61,7 @@ async fn many_turns_many_answers_many_takers() {
     let mut tasks = JoinSet::new();
     for n in 0..TURNS {
         let runner = runners[n % 2].clone();
-        let mut events = hub.subscribe(Filter::turn(format!("t-{n}")));
+        let mut events = hub.subscribe(EventFilter::turn(format!("t-{n}")));
         tasks.spawn(async move {
             let report = runner.run(input().id(format!("t-{n}"))).await.unwrap();
             assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
