@@ -1,8 +1,7 @@
 //! One tool: defined once, shown to a model, called with near misses, refused with reasons.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::tool;
-use haft::{DispatchContext, ToolArgs, ToolFailure};
+use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
 
 /// Returns the current weather for a given city.
 #[tool(effect = "read-only")]

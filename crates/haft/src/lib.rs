@@ -10,8 +10,7 @@
 //! # A program
 //!
 //! ```
-//! use haft::{DispatchContext, ToolArgs, ToolFailure, ToolOutput};
-//! use haft::tool;
+//! use haft::{DispatchContext, ToolArgs, ToolFailure, ToolOutput, tool};
 //!
 //! #[derive(ToolArgs)]
 //! struct Weather {

@@ -1,7 +1,6 @@
 use std::rc::Rc;
 
-use haft::{Args, DispatchContext};
-use haft::tool;
+use haft::{Args, DispatchContext, tool};
 
 async fn pause() {}
 

@@ -1,5 +1,4 @@
-use haft::{Args, DispatchContext};
-use haft::tool;
+use haft::{Args, DispatchContext, tool};
 
 /// Plain.
 #[tool]
