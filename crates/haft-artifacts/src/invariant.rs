@@ -1,15 +1,15 @@
 //! Reports broken invariants.
 //!
 //! The code of this crate neither indexes nor panics. Where an offset is in range because of an
-//! invariant, these functions take the place of indexing. If the invariant is broken they log an error
-//! with the location of the caller and fail a debug assertion, and only then fall back to something
-//! empty. A caller that expects an offset to be out of range uses `get` instead.
+//! invariant, these functions take the place of indexing. If the invariant is broken they report it with the
+//! location of the caller through [`haft_core::invariant`], and only then fall back to something empty. A caller that expects an offset to be out of range uses `get` instead.
 
 #[cfg(test)]
 mod tests;
 
-use std::panic::Location;
 use std::slice::SliceIndex;
+
+use haft_core::invariant::report;
 
 /// The items of a range that must be in bounds.
 #[inline]
@@ -18,7 +18,7 @@ pub(crate) fn slice<T, R: SliceIndex<[T], Output = [T]>>(items: &[T], range: R) 
     match items.get(range) {
         Some(found) => found,
         None => {
-            report_broken("a range is within its slice");
+            report("a range is within its slice");
             &[]
         }
     }
@@ -35,7 +35,7 @@ pub(crate) fn slice_mut<T, R: SliceIndex<[T], Output = [T]>>(
     match items.get_mut(range) {
         Some(found) => found,
         None => {
-            report_broken("a range is within its slice");
+            report("a range is within its slice");
             &mut []
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn text<R: SliceIndex<str, Output = str>>(text: &str, range: R) -> &s
     match text.get(range) {
         Some(found) => found,
         None => {
-            report_broken("a range is within its text and between characters");
+            report("a range is within its text and between characters");
             ""
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn split<T>(items: &[T], at: usize) -> (&[T], &[T]) {
     match items.split_at_checked(at) {
         Some(parts) => parts,
         None => {
-            report_broken("an index is within its slice");
+            report("an index is within its slice");
             (items, &[])
         }
     }
@@ -74,7 +74,7 @@ pub(crate) fn or_default<T: Default>(value: Option<T>, invariant: &'static str) 
     match value {
         Some(value) => value,
         None => {
-            report_broken(invariant);
+            report(invariant);
             T::default()
         }
     }
@@ -88,18 +88,8 @@ pub(crate) fn to_u32(value: usize) -> u32 {
     match u32::try_from(value) {
         Ok(value) => value,
         Err(_) => {
-            report_broken("a size is below 4 GiB");
+            report("a size is below 4 GiB");
             u32::MAX
         }
     }
-}
-
-/// Logs that an invariant does not hold, and fails a debug assertion.
-#[cold]
-#[inline(never)]
-#[track_caller]
-pub(crate) fn report_broken(invariant: &'static str) {
-    let location = Location::caller();
-    tracing::error!(%location, invariant, "broken invariant");
-    debug_assert!(invariant.is_empty(), "broken invariant at {location}: {invariant}");
 }

@@ -10,7 +10,7 @@ fn what_is_no_store_is_refused() {
     std::fs::write(dir.path().join("file"), "not a folder").unwrap();
     let run = cli(&["run", "hello", "--store", "file"]);
     assert!(
-        run.starts_with("exit 1") && run.contains("could not create the folder `file`"),
+        run.starts_with("exit 1") && run.contains("could not create the directory `file`"),
         "{run}"
     );
     for words in [

@@ -395,6 +395,8 @@ impl TurnRunnerBuilder {
     ///
     /// Everything that is wrong with it: tools that share a name, limits and deadlines of zero.
     pub fn build(self) -> Result<TurnRunner, InvalidRunner> {
+        // A hook that the program has set before stays.
+        let _ = haft_core::invariant::set_hook(log_broken_invariant);
         let mut faults = Vec::new();
         let tools = ToolRegistry::with_tools(self.tools);
         if let Err(error) = &tools {
@@ -466,4 +468,12 @@ impl fmt::Debug for TurnRunnerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TurnRunnerBuilder").field("tools", &self.tools).finish_non_exhaustive()
     }
+}
+
+fn log_broken_invariant(broken: &haft_core::invariant::BrokenInvariant) {
+    tracing::error!(
+        invariant = broken.invariant,
+        location = %broken.location,
+        "an invariant of Haft does not hold; please report it"
+    );
 }
