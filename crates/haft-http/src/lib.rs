@@ -8,7 +8,7 @@
 //!   response.
 //! - [`Secret`], [`redact`] and [`Scrubber`]: text that is never printed, requests that can be printed without
 //!   credentials, and the removal of credentials from text that another party wrote.
-//! - [`fetch`] (feature `fetch`): fetches URLs that an untrusted source may have chosen, within a policy on hosts and
+//! - `fetch` (feature `fetch`): fetches URLs that an untrusted source may have chosen, within a policy on hosts and
 //!   addresses.
 //! - [`uri`]: what an address says before a request is sent.
 //!

@@ -44,8 +44,8 @@
 //! - A tool whose result is JSON returns JSON and nothing else: warnings are members of their own.
 //! - Content from files, the network or arguments is untrusted, unless the application declares otherwise for a
 //!   directory. Only what a tool computes itself, such as the time, is trusted.
-//! - Tools that write files require approval, all others do not; [`Tool::asking`](haft_core::Tool::asking) and
-//!   [`Tool::never_asking`](haft_core::Tool::never_asking) change that.
+//! - Tools that write files require approval, all others do not; [`Tool::with_approval`](haft_core::Tool::with_approval) and
+//!   [`Tool::without_approval`](haft_core::Tool::without_approval) change that.
 //! - The time is that of the turn's clock, so that runs can be replayed.
 //!
 //! # Features

@@ -10,13 +10,13 @@ macro_rules! gather_errors {
         /// Every error type of the façade converts into it, so that `?` works throughout a program:
         ///
         /// ```
-        /// use haft::executors::Script;
+        /// use haft::executors::ScriptExecutor;
         /// use haft::{TurnInput, TurnRunner};
         ///
         /// #[tokio::main(flavor = "current_thread")]
         /// async fn main() -> Result<(), haft::Error> {
-        ///     let script = Script::parse("steps:\n  - say: Hello.\n")?;
-        ///     let runner = TurnRunner::builder(script.executor()).build()?;
+        ///     let script = ScriptExecutor::parse("steps:\n  - say: Hello.\n")?;
+        ///     let runner = TurnRunner::builder(script).build()?;
         ///     let report = runner.run(TurnInput::new("You greet.")).await?;
         ///     assert_eq!(report.text(), "Hello.");
         ///     Ok(())

@@ -1,7 +1,7 @@
 //! Checks that parts of your own keep the contracts. Run them in your tests:
 //!
 //! ```
-//! use haft::conformance;
+//! use haft::testing::conformance;
 //! use haft::stores::MemorySpoolStore;
 //!
 //! # #[tokio::main(flavor = "current_thread")]

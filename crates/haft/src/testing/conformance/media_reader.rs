@@ -17,7 +17,7 @@ use super::Violation;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use haft::conformance;
+/// use haft::testing::conformance;
 /// use haft::media::{MediaReader, MemoryReader, ReaderResolvers};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
