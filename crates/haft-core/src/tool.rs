@@ -18,6 +18,7 @@ mod spooler;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,6 +75,8 @@ struct Definition {
     input: InputSchema,
     handler: Handler,
     role: ToolRole,
+    /// The handles that a query tool can be asked about.
+    queried_handles: Arc<HashSet<String>>,
     meta: Stash,
     strictness: Strictness,
     validators: Vec<Validator>,
@@ -184,6 +187,12 @@ impl Tool {
     #[must_use]
     pub fn role(&self) -> &ToolRole {
         &self.0.role
+    }
+
+    /// Whether this tool queries the artifact with this handle.
+    #[must_use]
+    pub fn queries_handle(&self, handle: &str) -> bool {
+        self.0.queried_handles.contains(handle)
     }
 
     /// Free metadata for middleware; Haft does not read it.

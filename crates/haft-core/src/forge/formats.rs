@@ -1,6 +1,7 @@
 //! Forging: artifacts become tools that query them.
 
 use crate::error::codes;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -15,7 +16,8 @@ use crate::schema::args::Args;
 use crate::tool::context::DispatchContext;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{
-    ArtifactSet, ForgedTools, InvalidTool, OnCollision, Tool, ToolEffect, ToolFailure, ToolOutput,
+    ArtifactSet, ForgedTools, InvalidTool, OnCollision, Tool, ToolBuilder, ToolEffect, ToolFailure,
+    ToolOutput,
 };
 
 /// The formats that an application knows, and the one forge for all of them.
@@ -83,7 +85,9 @@ impl Formats {
         let queries = format.queries();
         let mut faults = Vec::new();
         for (at, query) in queries.iter().enumerate() {
-            if let Err(invalid) = forged(query, &["00000000".to_owned()], self.budget) {
+            if let Err(invalid) =
+                forged(query, &["00000000".to_owned()], self.budget).and_then(ToolBuilder::build)
+            {
                 faults.extend(invalid.faults);
             }
             let known = self.queries().chain(queries.iter().take(at));
@@ -151,8 +155,10 @@ impl Formats {
             if handles.is_empty() {
                 continue;
             }
+            let queried = Arc::new(handles.iter().cloned().collect::<HashSet<_>>());
             for query in queries {
-                tools.push(forged(query, &handles, self.budget)?);
+                let tool = forged(query, &handles, self.budget)?;
+                tools.push(tool.queried_handles(Arc::clone(&queried)).build()?);
             }
         }
         *kept = Some(ForgedTools { stamp: self.stamp, revision, tools: tools.clone() });
@@ -164,8 +170,8 @@ impl Formats {
     }
 }
 
-/// The tool of a query.
-fn forged(query: &Query, handles: &[String], budget: Budget) -> Result<Tool, InvalidTool> {
+/// The builder of the tool of a query.
+fn forged(query: &Query, handles: &[String], budget: Budget) -> Result<ToolBuilder, InvalidTool> {
     let input = query
         .schema_for(handles)
         .map_err(|faults| InvalidTool { tool: query.name().to_owned(), faults })?;
@@ -184,7 +190,7 @@ fn forged(query: &Query, handles: &[String], budget: Budget) -> Result<Tool, Inv
     if let Some(check) = query.checker() {
         tool = tool.validator(move |args: Args| std::future::ready(check(&args)));
     }
-    tool.build()
+    Ok(tool)
 }
 
 /// Asks the artifact that the handle names now, not the one it named when the tool was forged.

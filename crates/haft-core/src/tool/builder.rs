@@ -1,6 +1,7 @@
 //! Defining a tool.
 
 use crate::error::codes;
+use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -33,6 +34,7 @@ pub struct ToolBuilder {
     handler: Option<Handler>,
     artifact: Option<ArtifactKind>,
     artifact_query: bool,
+    queried_handles: Arc<HashSet<String>>,
     meta: Stash,
     strictness: Strictness,
     validators: Vec<Validator>,
@@ -78,6 +80,7 @@ impl ToolBuilder {
             handler: None,
             artifact: None,
             artifact_query: false,
+            queried_handles: Arc::default(),
             meta: Stash::new(),
             strictness: Strictness::default(),
             validators: Vec::new(),
@@ -127,6 +130,13 @@ impl ToolBuilder {
     /// Makes it a query on artifacts: its text is the final answer and is never wrapped.
     pub fn artifact_query(mut self) -> Self {
         self.artifact_query = true;
+        self
+    }
+
+    /// Declares the handles of the artifacts that a query tool can be asked about, so that a prompt names the tool where
+    /// it shows such a handle. The forge declares them for the tools that it makes.
+    pub fn queried_handles(mut self, handles: Arc<HashSet<String>>) -> Self {
+        self.queried_handles = handles;
         self
     }
 
@@ -237,6 +247,7 @@ impl ToolBuilder {
                 input,
                 handler,
                 role,
+                queried_handles: self.queried_handles,
                 meta: self.meta,
                 strictness: self.strictness,
                 validators: self.validators,

@@ -1,6 +1,5 @@
 //! What came of calls.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::artifact::SpooledArtifact;
@@ -8,7 +7,6 @@ use haft_core::call::{CallState, ToolCall, ToolResults};
 use haft_core::spool::SpoolError;
 use haft_core::tool::{Tool, ToolRole};
 use haft_core::trust::{HandlePart, PartOrigin, ToolResultPart, TrustLabel};
-use serde_json::Value;
 
 use super::media::MediaPlacement;
 use super::{AssembleError, Funnel};
@@ -21,30 +19,23 @@ pub(super) struct ArtifactQueries(Vec<ArtifactQuery>);
 
 struct ArtifactQuery {
     wire_name: Arc<str>,
-    description: String,
-    handles: HashSet<String>,
+    tool: Tool,
 }
 
 impl ArtifactQueries {
     pub(super) fn new(tools: &[Tool], names: &WireNames) -> Self {
         let queries = tools.iter().filter(|tool| *tool.role() == ToolRole::ArtifactQuery);
-        let queries = queries.map(|tool| {
-            let schema = tool.input_schema().json_schema();
-            let handles = schema.pointer("/properties/callId/enum").and_then(Value::as_array);
-            let handles = handles.into_iter().flatten().filter_map(Value::as_str);
-            ArtifactQuery {
-                wire_name: names.wire_name(tool.name().as_str()),
-                description: tool.description().to_owned(),
-                handles: handles.map(str::to_owned).collect(),
-            }
+        let queries = queries.map(|tool| ArtifactQuery {
+            wire_name: names.wire_name(tool.name().as_str()),
+            tool: tool.clone(),
         });
         Self(queries.collect())
     }
 
     /// What an artifact can be asked: names and what they do.
     pub(super) fn for_handle(&self, handle: &str) -> Vec<(&str, &str)> {
-        let of = self.0.iter().filter(|query| query.handles.contains(handle));
-        of.map(|query| (&*query.wire_name, query.description.as_str())).collect()
+        let of = self.0.iter().filter(|query| query.tool.queries_handle(handle));
+        of.map(|query| (&*query.wire_name, query.tool.description())).collect()
     }
 }
 

@@ -11,6 +11,7 @@
 //! ```
 
 mod artifact_format;
+mod executor;
 mod media_reader;
 mod spool_reader;
 mod spool_store;
@@ -18,7 +19,11 @@ mod store;
 
 use std::fmt;
 
+#[doc(inline)]
+pub use haft_providers::conformance::{ContractViolation, DialectSample, dialect, transport};
+
 pub use self::artifact_format::{FormatSample, artifact_format};
+pub use self::executor::executor;
 pub use self::media_reader::media_reader;
 pub use self::spool_reader::spool_reader;
 pub use self::spool_store::spool_store;

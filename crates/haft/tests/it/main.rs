@@ -14,6 +14,7 @@ mod derive;
 mod events;
 #[cfg(test)]
 mod examples;
+mod executors;
 #[cfg(test)]
 mod json;
 #[cfg(test)]
