@@ -246,7 +246,8 @@ async fn handler(source: &Path, folder: &Path) -> Result<(f64, String), String> 
     let spooler = Spooler::new(Arc::new(DirSpoolStore::open(folder).map_err(text)?));
     let formats = haft::artifacts::standard_formats();
     let done = tool.executor(&ctx).call("{}").await;
-    let call = spooler.complete_call("turn", done, std::num::NonZeroU32::MIN).await;
+    let call =
+        spooler.complete_call("turn", done.to_requested(std::num::NonZeroU32::MIN), done).await;
     ctx.artifacts().put_call(&call).map_err(text)?;
     let handle = ctx.artifacts().handles_of(call.id()).pop().ok_or("there is no artifact")?;
     let tools = formats.forge(ctx.artifacts()).map_err(text)?;

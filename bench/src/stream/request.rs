@@ -74,26 +74,27 @@ async fn records() -> Result<DispatchContext, String> {
     for n in 0..150 {
         let memory = Memory::builder(format!("memory-{n}"), LOREM, AT).confidence(0.9);
         let memory = memory.importance(0.5).build().map_err(text)?;
-        ctx.store_memory(memory).await.map_err(text)?;
+        ctx.turn().store_memory(memory).await.map_err(text)?;
         let found =
             Retrievable::builder(format!("found-{n}"), LOREM, TrustTier::ThirdPartyPublic, AT);
-        ctx.store_retrievable(found.build().map_err(text)?).await.map_err(text)?;
+        ctx.turn().store_retrievable(found.build().map_err(text)?).await.map_err(text)?;
     }
-    let spooler = ctx.spooler().ok_or("there is no spooler")?;
+    let spooler = ctx.turn().spooler().ok_or("there is no spooler")?;
     for n in 0..150u32 {
         let asks = Message::user(format!("user-{n}"), LOREM, AT).map_err(text)?;
-        ctx.store_message(asks).await.map_err(text)?;
+        ctx.turn().store_message(asks).await.map_err(text)?;
         let thought = Thought::builder(format!("thought-{n}"), AT).content(LOREM);
-        ctx.store_thought(thought.build().map_err(text)?).await.map_err(text)?;
+        ctx.turn().store_thought(thought.build().map_err(text)?).await.map_err(text)?;
         for ordinal in 0..if n < 100 { 2 } else { 1 } {
             let tool = ctx.tools().find("look_up").map_err(text)?;
             let args = format!(r#"{{"text": "question {n} of {ordinal}"}}"#);
             let done = tool.executor(&ctx).call(args.as_str()).await;
-            let call = spooler.complete_call("turn-1", done, NonZeroU32::MIN).await;
-            ctx.store_tool_call(call.at_place(n, ordinal)).await.map_err(text)?;
+            let call =
+                spooler.complete_call("turn-1", done.to_requested(NonZeroU32::MIN), done).await;
+            ctx.turn().store_tool_call(call.at_place(n, ordinal)).await.map_err(text)?;
         }
         let answers = Message::assistant(format!("own-{n}"), LOREM, AT).map_err(text)?;
-        ctx.store_message(answers).await.map_err(text)?;
+        ctx.turn().store_message(answers).await.map_err(text)?;
     }
     Ok(ctx)
 }

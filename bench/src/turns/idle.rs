@@ -99,7 +99,7 @@ fn runner() -> Result<(TurnRunner, Arc<AtomicUsize>), String> {
         .handler(async |args: Forecast| Ok::<_, ToolFailure>(args.handle()))
         .build();
     let runner = TurnRunner::builder(async |cx: StepContext| {
-        Ok(match cx.iteration() {
+        Ok(match cx.dispatch().iteration() {
             0 => Step::new().call(ProposedCall::new(Forecast::TOOL, Forecast::TEXT)),
             _ => Step::done().say(cx.message(workload::ANSWER)?),
         })

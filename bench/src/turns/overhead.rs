@@ -54,7 +54,7 @@ fn runner(steps: &Arc<Mutex<Steps>>) -> Result<TurnRunner, String> {
             let began = now();
             let step = workload::step(&ctx);
             let mut steps = lock(&steps);
-            if let Some(ended) = steps.ended.filter(|_| ctx.iteration() > 0) {
+            if let Some(ended) = steps.ended.filter(|_| ctx.dispatch().iteration() > 0) {
                 steps.between.push(began - ended);
             }
             steps.ended = Some(now());

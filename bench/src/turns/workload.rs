@@ -184,7 +184,7 @@ pub(crate) fn runner(store: Arc<dyn TurnStore>, tool: Tool) -> TurnRunnerBuilder
 
 /// The step of an iteration.
 pub(crate) fn step(cx: &StepContext) -> Result<Step, StepError> {
-    let call = usize::try_from(cx.iteration()).ok().and_then(|n| CALLS.get(n));
+    let call = usize::try_from(cx.dispatch().iteration()).ok().and_then(|n| CALLS.get(n));
     Ok(match call {
         Some(args) => Step::new().call(ProposedCall::new(Forecast::TOOL, *args)),
         None => Step::done().say(cx.message(ANSWER)?),
