@@ -129,6 +129,19 @@ impl CsvView {
 
     /// The number of rows without the header.
     ///
+    /// ```
+    /// # use haft_artifacts::csv::CsvView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let table = "name,price\nbread,2.50\ncheese,12\n";
+    /// let view = CsvView::new(MemorySpoolStore::new().write("k".into(), table.into()).await?);
+    /// assert_eq!(view.count_rows().await?.as_str(), "2");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`CsvError::RowTooLarge`] when one row is larger than 16 MiB, else when the content is not UTF-8,
@@ -140,6 +153,21 @@ impl CsvView {
 
     /// The rows of a range, counted from 0, without the first `skip`. If columns are given, only these are
     /// shown, in this order.
+    ///
+    /// ```
+    /// # use haft_artifacts::csv::CsvView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let table = "name,price\nbread,2.50\ncheese,12\n";
+    /// let view = CsvView::new(MemorySpoolStore::new().write("k".into(), table.into()).await?);
+    /// let rows = view.read_rows(1.., &["name".to_owned()], 0).await?;
+    /// assert!(rows.as_str().contains("cheese") && !rows.as_str().contains("12"));
+    /// assert!(view.read_rows(.., &["weight".to_owned()], 0).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -193,6 +221,20 @@ impl CsvView {
     /// Statistics of a column: the number of rows, of empty fields and of distinct values; the count,
     /// minimum, maximum, sum and mean of its numbers; the count and, in byte order, the first and last of
     /// its other texts. The sum is exact if no number has more than nine decimals or an exponent.
+    ///
+    /// ```
+    /// # use haft_artifacts::csv::CsvView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let table = "name,price\nbread,2.50\ncheese,12\n";
+    /// let view = CsvView::new(MemorySpoolStore::new().write("k".into(), table.into()).await?);
+    /// let summary = view.summarize_column("price").await?;
+    /// assert!(summary.as_str().contains("14.5"), "{}", summary.as_str());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -45,6 +45,12 @@ pub enum JsonNotation {
 
 impl JsonNotation {
     /// The name: `json`, `jsonl`, `ndjson` or `json5`.
+    ///
+    /// ```
+    /// use haft_artifacts::json::JsonNotation;
+    ///
+    /// assert_eq!(JsonNotation::Json5.name(), "json5");
+    /// ```
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -23,6 +23,22 @@ use crate::content_view::{ContentView, content_view_options};
 /// dropped.
 ///
 /// Paths are parsed by [`JsonPath::parse_lenient`].
+///
+/// ```
+/// use haft_artifacts::json::{JsonNotation, JsonView};
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lines = "{\"name\": \"Ada\"}\n{\"name\": \"Bob\"}\n";
+/// let view = JsonView::new(MemorySpoolStore::new().write("k".into(), lines.into()).await?);
+/// assert_eq!(view.detect_notation().await?, JsonNotation::Jsonl);
+/// assert_eq!(view.list_keys(0).await?.as_str(), "name");
+/// assert_eq!(view.get("$.name", 0).await?.as_str(), "Ada\nBob");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct JsonView {
     content: ContentView,
@@ -43,6 +59,19 @@ pub struct JsonLength {
 
 impl JsonLength {
     /// The number of records, with a note about the elements of a list.
+    ///
+    /// ```
+    /// # use haft_artifacts::json::JsonView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let view = JsonView::new(MemorySpoolStore::new().write("k".into(), "[1, 2]".into()).await?);
+    /// let answer = view.count_records().await?.to_answer();
+    /// assert_eq!(answer.as_str(), "1\n[the root is a list of 2 elements]");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn to_answer(self) -> QueryOutput {
         let answer = QueryOutput::number(self.records);
         match self.root_array {
@@ -125,6 +154,19 @@ impl JsonView {
 
     /// The number of records, and how many elements a list has.
     ///
+    /// ```
+    /// # use haft_artifacts::json::JsonView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let view = JsonView::new(MemorySpoolStore::new().write("k".into(), "[1, 2, 3]".into()).await?);
+    /// let length = view.count_records().await?;
+    /// assert_eq!((length.records, length.root_array), (1, Some(3)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`JsonView::detect_notation`].
@@ -151,6 +193,20 @@ impl JsonView {
     /// the record, and matches if it selects something: `$.role` keeps the records that have a role. In both
     /// cases `$` in a filter is the record.
     ///
+    /// ```
+    /// # use haft_artifacts::json::JsonView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let users = r#"[{"name": "Ada", "age": 36}, {"name": "Bob", "age": 7}]"#;
+    /// let view = JsonView::new(MemorySpoolStore::new().write("k".into(), users.into()).await?);
+    /// let adults = view.filter("$[?@.age > 17]", 0).await?;
+    /// assert!(adults.as_str().contains("Ada") && !adults.as_str().contains("Bob"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`JsonView::get`].
@@ -161,6 +217,19 @@ impl JsonView {
 
     /// The records of a range, without the first `skip`. Negative positions count from the end. Records are
     /// lines or the elements of a list. Any other content is one record that every range contains.
+    ///
+    /// ```
+    /// # use haft_artifacts::json::JsonView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let names = r#"["Ada", "Bob", "Cy"]"#;
+    /// let view = JsonView::new(MemorySpoolStore::new().write("k".into(), names.into()).await?);
+    /// assert_eq!(view.slice(-2.., 0).await?.as_str(), "Bob\nCy");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

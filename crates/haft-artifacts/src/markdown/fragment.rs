@@ -120,6 +120,14 @@ impl MarkdownFragment<'_> {
     }
 
     /// The links in order: inline, by reference, in angle brackets, and bare addresses.
+    ///
+    /// ```
+    /// use haft_artifacts::markdown::MarkdownIndex;
+    ///
+    /// let text = "See [the guide](guide.md) and <https://example.com>.\n";
+    /// let index = MarkdownIndex::parse(text);
+    /// assert_eq!(index.fragment(text, 0).links().len(), 2);
+    /// ```
     #[must_use]
     pub fn links(&self) -> Vec<MarkdownLink> {
         let mut links: Vec<MarkdownLink> = Vec::new();
@@ -193,6 +201,14 @@ impl MarkdownFragment<'_> {
 
     /// The text without markup: a blank line between blocks, a line per item of a plain list and per row
     /// of a table, code and HTML blocks as they are.
+    ///
+    /// ```
+    /// use haft_artifacts::markdown::MarkdownIndex;
+    ///
+    /// let text = "Some *strong* [words](a.md).\n";
+    /// let index = MarkdownIndex::parse(text);
+    /// assert_eq!(index.fragment(text, 0).text().trim(), "Some strong words.");
+    /// ```
     #[must_use]
     pub fn text(&self) -> String {
         let mut writer = text::PlainTextWriter::default();

@@ -66,6 +66,14 @@ impl MarkdownIndex {
 
     /// The code blocks of one language, ignoring case. The language `""` selects blocks without
     /// a language.
+    ///
+    /// ```
+    /// use haft_artifacts::markdown::MarkdownIndex;
+    ///
+    /// let index = MarkdownIndex::parse("```sh\nls\n```\n\n```rust\nfn main() {}\n```\n");
+    /// let block = index.code_blocks_in("rust").next().expect("there is a block of Rust");
+    /// assert_eq!((block.start_line, block.end_line), (4, 6));
+    /// ```
     pub fn code_blocks_in<'a>(&'a self, lang: &'a str) -> impl Iterator<Item = &'a CodeBlock> {
         let is_lang =
             move |it: &&CodeBlock| it.lang.as_deref().unwrap_or("").eq_ignore_ascii_case(lang);
@@ -91,6 +99,13 @@ impl MarkdownIndex {
     }
 
     /// The innermost section that a line belongs to.
+    ///
+    /// ```
+    /// use haft_artifacts::markdown::MarkdownIndex;
+    ///
+    /// let index = MarkdownIndex::parse("# Guide\n\nintro\n\n## Install\n\nrun it\n");
+    /// assert_eq!(index.section_at(6).map(|section| section.heading), Some("Install"));
+    /// ```
     #[must_use]
     pub fn section_at(&self, line: usize) -> Option<Section<'_>> {
         let headings = &self.outline.headings;
@@ -123,6 +138,14 @@ impl MarkdownIndex {
     }
 
     /// The front matter as JSON, or `None` if there is none. An empty one is `null`.
+    ///
+    /// ```
+    /// use haft_artifacts::markdown::MarkdownIndex;
+    ///
+    /// let index = MarkdownIndex::parse("---\ntitle: Guide\n---\n\ntext\n");
+    /// assert_eq!(index.front_matter()?, Some(serde_json::json!({"title": "Guide"})));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -21,6 +21,22 @@ use crate::ranges::range_of;
 /// how to get what was omitted. The index of the reader finds lines, so that only a search reads more than
 /// what it shows and one block. Queries run on a thread for blocking work and stop when their future is
 /// dropped.
+///
+/// ```
+/// use haft_artifacts::text::TextView;
+/// use haft_core::spool::SpoolStore;
+/// use haft_stores::MemorySpoolStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reader = MemorySpoolStore::new().write("k".into(), "one\ntwo\nthree".into()).await?;
+/// let view = TextView::new(reader);
+/// assert_eq!(view.count_lines().await?, 3);
+/// assert_eq!(view.head(2).await?.text(), "one\ntwo");
+/// assert_eq!(view.tail(1).await?.text(), "three");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct TextView {
     content: ContentView,
@@ -106,6 +122,20 @@ impl TextView {
 
     /// The lines of a range. Lines past the end of the content are ignored.
     ///
+    /// ```
+    /// # use haft_artifacts::text::TextView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let reader = MemorySpoolStore::new().write("k".into(), "one\ntwo\nthree".into()).await?;
+    /// let view = TextView::new(reader);
+    /// assert_eq!(view.cat(1..).await?.text(), "two\nthree");
+    /// assert!(view.cat(7..9).await?.lines.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// When the content cannot be read, or the query was cancelled.
@@ -164,6 +194,21 @@ impl TextView {
 
     /// The lines that match a pattern, each once, in order. The pattern is matched against the text of
     /// one line at a time, without its line end.
+    ///
+    /// ```
+    /// use haft_artifacts::text::GrepOptions;
+    /// # use haft_artifacts::text::TextView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let reader = MemorySpoolStore::new().write("k".into(), "one\ntwo\nthree".into()).await?;
+    /// let page = TextView::new(reader).grep("^t", GrepOptions::default()).await?;
+    /// let numbers: Vec<_> = page.lines.iter().map(|line| line.number).collect();
+    /// assert_eq!(numbers, [1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

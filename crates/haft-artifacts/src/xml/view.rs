@@ -74,6 +74,19 @@ impl XmlView {
     content_view_options!();
 
     /// Puts this before the names of attributes instead of `_`.
+    ///
+    /// ```
+    /// # use haft_artifacts::xml::XmlView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let reader = MemorySpoolStore::new().write("k".into(), "<item id='7'/>".into()).await?;
+    /// let view = XmlView::new(reader).attribute_prefix("@");
+    /// assert_eq!(view.list_keys(0).await?.as_str(), "@id");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn attribute_prefix(mut self, prefix: &str) -> Self {
         self.attributes.prefix = prefix.into();
@@ -115,6 +128,19 @@ impl XmlView {
     }
 
     /// The names of all elements, each once, sorted.
+    ///
+    /// ```
+    /// # use haft_artifacts::xml::XmlView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let text = "<list><item/><empty/><item/></list>";
+    /// let view = XmlView::new(MemorySpoolStore::new().write("k".into(), text.into()).await?);
+    /// assert_eq!(view.list_tags(0).await?.as_str(), "empty\nitem\nlist");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -141,6 +141,18 @@ impl YamlView {
 
     /// The number of documents. If the only one is a list, a note says how many elements it has.
     ///
+    /// ```
+    /// # use haft_artifacts::yaml::YamlView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let reader = MemorySpoolStore::new().write("k".into(), "a: 1\n---\na: 2\n".into()).await?;
+    /// assert_eq!(YamlView::new(reader).count_documents().await?.as_str(), "2");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// When the content is not YAML, cannot be read, or the query was cancelled.
@@ -181,6 +193,18 @@ impl YamlView {
     }
 
     /// The records of a range, counted from 0, without the first `skip`.
+    ///
+    /// ```
+    /// # use haft_artifacts::yaml::YamlView;
+    /// # use haft_core::spool::SpoolStore;
+    /// # use haft_stores::MemorySpoolStore;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let reader = MemorySpoolStore::new().write("k".into(), "- Ada\n- Bob\n- Cy\n".into()).await?;
+    /// assert_eq!(YamlView::new(reader).slice(1.., 0).await?.as_str(), "Bob\nCy");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
