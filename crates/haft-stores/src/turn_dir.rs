@@ -46,6 +46,16 @@ impl TurnDir {
 
     /// Opens a directory. It is created if it does not exist.
     ///
+    /// ```
+    /// use haft_stores::TurnDir;
+    ///
+    /// # let parent = tempfile::tempdir()?;
+    /// let path = parent.path().join("turns");
+    /// let secret = TurnDir::open(&path)?.secret();
+    /// assert_eq!(TurnDir::open(&path)?.secret(), secret, "the key stays the same");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Fails if the directory cannot be written, a newer program has written it, another process has locked the

@@ -81,6 +81,20 @@ impl DirSpoolStore {
     }
 
     /// Sets the maximum size of a result. A larger one is refused with [`SpoolError::TooLarge`].
+    ///
+    /// ```
+    /// use haft_core::spool::SpoolStore as _;
+    /// use haft_stores::DirSpoolStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = DirSpoolStore::open(dir.path())?.max_bytes(4);
+    /// assert!(store.write("a".into(), "text".into()).await.is_ok());
+    /// assert!(store.write("b".into(), "longer".into()).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn max_bytes(mut self, limit: u64) -> Self {
         Arc::make_mut(&mut self.config).max_bytes = Some(limit);
@@ -96,6 +110,18 @@ impl DirSpoolStore {
 
     /// Removes the files that crashed writers left behind, and returns how many there were. Files of live writers,
     /// in this or in another process, are not touched.
+    ///
+    /// ```
+    /// use haft_stores::DirSpoolStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// let store = DirSpoolStore::open(dir.path())?;
+    /// assert_eq!(store.remove_orphans().await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -57,6 +57,19 @@ impl MemorySpoolStore {
     }
 
     /// Sets the maximum size of a result. A larger one is refused with [`SpoolError::TooLarge`].
+    ///
+    /// ```
+    /// use haft_core::spool::SpoolStore as _;
+    /// use haft_stores::MemorySpoolStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemorySpoolStore::new().max_bytes(4);
+    /// assert!(store.write("a".into(), "text".into()).await.is_ok());
+    /// assert!(store.write("b".into(), "longer".into()).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn max_bytes(mut self, limit: u64) -> Self {
         self.max_bytes = Some(limit);
@@ -71,6 +84,21 @@ impl MemorySpoolStore {
     }
 
     /// Removes all results. Existing readers stay readable.
+    ///
+    /// ```
+    /// use haft_core::spool::SpoolStore as _;
+    /// use haft_stores::MemorySpoolStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemorySpoolStore::new();
+    /// let reader = store.write("a".into(), "text".into()).await?;
+    /// store.clear();
+    /// assert!(store.is_empty());
+    /// assert_eq!(reader.byte_length(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn clear(&self) {
         self.entries().clear();
     }

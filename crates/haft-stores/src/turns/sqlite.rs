@@ -82,6 +82,17 @@ impl SqliteStore {
 
     /// Opens the store with custom options.
     ///
+    /// ```
+    /// use haft_stores::{SqliteOptions, SqliteStore, Synchronous};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let path = dir.path().join("turns.db");
+    /// let options = SqliteOptions::default().synchronous(Synchronous::Normal);
+    /// let store = SqliteStore::open_with(&path, options)?;
+    /// assert_eq!(store.file().file_name(), path.file_name());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Fails like [`SqliteStore::open`].

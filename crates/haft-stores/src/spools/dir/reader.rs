@@ -75,6 +75,18 @@ impl FileStamp {
 impl FileSpoolReader {
     /// Opens a file.
     ///
+    /// ```
+    /// use haft_core::spool::SpoolReader as _;
+    /// use haft_stores::FileSpoolReader;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("report.txt");
+    /// std::fs::write(&path, "one\ntwo\n")?;
+    /// assert_eq!(FileSpoolReader::open(&path)?.byte_length(), 8);
+    /// assert!(FileSpoolReader::open(path.with_extension("none")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Fails if the file cannot be opened or is not a regular file.
