@@ -155,6 +155,19 @@ impl Cancellation {
     ///
     /// It owns what it needs and can outlive the token that it came from. Dropping it gives up the
     /// wait and leaves nothing behind.
+    ///
+    /// ```
+    /// use haft_core::cancel::{CancelReason, Cancellation};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let token = Cancellation::new();
+    /// token.cancel(CancelReason::Shutdown);
+    /// token.cancelled().await;
+    /// assert_eq!(token.reason(), Some(CancelReason::Shutdown));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn cancelled(&self) -> CancelledFuture {
         CancelledFuture::new(Arc::clone(&self.node))
     }

@@ -103,6 +103,14 @@ impl ErrorCode {
     }
 
     /// The code with this text: one of the core's, or else one that is neither fatal nor retryable.
+    ///
+    /// ```
+    /// use haft_core::ErrorCode;
+    /// use haft_core::error::codes;
+    ///
+    /// assert_eq!(ErrorCode::from_text(codes::LIMIT_REACHED.as_str().to_owned()), codes::LIMIT_REACHED);
+    /// assert_eq!(ErrorCode::from_text("E_MY_OWN").as_str(), "E_MY_OWN");
+    /// ```
     #[must_use]
     pub fn from_text(text: impl Into<Cow<'static, str>>) -> Self {
         let text = text.into();

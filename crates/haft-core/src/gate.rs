@@ -133,6 +133,17 @@ impl BoundCall {
 impl Gate {
     /// Opens a gate for a request.
     ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::gate::{Gate, GateRequest};
+    ///
+    /// let request = GateRequest::new("Deploy?").schema(serde_json::json!({"type": "boolean"}));
+    /// let gate = Gate::open("gate-1".parse()?, "turn-1".parse()?, request, Timestamp::EPOCH)?;
+    /// assert!(gate.check(&serde_json::json!(true)).is_ok());
+    /// assert!(gate.check(&serde_json::json!("yes")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// The question is empty, the schema is not one, or the timeout is zero.

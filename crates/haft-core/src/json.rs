@@ -107,6 +107,15 @@ enum Node {
 impl Document {
     /// Parses strict JSON (RFC 8259). Duplicate keys are kept; see [`Document::duplicate_key`].
     ///
+    /// ```
+    /// use haft_core::json::Document;
+    ///
+    /// let document = Document::parse(r#"{"a": [1, 2]}"#)?;
+    /// assert_eq!(document.root().get("a").map(|list| list.len()), Some(2));
+    /// assert!(Document::parse("{'a': 1}").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Malformed text, nesting beyond [`MAX_DEPTH`], text beyond [`MAX_TEXT`], or a number beyond
@@ -156,6 +165,14 @@ impl Document {
 
     /// A copy of a `serde_json` value.
     ///
+    /// ```
+    /// use haft_core::json::Document;
+    ///
+    /// let document = Document::from_value(&serde_json::json!({"days": 3}))?;
+    /// assert_eq!(document.root().get("days").and_then(|days| days.as_i64()), Some(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`ParseErrorKind::TooDeep`] when it is nested beyond [`MAX_DEPTH`].
@@ -192,6 +209,15 @@ impl Document {
 
     /// The first object key that occurs twice in the same object, as the JSON pointer of the member.
     /// JSON allows it, tools do not: two readers would see two different calls.
+    ///
+    /// ```
+    /// use haft_core::json::Document;
+    ///
+    /// let document = Document::parse(r#"{"a": 1, "b": {"c": 1, "c": 2}}"#)?;
+    /// assert!(document.duplicate_key().is_some());
+    /// assert!(Document::parse(r#"{"a": 1}"#)?.duplicate_key().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn duplicate_key(&self) -> Option<String> {
         canonical::duplicate_key(self)

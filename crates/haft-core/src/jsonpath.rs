@@ -156,6 +156,17 @@ impl JsonPath {
 
     /// The values that the path selects, in the order of RFC 9535, within the default [`SelectionLimits`].
     /// `view` is the path's `$`. A value that is selected twice is there twice.
+    ///
+    /// ```
+    /// use haft_core::json::Document;
+    /// use haft_core::jsonpath::JsonPath;
+    ///
+    /// let document = Document::parse(r#"{"users": [{"name": "Ada"}, {"name": "Bob"}]}"#)?;
+    /// let found = JsonPath::parse("$.users[*].name")?.select(document.root());
+    /// let names: Vec<_> = found.iter().filter_map(|name| name.as_str()).collect();
+    /// assert_eq!(names, ["Ada", "Bob"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn select<'d>(&self, view: ValueRef<'d>) -> Selection<'d> {
         self.select_with(view, &SelectionLimits::default())
@@ -169,6 +180,16 @@ impl JsonPath {
 
     /// Whether the path selects anything. Stops at the first value; false if none was found within
     /// the default [`SelectionLimits`].
+    ///
+    /// ```
+    /// use haft_core::json::Document;
+    /// use haft_core::jsonpath::JsonPath;
+    ///
+    /// let document = Document::parse(r#"{"a": {"b": 1}}"#)?;
+    /// assert!(JsonPath::parse("$.a.b")?.matches(document.root()));
+    /// assert!(!JsonPath::parse("$.a.c")?.matches(document.root()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn matches(&self, view: ValueRef<'_>) -> bool {
         selection::any(self.segments(), view, &SelectionLimits::default())
@@ -206,6 +227,14 @@ impl JsonPath {
 
     /// Whether the path selects at most one value, whatever the document: it only has names and
     /// indexes.
+    ///
+    /// ```
+    /// use haft_core::jsonpath::JsonPath;
+    ///
+    /// assert!(JsonPath::parse("$.users[0].name")?.is_singular());
+    /// assert!(!JsonPath::parse("$.users[*].name")?.is_singular());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn is_singular(&self) -> bool {
         self.segments().iter().all(|it| it.only_child().is_some_and(Selector::is_singular))

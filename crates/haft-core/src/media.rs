@@ -249,6 +249,15 @@ impl Media {
     }
 
     /// Lowers its tier, and that of its stash, to at most this one.
+    ///
+    /// ```
+    /// use haft_core::media::{Media, MediaFile, MediaKind};
+    /// use haft_core::trust::TrustTier;
+    ///
+    /// let file = MediaFile::new("door.png", "image/png", "…");
+    /// let image = Media::user_attachment(MediaKind::Image, file).lowered_to(TrustTier::ThirdPartyPublic);
+    /// assert_eq!(image.trust_tier(), TrustTier::ThirdPartyPublic);
+    /// ```
     #[must_use]
     pub fn lowered_to(mut self, tier: TrustTier) -> Self {
         self.trust_tier = self.trust_tier.floor(tier);
@@ -388,6 +397,15 @@ impl fmt::Debug for Media {
 }
 
 /// The file part of a medium: name, type and a reader of its bytes.
+///
+/// ```
+/// use haft_core::media::{Media, MediaFile, MediaKind};
+///
+/// let file = MediaFile::new("door.png", "image/png", "12345");
+/// let image = Media::tool_generated(MediaKind::Image, file).with_source("camera 1");
+/// assert_eq!((image.filename(), image.mime_type()), ("door.png", "image/png"));
+/// assert_eq!((image.byte_length(), image.source()), (Some(5), Some("camera 1")));
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct MediaFile {

@@ -192,6 +192,17 @@ impl<C: PipelineContext> Pipeline<C> {
     }
 
     /// Adds a member behind the others. The name stands in errors and logs.
+    ///
+    /// ```
+    /// use haft_core::context::TurnContext;
+    /// use haft_core::pipeline::{Next, Pipeline, Stage};
+    ///
+    /// let pipeline = Pipeline::new(Stage::TurnInput);
+    /// assert!(pipeline.is_empty());
+    /// let pipeline = pipeline.with("pass", async |_: TurnContext, next: Next<TurnContext>| next.run().await);
+    /// assert!(!pipeline.is_empty());
+    /// assert_eq!(pipeline.stage(), Stage::TurnInput);
+    /// ```
     #[must_use]
     pub fn with(
         mut self,

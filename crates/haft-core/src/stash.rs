@@ -109,6 +109,16 @@ impl Stash {
 
     /// The value at `path` as a `T`.
     ///
+    /// ```
+    /// use haft_core::stash::Stash;
+    ///
+    /// let stash = Stash::new();
+    /// stash.set("user.age", 36)?;
+    /// assert_eq!(stash.get_as::<u8>("user.age")?, Some(36));
+    /// assert!(stash.get_as::<bool>("user.age").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`StashError::WrongType`] if something is there that is not a `T`.
@@ -188,6 +198,15 @@ impl Stash {
 
     /// Takes out the value at `path`. Its containers stay, even when empty; later elements of an
     /// array move up. The store itself cannot be taken out.
+    ///
+    /// ```
+    /// use haft_core::stash::Stash;
+    ///
+    /// let stash = Stash::from_value(serde_json::json!({"user": {"name": "Ada"}}))?;
+    /// assert_eq!(stash.remove("user.name"), Some("Ada".into()));
+    /// assert!(!stash.has("user.name"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove(&self, path: impl Into<StashPath>) -> Option<Value> {
         let path = path.into();
         let taken = self.write().root.take(&path);
@@ -229,6 +248,15 @@ impl Stash {
 
     /// Keeps a process-local value, one per type, and returns the one that it replaces. It is not
     /// part of the JSON and is lost when the store is serialised.
+    ///
+    /// ```
+    /// use haft_core::stash::Stash;
+    ///
+    /// struct Connection(u16);
+    /// let stash = Stash::new();
+    /// assert!(stash.insert_typed(Connection(5432)).is_none());
+    /// assert_eq!(stash.typed::<Connection>().map(|it| it.0), Some(5432));
+    /// ```
     pub fn insert_typed<T: Any + Send + Sync>(&self, value: T) -> Option<Arc<T>> {
         let value: Arc<dyn Any + Send + Sync> = Arc::new(value);
         let old = Arc::make_mut(&mut self.write().typed).insert(TypeId::of::<T>(), value);

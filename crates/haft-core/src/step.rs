@@ -54,6 +54,17 @@ where
 }
 
 /// What an executor sees: the dispatch in this iteration, with the tools it can offer.
+///
+/// ```
+/// use haft_core::DispatchContext;
+/// use haft_core::step::StepContext;
+///
+/// let ctx = StepContext::new(DispatchContext::builder("turn-1").build());
+/// let message = ctx.message("Hello!")?;
+/// assert_eq!(message.content().map(|text| text.as_str()), Some("Hello!"));
+/// assert_ne!(ctx.next_id("message"), ctx.next_id("message"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct StepContext {
     ctx: DispatchContext,
@@ -188,6 +199,17 @@ impl StepContext {
 }
 
 /// What the model says in one step.
+///
+/// ```
+/// use haft_core::step::{NextAction, ProposedCall, Step};
+/// use haft_core::usage::Usage;
+///
+/// let step = Step::new()
+///     .call(ProposedCall::new("get_weather", r#"{"city": "Paris"}"#))
+///     .usage(Usage::new(100, 20));
+/// assert_eq!((step.calls.len(), step.then), (1, NextAction::Continue));
+/// assert_eq!(Step::done().then, NextAction::Done);
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a step does nothing until the loop has it"]
 #[non_exhaustive]
@@ -293,6 +315,14 @@ impl ProposedCall {
 }
 
 /// A step could not be taken.
+///
+/// ```
+/// use haft_core::step::StepError;
+///
+/// let error = StepError::new("the model is overloaded").retryable();
+/// assert_eq!(error.message(), "the model is overloaded");
+/// assert!(error.is_retryable());
+/// ```
 pub struct StepError {
     code: ErrorCode,
     message: String,

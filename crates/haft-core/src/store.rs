@@ -192,6 +192,18 @@ impl Lease {
     }
 
     /// The lease, renewed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::store::{Lease, LeaseRequest};
+    ///
+    /// let holder = LeaseRequest::new("worker-1", Timestamp::EPOCH, Duration::from_secs(30));
+    /// let lease = Lease::new("turn-1".parse()?, &holder, 1);
+    /// let later = lease.until;
+    /// assert_eq!(lease.renewed(later).until, later.saturating_add(Duration::from_secs(30)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn renewed(mut self, now: Timestamp) -> Self {
         self.until = now.saturating_add(self.ttl);
@@ -336,6 +348,13 @@ impl StoreWrite {
 
 /// Checks a text that a store is to keep: everything but U+0000 can be kept.
 ///
+/// ```
+/// use haft_core::store::check_text;
+///
+/// assert!(check_text("a conversation", "support-7").is_ok());
+/// assert!(check_text("a conversation", "a\0b").is_err());
+/// ```
+///
 /// # Errors
 ///
 /// [`StoreError::Invalid`], with what the text was to be.
@@ -347,6 +366,13 @@ pub fn check_text(what: &'static str, text: &str) -> Result<(), StoreError> {
 }
 
 /// How far a turn has got.
+///
+/// ```
+/// use haft_core::store::TurnStatus;
+///
+/// assert_eq!(TurnStatus::from_word("limit-reached"), Some(TurnStatus::LimitReached));
+/// assert!(TurnStatus::Failed.is_final() && !TurnStatus::Waiting.is_final());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -452,6 +478,14 @@ impl TurnSummary {
 }
 
 /// Which turns to list.
+///
+/// ```
+/// use haft_core::store::TurnQuery;
+///
+/// let query = TurnQuery::default().conversation("support-7").unfinished().limit(10);
+/// assert_eq!(query.conversation.as_deref(), Some("support-7"));
+/// assert_eq!((query.unfinished, query.limit), (true, Some(10)));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnQuery {

@@ -4,6 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// Provenance of a piece of content. The order is the order of trust: a part made of several parts has
 /// the smallest tier among them.
+///
+/// ```
+/// use haft_core::trust::TrustTier::{FirstParty, ThirdPartyPrivate, ThirdPartyPublic};
+/// use haft_core::trust::TrustTier;
+///
+/// assert_eq!(FirstParty.floor(ThirdPartyPrivate), ThirdPartyPrivate);
+/// assert_eq!(TrustTier::join([]), ThirdPartyPublic);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "the three tiers are part of the contract")]

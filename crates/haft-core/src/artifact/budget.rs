@@ -3,6 +3,14 @@
 use std::num::NonZeroUsize;
 
 /// What an answer may hold at most.
+///
+/// ```
+/// use haft_core::artifact::Budget;
+///
+/// let budget = Budget::new().bytes(1024).line_bytes(4096);
+/// assert_eq!(budget.lines.get(), 200);
+/// assert_eq!(budget.line_cap(), 1024);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Budget {

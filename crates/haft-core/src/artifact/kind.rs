@@ -10,6 +10,15 @@ use serde::{Deserialize, Serialize};
 ///
 /// The names are open: a format of your own brings its own. A kind that no format knows is read as
 /// text, because the queries of text work on everything.
+///
+/// ```
+/// use haft_core::artifact::ArtifactKind;
+///
+/// const LOG: ArtifactKind = ArtifactKind::named("access-log");
+/// assert_eq!("access-log".parse(), Ok(LOG));
+/// assert!("Access Log".parse::<ArtifactKind>().is_err());
+/// assert_eq!(ArtifactKind::default(), ArtifactKind::TEXT);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ArtifactKind(Cow<'static, str>);

@@ -27,6 +27,12 @@ pub struct QueryOutput(String);
 
 impl QueryOutput {
     /// There is nothing to answer with, as for the keys of something that has none.
+    ///
+    /// ```
+    /// use haft_core::artifact::QueryOutput;
+    ///
+    /// assert_eq!(QueryOutput::undefined().as_str(), "(undefined)");
+    /// ```
     pub fn undefined() -> Self {
         Self::sentinel("undefined")
     }
@@ -47,6 +53,15 @@ impl QueryOutput {
     }
 
     /// A text. What does not fit into the budget is cut off at the end of a line.
+    ///
+    /// ```
+    /// use haft_core::artifact::{Budget, QueryOutput};
+    ///
+    /// let budget = Budget::new().bytes(8);
+    /// let output = QueryOutput::text("first\nsecond\n", budget);
+    /// assert!(output.as_str().starts_with("first\n[cut after "));
+    /// assert_eq!(QueryOutput::text("", budget).as_str(), "(empty text)");
+    /// ```
     pub fn text(text: impl Into<String>, budget: Budget) -> Self {
         let text = text.into();
         if text.is_empty() {
@@ -63,6 +78,16 @@ impl QueryOutput {
     }
 
     /// One value: a string as its text, everything else as JSON.
+    ///
+    /// ```
+    /// use haft_core::artifact::{Budget, QueryOutput};
+    /// use haft_core::json::Document;
+    ///
+    /// let document = Document::parse(r#"{"name": "Ada", "tags": ["dev"]}"#)?;
+    /// let name = document.root().get("name").ok_or("no name")?;
+    /// assert_eq!(QueryOutput::value(name, Budget::new()).as_str(), "Ada");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn value(value: ValueRef<'_>, budget: Budget) -> Self {
         match value.as_str() {
             Some(text) => Self::text(text, budget),
@@ -72,6 +97,16 @@ impl QueryOutput {
 
     /// A list of values that are all at hand, from the one after the first `skip` on. For values that
     /// have to be looked for there is [`QueryListBuilder`].
+    ///
+    /// ```
+    /// use haft_core::artifact::{Budget, QueryOutput};
+    /// use haft_core::json::Document;
+    ///
+    /// let document = Document::parse(r#"["dev", "admin", "guest"]"#)?;
+    /// let output = QueryOutput::list(document.root().elements(), Budget::new(), 1);
+    /// assert_eq!(output.as_str(), "admin\nguest");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn list<'v>(
         values: impl IntoIterator<Item = ValueRef<'v>>,
         budget: Budget,
@@ -91,6 +126,13 @@ impl QueryOutput {
     }
 
     /// Adds words about the answer on a last line of their own, in square brackets.
+    ///
+    /// ```
+    /// use haft_core::artifact::QueryOutput;
+    ///
+    /// let output = QueryOutput::number(3).noted("the file is still growing");
+    /// assert_eq!(output.as_str(), "3\n[the file is still growing]");
+    /// ```
     pub fn noted(mut self, note: impl fmt::Display) -> Self {
         self.0.push_str(&format!("\n[{note}]"));
         self

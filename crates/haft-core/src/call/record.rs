@@ -23,6 +23,18 @@ use crate::trust::TrustLabel;
 /// were refused, of a tool that does not exist, or that was cancelled. Raw arguments, accepted ones and
 /// the changes between them stand side by side. The call id is computed, never given, so that it
 /// cannot be wrong.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use haft_core::RawArgs;
+/// use haft_core::call::{CallState, ToolCall};
+/// use haft_core::clock::Timestamp;
+///
+/// let args = RawArgs::text(r#"{"city": "Paris"}"#);
+/// let call = ToolCall::requested("get_weather", args, NonZeroU32::MIN, Timestamp::EPOCH);
+/// assert_eq!((call.tool(), call.state()), ("get_weather", CallState::Requested));
+/// assert_eq!(call.id().call_id(), call.call_id());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCall {
@@ -59,6 +71,14 @@ pub struct ToolCall {
 }
 
 /// How far a call has got. The arrows go one way; see [`ToolCall::advance`].
+///
+/// ```
+/// use haft_core::call::CallState;
+///
+/// assert!(CallState::Requested.may_become(CallState::Approved));
+/// assert!(!CallState::Succeeded.may_become(CallState::Requested));
+/// assert!(CallState::Succeeded.is_final());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -12,6 +12,15 @@ use crate::invariant::OrReport as _;
 ///
 /// Its monotonic time counts from the first time that any `SystemClock` of the process was asked
 /// for it, so all of them agree.
+///
+/// ```
+/// use haft_core::clock::{Clock, SystemClock, Timestamp};
+///
+/// let clock = SystemClock::new();
+/// let before = clock.monotonic();
+/// assert!(clock.now() > Timestamp::EPOCH);
+/// assert!(clock.monotonic() >= before);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SystemClock;

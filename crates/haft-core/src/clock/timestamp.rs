@@ -19,6 +19,15 @@ const EPOCH_FROM_YEAR_ZERO: i64 = 719_468;
 /// Its text, in `Display` and in serde, is RFC 3339 in UTC with six digits of fraction:
 /// `2026-01-31T12:00:00.000000Z`. Only that form is read back, so equal moments have equal texts
 /// and texts sort as moments do. Leap seconds do not exist, as in Unix time.
+///
+/// ```
+/// use haft_core::clock::Timestamp;
+///
+/// let noon: Timestamp = "2026-01-31T12:00:00.000000Z".parse()?;
+/// assert_eq!(noon.to_string(), "2026-01-31T12:00:00.000000Z");
+/// assert!("2026-01-31 12:00".parse::<Timestamp>().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -38,6 +47,15 @@ impl Timestamp {
 
     /// The moment that many microseconds after (or before) the Unix epoch.
     ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    ///
+    /// let moment = Timestamp::from_micros(1_500_000)?;
+    /// assert_eq!(moment.to_string(), "1970-01-01T00:00:01.500000Z");
+    /// assert!(Timestamp::from_micros(i64::MAX).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// A moment outside [`Timestamp::MIN`] to [`Timestamp::MAX`].
@@ -55,12 +73,29 @@ impl Timestamp {
     }
 
     /// How long after `earlier` this is; zero if it is before.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use haft_core::clock::Timestamp;
+    ///
+    /// let later = Timestamp::EPOCH.saturating_add(Duration::from_secs(90));
+    /// assert_eq!(later.duration_since(Timestamp::EPOCH), Duration::from_secs(90));
+    /// assert_eq!(Timestamp::EPOCH.duration_since(later), Duration::ZERO);
+    /// ```
     #[must_use]
     pub fn duration_since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
 
     /// This much later, at most [`Timestamp::MAX`]. Fractions of a microsecond are dropped.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use haft_core::clock::Timestamp;
+    ///
+    /// assert_eq!(Timestamp::MAX.saturating_add(Duration::from_secs(1)), Timestamp::MAX);
+    /// assert_eq!(Timestamp::EPOCH.saturating_add(Duration::from_millis(1)).as_micros(), 1_000);
+    /// ```
     #[must_use]
     pub fn saturating_add(self, by: Duration) -> Self {
         self.moved(by.as_micros().min(i64::MAX.unsigned_abs().into()) as i64)

@@ -195,6 +195,15 @@ impl ResultSummary {
 }
 
 /// What a provider says about one generation. Everything is optional: providers differ.
+///
+/// ```
+/// use haft_core::event::GenerationStats;
+/// use haft_core::usage::Usage;
+///
+/// let stats = GenerationStats::new(Usage::new(100, 20)).model("small-1").finish_reason("stop");
+/// assert_eq!(stats.usage.total, 120);
+/// assert_eq!(stats.model.as_deref(), Some("small-1"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -269,6 +278,16 @@ impl GenerationStats {
 }
 
 /// An error as observers see it.
+///
+/// ```
+/// use haft_core::error::codes;
+/// use haft_core::event::ErrorReport;
+///
+/// let report = ErrorReport::coded(codes::LIMIT_REACHED, "too many calls").at("executor");
+/// assert_eq!(report.message.as_str(), "too many calls");
+/// assert_eq!(report.stage.as_deref(), Some("executor"));
+/// assert!(ErrorReport::reason("the user said no").code.is_none());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorReport {

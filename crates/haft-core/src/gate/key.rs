@@ -14,6 +14,20 @@ use crate::mac::{MacKey, MacMessage};
 ///
 /// The application keeps 32 random bytes where neither a tool nor a model can read them, and gives them to
 /// the runner and to whatever lets people answer. Nothing that runs inside a turn has them.
+///
+/// ```
+/// use haft_core::clock::Timestamp;
+/// use haft_core::gate::{Gate, GateDecision, GateKey, GateRequest};
+///
+/// let at = Timestamp::EPOCH;
+/// let gate = Gate::open("g-1".parse()?, "t-1".parse()?, GateRequest::new("Deploy?"), at)?;
+/// let key = GateKey::from_bytes([7; 32]);
+/// let decision = GateDecision::Rejected { reason: "not on a Friday".into() };
+/// let settlement = key.sign(&gate, decision, "Ada", at);
+/// assert!(key.verify(&gate, &settlement).is_ok());
+/// assert!(GateKey::from_bytes([8; 32]).verify(&gate, &settlement).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct GateKey(MacKey);
 

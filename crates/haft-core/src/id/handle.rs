@@ -10,6 +10,15 @@ use crate::invariant::OrReport as _;
 
 /// A short name of a record: the first digits of its call id, at least eight, and `#n` for a repeat.
 /// Unique in its [`HandleTable`].
+///
+/// ```
+/// use haft_core::call::{CallId, HandleTable, RecordId};
+///
+/// let record = RecordId::first(CallId::of_text("search", "hello"));
+/// let handle = HandleTable::default().insert(record);
+/// assert_eq!(handle.as_str().len(), 8);
+/// assert!(record.to_string().starts_with(handle.as_str()));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct Handle(Arc<str>);

@@ -8,6 +8,14 @@ use super::CallId;
 ///
 /// Two equal calls have the same call id and different keys. A model that calls again after an error
 /// wants the call to run again; a process that comes back after a crash does not.
+///
+/// ```
+/// use haft_core::call::{CallId, IdempotencyKey};
+///
+/// let call = CallId::of_text("pay", "42");
+/// let key = IdempotencyKey::new("turn-1", (0, 2), call);
+/// assert_eq!(key.to_string(), format!("turn-1:0:2:{call}"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey {
     turn: String,

@@ -12,6 +12,16 @@ use super::{CallId, ParseIdError};
 /// The name of one call record, unique in its turn: the call id, and which occurrence it is.
 ///
 /// Its text is the call id for the first occurrence and `<call id>#<n>` for the n-th.
+///
+/// ```
+/// use haft_core::call::{CallId, RecordId};
+///
+/// let first = RecordId::first(CallId::of_text("search", "hello"));
+/// let third: RecordId = format!("{first}#3").parse()?;
+/// assert_eq!(third.call_id(), first.call_id());
+/// assert_eq!(third.occurrence().get(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId {
     id: CallId,
@@ -125,6 +135,15 @@ impl OccurrenceCounter {
 
     /// Takes over a record that already has its name, as when a turn is resumed: later names come
     /// behind it.
+    ///
+    /// ```
+    /// use haft_core::call::{CallId, OccurrenceCounter, RecordId};
+    ///
+    /// let id = CallId::of_text("search", "hello");
+    /// let mut counter = OccurrenceCounter::default();
+    /// counter.restore(RecordId::first(id));
+    /// assert_eq!(counter.next(id).occurrence().get(), 2);
+    /// ```
     pub fn restore(&mut self, record: RecordId) {
         let count = self.0.entry(record.id).or_insert(record.occurrence);
         *count = record.occurrence.max(*count);

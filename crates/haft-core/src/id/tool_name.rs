@@ -14,6 +14,16 @@ const MAX_LENGTH: usize = 128;
 ///
 /// Lower-case `snake_case` is what every provider takes as it is. Other names are legal and are mapped
 /// by the provider.
+///
+/// ```
+/// use haft_core::tool::{InvalidToolName, ToolName};
+///
+/// let name: ToolName = "get_weather".parse()?;
+/// assert_eq!(name, "get_weather");
+/// assert_eq!("".parse::<ToolName>(), Err(InvalidToolName::Empty));
+/// assert_eq!("a b".parse::<ToolName>(), Err(InvalidToolName::Character { found: ' ' }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolName(Arc<str>);

@@ -71,6 +71,13 @@ text_ids! {
 }
 
 /// A text that cannot be an id.
+///
+/// ```
+/// use haft_core::store::TurnId;
+///
+/// let error = "".parse::<TurnId>().unwrap_err();
+/// assert_eq!(error.what, "turn");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the id of a {what} is 1 to 200 characters without control characters")]
 #[non_exhaustive]
@@ -81,6 +88,13 @@ pub struct InvalidId {
 
 impl GateId {
     /// The name of a gate, or a hash of it if it is too long.
+    ///
+    /// ```
+    /// use haft_core::store::GateId;
+    ///
+    /// assert_eq!(GateId::of("approve").as_str(), "approve");
+    /// assert!(GateId::of(&"long".repeat(100)).as_str().len() <= 200);
+    /// ```
     #[must_use]
     pub fn of(name: &str) -> Self {
         name.parse().unwrap_or_else(|_| Self(CallId::of_text("gate", name).to_string().into()))

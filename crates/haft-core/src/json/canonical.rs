@@ -29,6 +29,15 @@ pub fn canonical_text(view: ValueRef<'_>) -> String {
 }
 
 /// Appends the canonical text of a value.
+///
+/// ```
+/// use haft_core::json::{Document, write_canonical};
+///
+/// let mut text = String::from("args: ");
+/// write_canonical(Document::parse(r#"{"b": 1, "a": 2}"#)?.root(), &mut text);
+/// assert_eq!(text, r#"args: {"a":2,"b":1}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write_canonical(view: ValueRef<'_>, out: &mut String) {
     out.push_str(&canonical_text(view));
 }

@@ -3,6 +3,14 @@
 use super::{ValueKind, ValueRef, write_string};
 
 /// The value in document order, indented by two spaces. Numbers keep their digits.
+///
+/// ```
+/// use haft_core::json::{Document, pretty_text};
+///
+/// let document = Document::parse(r#"{"a":[1],"b":{}}"#)?;
+/// assert_eq!(pretty_text(document.root()), "{\n  \"a\": [\n    1\n  ],\n  \"b\": {}\n}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn pretty_text(view: ValueRef<'_>) -> String {
     let mut out = Vec::new();

@@ -10,6 +10,18 @@ use super::{Document, Node};
 use crate::invariant::OrReport as _;
 
 /// A JSON value inside a [`Document`].
+///
+/// ```
+/// use haft_core::json::{Document, ValueKind};
+///
+/// let document = Document::parse(r#"{"city": "Paris", "days": [1, 2.5]}"#)?;
+/// let root = document.root();
+/// assert_eq!(root.kind(), ValueKind::Object);
+/// assert_eq!(root.get("city").and_then(|city| city.as_str()), Some("Paris"));
+/// let second = root.get("days").and_then(|days| days.item(1));
+/// assert_eq!(second.and_then(|day| day.as_f64()), Some(2.5));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct ValueRef<'a> {
     doc: &'a Document,
@@ -217,6 +229,15 @@ impl<'a> ValueRef<'a> {
     }
 
     /// The elements of a list in order; nothing for any other kind.
+    ///
+    /// ```
+    /// use haft_core::json::Document;
+    ///
+    /// let document = Document::parse("[1, 2, 3]")?;
+    /// let sum: i64 = document.root().elements().filter_map(|it| it.as_i64()).sum();
+    /// assert_eq!(sum, 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn elements(self) -> Elements<'a> {
         let left = if let Node::Array { len, .. } = self.node() { len } else { 0 };
@@ -224,6 +245,15 @@ impl<'a> ValueRef<'a> {
     }
 
     /// The members of an object in document order, duplicates included; nothing for any other kind.
+    ///
+    /// ```
+    /// use haft_core::json::Document;
+    ///
+    /// let document = Document::parse(r#"{"b": 1, "a": 2}"#)?;
+    /// let keys: Vec<String> = document.root().members().map(|(key, _)| key.to_string()).collect();
+    /// assert_eq!(keys, ["b", "a"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn members(self) -> Members<'a> {
         let left = if let Node::Object { len, .. } = self.node() { len } else { 0 };
@@ -248,6 +278,14 @@ impl<'a> ValueRef<'a> {
     }
 
     /// A copy as a `serde_json` value. Integers beyond 64 bits become doubles there.
+    ///
+    /// ```
+    /// use haft_core::json::Document;
+    ///
+    /// let document = Document::parse(r#"{"a": [true, null]}"#)?;
+    /// assert_eq!(document.root().to_value(), serde_json::json!({"a": [true, null]}));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn to_value(self) -> Value {
         match self.node() {

@@ -8,6 +8,18 @@ use super::walk::{Evaluation, Walk, Work};
 use crate::json::ValueRef;
 
 /// How much one evaluation may do.
+///
+/// ```
+/// use haft_core::json::Document;
+/// use haft_core::jsonpath::{JsonPath, SelectionLimits};
+///
+/// let document = Document::parse("[1, 2, 3, 4]")?;
+/// let limits = SelectionLimits::default().max_matches(2);
+/// let found = JsonPath::parse("$[*]")?.select_with(document.root(), &limits);
+/// assert_eq!(found.len(), 2);
+/// assert!(found.truncated().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SelectionLimits {

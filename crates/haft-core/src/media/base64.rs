@@ -101,12 +101,26 @@ impl Base64Encoder {
 }
 
 /// Encodes bytes as base64 with padding.
+///
+/// ```
+/// use haft_core::media::{decode_base64, encode_base64};
+///
+/// assert_eq!(encode_base64(b"hello"), "aGVsbG8=");
+/// assert_eq!(decode_base64(b"aGVsbG8=").as_deref(), Some(&b"hello"[..]));
+/// ```
 #[must_use]
 pub fn encode_base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
 /// Decodes a text that is exactly what [`encode_base64`] writes: padded, without white space and without stray bits.
+///
+/// ```
+/// use haft_core::media::decode_base64;
+///
+/// assert_eq!(decode_base64(b"aGk=").as_deref(), Some(&b"hi"[..]));
+/// assert_eq!(decode_base64(b"not base64!"), None);
+/// ```
 #[must_use]
 pub fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()

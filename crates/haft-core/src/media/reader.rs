@@ -29,6 +29,16 @@ pub trait MediaReader: Send + Sync {
 }
 
 /// Bytes that are at hand.
+///
+/// ```
+/// use haft_core::media::{MediaReader, MemoryReader};
+///
+/// let reader = MemoryReader::new("hello");
+/// assert_eq!(reader.byte_length(), Some(5));
+/// let described = reader.describe().ok_or("a reader in memory describes itself")?;
+/// assert_eq!(described.tag, MemoryReader::TAG);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct MemoryReader(Bytes);
 
@@ -91,6 +101,17 @@ type Resolver = dyn Fn(&Value) -> Result<Arc<dyn MediaReader>, ToolFailure> + Se
 
 /// How stored descriptors become readers again: a function per tag. The application owns it, decides
 /// which tags are in it and so what a stored record can make it open.
+///
+/// ```
+/// use haft_core::media::{MediaReader, MemoryReader, ReaderResolvers};
+///
+/// let resolvers =
+///     ReaderResolvers::empty().with(MemoryReader::TAG, |it| MemoryReader::from_locator(it));
+/// let described = MemoryReader::new("hello").describe().ok_or("no descriptor")?;
+/// assert_eq!(resolvers.resolve(&described)?.byte_length(), Some(5));
+/// assert!(ReaderResolvers::empty().resolve(&described).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct ReaderResolvers(BTreeMap<String, Arc<Resolver>>);
 

@@ -9,6 +9,15 @@ use crate::tier::TrustTier;
 ///
 /// It has a tier of its own, because who derived it may be less trusted than the medium. In the
 /// medium's stash it is never more trusted than the medium.
+///
+/// ```
+/// use haft_core::media::MediaStashEntry;
+/// use haft_core::trust::TrustTier;
+///
+/// let entry = MediaStashEntry::new("a red door", TrustTier::ThirdPartyPublic).derived_from("img-1");
+/// assert_eq!(entry.text(), Some("a red door"));
+/// assert_eq!(entry.derived_from_media(), Some("img-1"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MediaStashEntry {

@@ -9,6 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::{Faults, InvalidRecord};
 
 /// Who says something: the name that the application knows, and the one that the model sees.
+///
+/// ```
+/// use haft_core::record::Identity;
+///
+/// let ada = Identity::new(42, "Ada")?;
+/// assert_eq!(ada.representation(), "Ada");
+/// assert!(Identity::named("").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "StoredIdentity")]
 pub struct Identity {

@@ -68,6 +68,18 @@ impl<T: Record> RecordList<T> {
 
     /// Puts a record in the place of the one with its id, or behind all others. Gives back the record
     /// that was replaced.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::{Message, RecordList, RecordSequence};
+    ///
+    /// let list = RecordList::new(RecordSequence::new());
+    /// assert!(list.put(Message::user("m", "Hi", Timestamp::EPOCH)?).is_none());
+    /// let replaced = list.put(Message::user("m", "Hello", Timestamp::EPOCH)?);
+    /// assert!(replaced.is_some());
+    /// assert_eq!(list.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn put(&self, record: impl Into<Arc<T>>) -> Option<Arc<T>> {
         let record = record.into();
         let mut records = self.write();

@@ -61,6 +61,18 @@ impl Memory {
 
     /// A builder of the next version of it, changed at this time. It will never be trusted more than
     /// this one.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::Memory;
+    ///
+    /// let old = Memory::builder("likes", "Tea.", Timestamp::EPOCH);
+    /// let old = old.confidence(0.9).importance(0.5).build()?;
+    /// let new = old.to_builder(Timestamp::MAX).content("Coffee.").build()?;
+    /// assert_eq!((new.id(), new.content().as_str()), (old.id(), "Coffee."));
+    /// assert_eq!((new.created_at(), new.updated_at()), (Timestamp::EPOCH, Timestamp::MAX));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn to_builder(&self, at: Timestamp) -> MemoryBuilder {
         MemoryBuilder {
             id: self.id.as_str().to_owned(),
@@ -178,6 +190,15 @@ impl MemoryBuilder {
     }
 
     /// The memory.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::Memory;
+    ///
+    /// let memory = Memory::builder("likes", "Tea.", Timestamp::EPOCH).importance(0.5);
+    /// assert!(memory.clone().confidence(0.9).build().is_ok());
+    /// assert!(memory.confidence(1.5).build().is_err(), "a confidence is between 0 and 1");
+    /// ```
     ///
     /// # Errors
     ///

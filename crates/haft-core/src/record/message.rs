@@ -70,6 +70,16 @@ impl Message {
 
     /// Text of a user.
     ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::{Message, MessageRole};
+    ///
+    /// let message = Message::user("m-1", "Hi", Timestamp::EPOCH)?;
+    /// assert_eq!(message.role(), MessageRole::User);
+    /// assert_eq!(message.content().map(|text| text.as_str()), Some("Hi"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// The id or the text is refused.
@@ -83,6 +93,15 @@ impl Message {
 
     /// Text of the agent.
     ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::{Message, MessageRole};
+    ///
+    /// let message = Message::assistant("m-2", "Hello!", Timestamp::EPOCH)?;
+    /// assert_eq!(message.role(), MessageRole::Assistant);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// The id or the text is refused.
@@ -95,6 +114,17 @@ impl Message {
     }
 
     /// A builder of the next version of it, changed at this time.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::Message;
+    ///
+    /// let draft = Message::assistant("m-2", "Helo!", Timestamp::EPOCH)?;
+    /// let fixed = draft.to_builder(Timestamp::MAX).content("Hello!").build()?;
+    /// assert_eq!(fixed.id(), draft.id());
+    /// assert_eq!(fixed.updated_at(), Timestamp::MAX);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn to_builder(&self, at: Timestamp) -> MessageBuilder {
         MessageBuilder {
             id: self.id.as_str().to_owned(),
@@ -171,6 +201,19 @@ impl MessageBuilder {
     }
 
     /// One more attachment.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::media::{Media, MediaFile, MediaKind};
+    /// use haft_core::record::{Message, MessageRole};
+    ///
+    /// let image = Media::user_attachment(MediaKind::Image, MediaFile::new("a.png", "image/png", "…"));
+    /// let message =
+    ///     Message::builder("m-1", MessageRole::User, Timestamp::EPOCH).attachment(image).build()?;
+    /// assert_eq!(message.attachments().len(), 1);
+    /// assert!(message.content().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn attachment(mut self, media: Media) -> Self {
         self.attachments.push(media);
         self

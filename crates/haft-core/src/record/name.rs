@@ -12,6 +12,15 @@ const MAX_LENGTH: usize = 200;
 
 /// The id of a message, memory, thought, retrieved record or instruction: 1 to 200 characters, none of
 /// them a control character. The application gives it.
+///
+/// ```
+/// use haft_core::record::RecordName;
+///
+/// let name: RecordName = "msg-1".parse()?;
+/// assert_eq!(name.as_str(), "msg-1");
+/// assert!("".parse::<RecordName>().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RecordName(Arc<str>);

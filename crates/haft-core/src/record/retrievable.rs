@@ -204,6 +204,18 @@ impl RetrievableBuilder {
     }
 
     /// Lowers the tier to at most this one.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::Retrievable;
+    /// use haft_core::trust::TrustTier;
+    ///
+    /// let page = Retrievable::builder("page", "…", TrustTier::FirstParty, Timestamp::EPOCH)
+    ///     .lowered_to(TrustTier::ThirdPartyPublic)
+    ///     .build()?;
+    /// assert_eq!(page.trust_tier(), TrustTier::ThirdPartyPublic);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn lowered_to(mut self, tier: TrustTier) -> Self {
         self.trust_tier = self.trust_tier.floor(tier);
         self
@@ -222,6 +234,19 @@ impl RetrievableBuilder {
     }
 
     /// How well it fits, from 0 to 1.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::Retrievable;
+    /// use haft_core::trust::TrustTier;
+    ///
+    /// let hit = Retrievable::builder("hit", "…", TrustTier::ThirdPartyPrivate, Timestamp::EPOCH)
+    ///     .source("search")
+    ///     .score(0.8)
+    ///     .build()?;
+    /// assert_eq!((hit.source(), hit.score()), (Some("search"), Some(0.8)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn score(mut self, score: f64) -> Self {
         self.score = Some(score);
         self

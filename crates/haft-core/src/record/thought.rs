@@ -106,6 +106,20 @@ impl Thought {
 
     /// Whether a provider that understands these tags can send it back. One without a tag, or with the
     /// tag `plain-text`, goes everywhere.
+    ///
+    /// ```
+    /// use haft_core::clock::Timestamp;
+    /// use haft_core::record::Thought;
+    ///
+    /// let thought = Thought::builder("t-1", Timestamp::EPOCH)
+    ///     .content("The user wants tea.")
+    ///     .payload(serde_json::json!({"signature": "abc"}))
+    ///     .replay_compatibility("model-a")
+    ///     .build()?;
+    /// assert!(thought.replays_with(&["model-a"]));
+    /// assert!(!thought.replays_with(&["model-b"]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn replays_with(&self, understood: &[&str]) -> bool {
         self.replay.fits(understood)

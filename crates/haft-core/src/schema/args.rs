@@ -87,6 +87,14 @@ impl Args {
     }
 
     /// A copy as a `serde_json` value.
+    ///
+    /// ```
+    /// use haft_core::Args;
+    ///
+    /// let args = Args::parse(r#"{"days": 3}"#)?;
+    /// assert_eq!(args.to_value(), serde_json::json!({"days": 3}));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn to_value(&self) -> Value {
         self.root().to_value()

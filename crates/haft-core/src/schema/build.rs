@@ -75,12 +75,30 @@ pub fn boolean() -> BooleanSchema {
 }
 
 /// A string.
+///
+/// ```
+/// use haft_core::RawArgs;
+/// use haft_core::args::Strictness;
+/// use haft_core::schema::{InputSchema, object, string};
+///
+/// let schema = InputSchema::new(object().field("city", string().non_empty().required())).unwrap();
+/// let refused = schema.accept("t", &RawArgs::text(r#"{"city": ""}"#), Strictness::Strict);
+/// assert!(refused.is_err());
+/// ```
 #[must_use]
 pub fn string() -> StringSchema {
     SchemaBuilder::new(StringRules::default())
 }
 
 /// A number without a fraction.
+///
+/// ```
+/// use haft_core::schema::{InputSchema, integer, object};
+///
+/// let schema = InputSchema::new(object().field("days", integer().min(1).max(14))).unwrap();
+/// let days = &schema.json_schema()["properties"]["days"];
+/// assert_eq!((&days["minimum"], &days["maximum"]), (&1.into(), &14.into()));
+/// ```
 #[must_use]
 pub fn integer() -> IntegerSchema {
     SchemaBuilder::new(IntegerRules::default())
@@ -93,12 +111,30 @@ pub fn number() -> NumberSchema {
 }
 
 /// One of these values. Only scalars can be listed.
+///
+/// ```
+/// use haft_core::schema::{InputSchema, object, one_of};
+///
+/// let units = one_of(["celsius", "fahrenheit"]).default("celsius");
+/// let schema = InputSchema::new(object().field("units", units)).unwrap();
+/// let units = &schema.json_schema()["properties"]["units"];
+/// assert_eq!(units["enum"], serde_json::json!(["celsius", "fahrenheit"]));
+/// ```
 #[must_use]
 pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> EnumSchema {
     SchemaBuilder::new(EnumRules(values.into_iter().map(Into::into).collect()))
 }
 
 /// A list of `items`.
+///
+/// ```
+/// use haft_core::schema::{InputSchema, array, object, string};
+///
+/// let tags = array(string()).min_items(1).unique();
+/// let schema = InputSchema::new(object().field("tags", tags)).unwrap();
+/// let tags = &schema.json_schema()["properties"]["tags"];
+/// assert_eq!((&tags["type"], &tags["minItems"]), (&"array".into(), &1.into()));
+/// ```
 #[must_use]
 pub fn array(items: impl Into<Schema>) -> ArraySchema {
     SchemaBuilder::new(ArrayRules {
@@ -117,12 +153,27 @@ pub fn tuple(places: impl IntoIterator<Item = Schema>) -> TupleSchema {
 
 /// An object with named fields; unknown keys are refused unless
 /// [`allow_unknown`](ObjectSchema::allow_unknown) is called.
+///
+/// ```
+/// use haft_core::schema::{InputSchema, boolean, object, string};
+///
+/// let root = object().field("path", string().required()).field("force", boolean());
+/// let schema = InputSchema::new(root).unwrap();
+/// assert_eq!(schema.json_schema()["required"], serde_json::json!(["path"]));
+/// ```
 #[must_use]
 pub fn object() -> ObjectSchema {
     SchemaBuilder::new(ObjectRules::default())
 }
 
 /// An object with free keys.
+///
+/// ```
+/// use haft_core::schema::{InputSchema, integer, map, object};
+///
+/// let root = object().field("stock", map(integer()).max_entries(10).required());
+/// assert!(InputSchema::new(root).is_ok());
+/// ```
 #[must_use]
 pub fn map(values: impl Into<Schema>) -> MapSchema {
     SchemaBuilder::new(MapRules {

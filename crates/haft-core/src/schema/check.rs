@@ -458,6 +458,13 @@ fn describe_value(view: ValueRef<'_>) -> String {
 }
 
 /// The name that differs from `key` least, if it is close enough to be a slip.
+///
+/// ```
+/// use haft_core::schema::nearest;
+///
+/// assert_eq!(nearest("ctiy", ["city", "days"].into_iter()), Some("city"));
+/// assert_eq!(nearest("weather", ["city", "days"].into_iter()), None);
+/// ```
 #[must_use]
 pub fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let key: String = key.chars().take(64).collect();

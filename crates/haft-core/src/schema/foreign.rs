@@ -64,6 +64,15 @@ pub enum ForeignSchemaError {
 }
 
 /// A JSON Schema for one value, such as the answer to a question.
+///
+/// ```
+/// use haft_core::schema::ValueSchema;
+///
+/// let schema = ValueSchema::from_json_schema(serde_json::json!({"type": "integer", "minimum": 1}))?;
+/// assert!(schema.check(&3.into()).is_ok());
+/// assert!(schema.check(&0.into()).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ValueSchema(ForeignSchema);
 

@@ -15,6 +15,19 @@ use crate::schema::args::{ArgDefinitions, Args, RawArgs, Strictness, ToolArgs};
 
 /// A schema that was checked when it was made: an object at the root, sound constraints, a default and
 /// examples that it accepts itself.
+///
+/// ```
+/// use haft_core::RawArgs;
+/// use haft_core::args::Strictness;
+/// use haft_core::schema::{InputSchema, integer, object};
+///
+/// let schema = InputSchema::new(object().field("days", integer().required())).unwrap();
+/// let raw = RawArgs::text(r#"{"days": "3"}"#);
+/// let accepted = schema.accept("forecast", &raw, Strictness::Coerce)?;
+/// assert_eq!(accepted.args.to_value(), serde_json::json!({"days": 3}));
+/// assert!(schema.accept("forecast", &raw, Strictness::Strict).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct InputSchema {
     validator: SchemaValidator,

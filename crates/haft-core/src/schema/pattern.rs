@@ -3,6 +3,14 @@
 use regex::Regex;
 
 /// A `pattern` constraint: its text as the model sees it, and the compiled form.
+///
+/// ```
+/// use haft_core::schema::Pattern;
+///
+/// let pattern = Pattern::new("^[a-z]+$");
+/// assert!(pattern.is_match("paris") && !pattern.is_match("Paris"));
+/// assert!(!Pattern::new("(").is_match("("), "a pattern that does not compile matches nothing");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pattern {
     source: String,

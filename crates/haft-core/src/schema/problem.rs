@@ -15,6 +15,15 @@ const MAX_LISTED: usize = 24;
 const MAX_EXCERPT: usize = 80;
 
 /// One reason why arguments were refused.
+///
+/// ```
+/// use haft_core::schema::Problem;
+///
+/// let problem = Problem::new("/city", "a city that exists").found("Atlantis").example("Paris");
+/// assert_eq!(problem.pointer, "/city");
+/// let text = problem.to_string();
+/// assert!(text.contains("a city that exists") && text.contains("Atlantis"), "{text}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Problem {

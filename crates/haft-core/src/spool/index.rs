@@ -13,6 +13,14 @@ use crate::invariant::OrReport as _;
 ///
 /// A block is 64 KiB unless told otherwise, so the index of a gigabyte is 128 KiB, and the start of any
 /// line is found by a binary search here and a scan of one block.
+///
+/// ```
+/// use haft_core::spool::LineIndex;
+///
+/// let index = LineIndex::of(b"one\ntwo\nthree");
+/// assert_eq!((index.byte_length(), index.newlines(), index.line_count()), (13, 2, 3));
+/// assert!(index.locate(2).is_some() && index.locate(3).is_none());
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct LineIndex {
     block_size: NonZeroU32,
@@ -90,6 +98,16 @@ impl LineIndex {
     }
 
     /// The bytes of the index: magic, version, sizes, one count per block, a hash of all that.
+    ///
+    /// ```
+    /// use haft_core::spool::LineIndex;
+    ///
+    /// let index = LineIndex::of(b"one\ntwo\n");
+    /// let bytes = index.encode();
+    /// assert_eq!(LineIndex::decode(&bytes)?.line_count(), index.line_count());
+    /// assert!(LineIndex::decode(b"something else").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let blocks = self.before.len().saturating_sub(1);
@@ -168,6 +186,15 @@ impl fmt::Debug for LineIndex {
 }
 
 /// Builds a [`LineIndex`] while the content passes by, in pieces of any size.
+///
+/// ```
+/// use haft_core::spool::{LineIndex, LineIndexBuilder};
+///
+/// let mut builder = LineIndexBuilder::new(LineIndex::BLOCK_SIZE);
+/// builder.push(b"one\nt");
+/// builder.push(b"wo\n");
+/// assert_eq!(builder.finish().newlines(), 2);
+/// ```
 #[derive(Clone, Debug)]
 pub struct LineIndexBuilder {
     index: LineIndex,
@@ -217,6 +244,12 @@ impl LineIndexBuilder {
 }
 
 /// How many LF bytes there are.
+///
+/// ```
+/// use haft_core::spool::count_newlines;
+///
+/// assert_eq!(count_newlines(b"one\ntwo\n"), 2);
+/// ```
 #[must_use]
 pub fn count_newlines(bytes: &[u8]) -> u64 {
     // Sums of bytes, in pieces too short to overflow one: the compiler makes wide instructions of it.

@@ -7,6 +7,14 @@ use serde::{Deserialize, Serialize};
 
 /// The key of a stored result: any text whatever. Making it safe for a file system or an address is
 /// the store's business.
+///
+/// ```
+/// use haft_core::spool::SpoolKey;
+///
+/// let key = SpoolKey::of_turn("2026/turn", "call-1");
+/// assert_eq!(key.turn().as_deref(), Some("2026/turn"));
+/// assert_eq!(SpoolKey::new("a report").turn(), None);
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SpoolKey(Arc<str>);

@@ -6,6 +6,14 @@ use std::str::FromStr;
 use super::UnknownEncoding;
 
 /// An encoding that tokens are counted in.
+///
+/// ```
+/// use haft_core::tokens::Encoding;
+///
+/// assert_eq!("o200k_base".parse::<Encoding>()?, Encoding::O200kBase);
+/// assert_eq!(Encoding::Claude.as_str(), "claude");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Encoding {

@@ -20,6 +20,14 @@ use super::{Encoding, TokenCount, TokenCounter, TokenError};
 /// English prose comes out within about a tenth. Code, tables, long digits, single-script text and
 /// random text can be off by a half and more, in either direction. Leave a margin, or bring an exact
 /// counter.
+///
+/// ```
+/// use haft_core::tokens::{Encoding, HeuristicCounter, TokenCounter};
+///
+/// let count = HeuristicCounter::default().count(Encoding::Claude, "Hello, world!")?;
+/// assert!(count.tokens > 0 && !count.is_exact());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct HeuristicCounter;
@@ -34,6 +42,17 @@ impl TokenCounter for HeuristicCounter {
 
 /// The rule of thumb of [`HeuristicCounter`] for a text that comes in pieces. How it is cut does not
 /// matter.
+///
+/// ```
+/// use haft_core::tokens::{Encoding, HeuristicTally};
+///
+/// let mut pieces = HeuristicTally::new(Encoding::O200kBase);
+/// pieces.push("Hello, ");
+/// pieces.push("world!");
+/// let mut whole = HeuristicTally::new(Encoding::O200kBase);
+/// whole.push("Hello, world!");
+/// assert_eq!(pieces.finish(), whole.finish());
+/// ```
 #[derive(Clone, Debug)]
 pub struct HeuristicTally {
     encoding: Encoding,

@@ -26,6 +26,13 @@ pub(super) type Validator =
 
 /// A definition in the making. Nothing is checked before [`ToolBuilder::build`], which then lists
 /// every fault at once.
+///
+/// ```
+/// use haft_core::Tool;
+///
+/// let faults = Tool::builder("no name").build().unwrap_err().to_string();
+/// assert!(faults.contains("description"), "{faults}");
+/// ```
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct ToolBuilder {
     name: String,
@@ -103,6 +110,19 @@ impl ToolBuilder {
     }
 
     /// A JSON Schema from elsewhere, kept as it is and enforced by the `jsonschema` crate.
+    ///
+    /// ```
+    /// use haft_core::{Args, Tool};
+    ///
+    /// let schema = serde_json::json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    /// let search = Tool::builder("search")
+    ///     .description("Searches.")
+    ///     .json_schema(schema.clone())
+    ///     .handler(|args: Args| args.root().to_string())
+    ///     .build()?;
+    /// assert_eq!(search.input_schema().json_schema(), schema);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn json_schema(mut self, schema: Value) -> Self {
         let input = InputSchema::from_json_schema(schema);
         self.input.push(input.map_err(|error| vec![SchemaFault::new("input", error.to_string())]));
@@ -141,6 +161,15 @@ impl ToolBuilder {
     }
 
     /// Adds metadata under a dot path. Haft does not read it; middleware does.
+    ///
+    /// ```
+    /// use haft_core::Tool;
+    ///
+    /// let tool = Tool::builder("now").description("Tells the time.").handler(|| "noon");
+    /// let tool = tool.meta("owner.team", "core").build()?;
+    /// assert_eq!(tool.meta().get("owner.team"), Some("core".into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn meta(mut self, path: &str, value: impl Serialize) -> Self {
         if let Err(error) = self.meta.set(path, value) {
             self.faults.push(SchemaFault::new(format!("meta.{path}"), error.to_string()));
@@ -169,6 +198,15 @@ impl ToolBuilder {
     }
 
     /// What calling it does to the world; the default is [`ToolEffect::Once`].
+    ///
+    /// ```
+    /// use haft_core::Tool;
+    /// use haft_core::tool::ToolEffect;
+    ///
+    /// let clock = Tool::builder("clock").description("Tells the time.").handler(|| "noon");
+    /// assert_eq!(clock.effect(ToolEffect::ReadOnly).build()?.effect(), ToolEffect::ReadOnly);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn effect(mut self, effect: ToolEffect) -> Self {
         self.flags.effect = effect;
         self
@@ -182,6 +220,18 @@ impl ToolBuilder {
 
     /// Makes every call wait for approval from outside the turn. The approver is shown the question, the
     /// tool and the arguments that the handler will get.
+    ///
+    /// ```
+    /// use haft_core::Tool;
+    ///
+    /// let deploy = Tool::builder("deploy")
+    ///     .description("Deploys.")
+    ///     .requires_approval("May I deploy?")
+    ///     .handler(|| "done")
+    ///     .build()?;
+    /// assert_eq!(deploy.requires_approval(), Some("May I deploy?"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn requires_approval(mut self, question: impl Into<String>) -> Self {
         let question = question.into();
         self.faults.extend(question_fault(&question));
@@ -190,6 +240,16 @@ impl ToolBuilder {
     }
 
     /// How long a call may take before it ends as failed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use haft_core::Tool;
+    ///
+    /// let slow = Tool::builder("slow").description("Takes its time.").handler(|| "done");
+    /// let slow = slow.timeout(Duration::from_secs(5)).build()?;
+    /// assert_eq!(slow.timeout(), Some(Duration::from_secs(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.flags.timeout = Some(timeout);
         self

@@ -21,6 +21,19 @@ use crate::tool::context::{CallScope, DispatchContext};
 
 /// A tool bound to a dispatch. Bind it once, call it as often as needed; it keeps nothing between
 /// calls.
+///
+/// ```
+/// use haft_core::{DispatchContext, Tool};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
+/// let executor = now.executor(&DispatchContext::builder("turn-1").build());
+/// assert!(executor.call("{}").await.outcome.is_ok());
+/// assert!(executor.call(r#"{"zone": 1}"#).await.outcome.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ToolExecutor {
     tool: Tool,

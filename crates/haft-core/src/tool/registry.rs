@@ -87,6 +87,16 @@ impl ToolRegistry {
 
     /// Adds a tool.
     ///
+    /// ```
+    /// use haft_core::{Tool, ToolRegistry};
+    ///
+    /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
+    /// let registry = ToolRegistry::new();
+    /// registry.register(now.clone())?;
+    /// assert!(registry.register(now).is_err(), "the name is taken");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// The name is taken; the tool's collision policy is for merges and is not asked.
@@ -104,6 +114,16 @@ impl ToolRegistry {
 
     /// Adds a tool, or replaces the one of the same name, which keeps its position and stays hidden if
     /// it was. Returns the tool that was there.
+    ///
+    /// ```
+    /// use haft_core::{Tool, ToolRegistry};
+    ///
+    /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
+    /// let registry = ToolRegistry::with_tools([now.clone()])?;
+    /// assert!(registry.overwrite(now).is_some());
+    /// assert_eq!(registry.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn overwrite(&self, tool: Tool) -> Option<Tool> {
         self.change(|entries| match entries.entry(tool.name().clone()) {
             MapEntry::Occupied(mut entry) => {
@@ -128,6 +148,16 @@ impl ToolRegistry {
     }
 
     /// The tool that a model called, or the error it is told: which name it may have meant.
+    ///
+    /// ```
+    /// use haft_core::{Tool, ToolRegistry};
+    ///
+    /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
+    /// let registry = ToolRegistry::with_tools([now])?;
+    /// assert!(registry.find("now").is_ok());
+    /// assert!(registry.find("later").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -181,6 +211,18 @@ impl ToolRegistry {
 
     /// Hides tools. All of them, or none if one is unknown.
     ///
+    /// ```
+    /// use haft_core::{Tool, ToolRegistry};
+    ///
+    /// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
+    /// let registry = ToolRegistry::with_tools([now])?;
+    /// registry.hide(["now"])?;
+    /// assert!(registry.visible().is_empty() && registry.has("now"));
+    /// registry.clear_hidden();
+    /// assert_eq!(registry.visible().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// There is no tool of one of these names.
@@ -228,6 +270,16 @@ impl ToolRegistry {
     }
 
     /// Drops every ephemeral tool. Returns how many went.
+    ///
+    /// ```
+    /// use haft_core::{Tool, ToolRegistry};
+    ///
+    /// let once = Tool::builder("once").description("Works once.").ephemeral().handler(|| "ok").build()?;
+    /// let registry = ToolRegistry::with_tools([once])?;
+    /// assert_eq!(registry.prune_ephemeral(), 1);
+    /// assert!(registry.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn prune_ephemeral(&self) -> usize {
         // Every turn ends with this, and most have none.
         if !self.read().values().any(|entry| entry.tool.is_ephemeral()) {

@@ -66,6 +66,14 @@ impl TrustLabel {
 
     /// The label of something made of several sources: the answer to a query, a summary, a call with
     /// references among its arguments. Without any source it is [`TrustLabel::UNTRUSTED`].
+    ///
+    /// ```
+    /// use haft_core::trust::{TrustLabel, TrustTier};
+    ///
+    /// let own = TrustLabel::declared(TrustTier::FirstParty);
+    /// assert!(TrustLabel::join([own, own]).is_trusted());
+    /// assert!(!TrustLabel::join([own, TrustLabel::UNTRUSTED]).is_trusted());
+    /// ```
     #[must_use]
     pub fn join(sources: impl IntoIterator<Item = Self>) -> Self {
         Self(TrustTier::join(sources.into_iter().map(Self::tier)))

@@ -139,6 +139,12 @@ pub struct DeveloperText(String);
 impl DeveloperText {
     /// **Vouches** for a text: the caller states that the developer or the operator of the
     /// agent wrote it.
+    ///
+    /// ```
+    /// use haft_core::trust::DeveloperText;
+    ///
+    /// assert_eq!(DeveloperText::from_developer("Be polite.").as_str(), "Be polite.");
+    /// ```
     #[must_use]
     pub fn from_developer(text: impl Into<String>) -> Self {
         Self(text.into())

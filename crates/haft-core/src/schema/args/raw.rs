@@ -49,6 +49,13 @@ impl RawArgs {
 
     /// Text that a model wrote. Blank text means no arguments. Text that is not JSON is kept: the
     /// executor repairs it, or refuses it with a reason.
+    ///
+    /// ```
+    /// use haft_core::RawArgs;
+    ///
+    /// assert!(RawArgs::text(r#"{"city": "Paris"}"#).parsed().is_ok());
+    /// assert!(RawArgs::text("no JSON").parsed().is_err());
+    /// ```
     #[must_use]
     pub fn text(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -112,6 +119,15 @@ impl RawArgs {
     }
 
     /// The content key of calling `tool` with these arguments.
+    ///
+    /// ```
+    /// use haft_core::RawArgs;
+    ///
+    /// let one = RawArgs::text(r#"{"a": 1, "b": 2}"#);
+    /// let other = RawArgs::text(r#"{"b": 2, "a": 1}"#);
+    /// assert_eq!(one.call_id("search"), other.call_id("search"));
+    /// assert_ne!(one.call_id("search"), one.call_id("fetch"));
+    /// ```
     #[must_use]
     pub fn call_id(&self, tool: &str) -> CallId {
         self.call_id_and_duplicates(tool).0
