@@ -5,6 +5,14 @@ use std::sync::Arc;
 use haft_core::event::{EventClass, EventName};
 
 /// Which events a subscription gets: of every turn or of one, and of which names.
+///
+/// ```
+/// use haft::events::{EventClass, EventFilter, EventName};
+///
+/// let filter = EventFilter::turn("turn-1").class(EventClass::Functional);
+/// assert_eq!(filter, filter.clone().only(EventName::ALL.iter().copied()));
+/// assert_ne!(filter, EventFilter::all());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a filter does nothing until something subscribes with it"]
 pub struct EventFilter {

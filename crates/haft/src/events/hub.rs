@@ -17,6 +17,24 @@ use crate::sync::{Arc, PoisonError, RwLock};
 /// Give a clone to every turn as an observer. Observing an event costs an atomic load when there are no subscriptions,
 /// and otherwise a push for each subscription that wants it; it never waits for one. Subscribing costs a map entry; a
 /// queue takes memory only once something is in it.
+///
+/// ```
+/// use haft::events::{EventFilter, EventHub, EventName};
+/// use haft::executors::{Step, StepContext, StepError};
+/// use haft::{TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let hub = EventHub::new();
+/// let mut ends = hub.subscribe(EventFilter::all().only([EventName::TurnEnd]));
+/// let executor = async |_: StepContext| Ok::<_, StepError>(Step::done());
+/// let runner = TurnRunner::builder(executor).observer(hub.clone()).build()?;
+/// runner.run(TurnInput::new("Be brief.").id("turn-1")).await?;
+/// let end = ends.next().await.and_then(|it| it.event()).ok_or("no event")?;
+/// assert_eq!(&*end.turn, "turn-1");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Default)]
 pub struct EventHub {
     shared: Arc<HubState>,
@@ -74,6 +92,16 @@ impl EventHub {
     }
 
     /// How many subscriptions there are.
+    ///
+    /// ```
+    /// use haft::events::{EventFilter, EventHub};
+    ///
+    /// let hub = EventHub::new();
+    /// let subscription = hub.subscribe(EventFilter::all());
+    /// assert_eq!(hub.subscriptions(), 1);
+    /// drop(subscription);
+    /// assert_eq!(hub.subscriptions(), 0);
+    /// ```
     #[must_use]
     pub fn subscriptions(&self) -> usize {
         self.shared.count.load(Ordering::Relaxed)

@@ -10,6 +10,15 @@ use haft_core::event::{Event, EventKind, StreamDelta, StreamState};
 const LOOK_BACK: usize = 64;
 
 /// How much waits for a subscriber, and what happens when that is not enough.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+/// use haft::events::{Backlog, Overflow};
+///
+/// assert_eq!(Backlog::default().capacity.get(), 1024);
+/// let short = Backlog::new(NonZeroUsize::MIN, Overflow::DropOldest);
+/// assert_eq!(short.overflow, Overflow::DropOldest);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backlog {

@@ -59,6 +59,13 @@ impl Subscription {
     }
 
     /// The next event that is there already.
+    ///
+    /// ```
+    /// use haft::events::{EventFilter, EventHub};
+    ///
+    /// let mut events = EventHub::new().subscribe(EventFilter::all());
+    /// assert!(events.try_next().is_none());
+    /// ```
     pub fn try_next(&mut self) -> Option<ReceivedEvent> {
         self.subscriber.lock().queue.pop().map(Into::into)
     }

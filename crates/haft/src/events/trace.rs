@@ -21,6 +21,21 @@ use super::spans::{Backend, Begin, Field, Note, Operation, SpanTracker};
 /// warnings, errors and gates are events in it. The field `otel.name` has the full name, such as
 /// `execute_tool get_weather`, and `error.type` the code of an error. Arguments are left out unless
 /// asked for with [`TracedContent::Shown`].
+///
+/// ```
+/// use haft::events::{TracedContent, TracingObserver};
+/// use haft::executors::{Step, StepContext, StepError};
+/// use haft::{TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let observer = TracingObserver::new().agent("weather").content(TracedContent::Shown);
+/// let executor = async |_: StepContext| Ok::<_, StepError>(Step::done());
+/// let runner = TurnRunner::builder(executor).observer(observer).build()?;
+/// assert_eq!(runner.run(TurnInput::new("Be brief.")).await?.iterations, 1);
+/// # Ok(())
+/// # }
+/// ```
 pub struct TracingObserver {
     tracker: SpanTracker<TracingBackend>,
 }

@@ -59,6 +59,12 @@ pub struct Recording {
 impl Recording {
     /// Reads the text that [`to_json`](Self::to_json) wrote.
     ///
+    /// ```
+    /// use haft::executors::Recording;
+    ///
+    /// assert!(Recording::from_json("{}").is_err());
+    /// ```
+    ///
     /// # Errors
     ///
     /// It is not a recording, is newer than what is known here, or is damaged.

@@ -69,6 +69,16 @@ enum End {
 impl Script {
     /// Reads a script: JSON, or with the feature `formats` YAML.
     ///
+    /// ```
+    /// use haft::executors::Script;
+    ///
+    /// let script = Script::parse(r#"{"name": "greeting", "steps": [{"say": "Hello!"}]}"#)?;
+    /// assert_eq!((script.name(), script.len()), (Some("greeting"), 1));
+    /// let refused = Script::parse(r#"{"steps": [{"sya": "Hello!"}]}"#).unwrap_err();
+    /// assert_eq!(refused.faults.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Everything that is wrong with it, each with its place.
@@ -80,6 +90,14 @@ impl Script {
     }
 
     /// Reads a script that is a JSON value already.
+    ///
+    /// ```
+    /// use haft::executors::Script;
+    ///
+    /// let script = Script::from_value(&serde_json::json!({"steps": [{"say": "Hello!"}]}))?;
+    /// assert_eq!(script.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -65,6 +65,26 @@ struct Line<'c> {
 ///
 /// Output middleware does not run in an iteration that is cancelled. To have its calls too, register a
 /// clone for the input of the dispatch as well: it writes what is left when the dispatch ends.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use haft::executors::ScriptExecutor;
+/// use haft::middleware::audit_log;
+/// use haft::{Tool, TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lines = Arc::new(Mutex::new(Vec::new()));
+/// let sink = Arc::clone(&lines);
+/// let log = audit_log(move |line| Ok(sink.lock().map_err(|_| "poisoned")?.push(line.to_owned())));
+/// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "4!"}]}"#)?;
+/// let runner = TurnRunner::builder(script).tool(roll).dispatch_output("audit", log).build()?;
+/// runner.run(TurnInput::new("You play.")).await?;
+/// assert!(lines.lock().is_ok_and(|lines| lines.len() == 1 && lines[0].contains("roll")));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn audit_log<F>(sink: F) -> AuditLog
 where

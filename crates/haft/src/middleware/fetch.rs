@@ -15,6 +15,34 @@ pub struct FetchTools;
 /// there, stays away, or ends the turn.
 ///
 /// A resumed turn asks again: tools are not kept with it.
+///
+/// ```
+/// use haft::executors::{Step, StepContext, StepError};
+/// use haft::middleware::fetch_and_register_tools;
+/// use haft::turn::{ToolSource, ToolsFuture, TurnContext};
+/// use haft::{Tool, TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// struct Catalog(Tool);
+/// impl ToolSource for Catalog {
+///     fn fetch(&self, _: TurnContext) -> ToolsFuture {
+///         let tools = vec![self.0.clone()];
+///         Box::pin(async { Ok(tools) })
+///     }
+/// }
+/// let now = Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?;
+/// let runner = TurnRunner::builder(async |ctx: StepContext| {
+///     let known = ctx.dispatch().turn().tools().has("now");
+///     Ok::<_, StepError>(Step::done().say(ctx.message(known.to_string())?))
+/// })
+/// .fetch_tools(Catalog(now))
+/// .turn_input("tools", fetch_and_register_tools())
+/// .build()?;
+/// assert_eq!(runner.run(TurnInput::new("You play.")).await?.text(), "true");
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn fetch_and_register_tools() -> FetchTools {
     FetchTools

@@ -35,6 +35,25 @@ pub enum OnRepetition {
 /// Calls are the same if their call ids are, so that neither the order of keys nor the spelling of
 /// numbers hides a repetition. The runner's own
 /// [`identical_calls`](crate::turn::Limits::identical_calls) is the last resort behind this.
+///
+/// ```
+/// use haft::executors::ScriptExecutor;
+/// use haft::middleware::repetition_guard;
+/// use haft::turn::TurnOutcome;
+/// use haft::{Tool, TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
+/// let script = r#"{"steps": [{"call": {"roll": {}}}, {"call": {"roll": {}}}, {"say": "4!"}]}"#;
+/// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+///     .tool(roll)
+///     .dispatch_output("repetition", repetition_guard(1))
+///     .build()?;
+/// assert_eq!(runner.run(TurnInput::new("You play.")).await?.outcome, TurnOutcome::Failed);
+/// # Ok(())
+/// # }
+/// ```
 pub fn repetition_guard(max: usize) -> RepetitionGuard {
     let max = NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN);
     RepetitionGuard { max, then: OnRepetition::default() }
@@ -42,6 +61,24 @@ pub fn repetition_guard(max: usize) -> RepetitionGuard {
 
 impl RepetitionGuard {
     /// What happens when a call was made too often.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::middleware::{OnRepetition, repetition_guard};
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
+    /// let script = r#"{"steps": [{"call": {"roll": {}}}, {"call": {"roll": {}}}, {"say": "4!"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(roll)
+    ///     .dispatch_output("repetition", repetition_guard(1).then(OnRepetition::Explain))
+    ///     .build()?;
+    /// assert_eq!(runner.run(TurnInput::new("You play.")).await?.text(), "4!");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn then(mut self, then: OnRepetition) -> Self {
         self.then = then;
         self

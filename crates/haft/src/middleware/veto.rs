@@ -27,6 +27,12 @@ pub enum Verdict {
 
 impl Verdict {
     /// The model sees a notice with this reason instead.
+    ///
+    /// ```
+    /// use haft::middleware::Verdict;
+    ///
+    /// assert_eq!(Verdict::veto("spam"), Verdict::Veto { reason: "spam".into() });
+    /// ```
     #[must_use]
     pub fn veto(reason: impl Into<String>) -> Self {
         Self::Veto { reason: reason.into() }
@@ -47,6 +53,25 @@ pub struct SafetyVeto {
 /// in the place of what the check vetoes, before the model sees it. The effect of the call has happened
 /// and stays; artifacts of it cannot be queried any more. A check that fails ends the turn: what was not
 /// checked is not shown.
+///
+/// ```
+/// use haft::executors::ScriptExecutor;
+/// use haft::middleware::{Verdict, safety_veto};
+/// use haft::{Tool, TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let secret = Tool::builder("secret").description("Tells.").handler(|| "hunter2").build()?;
+/// let script = r#"{"steps": [{"call": {"secret": {}}}, {"say": "{{ last.secret }}"}]}"#;
+/// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+///     .tool(secret)
+///     .dispatch_output("veto", safety_veto(|_| async { Ok(Verdict::veto("it is a password")) }))
+///     .build()?;
+/// let report = runner.run(TurnInput::new("You help.")).await?;
+/// assert!(report.text().contains("it is a password") && !report.text().contains("hunter2"));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn safety_veto<F, Fut>(check: F) -> SafetyVeto
 where

@@ -32,6 +32,21 @@ use crate::sync::sleep;
 /// Settles gates. It works in any process that has the store and the key, whether or not the turn runs.
 ///
 /// Nothing that runs inside a turn can get one: the model cannot approve its own calls.
+///
+/// ```
+/// use std::sync::Arc;
+/// use haft::stores::MemoryStore;
+/// use haft::turn::{GateKey, Gatekeeper, SystemClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let key = GateKey::from_bytes([7; 32]);
+/// let gates = Gatekeeper::new(Arc::new(MemoryStore::new()), key, Arc::new(SystemClock::new()));
+/// assert!(gates.open_gates(None).await?.is_empty());
+/// assert!(gates.resolve(&"gate-1".parse()?, true.into(), "Ada").await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Gatekeeper {
     store: Arc<dyn TurnStore>,

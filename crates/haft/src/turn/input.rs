@@ -54,6 +54,21 @@ impl TurnInput {
 
     /// The id of the turn (default: a new one). No two turns have the same id, so a caller that sets the id makes
     /// sure that a request which arrives twice runs once.
+    ///
+    /// ```
+    /// use haft::executors::{Step, StepContext, StepError};
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::done());
+    /// let runner = TurnRunner::builder(executor).build()?;
+    /// let input = TurnInput::new("Be brief.").id("order-42");
+    /// assert_eq!(runner.run(input.clone()).await?.turn.as_str(), "order-42");
+    /// assert!(runner.run(input).await.is_err(), "the id is taken");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -72,6 +87,26 @@ impl TurnInput {
     }
 
     /// Adds a message: first the history, then the new message of the user.
+    ///
+    /// ```
+    /// use haft::executors::{Step, StepContext, StepError};
+    /// use haft::turn::Timestamp;
+    /// use haft::{Message, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runner = TurnRunner::builder(async |ctx: StepContext| {
+    ///     let count = ctx.dispatch().turn().messages().len();
+    ///     Ok::<_, StepError>(Step::done().say(ctx.message(format!("{count} messages"))?))
+    /// })
+    /// .build()?;
+    /// let input = TurnInput::new("Be brief.")
+    ///     .message(Message::user("m-1", "Hi", Timestamp::EPOCH)?)
+    ///     .message(Message::assistant("m-2", "Hello!", Timestamp::EPOCH)?);
+    /// assert_eq!(runner.run(input).await?.text(), "2 messages");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn message(mut self, message: Message) -> Self {
         self.messages.push(message);
         self
@@ -96,6 +131,23 @@ impl TurnInput {
     }
 
     /// The stash at the beginning: a JSON object.
+    ///
+    /// ```
+    /// use haft::executors::{Step, StepContext, StepError};
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runner = TurnRunner::builder(async |ctx: StepContext| {
+    ///     let name = ctx.dispatch().stash().get("user.name").unwrap_or_default();
+    ///     Ok::<_, StepError>(Step::done().say(ctx.message(name.as_str().unwrap_or("?"))?))
+    /// })
+    /// .build()?;
+    /// let input = TurnInput::new("Be brief.").stash(serde_json::json!({"user": {"name": "Ada"}}));
+    /// assert_eq!(runner.run(input).await?.text(), "Ada");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stash(mut self, stash: Value) -> Self {
         self.stash = stash;
         self

@@ -8,6 +8,13 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A limit that ended a turn. It is stored and shown as one word, such as `wall-time`.
+///
+/// ```
+/// use haft::turn::Limit;
+///
+/// assert_eq!(Limit::from("wall-time"), Limit::WallTime);
+/// assert_eq!(Limit::ToolCalls.to_string(), "tool-calls");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
@@ -68,6 +75,22 @@ impl<'de> Deserialize<'de> for Limit {
 }
 
 /// What one turn may spend. Every limit has a safe default; a turn that reaches one ends, and its records stay stored.
+///
+/// ```
+/// use haft::executors::{Step, StepContext, StepError};
+/// use haft::turn::{Limit, Limits, TurnOutcome};
+/// use haft::{TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let executor = async |_: StepContext| Ok::<_, StepError>(Step::new());
+/// let limits = Limits::new().iterations(3).tokens(Some(10_000));
+/// let runner = TurnRunner::builder(executor).limits(limits).build()?;
+/// let report = runner.run(TurnInput::new("Never stop.")).await?;
+/// assert_eq!(report.outcome, TurnOutcome::LimitReached { limit: Limit::Iterations });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -99,6 +122,15 @@ impl Default for Limits {
 }
 
 /// How long single operations may take.
+///
+/// ```
+/// use std::time::Duration;
+/// use haft::turn::Deadlines;
+///
+/// let deadlines = Deadlines::new().call(Duration::from_secs(5));
+/// assert_eq!(deadlines.call, Duration::from_secs(5));
+/// assert_eq!(deadlines.lease, Duration::from_secs(30));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deadlines {

@@ -17,6 +17,23 @@ use serde::{Deserialize, Serialize};
 use super::limits::Limit;
 
 /// How a turn ended, and its results.
+///
+/// ```
+/// use haft::executors::ScriptExecutor;
+/// use haft::turn::TurnOutcome;
+/// use haft::{Tool, TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"call": {"roll": {}}}, {"say": "4!"}]}"#)?;
+/// let report = TurnRunner::builder(script).tool(roll).build()?.run(TurnInput::new("Play.")).await?;
+/// assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "4!"));
+/// assert_eq!((report.iterations, report.calls.len()), (2, 1));
+/// assert_eq!(report.unknown_calls().count(), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TurnReport {

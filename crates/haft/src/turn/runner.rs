@@ -112,6 +112,23 @@ impl TurnRunner {
 
     /// Runs a turn to its end, or until it is cancelled.
     ///
+    /// ```
+    /// use haft::executors::{Step, StepContext, StepError};
+    /// use haft::turn::{Cancellation, TurnOutcome};
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let executor = async |_: StepContext| Ok::<_, StepError>(Step::new());
+    /// let runner = TurnRunner::builder(executor).build()?;
+    /// let cancellation = Cancellation::new();
+    /// cancellation.cancel("the user pressed stop");
+    /// let report = runner.run_until(TurnInput::new("Never stop."), cancellation).await?;
+    /// assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`run`](Self::run).
@@ -125,6 +142,21 @@ impl TurnRunner {
 
     /// Resumes a turn that was interrupted, in this process or another one. Steps that were journaled are not taken
     /// again. A turn that has ended is reported again.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
+    /// assert_eq!(runner.resume(&report.turn).await?.text(), "Hello!");
+    /// assert!(runner.resume(&"another".parse()?).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -148,6 +180,22 @@ impl TurnRunner {
 
     /// Lists the stored turns, newest first.
     ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::stores::TurnQuery;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// runner.run(TurnInput::new("Be polite.").conversation("support-7")).await?;
+    /// assert_eq!(runner.list_turns(TurnQuery::default().conversation("support-7")).await?.len(), 1);
+    /// assert!(runner.list_turns(TurnQuery::default().unfinished()).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// The store failed.
@@ -165,6 +213,30 @@ impl TurnRunner {
     }
 
     /// Settles the gates of the turns.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .build()?;
+    /// let turn = tokio::spawn(runner.run(TurnInput::new("You deploy.")));
+    /// let gate = loop {
+    ///     match runner.gates().open_gates(None).await?.pop() {
+    ///         Some(gate) => break gate,
+    ///         None => tokio::task::yield_now().await,
+    ///     }
+    /// };
+    /// runner.gates().resolve(&gate.id, true.into(), "Ada").await?;
+    /// assert_eq!(turn.await??.text(), "done");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn gates(&self) -> Gatekeeper {
         let RunnerShared { store, key, clock, gate_notifier, .. } = &*self.shared;
@@ -195,6 +267,21 @@ impl fmt::Debug for TurnRunner {
 }
 
 /// Builds a [`TurnRunner`].
+///
+/// ```
+/// use std::time::Duration;
+/// use haft::executors::ScriptExecutor;
+/// use haft::turn::{Deadlines, Limits};
+/// use haft::{Tool, TurnRunner};
+///
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+/// let roll = Tool::builder("roll").description("Rolls.").handler(|| "4").build()?;
+/// let builder = TurnRunner::builder(script).tool(roll.clone()).name("worker-1");
+/// let builder = builder.deadlines(Deadlines::new().step(Duration::from_secs(60)));
+/// let refused = builder.tool(roll).limits(Limits::new().iterations(0)).build().unwrap_err();
+/// assert_eq!(refused.faults.len(), 2, "two tools share a name, and no iteration is allowed");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct TurnRunnerBuilder {
     executor: Arc<dyn DispatchExecutor>,
@@ -327,6 +414,26 @@ impl TurnRunnerBuilder {
     }
 
     /// Adds middleware that runs in every iteration, before the executor.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::middleware::Next;
+    /// use haft::turn::DispatchContext;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let refuse = async |ctx: DispatchContext, next: Next<DispatchContext>| {
+    ///     ctx.nack("not today")?;
+    ///     next.run().await
+    /// };
+    /// let runner = TurnRunner::builder(script).dispatch_input("refuse", refuse).build()?;
+    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
+    /// assert!(report.error.is_some_and(|error| error.message.contains("not today")));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn dispatch_input(
         mut self,
         name: &str,

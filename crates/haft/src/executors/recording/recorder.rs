@@ -20,6 +20,22 @@ use crate::turn::TurnReport;
 
 /// Takes the steps of another executor and writes them down. Cheap to clone: a runner gets one clone,
 /// and another one makes the [`Recording`] when the turn is over.
+///
+/// ```
+/// use haft::executors::{RecordingExecutor, ScriptExecutor};
+/// use haft::{TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+/// let recorder = RecordingExecutor::new(script);
+/// let runner = TurnRunner::builder(recorder.clone()).build()?;
+/// let report = runner.run(TurnInput::new("Be polite.")).await?;
+/// let recording = recorder.finish(&report).await?;
+/// assert_eq!((recording.n_steps(), recording.n_calls()), (1, 0));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct RecordingExecutor {
     executor: Arc<dyn DispatchExecutor>,

@@ -25,6 +25,24 @@ use super::{NotReplayable, Recording, ReplayDifference, document};
 ///
 /// A call that is not in the recording ends the dispatch, with the nearest recorded call and what is
 /// different. A failure comes back with its words, under the code `E_TOOL_DOWNSTREAM_ERROR`.
+///
+/// ```
+/// use haft::executors::{RecordingExecutor, ScriptExecutor};
+/// use haft::{TurnInput, TurnRunner};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+/// let recorder = RecordingExecutor::new(script);
+/// let runner = TurnRunner::builder(recorder.clone()).build()?;
+/// let report = runner.run(TurnInput::new("Be polite.")).await?;
+///
+/// let replay = recorder.finish(&report).await?.replay([])?;
+/// let runner = TurnRunner::builder(replay).build()?;
+/// assert_eq!(runner.run(TurnInput::new("Be polite.")).await?.text(), "Hello!");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ReplayExecutor {
     recorded: Arc<Recorded>,

@@ -43,6 +43,14 @@ pub struct ScriptExecutor {
 
 impl ScriptExecutor {
     /// Follows a script.
+    ///
+    /// ```
+    /// use haft::executors::{Script, ScriptExecutor};
+    ///
+    /// let executor = ScriptExecutor::new(Script::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?);
+    /// assert_eq!(executor.script().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn new(script: Script) -> Self {
         Self { script: Arc::new(script) }

@@ -12,6 +12,17 @@ use super::{Violation, spool_reader};
 
 /// Checks a spool store. It must be empty, and is empty again afterwards if it passes.
 ///
+/// ```
+/// use haft::stores::MemorySpoolStore;
+/// use haft::testing::conformance;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// conformance::spool_store(&MemorySpoolStore::new()).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// The first promise of [`SpoolStore`] that is not kept, or of its readers as [`spool_reader`] has them.

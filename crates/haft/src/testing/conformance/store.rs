@@ -26,6 +26,17 @@ use super::Violation;
 ///
 /// Whether commits survive the end of the process is for a test of your own, which ends one.
 ///
+/// ```
+/// use haft::stores::MemoryStore;
+/// use haft::testing::conformance;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// conformance::store(&MemoryStore::new()).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// The first promise of [`TurnStore`] that is not kept.
