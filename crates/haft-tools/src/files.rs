@@ -88,6 +88,16 @@ impl FilesOptions {
 /// Creates the tools `read_file`, `list_files`, `find_files` and `search_files`, and unless the options are
 /// [`read_only`](FilesOptions::read_only) also `write_file` and `edit_file`.
 ///
+/// ```
+/// use haft_tools::{FilesOptions, files};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let tools = files(FilesOptions::new(dir.path())?)?;
+/// let write = tools.iter().find(|tool| tool.name().as_str() == "write_file");
+/// assert!(write.is_some_and(|tool| tool.requires_approval().is_some()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// Does not fail in practice, because the definitions are fixed.

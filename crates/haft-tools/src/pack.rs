@@ -77,6 +77,13 @@ pub enum PackError {
 
 /// Finds a pack by its name.
 ///
+/// ```
+/// use haft_tools::{Pack, pack};
+///
+/// assert_eq!(pack("time"), Ok(Pack::Time));
+/// assert!(pack("tea").is_err());
+/// ```
+///
 /// # Errors
 ///
 /// Fails if there is no pack with this name.
@@ -158,6 +165,15 @@ impl Pack {
     }
 
     /// Creates its tools.
+    ///
+    /// ```
+    /// use haft_tools::{Pack, PackOptions};
+    ///
+    /// let tools = Pack::Math.build(&PackOptions::default())?;
+    /// assert_eq!(tools.len(), Pack::Math.tools().len());
+    /// assert!(Pack::Files.build(&PackOptions::default()).is_err(), "it needs a directory");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

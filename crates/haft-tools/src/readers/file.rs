@@ -31,6 +31,19 @@ pub use self::roots::FileRoots;
 ///
 /// This type reads every file that the process can read. Use [`FileRoots`] for paths from untrusted sources, including
 /// stored descriptors.
+///
+/// ```
+/// use haft_core::media::MediaReader as _;
+/// use haft_tools::readers::FileReader;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let path = dir.path().join("note.txt");
+/// std::fs::write(&path, "hello")?;
+/// let reader = FileReader::open(&path)?;
+/// assert_eq!(reader.byte_length(), Some(5));
+/// assert!(FileReader::open(dir.path()).is_err(), "a directory is not a regular file");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct FileReader {
     source: Arc<FileSource>,

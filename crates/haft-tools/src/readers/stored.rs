@@ -17,6 +17,22 @@ use super::{CHUNK_BYTES, locator_field, stream_failure};
 ///
 /// Use each key for one content only. If the length of the content changes, streams end with
 /// [`StoredError::Changed`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use haft_core::media::MediaReader as _;
+/// use haft_stores::MemorySpoolStore;
+/// use haft_tools::readers::StoredReader;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemorySpoolStore::new());
+/// let reader = StoredReader::write(store, "media/1", "hello").await?;
+/// assert_eq!(reader.byte_length(), Some(5));
+/// assert_eq!(reader.key().as_str(), "media/1");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct StoredReader {
     store: Arc<dyn SpoolStore>,

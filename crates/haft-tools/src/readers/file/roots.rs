@@ -15,6 +15,18 @@ use crate::readers::{MAX_BYTES, locator_field, stream_failure};
 /// A path has to be absolute and without `..`, and has to lead to a file below one of the directories after all links
 /// are resolved. Each stream checks that again for the file that it opened. A process that can write into a root can
 /// create hard links there, which cannot be distinguished from files.
+///
+/// ```
+/// use haft_tools::readers::FileRoots;
+///
+/// # let (allowed, other) = (tempfile::tempdir()?, tempfile::tempdir()?);
+/// # std::fs::write(allowed.path().join("a.txt"), "a")?;
+/// # std::fs::write(other.path().join("b.txt"), "b")?;
+/// let roots = FileRoots::new([allowed.path()])?;
+/// assert!(roots.reader(allowed.path().join("a.txt")).is_ok());
+/// assert!(roots.reader(other.path().join("b.txt")).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FileRoots {
     roots: Arc<[AllowedRoot]>,
@@ -47,6 +59,18 @@ impl FileRoots {
     }
 
     /// Sets the maximum size of a file. The default is [`MAX_BYTES`](crate::readers::MAX_BYTES).
+    ///
+    /// ```
+    /// use haft_tools::readers::FileRoots;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let path = dir.path().join("note.txt");
+    /// std::fs::write(&path, "hello")?;
+    /// let roots = FileRoots::new([dir.path()])?;
+    /// assert!(roots.clone().max_bytes(5).reader(&path).is_ok());
+    /// assert!(roots.max_bytes(4).reader(&path).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn max_bytes(mut self, limit: u64) -> Self {
         self.max_bytes = limit;
@@ -71,6 +95,20 @@ impl FileRoots {
     }
 
     /// A function for [`ReaderResolvers::with`](haft_core::media::ReaderResolvers::with), under [`FileReader::TAG`].
+    ///
+    /// ```
+    /// use haft_core::media::{MediaReader as _, ReaderResolvers};
+    /// use haft_tools::readers::{FileReader, FileRoots};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("note.txt");
+    /// # std::fs::write(&path, "hello")?;
+    /// let roots = FileRoots::new([dir.path()])?;
+    /// let resolvers = ReaderResolvers::empty().with(FileReader::TAG, roots.resolver());
+    /// let described = roots.reader(&path)?.describe().ok_or("the path is Unicode")?;
+    /// assert_eq!(resolvers.resolve(&described)?.byte_length(), Some(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn resolver(&self) -> impl Fn(&Value) -> Result<FileReader, ToolFailure> + use<> {
         let roots = self.clone();
         move |locator| {
