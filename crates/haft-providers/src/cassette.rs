@@ -89,6 +89,12 @@ struct ReplayState {
 impl Cassette {
     /// Reads a recording.
     ///
+    /// ```
+    /// use haft_providers::cassette::Cassette;
+    ///
+    /// assert!(Cassette::open("no/such/recording.json").is_err());
+    /// ```
+    ///
     /// # Errors
     ///
     /// The file cannot be read, or is not a recording.

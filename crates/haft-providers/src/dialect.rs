@@ -103,6 +103,13 @@ pub enum Delivery {
 
 impl Delivery {
     /// Whether the response is a stream: the value of the `stream` field that most wire formats have.
+    ///
+    /// ```
+    /// use haft_providers::dialect::Delivery;
+    ///
+    /// assert!(Delivery::Streamed.is_streamed());
+    /// assert!(!Delivery::Whole.is_streamed());
+    /// ```
     #[must_use]
     pub const fn is_streamed(self) -> bool {
         matches!(self, Self::Streamed)
@@ -185,6 +192,13 @@ impl EncodedRequest {
 }
 
 /// A note for the operator: something that a request does not say, or says differently.
+///
+/// ```
+/// use haft_providers::dialect::RequestNote;
+///
+/// let note = RequestNote::new("tool-schema", "a pattern was left out");
+/// assert_eq!(note.topic, "tool-schema");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestNote {
@@ -243,6 +257,13 @@ pub trait ResponseDecoder: Send {
 }
 
 /// One event of a streamed response.
+///
+/// ```
+/// use haft_providers::dialect::StreamEvent;
+///
+/// let event = StreamEvent::new("{}").with_name("ping");
+/// assert_eq!((event.name, event.data), (Some("ping"), "{}"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamEvent<'f> {

@@ -44,6 +44,14 @@ impl Options {
     }
 
     /// Sets an option. A value that cannot be represented in JSON is refused when the options are checked.
+    ///
+    /// ```
+    /// use haft_providers::Options;
+    ///
+    /// let options = Options::new().with("max_tokens", 100).with("max_tokens", 200);
+    /// assert_eq!(options.get("max_tokens"), Some(&200.into()));
+    /// assert_eq!(options.get("temperature"), None);
+    /// ```
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Serialize) -> Self {
         let name = name.into();

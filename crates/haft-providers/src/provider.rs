@@ -147,6 +147,16 @@ impl<D: Dialect> Provider<D> {
 
     /// Returns the same provider with further options, which override those that it has.
     ///
+    /// ```
+    /// use haft_providers::dialects::chat_completions::ChatCompletions;
+    /// use haft_providers::{Options, Provider};
+    ///
+    /// let model = Provider::builder(ChatCompletions::new(), "m").key("k").build()?;
+    /// assert!(model.with_options(Options::new().with("temperature", 0.2)).is_ok());
+    /// assert!(model.with_options(Options::new().with("temperature", "warm")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// All problems of the options.

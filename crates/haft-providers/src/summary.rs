@@ -72,6 +72,14 @@ pub struct SummaryRequest {
 }
 
 /// A summary, and the tokens that it used.
+///
+/// ```
+/// use haft_core::usage::Usage;
+/// use haft_providers::summary::Summary;
+///
+/// let summary = Summary::new("The user likes tea.").usage(Usage::new(200, 10));
+/// assert_eq!(summary.usage.total, 210);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -96,6 +104,13 @@ impl Summary {
 }
 
 /// A summary could not be written.
+///
+/// ```
+/// use haft_providers::summary::SummaryError;
+///
+/// let error = SummaryError::new("the model is overloaded").into_retryable();
+/// assert_eq!(error.to_string(), "no summary could be written: the model is overloaded");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("no summary could be written: {message}")]
 #[non_exhaustive]

@@ -49,6 +49,15 @@ pub struct LoweredSchema {
 
 /// Lowers a schema for a provider that accepts JSON Schema 2020-12, but no alternatives at the root. The result accepts
 /// all that the schema of the tool accepts. A schema that was built with Haft is unchanged.
+///
+/// ```
+/// use haft_core::schema::{InputSchema, object, string};
+/// use haft_providers::tool_schema::lower_full;
+///
+/// let schema = InputSchema::new(object().field("city", string().required())).unwrap();
+/// let lowered = lower_full(&schema);
+/// assert!(lowered.text.contains("city") && lowered.notes.is_empty());
+/// ```
 #[must_use]
 pub fn lower_full(schema: &InputSchema) -> LoweredSchema {
     if schema.tree().is_some() {

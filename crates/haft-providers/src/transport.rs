@@ -58,6 +58,15 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
 
 /// A POST request with a body and without headers.
 ///
+/// ```
+/// use haft_providers::transport::post;
+///
+/// let request = post("https://api.example.com/v1", "{}")?;
+/// assert_eq!((request.method().as_str(), request.uri().path()), ("POST", "/v1"));
+/// assert!(post("not a URL", "{}").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// [`TransportError::Malformed`]: the text is not a URL. The error does not quote it.
@@ -69,6 +78,14 @@ pub fn post(url: &str, body: impl Into<Bytes>) -> Result<Request<Bytes>, Transpo
 }
 
 /// A response without headers.
+///
+/// ```
+/// use haft_providers::transport::{Body, response};
+///
+/// assert_eq!(response(429, Body::empty())?.status().as_u16(), 429);
+/// assert!(response(42, Body::empty()).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 ///

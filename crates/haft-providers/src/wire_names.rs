@@ -34,6 +34,14 @@ pub struct WireNames {
 
 impl WireNames {
     /// Names for these tools. The result for a name depends on the others only if there is a conflict.
+    ///
+    /// ```
+    /// use haft_providers::wire_names::WireNames;
+    ///
+    /// let names = WireNames::new(["a.b", "a_b"]);
+    /// assert_eq!(&*names.wire_name("a_b"), "a_b");
+    /// assert_ne!(names.wire_name("a.b"), names.wire_name("a_b"));
+    /// ```
     pub fn new<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         let mut all = Self::default();
         let (fit, other): (Vec<&str>, Vec<&str>) = names.into_iter().partition(|it| is_valid(it));

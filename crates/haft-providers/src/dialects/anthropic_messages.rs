@@ -57,6 +57,16 @@ const VERSION: &str = "2023-06-01";
 const TAG: &str = "anthropic-messages-thinking-v1";
 
 /// The dialect of the Messages API.
+///
+/// ```
+/// use haft_providers::dialects::anthropic_messages::AnthropicMessages;
+/// use haft_providers::{Dialect as _, Provider};
+///
+/// let model = Provider::builder(AnthropicMessages::new(), "claude-haiku-4-5").key("sk-…").build()?;
+/// assert_eq!(model.model(), "claude-haiku-4-5");
+/// assert_eq!(AnthropicMessages::new().name(), "anthropic-messages");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnthropicMessages;

@@ -33,6 +33,17 @@ use crate::prompt::MediaPosition;
 ///
 /// An earlier generation is one assistant message with all its calls, followed by one `tool` message for each. Only
 /// messages of users can contain media: media of results and of the assistant follow in a user message.
+///
+/// ```
+/// use haft_providers::Provider;
+/// use haft_providers::dialects::chat_completions::ChatCompletions;
+///
+/// let local = Provider::builder(ChatCompletions::new(), "qwen3")
+///     .base_url("http://localhost:11434/v1")
+///     .build()?;
+/// assert_eq!(local.model(), "qwen3");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ChatCompletions {
     reasoning_fields: Arc<[ReasoningField]>,

@@ -48,6 +48,15 @@ use crate::prompt::MediaPosition;
 const TAG: &str = "openai-responses-reasoning-v1";
 
 /// The dialect of the Responses API.
+///
+/// ```
+/// use haft_providers::dialects::openai_responses::OpenAiResponses;
+/// use haft_providers::{Options, Provider};
+///
+/// let builder = Provider::builder(OpenAiResponses::new(), "gpt-5-mini").key("sk-…");
+/// let refused = builder.options(Options::new().with("temprature", 0.2)).build();
+/// assert!(refused.is_err(), "the option is misspelled");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenAiResponses;

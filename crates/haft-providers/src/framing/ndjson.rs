@@ -60,6 +60,18 @@ impl NdjsonDecoder {
 
     /// The next line; nothing until more is fed.
     ///
+    /// ```
+    /// use haft_providers::framing::NdjsonDecoder;
+    ///
+    /// let mut decoder = NdjsonDecoder::new(1024);
+    /// decoder.feed("{\"a\":1}\n{\"a\"".into());
+    /// assert_eq!(decoder.next_line()?, Some(&b"{\"a\":1}"[..]));
+    /// assert_eq!(decoder.next_line()?, None);
+    /// decoder.feed(":2}\n".into());
+    /// assert_eq!(decoder.next_line()?, Some(&b"{\"a\":2}"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// A line is too large; then this is all that ever comes.
@@ -95,6 +107,16 @@ impl NdjsonDecoder {
     }
 
     /// The last line, if the stream ended without a line end; it may be whole or not.
+    ///
+    /// ```
+    /// use haft_providers::framing::NdjsonDecoder;
+    ///
+    /// let mut decoder = NdjsonDecoder::new(1024);
+    /// decoder.feed("{\"a\":1}".into());
+    /// assert_eq!(decoder.next_line()?, None);
+    /// assert_eq!(decoder.finish(), Some(&b"{\"a\":1}"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn finish(&mut self) -> Option<&[u8]> {
         self.clear_returned();
         let first = std::mem::take(&mut self.first_line);

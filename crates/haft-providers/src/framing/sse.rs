@@ -120,6 +120,14 @@ impl FieldText {
 
 impl SseDecoder {
     /// A decoder for one stream. No line and no data of an event may have more than this many bytes.
+    ///
+    /// ```
+    /// use haft_providers::framing::SseDecoder;
+    ///
+    /// let mut decoder = SseDecoder::new(8);
+    /// decoder.feed("data: much too long\n\n".into());
+    /// assert!(decoder.next_event().is_err());
+    /// ```
     #[must_use]
     pub fn new(max_frame_bytes: usize) -> Self {
         Self {
@@ -155,6 +163,17 @@ impl SseDecoder {
     }
 
     /// The next event; nothing until more is fed.
+    ///
+    /// ```
+    /// use haft_providers::framing::SseDecoder;
+    ///
+    /// let mut decoder = SseDecoder::new(1024);
+    /// decoder.feed("event: ping\ndata: {}\n\ndata: unfin".into());
+    /// let event = decoder.next_event()?.ok_or("there is an event")?;
+    /// assert_eq!((event.name, &*event.text()), (&b"ping"[..], "{}"));
+    /// assert!(decoder.next_event()?.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

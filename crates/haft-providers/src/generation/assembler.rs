@@ -15,6 +15,17 @@ pub const MAX_GENERATED_BYTES: usize = 8 * 1024 * 1024;
 pub const MAX_GENERATED_CALLS: usize = 1024;
 
 /// Builds a generation from its events. Events can arrive in any order; an event that exceeds a limit is an error.
+///
+/// ```
+/// use haft_providers::generation::{GenerationAssembler, GenerationEvent};
+///
+/// let mut assembler = GenerationAssembler::new();
+/// assembler.push(GenerationEvent::TextDelta("Hel"))?;
+/// assembler.push(GenerationEvent::TextDelta("lo!"))?;
+/// assert_eq!(assembler.generation().text, "Hello!");
+/// assert!(!assembler.is_over(), "the response has no end yet");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct GenerationAssembler {
     generation: Generation,

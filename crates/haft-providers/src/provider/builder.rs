@@ -68,6 +68,17 @@ impl<D: Dialect> ProviderBuilder<D> {
 
     /// Allows keys over plain http to other machines, where anyone on the way can read them; for private networks. Keys to
     /// this machine are always allowed.
+    ///
+    /// ```
+    /// use haft_providers::Provider;
+    /// use haft_providers::dialects::chat_completions::ChatCompletions;
+    ///
+    /// let builder = || {
+    ///     Provider::builder(ChatCompletions::new(), "m").base_url("http://models.internal/v1").key("k")
+    /// };
+    /// assert!(builder().build().is_err());
+    /// assert!(builder().allow_key_over_plain_http().build().is_ok());
+    /// ```
     pub fn allow_key_over_plain_http(mut self) -> Self {
         self.exposure = KeyExposure::Allowed;
         self

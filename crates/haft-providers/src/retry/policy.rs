@@ -60,6 +60,12 @@ impl Default for RetryPolicy {
 
 impl RetryPolicy {
     /// A policy without retries.
+    ///
+    /// ```
+    /// use haft_providers::retry::RetryPolicy;
+    ///
+    /// assert_eq!(RetryPolicy::never().max_attempts, 1);
+    /// ```
     pub fn never() -> Self {
         Self::default().max_attempts(1)
     }
@@ -89,6 +95,13 @@ impl RetryPolicy {
     }
 
     /// Sets which statuses are retried.
+    ///
+    /// ```
+    /// use haft_providers::retry::RetryPolicy;
+    ///
+    /// let policy = RetryPolicy::default().statuses([429, 503]);
+    /// assert_eq!(policy.statuses, [429, 503]);
+    /// ```
     pub fn statuses(mut self, statuses: impl IntoIterator<Item = u16>) -> Self {
         self.statuses = statuses.into_iter().collect();
         self

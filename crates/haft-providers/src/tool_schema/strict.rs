@@ -65,6 +65,17 @@ pub struct NotStrict {
 /// The schema in the strict subset, if it has a form there that loses nothing but constraints which the
 /// validator of the tool enforces anyway.
 ///
+/// ```
+/// use haft_core::args::Strictness;
+/// use haft_core::schema::{InputSchema, map, object, string};
+/// use haft_providers::tool_schema::lower_strict;
+///
+/// let city = InputSchema::new(object().field("city", string().required())).unwrap();
+/// assert!(lower_strict(&city, Strictness::Coerce).is_ok());
+/// let tags = InputSchema::new(object().field("tags", map(string()).required())).unwrap();
+/// assert!(lower_strict(&tags, Strictness::Coerce).is_err(), "the subset has no maps");
+/// ```
+///
 /// # Errors
 ///
 /// A tool whose near misses are not mended must not get `null` for what is absent; maps, tuples and values of

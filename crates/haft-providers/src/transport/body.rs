@@ -49,6 +49,19 @@ impl Body {
 
     /// Waits for the next chunk. `None` is the end of the body.
     ///
+    /// ```
+    /// use haft_providers::transport::Body;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut body = Body::from_chunks(["one".into(), "two".into()]);
+    /// assert_eq!(body.next_chunk().await?.as_deref(), Some(&b"one"[..]));
+    /// assert_eq!(body.next_chunk().await?.as_deref(), Some(&b"two"[..]));
+    /// assert!(body.next_chunk().await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// The body was interrupted, took too long or is too large. The body ends with its first error.
@@ -57,6 +70,18 @@ impl Body {
     }
 
     /// Reads the whole body, if it has at most `limit` bytes.
+    ///
+    /// ```
+    /// use haft_providers::transport::Body;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let body = || Body::from_chunks(["one".into(), "two".into()]);
+    /// assert_eq!(body().read_all(6).await?, "onetwo");
+    /// assert!(body().read_all(5).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -98,6 +98,15 @@ pub enum TransportError {
 
 impl TransportError {
     /// Whether it is certain that the host received nothing of the request, so that a retry repeats nothing.
+    ///
+    /// ```
+    /// use haft_providers::transport::TransportError;
+    ///
+    /// let refused = TransportError::NotRecorded { reason: "another body".into() };
+    /// assert!(refused.nothing_was_sent());
+    /// let broken = TransportError::Broken { host: "a".into(), received: 3, reason: "reset".into() };
+    /// assert!(!broken.nothing_was_sent());
+    /// ```
     #[must_use]
     pub const fn nothing_was_sent(&self) -> bool {
         match self {
