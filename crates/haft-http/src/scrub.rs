@@ -105,11 +105,16 @@ impl Scrubber {
             border += chunk.len();
             let mut clean = Vec::with_capacity(chunk.len());
             while let Some((start, end)) = found.next_if(|(start, _)| *start < border) {
-                clean.extend_from_slice(whole.get(at..start).unwrap_or_default());
+                if let Some(kept) = whole.get(at..start) {
+                    clean.extend_from_slice(kept);
+                }
                 clean.extend_from_slice(REDACTED.as_bytes());
                 at = end;
             }
-            clean.extend_from_slice(whole.get(at..border).unwrap_or_default());
+            // There is no rest if a secret crosses the border.
+            if let Some(rest) = whole.get(at..border) {
+                clean.extend_from_slice(rest);
+            }
             at = at.max(border);
             out.push(clean);
         }

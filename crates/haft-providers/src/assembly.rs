@@ -16,6 +16,7 @@ use std::sync::Arc;
 use haft_core::call::RecordId;
 use haft_core::context::DispatchContext;
 use haft_core::error::{Coded, ErrorCode, codes};
+use haft_core::invariant::OrReport as _;
 use haft_core::media::{MediaError, MediaKind};
 use haft_core::spool::SpoolError;
 use haft_core::tokens::EvaluatorInvalid;
@@ -204,7 +205,8 @@ pub async fn assemble_prompt<D: Dialect + ?Sized>(
     let mut notes = Vec::new();
     let order = options.section_order.as_slice();
     let at = order.iter().position(|it| *it == PromptSection::Timeline);
-    let (before, behind) = order.split_at_checked(at.unwrap_or(order.len())).unwrap_or_default();
+    let parts = order.split_at_checked(at.unwrap_or(order.len()));
+    let (before, behind) = parts.or_report("a position lies within its list", (order, &[]));
     let mut prompt = Prompt { system: funnel.system_prompt()?, ..Prompt::default() };
     prompt.system.extend(funnel.sections(before, &mut notes).await?);
     prompt.trailing = funnel.sections(behind, &mut notes).await?;

@@ -22,6 +22,7 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
+use haft_core::invariant::OrReport as _;
 use serde::{Deserialize, Serialize};
 
 pub use self::filter::{ReasoningFilter, ReasoningPiece};
@@ -111,7 +112,7 @@ fn split_by(text: &str, pairs: &[TagPair], unpaired: UnpairedTags) -> Option<Rea
         at = start + tag.text().len();
         match tag {
             Tag::Open(pair) => {
-                let rest = text.get(at..).unwrap_or_default();
+                let rest = text.get(at..).or_report_default(ORDERED_TAGS);
                 let is_endless = endless.contains(&pair.close);
                 let end = if is_endless { None } else { rest.find(pair.close) };
                 match end.map(|it| at + it) {
@@ -130,7 +131,7 @@ fn split_by(text: &str, pairs: &[TagPair], unpaired: UnpairedTags) -> Option<Rea
                 }
             }
             Tag::Close(pair) => {
-                let before = parts.text.get(parts.since..start).unwrap_or_default();
+                let before = parts.text.get(parts.since..start).or_report_default(ORDERED_TAGS);
                 if unpaired == UnpairedTags::Recover && !pair.is_other(before) {
                     parts.take(parts.since, parts.since, start);
                     parts.pass(at);
@@ -157,9 +158,9 @@ struct SplitParts<'t> {
 impl<'t> SplitParts<'t> {
     /// Keeps the text up to `start`, and takes what stands from `from` to `to`.
     fn take(&mut self, start: usize, from: usize, to: usize) {
-        self.collapsed.push(self.text.get(self.done..start).unwrap_or_default());
+        self.collapsed.push(self.text.get(self.done..start).or_report_default(ORDERED_TAGS));
         self.collapsed.cut();
-        self.reasoning.push(self.text.get(from..to).unwrap_or_default().trim());
+        self.reasoning.push(self.text.get(from..to).or_report_default(ORDERED_TAGS).trim());
         self.has_changed = true;
     }
 
@@ -171,9 +172,12 @@ impl<'t> SplitParts<'t> {
         if !self.has_changed {
             return None;
         }
-        self.collapsed.push(self.text.get(self.done..).unwrap_or_default());
+        self.collapsed.push(self.text.get(self.done..).or_report_default(ORDERED_TAGS));
         self.reasoning.retain(|it| !it.is_empty());
         let reasoning = (!self.reasoning.is_empty()).then(|| self.reasoning.join("\n\n"));
         Some(ReasoningSplit { reasoning, text: self.collapsed.text().trim().to_owned() })
     }
 }
+
+/// Tags are ASCII, and the search for the next one begins behind the one before.
+const ORDERED_TAGS: &str = "tags begin and end at boundaries of characters, in order";

@@ -52,6 +52,7 @@ mod scan;
 mod tests;
 
 use haft_core::args::RawArgs;
+use haft_core::invariant::OrReport as _;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::collapsed::CollapsedText;
@@ -142,7 +143,8 @@ impl TextCallFormat {
     pub fn parse(self, text: &str, offered: &[&str]) -> ParsedText {
         let leading = LeadingFence::of(text);
         let body = leading.whole_fence(text).unwrap_or(0..text.len());
-        let inside = text.get(body.clone()).unwrap_or_default();
+        let inside =
+            text.get(body.clone()).or_report_default("a fence around the output lies within it");
         let spans = self
             .grammars(&OfferedNames::new(offered))
             .into_iter()
@@ -186,22 +188,27 @@ fn cut_out(text: &str, inside: &str, offset: usize, spans: Vec<CallSpan>) -> Par
     let mut within = CollapsedText::default();
     let mut at = 0;
     for span in &spans {
-        within.push(inside.get(at..span.start).unwrap_or_default());
+        within.push(inside.get(at..span.start).or_report_default(ORDERED_SPANS));
         within.cut();
         at = span.end;
     }
-    within.push(inside.get(at..).unwrap_or_default());
+    within.push(inside.get(at..).or_report_default(ORDERED_SPANS));
     // A fence around nothing but calls goes with them.
     if !within.text().trim().is_empty() {
-        rest.push(text.get(..offset).unwrap_or_default());
+        let around = text.get(..offset).zip(text.get(offset + inside.len()..));
+        let (before, behind) = around.or_report_default("`inside` is a part of `text`");
+        rest.push(before);
         rest.push(within.text());
-        rest.push(text.get(offset + inside.len()..).unwrap_or_default());
+        rest.push(behind);
     }
     ParsedText {
         calls: spans.into_iter().flat_map(|it| it.calls).collect(),
         text: rest.text().trim().to_owned(),
     }
 }
+
+/// A scan goes on behind the calls that it has found.
+const ORDERED_SPANS: &str = "calls lie at boundaries of characters, in order";
 
 /// What [`TextCallFormat::Auto`] tries, in this order.
 const AUTO: [TextCallFormat; 10] = [

@@ -82,8 +82,7 @@ pub(super) fn read_text_file(path: &Path) -> Result<String> {
 /// Opens a file without waiting for the other end of a pipe.
 fn open_without_blocking(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let flags = i32::try_from(flags.bits()).unwrap_or_default();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 fn require_regular_file(path: &Path, metadata: &std::fs::Metadata) -> Result<()> {

@@ -124,7 +124,8 @@ impl Argument {
         if let Some(values) = &self.values {
             return schema::string().valid(values.iter().cloned()).into();
         }
-        let length = |it: i64| usize::try_from(it).unwrap_or_default();
+        // Negative lengths were refused before. A length beyond `usize` is one that no string reaches.
+        let length = |it: i64| usize::try_from(it).unwrap_or(usize::MAX);
         let mut text = schema::string();
         if let Some(min) = self.min {
             text = text.min_length(length(min));

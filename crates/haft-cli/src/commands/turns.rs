@@ -128,10 +128,12 @@ fn record_to_text(row: &Row, terminal: &Terminal) -> String {
 }
 
 fn truncated(text: &str) -> String {
-    match text.char_indices().nth(200) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
+    let mut rest = text.chars();
+    let mut start: String = rest.by_ref().take(200).collect();
+    if !rest.as_str().is_empty() {
+        start.push('…');
     }
+    start
 }
 
 pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {

@@ -14,6 +14,7 @@
 //! ```
 
 use bytes::Bytes;
+use haft_core::invariant::OrReport as _;
 use memchr::memchr;
 
 use super::FrameTooLarge;
@@ -53,7 +54,7 @@ impl NdjsonDecoder {
 
     /// Takes the next bytes of the stream. Lines of earlier ones that were not taken yet come first.
     pub fn feed(&mut self, bytes: Bytes) {
-        let rest = self.chunk.get(self.at..).unwrap_or_default();
+        let rest = self.chunk.get(self.at..).or_report_default(READ_WITHIN_CHUNK);
         self.chunk = if rest.is_empty() { bytes } else { [rest, &bytes].concat().into() };
         self.at = 0;
     }
@@ -78,9 +79,10 @@ impl NdjsonDecoder {
     pub fn next_line(&mut self) -> Result<Option<&[u8]>, FrameTooLarge> {
         loop {
             self.clear_returned();
-            let rest = self.chunk.get(self.at..).unwrap_or_default();
+            let rest = self.chunk.get(self.at..).or_report_default(READ_WITHIN_CHUNK);
             let found = memchr(b'\n', rest);
             let len = found.unwrap_or(rest.len());
+            let part = rest.get(..len).or_report(LINE_WITHIN_CHUNK, rest);
             self.too_large |= self.line.len() + len > self.max;
             if self.too_large {
                 return Err(FrameTooLarge { limit: self.max });
@@ -88,7 +90,7 @@ impl NdjsonDecoder {
             let (start, end) = (self.at, self.at + len);
             let whole = found.is_some() && self.line.is_empty();
             if !whole {
-                self.line.extend_from_slice(self.chunk.get(start..end).unwrap_or_default());
+                self.line.extend_from_slice(part);
             }
             self.at = end + usize::from(found.is_some());
             if found.is_none() {
@@ -96,12 +98,13 @@ impl NdjsonDecoder {
             }
             self.returned = !whole;
             let first = std::mem::take(&mut self.first_line);
-            let line =
-                if whole { self.chunk.get(start..end).unwrap_or_default() } else { &self.line };
+            let line = if whole { part } else { &self.line };
             if !trim_line(line, first).is_empty() {
                 // Looked up again, because a loop cannot give away what it may come back to.
-                let line = if whole { self.chunk.get(start..end) } else { Some(&*self.line) };
-                return Ok(line.map(|line| trim_line(line, first)));
+                let part = self.chunk.get(start..end);
+                let line =
+                    if whole { part.or_report_default(LINE_WITHIN_CHUNK) } else { &self.line };
+                return Ok(Some(trim_line(line, first)));
             }
         }
     }
@@ -130,6 +133,9 @@ impl NdjsonDecoder {
         }
     }
 }
+
+const READ_WITHIN_CHUNK: &str = "no more of the chunk was read than there is";
+const LINE_WITHIN_CHUNK: &str = "a line ends within the chunk";
 
 /// A line without white space, and without a byte order mark if it is the first one.
 fn trim_line(line: &[u8], first: bool) -> &[u8] {

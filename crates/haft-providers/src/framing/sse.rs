@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
+use haft_core::invariant::OrReport as _;
 use memchr::memchr2;
 
 use super::{FrameTooLarge, text_of};
@@ -95,8 +96,12 @@ impl FieldText {
     fn get<'a>(&'a self, chunk: &'a [u8]) -> &'a [u8] {
         match &self.at {
             TextLocation::Nowhere => &[],
-            TextLocation::Chunk(range) => chunk.get(range.clone()).unwrap_or_default(),
-            TextLocation::Buffer(start) => self.buffer.get(*start..).unwrap_or_default(),
+            TextLocation::Chunk(range) => {
+                chunk.get(range.clone()).or_report_default(FIELD_WITHIN_CHUNK)
+            }
+            TextLocation::Buffer(start) => {
+                self.buffer.get(*start..).or_report_default("a value begins within its buffer")
+            }
         }
     }
 
@@ -112,11 +117,15 @@ impl FieldText {
     /// Copies it out of the chunk, which is about to go.
     fn copy_from_chunk(&mut self, chunk: &[u8]) {
         if let TextLocation::Chunk(range) = &self.at {
-            self.buffer.extend_from_slice(chunk.get(range.clone()).unwrap_or_default());
+            self.buffer
+                .extend_from_slice(chunk.get(range.clone()).or_report_default(FIELD_WITHIN_CHUNK));
             self.at = TextLocation::Buffer(0);
         }
     }
 }
+
+const READ_WITHIN_CHUNK: &str = "no more of the chunk was read than there is";
+const FIELD_WITHIN_CHUNK: &str = "lines and their values lie within the chunk";
 
 impl SseDecoder {
     /// A decoder for one stream. No line and no data of an event may have more than this many bytes.
@@ -148,7 +157,7 @@ impl SseDecoder {
     /// Takes the next bytes of the stream. Events of earlier ones that were not taken yet come first.
     pub fn feed(&mut self, bytes: Bytes) {
         self.clear_returned();
-        let rest = self.chunk.get(self.at..).unwrap_or_default();
+        let rest = self.chunk.get(self.at..).or_report_default(READ_WITHIN_CHUNK);
         if rest.is_empty() {
             self.data.copy_from_chunk(&self.chunk);
             self.name.copy_from_chunk(&self.chunk);
@@ -208,7 +217,7 @@ impl SseDecoder {
     /// Takes what nearly every event is: one line of data and a blank line, both in the chunk but for the beginning of the
     /// data. Everything else is left to be read line by line.
     fn scan_common_event(&mut self) -> QuickScan {
-        let rest = self.chunk.get(self.at..).unwrap_or_default();
+        let rest = self.chunk.get(self.at..).or_report_default(READ_WITHIN_CHUNK);
         if self.first_line || self.after_cr || self.too_large || self.data.is_set() {
             return QuickScan::No;
         }
@@ -219,7 +228,7 @@ impl SseDecoder {
         }
         let end = memchr2(b'\n', b'\r', rest);
         let len = end.unwrap_or(rest.len());
-        let (line, behind) = rest.split_at_checked(len).unwrap_or_default();
+        let (line, behind) = rest.split_at_checked(len).or_report_default(FIELD_WITHIN_CHUNK);
         if cut + len > self.max || (end.is_some() && !behind.starts_with(b"\n\n")) {
             return QuickScan::No;
         }
@@ -276,14 +285,16 @@ impl SseDecoder {
                 self.at += 1;
             }
         }
-        let rest = self.chunk.get(self.at..).unwrap_or_default();
+        let rest = self.chunk.get(self.at..).or_report_default(READ_WITHIN_CHUNK);
         let found = memchr2(b'\n', b'\r', rest);
         let len = found.unwrap_or(rest.len());
         self.check_size(self.line.len() + len)?;
         let range = self.at..self.at + len;
         let whole = self.line.is_empty() && !self.first_line;
         if found.is_none() || !whole {
-            self.line.extend_from_slice(self.chunk.get(range.clone()).unwrap_or_default());
+            self.line.extend_from_slice(
+                self.chunk.get(range.clone()).or_report_default(FIELD_WITHIN_CHUNK),
+            );
         }
         self.at += len;
         let Some(end) = found.and_then(|at| self.chunk.get(range.start + at)) else {
@@ -302,16 +313,14 @@ impl SseDecoder {
 
     /// Reads a line that lies in the chunk.
     fn read_chunk_field(&mut self, line: Range<usize>) -> Result<(), FrameTooLarge> {
-        let Some((field, value)) = split_field(self.chunk.get(line.clone()).unwrap_or_default())
-        else {
-            return Ok(());
-        };
+        let text = self.chunk.get(line.clone()).or_report_default(FIELD_WITHIN_CHUNK);
+        let Some((field, value)) = split_field(text) else { return Ok(()) };
         let value = line.end - value.len()..line.end;
         match field {
             SseField::Data if !self.data.is_set() => self.data.at = TextLocation::Chunk(value),
             SseField::Data => {
                 let chunk = self.chunk.clone();
-                self.add_data(chunk.get(value).unwrap_or_default())?;
+                self.add_data(chunk.get(value).or_report_default(FIELD_WITHIN_CHUNK))?;
             }
             SseField::Event => {
                 self.name.clear();
@@ -319,7 +328,7 @@ impl SseDecoder {
             }
             SseField::Id => {
                 let chunk = self.chunk.clone();
-                self.set_id(chunk.get(value).unwrap_or_default());
+                self.set_id(chunk.get(value).or_report_default(FIELD_WITHIN_CHUNK));
             }
         }
         Ok(())

@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use haft_core::tokens::Estimators;
-use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
 
 use super::{
     GenerationReport, KeyExposure, Observers, PromptReport, Provider, ProviderError, ProviderState,
@@ -151,7 +149,8 @@ impl<D: Dialect> ProviderBuilder<D> {
     ///
     /// # Errors
     ///
-    /// All problems of the options; no transport can be made; or the key would go over plain http to another machine.
+    /// All problems of the options; no transport can be made; the operating system has no random bytes for the envelope
+    /// secret; or the key would go over plain http to another machine.
     pub fn build(self) -> Result<Provider<D>, ProviderError> {
         let schema = OptionSchema::for_dialect(&self.dialect);
         let options = match self.options.get("model") {
@@ -163,6 +162,9 @@ impl<D: Dialect> ProviderBuilder<D> {
             Some(transport) => transport,
             None => default_transport().map_err(|source| ProviderError::NoTransport { source })?,
         };
+        let secret = self.secret.map_or_else(random_secret, Ok);
+        let secret =
+            secret.map_err(|error| ProviderError::NoRandomBytes { source: error.into() })?;
         let url = self.base_url.unwrap_or_else(|| self.dialect.base_url().to_owned());
         let state = ProviderState {
             dialect: self.dialect,
@@ -174,7 +176,7 @@ impl<D: Dialect> ProviderBuilder<D> {
             transport,
             retry: self.retry,
             estimators: self.estimators,
-            secret: self.secret.unwrap_or_else(random_secret),
+            secret,
             observers: self.observers,
             rolling_summary: self.rolling,
             media_cache: MediaCache::new(self.media_cache_bytes),
@@ -208,9 +210,9 @@ fn default_transport() -> Result<Arc<dyn Transport>, TransportError> {
     Err(TransportError::Unusable { reason })
 }
 
-/// 32 random bytes: ids of 122 random bits each, mixed by a hash.
-fn random_secret() -> [u8; 32] {
-    let ids = [Uuid::new_v4(), Uuid::new_v4(), Uuid::new_v4()];
-    let mixed = ids.iter().fold(Sha256::new(), |hash, id| hash.chain_update(id.as_bytes()));
-    mixed.finalize().into()
+/// Reads 32 random bytes from the operating system.
+fn random_secret() -> Result<[u8; 32], getrandom::Error> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret)?;
+    Ok(secret)
 }

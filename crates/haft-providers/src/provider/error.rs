@@ -1,5 +1,6 @@
 //! How a provider fails.
 
+use std::io;
 use std::time::Duration;
 
 use haft_core::error::{Coded, ErrorCode, codes};
@@ -29,6 +30,12 @@ pub enum ProviderError {
     NoTransport {
         /// Why.
         source: TransportError,
+    },
+    /// The operating system has no random bytes for the secret of envelopes.
+    #[error("there are no random bytes for the names of envelopes")]
+    NoRandomBytes {
+        /// Why.
+        source: io::Error,
     },
     /// A key would be sent over plain http to another machine.
     #[error(
@@ -136,9 +143,10 @@ impl Coded for ProviderError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Options(error) => error.code(),
-            Self::NoTransport { .. } | Self::PlainHttp { .. } | Self::Encode(_) => {
-                codes::LLM_EXECUTION_EXECUTOR_ERROR
-            }
+            Self::NoTransport { .. }
+            | Self::NoRandomBytes { .. }
+            | Self::PlainHttp { .. }
+            | Self::Encode(_) => codes::LLM_EXECUTION_EXECUTOR_ERROR,
             Self::Assemble(error) => error.code(),
             Self::Tokens(error) => error.code(),
             Self::Overflow { code, .. }

@@ -1,4 +1,6 @@
-//! GrammarReading a text from left to right.
+//! Reading a text from left to right.
+
+use haft_core::invariant::OrReport as _;
 
 use super::json_call::end_of_json;
 
@@ -24,7 +26,19 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn rest(&self) -> &'t str {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.at..).or_report_default(AT_BOUNDARY)
+    }
+
+    /// The text from `start` to here; `start` is a place where the cursor has been.
+    pub(super) fn text_since(&self, start: usize) -> &'t str {
+        self.text.get(start..self.at).or_report_default(AT_BOUNDARY)
+    }
+
+    /// Passes `len` bytes of the rest, which end at the boundary of a character, and returns them.
+    pub(super) fn take(&mut self, len: usize) -> &'t str {
+        let start = self.at;
+        self.at += len;
+        self.text_since(start)
     }
 
     pub(super) fn peek(&self) -> Option<char> {
@@ -74,8 +88,7 @@ impl<'t> Cursor<'t> {
                 ParseStop::Incomplete
             });
         };
-        self.at += len;
-        Ok(rest.get(..len).unwrap_or_default())
+        Ok(self.take(len))
     }
 
     /// The name of a tool: letters, digits, `_`, `-` and `.`, not empty.
@@ -91,13 +104,16 @@ impl<'t> Cursor<'t> {
         }
         let start = self.at;
         self.at = end_of_json(self.text, start)?;
-        Ok(self.text.get(start..self.at).unwrap_or_default())
+        Ok(self.text_since(start))
     }
 }
 
 pub(super) fn is_name_part(it: char) -> bool {
     it.is_alphanumeric() || matches!(it, '_' | '-' | '.')
 }
+
+/// A cursor passes whole characters that it has seen.
+const AT_BOUNDARY: &str = "a cursor stands at the boundary of a character";
 
 /// The longest name of a tool or a key that is read, in characters.
 const MAX_NAME: usize = 256;

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use haft_core::invariant::OrReport as _;
+
 use super::scan::Input;
 
 /// An open fence: three or more backticks or tildes.
@@ -148,7 +150,8 @@ impl LeadingFence {
             let end = self.lines.after(text, self.at);
             let is_complete = end.is_some() || input == Input::Whole;
             let next = end.unwrap_or(text.len());
-            let line = text.get(self.at..next).unwrap_or_default();
+            let line =
+                text.get(self.at..next).or_report_default("a line begins and ends within the text");
             match &self.state {
                 LeadingState::No => return,
                 LeadingState::Start | LeadingState::Indented

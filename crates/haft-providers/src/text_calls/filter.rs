@@ -1,5 +1,7 @@
 //! Holding back what may be a call while text arrives.
 
+use haft_core::invariant::OrReport as _;
+
 use super::fence::{FenceContent, LeadingFence};
 use super::offered::OfferedNames;
 use super::scan::{Grammar, GrammarReading, GrammarScan, Input, RereadThreshold, WholeGrammar};
@@ -85,7 +87,7 @@ impl TextCallFilter {
                 self.watches.iter().map(|it| it.showable(&self.text, &self.leading)).min();
             self.shown.pass(&self.text, showable.unwrap_or(self.text.len()));
         }
-        let new = self.shown.collapsed.text().get(before..self.shown.visible).unwrap_or_default();
+        let new = self.shown.visible_text(before);
         // A text with calls is trimmed.
         if before == 0 && self.shown.spans > 0 { new.trim_start() } else { new }
     }
@@ -101,7 +103,7 @@ impl TextCallFilter {
     pub fn finish(self) -> ParsedText {
         let offered: Vec<&str> = self.offered.iter().map(String::as_str).collect();
         let mut parsed = self.format.parse(&self.text, &offered);
-        let shown = self.shown.collapsed.text().get(..self.shown.visible).unwrap_or_default();
+        let shown = self.shown.visible_text(0);
         let shown = if parsed.calls.is_empty() { shown } else { shown.trim_start() };
         if let Some(rest) = parsed.text.strip_prefix(shown) {
             parsed.text = rest.to_owned();
@@ -111,6 +113,12 @@ impl TextCallFilter {
 }
 
 impl ShownText {
+    /// What can be shown, without the first bytes, which were visible before.
+    fn visible_text(&self, before: usize) -> &str {
+        let visible = self.collapsed.text().get(before..self.visible);
+        visible.or_report_default("visible text stays visible, and ends in a whole character")
+    }
+
     /// Passes on the text up to `to`.
     fn pass(&mut self, text: &str, to: usize) {
         let Some(part) = text.get(self.from..to).filter(|it| !it.is_empty()) else { return };
@@ -229,17 +237,21 @@ fn read(grammar: &dyn WholeGrammar, text: &str, leading: &LeadingFence) -> Gramm
         FenceContent::Unknown => GrammarReading::More,
         FenceContent::None => grammar.read(text, Input::Partial),
         FenceContent::Closed(range) => {
-            grammar.read(text.get(range).unwrap_or_default(), Input::Whole)
+            let inner = text.get(range).or_report_default(FENCE_WITHIN_TEXT);
+            grammar.read(inner, Input::Whole)
         }
         FenceContent::Open(fence, start) => {
-            let inner = text.get(start..).unwrap_or_default();
+            let inner = text.get(start..).or_report_default(FENCE_WITHIN_TEXT);
             let last = inner.rfind('\n').map_or(0, |it| it + 1);
-            let (before, line) = inner.split_at_checked(last).unwrap_or_default();
+            let parts = inner.split_at_checked(last);
+            let (before, line) = parts.or_report("a line begins behind a line break", ("", inner));
             let inner = if fence.may_be_closed_by(line) { before } else { inner };
             grammar.read(inner, Input::Partial)
         }
     }
 }
+
+const FENCE_WITHIN_TEXT: &str = "the content of a fence lies within the text";
 
 /// Whether a text that grows has been white space so far.
 #[derive(Debug, Default)]

@@ -15,8 +15,9 @@ impl InlineGrammar for GptOss {
     fn find_candidate(&self, text: &str, from: usize, to: usize) -> Option<usize> {
         let bytes = text.as_bytes().get(from..to)?;
         let is_marker = |at: &usize| {
-            let rest = bytes.get(*at..).unwrap_or_default();
-            rest.starts_with(CHANNEL.as_bytes()) || rest.starts_with(START.as_bytes())
+            bytes.get(*at..).is_some_and(|rest| {
+                rest.starts_with(CHANNEL.as_bytes()) || rest.starts_with(START.as_bytes())
+            })
         };
         memmem::find_iter(bytes, "<|").find(is_marker).map(|at| from + at)
     }

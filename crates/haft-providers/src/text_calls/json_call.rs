@@ -1,6 +1,7 @@
 //! Calls that are written as JSON objects.
 
 use haft_core::args::RawArgs;
+use haft_core::invariant::OrReport as _;
 use haft_core::json::{Document, MAX_DEPTH, ValueKind, ValueRef};
 
 use super::TextCall;
@@ -161,10 +162,12 @@ fn end_of_string(bytes: &[u8], at: usize) -> Result<usize, ParseStop> {
 
 /// The place behind a number or a word.
 fn end_of_scalar(text: &str, at: usize) -> Result<usize, ParseStop> {
-    let rest = text.get(at..).unwrap_or_default();
+    let rest =
+        text.get(at..).or_report_default("a value of JSON begins at the boundary of a character");
     let is_part = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'-' | b'.');
     let len = rest.bytes().position(|it| !is_part(it));
-    let word = rest.get(..len.unwrap_or(rest.len())).unwrap_or_default();
+    let word = rest.get(..len.unwrap_or(rest.len()));
+    let word = word.or_report_default("a word of ASCII ends at the boundary of a character");
     let is_number = word.starts_with(|it: char| it.is_ascii_digit() || it == '-');
     let words = ["true", "false", "null", "True", "False", "None"];
     match len {

@@ -62,8 +62,9 @@ impl Qwen3Coder {
             let key = tag(&mut at, PARAMETER)?;
             let start = at.at;
             *last = self.end_of_value(at, input)?;
-            members.push((key, at.text.get(start..*last).unwrap_or_default().trim()));
-            at.at = *last + PARAMETER_END.len();
+            at.at = *last;
+            members.push((key, at.text_since(start).trim()));
+            at.at += PARAMETER_END.len();
         }
         at.skip_space();
         at.expect(CLOSE)?;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use haft_core::invariant::OrReport as _;
+
 use super::TextCall;
 use super::cursor::ParseStop;
 use super::fence::{Fence, FenceOpening, LineEnds};
@@ -138,16 +140,20 @@ impl GrammarScan {
                 end: end.unwrap_or(text.len()),
                 is_complete: end.is_some() || input == Input::Whole,
             };
-            let part = text.get(self.at..line.end).unwrap_or_default();
+            let at = self.at;
+            // Only for the places where a line begins: a candidate that was declined may end within a character.
+            let whole_line = || {
+                text.get(at..line.end).or_report_default("a line begins and ends within the text")
+            };
             match self.place {
                 ScanPosition::Fence(_) if !line.is_complete => return,
                 ScanPosition::Fence(fence) => {
-                    if fence.is_closed_by(part) {
+                    if fence.is_closed_by(whole_line()) {
                         self.place = ScanPosition::LineStart;
                     }
                     self.at = line.end;
                 }
-                ScanPosition::LineStart => match Fence::opening(part, line.is_complete) {
+                ScanPosition::LineStart => match Fence::opening(whole_line(), line.is_complete) {
                     FenceOpening::Maybe => return,
                     FenceOpening::No => self.place = ScanPosition::InLine,
                     FenceOpening::Yes(fence) => {
@@ -213,11 +219,11 @@ impl RereadThreshold {
 
 /// How many bytes at the end of `text[from..]` are the beginning of `marker`, but not all of it.
 pub(crate) fn partial_marker_len(text: &str, from: usize, marker: &str) -> usize {
-    let tail = text.as_bytes().get(from..).unwrap_or_default();
+    let Some(tail) = text.as_bytes().get(from..) else { return 0 };
     let longest = tail.len().min(marker.len() - 1);
     (1..=longest)
         .rev()
-        .find(|len| tail.ends_with(marker.as_bytes().get(..*len).unwrap_or_default()))
+        .find(|len| marker.as_bytes().get(..*len).is_some_and(|it| tail.ends_with(it)))
         .unwrap_or(0)
 }
 

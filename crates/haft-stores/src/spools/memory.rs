@@ -211,7 +211,7 @@ impl SpoolReader for MemorySpoolReader {
 
     fn read_at(&self, offset: u64, len: usize) -> SpoolFuture<'_, Bytes> {
         let bytes = &self.content.0;
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let start = clamp_offset(offset, bytes.len());
         let end = start.saturating_add(len).min(bytes.len());
         Box::pin(std::future::ready(Ok(bytes.slice(start..end))))
     }
@@ -237,9 +237,14 @@ impl fmt::Debug for MemorySpoolReader {
 
 struct MemoryContent(Bytes);
 
+/// The offset, or the end of content of this length if the offset lies behind it.
+fn clamp_offset(offset: u64, len: usize) -> usize {
+    usize::try_from(offset).map_or(len, |it| it.min(len))
+}
+
 impl LocalRead for MemoryContent {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
+        let start = clamp_offset(offset, self.0.len());
         self.0.slice(start..).as_ref().read(buffer)
     }
 }

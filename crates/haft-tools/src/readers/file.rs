@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haft_core::invariant::OrReport as _;
 use haft_core::media::{MediaReader, ReaderDescriptor};
 use haft_core::tool::ByteStream;
 use serde_json::json;
@@ -151,7 +152,8 @@ impl FileChunks {
         let left = source.stamp.len.saturating_sub(offset);
         let wanted = left.min(CHUNK_BYTES as u64);
         let limit = if wanted == left { wanted + 1 } else { wanted };
-        let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(CHUNK_BYTES));
+        let capacity = usize::try_from(limit).or_report("a chunk fits into memory", CHUNK_BYTES);
+        let mut bytes = Vec::with_capacity(capacity);
         let io = |error| FileError::io(&source.path, "read", error);
         (&file).take(limit).read_to_end(&mut bytes).map_err(io)?;
         // After the read: if the stamp is unchanged now, the bytes are those of the file that was opened.

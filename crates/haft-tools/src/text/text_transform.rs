@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use haft_core::invariant::OrReport as _;
 use haft_core::tool::ToolFailure;
 
 use super::{MAX_TEXT_BYTES, cases, pattern};
@@ -162,6 +163,7 @@ fn apply_to_lines(step: Step, text: &str) -> Result<String, ToolFailure> {
             let indent = |line: &&str| line.len() - line.trim_start_matches([' ', '\t']).len();
             let full = lines.iter().filter(|line| !line.trim().is_empty());
             let least = full.map(indent).min().unwrap_or(0);
+            // A blank line may be shorter than the indent. It becomes empty.
             lines.iter_mut().for_each(|line| *line = line.get(least..).unwrap_or_default());
         }
         Step::NumberLines => {
@@ -212,22 +214,23 @@ fn regex_replace(
             )));
         }
         let Some(found) = captures.get_match() else { continue };
-        out.push_str(text.get(end..found.start()).unwrap_or_default());
+        out.push_str(text.get(end..found.start()).or_report_default(ORDERED_MATCHES));
         captures.interpolate_string_into(text, with, &mut out);
         end = found.end();
         if out.len() > MAX_TEXT_BYTES {
             return Err(ToolFailure::new(TOO_LONG));
         }
     }
-    out.push_str(text.get(end..).unwrap_or_default());
+    out.push_str(text.get(end..).or_report_default(ORDERED_MATCHES));
     Ok(out)
 }
 
 fn slice(text: &str, start: i64, end: Option<i64>) -> String {
     let length = text.chars().count();
+    // A distance beyond the text leads to its edge.
     let place = |at: i64| {
-        let distance = usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX);
-        if at < 0 { length.saturating_sub(distance) } else { distance.min(length) }
+        let distance = usize::try_from(at.unsigned_abs()).map_or(length, |it| it.min(length));
+        if at < 0 { length - distance } else { distance }
     };
     let (start, end) = (place(start), end.map_or(length, place));
     text.chars().skip(start).take(end.saturating_sub(start)).collect()
@@ -242,5 +245,6 @@ fn truncate(text: String, characters: usize) -> String {
     kept
 }
 
+const ORDERED_MATCHES: &str = "matches lie at boundaries of characters, in order";
 const TOO_LONG: &str = "the text gets longer than 4 MiB; work on a part of it";
 const REPLACEMENTS: usize = 10_000;

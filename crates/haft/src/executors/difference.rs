@@ -1,5 +1,6 @@
 //! What is different between two JSON values, in words.
 
+use haft_core::invariant::OrReport as _;
 use haft_core::json::{ValueKind, ValueRef};
 
 /// How two values of different origin are named in a difference.
@@ -86,7 +87,8 @@ pub(super) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(LONGEST_EXCERPT) {
         None => text.to_owned(),
         Some((cut, _)) => {
-            format!("{}… ({} bytes)", text.get(..cut).unwrap_or_default(), text.len())
+            let start = text.get(..cut).or_report("a character begins at a boundary", text);
+            format!("{start}… ({} bytes)", text.len())
         }
     }
 }

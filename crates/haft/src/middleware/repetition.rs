@@ -98,8 +98,7 @@ impl Middleware<DispatchContext> for RepetitionGuard {
         let guard = *self;
         Box::pin(async move {
             let too_often = |call: &&std::sync::Arc<ToolCall>| {
-                let times = usize::try_from(call.id().occurrence().get()).unwrap_or(usize::MAX);
-                times > guard.max.get()
+                u64::from(call.id().occurrence().get()) > guard.max.get() as u64
             };
             let calls: Vec<_> = completed(&ctx).collect();
             for call in calls.iter().filter(too_often) {

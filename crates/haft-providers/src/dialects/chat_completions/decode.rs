@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use haft_core::invariant::OrReport as _;
 use haft_core::usage::Usage;
 use serde_json::Value;
 
@@ -179,7 +180,7 @@ impl ResponseDecoder for ChatDecoder {
 }
 
 fn number(slot: usize) -> u32 {
-    u32::try_from(slot).unwrap_or(u32::MAX)
+    u32::try_from(slot).or_report("a response has fewer than 2^32 calls", u32::MAX)
 }
 
 fn malformed_response(error: &serde_json::Error) -> DecodeError {

@@ -113,8 +113,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
             None => {
                 let rest = self.at.rest();
                 let len = rest.find(|it| !is_name_part(it) && it != '$').unwrap_or(rest.len());
-                self.at.at += len;
-                rest.get(..len).unwrap_or_default().to_owned()
+                self.at.take(len).to_owned()
             }
         };
         if key.is_empty() {
@@ -199,7 +198,7 @@ impl<'a, 't> ArgumentsReader<'a, 't> {
                 Some(it) => self.at.bump(it),
             }
         }
-        let text = self.at.text.get(start..self.at.at).unwrap_or_default().trim();
+        let text = self.at.text_since(start).trim();
         self.push_scalar(text);
         Ok(())
     }

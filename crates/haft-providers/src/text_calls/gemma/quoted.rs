@@ -80,8 +80,7 @@ pub(super) fn string(
     if quotes.kind == QuoteKind::Token
         && let Some(end) = end_of_token_string(body, start)?
     {
-        let text = body.at.text.get(start..end).unwrap_or_default();
-        body.at.at = end;
+        let text = body.at.take(end - start);
         Quotes::opening(body)?;
         let inner =
             if quotes.count > 1 { text.trim_end_matches(['"', '“', '”']) } else { text };
@@ -126,7 +125,7 @@ fn rest_of_call(body: &mut ArgumentsReader<'_, '_>, start: usize) -> String {
     let end = find(text, start, text.len(), CLOSE);
     body.is_cut_off = end.is_none();
     body.at.at = end.unwrap_or(text.len());
-    let value = text.get(start..body.at.at).unwrap_or_default();
+    let value = body.at.text_since(start);
     // The brace before the marker is that of the call.
     let value =
         if end.is_some() { value.trim_end().strip_suffix('}') } else { None }.unwrap_or(value);
@@ -145,8 +144,7 @@ fn until_quote(
     loop {
         let rest = body.at.rest();
         let stop = rest.find(|it| it == '\\' || kind.has(it));
-        out.push_str(rest.get(..stop.unwrap_or(rest.len())).unwrap_or_default());
-        body.at.at += stop.unwrap_or(rest.len());
+        out.push_str(body.at.take(stop.unwrap_or(rest.len())));
         if part == StringRole::Key && body.at.at - start > MAX_KEY {
             return Ok(None);
         }
@@ -156,11 +154,11 @@ fn until_quote(
             Some(_) => {
                 let rest = body.at.rest();
                 let len = rest.find(|it| !kind.has(it)).unwrap_or(rest.len());
-                body.at.at += len;
+                let inner_quotes = body.at.take(len);
                 if is_end(body, body.at.at, part)? {
                     return Ok(Some(out));
                 }
-                out.push_str(rest.get(..len).unwrap_or_default());
+                out.push_str(inner_quotes);
             }
         }
     }

@@ -129,8 +129,7 @@ fn string(at: &mut Cursor<'_>) -> Result<String, ParseStop> {
     loop {
         let rest = at.rest();
         let len = rest.find(|it| it == '\\' || ends.contains(&it)).ok_or(ParseStop::Incomplete)?;
-        out.push_str(rest.get(..len).unwrap_or_default());
-        at.at += len;
+        out.push_str(at.take(len));
         let stop = at.need()?;
         at.bump(stop);
         if stop != '\\' {

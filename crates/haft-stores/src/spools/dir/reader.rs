@@ -13,6 +13,7 @@ use super::paths::SpoolPaths;
 use crate::blocking::run_blocking;
 use crate::spools::resolver::dir_descriptor;
 use bytes::Bytes;
+use haft_core::invariant::OrReport as _;
 use haft_core::spool::{
     AlignedBuffer, LineIndex, LineIndexBuilder, LocalRead, ReaderDescriptor, SpoolError,
     SpoolFuture, SpoolKey, SpoolReader,
@@ -218,8 +219,9 @@ impl FileContent {
     }
 
     fn read(&self, offset: u64, len: usize) -> io::Result<Bytes> {
-        let left = usize::try_from(self.stamp.len.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; len.min(left)];
+        let left = self.stamp.len.saturating_sub(offset);
+        // If more is left than memory can address, it is more than `len`.
+        let mut bytes = vec![0; usize::try_from(left).map_or(len, |left| len.min(left))];
         let mut filled = 0;
         while let Some(buffer) = bytes.get_mut(filled..).filter(|buffer| !buffer.is_empty()) {
             match self.read_at(offset + filled as u64, buffer)? {
@@ -278,7 +280,9 @@ impl FileContent {
                     .changed_error(FileStamp { len: builder.byte_length(), ..self.stamp })
                     .into());
             }
-            builder.push(buffer.get(..read).unwrap_or_default());
+            let filled = buffer.get(..read);
+            builder
+                .push(filled.or_report("a read returns at most the length of its buffer", buffer));
         }
         let index = builder.finish();
         if index.byte_length() > u64::from(self.block_size.get())

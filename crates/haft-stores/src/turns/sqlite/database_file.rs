@@ -80,8 +80,8 @@ impl DatabaseFile {
         connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
         if let Some(limit) = self.options.max_bytes {
             let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-            let pages = u32::try_from(limit / u64::from(page).max(1)).unwrap_or(MAX_PAGE_COUNT);
-            let pages = pages.clamp(1, MAX_PAGE_COUNT);
+            let pages = u32::try_from(limit / u64::from(page).max(1));
+            let pages = pages.map_or(MAX_PAGE_COUNT, |it| it.clamp(1, MAX_PAGE_COUNT));
             connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use haft_core::invariant::OrReport as _;
 use haft_core::store::StoreError;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -43,8 +44,13 @@ pub(super) fn check_version(connection: &Connection) -> Result<(), SqliteError> 
 }
 
 fn newer_version(found: u32, known: usize) -> SqliteError {
-    let known = u32::try_from(known).unwrap_or(u32::MAX);
+    let known = version_number(known);
     StoreError::NewerVersion { found, known }.into()
+}
+
+/// The version of a file after this many migrations.
+fn version_number(migrations: usize) -> u32 {
+    u32::try_from(migrations).or_report("there are fewer than 2^32 migrations", u32::MAX)
 }
 
 /// Migrates a file to the newest version, or leaves it as it is.
@@ -68,8 +74,7 @@ pub(super) fn migrate(
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "application_id", OWNER)?;
-    let newest = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
-    transaction.pragma_update(None, "user_version", newest)?;
+    transaction.pragma_update(None, "user_version", version_number(migrations.len()))?;
     if let Some(copy) = copy {
         copy.publish()?;
     }

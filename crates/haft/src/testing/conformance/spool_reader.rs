@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use bytes::Bytes;
+use haft_core::invariant::OrReport as _;
 use haft_core::spool::{LineIndexBuilder, LocalRead, SpoolError, SpoolFuture, SpoolReader};
 
 use super::Violation;
@@ -20,7 +21,8 @@ pub async fn spool_reader(reader: &dyn SpoolReader, content: &[u8]) -> Result<()
     Violation::unless("byte_length counts bytes", &reader.byte_length(), &(content.len() as u64))?;
     index_fits(reader, content).await?;
     let block = done("content has an index", reader.index().await)?.block_size().get();
-    let ranges = ranges(content.len(), usize::try_from(block).unwrap_or(usize::MAX));
+    let block = usize::try_from(block).or_report("`usize` has at least 32 bits", content.len());
+    let ranges = ranges(content.len(), block);
     for (offset, len) in &ranges {
         let read = done("any range can be read", reader.read_at(*offset, *len).await)?;
         same("the bytes are those that were given", *offset, &read, part(content, *offset, *len))?;
@@ -66,8 +68,9 @@ fn ranges(len: usize, block: usize) -> Vec<(u64, usize)> {
 }
 
 fn part(content: &[u8], offset: u64, len: usize) -> &[u8] {
-    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
-    content.get(start..start.saturating_add(len).min(content.len())).unwrap_or_default()
+    let start = usize::try_from(offset).map_or(content.len(), |it| it.min(content.len()));
+    let end = start.saturating_add(len).min(content.len());
+    content.get(start..end).or_report_default("both ends are at most the length")
 }
 
 fn same(promise: &'static str, offset: u64, got: &[u8], expected: &[u8]) -> Result<(), Violation> {

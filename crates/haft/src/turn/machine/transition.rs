@@ -175,8 +175,7 @@ impl TurnMachine {
             return None;
         };
         let limits = &self.rules.limits;
-        let verdict = if facts.calls_made > usize::try_from(limits.tool_calls).unwrap_or(usize::MAX)
-        {
+        let verdict = if facts.calls_made as u64 > u64::from(limits.tool_calls) {
             StepVerdict::LimitReached(Limit::ToolCalls)
         } else if facts.most_repeated > limits.identical_calls {
             StepVerdict::LimitReached(Limit::IdenticalCalls)
