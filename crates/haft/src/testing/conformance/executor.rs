@@ -27,7 +27,9 @@ use super::Violation;
 /// # Errors
 ///
 /// The first promise of [`DispatchExecutor`] that is not kept.
-pub async fn executor<E: DispatchExecutor>(make: impl Fn() -> E) -> Result<(), Violation> {
+pub async fn executor<E: DispatchExecutor>(
+    make: impl Fn() -> E + Send + Sync,
+) -> Result<(), Violation> {
     steps_repeat_their_ids(&make).await?;
     steps_of_two_turns_are_apart(&make).await?;
     a_dropped_step_leaves_nothing(&make).await?;
@@ -36,7 +38,7 @@ pub async fn executor<E: DispatchExecutor>(make: impl Fn() -> E) -> Result<(), V
 
 /// A process that dies before a step is stored takes it again, and its records must be the same records.
 async fn steps_repeat_their_ids<E: DispatchExecutor>(
-    make: &impl Fn() -> E,
+    make: &(impl Fn() -> E + Send + Sync),
 ) -> Result<(), Violation> {
     let first = take_step(&make(), &context("turn-1")).await?;
     let second = take_step(&make(), &context("turn-1")).await?;
@@ -48,7 +50,7 @@ async fn steps_repeat_their_ids<E: DispatchExecutor>(
 }
 
 async fn steps_of_two_turns_are_apart<E: DispatchExecutor>(
-    make: &impl Fn() -> E,
+    make: &(impl Fn() -> E + Send + Sync),
 ) -> Result<(), Violation> {
     let executor = make();
     let one = take_step(&executor, &context("turn-1")).await?;
@@ -60,7 +62,7 @@ async fn steps_of_two_turns_are_apart<E: DispatchExecutor>(
 }
 
 async fn a_dropped_step_leaves_nothing<E: DispatchExecutor>(
-    make: &impl Fn() -> E,
+    make: &(impl Fn() -> E + Send + Sync),
 ) -> Result<(), Violation> {
     let executor = make();
     let ctx = context("turn-1");
@@ -74,7 +76,7 @@ async fn a_dropped_step_leaves_nothing<E: DispatchExecutor>(
 }
 
 async fn a_cancelled_step_ends<E: DispatchExecutor>(
-    make: &impl Fn() -> E,
+    make: &(impl Fn() -> E + Send + Sync),
 ) -> Result<(), Violation> {
     let token = Cancellation::new();
     token.cancel(CancelReason::Deadline);
