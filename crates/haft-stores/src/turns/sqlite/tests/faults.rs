@@ -88,7 +88,8 @@ fn a_directory_or_a_file_that_cannot_be_written_is_told() {
         assert!(error.contains("unable to open database file"), "{error}");
         assert!(!path.exists());
         set(dir.path(), 0o700);
-        drop(SqliteStore::open_with(&path, at_once()).unwrap());
+        let store = SqliteStore::open_with(&path, at_once()).unwrap();
+        run(async move { store.close().await });
         set(&path, 0o400);
         let error = message(&SqliteStore::open_with(&path, at_once()).unwrap_err());
         assert!(error.ends_with("the file cannot be written"), "{error}");
