@@ -151,6 +151,12 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
         Step::cargo("publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet"),
         Step::tool(tools::MDBOOK, "build docs/book --dest-dir target/book"),
     ];
+    // The library must build with any of its features left out.
+    steps.push(Step::cargo("check --locked -p haft --no-default-features"));
+    for features in ["tools", "http,rustls", "conformance,schemars,testing", "sqlite"] {
+        let check = "check --locked -p haft --no-default-features --features";
+        steps.push(Step::cargo(&format!("{check} {features}")));
+    }
     // One by one: together they would have the features that the others ask for.
     for library in libraries(root) {
         let step = Step::cargo(&format!("doc --locked --no-deps -p {library}"));
@@ -267,7 +273,7 @@ fn answers(command: &mut Command) -> bool {
     command.status().is_ok_and(|it| it.success())
 }
 
-/// Whether the compiler in use has the standard library of `target`, whoever installed it.
+/// Whether the compiler in use has the standard library of `target`, however it was installed.
 fn has_target(target: &str) -> bool {
     Command::new("rustc")
         .args(["--print", "target-libdir", "--target", target])

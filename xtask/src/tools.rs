@@ -1,6 +1,6 @@
 //! Programs of others that `ci` runs, each in one version.
 //!
-//! They are built from the package registry once and stay in a directory of the user's cache, each version beside the
+//! They are built from the package registry once and stay in a directory of the user's cache, each version next to the
 //! others: neither `cargo clean` nor a new clone builds them again. `HAFT_TOOLS` names another directory.
 
 use std::io;

@@ -83,7 +83,7 @@ pub struct ErrorCode {
     retryable: bool,
 }
 
-/// What a code says beside its text. Used by [`error_codes!`](crate::error_codes).
+/// The properties of a code. Used by [`error_codes!`](crate::error_codes).
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 #[expect(clippy::exhaustive_structs, reason = "built by a macro in other crates")]

@@ -61,7 +61,7 @@ pub type Definitions = IndexMap<String, Schema>;
 pub struct Schema {
     /// Type and constraints.
     pub shape: Shape,
-    /// Whether `null` is accepted beside the shape.
+    /// Whether `null` is accepted in addition to the shape.
     pub nullable: bool,
     /// Description, notes, examples and default.
     pub annotations: Annotations,

@@ -40,7 +40,7 @@ enum LayoutPart {
     Opaque { value: Value },
     /// The next bytes of the text, whether there is a gap before them, and what the provider knows them by.
     Text { bytes: usize, gap: bool, by: Value },
-    /// The next call: its hash, and what the provider knows it by beside its id.
+    /// The next call: its hash, and what the provider knows it by in addition to its id.
     Call { key: String, by: Value },
 }
 

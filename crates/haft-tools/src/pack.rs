@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::tool::{InvalidTool, Tool};
 
 use super::FilesOptions;
@@ -73,6 +74,15 @@ pub enum PackError {
     /// The definition of a tool is invalid.
     #[error(transparent)]
     Tool(#[from] InvalidTool),
+}
+
+impl Coded for PackError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotConfigured { .. } => codes::INVALID_INITIAL_TOOL_VALUE,
+            Self::Tool(error) => error.code(),
+        }
+    }
 }
 
 /// Finds a pack by its name.

@@ -4,13 +4,13 @@
 
 pub mod tokens;
 
-#[doc(inline)]
-pub use haft_artifacts::{ContentError, JsonFormat, TextFormat, json, standard_formats, text};
 #[cfg(feature = "formats")]
 #[doc(inline)]
 pub use haft_artifacts::{
-    CsvFormat, MarkdownFormat, XmlFormat, YamlFormat, csv, markdown, xml, yaml,
+    ContentError, CsvFormat, MarkdownFormat, XmlFormat, YamlFormat, csv, markdown, xml, yaml,
 };
+#[doc(inline)]
+pub use haft_artifacts::{JsonFormat, TextFormat, json, standard_formats, text};
 #[doc(inline)]
 pub use haft_core::artifact::{
     ArtifactDraft, ArtifactKind, ArtifactRecord, Budget, InvalidArtifactKind, NotDescribable,

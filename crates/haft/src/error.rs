@@ -4,10 +4,12 @@
 pub use haft_core::error::{Audience, Coded, ErrorCode, codes};
 
 macro_rules! gather_errors {
-    ($($(#[$doc:meta])* $variant:ident($error:ty);)*) => {
+    ($($(#[$doc:meta])* $variant:ident($error:ty) $(if $feature:literal)?;)*) => {
         /// Any error that a program meets when it builds tools, runners and providers, loads scripts, and runs turns.
         ///
-        /// Every error type of the façade converts into it, so that `?` works throughout a program:
+        /// The errors of tools, records, stores, artifacts, media, scripts, turns and providers convert into it, so that
+        /// `?` works throughout a program. Cassettes and telemetry, which a program sets up outside of turns, have their
+        /// own errors.
         ///
         /// ```
         /// use haft::executors::ScriptExecutor;
@@ -25,13 +27,13 @@ macro_rules! gather_errors {
         #[derive(Debug, thiserror::Error)]
         #[non_exhaustive]
         pub enum Error {
-            $($(#[$doc])* #[error(transparent)] $variant(#[from] $error),)*
+            $($(#[cfg(feature = $feature)])? $(#[$doc])* #[error(transparent)] $variant(#[from] $error),)*
         }
 
         impl Error {
             fn coded(&self) -> &dyn Coded {
                 match self {
-                    $(Self::$variant(error) => error,)*
+                    $($(#[cfg(feature = $feature)])? Self::$variant(error) => error,)*
                 }
             }
         }
@@ -93,6 +95,28 @@ gather_errors! {
     Transport(haft_providers::transport::TransportError);
     /// A file could not be read as media.
     File(haft_tools::readers::FileError);
+    /// Stored media could not be read.
+    StoredMedia(haft_tools::readers::StoredError);
+    /// A URL could not be fetched.
+    Fetch(haft_tools::readers::FetchError) if "http";
+    /// The tools of a pack could not be created.
+    Pack(haft_tools::PackError) if "tools";
+    /// A record could not be stored.
+    Record(haft_core::context::RecordError);
+    /// A pipeline failed.
+    Pipeline(haft_core::pipeline::PipelineError);
+    /// A recording cannot be replayed.
+    NotReplayable(crate::executors::NotReplayable);
+    /// Text could not be queried.
+    Text(haft_artifacts::text::TextError);
+    /// JSON could not be queried.
+    Json(haft_artifacts::json::JsonError);
+    /// CSV could not be queried.
+    Csv(haft_artifacts::csv::CsvError) if "formats";
+    /// XML could not be queried.
+    Xml(haft_artifacts::xml::XmlError) if "formats";
+    /// YAML could not be queried.
+    Yaml(haft_artifacts::yaml::YamlError) if "formats";
 }
 
 impl Coded for Error {

@@ -59,7 +59,7 @@
 //!
 //! - [`Tool`]: a name, a description, a schema and a handler, built once and never changed.
 //! - [`ToolRegistry`]: the tools of a turn.
-//! - [`DispatchContext`]: what a handler gets beside its arguments.
+//! - [`DispatchContext`]: what a handler receives besides its arguments.
 //! - [`ToolCall`]: the record of a call. A failed call is one too.
 //! - [`ToolArgs`]: types that can be the arguments of a tool.
 //! - [`TurnRunner`]: runs turns, and goes on with those that a crash cut short.

@@ -37,7 +37,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
 ];
 
 /// How many crates `haft-core` may bring into a program, itself not counted, with its default features and without
-/// them: whoever writes a tool or a store compiles them all. A change that raises a number gives its reason here.
+/// them: everyone who writes a tool or a store compiles them all. A change that raises a number gives its reason here.
 ///
 /// `jsonschema`, behind the default feature `foreign-schemas`, brings 46 of them. `base64` and `hmac` with its two crates
 /// for constant-time comparison replaced code of our own.

@@ -93,7 +93,7 @@ struct Dependency {
 }
 
 /// What a manifest names under `[dependencies]`, also for single targets and as a table of its own.
-/// Development and build dependencies are not listed: nobody who uses the crate compiles the former.
+/// Development and build dependencies are not listed: users of the crate do not compile the former.
 fn dependencies(manifest: &str) -> Vec<Dependency> {
     let mut found = Vec::new();
     let mut inside = false;

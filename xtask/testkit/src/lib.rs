@@ -31,7 +31,7 @@ macro_rules! skip {
 ///
 /// # Panics
 ///
-/// If the record cannot be written: a skip that nobody sees must not pass.
+/// If the record cannot be written: an invisible skip must not pass.
 #[expect(clippy::panic, reason = "a skip that cannot be recorded fails its test")]
 pub fn record_skip(need: &str, reason: &str) {
     let file = workspace().join("target/skipped/tests.txt");

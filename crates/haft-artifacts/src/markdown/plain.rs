@@ -5,7 +5,7 @@ use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, 
 use super::outline::Definitions;
 use crate::invariant;
 
-/// The extensions that are understood: tables and struck-out text, beside CommonMark.
+/// The extensions that are understood: tables and struck-out text, in addition to CommonMark.
 pub(super) const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH);
 
 /// A heading's text without its markup, on one line.

@@ -257,6 +257,17 @@ impl fmt::Display for EventName {
 }
 
 impl EventKind {
+    /// A log entry; its texts are bounded.
+    pub(crate) fn log(
+        level: LogLevel,
+        topic: &str,
+        message: &str,
+        payload: Option<serde_json::Value>,
+    ) -> Self {
+        let payload = payload.map(Into::into);
+        Self::Log { level, topic: topic.into(), message: message.into(), payload }
+    }
+
     /// Whether it is the product or about it.
     #[must_use]
     pub const fn class(&self) -> EventClass {

@@ -18,7 +18,7 @@ use crate::trust::TrustLabel;
 /// Reasoning of the agent: text, a payload that only its vendor understands, or both.
 ///
 /// A payload needs a tag that says who can have it back; a tag can stand alone. Text can be empty only
-/// beside a payload.
+/// if there is a payload.
 ///
 /// ```
 /// use haft_core::clock::Timestamp;
@@ -80,7 +80,7 @@ impl Thought {
         &self.id
     }
 
-    /// What was thought; empty only beside a payload.
+    /// What was thought; empty only if there is a payload.
     #[must_use]
     pub const fn content(&self) -> &Text {
         &self.content

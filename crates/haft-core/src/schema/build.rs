@@ -455,7 +455,7 @@ impl ObjectSchema {
 }
 
 impl UnionSchema {
-    /// Adds a variant: an object with these fields beside the tag.
+    /// Adds a variant: an object with these fields next to the tag.
     #[must_use]
     pub fn variant(mut self, name: impl Into<String>, fields: ObjectSchema) -> Self {
         let name = name.into();

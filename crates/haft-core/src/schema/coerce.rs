@@ -251,7 +251,7 @@ const WRAPPERS: [&str; 9] = [
 ];
 
 /// Arguments that stand inside a wrapper object: `{"arguments": {…}}`, or with the tool's own name
-/// beside them. Returns the wrapper's key and what it holds.
+/// next to them. Returns the wrapper's key and what it holds.
 pub(super) fn find_wrapped_args<'a>(
     root: ValueRef<'a>,
     tool: &str,

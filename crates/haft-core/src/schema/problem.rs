@@ -169,7 +169,7 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 /// One thing that coercion did to the arguments. Changes are evidence: the record of a call keeps
-/// them beside the raw and the accepted arguments.
+/// them next to the raw and the accepted arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Change {

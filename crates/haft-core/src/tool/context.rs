@@ -214,20 +214,12 @@ impl DispatchContext {
     ///
     /// The answer was no, no decision arrived in time, the turn was cancelled, or there are no gates here.
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
-        match self.turn.gates() {
-            Some(gates) => gates.wait_for(GateContext::Dispatch(self), request).await,
-            None => Err(GateError::NotSupported),
-        }
+        GateContext::Dispatch(self).wait_for(request).await
     }
 
     /// Tells observers something. Costs nothing when there are none.
     pub fn log(&self, level: LogLevel, topic: &str, message: &str, payload: Option<Value>) {
-        self.emit_with(|| EventKind::Log {
-            level,
-            topic: topic.into(),
-            message: message.into(),
-            payload: payload.map(Into::into),
-        });
+        self.emit_with(|| EventKind::log(level, topic, message, payload));
     }
 
     /// Emits an event that is made only if there is an observer.

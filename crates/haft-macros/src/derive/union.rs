@@ -1,6 +1,6 @@
 //! A tagged enum: an object whose tag says which variant it is.
 //!
-//! With `tag` alone the fields of a variant stand beside the tag. With `content` too, the variant's data
+//! With `tag` alone the fields of a variant stand next to the tag. With `content` too, the variant's data
 //! stands under that key, and can then be anything.
 
 mod variant;

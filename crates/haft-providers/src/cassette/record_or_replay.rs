@@ -42,7 +42,7 @@ impl RecordOrReplay {
         }
     }
 
-    /// Names a text that must not be in the file, beside the credentials of requests.
+    /// Names a text that must not be in the file, in addition to the credentials of requests.
     #[must_use]
     pub fn scrub(self, secret: impl Into<Secret>) -> Self {
         match self {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{left_out_note, visit_subschemas};
 use crate::dialect::RequestNote;
 
-/// Keywords beside a reference that say nothing about what is accepted.
+/// Keywords next to a reference that say nothing about what is accepted.
 const ANNOTATIONS: [&str; 7] =
     ["$ref", "description", "title", "default", "examples", "$defs", "definitions"];
 
@@ -63,7 +63,7 @@ pub(super) fn modernize(schema: &mut Value, notes: &mut Vec<RequestNote>) {
 
 fn visit(schema: &mut Value, at: &str, draft: Draft, notes: &mut Vec<RequestNote>) {
     if let Some(members) = schema.as_object_mut() {
-        // What stood beside a reference counted for nothing.
+        // Older drafts ignore the keywords next to a reference.
         if draft < Draft::D2019 && members.contains_key("$ref") {
             members.retain(|keyword, _| ANNOTATIONS.contains(&keyword.as_str()));
         }

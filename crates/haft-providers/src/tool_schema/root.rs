@@ -52,13 +52,13 @@ fn resolve_reference<'v>(schema: &'v Value, whole: &'v Value) -> &'v Value {
     &Value::Null
 }
 
-/// Adds what holds beside the root.
+/// Adds the keywords that apply next to the root.
 fn conjoin(root: &mut Map<String, Value>, part: &Value) {
     let alone = !root.contains_key("properties");
     for (name, schema) in members(part, "properties") {
         declare(root, name, || schema.clone());
     }
-    // It speaks of the properties beside it, which have to be all there are.
+    // It restricts the properties next to it, which have to be all properties.
     let open = root.contains_key("additionalProperties") || part.get("patternProperties").is_some();
     if alone
         && !open

@@ -106,7 +106,7 @@ enum AbsentValue {
     AsNullIfTyped,
 }
 
-/// Whether `null` is to be accepted beside what a schema accepts.
+/// Whether `null` is accepted in addition to what a schema accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NullSupport {
     Unchanged,
@@ -429,7 +429,7 @@ impl StrictLowering {
         }
     }
 
-    /// Notes the keywords that restrict, beside those that are said.
+    /// Notes the keywords that restrict and are not part of the lowered schema.
     fn leave_out(&mut self, schema: ValueRef<'_>, said: &[&str], place: SchemaPosition<'_>) {
         for (keyword, _) in schema.members() {
             let silent = SILENT.contains(&keyword) || keyword == "title";

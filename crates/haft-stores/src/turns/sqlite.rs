@@ -67,7 +67,7 @@ impl SqliteStore {
     /// Opens the store in a file. The file is created if it does not exist. If the path is a directory, the file is
     /// `haft.sqlite` in that directory. This call blocks on the disk.
     ///
-    /// A file of an older version is migrated in one transaction. Before that it is copied to a file beside it,
+    /// A file of an older version is migrated in one transaction. Before that it is copied to a file next to it,
     /// named after its version: `haft.sqlite.v1.bak`. The newest two such copies are kept. A migration that fails
     /// changes nothing.
     ///

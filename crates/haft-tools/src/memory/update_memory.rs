@@ -51,7 +51,7 @@ async fn update(
         Some(content) if content.trim().is_empty() => {
             return Err(ToolFailure::new("the content is blank; `delete_memory` forgets a memory"));
         }
-        // The model wrote it, whoever vouched for what there was before.
+        // The model wrote it, even if the old text was trusted.
         Some(content) => next = next.content(content).trust(TrustLabel::UNTRUSTED),
         None if args.confidence.is_none() && args.importance.is_none() => {
             return Err(ToolFailure::new(

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The spans are those of [`TracingObserver`](crate::events::TracingObserver), with the times of the
-//! events. Plain HTTP only, which is what a collector beside the program speaks; a program that turns on
+//! events. Plain HTTP only, which a collector on the same machine accepts; a program that turns on
 //! TLS in `reqwest` gets `https` too.
 
 mod backend;
@@ -112,7 +112,7 @@ impl OtlpBuilder {
     ///
     /// # Errors
     ///
-    /// The endpoint is no address, or the HTTP client could not be made. That nobody listens there is
+    /// The endpoint is no address, or the HTTP client could not be made. That no collector listens there is
     /// found out only when something is sent.
     pub fn build(self) -> Result<Otlp, TelemetryError> {
         let exporter = SpanExporter::builder()
@@ -186,7 +186,7 @@ impl Otlp {
 
 impl Drop for Otlp {
     fn drop(&mut self) {
-        // After `shutdown` this says that it is over; before, nobody is left to tell.
+        // After `shutdown` this reports that the provider has ended; before, no caller is left to tell.
         let _ = self.provider.shutdown();
     }
 }

@@ -43,8 +43,8 @@ impl Default for Backlog {
     }
 }
 
-/// What happens to an event for which there is no room. There is no policy that waits: nobody who
-/// watches can stall a turn.
+/// What happens to an event for which there is no room. No policy waits, so that a
+/// subscriber cannot stall a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Overflow {

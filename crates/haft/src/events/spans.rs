@@ -1,4 +1,4 @@
-//! Which spans a turn has, whoever draws them.
+//! The spans of a turn, independent of the backend that draws them.
 //!
 //! A turn is an `invoke_agent` span. In it stand, side by side, a `chat` span for each generation and an
 //! `execute_tool` span for each call. Names and attributes are those of OpenTelemetry's semantic

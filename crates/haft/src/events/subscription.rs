@@ -19,7 +19,7 @@ use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub enum ReceivedEvent {
     /// Something happened.
     Event(Arc<Event>),
-    /// Events were dropped at this place, because nobody fetched them in time.
+    /// Events were dropped at this place, because the subscriber did not fetch them in time.
     #[non_exhaustive]
     Lagged {
         /// How many.

@@ -40,7 +40,7 @@ pub struct TracingObserver {
     tracker: SpanTracker<TracingBackend>,
 }
 
-/// Whether telemetry has what was said, beside that something was.
+/// Whether telemetry contains the text of messages and calls, or only that they happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TracedContent {

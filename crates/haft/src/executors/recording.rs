@@ -121,7 +121,7 @@ pub enum InvalidRecording {
         /// The newest that is known.
         known: u32,
     },
-    /// Somebody changed it: the arguments of a call are not those of its id.
+    /// The recording was changed: the arguments of a call do not match its id.
     #[error("the recording is damaged: the call `{id}` of `{tool}` does not have these arguments")]
     Damaged {
         /// The call.

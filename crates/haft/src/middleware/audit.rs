@@ -26,7 +26,7 @@ type Written = HashMap<Arc<str>, TurnLog>;
 #[derive(Default)]
 struct TurnLog {
     ids: HashSet<RecordId>,
-    /// The iterations before this one were written by whoever ran them.
+    /// The process that ran the earlier iterations has written them.
     from: u32,
 }
 
@@ -57,9 +57,9 @@ struct Line<'c> {
 
 /// For the output of a dispatch: writes one line of JSON for every call that is over, with its turn, its
 /// record id, tool, arguments and a summary of what came of it. A line has no content of results and a
-/// bounded length. A sink that fails ends the turn: what is not written down does not go on.
+/// bounded length. A sink that fails ends the turn, so that no call goes unrecorded.
 ///
-/// Each call is written once. A turn that is resumed by the same process, or beside a log that
+/// Each call is written once. A turn that is resumed by the same process, or next to a log that
 /// [`AuditLog::after`] has read, does not write a line again; without it, lines of the iteration in which
 /// a process died can come twice, under the same turn and record id.
 ///

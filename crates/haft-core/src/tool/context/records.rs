@@ -189,7 +189,7 @@ impl TurnContext {
     }
 
     /// Stores the output of one step: thoughts, then messages, then the calls it asks for, and
-    /// beside them whatever else belongs to the step.
+    /// together with everything else that belongs to the step.
     ///
     /// # Errors
     ///

@@ -76,6 +76,18 @@ pub enum GateContext<'a> {
 }
 
 impl GateContext<'_> {
+    /// Opens a gate and waits for its decision.
+    pub(super) async fn wait_for(self, request: GateRequest) -> Result<Value, GateError> {
+        let turn = match self {
+            Self::Turn(ctx) => ctx,
+            Self::Dispatch(ctx) => ctx.turn(),
+        };
+        match turn.gates() {
+            Some(gates) => gates.wait_for(self, request).await,
+            None => Err(GateError::NotSupported),
+        }
+    }
+
     /// Emits an event that is made only if there is an observer.
     pub fn emit_with(self, kind: impl FnOnce() -> EventKind) {
         match self {
@@ -271,20 +283,12 @@ impl TurnContext {
     ///
     /// [`DispatchContext::wait_for`]: super::DispatchContext::wait_for
     pub async fn wait_for(&self, request: GateRequest) -> Result<Value, GateError> {
-        match self.gates() {
-            Some(gates) => gates.wait_for(GateContext::Turn(self), request).await,
-            None => Err(GateError::NotSupported),
-        }
+        GateContext::Turn(self).wait_for(request).await
     }
 
     /// Tells observers something about the turn as a whole. Costs nothing when there are none.
     pub fn log(&self, level: LogLevel, topic: &str, message: &str, payload: Option<Value>) {
-        self.emit_with(|| EventKind::Log {
-            level,
-            topic: topic.into(),
-            message: message.into(),
-            payload: payload.map(Into::into),
-        });
+        self.emit_with(|| EventKind::log(level, topic, message, payload));
     }
 
     /// Emits an event about the turn as a whole, which is made only if there is an observer.

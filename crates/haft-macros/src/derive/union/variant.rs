@@ -15,12 +15,12 @@ const MERGED: Place = Place { what: "a merged struct", keys: &[] };
 /// The code of one variant.
 pub(super) struct Parts {
     pub(super) name: String,
-    /// An expression for the fields beside the tag, with `definitions`.
+    /// An expression for the fields next to the tag, with `definitions`.
     pub(super) schema: TokenStream,
     /// An expression of type `Result<Self, DecodeError>`, with `value`.
     pub(super) decode: TokenStream,
     pub(super) pattern: TokenStream,
-    /// Statements that write what stands beside the tag, with `out` and `?`.
+    /// Statements that write what stands next to the tag, with `out` and `?`.
     pub(super) encode: TokenStream,
 }
 
@@ -92,7 +92,7 @@ impl Form<'_> {
         }
     }
 
-    /// Named fields, beside the tag or in an object under the content key.
+    /// Named fields, next to the tag or in an object under the content key.
     fn named(&self, Head { name, ident, empty }: Head<'_>, fields: &Named) -> Parts {
         let (span, root) = (Span::mixed_site(), self.root);
         let constructor = quote_spanned!(span=> Self::#ident);
@@ -146,7 +146,7 @@ impl Form<'_> {
         }}
     }
 
-    /// A struct whose fields stand beside the tag.
+    /// A struct whose fields stand next to the tag.
     fn merged(&self, Head { name, ident, empty }: Head<'_>, ty: &Type) -> Parts {
         let (span, root, slot) = (Span::mixed_site(), self.root, local("field", 0));
         let args = quote_spanned!(span_of(ty)=> <#ty as #root::ToolArgs>);

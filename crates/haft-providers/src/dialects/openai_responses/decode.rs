@@ -285,7 +285,7 @@ impl ResponsesDecoder {
             if let (Some(kept), Some(late)) = (kept.as_object_mut(), late) {
                 kept.insert("encrypted_content".to_owned(), late.into());
             }
-            // Nobody keeps it under its id.
+            // No item is stored under its id.
             kept.get("encrypted_content").is_some_and(Value::is_string)
         });
         if let Some(payload) = self.order.finish() {

@@ -143,7 +143,7 @@ fn remove_old_copies(path: &Path, newest: usize) {
     }
 }
 
-/// The file beside the store that keeps it as it was in a version.
+/// The file next to the store that holds its copy from a version.
 fn copy_path(path: &Path, version: usize) -> PathBuf {
     append(path, &format!(".v{version}.bak"))
 }
@@ -164,5 +164,5 @@ fn sync_directory(file: &Path) -> io::Result<()> {
 
 /// The application id in the header of a file: `haft` in ASCII.
 const OWNER: i32 = 0x6861_6674;
-/// How many copies of older versions stay beside a store.
+/// How many copies of older versions stay next to a store.
 const KEPT_COPIES: usize = 2;

@@ -158,5 +158,5 @@ fn budget() -> Budget {
 
 const LINES: usize = 10;
 const BYTES: usize = 512;
-/// What words about an answer may take beside it.
+/// The room for notes in addition to a result.
 const NOTES: usize = 2048;

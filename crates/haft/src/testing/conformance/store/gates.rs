@@ -89,7 +89,7 @@ async fn the_first_settlement_holds(store: &dyn TurnStore) -> Result<(), Violati
         expected.gates.push(gate);
     }
     Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
-    // Who answers needs no lease, so a gate can be settled while nobody runs its turn.
+    // Settling needs no lease, so a gate can be settled while no process runs its turn.
     commit(store, &lease, vec![open("late", "3")?]).await?;
     done("a lease can be given back", store.release(lease.clone()).await)?;
     Violation::unless(promise, &settle("late", "yes").await?, &SettleOutcome::new("yes", true))?;

@@ -100,7 +100,7 @@ async fn held_turns_are_not_removed(store: &dyn TurnStore) -> Result<(), Violati
     done("a lease on nothing can be given back", store.release(lease).await)
 }
 
-/// Takes over from somebody.
+/// Takes the lease over from another process.
 async fn take(store: &dyn TurnStore, from: &Lease, second: u64) -> Result<Lease, Violation> {
     let holder = holder("b", second);
     let taken = store.claim(from.turn.clone(), holder.clone()).await;
