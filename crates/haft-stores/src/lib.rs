@@ -40,6 +40,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocking;
+mod private_file;
 #[cfg(feature = "sqlite")]
 mod secret;
 mod spools;

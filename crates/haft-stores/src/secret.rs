@@ -1,8 +1,121 @@
-//! Random secrets.
+//! Files that hold a secret.
+
+#[cfg(all(test, unix))]
+mod tests;
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::path::Path;
+
+use haft_core::store::StoreError;
+
+use crate::private_file::private_file_options;
+
+/// The length of a secret in bytes.
+const SECRET_BYTES: usize = 32;
+
+/// Reads the secret in a file, or creates it. Of processes that create it at the same time one wins, and all return
+/// the same secret.
+///
+/// Only a regular file that nobody but its owner can read or write is used. A link, a pipe or a file with wider
+/// permissions is an error, and is not opened.
+pub(crate) fn load_or_create_secret(file: &Path) -> Result<[u8; SECRET_BYTES], StoreError> {
+    let failed = |doing: &str, error: io::Error| {
+        StoreError::backend(format!("{doing} the key `{}`", file.display()), error)
+    };
+    if let Some(secret) = read_secret_file(file)? {
+        return Ok(secret);
+    }
+    let secret = random_secret().map_err(|error| failed("create", error.into()))?;
+    match create_secret_file(file, &secret) {
+        Ok(()) => Ok(secret),
+        // Another process was faster. A file that is gone again is not waited for.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            read_secret_file(file)?.ok_or_else(|| failed("create", error))
+        }
+        Err(error) => Err(failed("write", error)),
+    }
+}
 
 /// Reads 32 random bytes from the operating system.
-pub(crate) fn random_secret() -> Result<[u8; 32], getrandom::Error> {
-    let mut secret = [0; 32];
+fn random_secret() -> Result<[u8; SECRET_BYTES], getrandom::Error> {
+    let mut secret = [0; SECRET_BYTES];
     getrandom::fill(&mut secret)?;
     Ok(secret)
+}
+
+/// Reads the secret in a file; `None` if there is no file.
+fn read_secret_file(path: &Path) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
+    let failed = |error| StoreError::backend(format!("read the key `{}`", path.display()), error);
+    // The link itself, and not what it names: opening a pipe would wait for its writer.
+    let entry = match fs::symlink_metadata(path) {
+        Ok(entry) => entry,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    check_entry(path, &entry).map_err(failed)?;
+    let file = File::open(path).map_err(failed)?;
+    check_same_file(&entry, &file.metadata().map_err(failed)?).map_err(failed)?;
+    let mut bytes = Vec::with_capacity(SECRET_BYTES + 1);
+    file.take(SECRET_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let secret = bytes.try_into().map_err(|_| StoreError::Damaged {
+        what: format!("the key `{}`", path.display()),
+        reason: format!("a key has {SECRET_BYTES} bytes"),
+    });
+    secret.map(Some)
+}
+
+/// Refuses everything but a regular file that only its owner can use.
+fn check_entry(path: &Path, entry: &Metadata) -> io::Result<()> {
+    let refused = |reason: String| Err(io::Error::new(ErrorKind::PermissionDenied, reason));
+    if !entry.is_file() {
+        let kind = if entry.is_symlink() { "a symbolic link" } else { "no regular file" };
+        return refused(format!(
+            "it is {kind}; remove it, and the next run creates a new key, which does not accept earlier approvals"
+        ));
+    }
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::MetadataExt::mode(entry);
+        if mode & 0o077 != 0 {
+            return refused(format!(
+                "other users can read or write it (mode {:03o}); if it is still a secret, run `chmod 600 {}`, otherwise \
+                 remove it",
+                mode & 0o777,
+                path.display()
+            ));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
+/// Refuses a file that took the place of the checked one before it was opened.
+fn check_same_file(checked: &Metadata, opened: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        if (checked.dev(), checked.ino()) != (opened.dev(), opened.ino()) {
+            return Err(io::Error::other("it was replaced while it was opened"));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (checked, opened);
+    Ok(())
+}
+
+/// Writes a secret to a draft and links the draft to its final name. The link fails if another process was faster; a
+/// rename would replace the secret of that process.
+fn create_secret_file(file: &Path, secret: &[u8; SECRET_BYTES]) -> io::Result<()> {
+    let draft = file.with_extension(format!("new-{}", uuid::Uuid::new_v4().simple()));
+    let opened = private_file_options().write(true).create_new(true).open(&draft);
+    let written = opened.and_then(|mut draft| {
+        draft.write_all(secret)?;
+        draft.sync_all()
+    });
+    let linked = written.and_then(|()| fs::hard_link(&draft, file));
+    // A draft that cannot be removed is not used by anything.
+    let _ = fs::remove_file(&draft);
+    linked
 }

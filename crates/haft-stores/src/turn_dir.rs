@@ -4,21 +4,21 @@
 mod tests;
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft_core::store::StoreError;
 
-use crate::secret::random_secret;
+use crate::private_file::create_private_dir;
+use crate::secret::load_or_create_secret;
 use crate::{DirSpoolStore, SqliteStore};
 
 /// A directory with the database of turns, the content of their large results, and the key that signs decisions on
 /// gates.
 ///
 /// Every process that opens the directory can resume its turns and decide on their gates. The key grants the right
-/// to approve calls, so only the owner of the file can read it.
+/// to approve calls, so only the owner of the file can read it. A new directory gets the mode 0700, and its files get
+/// 0600.
 ///
 /// ```
 /// use haft_stores::TurnDir;
@@ -59,10 +59,11 @@ impl TurnDir {
     /// # Errors
     ///
     /// Fails if the directory cannot be written, a newer program has written it, another process has locked the
-    /// database, or the key file does not contain a key.
+    /// database, or the key file does not contain a key. A key that other users can read or write, and a link or a
+    /// pipe in its place, is an error too.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
-        fs::create_dir_all(&path).map_err(|error| {
+        create_private_dir(&path).map_err(|error| {
             StoreError::backend(format!("create the directory `{}`", path.display()), error)
         })?;
         let secret = load_or_create_secret(&path.join(Self::KEY_FILE))?;
@@ -101,46 +102,4 @@ impl fmt::Debug for TurnDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TurnDir").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// Reads the secret in a file, or creates it. Of processes that create it at the same time one wins, and all return
-/// the same secret.
-fn load_or_create_secret(file: &Path) -> Result<[u8; 32], StoreError> {
-    let failed = |doing: &str, error: io::Error| {
-        StoreError::backend(format!("{doing} the key `{}`", file.display()), error)
-    };
-    match fs::read(file) {
-        Ok(bytes) => {
-            return bytes.try_into().map_err(|_| StoreError::Damaged {
-                what: format!("the key `{}`", file.display()),
-                reason: "a key has 32 bytes".to_owned(),
-            });
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(failed("read", error)),
-    }
-    let secret = random_secret().map_err(|error| failed("create", error.into()))?;
-    match create_secret_file(file, &secret) {
-        Ok(()) => Ok(secret),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => load_or_create_secret(file),
-        Err(error) => Err(failed("write", error)),
-    }
-}
-
-/// Writes a secret to a draft and links the draft to its final name. The link fails if another process was faster; a
-/// rename would replace the secret of that process.
-fn create_secret_file(file: &Path, secret: &[u8; 32]) -> io::Result<()> {
-    let draft = file.with_extension(format!("new-{}", uuid::Uuid::new_v4().simple()));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&draft).and_then(|mut draft| {
-        draft.write_all(secret)?;
-        draft.sync_all()
-    });
-    let linked = written.and_then(|()| fs::hard_link(&draft, file));
-    // A draft that cannot be removed is not used by anything.
-    let _ = fs::remove_file(&draft);
-    linked
 }

@@ -4,6 +4,7 @@ pub(super) mod lines;
 mod query_tools;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ fn create_index_path(file: &Path) -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
     let dir = cache.filter(|it| it.is_absolute()).or_else(home)?.join("haft").join("lines");
-    std::fs::create_dir_all(&dir).ok()?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).ok()?;
     let path = std::fs::canonicalize(file).ok()?;
     let mut name = DefaultHasher::new();
     path.hash(&mut name);

@@ -10,7 +10,6 @@ mod writer;
 mod tests;
 
 use std::fmt;
-use std::fs;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +27,7 @@ use self::writer::SpoolWriter;
 use super::chunk_batches::ChunkBatches;
 use super::unknown_payload;
 use crate::blocking::run_blocking;
+use crate::private_file::create_private_dir;
 
 /// Stores results as files in a directory: the bytes exactly as given, and next to them an index of their lines.
 ///
@@ -67,7 +67,8 @@ impl DirSpoolStore {
     /// The tag in the descriptors of its readers.
     pub const TAG: &'static str = "spool:folder";
 
-    /// Opens the store in a directory. The directory is created if it does not exist.
+    /// Opens the store in a directory. The directory is created if it does not exist; only its owner can use it then.
+    /// New files can be read and written by their owner only.
     ///
     /// # Errors
     ///
@@ -75,7 +76,7 @@ impl DirSpoolStore {
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, SpoolError> {
         let dir = dir.into();
         let failed = |source| SpoolError::Store { doing: "open", source };
-        fs::create_dir_all(&dir).map_err(failed)?;
+        create_private_dir(&dir).map_err(failed)?;
         let (max_bytes, block_size, disk) = (None, LineIndex::BLOCK_SIZE, Disk::default());
         Ok(Self { config: Arc::new(DirConfig { dir, max_bytes, block_size, disk }) })
     }

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -21,9 +22,10 @@ pub(super) struct RecordingFile {
 
 impl RecordingFile {
     /// Opens the file before the turn starts, so that no turn runs for a file that cannot be written. The previous
-    /// content stays until the new recording is complete.
+    /// content stays until the new recording is complete. A new file can be read by its owner only.
     pub(super) fn open(path: &Path, executor: ModelExecutor) -> Result<Self> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
         let file = file.with_context(|| format!("cannot write `{}`", path.display()))?;
         Ok(Self { recorder: RecordingExecutor::new(executor), path: path.to_owned(), file })
     }

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::private_file::{private_file_options, write_private_file};
+
 /// An operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DiskStep {
@@ -29,7 +31,7 @@ pub(super) struct Disk {
 impl Disk {
     pub(super) fn create(&self, path: &Path) -> io::Result<File> {
         self.check_step(DiskStep::Create)?;
-        File::options().read(true).write(true).create_new(true).open(path)
+        private_file_options().read(true).write(true).create_new(true).open(path)
     }
 
     pub(super) fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
@@ -49,7 +51,8 @@ impl Disk {
 
     /// Writes an index file. A file that could not be written completely is removed.
     pub(super) fn write_index(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let written = self.check_step(DiskStep::WriteIndex).and_then(|()| fs::write(path, bytes));
+        let written =
+            self.check_step(DiskStep::WriteIndex).and_then(|()| write_private_file(path, bytes));
         if written.is_err() {
             remove_if_exists(path)?;
         }

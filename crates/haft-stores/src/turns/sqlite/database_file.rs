@@ -1,6 +1,5 @@
 //! Opens and configures connections to the file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::error::{SqliteCause, SqliteError};
 use super::migration;
 use super::options::{SqliteOptions, Synchronous};
+use crate::private_file::{create_private_dir, private_file_options};
 
 /// The path of the file and the options of its connections.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl DatabaseFile {
         if path.is_dir() {
             path.push(DEFAULT_FILE_NAME);
         } else if let Some(dir) = path.parent() {
-            fs::create_dir_all(dir).map_err(failed)?;
+            create_private_dir(dir).map_err(failed)?;
         }
         Ok(Self { path, options })
     }
@@ -45,7 +45,8 @@ impl DatabaseFile {
     }
 
     fn prepare(&self, migrations: &[&str]) -> Result<Connection, SqliteError> {
-        let mut connection = self.connect(OpenFlags::SQLITE_OPEN_CREATE)?;
+        self.create_file();
+        let mut connection = self.connect(OpenFlags::empty())?;
         // Before anything is changed, so that a file of another program stays as it is.
         let version = migration::read_version(&connection, migrations.len())?;
         if connection.is_readonly("main")? {
@@ -56,6 +57,12 @@ impl DatabaseFile {
             migration::migrate(self, &mut connection, migrations)?;
         }
         Ok(connection)
+    }
+
+    /// Creates an empty file that only its owner can use, if there is none. SQLite gives its log files the same mode.
+    fn create_file(&self) {
+        // SQLite reports a file that does not exist and cannot be created.
+        let _ = private_file_options().write(true).create_new(true).open(&self.path);
     }
 
     pub(super) fn connect(&self, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {

@@ -56,7 +56,17 @@ pub(super) fn damaged_error(what: impl Into<String>, reason: impl Into<String>) 
 
 impl From<rusqlite::Error> for SqliteCause {
     fn from(error: rusqlite::Error) -> Self {
-        Self { message: error.to_string(), code: error.sqlite_error_code() }
+        Self { message: message_without_sql(&error), code: error.sqlite_error_code() }
+    }
+}
+
+/// The message of an error without the statement that failed, which says nothing to a user.
+fn message_without_sql(error: &rusqlite::Error) -> String {
+    match error {
+        #[cfg(feature = "sqlite-bundled")]
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        // The variant above is not known here, and its text has the statement after the message.
+        other => other.to_string().split(" in CREATE").next().unwrap_or_default().to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The version of a file, and the migration of an older file after a copy was made of it.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::database_file::DatabaseFile;
 use super::error::{SqliteCause, SqliteError};
 use super::schema::MIGRATIONS;
+use crate::private_file::private_file_options;
 
 /// Reads the version of a file, which is 0 for a new one. Refuses a file of a newer or of another program.
 pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usize, SqliteError> {
@@ -106,8 +107,7 @@ impl CopyDraft {
         }
         let target =
             self.draft.to_str().ok_or_else(|| SqliteCause::new("its path is not UTF-8"))?;
-        let draft = OpenOptions::new().write(true).create_new(true).open(&self.draft)?;
-        draft.set_permissions(fs::metadata(&file.path)?.permissions())?;
+        let draft = private_file_options().write(true).create_new(true).open(&self.draft)?;
         // A connection of its own reads what was committed, including what only the log has.
         let source = file.connect(OpenFlags::empty())?;
         source.execute("VACUUM INTO ?1", [target])?;

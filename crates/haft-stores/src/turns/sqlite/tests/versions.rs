@@ -185,11 +185,11 @@ fn processes_that_open_an_older_file_at_once_migrate_it_once() {
 
 #[cfg(unix)]
 #[test]
-fn a_copy_is_as_private_as_its_store() {
+fn a_copy_is_private_whatever_its_store_is() {
     use std::os::unix::fs::PermissionsExt as _;
     let (directory, path) = temp_db();
     drop(store_with_turn(&path));
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     drop(
         DatabaseFile::locate(&path, SqliteOptions::default())
             .unwrap()
@@ -246,4 +246,15 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
         |path| std::fs::write(path, "Dear diary, ".repeat(1000)).unwrap(),
         "could not open the store `{}`: file is not a database",
     );
+}
+
+#[test]
+fn an_error_of_a_migration_does_not_print_its_statements() {
+    let (_dir, path) = temp_db();
+    drop(store_with_turn(&path));
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", 0).unwrap();
+    drop(connection);
+    let error = message(&SqliteStore::open(&path).unwrap_err());
+    assert!(error.ends_with("already exists"), "{error}");
 }

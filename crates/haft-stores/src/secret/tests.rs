@@ -1,0 +1,50 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use super::load_or_create_secret;
+
+#[track_caller]
+fn assert_refused(file: &Path, reason: &str) {
+    let error = load_or_create_secret(file).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains(reason), "{error}: {cause}");
+    assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "no draft is left");
+}
+
+#[test]
+fn a_key_that_others_can_use_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("gate.key");
+    let secret = load_or_create_secret(&file).unwrap();
+    for mode in [0o640, 0o620, 0o604, 0o602, 0o666] {
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        assert_refused(
+            &file,
+            &format!("mode {mode:03o}); if it is still a secret, run `chmod 600"),
+        );
+    }
+    fs::set_permissions(&file, Permissions::from_mode(0o400)).unwrap();
+    assert_eq!(load_or_create_secret(&file).unwrap(), secret);
+}
+
+#[test]
+fn a_link_or_a_pipe_in_the_place_of_the_key_is_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let target = elsewhere.path().join("target");
+    load_or_create_secret(&target).unwrap();
+    for target in [target.as_path(), Path::new("nowhere")] {
+        let file = dir.path().join("gate.key");
+        symlink(target, &file).unwrap();
+        assert_refused(&file, "it is a symbolic link");
+        fs::remove_file(&file).unwrap();
+    }
+    let file = dir.path().join("gate.key");
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    assert_refused(&file, "it is no regular file");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert_refused(&file, "it is no regular file");
+}
