@@ -8,6 +8,7 @@ mod artifact_set;
 mod builder;
 mod call_record;
 pub mod context;
+mod definition;
 mod error;
 mod executor;
 mod handler;
@@ -18,9 +19,9 @@ mod spooler;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,7 @@ use serde_json::Value;
 pub(crate) use artifact_set::ForgedTools;
 pub use artifact_set::{ArtifactIdCollision, ArtifactSet};
 pub use builder::{InvalidTool, ToolBuilder};
+pub use definition::{DefinitionDigest, ParseDigestError};
 pub use error::ToolError;
 pub use executor::{AcceptedCall, Invocation, ToolExecutor};
 pub use handler::{Handler, IntoHandler, signature};
@@ -81,6 +83,10 @@ struct Definition {
     strictness: Strictness,
     validators: Vec<Validator>,
     flags: Flags,
+    /// What the tool does beyond what the model sees, by name.
+    parts: BTreeMap<String, Value>,
+    /// Computed when it is first asked for.
+    digest: OnceLock<DefinitionDigest>,
 }
 
 /// What becomes of a tool's result.

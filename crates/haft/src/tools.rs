@@ -2,10 +2,11 @@
 
 #[doc(inline)]
 pub use haft_core::tool::{
-    AcceptedCall, ArtifactIdCollision, ArtifactSet, ByteStream, Concurrency, Handler, IntoHandler,
-    IntoToolOutput, InvalidTool, InvalidToolName, Invocation, Json, OnCollision, Spooler, Tool,
-    ToolBuilder, ToolDescription, ToolEffect, ToolError, ToolExecutor, ToolFailure, ToolName,
-    ToolOutput, ToolRegistry, ToolRegistryError, ToolRole,
+    AcceptedCall, ArtifactIdCollision, ArtifactSet, ByteStream, Concurrency, DefinitionDigest,
+    Handler, IntoHandler, IntoToolOutput, InvalidTool, InvalidToolName, Invocation, Json,
+    OnCollision, ParseDigestError, Spooler, Tool, ToolBuilder, ToolDescription, ToolEffect,
+    ToolError, ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry, ToolRegistryError,
+    ToolRole,
 };
 #[cfg(feature = "tools")]
 #[doc(inline)]

@@ -68,6 +68,9 @@ impl CommandTool {
             .artifact(parse_artifact_kind(self.artifact.as_deref())?)
             .effect(self.effect.into())
             .timeout(parse_timeout(self.timeout)?)
+            .definition_part("argv", &self.argv)
+            .definition_part("dir", &self.dir)
+            .definition_part("env", &self.env)
             .handler(move |args: Args| {
                 let (command_line, media) = (Arc::clone(&command_line), media.clone());
                 async move {

@@ -81,6 +81,15 @@ enum Method {
     Post,
 }
 
+impl Method {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
 fn default_timeout() -> u64 {
     30
 }
@@ -104,6 +113,12 @@ impl HttpTool {
             .artifact(parse_artifact_kind(self.artifact.as_deref())?)
             .effect(effect)
             .timeout(endpoint.timeout)
+            .definition_part("method", self.method.as_str())
+            .definition_part("url", &self.url)
+            .definition_part("query", &self.query)
+            .definition_part("headers", &self.headers)
+            .definition_part("body", &self.body)
+            .definition_part("private", self.private)
             .handler(move |args: Args, ctx: DispatchContext| {
                 let endpoint = Arc::clone(&endpoint);
                 async move { endpoint.send_request(&args, &ctx) }

@@ -1,11 +1,11 @@
 //! Defining a tool.
 
 use crate::error::codes;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -46,6 +46,7 @@ pub struct ToolBuilder {
     strictness: Strictness,
     validators: Vec<Validator>,
     flags: Flags,
+    parts: BTreeMap<String, Value>,
     faults: Vec<SchemaFault>,
 }
 
@@ -92,6 +93,7 @@ impl ToolBuilder {
             strictness: Strictness::default(),
             validators: Vec::new(),
             flags: Flags::default(),
+            parts: BTreeMap::new(),
             faults: Vec::new(),
         }
     }
@@ -173,6 +175,21 @@ impl ToolBuilder {
     pub fn meta(mut self, path: &str, value: impl Serialize) -> Self {
         if let Err(error) = self.meta.set(path, value) {
             self.faults.push(SchemaFault::new(format!("meta.{path}"), error.to_string()));
+        }
+        self
+    }
+
+    /// Adds a part to the definition that the model does not see, such as the command line or the address behind the
+    /// tool. It counts in [`Tool::definition_digest`], so that an approval of the tool does not hold for another command
+    /// under the same name.
+    pub fn definition_part(mut self, name: &str, value: impl Serialize) -> Self {
+        match serde_json::to_value(value) {
+            Ok(value) => {
+                self.parts.insert(name.to_owned(), value);
+            }
+            Err(error) => {
+                self.faults.push(SchemaFault::new(format!("definition.{name}"), error.to_string()));
+            }
         }
         self
     }
@@ -312,6 +329,8 @@ impl ToolBuilder {
                 strictness: self.strictness,
                 validators: self.validators,
                 flags: self.flags,
+                parts: self.parts,
+                digest: OnceLock::new(),
             }))),
             _ => Err(InvalidTool { tool: self.name, faults: self.faults }),
         }
