@@ -22,10 +22,10 @@
 //! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod attr;
-mod case;
+mod attribute;
 mod derive;
-mod docs;
+mod doc_comment;
+mod name_case;
 mod tool;
 
 use proc_macro::TokenStream;
@@ -37,7 +37,7 @@ use proc_macro::TokenStream;
 /// where the crate `haft` exports this macro.
 #[proc_macro_derive(ToolArgs, attributes(arg))]
 pub fn derive_tool_args(input: TokenStream) -> TokenStream {
-    derive::expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+    derive::expand_tool_args(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Turns a function into a tool: the function's name, its documentation, the schema of its argument type.
@@ -46,5 +46,5 @@ pub fn derive_tool_args(input: TokenStream) -> TokenStream {
 /// option is listed where the crate `haft` exports this macro.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    tool::expand(options.into(), item.into()).into()
+    tool::expand_tool(options.into(), item.into()).into()
 }

@@ -8,45 +8,47 @@ use quote::{ToTokens as _, format_ident, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{Attribute, ItemFn, Path, parse2};
 
-use self::options::Options;
-use self::signature::Parameters;
-use crate::attr::Errors;
-use crate::docs;
+use self::options::ToolOptions;
+use self::signature::ToolParameters;
+use crate::attribute::MacroErrors;
+use crate::doc_comment;
 
 const NO_FUNCTION: &str = "`#[tool]` goes on a free function: \
 `async fn name(args: A, ctx: &DispatchContext) -> Result<String, ToolFailure>`";
 
-pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    let mut errors = Errors::default();
+pub(crate) fn expand_tool(options: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = MacroErrors::default();
     let function: ItemFn = match parse2(item.clone()) {
         Ok(function) => function,
         // A mistake inside a function is the compiler's to explain.
-        Err(_) if is_function(&item) => return item,
+        Err(_) if looks_like_function(&item) => return item,
         Err(_) => return syn::Error::new_spanned(item, NO_FUNCTION).into_compile_error(),
     };
-    let options = Options::new(options, &mut errors);
-    let parameters = Parameters::new(&function.sig, &mut errors);
+    let options = ToolOptions::new(options, &mut errors);
+    let parameters = ToolParameters::new(&function.sig, &mut errors);
     let description = match &options.description {
         Some(text) => Some(text.to_token_stream()),
-        None => docs::text(&function.attrs).map(quote::ToTokens::into_token_stream),
+        None => doc_comment::doc_text(&function.attrs).map(quote::ToTokens::into_token_stream),
     };
     if description.is_none() {
-        errors.at(
+        errors.push_spanned(
             &function.sig.ident,
             "a tool needs a description, which the model chooses by: document the function with `///`, \
              or write `#[tool(description = \"…\")]`",
         );
     }
     let body = match (parameters, description) {
-        (Some(parameters), Some(text)) => body(&function, &options, &parameters, &text),
+        (Some(parameters), Some(text)) => {
+            tool_function_body(&function, &options, &parameters, &text)
+        }
         _ => TokenStream::new(),
     };
-    match errors.finish(()) {
-        Ok(()) => outer(&function, &options.root, &body),
+    match errors.into_result(()) {
+        Ok(()) => tool_function(&function, &options.root, &body),
         // A function of the promised type, so that its callers do not fail as well.
         Err(error) => {
             let body = quote_spanned!(Span::mixed_site()=> ::core::unimplemented!());
-            let stub = outer(&function, &options.root, &body);
+            let stub = tool_function(&function, &options.root, &body);
             let error = error.into_compile_error();
             quote_spanned!(Span::mixed_site()=> #error #stub)
         }
@@ -54,9 +56,9 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// The function that returns the tool.
-fn outer(function: &ItemFn, root: &Path, body: &TokenStream) -> TokenStream {
+fn tool_function(function: &ItemFn, root: &Path, body: &TokenStream) -> TokenStream {
     let (vis, name) = (&function.vis, &function.sig.ident);
-    let attrs = function.attrs.iter().filter(|it| is_outer(it));
+    let attrs = function.attrs.iter().filter(|it| belongs_to_tool_function(it));
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
         #[doc = "\n\n# Errors\n\nThe definition of the tool has faults."]
@@ -67,14 +69,17 @@ fn outer(function: &ItemFn, root: &Path, body: &TokenStream) -> TokenStream {
 }
 
 /// The user's function, and the definition around it.
-fn body(
+fn tool_function_body(
     function: &ItemFn,
-    options: &Options,
-    parameters: &Parameters<'_>,
+    options: &ToolOptions,
+    parameters: &ToolParameters<'_>,
     description: &TokenStream,
 ) -> TokenStream {
     let (sig, block, root) = (&function.sig, &function.block, &options.root);
-    let attrs = function.attrs.iter().filter(|it| !is_outer(it) || it.path().is_ident("allow"));
+    let attrs = function
+        .attrs
+        .iter()
+        .filter(|it| !belongs_to_tool_function(it) || it.path().is_ident("allow"));
     let name = match &options.name {
         Some(name) => name.to_token_stream(),
         None => sig.ident.unraw().to_string().into_token_stream(),
@@ -84,8 +89,8 @@ fn body(
         .asyncness
         .is_none()
         .then(|| quote_spanned!(Span::mixed_site()=> #[allow(clippy::needless_pass_by_value)]));
-    let handler = parameters.handler(sig, root);
-    let settings = &options.settings;
+    let handler = parameters.handler_call(sig, root);
+    let builder_calls = &options.builder_calls;
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
         #by_value
@@ -94,18 +99,18 @@ fn body(
         #root::Tool::builder(#name)
             .description(#description)
             #handler
-            #settings
+            #builder_calls
             .build()
     }
 }
 
 /// Whether an attribute belongs to the function that returns the tool.
-fn is_outer(attr: &Attribute) -> bool {
+fn belongs_to_tool_function(attr: &Attribute) -> bool {
     ["doc", "cfg", "deprecated", "allow"].iter().any(|it| attr.path().is_ident(it))
 }
 
 /// Whether the tokens were meant to be a function.
-fn is_function(item: &TokenStream) -> bool {
+fn looks_like_function(item: &TokenStream) -> bool {
     let function = format_ident!("fn");
     let kinds =
         ["struct", "enum", "union", "trait", "impl", "mod", "const", "static", "type", "use"];

@@ -4,15 +4,22 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::{DeriveInput, FieldsUnnamed};
 
-use super::Container;
-use super::rules::{LIMITS, Rules, WORDS};
-use crate::attr::{Entries, Errors, Place, span_of};
+use super::DerivedType;
+use super::schema_rules::{ANNOTATION_KEYS, LIMIT_KEYS, SchemaRules};
+use crate::attribute::{AttributeEntries, AttributePosition, MacroErrors, mixed_site_span};
 
-const NEWTYPE: Place = Place { what: "a newtype", keys: &[&["crate"], LIMITS, WORDS] };
+const NEWTYPE: AttributePosition = AttributePosition {
+    owner: "a newtype",
+    allowed_keys: &[&["crate"], LIMIT_KEYS, ANNOTATION_KEYS],
+};
 
-pub(super) const UNNAMED: Place = Place { what: "an unnamed field", keys: &[LIMITS, WORDS] };
+pub(super) const UNNAMED_FIELD: AttributePosition =
+    AttributePosition { owner: "an unnamed field", allowed_keys: &[LIMIT_KEYS, ANNOTATION_KEYS] };
 
-pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result<TokenStream> {
+pub(super) fn expand_newtype(
+    input: &DeriveInput,
+    fields: &FieldsUnnamed,
+) -> syn::Result<TokenStream> {
     let mut list = fields.unnamed.iter();
     let (Some(field), None) = (list.next(), list.next()) else {
         return Err(syn::Error::new_spanned(
@@ -21,22 +28,26 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
              only a struct with exactly one unnamed field can do without",
         ));
     };
-    let mut errors = Errors::default();
-    let mut entries = Entries::of(&input.attrs, &NEWTYPE, &mut errors);
-    let container = Container::new(input, &mut entries, &mut errors);
-    let outer = Rules::new(&input.attrs, &mut entries, &mut errors);
-    let mut entries = Entries::of(&field.attrs, &UNNAMED, &mut errors);
-    let inner = Rules::new(&field.attrs, &mut entries, &mut errors);
+    let mut errors = MacroErrors::default();
+    let mut entries = AttributeEntries::from_attributes(&input.attrs, &NEWTYPE, &mut errors);
+    let container = DerivedType::new(input, &mut entries, &mut errors);
+    let outer = SchemaRules::new(&input.attrs, &mut entries, &mut errors);
+    let mut entries = AttributeEntries::from_attributes(&field.attrs, &UNNAMED_FIELD, &mut errors);
+    let inner = SchemaRules::new(&field.attrs, &mut entries, &mut errors);
 
-    let (span, ty, root, name) = (Span::mixed_site(), &field.ty, &container.root, container.name());
-    let value = quote_spanned!(span_of(ty)=> <#ty as #root::ArgValue>);
+    let (span, ty, root, name) =
+        (Span::mixed_site(), &field.ty, &container.root, container.type_name());
+    let value = quote_spanned!(mixed_site_span(ty)=> <#ty as #root::ArgValue>);
     let (schema, place) = (quote_spanned!(span=> schema), quote_spanned!(span=> field.schema));
-    let of_schema = [inner.apply(&schema, ty, root), outer.apply(&schema, ty, root)];
-    let of_field =
-        [inner.apply_unchecked(&place, ty, root), outer.apply_unchecked(&place, ty, root)];
+    let of_schema =
+        [inner.schema_statements(&schema, ty, root), outer.schema_statements(&schema, ty, root)];
+    let of_field = [
+        inner.unchecked_schema_statements(&place, ty, root),
+        outer.unchecked_schema_statements(&place, ty, root),
+    ];
     let changed = of_schema.iter().any(|it| !it.is_empty());
     let mutable = changed.then(|| quote_spanned!(span=> mut));
-    let body = container.arg_value(&quote_spanned! {span=>
+    let body = container.implement_arg_value(&quote_spanned! {span=>
         fn schema(definitions: &mut #root::ArgDefinitions) -> #root::Schema {
             definitions.named::<Self>(#name, |definitions| {
                 let #mutable schema = #value::schema(definitions);
@@ -79,5 +90,5 @@ pub(super) fn expand(input: &DeriveInput, fields: &FieldsUnnamed) -> syn::Result
             #value::encode_field(&self.0, name, out)
         }
     });
-    errors.finish(body)
+    errors.into_result(body)
 }

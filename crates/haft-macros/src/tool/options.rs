@@ -4,12 +4,12 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 use syn::{Expr, LitStr, Path};
 
-use crate::attr::{Entries, Entry, Errors, Place};
+use crate::attribute::{AttributeEntries, AttributeEntry, AttributePosition, MacroErrors};
 use crate::derive::expansion_root;
 
-const TOOL: Place = Place {
-    what: "a tool",
-    keys: &[
+const TOOL: AttributePosition = AttributePosition {
+    owner: "a tool",
+    allowed_keys: &[
         &["name", "description", "effect", "concurrency", "artifact", "on_collision"],
         &["requires_approval", "timeout", "trusted", "ephemeral", "strict", "crate"],
     ],
@@ -31,52 +31,60 @@ const ARTIFACTS: [(&str, &str); 9] = [
 const COLLISIONS: [(&str, &str); 3] =
     [("throw", "Throw"), ("replace", "Replace"), ("keep", "Keep")];
 
-pub(super) struct Options {
+pub(super) struct ToolOptions {
     pub(super) root: Path,
     pub(super) name: Option<LitStr>,
     pub(super) description: Option<Expr>,
     /// Calls on the builder.
-    pub(super) settings: TokenStream,
+    pub(super) builder_calls: TokenStream,
 }
 
-impl Options {
-    pub(super) fn new(tokens: TokenStream, errors: &mut Errors) -> Self {
-        let mut entries = Entries::parse(tokens, &TOOL, errors);
+impl ToolOptions {
+    pub(super) fn new(tokens: TokenStream, errors: &mut MacroErrors) -> Self {
+        let mut entries = AttributeEntries::parse(tokens, &TOOL, errors);
         let root = expansion_root(entries.take("crate"), errors);
-        let name = entries.take("name").and_then(|it| it.text(errors));
-        let description = entries.take("description").and_then(|it| it.expr(errors));
-        let settings = settings(&mut entries, &root, errors);
-        Self { root, name, description, settings }
+        let name = entries.take("name").and_then(|it| it.require_string(errors));
+        let description = entries.take("description").and_then(|it| it.require_expr(errors));
+        let builder_calls = take_builder_calls(&mut entries, &root, errors);
+        Self { root, name, description, builder_calls }
     }
 }
 
-fn settings(entries: &mut Entries, root: &Path, errors: &mut Errors) -> TokenStream {
+fn take_builder_calls(
+    entries: &mut AttributeEntries,
+    root: &Path,
+    errors: &mut MacroErrors,
+) -> TokenStream {
     let span = Span::mixed_site();
     let mut all = TokenStream::new();
-    if let Some(it) = entries.take("effect").and_then(|it| it.choice(&EFFECTS, errors)) {
+    if let Some(it) = entries.take("effect").and_then(|it| it.require_choice(&EFFECTS, errors)) {
         let effect = format_ident!("{it}");
         all.extend(quote_spanned!(span=> .effect(#root::ToolEffect::#effect)));
     }
     if let Some(entry) = entries.take("artifact") {
-        all.extend(artifact(entry, root, errors));
+        all.extend(artifact_call(entry, root, errors));
     }
-    if let Some(it) = entries.take("on_collision").and_then(|it| it.choice(&COLLISIONS, errors)) {
+    if let Some(it) =
+        entries.take("on_collision").and_then(|it| it.require_choice(&COLLISIONS, errors))
+    {
         let policy = format_ident!("{it}");
         all.extend(quote_spanned!(span=> .on_collision(#root::OnCollision::#policy)));
     }
-    if let Some(text) = entries.take("concurrency").and_then(|it| it.text(errors)) {
-        let class = concurrency(&text, errors);
+    if let Some(text) = entries.take("concurrency").and_then(|it| it.require_string(errors)) {
+        let class = concurrency_variant(&text, errors);
         all.extend(quote_spanned!(span=> .concurrency(#root::Concurrency::#class)));
     }
-    if let Some(question) = entries.take("requires_approval").and_then(|it| it.text(errors)) {
+    if let Some(question) =
+        entries.take("requires_approval").and_then(|it| it.require_string(errors))
+    {
         all.extend(quote_spanned!(span=> .requires_approval(#question)));
     }
-    if let Some(time) = entries.take("timeout").and_then(|it| it.expr(errors)) {
+    if let Some(time) = entries.take("timeout").and_then(|it| it.require_expr(errors)) {
         all.extend(quote_spanned!(span=> .timeout(#time)));
     }
     for flag in ["trusted", "ephemeral", "strict"] {
         if let Some(entry) = entries.take(flag) {
-            entry.flag(errors);
+            entry.require_flag(errors);
             let flag = format_ident!("{flag}");
             all.extend(quote_spanned!(span=> .#flag()));
         }
@@ -84,18 +92,22 @@ fn settings(entries: &mut Entries, root: &Path, errors: &mut Errors) -> TokenStr
     all
 }
 
-/// A kind by its word, or a kind of the caller's own by its path.
-fn artifact(entry: Entry, root: &Path, errors: &mut Errors) -> Option<TokenStream> {
+/// A built-in kind by its name, or a custom kind by its path.
+fn artifact_call(
+    entry: AttributeEntry,
+    root: &Path,
+    errors: &mut MacroErrors,
+) -> Option<TokenStream> {
     let span = Span::mixed_site();
     if let Some(Expr::Path(own)) = entry.value() {
         let own = own.clone();
         return Some(quote_spanned!(span=> .artifact(#own)));
     }
-    let kind = format_ident!("{}", entry.choice(&ARTIFACTS, errors)?);
+    let kind = format_ident!("{}", entry.require_choice(&ARTIFACTS, errors)?);
     Some(quote_spanned!(span=> .artifact(#root::ArtifactKind::#kind)))
 }
 
-fn concurrency(text: &LitStr, errors: &mut Errors) -> TokenStream {
+fn concurrency_variant(text: &LitStr, errors: &mut MacroErrors) -> TokenStream {
     let span = Span::mixed_site();
     match text.value().as_str() {
         "parallel" => quote_spanned!(span=> Parallel),
@@ -105,7 +117,7 @@ fn concurrency(text: &LitStr, errors: &mut Errors) -> TokenStream {
                 quote_spanned!(span=> Keyed(::std::string::String::from(#pointer)))
             }
             _ => {
-                errors.add(
+                errors.push_at(
                     text.span(),
                     "`concurrency` is one of \"parallel\", \"exclusive\", \"keyed:/pointer\", where \
                      `/pointer` is the JSON pointer of the argument that must differ",

@@ -4,30 +4,30 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::{FnArg, Ident, Path, ReturnType, Safety, Signature, Type, parse_quote};
 
-use crate::attr::{Errors, span_of};
+use crate::attribute::{MacroErrors, mixed_site_span};
 
-/// What the function takes.
-pub(super) struct Parameters<'s> {
+/// The parameters of the function.
+pub(super) struct ToolParameters<'s> {
     args: Option<&'s Type>,
-    context: Option<Context<'s>>,
+    context: Option<ContextParameter<'s>>,
 }
 
 /// The context as the function takes it.
-struct Context<'s> {
+struct ContextParameter<'s> {
     ty: &'s Type,
     borrowed: bool,
 }
 
-impl<'s> Parameters<'s> {
-    /// Reads a signature; nothing if it is none that a tool can have.
-    pub(super) fn new(sig: &'s Signature, errors: &mut Errors) -> Option<Self> {
-        modifiers(sig, errors);
+impl<'s> ToolParameters<'s> {
+    /// Reads a signature; `None` if a tool cannot have it.
+    pub(super) fn new(sig: &'s Signature, errors: &mut MacroErrors) -> Option<Self> {
+        check_modifiers(sig, errors);
         let mut types = Vec::new();
         for input in &sig.inputs {
             match input {
                 FnArg::Typed(it) => types.push(it.ty.as_ref()),
                 FnArg::Receiver(it) => {
-                    errors.at(
+                    errors.push_spanned(
                         it,
                         "a tool is a free function: the model cannot pass `self`; for a tool with state, \
                          give a closure to `Tool::builder(…).handler(…)`",
@@ -39,16 +39,17 @@ impl<'s> Parameters<'s> {
         match types.as_slice() {
             [] => Some(Self { args: None, context: None }),
             [only] if names_context(only) => {
-                Some(Self { args: None, context: Some(Context::new(only, errors)?) })
+                Some(Self { args: None, context: Some(ContextParameter::new(only, errors)?) })
             }
-            [args] => Some(Self { args: Some(owned(args, errors)?), context: None }),
+            [args] => Some(Self { args: Some(require_owned_type(args, errors)?), context: None }),
             [args, ctx] => {
-                let (args, context) = (owned(args, errors), Context::new(ctx, errors));
+                let (args, context) =
+                    (require_owned_type(args, errors), ContextParameter::new(ctx, errors));
                 Some(Self { args: Some(args?), context: Some(context?) })
             }
             [_, _, rest @ ..] => {
                 for ty in rest {
-                    errors.at(
+                    errors.push_spanned(
                         ty,
                         "a tool takes at most its arguments and its context: put every argument into one \
                          struct that derives `ToolArgs`",
@@ -61,7 +62,7 @@ impl<'s> Parameters<'s> {
 
     /// The calls on the builder that set the handler: a closure of one known signature, so that the
     /// compiler can say which part of the function does not fit.
-    pub(super) fn handler(&self, sig: &Signature, root: &Path) -> TokenStream {
+    pub(super) fn handler_call(&self, sig: &Signature, root: &Path) -> TokenStream {
         let span = Span::mixed_site();
         let is_async = sig.asyncness.is_some();
         // A context without arguments: the arguments are `{}`, and are left aside.
@@ -78,15 +79,15 @@ impl<'s> Parameters<'s> {
             true => quote_spanned!(span=> , ctx: #root::DispatchContext),
             false => quote_spanned!(span=> , ctx: &#root::DispatchContext),
         });
-        let at = args.map_or_else(|| span_of(&sig.ident), span_of);
+        let at = args.map_or_else(|| mixed_site_span(&sig.ident), mixed_site_span);
         let parameters = args.map(|ty| quote_spanned!(at=> #name: #ty #context));
-        let kind = self.kind(is_async, args, root);
-        let body = self.body(sig, root, at);
+        let kind = self.handler_kind(is_async, args, root);
+        let body = self.handler_body(sig, root, at);
         quote_spanned!(at=> #input .handler::<#kind>(|#parameters| #body))
     }
 
     /// The marker of the closure's signature.
-    fn kind(&self, is_async: bool, args: Option<&Type>, root: &Path) -> TokenStream {
+    fn handler_kind(&self, is_async: bool, args: Option<&Type>, root: &Path) -> TokenStream {
         let span = Span::mixed_site();
         let kind = match (args.is_some(), self.context.is_some(), is_async) {
             (false, _, false) => "WithoutArgs",
@@ -101,17 +102,17 @@ impl<'s> Parameters<'s> {
     }
 
     /// The call of the function. Each part is reported where the function states it.
-    fn body(&self, sig: &Signature, root: &Path, at: Span) -> TokenStream {
+    fn handler_body(&self, sig: &Signature, root: &Path, at: Span) -> TokenStream {
         let name = &sig.ident;
         let is_async = sig.asyncness.is_some();
         let args = self.args.map(|_| quote_spanned!(Span::mixed_site()=> args,));
-        let context = self.context.as_ref().map(|it| it.pass(is_async));
-        let call = quote_spanned!(span_of(name)=> #name(#args #context));
+        let context = self.context.as_ref().map(|it| it.argument_expr(is_async));
+        let call = quote_spanned!(mixed_site_span(name)=> #name(#args #context));
         let output = match &sig.output {
             ReturnType::Type(_, ty) if can_be_named(ty) => {
-                quote_spanned!(span_of(ty)=> <#ty as #root::IntoToolOutput>::into_tool_output)
+                quote_spanned!(mixed_site_span(ty)=> <#ty as #root::IntoToolOutput>::into_tool_output)
             }
-            _ => quote_spanned!(span_of(name)=> #root::IntoToolOutput::into_tool_output),
+            _ => quote_spanned!(mixed_site_span(name)=> #root::IntoToolOutput::into_tool_output),
         };
         match is_async {
             true => quote_spanned!(at=> async move { #output(#call.await) }),
@@ -120,11 +121,11 @@ impl<'s> Parameters<'s> {
     }
 }
 
-impl<'s> Context<'s> {
-    fn new(ty: &'s Type, errors: &mut Errors) -> Option<Self> {
+impl<'s> ContextParameter<'s> {
+    fn new(ty: &'s Type, errors: &mut MacroErrors) -> Option<Self> {
         match ty {
             Type::Reference(it) if it.mutability.is_some() => {
-                errors.at(ty, "the context is shared: take `&DispatchContext`");
+                errors.push_spanned(ty, "the context is shared: take `&DispatchContext`");
                 None
             }
             Type::Reference(_) => Some(Self { ty, borrowed: true }),
@@ -133,8 +134,8 @@ impl<'s> Context<'s> {
     }
 
     /// The expression that passes it on: the closure around an async function owns it, any other borrows it.
-    fn pass(&self, is_async: bool) -> TokenStream {
-        let at = span_of(self.ty);
+    fn argument_expr(&self, is_async: bool) -> TokenStream {
+        let at = mixed_site_span(self.ty);
         match (is_async, self.borrowed) {
             (true, true) => quote_spanned!(at=> &ctx),
             (true, false) | (false, true) => quote_spanned!(at=> ctx),
@@ -143,35 +144,35 @@ impl<'s> Context<'s> {
     }
 }
 
-fn modifiers(sig: &Signature, errors: &mut Errors) {
+fn check_modifiers(sig: &Signature, errors: &mut MacroErrors) {
     if !sig.generics.params.is_empty() {
-        errors.at(
+        errors.push_spanned(
             &sig.generics.params,
             "a tool has one schema, so its function cannot be generic: name the types",
         );
     }
     if let Some(word) = &sig.constness {
-        errors.at(word, "a tool's function cannot be `const`");
+        errors.push_spanned(word, "a tool's function cannot be `const`");
     }
     if !matches!(sig.safety, Safety::Default) {
-        errors.at(&sig.safety, "a tool's function cannot be `unsafe`: a model calls it");
+        errors.push_spanned(&sig.safety, "a tool's function cannot be `unsafe`: a model calls it");
     }
     if let Some(abi) = &sig.abi {
-        errors.at(abi, "a tool's function has the ABI of Rust");
+        errors.push_spanned(abi, "a tool's function has the ABI of Rust");
     }
     if let Some(variadic) = &sig.variadic {
-        errors.at(variadic, "a tool's function has a fixed number of parameters");
+        errors.push_spanned(variadic, "a tool's function has a fixed number of parameters");
     }
 }
 
-fn owned<'t>(ty: &'t Type, errors: &mut Errors) -> Option<&'t Type> {
+fn require_owned_type<'t>(ty: &'t Type, errors: &mut MacroErrors) -> Option<&'t Type> {
     match ty {
         Type::Reference(_) => {
-            errors.at(ty, "the arguments are passed by value: leave out the `&`");
+            errors.push_spanned(ty, "the arguments are passed by value: leave out the `&`");
             None
         }
         Type::ImplTrait(_) => {
-            errors.at(ty, "a tool has one schema: name the type of its arguments");
+            errors.push_spanned(ty, "a tool has one schema: name the type of its arguments");
             None
         }
         _ => Some(ty),

@@ -4,33 +4,39 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::{DeriveInput, FieldsNamed, parse_quote};
 
-use super::fields::Named;
-use super::rules::{Rules, WORDS};
-use super::{Container, rename_all};
-use crate::attr::{Entries, Errors, Place};
+use super::named_fields::NamedFields;
+use super::schema_rules::{ANNOTATION_KEYS, SchemaRules};
+use super::{DerivedType, take_rename_all};
+use crate::attribute::{AttributeEntries, AttributePosition, MacroErrors};
 
-const STRUCT: Place =
-    Place { what: "a struct with named fields", keys: &[&["crate", "rename_all"], WORDS] };
+const STRUCT: AttributePosition = AttributePosition {
+    owner: "a struct with named fields",
+    allowed_keys: &[&["crate", "rename_all"], ANNOTATION_KEYS],
+};
 
-pub(super) fn expand(input: &DeriveInput, fields: &FieldsNamed) -> syn::Result<TokenStream> {
-    let mut errors = Errors::default();
-    let mut entries = Entries::of(&input.attrs, &STRUCT, &mut errors);
-    let container = Container::new(input, &mut entries, &mut errors);
-    let case = rename_all(&mut entries, &mut errors);
-    let rules = Rules::new(&input.attrs, &mut entries, &mut errors);
-    let fields = Named::new(fields, case, &[], &mut errors);
-    errors.finish(write(&container, &fields, &rules))
+pub(super) fn expand_struct(input: &DeriveInput, fields: &FieldsNamed) -> syn::Result<TokenStream> {
+    let mut errors = MacroErrors::default();
+    let mut entries = AttributeEntries::from_attributes(&input.attrs, &STRUCT, &mut errors);
+    let container = DerivedType::new(input, &mut entries, &mut errors);
+    let case = take_rename_all(&mut entries, &mut errors);
+    let rules = SchemaRules::new(&input.attrs, &mut entries, &mut errors);
+    let fields = NamedFields::new(fields, case, &[], &mut errors);
+    errors.into_result(struct_code(&container, &fields, &rules))
 }
 
-fn write(container: &Container<'_>, fields: &Named, rules: &Rules) -> TokenStream {
+fn struct_code(
+    container: &DerivedType<'_>,
+    fields: &NamedFields,
+    rules: &SchemaRules,
+) -> TokenStream {
     let span = Span::mixed_site();
-    let (root, name) = (&container.root, container.name());
+    let (root, name) = (&container.root, container.type_name());
     let constructor = quote_spanned!(span=> Self);
-    let (add, decode) = (fields.schema(root), fields.decode(root, &constructor));
-    let (pattern, encode) = (fields.pattern(&constructor), fields.encode(root));
-    let rules = rules.apply(&quote_spanned!(span=> schema), &parse_quote!(Self), root);
+    let (add, decode) = (fields.schema_statements(root), fields.decode_expr(root, &constructor));
+    let (pattern, encode) = (fields.binding_pattern(&constructor), fields.encode_statements(root));
+    let rules = rules.schema_statements(&quote_spanned!(span=> schema), &parse_quote!(Self), root);
     let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
-    let value = container.arg_value(&quote_spanned! {span=>
+    let value = container.implement_arg_value(&quote_spanned! {span=>
         fn schema(definitions: &mut #root::ArgDefinitions) -> #root::Schema {
             definitions.named::<Self>(#name, |definitions| {
                 let object = #root::object();
@@ -54,7 +60,7 @@ fn write(container: &Container<'_>, fields: &Named, rules: &Rules) -> TokenStrea
             out.try_object(|out| #root::ToolArgs::encode_members(self, out)).map(|_| ())
         }
     });
-    let args = container.implement(
+    let args = container.implement_trait(
         "ToolArgs",
         &quote_spanned! {span=>
             fn add_fields(

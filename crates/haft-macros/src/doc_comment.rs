@@ -1,11 +1,11 @@
-//! Documentation as a description: what people wrote for people, told to the model.
+//! Reads a documentation comment as the description that the model sees.
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
 /// The documentation of an item: one line per paragraph. Nothing if there is none.
-pub(crate) fn text(attrs: &[Attribute]) -> Option<String> {
+pub(crate) fn doc_text(attrs: &[Attribute]) -> Option<String> {
     let mut paragraphs = vec![String::new()];
-    let lines: Vec<String> = attrs.iter().filter_map(doc).collect();
+    let lines: Vec<String> = attrs.iter().filter_map(doc_attribute_text).collect();
     for line in lines.iter().flat_map(|it| it.lines()).map(str::trim) {
         match paragraphs.last_mut() {
             Some(last) if !line.is_empty() => {
@@ -23,7 +23,7 @@ pub(crate) fn text(attrs: &[Attribute]) -> Option<String> {
 }
 
 /// The text of one `#[doc = "…"]`, which is what a documentation comment is.
-fn doc(attr: &Attribute) -> Option<String> {
+fn doc_attribute_text(attr: &Attribute) -> Option<String> {
     let Meta::NameValue(pair) = &attr.meta else { return None };
     match &pair.value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if pair.path.is_ident("doc") => {

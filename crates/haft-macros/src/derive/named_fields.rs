@@ -1,94 +1,110 @@
-//! Named fields, of a struct or of a variant: their schema, and the way from and to JSON.
+//! Named fields of a struct or of a variant: their schema, decoding and encoding.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::{Expr, FieldsNamed, Ident, Path, PathArguments, Type};
 
-use super::literal::Shown;
-use super::rules::{LIMITS, Rules, WORDS};
-use super::{local, name_of};
-use crate::attr::{Entries, Entry, Errors, Place, span_of};
-use crate::case::Case;
+use super::schema_rules::{ANNOTATION_KEYS, LIMIT_KEYS, SchemaRules};
+use super::schema_value::SchemaValue;
+use super::{json_name, local_ident};
+use crate::attribute::{
+    AttributeEntries, AttributeEntry, AttributePosition, MacroErrors, mixed_site_span,
+};
+use crate::name_case::NameCase;
 
-const FIELD: Place =
-    Place { what: "a field", keys: &[&["default", "rename", "alias", "flatten"], LIMITS, WORDS] };
+const FIELD: AttributePosition = AttributePosition {
+    owner: "a field",
+    allowed_keys: &[&["default", "rename", "alias", "flatten"], LIMIT_KEYS, ANNOTATION_KEYS],
+};
 
-pub(super) struct Named(Vec<Field>);
+pub(super) struct NamedFields(Vec<NamedField>);
 
-struct Field {
+struct NamedField {
     ident: Ident,
     ty: Type,
     /// The local variable that holds the field or what was found for it.
     slot: Ident,
-    kind: Kind,
+    kind: FieldKind,
 }
 
-enum Kind {
+enum FieldKind {
     /// A member of the object.
-    Member { name: String, aliases: Vec<String>, default: Option<Absent>, rules: Box<Rules> },
+    Member {
+        name: String,
+        aliases: Vec<String>,
+        default: Option<FieldDefault>,
+        rules: Box<SchemaRules>,
+    },
     /// A struct whose members stand in the same object.
-    Flat,
+    Flattened,
 }
 
-/// What a field is when it is absent.
-enum Absent {
+/// The value of a field that is absent.
+enum FieldDefault {
     /// `Default::default()`
-    Trait,
-    Shown(Shown),
+    DefaultTrait,
+    Value(SchemaValue),
 }
 
-impl Named {
+impl NamedFields {
     /// Reads the fields. `taken` are names that stand in the same object already.
     pub(super) fn new(
         fields: &FieldsNamed,
-        case: Option<Case>,
+        case: Option<NameCase>,
         taken: &[&str],
-        errors: &mut Errors,
+        errors: &mut MacroErrors,
     ) -> Self {
         let mut names: Vec<String> = taken.iter().map(|it| String::from(*it)).collect();
         let mut all = Vec::new();
         for (at, field) in fields.named.iter().enumerate() {
             let Some(ident) = field.ident.clone() else { continue };
-            let mut entries = Entries::of(&field.attrs, &FIELD, errors);
+            let mut entries = AttributeEntries::from_attributes(&field.attrs, &FIELD, errors);
             let kind = match entries.take("flatten") {
-                Some(flag) => flat(flag, &entries, errors),
+                Some(flag) => take_flatten(flag, &entries, errors),
                 None => {
-                    let (name, span) = name_of(&ident, case, &mut entries, errors);
+                    let (name, span) = json_name(&ident, case, &mut entries, errors);
                     if names.contains(&name) {
-                        errors.add(span, format!("the name `{name}` is taken in this object"));
+                        errors.push_at(span, format!("the name `{name}` is taken in this object"));
                     }
                     names.push(name.clone());
                     let aliases = entries.take_all("alias").into_iter();
-                    Kind::Member {
+                    FieldKind::Member {
                         name,
-                        aliases: aliases.filter_map(|it| Some(it.text(errors)?.value())).collect(),
+                        aliases: aliases
+                            .filter_map(|it| Some(it.require_string(errors)?.value()))
+                            .collect(),
                         default: entries
                             .take("default")
-                            .and_then(|it| absent(it, &field.ty, errors)),
-                        rules: Box::new(Rules::new(&field.attrs, &mut entries, errors)),
+                            .and_then(|it| take_default(it, &field.ty, errors)),
+                        rules: Box::new(SchemaRules::new(&field.attrs, &mut entries, errors)),
                     }
                 }
             };
-            all.push(Field { ident, ty: field.ty.clone(), slot: local("field", at), kind });
+            all.push(NamedField {
+                ident,
+                ty: field.ty.clone(),
+                slot: local_ident("field", at),
+                kind,
+            });
         }
         Self(all)
     }
 
     /// Statements that add the fields to the builder `object`.
-    pub(super) fn schema(&self, root: &Path) -> TokenStream {
-        self.0.iter().map(|it| it.schema(root)).collect()
+    pub(super) fn schema_statements(&self, root: &Path) -> TokenStream {
+        self.0.iter().map(|it| it.schema_statements(root)).collect()
     }
 
     /// An expression that makes `constructor { … }` from the object `value`, with `?`.
-    pub(super) fn decode(&self, root: &Path, constructor: &TokenStream) -> TokenStream {
+    pub(super) fn decode_expr(&self, root: &Path, constructor: &TokenStream) -> TokenStream {
         let span = Span::mixed_site();
-        let members = || self.0.iter().filter_map(Field::member);
+        let members = || self.0.iter().filter_map(NamedField::slot_and_name);
         let slots = members().map(|(slot, _)| slot);
         let arms = members().map(|(slot, name)| {
             quote_spanned!(span=> #name => #slot = ::core::option::Option::Some(value),)
         });
         let idents = self.0.iter().map(|it| &it.ident);
-        let values = self.0.iter().map(|it| it.decode(root));
+        let values = self.0.iter().map(|it| it.decode_expr(root));
         let walk = members().next().is_some().then(|| {
             quote_spanned! {span=>
                 #(let mut #slots = ::core::option::Option::None;)*
@@ -110,19 +126,19 @@ impl Named {
     }
 
     /// A pattern that binds every field.
-    pub(super) fn pattern(&self, constructor: &TokenStream) -> TokenStream {
+    pub(super) fn binding_pattern(&self, constructor: &TokenStream) -> TokenStream {
         let idents = self.0.iter().map(|it| &it.ident);
         let slots = self.0.iter().map(|it| &it.slot);
         quote_spanned!(Span::mixed_site()=> #constructor { #(#idents: #slots,)* })
     }
 
-    /// Statements that write the fields that [`Self::pattern`] has bound, with `?`.
-    pub(super) fn encode(&self, root: &Path) -> TokenStream {
-        let fields = self.0.iter().map(|Field { ty, slot, kind, .. }| match kind {
-            Kind::Member { name, .. } => quote_spanned! {span_of(ty)=>
+    /// Statements that write the fields that [`Self::binding_pattern`] has bound, with `?`.
+    pub(super) fn encode_statements(&self, root: &Path) -> TokenStream {
+        let fields = self.0.iter().map(|NamedField { ty, slot, kind, .. }| match kind {
+            FieldKind::Member { name, .. } => quote_spanned! {mixed_site_span(ty)=>
                 <#ty as #root::ArgValue>::encode_field(#slot, #name, out)?;
             },
-            Kind::Flat => quote_spanned! {span_of(ty)=>
+            FieldKind::Flattened => quote_spanned! {mixed_site_span(ty)=>
                 <#ty as #root::ToolArgs>::encode_members(#slot, out)?;
             },
         });
@@ -130,26 +146,26 @@ impl Named {
     }
 }
 
-impl Field {
-    fn member(&self) -> Option<(&Ident, &str)> {
+impl NamedField {
+    fn slot_and_name(&self) -> Option<(&Ident, &str)> {
         match &self.kind {
-            Kind::Member { name, .. } => Some((&self.slot, name)),
-            Kind::Flat => None,
+            FieldKind::Member { name, .. } => Some((&self.slot, name)),
+            FieldKind::Flattened => None,
         }
     }
 
-    fn schema(&self, root: &Path) -> TokenStream {
+    fn schema_statements(&self, root: &Path) -> TokenStream {
         let (span, ty) = (Span::mixed_site(), &self.ty);
-        let at = span_of(ty);
-        let Kind::Member { name, aliases, default, rules } = &self.kind else {
+        let at = mixed_site_span(ty);
+        let FieldKind::Member { name, aliases, default, rules } = &self.kind else {
             return quote_spanned! {at=>
                 let object = <#ty as #root::ToolArgs>::add_fields(object, definitions);
             };
         };
         let field = quote_spanned!(at=> <#ty as #root::ArgValue>::field(definitions));
-        let rules = rules.apply(&quote_spanned!(span=> field.schema), ty, root);
+        let rules = rules.schema_statements(&quote_spanned!(span=> field.schema), ty, root);
         let default = default.as_ref().map(|it| {
-            let document = it.shown(ty).document(root, ty);
+            let document = it.schema_value(ty).document_expr(root, ty);
             quote_spanned! {span=>
                 field.presence = #root::Presence::Optional;
                 field.schema.annotations.default =
@@ -166,10 +182,10 @@ impl Field {
         }
     }
 
-    fn decode(&self, root: &Path) -> TokenStream {
+    fn decode_expr(&self, root: &Path) -> TokenStream {
         let (ty, slot) = (&self.ty, &self.slot);
-        let at = span_of(ty);
-        let Kind::Member { name, default, .. } = &self.kind else {
+        let at = mixed_site_span(ty);
+        let FieldKind::Member { name, default, .. } = &self.kind else {
             return quote_spanned!(at=> <#ty as #root::ArgValue>::decode(value)?);
         };
         let found = quote_spanned! {at=>
@@ -177,15 +193,17 @@ impl Field {
         };
         let absent = match default {
             None => return found,
-            Some(Absent::Trait) => {
+            Some(FieldDefault::DefaultTrait) => {
                 quote_spanned!(at=> <#ty as ::core::default::Default>::default())
             }
-            Some(Absent::Shown(Shown::Typed(value))) => quote_spanned! {Span::mixed_site()=> {
-                let value: #ty = #value;
-                value
-            }},
-            Some(Absent::Shown(literal)) => {
-                let document = literal.document(root, ty);
+            Some(FieldDefault::Value(SchemaValue::Typed(value))) => {
+                quote_spanned! {Span::mixed_site()=> {
+                    let value: #ty = #value;
+                    value
+                }}
+            }
+            Some(FieldDefault::Value(literal)) => {
+                let document = literal.document_expr(root, ty);
                 quote_spanned! {at=> <#ty as #root::ArgValue>::decode_field(
                     #name,
                     ::core::option::Option::Some(#document.root()),
@@ -196,31 +214,39 @@ impl Field {
     }
 }
 
-impl Absent {
-    fn shown(&self, ty: &Type) -> std::borrow::Cow<'_, Shown> {
+impl FieldDefault {
+    fn schema_value(&self, ty: &Type) -> std::borrow::Cow<'_, SchemaValue> {
         match self {
-            Self::Shown(shown) => std::borrow::Cow::Borrowed(shown),
-            Self::Trait => std::borrow::Cow::Owned(Shown::Typed(
-                quote_spanned!(span_of(ty)=> <#ty as ::core::default::Default>::default()),
+            Self::Value(shown) => std::borrow::Cow::Borrowed(shown),
+            Self::DefaultTrait => std::borrow::Cow::Owned(SchemaValue::Typed(
+                quote_spanned!(mixed_site_span(ty)=> <#ty as ::core::default::Default>::default()),
             )),
         }
     }
 }
 
-fn flat(flag: Entry, rest: &Entries, errors: &mut Errors) -> Kind {
-    flag.flag(errors);
-    for key in rest.rest() {
-        errors.add(
+fn take_flatten(
+    flag: AttributeEntry,
+    rest: &AttributeEntries,
+    errors: &mut MacroErrors,
+) -> FieldKind {
+    flag.require_flag(errors);
+    for key in rest.remaining_keys() {
+        errors.push_at(
             key.span(),
             format!("`{key}` and `flatten` exclude each other: a flattened field has no member of its own"),
         );
     }
-    Kind::Flat
+    FieldKind::Flattened
 }
 
-fn absent(entry: Entry, ty: &Type, errors: &mut Errors) -> Option<Absent> {
+fn take_default(
+    entry: AttributeEntry,
+    ty: &Type,
+    errors: &mut MacroErrors,
+) -> Option<FieldDefault> {
     if is_option(ty) {
-        errors.add(
+        errors.push_at(
             entry.key.span(),
             "an `Option` is `None` when it is absent, so a default would never show; take the type \
              without `Option`, or leave `default` out",
@@ -228,10 +254,10 @@ fn absent(entry: Entry, ty: &Type, errors: &mut Errors) -> Option<Absent> {
         return None;
     }
     if entry.has_value() {
-        let value: Expr = entry.expr(errors)?;
-        return Some(Absent::Shown(Shown::new(&value, errors)));
+        let value: Expr = entry.require_expr(errors)?;
+        return Some(FieldDefault::Value(SchemaValue::new(&value, errors)));
     }
-    Some(Absent::Trait)
+    Some(FieldDefault::DefaultTrait)
 }
 
 /// Whether the type is written `Option<…>`.

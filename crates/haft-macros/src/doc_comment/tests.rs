@@ -1,11 +1,11 @@
 use syn::{ItemStruct, parse_str};
 
-use super::text;
+use super::doc_text;
 
 #[track_caller]
 fn check(source: &str, expect: Option<&str>) {
     let item: ItemStruct = parse_str(&format!("{source}\nstruct It;")).unwrap();
-    assert_eq!(text(&item.attrs).as_deref(), expect);
+    assert_eq!(doc_text(&item.attrs).as_deref(), expect);
 }
 
 #[test]

@@ -9,46 +9,53 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::{DataEnum, parse_quote};
 
-use self::variant::{Form, Parts};
-use super::rules::Rules;
-use super::{Container, name_of, rename_all};
-use crate::attr::{Entries, Entry, Errors, Place};
-use crate::case::Case;
+use self::variant::{UnionLayout, VariantCode};
+use super::schema_rules::SchemaRules;
+use super::{DerivedType, json_name, take_rename_all};
+use crate::attribute::{AttributeEntries, AttributeEntry, AttributePosition, MacroErrors};
+use crate::name_case::NameCase;
 
-const VARIANT: Place =
-    Place { what: "a variant", keys: &[&["rename", "rename_all"], &["description", "note"]] };
+const VARIANT: AttributePosition = AttributePosition {
+    owner: "a variant",
+    allowed_keys: &[&["rename", "rename_all"], &["description", "note"]],
+};
 
-pub(super) fn expand(
-    container: &Container<'_>,
+pub(super) fn expand_tagged_enum(
+    container: &DerivedType<'_>,
     data: &DataEnum,
-    tag: Entry,
-    mut entries: Entries,
-    errors: &mut Errors,
+    tag: AttributeEntry,
+    mut entries: AttributeEntries,
+    errors: &mut MacroErrors,
 ) -> TokenStream {
-    let case = rename_all(&mut entries, errors).unwrap_or(Case::Snake);
-    let rules = Rules::new(container.attrs, &mut entries, errors);
-    let tag = tag.text(errors).map(|it| it.value()).unwrap_or_default();
-    let content = entries.take("content").and_then(|it| it.text(errors));
+    let case = take_rename_all(&mut entries, errors).unwrap_or(NameCase::Snake);
+    let rules = SchemaRules::new(container.attrs, &mut entries, errors);
+    let tag = tag.require_string(errors).map(|it| it.value()).unwrap_or_default();
+    let content = entries.take("content").and_then(|it| it.require_string(errors));
     if let Some(text) = content.as_ref().filter(|it| it.value() == tag) {
-        errors.add(text.span(), "`tag` and `content` need different names");
+        errors.push_at(text.span(), "`tag` and `content` need different names");
     }
     let content = content.map(|it| it.value());
-    let form = Form { root: &container.root, tag: &tag, content: content.as_deref() };
-    let mut variants: Vec<Parts> = Vec::new();
+    let layout = UnionLayout { root: &container.root, tag: &tag, content: content.as_deref() };
+    let mut variants: Vec<VariantCode> = Vec::new();
     for variant in &data.variants {
-        let mut entries = Entries::of(&variant.attrs, &VARIANT, errors);
-        let (name, span) = name_of(&variant.ident, Some(case), &mut entries, errors);
+        let mut entries = AttributeEntries::from_attributes(&variant.attrs, &VARIANT, errors);
+        let (name, span) = json_name(&variant.ident, Some(case), &mut entries, errors);
         if variants.iter().any(|it| it.name == name) {
-            errors.add(span, format!("the name `{name}` is taken by another variant"));
+            errors.push_at(span, format!("the name `{name}` is taken by another variant"));
         }
-        variants.extend(form.variant(variant, name, entries, errors));
+        variants.extend(layout.variant_code(variant, name, entries, errors));
     }
-    write(container, &tag, &variants, &rules)
+    enum_code(container, &tag, &variants, &rules)
 }
 
-fn write(container: &Container<'_>, tag: &str, variants: &[Parts], rules: &Rules) -> TokenStream {
-    let (span, root, type_name) = (Span::mixed_site(), &container.root, container.name());
-    let rules = rules.apply(&quote_spanned!(span=> schema), &parse_quote!(Self), root);
+fn enum_code(
+    container: &DerivedType<'_>,
+    tag: &str,
+    variants: &[VariantCode],
+    rules: &SchemaRules,
+) -> TokenStream {
+    let (span, root, type_name) = (Span::mixed_site(), &container.root, container.type_name());
+    let rules = rules.schema_statements(&quote_spanned!(span=> schema), &parse_quote!(Self), root);
     let mutable = (!rules.is_empty()).then(|| quote_spanned!(span=> mut));
     let names: Vec<&str> = variants.iter().map(|it| it.name.as_str()).collect();
     let schemas = variants.iter().map(|it| &it.schema);
@@ -56,7 +63,7 @@ fn write(container: &Container<'_>, tag: &str, variants: &[Parts], rules: &Rules
     let patterns = variants.iter().map(|it| &it.pattern);
     let encodes = variants.iter().map(|it| &it.encode);
     let expected = format!("one of {}", names.join(", "));
-    container.arg_value(&quote_spanned! {span=>
+    container.implement_arg_value(&quote_spanned! {span=>
         fn schema(definitions: &mut #root::ArgDefinitions) -> #root::Schema {
             definitions.named::<Self>(#type_name, |definitions| {
                 let _ = &definitions;

@@ -5,7 +5,7 @@ mod tests;
 
 /// How a Rust name is spelled in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Case {
+pub(crate) enum NameCase {
     Lower,
     Upper,
     Camel,
@@ -15,7 +15,7 @@ pub(crate) enum Case {
     Kebab,
 }
 
-impl Case {
+impl NameCase {
     /// Every spelling by the name that attributes use.
     pub(crate) const ALL: [(&'static str, Self); 7] = [
         ("camelCase", Self::Camel),
@@ -28,19 +28,19 @@ impl Case {
     ];
 
     /// The name in this spelling.
-    pub(crate) fn apply(self, name: &str) -> String {
-        let words = words(name);
+    pub(crate) fn convert(self, name: &str) -> String {
+        let words = split_words(name);
         match self {
             Self::Lower => name.to_lowercase(),
             Self::Upper => name.to_uppercase(),
             Self::Snake => words.join("_"),
             Self::Kebab => words.join("-"),
             Self::ScreamingSnake => words.join("_").to_uppercase(),
-            Self::Pascal => words.iter().map(|it| capital(it)).collect(),
+            Self::Pascal => words.iter().map(|it| capitalize(it)).collect(),
             Self::Camel => {
                 let mut words = words.into_iter();
                 let first = words.next().unwrap_or_default();
-                words.fold(first, |name, word| name + &capital(&word))
+                words.fold(first, |name, word| name + &capitalize(&word))
             }
         }
     }
@@ -48,7 +48,7 @@ impl Case {
 
 /// The words of a name in lower case: parted by underscores and where capitals begin a word. Capitals in a
 /// row are one word.
-fn words(name: &str) -> Vec<String> {
+fn split_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = '_';
     let mut rest = name.chars().peekable();
@@ -69,7 +69,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-fn capital(word: &str) -> String {
+fn capitalize(word: &str) -> String {
     let mut letters = word.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()

@@ -1,14 +1,15 @@
 use quote::quote;
 
-use super::{Entries, Errors, Place, distance};
+use super::{AttributeEntries, AttributePosition, MacroErrors, edit_distance};
 
-const PLACE: Place = Place { what: "a field", keys: &[&["min", "max", "note"], &["pattern"]] };
+const POSITION: AttributePosition =
+    AttributePosition { owner: "a field", allowed_keys: &[&["min", "max", "note"], &["pattern"]] };
 
 #[track_caller]
 fn check(tokens: proc_macro2::TokenStream, expect: &[&str]) {
-    let mut errors = Errors::default();
-    Entries::parse(tokens, &PLACE, &mut errors);
-    let found: Vec<String> = match errors.finish(()) {
+    let mut errors = MacroErrors::default();
+    AttributeEntries::parse(tokens, &POSITION, &mut errors);
+    let found: Vec<String> = match errors.into_result(()) {
         Ok(()) => Vec::new(),
         Err(error) => error.into_iter().map(|it| it.to_string()).collect(),
     };
@@ -31,6 +32,6 @@ fn every_mistake_is_reported_and_the_nearest_key_comes_first() {
 #[test]
 fn distance_counts_letters() {
     for (from, to, expect) in [("", "", 0), ("a", "", 1), ("", "ab", 2), ("kitten", "sitting", 3)] {
-        assert_eq!(distance(from, to), expect, "{from} {to}");
+        assert_eq!(edit_distance(from, to), expect, "{from} {to}");
     }
 }

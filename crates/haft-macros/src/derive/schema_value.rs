@@ -4,20 +4,20 @@ use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens as _, quote_spanned};
 use syn::{Expr, ExprLit, ExprUnary, Lit, Path, Type, UnOp};
 
-use crate::attr::Errors;
+use crate::attribute::MacroErrors;
 
 /// A value that a schema shows: a default or an example.
 #[derive(Clone)]
-pub(super) enum Shown {
-    /// Written as it is, whatever the type: the words that write it.
+pub(super) enum SchemaValue {
+    /// A JSON literal, independent of the type: the method call that writes it.
     Literal(TokenStream),
     /// A value of the field's type.
     Typed(TokenStream),
 }
 
-impl Shown {
-    pub(super) fn new(expr: &Expr, errors: &mut Errors) -> Self {
-        match scalar(expr) {
+impl SchemaValue {
+    pub(super) fn new(expr: &Expr, errors: &mut MacroErrors) -> Self {
+        match literal_writer_call(expr) {
             Some(Ok(write)) => Self::Literal(write),
             Some(Err(error)) => {
                 errors.push(error);
@@ -29,7 +29,7 @@ impl Shown {
 
     /// An expression for the document that holds the value. A value that JSON cannot write becomes
     /// `null`, which the schema then refuses.
-    pub(super) fn document(&self, root: &Path, ty: &Type) -> TokenStream {
+    pub(super) fn document_expr(&self, root: &Path, ty: &Type) -> TokenStream {
         let write = match self {
             Self::Literal(write) => quote_spanned!(Span::mixed_site()=> out.#write;),
             Self::Typed(value) => quote_spanned! {Span::mixed_site()=>
@@ -47,8 +47,8 @@ impl Shown {
     }
 }
 
-/// The method call that writes a literal; nothing if the expression is none.
-fn scalar(expr: &Expr) -> Option<syn::Result<TokenStream>> {
+/// The method call that writes a literal, or `None` if the expression is not a literal.
+fn literal_writer_call(expr: &Expr) -> Option<syn::Result<TokenStream>> {
     let (lit, sign) = match expr {
         Expr::Lit(ExprLit { lit, .. }) => (lit, ""),
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => match expr.as_ref() {
@@ -82,7 +82,7 @@ fn scalar(expr: &Expr) -> Option<syn::Result<TokenStream>> {
 }
 
 /// A bound with the widest type it fits, so that the compiler has nothing to guess.
-pub(super) fn wide(expr: &Expr) -> TokenStream {
+pub(super) fn widened_bound(expr: &Expr) -> TokenStream {
     let (lit, sign) = match expr {
         Expr::Lit(ExprLit { lit: Lit::Int(lit), .. }) => (lit, ""),
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr: inner, .. }) => match inner.as_ref() {
@@ -96,7 +96,7 @@ pub(super) fn wide(expr: &Expr) -> TokenStream {
     }
     let text = format!("{sign}{}", lit.base10_digits());
     let mut wide = match (text.parse::<i64>(), text.parse::<u64>()) {
-        (Ok(value), _) => return signed(value, lit.span()),
+        (Ok(value), _) => return signed_literal(value, lit.span()),
         (_, Ok(value)) => Literal::u64_suffixed(value),
         _ => return expr.to_token_stream(),
     };
@@ -104,7 +104,7 @@ pub(super) fn wide(expr: &Expr) -> TokenStream {
     wide.into_token_stream()
 }
 
-fn signed(value: i64, span: Span) -> TokenStream {
+fn signed_literal(value: i64, span: Span) -> TokenStream {
     let mut literal = Literal::i64_suffixed(value);
     literal.set_span(span);
     literal.into_token_stream()

@@ -1,8 +1,8 @@
-use super::Case;
+use super::NameCase;
 
 #[track_caller]
 fn check(name: &str, expect: [&str; 7]) {
-    let spelled = Case::ALL.map(|(_, case)| case.apply(name));
+    let spelled = NameCase::ALL.map(|(_, case)| case.convert(name));
     assert_eq!(spelled, expect);
 }
 
@@ -20,7 +20,7 @@ fn a_name_has_seven_spellings() {
 
 #[test]
 fn capitals_in_a_row_are_one_word_and_digits_stay() {
-    let snake = |name: &str| Case::Snake.apply(name);
+    let snake = |name: &str| NameCase::Snake.convert(name);
     assert_eq!(snake("HTTPServer"), "http_server");
     assert_eq!(snake("Utf8"), "utf8");
     assert_eq!(snake("V2Beta"), "v2_beta");
