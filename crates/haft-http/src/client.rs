@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Request, Response};
 use reqwest::{Certificate, Client, Proxy, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::error::describe;
+use crate::error::describe_cause;
 use crate::limits::LONGEST;
 use crate::{HttpBody, HttpError, HttpLimits, HttpPhase, Secret, uri};
 
@@ -234,7 +234,7 @@ impl HttpClientBuilder {
         }
         let client = builder.build();
         let client =
-            client.map_err(|error| unusable(format!("no HTTP client: {}", describe(&error))))?;
+            client.map_err(|error| unusable(format!("no HTTP client: {}", describe_cause(&error))))?;
         Ok(HttpClient { client, limits: self.limits })
     }
 }
@@ -258,7 +258,7 @@ fn select_tls(builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder,
 
 fn parse_roots(pem: &[u8]) -> Result<Vec<Certificate>, String> {
     let roots = Certificate::from_pem_bundle(pem)
-        .map_err(|error| format!("the root certificates are not PEM: {}", describe(&error)))?;
+        .map_err(|error| format!("the root certificates are not PEM: {}", describe_cause(&error)))?;
     if roots.is_empty() {
         return Err("the root certificates have no certificate".to_owned());
     }

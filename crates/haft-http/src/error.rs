@@ -1,9 +1,10 @@
 //! How sending a request fails.
 
 use std::error::Error;
-use std::fmt;
 use std::io;
 use std::time::Duration;
+
+use crate::HttpPhase;
 
 /// There is no response, or its body did not arrive completely. The messages name the host, and nothing else of the URL
 /// or of the headers.
@@ -84,33 +85,8 @@ pub enum HttpError {
     },
 }
 
-/// What a limit of time applies to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum HttpPhase {
-    /// Connecting: name, socket, TLS, proxy.
-    Connect,
-    /// The head of the response.
-    Headers,
-    /// The next bytes of the body.
-    Idle,
-    /// The whole exchange.
-    Total,
-}
-
-impl fmt::Display for HttpPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "to connect",
-            Self::Headers => "to begin a response",
-            Self::Idle => "to send more of the response",
-            Self::Total => "to end the response",
-        })
-    }
-}
-
 /// What an error of the HTTP library and its causes say: on one line, without repetitions, at most 300 characters.
-pub(crate) fn describe(error: &reqwest::Error) -> String {
+pub(crate) fn describe_cause(error: &reqwest::Error) -> String {
     let mut messages: Vec<String> = Vec::new();
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
@@ -132,7 +108,7 @@ impl HttpError {
         match self {
             Self::Connect { source, .. }
             | Self::Tls { source, .. }
-            | Self::Broken { source, .. } => describe(source),
+            | Self::Broken { source, .. } => describe_cause(source),
             Self::Malformed { reason } | Self::Unusable { reason } => reason.clone(),
             Self::Timeout { .. }
             | Self::TooLarge { .. }
@@ -145,7 +121,7 @@ impl HttpError {
     pub(crate) fn without_response(error: reqwest::Error, host: String, connect: Duration) -> Self {
         let source = error.without_url();
         if source.is_builder() {
-            return Self::Malformed { reason: describe(&source) };
+            return Self::Malformed { reason: describe_cause(&source) };
         }
         if !source.is_connect() {
             return Self::Broken { host, received: 0, source };

@@ -25,10 +25,11 @@ use serde_json::json;
 
 use self::response::{FetchRequest, response_stream};
 
-pub use self::error::{FetchError, FetchPhase, UrlRefusal};
+pub use self::error::{FetchError, UrlRefusal};
 pub use self::fetcher::{FetchDeadlines, Fetcher, FetcherBuilder};
 pub use self::policy::UrlPolicy;
 pub use self::response::FetchResponse;
+pub use crate::HttpPhase;
 
 /// The default limit on the size of a response: 64 MiB.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;

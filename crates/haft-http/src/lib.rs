@@ -55,6 +55,7 @@ mod error;
 pub mod fetch;
 #[cfg(feature = "client")]
 mod limits;
+mod phase;
 pub mod redact;
 mod scrub;
 mod secret;
@@ -65,9 +66,10 @@ pub use self::body::HttpBody;
 #[cfg(feature = "client")]
 pub use self::client::{HttpClient, HttpClientBuilder};
 #[cfg(feature = "client")]
-pub use self::error::{HttpError, HttpPhase};
+pub use self::error::HttpError;
 #[cfg(feature = "client")]
 pub use self::limits::HttpLimits;
+pub use self::phase::HttpPhase;
 pub use self::scrub::Scrubber;
 pub use self::secret::Secret;
 

@@ -29,10 +29,10 @@ use bytes::Bytes;
 use haft_http::uri;
 
 pub use self::body::Body;
-pub use self::error::{TransportError, TransportPhase};
+pub use self::error::TransportError;
 #[cfg(feature = "http")]
 pub use self::http_transport::{HttpTransport, HttpTransportBuilder};
-pub use haft_http::Secret;
+pub use haft_http::{HttpPhase, Secret};
 pub use http::{Request, Response};
 
 /// Sends requests. Dropping the future, or the body of the response, ends the request.

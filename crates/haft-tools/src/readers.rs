@@ -58,7 +58,7 @@ pub use self::file::{FileError, FileReader, FileRoots};
 pub use self::stored::{StoredError, StoredReader, store_media};
 #[cfg(feature = "http")]
 pub use haft_http::fetch::{
-    FetchDeadlines, FetchError, FetchPhase, FetchResponse, Fetcher, FetcherBuilder, HttpReader,
+    FetchDeadlines, FetchError, FetchResponse, Fetcher, FetcherBuilder, HttpPhase, HttpReader,
     UrlPolicy, UrlRefusal,
 };
 

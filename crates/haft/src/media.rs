@@ -9,7 +9,7 @@ pub use haft_core::media::{
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use haft_tools::readers::{
-    FetchDeadlines, FetchError, FetchPhase, FetchResponse, Fetcher, FetcherBuilder, HttpReader,
+    FetchDeadlines, FetchError, FetchResponse, Fetcher, FetcherBuilder, HttpPhase, HttpReader,
     UrlPolicy, UrlRefusal,
 };
 #[doc(inline)]

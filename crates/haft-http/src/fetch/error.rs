@@ -6,6 +6,8 @@ use std::net::IpAddr;
 
 use haft_core::error::{Audience, Coded, ErrorCode};
 
+use crate::HttpPhase;
+
 /// A URL could not be fetched. The messages show URLs without their query.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -65,12 +67,15 @@ pub enum FetchError {
         limit: u64,
     },
     /// A deadline has passed.
-    #[error("`{url}` took too long {phase}; try again later or raise `FetcherBuilder::deadlines`")]
+    #[error(
+        "`{url}` took too long {}; try again later or raise `FetcherBuilder::deadlines`",
+        phase_text(*phase)
+    )]
     Timeout {
         /// The URL.
         url: String,
         /// The phase that took too long.
-        phase: FetchPhase,
+        phase: HttpPhase,
     },
     /// There was no response.
     #[error("`{url}` could not be reached")]
@@ -154,28 +159,13 @@ impl fmt::Display for UrlRefusal {
     }
 }
 
-/// The phase of a request that a deadline applies to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FetchPhase {
-    /// Resolving the name and connecting.
-    Connect,
-    /// Waiting for the head of the response.
-    Head,
-    /// Waiting for the next bytes of the body.
-    Idle,
-    /// The whole request.
-    Total,
-}
-
-impl fmt::Display for FetchPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "to connect",
-            Self::Head => "to answer",
-            Self::Idle => "to send more",
-            Self::Total => "in all",
-        })
+/// The end of "took too long …".
+const fn phase_text(phase: HttpPhase) -> &'static str {
+    match phase {
+        HttpPhase::Connect => "to connect",
+        HttpPhase::Headers => "to answer",
+        HttpPhase::Idle => "to send more",
+        HttpPhase::Total => "in all",
     }
 }
 

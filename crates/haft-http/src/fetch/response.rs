@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use reqwest::Url;
 use tokio::time::{Instant, timeout_at};
 
-use super::error::{FetchError, FetchPhase, UrlRefusal};
+use super::error::{FetchError, UrlRefusal};
 use super::fetcher::Fetcher;
 use super::policy::UrlPolicy;
 use super::resolver::find_refusal;
@@ -184,23 +184,12 @@ fn body_error(url: &Url, error: HttpError) -> FetchError {
 fn common_error(url: &Url, error: HttpError) -> FetchError {
     let url = display_url(url);
     match error {
-        HttpError::Timeout { phase, .. } => FetchError::Timeout { url, phase: phase.into() },
+        HttpError::Timeout { phase, .. } => FetchError::Timeout { url, phase },
         HttpError::TooLarge { limit, .. } => FetchError::TooLarge { url, limit },
         HttpError::Encoded { encoding, .. } => {
             FetchError::Encoded { url, encoding: preview(&encoding) }
         }
         other => FetchError::Unreachable { url, source: other.into() },
-    }
-}
-
-impl From<HttpPhase> for FetchPhase {
-    fn from(phase: HttpPhase) -> Self {
-        match phase {
-            HttpPhase::Connect => Self::Connect,
-            HttpPhase::Headers => Self::Head,
-            HttpPhase::Idle => Self::Idle,
-            HttpPhase::Total => Self::Total,
-        }
     }
 }
 
@@ -223,7 +212,7 @@ async fn within<T>(
     url: &Url,
     work: impl Future<Output = Result<T, FetchError>>,
 ) -> Result<T, FetchError> {
-    let slow = || FetchError::Timeout { url: display_url(url), phase: FetchPhase::Total };
+    let slow = || FetchError::Timeout { url: display_url(url), phase: HttpPhase::Total };
     timeout_at(deadline, work).await.map_err(|_| slow())?
 }
 

@@ -10,7 +10,7 @@ use haft_core::media::MediaReader as _;
 use haft_core::tool::ToolFailure;
 
 use super::resolver::Lookup;
-use super::{FetchDeadlines, FetchError, FetchPhase, Fetcher, HttpReader, UrlPolicy, UrlRefusal};
+use super::{FetchDeadlines, FetchError, Fetcher, HttpPhase, HttpReader, UrlPolicy, UrlRefusal};
 
 /// Nobody listens there.
 const ALLOWED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -93,5 +93,5 @@ async fn looking_up_a_name_counts_as_connecting() {
     let deadlines = FetchDeadlines::default().connect(Duration::from_millis(20));
     let failure = failure(never, deadlines).await;
     let FetchError::Timeout { phase, .. } = cause(&failure) else { panic!("{failure:?}") };
-    assert_eq!(*phase, FetchPhase::Connect);
+    assert_eq!(*phase, HttpPhase::Connect);
 }

@@ -18,9 +18,7 @@ use super::{KeyExposure, ProviderError, ProviderState};
 use crate::dialect::{Dialect, Framing};
 use crate::options::{ControlOptions, RetryOptions};
 use crate::retry::{RetryClient, RetryHints, RetryNotice, RetryPolicy, RetryReason, SendError};
-use crate::transport::{
-    Body, Secret, Transport, TransportError, TransportFuture, TransportPhase, post,
-};
+use crate::transport::{Body, HttpPhase, Secret, Transport, TransportError, TransportFuture, post};
 
 impl<D: Dialect> ProviderState<D> {
     /// Sends an encoded request, with retries, and returns the head of a successful response.
@@ -153,7 +151,7 @@ struct TimeLimitedTransport {
 impl Transport for TimeLimitedTransport {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         Box::pin(async move {
-            let (limit, phase) = (self.limit, TransportPhase::Headers);
+            let (limit, phase) = (self.limit, HttpPhase::Headers);
             let host = || "the provider".to_owned();
             let late = |_| TransportError::Timeout { host: host(), phase, limit };
             timeout(limit, self.inner.send(request)).await.map_err(late)?

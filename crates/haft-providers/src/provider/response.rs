@@ -19,7 +19,7 @@ use crate::options::ControlOptions;
 use crate::prompt::Prompt;
 use crate::reasoning::{ReasoningFilter, ReasoningPiece};
 use crate::text_calls::TextCallFilter;
-use crate::transport::{Body, TransportError, TransportPhase};
+use crate::transport::{Body, HttpPhase, TransportError};
 
 /// The most bytes of a response that is delivered as a whole.
 const MAX_WHOLE: usize = 64 * 1024 * 1024;
@@ -109,7 +109,7 @@ async fn next_chunk(
     idle: Option<Duration>,
 ) -> Result<Option<Bytes>, TransportError> {
     let Some(limit) = idle else { return body.next_chunk().await };
-    let (host, phase) = (|| "the provider".to_owned(), TransportPhase::Idle);
+    let (host, phase) = (|| "the provider".to_owned(), HttpPhase::Idle);
     let stalled = |_| TransportError::Timeout { host: host(), phase, limit };
     timeout(limit, body.next_chunk()).await.map_err(stalled)?
 }

@@ -1,9 +1,9 @@
 //! How sending a request fails.
 
-use std::fmt;
 use std::time::Duration;
 
 use haft_core::error::{Coded, ErrorCode, codes};
+use haft_http::HttpPhase;
 
 /// There is no response, or its body did not arrive completely. The messages name the host, and nothing else of the URL
 /// or of the headers.
@@ -38,7 +38,7 @@ pub enum TransportError {
         /// The host.
         host: String,
         /// What took too long.
-        phase: TransportPhase,
+        phase: HttpPhase,
         /// How long it may take.
         limit: Duration,
     },
@@ -113,7 +113,7 @@ impl TransportError {
             Self::Malformed { .. }
             | Self::Connect { .. }
             | Self::Tls { .. }
-            | Self::Timeout { phase: TransportPhase::Connect, .. }
+            | Self::Timeout { phase: HttpPhase::Connect, .. }
             | Self::NotRecorded { .. }
             | Self::Unusable { .. } => true,
             Self::Timeout { .. }
@@ -139,33 +139,8 @@ impl Coded for TransportError {
     fn retryable(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Broken { .. } => true,
-            Self::Timeout { phase, .. } => *phase != TransportPhase::Total,
+            Self::Timeout { phase, .. } => *phase != HttpPhase::Total,
             _ => false,
         }
-    }
-}
-
-/// What a limit of time applies to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TransportPhase {
-    /// Connecting: name, socket, TLS, proxy.
-    Connect,
-    /// The head of the response.
-    Headers,
-    /// The next bytes of the body.
-    Idle,
-    /// The whole exchange.
-    Total,
-}
-
-impl fmt::Display for TransportPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Connect => "to connect",
-            Self::Headers => "to begin a response",
-            Self::Idle => "to send more of the response",
-            Self::Total => "to end the response",
-        })
     }
 }

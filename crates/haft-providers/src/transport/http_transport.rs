@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft_http::{
-    HttpBody, HttpClient, HttpClientBuilder, HttpError, HttpLimits, HttpPhase, Secret,
-};
+use haft_http::{HttpBody, HttpClient, HttpClientBuilder, HttpError, HttpLimits, Secret};
 use http::{Request, Response};
 
-use super::{Body, Transport, TransportError, TransportFuture, TransportPhase, request_host};
+use super::{Body, Transport, TransportError, TransportFuture, request_host};
 
 /// Sends requests over HTTP/1.1, with TLS for https. Cheap to clone; clones share their connections.
 ///
@@ -176,26 +174,13 @@ impl From<HttpError> for TransportError {
             HttpError::Malformed { reason } => Self::Malformed { reason },
             HttpError::Connect { host, .. } => Self::Connect { host, reason },
             HttpError::Tls { host, .. } => Self::Tls { host, reason },
-            HttpError::Timeout { host, phase, limit } => {
-                Self::Timeout { host, phase: phase.into(), limit }
-            }
+            HttpError::Timeout { host, phase, limit } => Self::Timeout { host, phase, limit },
             HttpError::Broken { host, received, .. } => Self::Broken { host, received, reason },
             HttpError::TooLarge { host, limit } => Self::TooLarge { host, limit },
             HttpError::Encoded { host, encoding } => Self::Encoded { host, encoding },
             HttpError::Redirected { host, to } => Self::Redirected { host, to },
             HttpError::Unusable { reason } => Self::Unusable { reason },
             other => Self::Unusable { reason: other.to_string() },
-        }
-    }
-}
-
-impl From<HttpPhase> for TransportPhase {
-    fn from(phase: HttpPhase) -> Self {
-        match phase {
-            HttpPhase::Connect => Self::Connect,
-            HttpPhase::Headers => Self::Headers,
-            HttpPhase::Idle => Self::Idle,
-            _ => Self::Total,
         }
     }
 }

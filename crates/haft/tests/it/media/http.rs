@@ -8,7 +8,7 @@ use futures_core::Stream as _;
 use haft::ToolFailure;
 use haft::error::Coded as _;
 use haft::media::{
-    FetchDeadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, UrlPolicy, UrlRefusal,
+    FetchDeadlines, FetchError, Fetcher, FetcherBuilder, HttpPhase, UrlPolicy, UrlRefusal,
     store_media,
 };
 use haft::media::{MediaError, MediaReader};
@@ -283,7 +283,7 @@ async fn answers_have_a_size() {
 #[tokio::test]
 async fn waiting_has_an_end() {
     #[track_caller]
-    fn check(failure: &ToolFailure, expected: FetchPhase) {
+    fn check(failure: &ToolFailure, expected: HttpPhase) {
         let FetchError::Timeout { phase, .. } = cause(failure) else { panic!("{failure:?}") };
         assert_eq!(*phase, expected);
         assert!(failure.is_retryable());
@@ -298,13 +298,13 @@ async fn waiting_has_an_end() {
     let endless = Answer::Endless(whole("200 OK", b""), vec![0; 1000]);
     let endless = server.put("/endless", endless);
 
-    check(&fail(with(FetchDeadlines::default().head(short)), &silent).await, FetchPhase::Head);
-    check(&fail(with(FetchDeadlines::default().head(short)), &half_head).await, FetchPhase::Head);
-    check(&fail(with(FetchDeadlines::default().idle(short)), &half_body).await, FetchPhase::Idle);
-    check(&fail(with(FetchDeadlines::default().total(short)), &silent).await, FetchPhase::Total);
-    check(&fail(with(FetchDeadlines::default().total(short)), &half_body).await, FetchPhase::Total);
+    check(&fail(with(FetchDeadlines::default().head(short)), &silent).await, HttpPhase::Headers);
+    check(&fail(with(FetchDeadlines::default().head(short)), &half_head).await, HttpPhase::Headers);
+    check(&fail(with(FetchDeadlines::default().idle(short)), &half_body).await, HttpPhase::Idle);
+    check(&fail(with(FetchDeadlines::default().total(short)), &silent).await, HttpPhase::Total);
+    check(&fail(with(FetchDeadlines::default().total(short)), &half_body).await, HttpPhase::Total);
     let busy = with(FetchDeadlines::default().total(short)).max_bytes(u64::MAX);
-    check(&fail(busy, &endless).await, FetchPhase::Total);
+    check(&fail(busy, &endless).await, HttpPhase::Total);
     let patient =
         FetchDeadlines::default().head(Duration::MAX).idle(Duration::MAX).total(Duration::MAX);
     let failure = fail(with(patient.connect(Duration::MAX)), &server.origin()).await;

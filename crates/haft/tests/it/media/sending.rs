@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft::ToolFailure;
 use haft::media::{
-    FetchDeadlines, FetchError, FetchPhase, Fetcher, FetcherBuilder, UrlPolicy, UrlRefusal,
+    FetchDeadlines, FetchError, Fetcher, FetcherBuilder, HttpPhase, UrlPolicy, UrlRefusal,
 };
 
 use super::server::{Answer, Server, whole};
@@ -100,7 +100,7 @@ async fn answers_are_bounded() {
     let short = FetchDeadlines::default().total(Duration::from_millis(50));
     let failure = posted(five().deadlines(short), &silent).await.unwrap_err();
     let FetchError::Timeout { phase, .. } = cause(&failure) else { panic!("{failure:?}") };
-    assert_eq!(*phase, FetchPhase::Total);
+    assert_eq!(*phase, HttpPhase::Total);
 }
 
 /// Also if the policy lets a GET follow them, and whatever the status says about the method.

@@ -2,8 +2,7 @@ use std::time::Duration;
 
 use haft::error::Coded as _;
 use haft::providers::transport::{
-    Body, HttpTransport, HttpTransportBuilder, Secret, Transport as _, TransportError,
-    TransportPhase,
+    Body, HttpPhase, HttpTransport, HttpTransportBuilder, Secret, Transport as _, TransportError,
 };
 
 use haft_http::redact;
@@ -77,32 +76,32 @@ async fn statuses_and_redirects_are_responses() {
 #[tokio::test]
 async fn every_wait_has_a_limit() {
     #[track_caller]
-    fn check(error: &TransportError, what: TransportPhase, host: &str) {
+    fn check(error: &TransportError, what: HttpPhase, host: &str) {
         let limit = SHORT;
         let expected = TransportError::Timeout { host: host.to_owned(), phase: what, limit };
         assert_eq!(*error, expected);
-        assert_eq!(error.nothing_was_sent(), what == TransportPhase::Connect);
-        assert_eq!(error.retryable(), what != TransportPhase::Total);
+        assert_eq!(error.nothing_was_sent(), what == HttpPhase::Connect);
+        assert_eq!(error.retryable(), what != HttpPhase::Total);
         check_words(error, host);
     }
     // Connected, but no TLS comes.
     let (_listener, url) = silent();
     let host = url.trim_start_matches("https://").trim_end_matches('/').to_owned();
     let error = send(quick().connect_timeout(SHORT), url).await.unwrap_err();
-    check(&error, TransportPhase::Connect, &host);
+    check(&error, HttpPhase::Connect, &host);
 
     // No head, or half of one.
     for sent in ["", "HTTP/1.1 200 OK\r\n"] {
         let server = Server::start([Answer::Stall(sent.into())]);
         let error = send(quick().headers_timeout(SHORT), server.url("/")).await.unwrap_err();
-        check(&error, TransportPhase::Headers, &server.host());
+        check(&error, HttpPhase::Headers, &server.host());
         server.wait_for_hang_up().await;
     }
     // Nothing after the head, and nothing after a part of the body.
     for sent in [chunked("x")[..47].to_vec(), chunked("data: 1\n\n")] {
         let server = Server::start([Answer::Stall(sent)]);
         let error = read(quick().idle_timeout(SHORT), server.url("/")).await.unwrap_err();
-        check(&error, TransportPhase::Idle, &server.host());
+        check(&error, HttpPhase::Idle, &server.host());
         server.wait_for_hang_up().await;
     }
     // It never stops coming; and the head does not come in time.
@@ -119,7 +118,7 @@ async fn every_wait_has_a_limit() {
                 }
             },
         };
-        check(&error, TransportPhase::Total, &server.host());
+        check(&error, HttpPhase::Total, &server.host());
         server.wait_for_hang_up().await;
     }
 }
