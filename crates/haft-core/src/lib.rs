@@ -45,7 +45,7 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 1. base types | [`cancel`], [`error`] (error codes), [`invariant`], [`usage`], [`clock`], [`json`], [`stash`], [`jsonpath`]; private: `tier`, `mac`, `descriptor`, `failure`, `byte_stream`, `id` |
+//! | 1. base types | [`cancel`], [`contract`] (findings of conformance suites), [`error`] (error codes), [`invariant`], [`usage`], [`clock`], [`json`], [`stash`], [`jsonpath`]; private: `tier`, `mac`, `descriptor`, `failure`, `byte_stream`, `id` |
 //! | 2. schema and arguments | [`schema`] with [`args`] |
 //! | 3. content | [`tokens`], [`spool`], [`media`] |
 //! | 4. trust | [`trust`] |
@@ -66,6 +66,7 @@ mod byte_stream;
 pub mod call;
 pub mod cancel;
 pub mod clock;
+pub mod contract;
 mod descriptor;
 pub mod error;
 pub mod event;

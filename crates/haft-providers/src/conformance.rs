@@ -22,8 +22,6 @@ mod transports;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use bytes::Bytes;
 use haft_core::error::codes as core_codes;
 use haft_core::schema::ValueSchema;
@@ -33,24 +31,10 @@ use serde_json::{Map, Value, json};
 use crate::dialect::{Delivery, Dialect};
 use crate::options::OptionSchema;
 
+#[doc(inline)]
+pub use haft_core::contract::ContractViolation;
+
 pub use self::transports::transport;
-
-/// A contract that was broken.
-#[derive(Debug, thiserror::Error)]
-#[error("{promise}: {found}")]
-#[non_exhaustive]
-pub struct ContractViolation {
-    /// What the contract says.
-    pub promise: &'static str,
-    /// What was found instead.
-    pub found: String,
-}
-
-impl ContractViolation {
-    fn new(promise: &'static str, found: impl fmt::Display) -> Self {
-        Self { promise, found: found.to_string() }
-    }
-}
 
 /// Returns an error with this promise unless the condition holds.
 fn ensure(

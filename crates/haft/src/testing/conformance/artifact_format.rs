@@ -11,7 +11,7 @@ use haft_core::tool::ToolError;
 use haft_core::trust::TrustLabel;
 use haft_core::{DispatchContext, ToolOutput};
 
-use super::Violation;
+use super::ContractViolation;
 use haft_stores::MemorySpoolStore;
 
 /// Content that a format reads, and what can be asked of it.
@@ -47,7 +47,7 @@ impl FormatSample {
 /// use haft::artifacts::TextFormat;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), conformance::Violation> {
+/// # async fn main() -> Result<(), conformance::ContractViolation> {
 /// let sample = FormatSample::new(ArtifactKind::TEXT, "one\ntwo\n")
 ///     .ask("artifact_head", "{}")
 ///     .ask("artifact_grep", r#"{"pattern": "two"}"#);
@@ -61,39 +61,40 @@ impl FormatSample {
 pub async fn artifact_format(
     format: impl ArtifactFormat,
     samples: &[FormatSample],
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let names = |format: &dyn ArtifactFormat| -> Vec<String> {
         format.queries().iter().map(|query| query.name().to_owned()).collect()
     };
     let (first, again) = (names(&format), names(&format));
-    Violation::unless("a format always has the same queries", &again, &first)?;
+    ContractViolation::ensure_equal("a format always has the same queries", &again, &first)?;
     for sample in samples {
-        Violation::unless(
+        ContractViolation::ensure_equal(
             "a format reads what its samples are",
             &format.reads(&sample.kind),
             &true,
         )?;
     }
     let formats = Formats::new().with(format);
-    let formats = formats.map_err(|error| Violation::new("the queries are sound tools", error))?;
+    let formats =
+        formats.map_err(|error| ContractViolation::new("the queries are sound tools", error))?;
     let small = formats.clone().budget(budget());
     for sample in samples {
         let answers = ask(&formats, sample, &sample.content).await?;
         for ((tool, args), answer) in sample.questions.iter().zip(&answers) {
             if let Err(error) = answer {
                 let found = format!("`{tool}` with {args}: {error}");
-                return Err(Violation::new("a sample answers what is asked of it", found));
+                return Err(ContractViolation::new("a sample answers what is asked of it", found));
             }
         }
         let again = ask(&formats, sample, &sample.content).await?;
-        Violation::unless("the same question has the same answer", &again, &answers)?;
+        ContractViolation::ensure_equal("the same question has the same answer", &again, &answers)?;
         let half = sample.content.slice(..sample.content.len() / 2);
         for content in hostile().into_iter().chain([sample.content.clone(), half]) {
             for answer in ask(&small, sample, &content).await?.into_iter().flatten() {
                 let (bytes, lines) = (answer.len(), answer.lines().count());
                 if bytes > BYTES + NOTES || lines > LINES + 8 {
                     let found = format!("{bytes} bytes and {lines} lines");
-                    return Err(Violation::new("every answer keeps to its budget", found));
+                    return Err(ContractViolation::new("every answer keeps to its budget", found));
                 }
             }
         }
@@ -106,9 +107,9 @@ async fn ask(
     formats: &Formats,
     sample: &FormatSample,
     content: &Bytes,
-) -> Result<Vec<Result<String, String>>, Violation> {
+) -> Result<Vec<Result<String, String>>, ContractViolation> {
     let unusable = |error: &dyn std::fmt::Display| {
-        Violation::new("the tools of a format can be forged and called", error)
+        ContractViolation::new("the tools of a format can be forged and called", error)
     };
     let reader = MemorySpoolStore::new().write("sample".into(), content.clone().into()).await;
     let reader = reader.map_err(|error| unusable(&error))?;
@@ -129,7 +130,7 @@ async fn ask(
             Ok(other) => Err(format!("{other:?}")),
             Err(error @ ToolError::Panicked { .. }) => {
                 let found = format!("`{tool}`: {error:?}");
-                return Err(Violation::new("no content makes a query panic", found));
+                return Err(ContractViolation::new("no content makes a query panic", found));
             }
             Err(error) => Err(error.to_string()),
         });

@@ -6,7 +6,7 @@ use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::DispatchContext;
 use haft_core::step::{DispatchExecutor, Step, StepContext, StepError};
 
-use super::Violation;
+use super::ContractViolation;
 
 /// Checks executors. `make` builds an executor that can take the first step of a turn, each time the same one.
 ///
@@ -19,7 +19,7 @@ use super::Violation;
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), conformance::Violation> {
+/// # async fn main() -> Result<(), conformance::ContractViolation> {
 /// conformance::executor(|| greet).await
 /// # }
 /// ```
@@ -29,7 +29,7 @@ use super::Violation;
 /// The first promise of [`DispatchExecutor`] that is not kept.
 pub async fn executor<E: DispatchExecutor>(
     make: impl Fn() -> E + Send + Sync,
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     steps_repeat_their_ids(&make).await?;
     steps_of_two_turns_are_apart(&make).await?;
     a_dropped_step_leaves_nothing(&make).await?;
@@ -39,31 +39,31 @@ pub async fn executor<E: DispatchExecutor>(
 /// A process that dies before a step is stored takes it again, and its records must be the same records.
 async fn steps_repeat_their_ids<E: DispatchExecutor>(
     make: &(impl Fn() -> E + Send + Sync),
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let first = take_step(&make(), &context("turn-1")).await?;
     let second = take_step(&make(), &context("turn-1")).await?;
     let promise = "a step that is taken again has records of the same ids";
-    Violation::unless(promise, &record_ids(&second), &record_ids(&first))?;
+    ContractViolation::ensure_equal(promise, &record_ids(&second), &record_ids(&first))?;
     let distinct: BTreeSet<String> = record_ids(&first).into_iter().collect();
     let promise = "the records of a step have ids of their own";
-    Violation::unless(promise, &distinct.len(), &record_ids(&first).len())
+    ContractViolation::ensure_equal(promise, &distinct.len(), &record_ids(&first).len())
 }
 
 async fn steps_of_two_turns_are_apart<E: DispatchExecutor>(
     make: &(impl Fn() -> E + Send + Sync),
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let executor = make();
     let one = take_step(&executor, &context("turn-1")).await?;
     let other = take_step(&executor, &context("turn-2")).await?;
     let ids: BTreeSet<String> = record_ids(&one).into_iter().collect();
     let shared: Vec<String> =
         record_ids(&other).into_iter().filter(|id| ids.contains(id)).collect();
-    Violation::unless("records of two turns share no id", &shared, &Vec::new())
+    ContractViolation::ensure_equal("records of two turns share no id", &shared, &Vec::new())
 }
 
 async fn a_dropped_step_leaves_nothing<E: DispatchExecutor>(
     make: &(impl Fn() -> E + Send + Sync),
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let executor = make();
     let ctx = context("turn-1");
     {
@@ -72,12 +72,12 @@ async fn a_dropped_step_leaves_nothing<E: DispatchExecutor>(
         let _ = dropped.as_mut().poll(&mut std::task::Context::from_waker(waker));
     }
     let found = ctx.turn().messages().all().len() + ctx.turn().tool_calls().all().len();
-    Violation::unless("only the loop stores what a step says", &found, &0)
+    ContractViolation::ensure_equal("only the loop stores what a step says", &found, &0)
 }
 
 async fn a_cancelled_step_ends<E: DispatchExecutor>(
     make: &(impl Fn() -> E + Send + Sync),
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let token = Cancellation::new();
     token.cancel(CancelReason::Deadline);
     let ctx = DispatchContext::builder("turn-1").cancellation(token).build();
@@ -86,7 +86,9 @@ async fn a_cancelled_step_ends<E: DispatchExecutor>(
     let limit = std::time::Duration::from_secs(30);
     match tokio::time::timeout(limit, step).await {
         Ok(_) => Ok(()),
-        Err(_) => Err(Violation::new("a step of a cancelled turn ends", "it went on for 30 s")),
+        Err(_) => {
+            Err(ContractViolation::new("a step of a cancelled turn ends", "it went on for 30 s"))
+        }
     }
 }
 
@@ -97,10 +99,10 @@ fn context(turn: &str) -> DispatchContext {
 async fn take_step(
     executor: &impl DispatchExecutor,
     ctx: &DispatchContext,
-) -> Result<Step, Violation> {
+) -> Result<Step, ContractViolation> {
     let step = executor.step(StepContext::new(ctx.clone())).await;
     step.map_err(|error: StepError| {
-        Violation::new("an executor takes its first step", error.message())
+        ContractViolation::new("an executor takes its first step", error.message())
     })
 }
 

@@ -9,7 +9,7 @@ use futures_core::Stream;
 use haft_core::media::{MediaReader, ReaderDescriptor, ReaderResolvers};
 use haft_core::tool::ByteStream;
 
-use super::Violation;
+use super::ContractViolation;
 
 /// Checks readers of media. `make` puts some content where the reader finds it and gives the reader;
 /// `resolvers` know the tag of its descriptor, if it has one.
@@ -21,7 +21,7 @@ use super::Violation;
 /// use haft::media::{MediaReader, MemoryReader, ReaderResolvers};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), conformance::Violation> {
+/// # async fn main() -> Result<(), conformance::ContractViolation> {
 /// let make = |content| async { Arc::new(MemoryReader::new(content)) as Arc<dyn MediaReader> };
 /// conformance::media_reader(make, &ReaderResolvers::default()).await
 /// # }
@@ -33,7 +33,7 @@ use super::Violation;
 pub async fn media_reader<F>(
     make: impl Fn(Bytes) -> F + Send + Sync,
     resolvers: &ReaderResolvers,
-) -> Result<(), Violation>
+) -> Result<(), ContractViolation>
 where
     F: Future<Output = Arc<dyn MediaReader>> + Send,
 {
@@ -62,10 +62,10 @@ fn contents() -> [Bytes; 5] {
     ]
 }
 
-fn length(reader: &dyn MediaReader, content: &[u8]) -> Result<(), Violation> {
+fn length(reader: &dyn MediaReader, content: &[u8]) -> Result<(), ContractViolation> {
     match reader.byte_length() {
         None => Ok(()),
-        Some(length) => Violation::unless(
+        Some(length) => ContractViolation::ensure_equal(
             "byte_length is the number of bytes, or nothing",
             &length,
             &(content.len() as u64),
@@ -73,17 +73,27 @@ fn length(reader: &dyn MediaReader, content: &[u8]) -> Result<(), Violation> {
     }
 }
 
-async fn streams_can_be_dropped(reader: &dyn MediaReader, content: &[u8]) -> Result<(), Violation> {
+async fn streams_can_be_dropped(
+    reader: &dyn MediaReader,
+    content: &[u8],
+) -> Result<(), ContractViolation> {
     drop(reader.open());
     let mut half = reader.open();
     let first = next(&mut half).await?;
     drop(half);
     let found = first.unwrap_or_default();
-    Violation::unless("a stream begins at the start", &content.starts_with(&found), &true)?;
+    ContractViolation::ensure_equal(
+        "a stream begins at the start",
+        &content.starts_with(&found),
+        &true,
+    )?;
     same(&read(reader.open()).await?, content)
 }
 
-async fn streams_are_apart(reader: &dyn MediaReader, content: &[u8]) -> Result<(), Violation> {
+async fn streams_are_apart(
+    reader: &dyn MediaReader,
+    content: &[u8],
+) -> Result<(), ContractViolation> {
     let mut streams: Vec<_> = (0..3).map(|_| (reader.open(), Vec::new(), false)).collect();
     while streams.iter().any(|(.., ended)| !ended) {
         for (stream, bytes, ended) in streams.iter_mut().filter(|(.., ended)| !ended) {
@@ -100,22 +110,32 @@ async fn descriptors_lead_back(
     reader: &dyn MediaReader,
     resolvers: &ReaderResolvers,
     content: &[u8],
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let Some(descriptor) = reader.describe() else { return Ok(()) };
     let again = reader.describe();
-    Violation::unless("a descriptor stays the same", &again.as_ref(), &Some(&descriptor))?;
+    ContractViolation::ensure_equal(
+        "a descriptor stays the same",
+        &again.as_ref(),
+        &Some(&descriptor),
+    )?;
     let stored = serde_json::to_string(&descriptor)
         .and_then(|text| serde_json::from_str::<ReaderDescriptor>(&text));
-    let stored = stored.map_err(|error| Violation::new("a descriptor can be stored", error))?;
+    let stored =
+        stored.map_err(|error| ContractViolation::new("a descriptor can be stored", error))?;
     let found = resolvers.resolve(&stored);
-    let found = found.map_err(|error| Violation::new("a descriptor can be resolved", error))?;
+    let found =
+        found.map_err(|error| ContractViolation::new("a descriptor can be resolved", error))?;
     let described = found.describe();
-    Violation::unless("it describes what it was made of", &described, &Some(descriptor))?;
+    ContractViolation::ensure_equal(
+        "it describes what it was made of",
+        &described,
+        &Some(descriptor),
+    )?;
     length(&*found, content)?;
     same(&read(found.open()).await?, content)
 }
 
-async fn read(mut stream: ByteStream) -> Result<Vec<u8>, Violation> {
+async fn read(mut stream: ByteStream) -> Result<Vec<u8>, ContractViolation> {
     let mut bytes = Vec::new();
     while let Some(chunk) = next(&mut stream).await? {
         bytes.extend_from_slice(&chunk);
@@ -123,15 +143,15 @@ async fn read(mut stream: ByteStream) -> Result<Vec<u8>, Violation> {
     Ok(bytes)
 }
 
-async fn next(stream: &mut ByteStream) -> Result<Option<Bytes>, Violation> {
+async fn next(stream: &mut ByteStream) -> Result<Option<Bytes>, ContractViolation> {
     let next = poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await;
-    next.transpose().map_err(|failure| Violation::new("a stream gives the bytes", failure))
+    next.transpose().map_err(|failure| ContractViolation::new("a stream gives the bytes", failure))
 }
 
-fn same(found: &[u8], content: &[u8]) -> Result<(), Violation> {
+fn same(found: &[u8], content: &[u8]) -> Result<(), ContractViolation> {
     if found == content {
         return Ok(());
     }
     let found = format!("{} bytes instead of {}, or others", found.len(), content.len());
-    Err(Violation::new("every stream gives all bytes, from the start", found))
+    Err(ContractViolation::new("every stream gives all bytes, from the start", found))
 }

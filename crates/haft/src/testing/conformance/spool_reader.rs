@@ -9,7 +9,7 @@ use bytes::Bytes;
 use haft_core::invariant::OrReport as _;
 use haft_core::spool::{LineIndexBuilder, LocalRead, SpoolError, SpoolFuture, SpoolReader};
 
-use super::Violation;
+use super::ContractViolation;
 
 /// Checks a spool reader whose content is known. Content of some hundred kilobytes, with long and short
 /// lines, shows most.
@@ -17,8 +17,15 @@ use super::Violation;
 /// # Errors
 ///
 /// The first promise of [`SpoolReader`] or [`LocalRead`] that is not kept.
-pub async fn spool_reader(reader: &dyn SpoolReader, content: &[u8]) -> Result<(), Violation> {
-    Violation::unless("byte_length counts bytes", &reader.byte_length(), &(content.len() as u64))?;
+pub async fn spool_reader(
+    reader: &dyn SpoolReader,
+    content: &[u8],
+) -> Result<(), ContractViolation> {
+    ContractViolation::ensure_equal(
+        "byte_length counts bytes",
+        &reader.byte_length(),
+        &(content.len() as u64),
+    )?;
     index_fits(reader, content).await?;
     let block = done("content has an index", reader.index().await)?.block_size().get();
     let block = usize::try_from(block).or_report("`usize` has at least 32 bits", content.len());
@@ -38,17 +45,33 @@ pub async fn spool_reader(reader: &dyn SpoolReader, content: &[u8]) -> Result<()
     side_by_side(reader, content, &ranges).await?;
     // All that changed nothing.
     index_fits(reader, content).await?;
-    Violation::unless("byte_length stays", &reader.byte_length(), &(content.len() as u64))
+    ContractViolation::ensure_equal(
+        "byte_length stays",
+        &reader.byte_length(),
+        &(content.len() as u64),
+    )
 }
 
-async fn index_fits(reader: &dyn SpoolReader, content: &[u8]) -> Result<(), Violation> {
+async fn index_fits(reader: &dyn SpoolReader, content: &[u8]) -> Result<(), ContractViolation> {
     let index = done("content has an index", reader.index().await)?;
     let mut expected = LineIndexBuilder::new(index.block_size());
     expected.push(content);
     let expected = expected.finish();
-    Violation::unless("the index counts bytes", &index.byte_length(), &expected.byte_length())?;
-    Violation::unless("the index counts lines", &index.line_count(), &expected.line_count())?;
-    Violation::unless("the index counts newlines per block", &(*index == expected), &true)
+    ContractViolation::ensure_equal(
+        "the index counts bytes",
+        &index.byte_length(),
+        &expected.byte_length(),
+    )?;
+    ContractViolation::ensure_equal(
+        "the index counts lines",
+        &index.line_count(),
+        &expected.line_count(),
+    )?;
+    ContractViolation::ensure_equal(
+        "the index counts newlines per block",
+        &(*index == expected),
+        &true,
+    )
 }
 
 /// Reads at all sorts of places: around blocks and ends, past the end, of nothing and of too much.
@@ -73,7 +96,12 @@ fn part(content: &[u8], offset: u64, len: usize) -> &[u8] {
     content.get(start..end).or_report_default("both ends are at most the length")
 }
 
-fn same(promise: &'static str, offset: u64, got: &[u8], expected: &[u8]) -> Result<(), Violation> {
+fn same(
+    promise: &'static str,
+    offset: u64,
+    got: &[u8],
+    expected: &[u8],
+) -> Result<(), ContractViolation> {
     if got == expected {
         return Ok(());
     }
@@ -81,28 +109,34 @@ fn same(promise: &'static str, offset: u64, got: &[u8], expected: &[u8]) -> Resu
         (same, also) if same == also => format!("{same} bytes at {offset} that differ"),
         (found, wanted) => format!("{found} bytes at {offset} instead of {wanted}"),
     };
-    Err(Violation::new(promise, found))
+    Err(ContractViolation::new(promise, found))
 }
 
-fn check_local(local: &dyn LocalRead, offset: u64, expected: &[u8]) -> Result<(), Violation> {
+fn check_local(
+    local: &dyn LocalRead,
+    offset: u64,
+    expected: &[u8],
+) -> Result<(), ContractViolation> {
     let mut buffer = vec![0; expected.len()];
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         let read = local.read_at(offset + filled as u64, rest);
-        match read.map_err(|error| Violation::new("any range can be read locally", error))? {
-            0 => return Err(Violation::new("local reads go to the end", filled)),
+        match read
+            .map_err(|error| ContractViolation::new("any range can be read locally", error))?
+        {
+            0 => return Err(ContractViolation::new("local reads go to the end", filled)),
             read => filled += read,
         }
     }
     same("local reads give the same bytes", offset, &buffer, expected)
 }
 
-fn local_past_the_end(local: &dyn LocalRead, len: u64) -> Result<(), Violation> {
+fn local_past_the_end(local: &dyn LocalRead, len: u64) -> Result<(), ContractViolation> {
     for offset in [len, len + 1, len + 100_000, u64::MAX] {
         let read = local.read_at(offset, &mut [0; 16]);
-        let read =
-            read.map_err(|error| Violation::new("a local read past the end is empty", error))?;
-        Violation::unless("a local read past the end is empty", &read, &0)?;
+        let read = read
+            .map_err(|error| ContractViolation::new("a local read past the end is empty", error))?;
+        ContractViolation::ensure_equal("a local read past the end is empty", &read, &0)?;
     }
     Ok(())
 }
@@ -111,15 +145,16 @@ fn local_side_by_side(
     local: &dyn LocalRead,
     content: &[u8],
     ranges: &[(u64, usize)],
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let check = |(offset, len): &(u64, usize)| {
         check_local(local, *offset, part(content, *offset, *len))
-            .map_err(|it| Violation::new("local reads do not disturb each other", it))
+            .map_err(|it| ContractViolation::new("local reads do not disturb each other", it))
     };
     thread::scope(|scope| {
         let other = scope.spawn(|| ranges.iter().rev().try_for_each(check));
         let this = ranges.iter().try_for_each(check);
-        let panicked = |_| Err(Violation::new("local reads do not disturb each other", "a panic"));
+        let panicked =
+            |_| Err(ContractViolation::new("local reads do not disturb each other", "a panic"));
         this.and(other.join().unwrap_or_else(panicked))
     })
 }
@@ -137,7 +172,7 @@ async fn side_by_side(
     reader: &dyn SpoolReader,
     content: &[u8],
     ranges: &[(u64, usize)],
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let reads = ranges.iter().map(|(offset, len)| reader.read_at(*offset, *len)).collect();
     for ((offset, len), read) in ranges.iter().zip(all(reads).await) {
         let promise = "reads do not disturb each other";
@@ -163,6 +198,6 @@ async fn all(reads: Vec<SpoolFuture<'_, Bytes>>) -> Vec<Result<Bytes, SpoolError
     reads.into_iter().filter_map(|(_, outcome)| outcome).collect()
 }
 
-fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, Violation> {
-    result.map_err(|error| Violation::new(promise, error))
+fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, ContractViolation> {
+    result.map_err(|error| ContractViolation::new(promise, error))
 }

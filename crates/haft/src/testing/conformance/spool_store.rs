@@ -8,7 +8,7 @@ use futures_core::Stream;
 use haft_core::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
 use haft_core::tool::{ByteStream, ToolFailure};
 
-use super::{Violation, spool_reader};
+use super::{ContractViolation, spool_reader};
 
 /// Checks a spool store. It must be empty, and is empty again afterwards if it passes.
 ///
@@ -26,16 +26,16 @@ use super::{Violation, spool_reader};
 /// # Errors
 ///
 /// The first promise of [`SpoolStore`] that is not kept, or of its readers as [`spool_reader`] has them.
-pub async fn spool_store(store: &dyn SpoolStore) -> Result<(), Violation> {
-    Violation::unless("a fresh store has no keys", &list(store).await?, &Vec::new())?;
+pub async fn spool_store(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
+    ContractViolation::ensure_equal("a fresh store has no keys", &list(store).await?, &Vec::new())?;
     content_is_kept(store).await?;
     readers_are_snapshots(store).await?;
     failed_writes_change_nothing(store).await?;
     keys_are_apart(store).await?;
-    Violation::unless("deleted keys are not listed", &list(store).await?, &Vec::new())
+    ContractViolation::ensure_equal("deleted keys are not listed", &list(store).await?, &Vec::new())
 }
 
-async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), Violation> {
+async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
     let large: Vec<u8> =
         (0..30_000_u32).flat_map(|n| format!("line {n}\r\n").into_bytes()).collect();
     let contents: [&[u8]; 7] = [
@@ -53,19 +53,23 @@ async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), Violation> {
             spool_reader(&*written, content).await?;
             let found = done("stored content can be read", store.read(key()).await)?;
             let found = found.ok_or_else(|| {
-                Violation::new("stored content can be read", "nothing under its key")
+                ContractViolation::new("stored content can be read", "nothing under its key")
             })?;
             spool_reader(&*found, content).await?;
-            Violation::unless("keys with content are listed", &list(store).await?, &vec![key()])?;
+            ContractViolation::ensure_equal(
+                "keys with content are listed",
+                &list(store).await?,
+                &vec![key()],
+            )?;
         }
     }
     delete(store, key(), true).await?;
     delete(store, key(), false).await?;
     let gone = done("a deleted key can be asked for", store.read(key()).await)?;
-    Violation::unless("deleted content is gone", &gone.is_some(), &false)
+    ContractViolation::ensure_equal("deleted content is gone", &gone.is_some(), &false)
 }
 
-async fn readers_are_snapshots(store: &dyn SpoolStore) -> Result<(), Violation> {
+async fn readers_are_snapshots(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
     let first = done("a write succeeds", store.write(key(), "first\n".into()).await)?;
     let second = done("a key can be written again", store.write(key(), "second".into()).await)?;
     spool_reader(&*first, b"first\n").await?;
@@ -74,7 +78,7 @@ async fn readers_are_snapshots(store: &dyn SpoolStore) -> Result<(), Violation> 
     spool_reader(&*second, b"second").await
 }
 
-async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Violation> {
+async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
     let broken = || {
         let pieces = vec![Ok(Bytes::from_static(b"half")), Err(ToolFailure::new("broken"))];
         SpoolPayload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
@@ -87,7 +91,7 @@ async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Viol
             Err(SpoolError::Source { received: 4, .. }) => {}
             other => {
                 let promise = "a stream that fails is reported with what had come";
-                return Err(Violation::new(promise, format_args!("{other:?}")));
+                return Err(ContractViolation::new(promise, format_args!("{other:?}")));
             }
         }
         let found = done("a key can be asked for", store.read(key()).await)?;
@@ -95,7 +99,7 @@ async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Viol
             (None, None) => {}
             (Some(found), Some(old)) => spool_reader(&*found, old.as_bytes()).await?,
             (found, _) => {
-                return Err(Violation::new(
+                return Err(ContractViolation::new(
                     "a failed write changes nothing",
                     format_args!("{found:?}"),
                 ));
@@ -105,7 +109,7 @@ async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Viol
     delete(store, key(), true).await
 }
 
-async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), Violation> {
+async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
     let long = "key/".repeat(500);
     let texts = ["", ".", "..", "/", "a/b", "a\\b", "a", "A", "a.", "\0", "%61", "é", &long];
     for text in texts {
@@ -113,28 +117,32 @@ async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), Violation> {
     }
     let mut keys: Vec<SpoolKey> = texts.into_iter().map(SpoolKey::from).collect();
     keys.sort();
-    Violation::unless("all keys are listed, sorted", &list(store).await?, &keys)?;
+    ContractViolation::ensure_equal("all keys are listed, sorted", &list(store).await?, &keys)?;
     for text in texts {
         let found = done("any text is a key", store.read(text.into()).await)?;
-        let found =
-            found.ok_or_else(|| Violation::new("any text is a key", format_args!("{text:?}")))?;
+        let found = found
+            .ok_or_else(|| ContractViolation::new("any text is a key", format_args!("{text:?}")))?;
         spool_reader(&*found, text.as_bytes()).await?;
         delete(store, text.into(), true).await?;
     }
     Ok(())
 }
 
-async fn list(store: &dyn SpoolStore) -> Result<Vec<SpoolKey>, Violation> {
+async fn list(store: &dyn SpoolStore) -> Result<Vec<SpoolKey>, ContractViolation> {
     done("a store can be listed", store.list().await)
 }
 
-async fn delete(store: &dyn SpoolStore, key: SpoolKey, existed: bool) -> Result<(), Violation> {
+async fn delete(
+    store: &dyn SpoolStore,
+    key: SpoolKey,
+    existed: bool,
+) -> Result<(), ContractViolation> {
     let found = done("any key can be deleted", store.delete(key).await)?;
-    Violation::unless("delete says whether there was something", &found, &existed)
+    ContractViolation::ensure_equal("delete says whether there was something", &found, &existed)
 }
 
-fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, Violation> {
-    result.map_err(|error| Violation::new(promise, error))
+fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, ContractViolation> {
+    result.map_err(|error| ContractViolation::new(promise, error))
 }
 
 fn payloads(content: &[u8]) -> Vec<SpoolPayload> {

@@ -20,7 +20,7 @@ use haft_core::store::{
     TurnStore, TurnSummary,
 };
 
-use super::Violation;
+use super::ContractViolation;
 
 /// Checks a store of turns. It must be empty, and is empty again afterwards if it passes.
 ///
@@ -40,7 +40,7 @@ use super::Violation;
 /// # Errors
 ///
 /// The first promise of [`TurnStore`] that is not kept.
-pub async fn store(store: &dyn TurnStore) -> Result<(), Violation> {
+pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     is_empty("a fresh store is empty", store).await?;
     nothing_is_there(store).await?;
     rows::check(store).await?;
@@ -52,23 +52,23 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), Violation> {
     is_empty("removed turns are gone", store).await
 }
 
-async fn is_empty(promise: &'static str, store: &dyn TurnStore) -> Result<(), Violation> {
+async fn is_empty(promise: &'static str, store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let turns = done("turns can be listed", store.turns(TurnQuery::default()).await)?;
-    Violation::unless(promise, &turns, &Vec::new())?;
+    ContractViolation::ensure_equal(promise, &turns, &Vec::new())?;
     let gates = done("open gates can be listed", store.open_gates(None).await)?;
-    Violation::unless(promise, &gates, &Vec::new())
+    ContractViolation::ensure_equal(promise, &gates, &Vec::new())
 }
 
-async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let (turn, gate) = (turn_id("nothing")?, gate_id("nothing")?);
     let lease = Lease::new(turn.clone(), &holder("a", 0), 1);
     let loaded = done("any turn can be asked for", store.load(turn.clone()).await)?;
-    Violation::unless("a turn that was not begun is not there", &loaded, &None)?;
+    ContractViolation::ensure_equal("a turn that was not begun is not there", &loaded, &None)?;
     let found = done("any gate can be asked for", store.gate(gate.clone()).await)?;
-    Violation::unless("a gate that was not opened is not there", &found, &None)?;
+    ContractViolation::ensure_equal("a gate that was not opened is not there", &found, &None)?;
     let open = store.open_gates(Some(turn.clone())).await;
     let open = done("the gates of any turn can be asked for", open)?;
-    Violation::unless("a turn that was not begun has no gates", &open, &Vec::new())?;
+    ContractViolation::ensure_equal("a turn that was not begun has no gates", &open, &Vec::new())?;
     remove(store, &turn, 0, false).await?;
     done("a lease on nothing can be given back", store.release(lease.clone()).await)?;
 
@@ -86,7 +86,7 @@ async fn begin(
     store: &dyn TurnStore,
     id: &str,
     writes: Vec<StoreWrite>,
-) -> Result<Lease, Violation> {
+) -> Result<Lease, ContractViolation> {
     let new = NewTurn::new(turn_id(id)?, holder("a", 0)).writes(writes);
     done("a turn can begin", store.create(new).await)
 }
@@ -95,17 +95,19 @@ async fn commit(
     store: &dyn TurnStore,
     lease: &Lease,
     writes: Vec<StoreWrite>,
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     done("the holder can commit", store.commit(lease.clone(), writes).await)
 }
 
-async fn load(store: &dyn TurnStore, turn: &TurnId) -> Result<StoredTurn, Violation> {
+async fn load(store: &dyn TurnStore, turn: &TurnId) -> Result<StoredTurn, ContractViolation> {
     let loaded = done("a turn can be loaded", store.load(turn.clone()).await)?;
-    loaded.ok_or_else(|| Violation::new("a turn that began is there", format_args!("no {turn:?}")))
+    loaded.ok_or_else(|| {
+        ContractViolation::new("a turn that began is there", format_args!("no {turn:?}"))
+    })
 }
 
 /// Gives the lease back and removes the turn.
-async fn end(store: &dyn TurnStore, lease: Lease) -> Result<(), Violation> {
+async fn end(store: &dyn TurnStore, lease: Lease) -> Result<(), ContractViolation> {
     let turn = lease.turn.clone();
     done("a lease can be given back", store.release(lease).await)?;
     remove(store, &turn, 0, true).await
@@ -116,10 +118,10 @@ async fn remove(
     turn: &TurnId,
     second: u64,
     existed: bool,
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     let removed = store.remove(turn.clone(), at(second)).await;
     let removed = done("a turn that nobody has can be removed", removed)?;
-    Violation::unless("remove says whether there was a turn", &removed, &existed)
+    ContractViolation::ensure_equal("remove says whether there was a turn", &removed, &existed)
 }
 
 /// What is kept of a turn that `begin` began, while its lease holds.
@@ -130,8 +132,8 @@ fn stored(lease: &Lease) -> StoredTurn {
     StoredTurn::new(summary)
 }
 
-fn done<T>(promise: &'static str, result: Result<T, StoreError>) -> Result<T, Violation> {
-    result.map_err(|error| Violation::new(promise, error))
+fn done<T>(promise: &'static str, result: Result<T, StoreError>) -> Result<T, ContractViolation> {
+    result.map_err(|error| ContractViolation::new(promise, error))
 }
 
 /// Expects a refusal that `is_right` knows.
@@ -139,40 +141,40 @@ fn refused<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
     is_right: impl FnOnce(&StoreError) -> bool,
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     match result {
         Err(error) if is_right(&error) => Ok(()),
-        other => Err(Violation::new(promise, format_args!("{other:?}"))),
+        other => Err(ContractViolation::new(promise, format_args!("{other:?}"))),
     }
 }
 
 fn unknown<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     refused(promise, result, |error| matches!(error, StoreError::Unknown { .. }))
 }
 
 fn exists<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     refused(promise, result, |error| matches!(error, StoreError::Exists { .. }))
 }
 
 fn lost<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     refused(promise, result, |error| matches!(error, StoreError::LeaseLost { .. }))
 }
 
-fn turn_id(name: &str) -> Result<TurnId, Violation> {
-    name.parse().map_err(|error| Violation::new("the id of a turn is valid", error))
+fn turn_id(name: &str) -> Result<TurnId, ContractViolation> {
+    name.parse().map_err(|error| ContractViolation::new("the id of a turn is valid", error))
 }
 
-fn gate_id(name: &str) -> Result<GateId, Violation> {
-    name.parse().map_err(|error| Violation::new("the id of a gate is valid", error))
+fn gate_id(name: &str) -> Result<GateId, ContractViolation> {
+    name.parse().map_err(|error| ContractViolation::new("the id of a gate is valid", error))
 }
 
 fn holder(name: &str, second: u64) -> LeaseRequest {

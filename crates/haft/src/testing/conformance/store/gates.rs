@@ -5,17 +5,18 @@ use haft_core::store::{
 };
 
 use super::{
-    Violation, begin, commit, done, end, exists, gate_id, holder, load, stored, turn_id, unknown,
+    ContractViolation, begin, commit, done, end, exists, gate_id, holder, load, stored, turn_id,
+    unknown,
 };
 
-pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     a_commit_is_whole(store).await?;
     gates_open_once(store).await?;
     the_first_settlement_holds(store).await?;
     gates_are_listed(store).await
 }
 
-async fn gates_open_once(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn gates_open_once(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let lease = begin(store, "gates", vec![open("g", "1")?]).await?;
     let other = begin(store, "other", Vec::new()).await?;
     for settled in [false, true] {
@@ -39,21 +40,25 @@ async fn gates_open_once(store: &dyn TurnStore) -> Result<(), Violation> {
         let new = NewTurn::new(turn_id("third")?, holder("a", 0)).writes(vec![open("g", "1")?]);
         exists(promise, store.create(new).await)?;
         let third = done("any turn can be asked for", store.load(turn_id("third")?).await)?;
-        Violation::unless("a turn whose gate exists does not begin", &third, &None)?;
+        ContractViolation::ensure_equal("a turn whose gate exists does not begin", &third, &None)?;
         let promise = "a gate that is opened again stays as it is";
-        Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
-        Violation::unless(promise, &load(store, &other.turn).await?, &stored(&other))?;
+        ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
+        ContractViolation::ensure_equal(
+            promise,
+            &load(store, &other.turn).await?,
+            &stored(&other),
+        )?;
     }
     end(store, lease).await?;
     unknown("the gates of a removed turn are gone", store.settle(gate_id("g")?, "1".into()).await)?;
     commit(store, &other, vec![open("g", "3")?]).await?;
     let found = done("any gate can be asked for", store.gate(gate_id("g")?).await)?;
     let promise = "a gate whose turn was removed can be opened anew";
-    Violation::unless(promise, &found, &Some(gate(&other, "g", "3")?))?;
+    ContractViolation::ensure_equal(promise, &found, &Some(gate(&other, "g", "3")?))?;
     end(store, other).await
 }
 
-async fn the_first_settlement_holds(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn the_first_settlement_holds(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let gates = vec![open("settled", "1")?, open("closed", "2")?];
     let lease = begin(store, "settle", gates).await?;
     let other = begin(store, "other", Vec::new()).await?;
@@ -70,12 +75,12 @@ async fn the_first_settlement_holds(store: &dyn TurnStore) -> Result<(), Violati
         ("settled", "no", SettleOutcome::new("yes", false)),
         ("settled", "yes", SettleOutcome::new("yes", false)),
     ] {
-        Violation::unless(promise, &settle(id, text).await?, &settled)?;
+        ContractViolation::ensure_equal(promise, &settle(id, text).await?, &settled)?;
     }
     commit(store, &lease, vec![close("settled", "late")?, close("closed", "over")?]).await?;
     commit(store, &lease, vec![close("closed", "over again")?]).await?;
     let found = settle("closed", "yes").await?;
-    Violation::unless(
+    ContractViolation::ensure_equal(
         "a gate that was closed stays so",
         &found,
         &SettleOutcome::new("over", false),
@@ -85,19 +90,23 @@ async fn the_first_settlement_holds(store: &dyn TurnStore) -> Result<(), Violati
         let mut gate = gate(&lease, id, json)?;
         gate.settlement = Some(settlement.to_owned());
         let found = done("a gate can be asked for", store.gate(gate.id.clone()).await)?;
-        Violation::unless(promise, &found.as_ref(), &Some(&gate))?;
+        ContractViolation::ensure_equal(promise, &found.as_ref(), &Some(&gate))?;
         expected.gates.push(gate);
     }
-    Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
     // Settling needs no lease, so a gate can be settled while no process runs its turn.
     commit(store, &lease, vec![open("late", "3")?]).await?;
     done("a lease can be given back", store.release(lease.clone()).await)?;
-    Violation::unless(promise, &settle("late", "yes").await?, &SettleOutcome::new("yes", true))?;
+    ContractViolation::ensure_equal(
+        promise,
+        &settle("late", "yes").await?,
+        &SettleOutcome::new("yes", true),
+    )?;
     end(store, lease).await?;
     end(store, other).await
 }
 
-async fn gates_are_listed(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn gates_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     // Neither their names nor their turns are in the order in which they are opened.
     let first = begin(store, "z", vec![open("3", "a")?]).await?;
     let second = begin(store, "a", vec![open("1", "b")?, open("4", "c")?]).await?;
@@ -113,13 +122,13 @@ async fn gates_are_listed(store: &dyn TurnStore) -> Result<(), Violation> {
         let listed = done("open gates can be listed", store.open_gates(turn.cloned()).await)?;
         let expected = all.iter().filter(|it| turn.is_none_or(|turn| it.turn == *turn));
         let expected: Vec<_> = expected.cloned().collect();
-        Violation::unless("open gates are listed, oldest first", &listed, &expected)?;
+        ContractViolation::ensure_equal("open gates are listed, oldest first", &listed, &expected)?;
     }
     end(store, first).await?;
     end(store, second).await
 }
 
-async fn a_commit_is_whole(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn a_commit_is_whole(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let row = |id: &str, json: &str| StoreWrite::Put(Row::new(RowKind::Message, id, json));
     let kept =
         vec![row("a", "1"), row("b", "2"), StoreWrite::Journal("1".into()), open("mine", "1")?];
@@ -141,18 +150,18 @@ async fn a_commit_is_whole(store: &dyn TurnStore) -> Result<(), Violation> {
         writes.insert(place, open("taken", "1")?);
         exists("a gate has one turn", store.commit(lease.clone(), writes).await)?;
         let promise = "a commit that fails writes nothing";
-        Violation::unless(promise, &load(store, &lease.turn).await?, &before)?;
+        ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &before)?;
         let new = done("any gate can be asked for", store.gate(gate_id("new")?).await)?;
-        Violation::unless(promise, &new, &None)?;
+        ContractViolation::ensure_equal(promise, &new, &None)?;
     }
     end(store, lease).await?;
     end(store, other).await
 }
 
-fn open(id: &str, json: &str) -> Result<StoreWrite, Violation> {
+fn open(id: &str, json: &str) -> Result<StoreWrite, ContractViolation> {
     Ok(StoreWrite::OpenGate { id: gate_id(id)?, json: json.to_owned() })
 }
 
-fn gate(lease: &Lease, id: &str, json: &str) -> Result<GateRow, Violation> {
+fn gate(lease: &Lease, id: &str, json: &str) -> Result<GateRow, ContractViolation> {
     Ok(GateRow::open(gate_id(id)?, lease.turn.clone(), json))
 }

@@ -4,14 +4,14 @@ use haft_core::store::{
     NewTurn, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStore, TurnSummary,
 };
 
-use super::{Violation, begin, done, end, holder, turn_id, unknown};
+use super::{ContractViolation, begin, done, end, holder, turn_id, unknown};
 
-pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     turns_are_listed(store).await?;
     a_hundred_are_listed_if_nothing_is_said(store).await
 }
 
-async fn turns_are_listed(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn turns_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let (mut leases, mut kept) = (Vec::new(), Vec::new());
     for number in 0..30_usize {
         // The clocks run backwards and the names are in no order: turns are in the order of their begin.
@@ -63,7 +63,7 @@ async fn check_pages(
     store: &dyn TurnStore,
     mut query: TurnQuery,
     kept: &[TurnSummary],
-) -> Result<(), Violation> {
+) -> Result<(), ContractViolation> {
     while let Some(last) = check_page(store, query.clone(), kept).await? {
         query.before = Some(last);
     }
@@ -75,7 +75,7 @@ async fn check_page(
     store: &dyn TurnStore,
     query: TurnQuery,
     kept: &[TurnSummary],
-) -> Result<Option<TurnId>, Violation> {
+) -> Result<Option<TurnId>, ContractViolation> {
     let start = query.before.as_ref().and_then(|id| kept.iter().position(|it| it.id == *id));
     let expected = kept.iter().skip(start.map_or(0, |start| start + 1));
     let expected = expected
@@ -84,7 +84,7 @@ async fn check_page(
         .take(query.limit.unwrap_or(100));
     let expected: Vec<_> = expected.cloned().collect();
     let listed = done("turns can be listed", store.turns(query).await)?;
-    Violation::unless(
+    ContractViolation::ensure_equal(
         "the turns that were asked for are listed, newest first",
         &listed,
         &expected,
@@ -92,7 +92,9 @@ async fn check_page(
     Ok(listed.last().map(|it| it.id.clone()))
 }
 
-async fn a_hundred_are_listed_if_nothing_is_said(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn a_hundred_are_listed_if_nothing_is_said(
+    store: &dyn TurnStore,
+) -> Result<(), ContractViolation> {
     let mut leases = Vec::new();
     for number in 0..101 {
         leases.push(begin(store, &format!("turn {number}"), Vec::new()).await?);
@@ -104,7 +106,11 @@ async fn a_hundred_are_listed_if_nothing_is_said(store: &dyn TurnStore) -> Resul
         (TurnQuery::default().limit(1000), 101),
     ] {
         let listed = done("turns can be listed", store.turns(query).await)?.len();
-        Violation::unless("a hundred turns are listed if nothing is said", &listed, &expected)?;
+        ContractViolation::ensure_equal(
+            "a hundred turns are listed if nothing is said",
+            &listed,
+            &expected,
+        )?;
     }
     for lease in leases {
         end(store, lease).await?;

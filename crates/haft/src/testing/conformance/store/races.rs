@@ -4,16 +4,18 @@ use haft_core::store::{
     NewTurn, Row, RowKind, StoreError, StoreWrite, StoredText, TurnId, TurnStore,
 };
 
-use super::{Violation, all, begin, commit, done, end, gate_id, holder, load, stored, turn_id};
+use super::{
+    ContractViolation, all, begin, commit, done, end, gate_id, holder, load, stored, turn_id,
+};
 
-pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     one_begins(store).await?;
     one_takes_over(store).await?;
     one_settles(store).await?;
     turns_do_not_disturb_each_other(store).await
 }
 
-async fn one_begins(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn one_begins(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let id = turn_id("race")?;
     let begun = all((0..MANY).map(|number| {
         let holder = holder(&format!("holder {number}"), 0);
@@ -24,17 +26,24 @@ async fn one_begins(store: &dyn TurnStore) -> Result<(), Violation> {
         match begun {
             Ok(lease) => leases.push(lease),
             Err(StoreError::Exists { .. }) => {}
-            Err(error) => return Err(Violation::new("a turn begins once", error)),
+            Err(error) => return Err(ContractViolation::new("a turn begins once", error)),
         }
     }
     let (Some(lease), 1) = (leases.pop(), leases.len() + 1) else {
-        return Err(Violation::new("a turn begins once", format_args!("{} more", leases.len())));
+        return Err(ContractViolation::new(
+            "a turn begins once",
+            format_args!("{} more", leases.len()),
+        ));
     };
-    Violation::unless("who begins has the turn", &load(store, &id).await?, &stored(&lease))?;
+    ContractViolation::ensure_equal(
+        "who begins has the turn",
+        &load(store, &id).await?,
+        &stored(&lease),
+    )?;
     end(store, lease).await
 }
 
-async fn one_takes_over(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn one_takes_over(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let mut lease = begin(store, "take over", Vec::new()).await?;
     for round in 1..5 {
         let taken = all((0..MANY).map(|number| {
@@ -46,19 +55,23 @@ async fn one_takes_over(store: &dyn TurnStore) -> Result<(), Violation> {
             match taken {
                 Ok(lease) => leases.push(lease),
                 Err(StoreError::Held { .. }) => {}
-                Err(error) => return Err(Violation::new("one takes over", error)),
+                Err(error) => return Err(ContractViolation::new("one takes over", error)),
             }
         }
-        Violation::unless("exactly one takes over", &leases.len(), &1)?;
+        ContractViolation::ensure_equal("exactly one takes over", &leases.len(), &1)?;
         let before = lease.epoch;
         lease = leases.pop().unwrap_or(lease);
-        Violation::unless("who takes over gets the next epoch", &lease.epoch, &(before + 1))?;
+        ContractViolation::ensure_equal(
+            "who takes over gets the next epoch",
+            &lease.epoch,
+            &(before + 1),
+        )?;
         commit(store, &lease, Vec::new()).await?;
     }
     end(store, lease).await
 }
 
-async fn one_settles(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn one_settles(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let gate = gate_id("race")?;
     let open = StoreWrite::OpenGate { id: gate.clone(), json: "{}".to_owned() };
     let lease = begin(store, "settle", vec![open]).await?;
@@ -70,19 +83,23 @@ async fn one_settles(store: &dyn TurnStore) -> Result<(), Violation> {
         if settled.first {
             firsts += 1;
             let promise = "who settles first has settled";
-            Violation::unless(promise, &&settled.settlement, &text)?;
+            ContractViolation::ensure_equal(promise, &&settled.settlement, &text)?;
         }
         let holds = holds.get_or_insert_with(|| settled.settlement.clone());
-        Violation::unless("everybody gets the same settlement", &settled.settlement, holds)?;
+        ContractViolation::ensure_equal(
+            "everybody gets the same settlement",
+            &settled.settlement,
+            holds,
+        )?;
     }
-    Violation::unless("exactly one settles first", &firsts, &1)?;
+    ContractViolation::ensure_equal("exactly one settles first", &firsts, &1)?;
     let found = done("a gate can be asked for", store.gate(gate).await)?;
     let found = found.and_then(|gate| gate.settlement);
-    Violation::unless("the settlement that was told is kept", &found, &holds)?;
+    ContractViolation::ensure_equal("the settlement that was told is kept", &found, &holds)?;
     end(store, lease).await
 }
 
-async fn turns_do_not_disturb_each_other(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn turns_do_not_disturb_each_other(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let ids: Vec<TurnId> =
         (0..MANY).map(|number| turn_id(&format!("turn {number}"))).collect::<Result<_, _>>()?;
     let runs = all(ids.iter().map(|id| run(store, id))).await;
@@ -90,7 +107,7 @@ async fn turns_do_not_disturb_each_other(store: &dyn TurnStore) -> Result<(), Vi
 }
 
 /// A turn that loses its lease on the way, from begin to end.
-async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), Violation> {
+async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), ContractViolation> {
     let first =
         done("a turn can begin", store.create(NewTurn::new(id.clone(), holder("a", 0))).await)?;
     let lease = done("a lease can be taken", store.claim(id.clone(), holder("b", 100)).await)?;
@@ -111,12 +128,12 @@ async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), Violation> {
         }));
         for (result, good) in late.await {
             let promise = "the holder can commit, and nobody else";
-            Violation::unless(promise, &result.is_ok(), &good)?;
+            ContractViolation::ensure_equal(promise, &result.is_ok(), &good)?;
         }
     }
     expected.summary.holder = Some("b".into());
     let promise = "turns that run at the same time keep what is theirs";
-    Violation::unless(promise, &load(store, id).await?, &expected)?;
+    ContractViolation::ensure_equal(promise, &load(store, id).await?, &expected)?;
     end(store, lease).await
 }
 

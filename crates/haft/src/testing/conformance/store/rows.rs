@@ -2,16 +2,16 @@
 
 use haft_core::store::{NewTurn, Row, RowKind, StoreWrite, StoredText, TurnStatus, TurnStore};
 
-use super::{Violation, begin, commit, end, exists, holder, load, stored};
+use super::{ContractViolation, begin, commit, end, exists, holder, load, stored};
 
-pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     rows_keep_their_places(store).await?;
     entries_keep_their_order(store).await?;
     every_kind_and_status_is_kept(store).await?;
     a_turn_begins_once(store).await
 }
 
-async fn rows_keep_their_places(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn rows_keep_their_places(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let steps: [(Vec<StoreWrite>, &[Row]); 8] = [
         (vec![put("a", "1"), put("b", "2"), put("c", "3")], &[row("b", "2"), row("c", "3")]),
         (vec![put("a", "4")], &[row("b", "2"), row("c", "3")]),
@@ -29,12 +29,12 @@ async fn rows_keep_their_places(store: &dyn TurnStore) -> Result<(), Violation> 
         expected.rows.push(row("a", if number == 0 { "1" } else { "4" }));
         expected.rows.extend_from_slice(rest);
         let promise = "rows stand where they were first put, with the text that was put last";
-        Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+        ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
     }
     end(store, lease).await
 }
 
-async fn entries_keep_their_order(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn entries_keep_their_order(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let lease = begin(store, "journal", vec![StoreWrite::Journal("0".into())]).await?;
     let mut expected = stored(&lease);
     expected.journal.push("0".into());
@@ -45,39 +45,39 @@ async fn entries_keep_their_order(store: &dyn TurnStore) -> Result<(), Violation
         commit(store, &lease, entries.map(StoreWrite::Journal).collect()).await?;
     }
     let promise = "the journal has every entry, in order";
-    Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
     end(store, lease).await
 }
 
-async fn every_kind_and_status_is_kept(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn every_kind_and_status_is_kept(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let rows = RowKind::ALL.iter().map(|kind| Row::new(*kind, "same", kind.as_str()));
     let lease = begin(store, "kinds", rows.clone().map(StoreWrite::Put).collect()).await?;
     let mut expected = stored(&lease);
     expected.rows = rows.collect();
     let promise = "rows of different kinds are different rows";
-    Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
     for status in TurnStatus::ALL {
         commit(store, &lease, vec![StoreWrite::Status(*status)]).await?;
         expected.summary.status = *status;
         let promise = "the status is the last that was written";
-        Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+        ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
     }
     end(store, lease).await
 }
 
-async fn a_turn_begins_once(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn a_turn_begins_once(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let lease = begin(store, "once", vec![put("a", "1")]).await?;
     let again = NewTurn::new(lease.turn.clone(), holder("b", 500)).writes(vec![put("b", "2")]);
     exists("a turn begins once", store.create(again).await)?;
     let mut expected = stored(&lease);
     expected.rows.push(row("a", "1"));
     let promise = "a turn that exists is not changed by another that would begin";
-    Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+    ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
     end(store, lease).await?;
 
     let lease = begin(store, "once", Vec::new()).await?;
     let promise = "a turn that was removed and begins anew has nothing of the old one";
-    Violation::unless(promise, &load(store, &lease.turn).await?, &stored(&lease))?;
+    ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &stored(&lease))?;
     end(store, lease).await
 }
 

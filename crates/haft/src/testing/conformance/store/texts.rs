@@ -8,10 +8,11 @@ use haft_core::store::{
 };
 
 use super::{
-    Violation, at, begin, commit, done, end, gate_id, holder, load, refused, stored, turn_id,
+    ContractViolation, at, begin, commit, done, end, gate_id, holder, load, refused, stored,
+    turn_id,
 };
 
-pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
+pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let long = "0123456789abcde\u{20ac}".repeat(80_000);
     let mut texts = vec![long.as_str()];
     texts.extend_from_slice(TEXTS);
@@ -20,7 +21,7 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), Violation> {
     nul_is_refused(store).await
 }
 
-async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Violation> {
+async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), ContractViolation> {
     let lease = begin(store, "texts", Vec::new()).await?;
     let mut expected = stored(&lease);
     for (number, text) in (0..).zip(texts) {
@@ -36,7 +37,11 @@ async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Vio
         commit(store, &lease, writes).await?;
         let settled = store.settle(gate.clone(), (*text).to_owned()).await;
         let settled = done("a gate can be settled", settled)?;
-        Violation::unless("a settlement is kept byte by byte", &&*settled.settlement, text)?;
+        ContractViolation::ensure_equal(
+            "a settlement is kept byte by byte",
+            &&*settled.settlement,
+            text,
+        )?;
         let mut gate = GateRow::open(gate, lease.turn.clone(), *text);
         gate.settlement = Some((*text).to_owned());
         expected.rows.push(row);
@@ -45,12 +50,15 @@ async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Vio
     }
     if load(store, &lease.turn).await? != expected {
         let promise = "texts are kept byte by byte";
-        return Err(Violation::new(promise, "a turn with other texts than those that were put"));
+        return Err(ContractViolation::new(
+            promise,
+            "a turn with other texts than those that were put",
+        ));
     }
     end(store, lease).await
 }
 
-async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Violation> {
+async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), ContractViolation> {
     for text in texts {
         let holder = LeaseRequest::new(*text, at(0), Duration::from_secs(100));
         let new = NewTurn::new(turn_id("names")?, holder).conversation(*text);
@@ -58,12 +66,12 @@ async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Vio
         let mut expected = stored(&lease);
         expected.summary.conversation = Some((*text).to_owned());
         let promise = "the names of conversations and holders are kept byte by byte";
-        Violation::unless(promise, &load(store, &lease.turn).await?, &expected)?;
+        ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
         for other in texts {
             let listed = store.turns(TurnQuery::default().conversation(*other)).await;
             let listed = done("turns of a conversation can be listed", listed)?.len();
             let promise = "conversations are told apart byte by byte";
-            Violation::unless(promise, &listed, &usize::from(text == other))?;
+            ContractViolation::ensure_equal(promise, &listed, &usize::from(text == other))?;
         }
         end(store, lease).await?;
     }
@@ -75,13 +83,17 @@ async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Vio
     }
     for (id, lease) in ids.iter().zip(leases) {
         let promise = "turns are told apart byte by byte";
-        Violation::unless(promise, &load(store, &turn_id(id)?).await?, &stored(&lease))?;
+        ContractViolation::ensure_equal(
+            promise,
+            &load(store, &turn_id(id)?).await?,
+            &stored(&lease),
+        )?;
         end(store, lease).await?;
     }
     Ok(())
 }
 
-async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), Violation> {
+async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let (bad, good) = (|| "a\0b".to_owned(), || "ab".to_owned());
     let gate = gate_id("nul")?;
     let open = StoreWrite::OpenGate { id: gate.clone(), json: good() };
@@ -109,7 +121,7 @@ async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), Violation> {
     let new = NewTurn::new(turn_id("new")?, holder("a", 0)).conversation(bad());
     refused(promise, store.create(new).await, is_invalid)?;
     let promise = "what is refused changes nothing";
-    Violation::unless(promise, &load(store, &lease.turn).await?, &before)?;
+    ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &before)?;
     end(store, lease).await
 }
 
