@@ -194,16 +194,16 @@ impl EncodedRequest {
 /// A note for the operator: something that a request does not say, or says differently.
 ///
 /// ```
-/// use haft_providers::dialect::RequestNote;
+/// use haft_providers::dialect::{NoteTopic, RequestNote};
 ///
-/// let note = RequestNote::new("tool-schema", "a pattern was left out");
-/// assert_eq!(note.topic, "tool-schema");
+/// let note = RequestNote::new(NoteTopic::SchemaKeywordLeftOut, "a pattern was left out");
+/// assert_eq!(note.topic.as_str(), "schema-keyword-left-out");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestNote {
-    /// The kind of note, for filters: `schema-keyword-left-out`.
-    pub topic: &'static str,
+    /// What it is about, for filters.
+    pub topic: NoteTopic,
     /// What happened.
     pub message: String,
 }
@@ -211,8 +211,125 @@ pub struct RequestNote {
 impl RequestNote {
     /// A note.
     #[must_use]
-    pub fn new(topic: &'static str, message: impl Into<String>) -> Self {
-        Self { topic, message: message.into() }
+    pub fn new(topic: impl Into<NoteTopic>, message: impl Into<String>) -> Self {
+        Self { topic: topic.into(), message: message.into() }
+    }
+}
+
+/// What a [`RequestNote`] is about, for filters.
+///
+/// ```
+/// use haft_providers::dialect::NoteTopic;
+///
+/// assert_eq!(NoteTopic::SchemaNarrowed.as_str(), "schema-narrowed");
+/// assert!(NoteTopic::SchemaNarrowed.is_about_tool_schema());
+/// assert_eq!(NoteTopic::from("schema-narrowed"), NoteTopic::SchemaNarrowed);
+/// assert_eq!(NoteTopic::from("seed-rounded"), NoteTopic::Custom("seed-rounded"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NoteTopic {
+    /// A text of only white space is not sent.
+    BlankTextLeftOut,
+    /// A call has no result; the request says so in its place.
+    CallWithoutResult,
+    /// A content is sent in part.
+    ContentCut,
+    /// A media file is not sent.
+    MediaLeftOut,
+    /// A media file that the dialect cannot send has no text in its place.
+    MediaWithoutText,
+    /// A message was added that the provider requires.
+    MessageAdded,
+    /// Adjacent messages of one role were merged.
+    MessagesMerged,
+    /// An option for tools is not sent, because there are no tools.
+    OptionWithoutTools,
+    /// The reasoning of an earlier generation is not sent.
+    ReasoningLeftOut,
+    /// Results were moved to the beginning of a message.
+    ResultsMoved,
+    /// A keyword of a tool's schema is not sent.
+    SchemaKeywordLeftOut,
+    /// The schema that the model sees accepts less than the schema of the tool.
+    SchemaNarrowed,
+    /// The thinking of an earlier generation is not sent.
+    ThinkingLeftOut,
+    /// Thinking is switched off for this request.
+    ThinkingOff,
+    /// The timeline ended with a message of the model.
+    TimelineEndedOnOwn,
+    /// The choice of a tool is not sent.
+    ToolChoiceLeftOut,
+    /// A tool is offered without strict mode.
+    ToolNotStrict,
+    /// System text behind the timeline was moved.
+    TrailingSystemMoved,
+    /// A topic of a custom dialect.
+    Custom(&'static str),
+}
+
+impl NoteTopic {
+    /// All topics of the built-in dialects.
+    const BUILT_IN: [Self; 18] = [
+        Self::BlankTextLeftOut,
+        Self::CallWithoutResult,
+        Self::ContentCut,
+        Self::MediaLeftOut,
+        Self::MediaWithoutText,
+        Self::MessageAdded,
+        Self::MessagesMerged,
+        Self::OptionWithoutTools,
+        Self::ReasoningLeftOut,
+        Self::ResultsMoved,
+        Self::SchemaKeywordLeftOut,
+        Self::SchemaNarrowed,
+        Self::ThinkingLeftOut,
+        Self::ThinkingOff,
+        Self::TimelineEndedOnOwn,
+        Self::ToolChoiceLeftOut,
+        Self::ToolNotStrict,
+        Self::TrailingSystemMoved,
+    ];
+
+    /// Its name: `schema-keyword-left-out`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BlankTextLeftOut => "blank-text-left-out",
+            Self::CallWithoutResult => "call-without-result",
+            Self::ContentCut => "content-cut",
+            Self::MediaLeftOut => "media-left-out",
+            Self::MediaWithoutText => "media-without-text",
+            Self::MessageAdded => "message-added",
+            Self::MessagesMerged => "messages-merged",
+            Self::OptionWithoutTools => "option-without-tools",
+            Self::ReasoningLeftOut => "reasoning-left-out",
+            Self::ResultsMoved => "results-moved",
+            Self::SchemaKeywordLeftOut => "schema-keyword-left-out",
+            Self::SchemaNarrowed => "schema-narrowed",
+            Self::ThinkingLeftOut => "thinking-left-out",
+            Self::ThinkingOff => "thinking-off",
+            Self::TimelineEndedOnOwn => "timeline-ended-on-own",
+            Self::ToolChoiceLeftOut => "tool-choice-left-out",
+            Self::ToolNotStrict => "tool-not-strict",
+            Self::TrailingSystemMoved => "trailing-system-moved",
+            Self::Custom(name) => name,
+        }
+    }
+
+    /// Whether it is about how the schema of a tool is sent.
+    #[must_use]
+    pub const fn is_about_tool_schema(self) -> bool {
+        matches!(self, Self::SchemaKeywordLeftOut | Self::SchemaNarrowed | Self::ToolNotStrict)
+    }
+}
+
+impl From<&'static str> for NoteTopic {
+    /// The built-in topic of this name, or a custom one.
+    fn from(name: &'static str) -> Self {
+        let built_in = Self::BUILT_IN.into_iter().find(|topic| topic.as_str() == name);
+        built_in.unwrap_or(Self::Custom(name))
     }
 }
 

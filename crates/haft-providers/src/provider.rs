@@ -331,7 +331,7 @@ fn emit_notes(ctx: &StepContext, source: &'static str, notes: &[RequestNote]) {
     for note in notes {
         ctx.dispatch().emit_with(|| EventKind::Warning {
             source: source.into(),
-            topic: note.topic.into(),
+            topic: note.topic.as_str().into(),
             message: note.message.as_str().into(),
             payload: None,
         });

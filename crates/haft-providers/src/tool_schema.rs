@@ -33,7 +33,7 @@ mod tests;
 use haft_core::schema::InputSchema;
 use serde_json::Value;
 
-use crate::dialect::RequestNote;
+use crate::dialect::{NoteTopic, RequestNote};
 
 pub use self::strict::{NotStrict, lower_strict};
 
@@ -135,5 +135,5 @@ fn child_pointer(at: &str, name: &str) -> String {
 /// The note of something that is not said.
 fn left_out_note(keyword: &str, at: &str) -> RequestNote {
     let place = if at.is_empty() { "the root" } else { at };
-    RequestNote::new("schema-keyword-left-out", format!("`{keyword}` at {place} is left out"))
+    RequestNote::new(NoteTopic::SchemaKeywordLeftOut, format!("`{keyword}` at {place} is left out"))
 }

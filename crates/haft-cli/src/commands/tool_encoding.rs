@@ -41,9 +41,7 @@ pub(super) fn encode_request(
     // Cache breakpoints of a provider are not part of a tool.
     let options = Map::from_iter([("cache_breakpoints".to_owned(), "off".into())]);
     let mut encoded = dialect.encode_request(&ModelRequest::new("model", &prompt, &options))?;
-    encoded
-        .notes
-        .retain(|note| note.topic.starts_with("schema") || note.topic == "tool-not-strict");
+    encoded.notes.retain(|note| note.topic.is_about_tool_schema());
     let request = serde_json::from_slice(&encoded.body);
     let request = request.map_err(|error| EncodeError::new(error.to_string()))?;
     Ok((request, encoded.notes))

@@ -12,7 +12,7 @@ use haft_core::trust::{
 };
 
 use super::{AssembleError, Funnel, UnsupportedMedia};
-use crate::dialect::RequestNote;
+use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{ContentPart, MediaPosition, NativeMedia};
 
 /// Where a medium goes.
@@ -102,7 +102,7 @@ impl Funnel<'_> {
         if !keys.is_empty() && media.text(&keys).is_none() {
             let name = sanitized_file_name(media.filename());
             let message = format!("no text stands for `{name}`; only its file is described");
-            notes.push(RequestNote::new("media-without-text", message));
+            notes.push(RequestNote::new(NoteTopic::MediaWithoutText, message));
         }
         let fallback = MediaFallbackPart::new(origin, part, media).keys(&keys);
         Ok(ContentPart::Text(self.renderer.media_fallback(&fallback)))

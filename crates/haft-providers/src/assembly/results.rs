@@ -10,7 +10,7 @@ use haft_core::trust::{HandlePart, PartOrigin, ToolResultPart, TrustLabel};
 
 use super::media::MediaPlacement;
 use super::{AssembleError, Funnel};
-use crate::dialect::RequestNote;
+use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{ContentPart, MediaPosition};
 use crate::wire_names::WireNames;
 
@@ -102,7 +102,7 @@ impl Funnel<'_> {
                 (None, CallState::Succeeded) => "The call gave no result.",
                 (None, _) => {
                     let message = format!("the call `{}` has not ended", call.id());
-                    notes.push(RequestNote::new("call-without-result", message));
+                    notes.push(RequestNote::new(NoteTopic::CallWithoutResult, message));
                     "The call has not ended."
                 }
             };
@@ -165,7 +165,7 @@ pub(super) async fn read_inline_text(
     if all > bytes.len() as u64 {
         let message = format!("of the content of `{of}`, {} of {all} bytes are shown", bytes.len());
         text.push_str(&format!("\n[{} of {all} bytes are shown]", bytes.len()));
-        notes.push(RequestNote::new("content-cut", message));
+        notes.push(RequestNote::new(NoteTopic::ContentCut, message));
     }
     Ok(text)
 }

@@ -8,7 +8,7 @@ use haft_core::trust::{MessagePart, PartOrigin, PeerPart, ThoughtPart};
 
 use super::media::MediaPlacement;
 use super::{AssembleError, Funnel, ThoughtSurfacing};
-use crate::dialect::RequestNote;
+use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{
     AssistantCall, AssistantEntry, AssistantThought, CallArgs, CallResult, ContentPart,
     MediaPosition, PromptEntry, UserEntry,
@@ -100,7 +100,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
             self.numbers.push(u64::MAX);
             let message =
                 "the timeline ended on the model's own words, so that it was told to go on";
-            notes.push(RequestNote::new("timeline-ended-on-own", message));
+            notes.push(RequestNote::new(NoteTopic::TimelineEndedOnOwn, message));
         }
         (self.entries, self.numbers)
     }

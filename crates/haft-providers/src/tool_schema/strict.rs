@@ -8,7 +8,7 @@ use haft_core::json::{Document, JsonWriter, ValueRef};
 use haft_core::schema::InputSchema;
 
 use super::{LoweredSchema, child_pointer, left_out_note};
-use crate::dialect::RequestNote;
+use crate::dialect::{NoteTopic, RequestNote};
 
 /// Limits of the subset: the smallest that were published, so that every model takes what stays within.
 const MAX_LEVELS: usize = 5;
@@ -367,7 +367,7 @@ impl StrictLowering {
         if !closed {
             let what =
                 format!("further properties of {} cannot be sent", location_name(place.pointer));
-            self.notes.push(RequestNote::new("schema-narrowed", what));
+            self.notes.push(RequestNote::new(NoteTopic::SchemaNarrowed, what));
         }
         let required = |name: &str| {
             schema
@@ -416,7 +416,7 @@ impl StrictLowering {
     ) -> Result<NullSupport, NotStrict> {
         if accepts_null(schema) {
             let what = format!("{} is `null` where it could be absent", place.pointer);
-            self.notes.push(RequestNote::new("schema-narrowed", what));
+            self.notes.push(RequestNote::new(NoteTopic::SchemaNarrowed, what));
             return Ok(NullSupport::Unchanged);
         }
         let typed = schema.get("type").is_some_and(|it| it.as_str().is_some());

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::cache;
 use super::options::{self, WIRE_OPTIONS};
 use super::wire::{Block, Message, RequestBody, Role, Source, StoredThinking, Tool};
-use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, RequestNote};
+use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, NoteTopic, RequestNote};
 use crate::prompt::{
     AssistantCall, AssistantEntry, AssistantThought, CallResult, ContentPart, NativeMedia,
     OfferedTool, Prompt, PromptEntry, PromptSection, SystemPart, UserEntry,
@@ -75,7 +75,10 @@ fn tool_choice(
 ) -> Option<Value> {
     let mut choice = wire.get("tool_choice")?.clone();
     if offered.is_empty() {
-        notes.push(RequestNote::new("tool-choice-left-out", "there are no tools to choose from"));
+        notes.push(RequestNote::new(
+            NoteTopic::ToolChoiceLeftOut,
+            "there are no tools to choose from",
+        ));
         return None;
     }
     if let Some(name) = choice.get("name").and_then(Value::as_str) {
@@ -83,7 +86,7 @@ fn tool_choice(
             Some(tool) => *choice.get_mut("name")? = json!(&*tool.wire_name),
             None => {
                 let what = format!("the tool `{name}` that is to be called is not offered");
-                notes.push(RequestNote::new("tool-choice-left-out", what));
+                notes.push(RequestNote::new(NoteTopic::ToolChoiceLeftOut, what));
                 return None;
             }
         }
@@ -101,7 +104,7 @@ fn wire_options<'b>(
         WIRE_OPTIONS.iter().filter_map(|it| Some((*it, Cow::Borrowed(wire.get(*it)?)))).collect();
     if options::thinking(wire) == Some("enabled") && lacks_thinking(messages) {
         let what = "the calls whose results are sent have lost their thinking, so the model does not think now";
-        notes.push(RequestNote::new("thinking-off", what));
+        notes.push(RequestNote::new(NoteTopic::ThinkingOff, what));
         passed.insert("thinking", Cow::Owned(json!({ "type": "disabled" })));
     }
     passed
@@ -137,7 +140,7 @@ fn ensure_user_turns<'b>(
 ) {
     if !trailing.is_empty() {
         let what = "no system text can stand behind messages: it is in the last one of the user";
-        notes.push(RequestNote::new("trailing-system-moved", what));
+        notes.push(RequestNote::new(NoteTopic::TrailingSystemMoved, what));
     }
     let blocks = trailing.iter().map(|it| Block::text(it.text.as_str())).collect();
     push_user_blocks(messages, blocks);
@@ -146,12 +149,12 @@ fn ensure_user_turns<'b>(
             true => (BEGIN, "nothing was said, so a message was added"),
             false => (CONTINUE, "the last message has to be the user's, so one was added"),
         };
-        notes.push(RequestNote::new("message-added", what));
+        notes.push(RequestNote::new(NoteTopic::MessageAdded, what));
         push_user_blocks(messages, vec![Block::text(text)]);
     }
     if messages.first().is_some_and(|it| it.role == Role::Assistant) {
         let what = "the first message has to be the user's, so one was added";
-        notes.push(RequestNote::new("message-added", what));
+        notes.push(RequestNote::new(NoteTopic::MessageAdded, what));
         messages.insert(0, Message { role: Role::User, content: vec![Block::text(BEGIN)] });
     }
 }
@@ -214,7 +217,7 @@ impl<'b> Messages<'b> {
             Ok(None) => {}
             Err(why) => {
                 let what = format!("the thinking of a generation is left out: {why}");
-                self.note("thinking-left-out", what);
+                self.note(NoteTopic::ThinkingLeftOut, what);
             }
         }
         let mut blocks = Vec::new();
@@ -268,7 +271,10 @@ impl<'b> Messages<'b> {
         let before = blocks.len();
         blocks.retain(|it| !matches!(it, Block::Text { text, .. } if text.trim().is_empty()));
         if blocks.len() < before {
-            self.note("blank-text-left-out", "a text without a visible character is left out");
+            self.note(
+                NoteTopic::BlankTextLeftOut,
+                "a text without a visible character is left out",
+            );
         }
         blocks
     }
@@ -286,7 +292,7 @@ impl<'b> Messages<'b> {
                 let ahead = last.content.iter().take_while(|it| it.is_result()).count();
                 if !results.is_empty() && ahead < last.content.len() {
                     let what = "results of calls were moved before what was said meanwhile";
-                    self.notes.push(RequestNote::new("results-moved", what));
+                    self.notes.push(RequestNote::new(NoteTopic::ResultsMoved, what));
                 }
                 last.content.splice(ahead..ahead, results);
                 last.content.extend(rest);
@@ -299,12 +305,12 @@ impl<'b> Messages<'b> {
     fn finish(mut self) -> (Vec<Message<'b>>, Vec<RequestNote>) {
         if self.merged > 0 {
             let what = format!("{} messages were merged with the one before", self.merged);
-            self.note("messages-merged", what);
+            self.note(NoteTopic::MessagesMerged, what);
         }
         (self.all, self.notes)
     }
 
-    fn note(&mut self, topic: &'static str, message: impl Into<String>) {
+    fn note(&mut self, topic: NoteTopic, message: impl Into<String>) {
         self.notes.push(RequestNote::new(topic, message));
     }
 }

@@ -12,7 +12,7 @@ use super::wire::{
     CallItem, CalledFunction, File, Function, ImageUrl, InputAudio, Message, MessageContent, Part,
     Tool,
 };
-use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, RequestNote};
+use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, NoteTopic, RequestNote};
 use crate::prompt::{
     AssistantEntry, AssistantThought, ContentPart, NativeMedia, OfferedTool, PromptEntry,
     SystemPart, UserEntry,
@@ -29,7 +29,7 @@ pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedReques
         NEED_TOOLS.iter().filter(|key| tools.is_empty() && request.options.contains_key(**key))
     {
         let message = format!("`{key}` was left out because there are no tools");
-        notes.push(RequestNote::new("option-without-tools", message));
+        notes.push(RequestNote::new(NoteTopic::OptionWithoutTools, message));
     }
     let body = serde_json::to_vec(&body).map_err(|error| EncodeError(error.to_string()))?;
     Ok(EncodedRequest::new(body, notes))
@@ -231,7 +231,7 @@ fn lower_schema(
             Err(error) => {
                 let tool = offered.tool.name();
                 let message = format!("`{tool}` is offered without strict mode: {error}");
-                notes.push(RequestNote::new("tool-not-strict", message));
+                notes.push(RequestNote::new(NoteTopic::ToolNotStrict, message));
             }
         }
     }

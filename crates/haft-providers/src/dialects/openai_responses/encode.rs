@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::options::{self, SystemChannel, WIRE_OPTIONS};
 use super::wire::{Item, ItemContent, KnownItem, Part, RequestBody, Role, Tool};
-use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, RequestNote};
+use crate::dialect::{EncodeError, EncodedRequest, ModelRequest, NoteTopic, RequestNote};
 use crate::prompt::{
     AssistantCall, AssistantEntry, AssistantThought, CallResult, ContentPart, NativeMedia,
     OfferedTool, PromptEntry, SystemPart,
@@ -73,7 +73,7 @@ fn ensure_last_message(input: &mut Vec<Item<'_>>, empty: bool, notes: &mut Vec<R
         false => (CONTINUE, "the model would speak to itself, so a message was added"),
     };
     if input.last().is_none_or(Item::is_assistant_message) {
-        notes.push(RequestNote::new("message-added", what));
+        notes.push(RequestNote::new(NoteTopic::MessageAdded, what));
         input.push(Item::message(Role::User, ItemContent::Text(text)));
     }
 }
@@ -133,7 +133,7 @@ impl<'b> Items<'b> {
                 Ok(None) => {}
                 Err(why) => {
                     let what = format!("the reasoning of a generation is left out: {why}");
-                    self.notes.push(RequestNote::new("reasoning-left-out", what));
+                    self.notes.push(RequestNote::new(NoteTopic::ReasoningLeftOut, what));
                 }
             }
         }
@@ -150,7 +150,7 @@ impl<'b> Items<'b> {
         }
         if entry.content.iter().any(|it| matches!(it, ContentPart::Media(_))) {
             let what = "the model's own items hold no media: one was left out";
-            self.notes.push(RequestNote::new("media-left-out", what));
+            self.notes.push(RequestNote::new(NoteTopic::MediaLeftOut, what));
         }
         self.all.extend(entry.calls.iter().map(|it| call_item(it, None)));
     }
@@ -271,7 +271,7 @@ fn lower_schema(
             Ok(lowered) => return (lowered, true),
             Err(error) => {
                 let what = format!("`{}` is offered without strict mode: {error}", it.tool.name());
-                notes.push(RequestNote::new("tool-not-strict", what));
+                notes.push(RequestNote::new(NoteTopic::ToolNotStrict, what));
             }
         }
     }
@@ -286,13 +286,16 @@ fn tool_choice(
 ) -> Option<Value> {
     let mut choice = options.get("tool_choice")?.clone();
     if offered.is_empty() {
-        notes.push(RequestNote::new("tool-choice-left-out", "there are no tools to choose from"));
+        notes.push(RequestNote::new(
+            NoteTopic::ToolChoiceLeftOut,
+            "there are no tools to choose from",
+        ));
         return None;
     }
     let mut unknown = |it: &Value| {
         let name = it.get("name").and_then(Value::as_str).unwrap_or_default();
         let what = format!("the tool `{name}` that is to be called is not offered");
-        notes.push(RequestNote::new("tool-choice-left-out", what));
+        notes.push(RequestNote::new(NoteTopic::ToolChoiceLeftOut, what));
     };
     if choice.get("name").is_some() && !rename_tool(&mut choice, offered) {
         unknown(&choice);

@@ -116,7 +116,7 @@ pub(crate) fn request<D: Dialect>(
 ) -> (Value, Vec<&'static str>) {
     let options = options.as_object().cloned().unwrap_or_default();
     let encoded = dialect.encode_request(&ModelRequest::new(model, prompt, &options)).unwrap();
-    let notes = encoded.notes.iter().map(|it| it.topic).collect();
+    let notes = encoded.notes.iter().map(|it| it.topic.as_str()).collect();
     (serde_json::from_slice(&encoded.body).unwrap(), notes)
 }
 

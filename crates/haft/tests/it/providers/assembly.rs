@@ -89,7 +89,7 @@ async fn a_turn_in_which_the_model_spoke_last_is_told_to_go_on() {
     turn.assistant("m-2", "Hello").await;
     let assembled = turn.assembled(&dialect()).await;
     assert!(matches!(assembled.prompt.timeline.last(), Some(PromptEntry::User(_))));
-    let topics: Vec<&str> = assembled.notes.iter().map(|note| note.topic).collect();
+    let topics: Vec<&str> = assembled.notes.iter().map(|note| note.topic.as_str()).collect();
     assert_eq!(topics, ["timeline-ended-on-own"]);
 }
 
@@ -154,7 +154,7 @@ async fn media_that_cannot_be_shown_follow_the_policy() {
         let mut turn = transcripts::media_results().await;
         turn.options.unsupported_media = policy;
         let assembled = turn.assembled(&dialect()).await;
-        let notes: Vec<&str> = assembled.notes.iter().map(|note| note.topic).collect();
+        let notes: Vec<&str> = assembled.notes.iter().map(|note| note.topic.as_str()).collect();
         (texts(&assembled.prompt).join("\n"), notes)
     };
     let (shown, notes) = with(UnsupportedMedia::SyntheticDescription).await;

@@ -62,7 +62,7 @@ async fn strict_mode_is_said_of_each_tool_that_can_have_it() {
     let strict: Vec<&Value> =
         body["tools"].as_array().unwrap().iter().map(|it| &it["function"]["strict"]).collect();
     assert_eq!(strict, [&json!(true), &Value::Null]);
-    assert!(encoded.notes.iter().any(|note| note.topic == "tool-not-strict"));
+    assert!(encoded.notes.iter().any(|note| note.topic.as_str() == "tool-not-strict"));
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn options_go_out_as_they_are_and_nothing_else_does() {
     let body: Value = serde_json::from_slice(&encoded.body).unwrap();
     let keys: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["messages", "model", "stop", "stream", "temperature"]);
-    let topics: Vec<&str> = encoded.notes.iter().map(|note| note.topic).collect();
+    let topics: Vec<&str> = encoded.notes.iter().map(|note| note.topic.as_str()).collect();
     assert_eq!(topics, ["option-without-tools"; 2]);
 }
 

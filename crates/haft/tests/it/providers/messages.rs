@@ -267,12 +267,12 @@ async fn options_go_out_under_their_names_and_nothing_else_does() {
     );
     assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": body["tools"][1]["name"] }));
     assert_eq!(body["max_tokens"], 5);
-    let topics: Vec<&str> = encoded.notes.iter().map(|it| it.topic).collect();
+    let topics: Vec<&str> = encoded.notes.iter().map(|it| it.topic.as_str()).collect();
     assert_eq!(topics, Vec::<&str>::new());
     let gone = json!({ "tool_choice": { "type": "tool", "name": "gone" } });
     let (body, encoded) = turn.encoded(&DIALECT, gone.as_object().unwrap()).await;
     assert_eq!(body.get("tool_choice"), None);
-    assert_eq!(encoded.notes[0].topic, "tool-choice-left-out");
+    assert_eq!(encoded.notes[0].topic.as_str(), "tool-choice-left-out");
 }
 
 fn start(index: u64, block: impl Into<Value>) -> Value {

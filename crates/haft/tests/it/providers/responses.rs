@@ -168,7 +168,7 @@ async fn options_go_out_under_their_names_and_nothing_else_does() {
         body["tool_choice"]["tools"],
         json!([{ "type": "function", "name": "get_weather" }])
     );
-    assert_eq!(encoded.notes[0].topic, "tool-choice-left-out");
+    assert_eq!(encoded.notes[0].topic.as_str(), "tool-choice-left-out");
     let (body, _) = turn.encoded(&DIALECT, listed(&["gone"]).as_object().unwrap()).await;
     assert_eq!(body.get("tool_choice"), None);
 }
