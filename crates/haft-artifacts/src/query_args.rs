@@ -3,17 +3,17 @@
 use haft_core::Args;
 use haft_core::json::ValueRef;
 use haft_core::jsonpath::JsonPath;
-use haft_core::schema::{Field, IntegerSchema, Problem, Problems, integer, string};
+use haft_core::schema::{Field, IntegerRules, Problem, Problems, SchemaBuilder, integer, string};
 
 use crate::invariant;
 
 /// A whole number from zero on that may be omitted.
-pub(super) fn count(description: &str) -> IntegerSchema {
+pub(super) fn count(description: &str) -> SchemaBuilder<IntegerRules> {
     integer().min(0).description(description).optional()
 }
 
 /// How many values of the result to skip.
-pub(super) fn skip() -> IntegerSchema {
+pub(super) fn skip() -> SchemaBuilder<IntegerRules> {
     count("How many values to pass over, to go on where an answer stopped")
 }
 

@@ -37,13 +37,11 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 pub use build::{
-    AnyRules, AnySchema, ArraySchema, BooleanRules, BooleanSchema, EnumRules, EnumSchema,
-    IntegerSchema, MapSchema, NumberSchema, ObjectSchema, SchemaBuilder, StringSchema, TupleRules,
-    TupleSchema, UnionSchema, any, array, boolean, integer, map, number, object, one_of, string,
-    tuple, union,
+    AnyRules, BooleanRules, EnumRules, ObjectSchema, SchemaBuilder, TupleRules, any, array,
+    boolean, integer, map, number, object, one_of, string, tuple, union,
 };
 pub use check::nearest;
-pub use fault::SchemaFault;
+pub use fault::{FaultLocation, SchemaFault};
 pub use foreign::{ForeignSchemaError, ValueSchema};
 pub use input::{AcceptedArgs, InputSchema, SchemaDescription};
 pub use pattern::Pattern;

@@ -12,13 +12,12 @@ pub use haft_core::schema::args::{
 };
 #[doc(inline)]
 pub use haft_core::schema::{
-    AcceptedArgs, Annotations, AnyRules, AnySchema, ArrayRules, ArraySchema, BooleanRules,
-    BooleanSchema, Change, ChangeKind, Definitions, EnumRules, EnumSchema, Field,
-    ForeignSchemaError, InputSchema, IntegerRules, IntegerSchema, MapRules, MapSchema, NumberRules,
-    NumberSchema, ObjectRules, ObjectSchema, Pattern, Presence, Problem, Problems, Rule, Schema,
-    SchemaBuilder, SchemaDescription, SchemaFault, Shape, StringRules, StringSchema, TupleRules,
-    TupleSchema, UnionRules, UnionSchema, UnknownFields, ValueSchema, any, array, boolean, integer,
-    map, nearest, number, object, one_of, string, tuple, union,
+    AcceptedArgs, Annotations, AnyRules, ArrayRules, BooleanRules, Change, ChangeKind, Definitions,
+    EnumRules, FaultLocation, Field, ForeignSchemaError, InputSchema, IntegerRules, MapRules,
+    NumberRules, ObjectRules, ObjectSchema, Pattern, Presence, Problem, Problems, Rule, Schema,
+    SchemaBuilder, SchemaDescription, SchemaFault, Shape, StringRules, TupleRules, UnionRules,
+    UnknownFields, ValueSchema, any, array, boolean, integer, map, nearest, number, object, one_of,
+    string, tuple, union,
 };
 
 #[cfg(feature = "schemars")]

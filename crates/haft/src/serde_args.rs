@@ -1,7 +1,7 @@
 //! Types that already derive serde and schemars, as arguments.
 
 use haft_core::args::{Args, DecodeError};
-use haft_core::schema::{InputSchema, SchemaFault};
+use haft_core::schema::{FaultLocation, InputSchema, SchemaFault};
 use haft_core::{ArgValue as _, FromArgs};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -45,7 +45,10 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> FromArgs for SerdeArgs<T
     fn input_schema() -> Option<Result<InputSchema, Vec<SchemaFault>>> {
         let schema = schemars::schema_for!(T).to_value();
         let input = InputSchema::from_json_schema(schema);
-        Some(input.map_err(|error| vec![SchemaFault::new("input", error.to_string())]))
+        Some(
+            input
+                .map_err(|error| vec![SchemaFault::new(FaultLocation::input(), error.to_string())]),
+        )
     }
 
     fn from_args(args: &Args) -> Result<Self, DecodeError> {

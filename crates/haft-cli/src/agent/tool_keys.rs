@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haft::artifacts::ArtifactKind;
-use haft::schema;
+use haft::schema::{self, FaultLocation};
 use haft::tools::{InvalidTool, ToolEffect};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -81,11 +81,11 @@ pub(super) fn parse_timeout(seconds: u64) -> Result<Duration, AgentFileError> {
 /// Converts the error of a tool builder to an error at the key that caused it.
 pub(super) fn explain_invalid_tool(error: &InvalidTool) -> AgentFileError {
     let Some(fault) = error.faults.first() else { return AgentFileError::whole_file(error) };
-    match fault.at.as_str() {
-        "description" | "approval" => AgentFileError::at([fault.at.as_str()], &fault.what),
-        "name" => AgentFileError::whole_file(&fault.what),
-        at if at.starts_with("input.") => {
-            let name = at.split('.').nth(1).unwrap_or_default();
+    match &fault.at {
+        FaultLocation::Description => AgentFileError::at(["description"], &fault.what),
+        FaultLocation::Approval => AgentFileError::at(["approval"], &fault.what),
+        FaultLocation::Name => AgentFileError::whole_file(&fault.what),
+        FaultLocation::Input { field: Some(name), .. } => {
             AgentFileError::at(["args", name], &fault.what)
         }
         _ => AgentFileError::whole_file(fault),

@@ -216,7 +216,7 @@ fn text_that_is_no_agent_is_explained() {
     assert_snapshot!(check(&command("argv = ['ls']\napproval = ' '")), @r"
     exit 1
     --- err
-    error: a/agent.toml:5: `tools.command.t.approval`: whoever allows a call needs a question to answer
+    error: a/agent.toml:5: `tools.command.t.approval`: the person who approves a call needs a question to decide on
     ");
     assert_snapshot!(
         check(b"system = 'x'\n[tools.command.'not a name']\ndescription = 'T.'\nargv = ['ls']"),

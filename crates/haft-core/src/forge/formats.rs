@@ -11,8 +11,8 @@ use super::{ArtifactFormat, Query, QueryContext};
 use crate::artifact::{Budget, SpooledArtifact};
 use crate::error::{Coded, ErrorCode};
 use crate::json::ValueRef;
-use crate::schema::SchemaFault;
 use crate::schema::args::Args;
+use crate::schema::{FaultLocation, SchemaFault};
 use crate::tool::context::DispatchContext;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{
@@ -92,8 +92,8 @@ impl Formats {
             }
             let known = self.queries().chain(queries.iter().take(at));
             if known.into_iter().any(|known| known.name() == query.name()) {
-                faults
-                    .push(SchemaFault::new(query.name(), "there is a query of this name already"));
+                let at = FaultLocation::Query(query.name().to_owned());
+                faults.push(SchemaFault::new(at, "there is a query of this name already"));
             }
         }
         if !faults.is_empty() {
@@ -165,7 +165,12 @@ impl Formats {
         Ok(tools)
     }
 
-    fn queries(&self) -> impl Iterator<Item = &Query> {
+    /// The queries of all formats.
+    ///
+    /// ```
+    /// assert_eq!(haft_core::forge::Formats::new().queries().count(), 0);
+    /// ```
+    pub fn queries(&self) -> impl Iterator<Item = &Query> {
         self.formats.iter().flat_map(|known| &known.queries)
     }
 }

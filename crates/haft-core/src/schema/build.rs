@@ -39,38 +39,18 @@ pub struct EnumRules(Vec<Value>);
 #[non_exhaustive]
 pub struct TupleRules(Vec<Schema>);
 
-/// Builder of a schema for any value.
-pub type AnySchema = SchemaBuilder<AnyRules>;
-/// Builder of a boolean schema.
-pub type BooleanSchema = SchemaBuilder<BooleanRules>;
-/// Builder of a string schema.
-pub type StringSchema = SchemaBuilder<StringRules>;
-/// Builder of an integer schema.
-pub type IntegerSchema = SchemaBuilder<IntegerRules>;
-/// Builder of a number schema.
-pub type NumberSchema = SchemaBuilder<NumberRules>;
-/// Builder of an enumeration.
-pub type EnumSchema = SchemaBuilder<EnumRules>;
-/// Builder of a list schema.
-pub type ArraySchema = SchemaBuilder<ArrayRules>;
-/// Builder of a fixed-length list schema.
-pub type TupleSchema = SchemaBuilder<TupleRules>;
 /// Builder of an object schema.
 pub type ObjectSchema = SchemaBuilder<ObjectRules>;
-/// Builder of a schema for objects with free keys.
-pub type MapSchema = SchemaBuilder<MapRules>;
-/// Builder of a tagged union.
-pub type UnionSchema = SchemaBuilder<UnionRules>;
 
 /// Any JSON value.
 #[must_use]
-pub fn any() -> AnySchema {
+pub fn any() -> SchemaBuilder<AnyRules> {
     SchemaBuilder::new(AnyRules)
 }
 
 /// `true` or `false`.
 #[must_use]
-pub fn boolean() -> BooleanSchema {
+pub fn boolean() -> SchemaBuilder<BooleanRules> {
     SchemaBuilder::new(BooleanRules)
 }
 
@@ -86,7 +66,7 @@ pub fn boolean() -> BooleanSchema {
 /// assert!(refused.is_err());
 /// ```
 #[must_use]
-pub fn string() -> StringSchema {
+pub fn string() -> SchemaBuilder<StringRules> {
     SchemaBuilder::new(StringRules::default())
 }
 
@@ -100,13 +80,13 @@ pub fn string() -> StringSchema {
 /// assert_eq!((&days["minimum"], &days["maximum"]), (&1.into(), &14.into()));
 /// ```
 #[must_use]
-pub fn integer() -> IntegerSchema {
+pub fn integer() -> SchemaBuilder<IntegerRules> {
     SchemaBuilder::new(IntegerRules::default())
 }
 
 /// Any number.
 #[must_use]
-pub fn number() -> NumberSchema {
+pub fn number() -> SchemaBuilder<NumberRules> {
     SchemaBuilder::new(NumberRules::default())
 }
 
@@ -121,7 +101,7 @@ pub fn number() -> NumberSchema {
 /// assert_eq!(units["enum"], serde_json::json!(["celsius", "fahrenheit"]));
 /// ```
 #[must_use]
-pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> EnumSchema {
+pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> SchemaBuilder<EnumRules> {
     SchemaBuilder::new(EnumRules(values.into_iter().map(Into::into).collect()))
 }
 
@@ -136,7 +116,7 @@ pub fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> EnumSchema
 /// assert_eq!((&tags["type"], &tags["minItems"]), (&"array".into(), &1.into()));
 /// ```
 #[must_use]
-pub fn array(items: impl Into<Schema>) -> ArraySchema {
+pub fn array(items: impl Into<Schema>) -> SchemaBuilder<ArrayRules> {
     SchemaBuilder::new(ArrayRules {
         items: Box::new(items.into()),
         min_items: None,
@@ -147,7 +127,7 @@ pub fn array(items: impl Into<Schema>) -> ArraySchema {
 
 /// A list of exactly these values.
 #[must_use]
-pub fn tuple(places: impl IntoIterator<Item = Schema>) -> TupleSchema {
+pub fn tuple(places: impl IntoIterator<Item = Schema>) -> SchemaBuilder<TupleRules> {
     SchemaBuilder::new(TupleRules(places.into_iter().collect()))
 }
 
@@ -175,7 +155,7 @@ pub fn object() -> ObjectSchema {
 /// assert!(InputSchema::new(root).is_ok());
 /// ```
 #[must_use]
-pub fn map(values: impl Into<Schema>) -> MapSchema {
+pub fn map(values: impl Into<Schema>) -> SchemaBuilder<MapRules> {
     SchemaBuilder::new(MapRules {
         values: Box::new(values.into()),
         min_entries: None,
@@ -185,7 +165,7 @@ pub fn map(values: impl Into<Schema>) -> MapSchema {
 
 /// An object whose field `tag` names the variant it is.
 #[must_use]
-pub fn union(tag: impl Into<String>) -> UnionSchema {
+pub fn union(tag: impl Into<String>) -> SchemaBuilder<UnionRules> {
     SchemaBuilder::new(UnionRules {
         tag: tag.into(),
         variants: indexmap::IndexMap::new(),
@@ -261,10 +241,13 @@ impl<R> SchemaBuilder<R> {
     }
 }
 
-impl StringSchema {
+impl SchemaBuilder<StringRules> {
     /// Only these strings. The result is an enumeration.
     #[must_use]
-    pub fn valid<V: Into<String>>(self, values: impl IntoIterator<Item = V>) -> EnumSchema {
+    pub fn valid<V: Into<String>>(
+        self,
+        values: impl IntoIterator<Item = V>,
+    ) -> SchemaBuilder<EnumRules> {
         let values = values.into_iter().map(|value| Value::String(value.into())).collect();
         SchemaBuilder {
             rules: EnumRules(values),
@@ -305,7 +288,7 @@ impl StringSchema {
     }
 }
 
-impl IntegerSchema {
+impl SchemaBuilder<IntegerRules> {
     /// Smallest value.
     #[must_use]
     pub fn min(mut self, value: impl Into<i128>) -> Self {
@@ -328,7 +311,7 @@ impl IntegerSchema {
     }
 }
 
-impl NumberSchema {
+impl SchemaBuilder<NumberRules> {
     /// Smallest value.
     #[must_use]
     pub fn min(mut self, value: impl Into<f64>) -> Self {
@@ -359,7 +342,7 @@ impl NumberSchema {
 
     /// Only whole numbers.
     #[must_use]
-    pub fn integer(self) -> IntegerSchema {
+    pub fn integer(self) -> SchemaBuilder<IntegerRules> {
         let bound = |value: f64, round: fn(f64) -> f64| {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -383,7 +366,7 @@ impl NumberSchema {
     }
 }
 
-impl ArraySchema {
+impl SchemaBuilder<ArrayRules> {
     /// At least this many elements.
     #[must_use]
     pub fn min_items(mut self, count: usize) -> Self {
@@ -406,7 +389,7 @@ impl ArraySchema {
     }
 }
 
-impl MapSchema {
+impl SchemaBuilder<MapRules> {
     /// At least this many members.
     #[must_use]
     pub fn min_entries(mut self, count: usize) -> Self {
@@ -454,7 +437,7 @@ impl ObjectSchema {
     }
 }
 
-impl UnionSchema {
+impl SchemaBuilder<UnionRules> {
     /// Adds a variant: an object with these fields next to the tag.
     #[must_use]
     pub fn variant(mut self, name: impl Into<String>, fields: ObjectSchema) -> Self {

@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use super::check::{Checker, CoercionMode, SchemaPosition};
 use super::rules::same_scalar;
-use super::{Definitions, Field, IntegerRules, ObjectRules, Schema, Shape};
+use super::{
+    ArrayRules, Definitions, Field, IntegerRules, NumberRules, ObjectRules, Schema, Shape,
+    StringRules, UnionRules,
+};
 use crate::json::{Document, JsonWriter};
 
 /// Something wrong with a definition, and where.
@@ -14,7 +17,7 @@ use crate::json::{Document, JsonWriter};
 #[non_exhaustive]
 pub struct SchemaFault {
     /// Where in the definition: `input.units`, `name`.
-    pub at: String,
+    pub at: FaultLocation,
     /// What is wrong.
     pub what: String,
 }
@@ -22,8 +25,8 @@ pub struct SchemaFault {
 impl SchemaFault {
     /// A fault of one part of a definition.
     #[must_use]
-    pub fn new(at: impl Into<String>, what: impl Into<String>) -> Self {
-        Self { at: at.into(), what: what.into() }
+    pub fn new(at: FaultLocation, what: impl Into<String>) -> Self {
+        Self { at, what: what.into() }
     }
 }
 
@@ -33,136 +36,218 @@ impl fmt::Display for SchemaFault {
     }
 }
 
+/// The part of a tool definition that a fault is in.
+///
+/// ```
+/// use haft_core::schema::{FaultLocation, InputSchema, integer, object};
+///
+/// let faults = InputSchema::new(object().field("days", integer().min(3).max(1))).unwrap_err();
+/// let at = &faults[0].at;
+/// assert_eq!(at.to_string(), "input.days");
+/// assert!(matches!(at, FaultLocation::Input { field: Some(name), .. } if name == "days"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultLocation {
+    /// The name.
+    Name,
+    /// The description.
+    Description,
+    /// The input schema.
+    Input {
+        /// The field of the input that the fault is in; `None` for the schema as a whole and for its definitions.
+        field: Option<String>,
+        /// The path of the faulty schema: `input.days[]`.
+        path: String,
+    },
+    /// The artifact kind.
+    Artifact,
+    /// The question of the approval.
+    Approval,
+    /// The concurrency class.
+    Concurrency,
+    /// The handler.
+    Handler,
+    /// The metadata at this dot path.
+    Meta(String),
+    /// The query of this name, one of an artifact format.
+    Query(String),
+}
+
+impl FaultLocation {
+    /// The input schema as a whole.
+    #[must_use]
+    pub fn input() -> Self {
+        Self::Input { field: None, path: INPUT.to_owned() }
+    }
+}
+
+impl fmt::Display for FaultLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => f.write_str("name"),
+            Self::Description => f.write_str("description"),
+            Self::Input { path, .. } => f.write_str(path),
+            Self::Artifact => f.write_str("artifact"),
+            Self::Approval => f.write_str("approval"),
+            Self::Concurrency => f.write_str("concurrency"),
+            Self::Handler => f.write_str("handler"),
+            Self::Meta(path) => write!(f, "meta.{path}"),
+            Self::Query(name) => f.write_str(name),
+        }
+    }
+}
+
+/// The path of the input schema.
+const INPUT: &str = "input";
+
 /// Schemas nested deeper than this are refused; arguments could not be either.
 const MAX_DEPTH: usize = crate::json::MAX_DEPTH / 2;
 
 /// Every fault of a schema and its definitions.
-pub(super) fn faults(root: &Schema, definitions: &Definitions) -> Vec<SchemaFault> {
-    let mut finder = Finder { definitions, faults: Vec::new(), depth: 0 };
+pub(super) fn find_schema_faults(root: &Schema, definitions: &Definitions) -> Vec<SchemaFault> {
+    let mut finder = FaultFinder { definitions, faults: Vec::new(), depth: 0, field: None };
     if !matches!(root.shape, Shape::Object(_)) || root.nullable {
-        finder.add("input", "the input schema of a tool must be an object");
+        finder.add(INPUT, "the input schema of a tool must be an object");
     }
-    finder.visit(root, "input");
+    finder.visit_schema(root, INPUT);
     for (name, schema) in definitions {
-        let at = format!("input.$defs.{name}");
+        let at = format!("{INPUT}.$defs.{name}");
         if matches!(schema.shape, Shape::Ref(_)) {
             finder.add(&at, "a definition must not be a bare reference");
         } else {
-            finder.visit(schema, &at);
+            finder.visit_schema(schema, &at);
         }
     }
     finder.faults
 }
 
-struct Finder<'s> {
+struct FaultFinder<'s> {
     definitions: &'s Definitions,
     faults: Vec<SchemaFault>,
     depth: usize,
+    /// The field of the input that is being visited.
+    field: Option<&'s str>,
 }
 
-impl Finder<'_> {
+impl<'s> FaultFinder<'s> {
     fn add(&mut self, at: &str, what: impl Into<String>) {
+        let field = self.field.map(str::to_owned);
+        let at = FaultLocation::Input { field, path: at.to_owned() };
         self.faults.push(SchemaFault::new(at, what));
     }
 
-    fn visit(&mut self, schema: &Schema, at: &str) {
+    fn visit_schema(&mut self, schema: &'s Schema, at: &str) {
         if self.depth >= MAX_DEPTH {
             return self.add(at, format!("schemas nest at most {MAX_DEPTH} levels deep"));
         }
         self.depth += 1;
-        self.shape(schema, at);
+        let before = self.faults.len();
+        self.check_shape(&schema.shape, at);
+        // Values are only worth checking against a schema that is sound itself.
+        if self.faults.len() == before {
+            self.check_default_and_examples(schema, at);
+        }
         self.depth -= 1;
     }
 
-    fn shape(&mut self, schema: &Schema, at: &str) {
-        let before = self.faults.len();
-        match &schema.shape {
+    fn check_shape(&mut self, shape: &'s Shape, at: &str) {
+        match shape {
             Shape::Any | Shape::Boolean => {}
-            Shape::String(rules) => {
-                self.order(rules.min_length, rules.max_length, at);
-                if let Some(fault) = rules.pattern.as_ref().and_then(|it| it.fault()) {
-                    let text =
-                        rules.pattern.as_ref().map(super::Pattern::as_str).unwrap_or_default();
-                    self.add(at, format!("the pattern `{text}` cannot be used: {fault}"));
+            Shape::String(rules) => self.check_string(rules, at),
+            Shape::Integer(rules) => self.check_integer(rules, at),
+            Shape::Number(rules) => self.check_number(rules, at),
+            Shape::Enum(values) => self.check_enum(values, at),
+            Shape::Array(rules) => self.check_array(rules, at),
+            Shape::Tuple(elements) => {
+                for (index, schema) in elements.iter().enumerate() {
+                    self.visit_schema(schema, &format!("{at}[{index}]"));
                 }
             }
-            Shape::Integer(rules) => {
-                self.order(rules.min, rules.max, at);
-                let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
-                for bound in [rules.min, rules.max].into_iter().flatten() {
-                    if !range.contains(&bound) {
-                        self.add(at, format!("the bound {bound} does not fit 64 bits"));
-                    }
-                }
-                if let Some(step) = rules.multiple_of {
-                    self.step(rules, step, at);
-                }
-            }
-            Shape::Number(rules) => {
-                self.order(rules.min, rules.max, at);
-                for (low, high) in
-                    [(rules.above, rules.max), (rules.above, rules.below), (rules.min, rules.below)]
-                {
-                    if let (Some(low), Some(high)) = (low, high)
-                        && low >= high
-                    {
-                        self.add(at, format!("no number lies between {low} and {high}"));
-                    }
-                }
-                for bound in [rules.min, rules.max, rules.above, rules.below].into_iter().flatten()
-                {
-                    if !bound.is_finite() {
-                        self.add(at, format!("the bound {bound} is not a finite number"));
-                    }
-                }
-            }
-            Shape::Enum(values) => self.choices(values, at),
-            Shape::Array(rules) => {
-                self.order(rules.min_items, rules.max_items, at);
-                self.visit(&rules.items, &format!("{at}[]"));
-                // Two elements could become equal after they were found to differ.
-                if rules.unique && has_default(&rules.items, self.definitions, &mut Vec::new()) {
-                    self.add(at, "elements of a list without repeats cannot have defaults inside");
-                }
-            }
-            Shape::Tuple(places) => {
-                for (index, schema) in places.iter().enumerate() {
-                    self.visit(schema, &format!("{at}[{index}]"));
-                }
-            }
-            Shape::Object(rules) => self.object(rules, at),
+            Shape::Object(rules) => self.check_object(rules, at),
             Shape::Map(rules) => {
-                self.order(rules.min_entries, rules.max_entries, at);
-                self.visit(&rules.values, &format!("{at}.*"));
+                self.check_bounds(rules.min_entries, rules.max_entries, at);
+                self.visit_schema(&rules.values, &format!("{at}.*"));
             }
-            Shape::Union(rules) => {
-                if rules.variants.is_empty() {
-                    self.add(at, "a union needs at least one variant");
-                }
-                for name in &rules.repeated {
-                    self.add(at, format!("the variant `{name}` is declared twice"));
-                }
-                for (name, variant) in &rules.variants {
-                    self.visit(variant, &format!("{at}.{name}"));
-                }
-            }
+            Shape::Union(rules) => self.check_union(rules, at),
             Shape::Ref(name) => {
                 if !self.definitions.contains_key(name) {
                     self.add(at, format!("there is no definition `{name}`"));
                 }
             }
         }
-        // Values are only worth checking against a schema that is sound itself.
-        if self.faults.len() == before {
-            self.values(schema, at);
+    }
+
+    fn check_string(&mut self, rules: &StringRules, at: &str) {
+        self.check_bounds(rules.min_length, rules.max_length, at);
+        if let Some(pattern) = &rules.pattern
+            && let Some(fault) = pattern.fault()
+        {
+            let text = pattern.as_str();
+            self.add(at, format!("the pattern `{text}` cannot be used: {fault}"));
         }
     }
 
-    fn object(&mut self, rules: &ObjectRules, at: &str) {
+    fn check_integer(&mut self, rules: &IntegerRules, at: &str) {
+        self.check_bounds(rules.min, rules.max, at);
+        let range = i128::from(i64::MIN)..=i128::from(u64::MAX);
+        for bound in [rules.min, rules.max].into_iter().flatten() {
+            if !range.contains(&bound) {
+                self.add(at, format!("the bound {bound} does not fit 64 bits"));
+            }
+        }
+        if let Some(step) = rules.multiple_of {
+            self.check_multiple_of(rules, step, at);
+        }
+    }
+
+    fn check_number(&mut self, rules: &NumberRules, at: &str) {
+        self.check_bounds(rules.min, rules.max, at);
+        for (low, high) in
+            [(rules.above, rules.max), (rules.above, rules.below), (rules.min, rules.below)]
+        {
+            if let (Some(low), Some(high)) = (low, high)
+                && low >= high
+            {
+                self.add(at, format!("no number lies between {low} and {high}"));
+            }
+        }
+        for bound in [rules.min, rules.max, rules.above, rules.below].into_iter().flatten() {
+            if !bound.is_finite() {
+                self.add(at, format!("the bound {bound} is not a finite number"));
+            }
+        }
+    }
+
+    fn check_array(&mut self, rules: &'s ArrayRules, at: &str) {
+        self.check_bounds(rules.min_items, rules.max_items, at);
+        self.visit_schema(&rules.items, &format!("{at}[]"));
+        // Two elements could become equal after they were found to differ.
+        if rules.unique && has_default(&rules.items, self.definitions, &mut Vec::new()) {
+            self.add(at, "elements of a list without repeats cannot have defaults inside");
+        }
+    }
+
+    fn check_union(&mut self, rules: &'s UnionRules, at: &str) {
+        if rules.variants.is_empty() {
+            self.add(at, "a union needs at least one variant");
+        }
+        for name in &rules.repeated {
+            self.add(at, format!("the variant `{name}` is declared twice"));
+        }
+        for (name, variant) in &rules.variants {
+            self.visit_schema(variant, &format!("{at}.{name}"));
+        }
+    }
+
+    fn check_object(&mut self, rules: &'s ObjectRules, at: &str) {
         for name in &rules.repeated {
             self.add(at, format!("the field `{name}` is declared twice"));
         }
         for (name, field) in &rules.fields {
+            if at == INPUT {
+                self.field = Some(name);
+            }
             let place = format!("{at}.{name}");
             for alias in &field.aliases {
                 if rules.fields.contains_key(alias) {
@@ -172,12 +257,15 @@ impl Finder<'_> {
             if field.is_required() && field.schema.annotations.default.is_some() {
                 self.add(&place, "a required field cannot have a default");
             }
-            self.visit(&field.schema, &place);
+            self.visit_schema(&field.schema, &place);
         }
-        self.shared_aliases(rules, at);
+        if at == INPUT {
+            self.field = None;
+        }
+        self.check_shared_aliases(rules, at);
     }
 
-    fn shared_aliases(&mut self, rules: &ObjectRules, at: &str) {
+    fn check_shared_aliases(&mut self, rules: &ObjectRules, at: &str) {
         let mut names: Vec<&String> =
             rules.fields.values().flat_map(|it: &Field| &it.aliases).collect();
         names.sort_unstable();
@@ -190,7 +278,7 @@ impl Finder<'_> {
         }
     }
 
-    fn choices(&mut self, values: &[Value], at: &str) {
+    fn check_enum(&mut self, values: &[Value], at: &str) {
         if values.is_empty() {
             self.add(at, "an enumeration needs at least one value");
         }
@@ -198,13 +286,13 @@ impl Finder<'_> {
             if value.is_array() || value.is_object() {
                 self.add(at, format!("{value} is not a scalar"));
             }
-            if values.iter().take(index).any(|earlier| same(earlier, value)) {
+            if values.iter().take(index).any(|earlier| is_same_scalar(earlier, value)) {
                 self.add(at, format!("{value} is listed twice"));
             }
         }
     }
 
-    fn step(&mut self, rules: &IntegerRules, step: u64, at: &str) {
+    fn check_multiple_of(&mut self, rules: &IntegerRules, step: u64, at: &str) {
         // Readers of JSON Schema take the step as a double.
         const EXACT: u64 = 1 << 53;
         match step {
@@ -220,12 +308,12 @@ impl Finder<'_> {
     }
 
     /// The default and the examples must be accepted: the model is shown them.
-    fn values(&mut self, schema: &Schema, at: &str) {
+    fn check_default_and_examples(&mut self, schema: &Schema, at: &str) {
         let annotations = &schema.annotations;
         let shown = annotations.default.iter().map(|value| ("default", value));
         let shown = shown.chain(annotations.examples.iter().map(|value| ("example", value)));
         for (word, value) in shown {
-            let doc = document(value);
+            let doc = to_document(value);
             let mut checker = Checker::new(self.definitions, CoercionMode::Strict);
             if !checker.check(schema, doc.root(), &SchemaPosition::ROOT) {
                 let mut problem = checker.problems.into_iter().next();
@@ -240,7 +328,12 @@ impl Finder<'_> {
         }
     }
 
-    fn order<N: PartialOrd + fmt::Display>(&mut self, min: Option<N>, max: Option<N>, at: &str) {
+    fn check_bounds<N: PartialOrd + fmt::Display>(
+        &mut self,
+        min: Option<N>,
+        max: Option<N>,
+        at: &str,
+    ) {
         if let (Some(min), Some(max)) = (min, max)
             && min > max
         {
@@ -249,15 +342,15 @@ impl Finder<'_> {
     }
 }
 
-fn document(value: &Value) -> Document {
+fn to_document(value: &Value) -> Document {
     let mut doc = JsonWriter::new();
     doc.value(value);
     doc.finish()
 }
 
 /// Whether two scalars are the same JSON value: `1` and `1.0` are.
-fn same(a: &Value, b: &Value) -> bool {
-    same_scalar(document(a).root(), b)
+fn is_same_scalar(a: &Value, b: &Value) -> bool {
+    same_scalar(to_document(a).root(), b)
 }
 
 /// Whether a default lies somewhere inside the schema.

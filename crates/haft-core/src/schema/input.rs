@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::check::{Checker, CoercionMode, SchemaPosition};
 use super::coerce::{apply_patches, below, find_wrapped_args};
-use super::fault::{SchemaFault, faults};
+use super::fault::{SchemaFault, find_schema_faults};
 use super::foreign::ForeignSchema;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 use super::{Definitions, ForeignSchemaError, Schema, describe, wire};
@@ -82,7 +82,7 @@ impl InputSchema {
         definitions: Definitions,
     ) -> Result<Self, Vec<SchemaFault>> {
         let root = root.into();
-        let faults = faults(&root, &definitions);
+        let faults = find_schema_faults(&root, &definitions);
         if !faults.is_empty() {
             return Err(faults);
         }

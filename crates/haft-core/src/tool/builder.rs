@@ -18,7 +18,7 @@ use super::{
 use crate::artifact::ArtifactKind;
 use crate::error::{Coded, ErrorCode};
 use crate::schema::args::{Args, Strictness};
-use crate::schema::{InputSchema, Problems, Schema, SchemaFault};
+use crate::schema::{FaultLocation, InputSchema, Problems, Schema, SchemaFault};
 use crate::stash::Stash;
 
 pub(super) type Validator =
@@ -127,7 +127,10 @@ impl ToolBuilder {
     /// ```
     pub fn json_schema(mut self, schema: Value) -> Self {
         let input = InputSchema::from_json_schema(schema);
-        self.input.push(input.map_err(|error| vec![SchemaFault::new("input", error.to_string())]));
+        self.input
+            .push(input.map_err(|error| {
+                vec![SchemaFault::new(FaultLocation::input(), error.to_string())]
+            }));
         self
     }
 
@@ -174,7 +177,8 @@ impl ToolBuilder {
     /// ```
     pub fn meta(mut self, path: &str, value: impl Serialize) -> Self {
         if let Err(error) = self.meta.set(path, value) {
-            self.faults.push(SchemaFault::new(format!("meta.{path}"), error.to_string()));
+            self.faults
+                .push(SchemaFault::new(FaultLocation::Meta(path.to_owned()), error.to_string()));
         }
         self
     }
@@ -297,11 +301,17 @@ impl ToolBuilder {
     pub fn build(mut self) -> Result<Tool, InvalidTool> {
         let name = self.take_name();
         if self.description.trim().is_empty() {
-            self.fault("description", "a tool needs a description: the model chooses by it");
+            self.add_fault(
+                FaultLocation::Description,
+                "a tool needs a description: the model chooses by it",
+            );
         }
         let role = match (self.artifact_query, self.artifact.take()) {
             (true, Some(_)) => {
-                self.fault("artifact", "a query on artifacts is never wrapped as an artifact");
+                self.add_fault(
+                    FaultLocation::Artifact,
+                    "a query on artifacts is never wrapped as an artifact",
+                );
                 ToolRole::ArtifactQuery
             }
             (true, None) => ToolRole::ArtifactQuery,
@@ -311,11 +321,11 @@ impl ToolBuilder {
             && !pointer.starts_with('/')
         {
             let text = format!("`{pointer}` is not a JSON pointer: it starts with `/`");
-            self.fault("concurrency", text);
+            self.add_fault(FaultLocation::Concurrency, text);
         }
         let input = self.take_input();
         if self.handler.is_none() {
-            self.fault("handler", "a tool needs a handler");
+            self.add_fault(FaultLocation::Handler, "a tool needs a handler");
         }
         match (name, input, self.handler, self.faults.is_empty()) {
             (Some(name), Some(input), Some(handler), true) => Ok(Tool(Arc::new(Definition {
@@ -336,7 +346,7 @@ impl ToolBuilder {
         }
     }
 
-    fn fault(&mut self, at: &str, what: impl Into<String>) {
+    fn add_fault(&mut self, at: FaultLocation, what: impl Into<String>) {
         self.faults.push(SchemaFault::new(at, what));
     }
 
@@ -344,7 +354,7 @@ impl ToolBuilder {
         match self.name.parse() {
             Ok(name) => Some(name),
             Err(error) => {
-                self.fault("name", super::InvalidToolName::to_string(&error));
+                self.add_fault(FaultLocation::Name, super::InvalidToolName::to_string(&error));
                 None
             }
         }
@@ -355,8 +365,8 @@ impl ToolBuilder {
         let own = self.handler.as_mut().and_then(Handler::take_input);
         let mut all: Vec<_> = std::mem::take(&mut self.input).into_iter().chain(own).collect();
         if all.len() > 1 {
-            self.fault(
-                "input",
+            self.add_fault(
+                FaultLocation::input(),
                 "the schema is given more than once; a handler whose argument type derives \
                  `ToolArgs` brings its own",
             );
@@ -368,7 +378,10 @@ impl ToolBuilder {
                 None
             }
             None => {
-                self.fault("input", "a tool needs an input schema; `object()` takes no arguments");
+                self.add_fault(
+                    FaultLocation::input(),
+                    "a tool needs an input schema; `object()` takes no arguments",
+                );
                 None
             }
         }
@@ -377,7 +390,12 @@ impl ToolBuilder {
 
 /// What is wrong with a question, if anything is.
 pub(super) fn question_fault(question: &str) -> Option<SchemaFault> {
-    let fault = || SchemaFault::new("approval", "whoever allows a call needs a question to answer");
+    let fault = || {
+        SchemaFault::new(
+            FaultLocation::Approval,
+            "the person who approves a call needs a question to decide on",
+        )
+    };
     question.trim().is_empty().then(fault)
 }
 

@@ -1,6 +1,7 @@
 //! Checks that a script can run: its tools exist and accept its arguments.
 
 use anyhow::Result;
+use haft::artifacts::standard_formats;
 use haft::executors::Script;
 
 use super::Findings;
@@ -34,7 +35,7 @@ pub(super) async fn check_script(
 
 /// Whether a name is one of a query tool, which exists only once a turn has an artifact.
 fn is_artifact_query(name: &str) -> bool {
-    name.starts_with("artifact_")
+    standard_formats().queries().any(|query| query.name() == name)
 }
 
 fn unknown_tool(agent: &Agent, location: &str, name: &str) -> UserError {

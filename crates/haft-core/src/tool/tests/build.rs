@@ -192,5 +192,5 @@ async fn a_tool_can_be_made_to_ask_and_not_to() {
     let error = tool.with_approval(" \n").unwrap_err();
     let texts: Vec<_> = error.faults.iter().map(ToString::to_string).collect();
     assert_eq!(error.tool, "search");
-    assert_eq!(texts, ["`approval`: whoever allows a call needs a question to answer"]);
+    assert_eq!(texts, ["`approval`: the person who approves a call needs a question to decide on"]);
 }
