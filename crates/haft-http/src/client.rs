@@ -233,8 +233,8 @@ impl HttpClientBuilder {
             builder = builder.tls_certs_merge(parse_roots(&self.roots).map_err(unusable)?);
         }
         let client = builder.build();
-        let client =
-            client.map_err(|error| unusable(format!("no HTTP client: {}", describe_cause(&error))))?;
+        let client = client
+            .map_err(|error| unusable(format!("no HTTP client: {}", describe_cause(&error))))?;
         Ok(HttpClient { client, limits: self.limits })
     }
 }
@@ -257,8 +257,9 @@ fn select_tls(builder: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder,
 }
 
 fn parse_roots(pem: &[u8]) -> Result<Vec<Certificate>, String> {
-    let roots = Certificate::from_pem_bundle(pem)
-        .map_err(|error| format!("the root certificates are not PEM: {}", describe_cause(&error)))?;
+    let roots = Certificate::from_pem_bundle(pem).map_err(|error| {
+        format!("the root certificates are not PEM: {}", describe_cause(&error))
+    })?;
     if roots.is_empty() {
         return Err("the root certificates have no certificate".to_owned());
     }

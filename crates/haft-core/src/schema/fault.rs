@@ -70,6 +70,8 @@ pub enum FaultLocation {
     Handler,
     /// The metadata at this dot path.
     Meta(String),
+    /// The part of the definition's digest with this name.
+    DefinitionPart(String),
     /// The query of this name, one of an artifact format.
     Query(String),
 }
@@ -93,6 +95,7 @@ impl fmt::Display for FaultLocation {
             Self::Concurrency => f.write_str("concurrency"),
             Self::Handler => f.write_str("handler"),
             Self::Meta(path) => write!(f, "meta.{path}"),
+            Self::DefinitionPart(name) => write!(f, "definition.{name}"),
             Self::Query(name) => f.write_str(name),
         }
     }

@@ -192,7 +192,10 @@ impl ToolBuilder {
                 self.parts.insert(name.to_owned(), value);
             }
             Err(error) => {
-                self.faults.push(SchemaFault::new(format!("definition.{name}"), error.to_string()));
+                self.faults.push(SchemaFault::new(
+                    FaultLocation::DefinitionPart(name.to_owned()),
+                    error.to_string(),
+                ));
             }
         }
         self
