@@ -52,7 +52,7 @@ pub use crate::tier::{ModalityHazard, TrustTier};
 
 pub use envelope::PromptRenderer;
 pub use label::{EnvelopeModality, TrustLabel};
-pub use nonce::EnvelopeKey;
+pub use nonce::{EnvelopeKey, EnvelopeScope, EnvelopeSecret};
 pub use part::{
     HandlePart, MediaFallbackPart, MediaFrame, MemoryPart, MessagePart, PartOrigin, PeerPart,
     RetrievedPart, ThoughtPart, ToolResultPart,

@@ -4,6 +4,8 @@
 mod tests;
 
 use std::fmt;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,8 +15,8 @@ use crate::private_file::create_private_dir;
 use crate::secret::load_or_create_secret;
 use crate::{DirSpoolStore, SqliteStore};
 
-/// A directory with the database of turns, the content of their large results, and the key that signs decisions on
-/// gates.
+/// A directory with the database of turns, the content of their large results, the key that signs decisions on gates,
+/// and the secret behind the envelopes of prompts.
 ///
 /// Every process that opens the directory can resume its turns and decide on their gates. The key grants the right
 /// to approve calls, so only the owner of the file can read it. A new directory gets the mode 0700, and its files get
@@ -38,11 +40,16 @@ pub struct TurnDir {
     store: Arc<SqliteStore>,
     spools: Arc<DirSpoolStore>,
     secret: [u8; 32],
+    envelope_secret: Option<[u8; 32]>,
 }
 
 impl TurnDir {
     /// The name of the key file.
     const KEY_FILE: &str = "gate.key";
+
+    /// The name of the file with the secret of envelopes. It is not derived from the key of gates, so that a process that
+    /// renders prompts needs no right to approve calls.
+    const ENVELOPE_FILE: &str = "envelope.key";
 
     /// Opens a directory. It is created if it does not exist.
     ///
@@ -67,10 +74,11 @@ impl TurnDir {
             StoreError::backend(format!("create the directory `{}`", path.display()), error)
         })?;
         let secret = load_or_create_secret(&path.join(Self::KEY_FILE))?;
+        let envelope_secret = load_envelope_secret(&path.join(Self::ENVELOPE_FILE))?;
         let store = Arc::new(SqliteStore::open(&path)?);
         let spools = DirSpoolStore::open(path.join("spools"));
         let spools = spools.map_err(|error| StoreError::backend("open the spools", error))?;
-        Ok(Self { path, store, spools: Arc::new(spools), secret })
+        Ok(Self { path, store, spools: Arc::new(spools), secret, envelope_secret })
     }
 
     /// The path of the directory.
@@ -96,10 +104,47 @@ impl TurnDir {
     pub const fn secret(&self) -> [u8; 32] {
         self.secret
     }
+
+    /// The secret from which the names of envelopes in prompts are derived, so that every process renders a turn to the
+    /// same bytes. `None` if the directory has none and cannot be written.
+    ///
+    /// ```
+    /// use haft_stores::TurnDir;
+    ///
+    /// # let parent = tempfile::tempdir()?;
+    /// let path = parent.path().join("turns");
+    /// let dir = TurnDir::open(&path)?;
+    /// assert_eq!(TurnDir::open(&path)?.envelope_secret(), dir.envelope_secret());
+    /// assert_ne!(dir.envelope_secret(), Some(dir.secret()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn envelope_secret(&self) -> Option<[u8; 32]> {
+        self.envelope_secret
+    }
 }
 
 impl fmt::Debug for TurnDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TurnDir").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// Reads the secret of envelopes, or creates it. A directory of an earlier version has none, and it can be read all the
+/// same if it cannot be written.
+fn load_envelope_secret(file: &Path) -> Result<Option<[u8; 32]>, StoreError> {
+    match load_or_create_secret(file) {
+        Ok(secret) => Ok(Some(secret)),
+        Err(StoreError::Backend { source, .. })
+            if is_write_refused(&*source) && fs::symlink_metadata(file).is_err() =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_write_refused(error: &(dyn std::error::Error + 'static)) -> bool {
+    let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    matches!(kind, Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem))
 }

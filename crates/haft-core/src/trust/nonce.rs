@@ -1,4 +1,4 @@
-//! The secret of a run, and the nonces that come of it.
+//! The secret behind envelopes, the keys that are derived from it, and the nonces that those make.
 
 use std::fmt;
 
@@ -7,15 +7,124 @@ use crate::mac::MacKey;
 /// Set before everything that is hashed, so that the key cannot be asked for anything else.
 const DOMAIN: &str = "haft envelope 1";
 
+/// Set before the scope of a key that is derived from a secret.
+const KEY_DOMAIN: &str = "haft envelope key 1";
+
+/// Set before nothing else: a secret has one fingerprint.
+const FINGERPRINT_DOMAIN: &str = "haft envelope fingerprint 1";
+
 /// Bytes of the hash that a nonce keeps: 128 bits.
 const NONCE_BYTES: usize = 16;
 
-/// The secret of a run, from which the names of all its envelopes are derived.
+/// Bytes of the hash that a fingerprint keeps: 64 bits.
+const FINGERPRINT_BYTES: usize = 8;
+
+/// The secret from which the keys of envelopes are derived, one for each conversation or turn.
 ///
-/// The application draws 32 random bytes per run and keeps them with the run, so that a resumed run
-/// renders the same text and prompt caches hold. Knowledge of them allows to close envelopes: they belong
-/// neither into a prompt nor into a log. The bytes are not kept here, only the two hash states that
-/// they lead to, and nothing prints those.
+/// The application draws 32 random bytes once and stores them, so that the same records are rendered to the same bytes
+/// in a later turn of the conversation and in another process. Whoever knows them can close envelopes: they belong
+/// neither into a prompt nor into a log. Only the hash states that they lead to are held here, and nothing prints those.
+///
+/// ```
+/// use haft_core::trust::{EnvelopeScope, EnvelopeSecret, MessagePart, PromptRenderer};
+///
+/// let secret = EnvelopeSecret::from_bytes([42; 32]);
+/// let render = |scope| {
+///     let renderer = PromptRenderer::new(secret.derive_key(scope));
+///     renderer.message(&MessagePart::from_user("m-1", "Ada", "Hello!"))
+/// };
+/// let first = render(EnvelopeScope::Conversation("support-7"));
+/// assert_eq!(render(EnvelopeScope::Conversation("support-7")), first);
+/// assert_ne!(render(EnvelopeScope::Conversation("support-8")), first);
+/// assert_ne!(render(EnvelopeScope::Turn("support-7")), first);
+/// assert_eq!(format!("{secret:?}"), "EnvelopeSecret(…)");
+/// ```
+#[derive(Clone)]
+pub struct EnvelopeSecret(MacKey);
+
+/// What shares a key of envelopes.
+///
+/// The envelopes of a conversation have the same names in all its turns, because later turns show the same records. A
+/// turn without a conversation has a key of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EnvelopeScope<'a> {
+    /// All turns of a conversation, by its id.
+    Conversation(&'a str),
+    /// One turn, by its id.
+    Turn(&'a str),
+}
+
+impl<'a> EnvelopeScope<'a> {
+    /// The conversation if there is one, else the turn.
+    ///
+    /// ```
+    /// use haft_core::trust::EnvelopeScope;
+    ///
+    /// assert_eq!(EnvelopeScope::of("t-1", Some("c-1")), EnvelopeScope::Conversation("c-1"));
+    /// assert_eq!(EnvelopeScope::of("t-1", None), EnvelopeScope::Turn("t-1"));
+    /// ```
+    #[must_use]
+    pub const fn of(turn: &'a str, conversation: Option<&'a str>) -> Self {
+        match conversation {
+            Some(conversation) => Self::Conversation(conversation),
+            None => Self::Turn(turn),
+        }
+    }
+
+    const fn parts(self) -> [&'a str; 2] {
+        match self {
+            Self::Conversation(id) => ["conversation", id],
+            Self::Turn(id) => ["turn", id],
+        }
+    }
+}
+
+impl EnvelopeSecret {
+    /// The secret of these 32 random bytes.
+    #[must_use]
+    pub fn from_bytes(secret: [u8; 32]) -> Self {
+        Self(MacKey::new(secret))
+    }
+
+    /// Derives the key of a scope. A name that leaks from one scope is useless in all others.
+    #[must_use]
+    pub fn derive_key(&self, scope: EnvelopeScope<'_>) -> EnvelopeKey {
+        let mut message = self.0.start();
+        message.add_text(KEY_DOMAIN);
+        scope.parts().into_iter().for_each(|text| message.add_text(text));
+        EnvelopeKey(MacKey::new(message.finish()))
+    }
+
+    /// A text that differs for different secrets and says nothing else about them. It is stored with a turn, so that a
+    /// process with another secret is noticed.
+    ///
+    /// ```
+    /// use haft_core::trust::EnvelopeSecret;
+    ///
+    /// let fingerprint = EnvelopeSecret::from_bytes([42; 32]).fingerprint();
+    /// assert_eq!(fingerprint, EnvelopeSecret::from_bytes([42; 32]).fingerprint());
+    /// assert_ne!(fingerprint, EnvelopeSecret::from_bytes([43; 32]).fingerprint());
+    /// ```
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut message = self.0.start();
+        message.add_text(FINGERPRINT_DOMAIN);
+        hex(message.finish().iter().take(FINGERPRINT_BYTES))
+    }
+}
+
+impl fmt::Debug for EnvelopeSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EnvelopeSecret(…)")
+    }
+}
+
+/// The key from which the names of the envelopes of a prompt are derived. An [`EnvelopeSecret`] derives one for each
+/// conversation or turn.
+///
+/// Whoever knows it can close envelopes. Its bytes are not held here, only the two hash states that they lead to, and
+/// nothing prints those.
 ///
 /// ```
 /// let key = haft_core::trust::EnvelopeKey::from_bytes([42; 32]);
@@ -32,7 +141,8 @@ impl EnvelopeKey {
     }
 
     /// The nonce of an envelope: the first that occurs in none of the texts which the envelope will
-    /// hold. A body cannot know it, but a text that the model once saw and repeated can.
+    /// hold. A body cannot know it, but a text that the model once saw and repeated can. The choice follows from the
+    /// key, the slot and the texts alone, so that the same envelope is rendered alike everywhere.
     pub(super) fn nonce(&self, slot: &Slot<'_>, holds: &[&str]) -> String {
         let mut attempt = 0_u32;
         loop {
@@ -52,13 +162,13 @@ impl EnvelopeKey {
         }
         message.add_bytes(&slot.part.to_be_bytes());
         message.add_bytes(&attempt.to_be_bytes());
-        let mut nonce = String::with_capacity(2 * NONCE_BYTES);
-        for byte in message.finish().iter().take(NONCE_BYTES) {
-            let digits = [byte >> 4, byte & 0xF];
-            nonce.extend(digits.iter().filter_map(|it| char::from_digit(u32::from(*it), 16)));
-        }
-        nonce
+        hex(message.finish().iter().take(NONCE_BYTES))
     }
+}
+
+fn hex<'b>(bytes: impl Iterator<Item = &'b u8>) -> String {
+    let digits = bytes.flat_map(|byte| [byte >> 4, byte & 0xF]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
 impl fmt::Debug for EnvelopeKey {

@@ -66,3 +66,32 @@ fn an_invalid_key_is_an_error_and_is_not_overwritten() {
     assert_eq!(error.code(), "E_STORE", "{error}");
     assert_eq!(fs::read(&file).unwrap(), b"short");
 }
+
+#[cfg(unix)]
+#[test]
+fn the_secret_of_envelopes_is_kept_like_the_key() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    let parent = tempfile::tempdir().unwrap();
+    let dir = TurnDir::open(parent.path()).unwrap();
+    let file = parent.path().join(TurnDir::ENVELOPE_FILE);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let secret = dir.envelope_secret().unwrap();
+    assert_ne!(secret, dir.secret());
+    assert_eq!(TurnDir::open(parent.path()).unwrap().envelope_secret(), Some(secret));
+    let elsewhere = parent.path().join("elsewhere");
+    fs::rename(&file, &elsewhere).unwrap();
+    symlink(&elsewhere, &file).unwrap();
+    assert!(TurnDir::open(parent.path()).is_err(), "a link is refused");
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, "short").unwrap();
+    assert!(TurnDir::open(parent.path()).is_err(), "so is a file that holds no secret");
+}
+
+/// The file system of the kernel refuses new files, to the superuser as well.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_cannot_be_written_has_no_secret_of_envelopes() {
+    let file = std::path::Path::new("/sys/kernel/haft-envelope.key");
+    assert_eq!(super::load_envelope_secret(file).unwrap(), None);
+}

@@ -15,11 +15,14 @@ use crate::event::Observer;
 use crate::stash::Stash;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactSet, Spooler};
+use crate::trust::EnvelopeKey;
 
 /// A context in the making.
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct DispatchContextBuilder {
     id: Arc<str>,
+    conversation: Option<Arc<str>>,
+    envelope_key: Option<EnvelopeKey>,
     resumed: bool,
     system_prompt: Option<Tokenizable>,
     stash: Option<Stash>,
@@ -41,6 +44,8 @@ impl DispatchContextBuilder {
     pub(super) fn new(id: Arc<str>) -> Self {
         Self {
             id,
+            conversation: None,
+            envelope_key: None,
             resumed: false,
             system_prompt: None,
             stash: None,
@@ -68,6 +73,18 @@ impl DispatchContextBuilder {
     /// The iteration, from zero.
     pub fn iteration(mut self, iteration: u32) -> Self {
         self.iteration = iteration;
+        self
+    }
+
+    /// The conversation that the turn belongs to; the default is none.
+    pub fn conversation(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.conversation = Some(id.into());
+        self
+    }
+
+    /// The key from which the names of envelopes are derived; by default the executor has one of its own.
+    pub fn envelope_key(mut self, key: EnvelopeKey) -> Self {
+        self.envelope_key = Some(key);
         self
     }
 
@@ -159,6 +176,8 @@ impl DispatchContextBuilder {
     pub fn build(self) -> DispatchContext {
         let turn = Turn {
             id: self.id,
+            conversation: self.conversation,
+            envelope_key: self.envelope_key,
             resumed: self.resumed,
             system_prompt: self.system_prompt.unwrap_or_else(|| Tokenizable::new("")),
             stash: self.stash.unwrap_or_default(),

@@ -25,6 +25,7 @@ use crate::store::{RowKind, StoreError, StoreFuture, StoreWrite};
 use crate::tool::Tool;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactIdCollision, ArtifactSet, Spooler};
+use crate::trust::EnvelopeKey;
 
 /// A turn, as middleware and handlers see it. Cheap to clone: a handle.
 ///
@@ -37,6 +38,8 @@ pub struct TurnContext {
 
 pub(super) struct Turn {
     pub(super) id: Arc<str>,
+    pub(super) conversation: Option<Arc<str>>,
+    pub(super) envelope_key: Option<EnvelopeKey>,
     pub(super) resumed: bool,
     pub(super) system_prompt: Tokenizable,
     pub(super) stash: Stash,
@@ -171,6 +174,19 @@ impl TurnContext {
     #[must_use]
     pub fn turn_id(&self) -> &str {
         &self.turn.id
+    }
+
+    /// The conversation that the turn belongs to.
+    #[must_use]
+    pub fn conversation(&self) -> Option<&str> {
+        self.turn.conversation.as_deref()
+    }
+
+    /// The key from which the names of envelopes are derived, so that every process that runs the turn renders the same
+    /// bytes. Nothing if the runner has no stored secret: then an executor uses a key of its own.
+    #[must_use]
+    pub fn envelope_key(&self) -> Option<&EnvelopeKey> {
+        self.turn.envelope_key.as_ref()
     }
 
     /// Whether another process began the turn and this one goes on with it.
