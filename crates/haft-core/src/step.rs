@@ -15,6 +15,9 @@
 //! }
 //! ```
 
+mod description;
+mod request;
+
 use crate::error::codes;
 use std::fmt;
 use std::future::Future;
@@ -34,10 +37,25 @@ use crate::stream::{StreamError, StreamPart, StreamTracker};
 use crate::tool::context::DispatchContext;
 use crate::usage::Usage;
 
+pub use self::description::ExecutorDescription;
+pub use self::request::{RequestFuture, StepRequest};
+
 /// Takes steps.
 pub trait DispatchExecutor: Send + Sync {
     /// Says what the model says next.
     fn step(&self, ctx: StepContext) -> StepFuture<'_>;
+
+    /// Describes the executor. The description is stored with every turn that it begins, and a turn is resumed only with
+    /// an executor that has the same one. By default it is code of the application without a name.
+    fn description(&self) -> ExecutorDescription {
+        ExecutorDescription::default()
+    }
+
+    /// Renders the request that [`step`](Self::step) would send, without sending it and without any other effect. By
+    /// default an executor sends no requests.
+    fn render_request(&self, _ctx: StepContext) -> RequestFuture<'_> {
+        Box::pin(async { Ok(None) })
+    }
 }
 
 /// What an executor returns.
@@ -224,6 +242,8 @@ pub struct Step {
     pub then: NextAction,
     /// What the step cost.
     pub usage: Usage,
+    /// The request with which it was taken, if one was sent.
+    pub request: Option<StepRequest>,
 }
 
 /// What comes after a step.
@@ -262,6 +282,7 @@ impl Step {
             calls: Vec::new(),
             then: NextAction::Continue,
             usage: Usage::default(),
+            request: None,
         }
     }
 
@@ -296,6 +317,12 @@ impl Step {
     /// Says what the step cost.
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
+        self
+    }
+
+    /// Says with which request the step was taken. Its hash is journaled.
+    pub fn request(mut self, request: StepRequest) -> Self {
+        self.request = Some(request);
         self
     }
 }
