@@ -208,8 +208,11 @@ pub async fn assemble_prompt<D: Dialect + ?Sized>(
     let parts = order.split_at_checked(at.unwrap_or(order.len()));
     let (before, behind) = parts.or_report("a position lies within its list", (order, &[]));
     let mut prompt = Prompt { system: funnel.system_prompt()?, ..Prompt::default() };
-    prompt.system.extend(funnel.sections(before, &mut notes).await?);
-    prompt.trailing = funnel.sections(behind, &mut notes).await?;
+    let first_late = at.map_or(u64::MAX, |_| system::first_late_number(ctx));
+    prompt.system.extend(funnel.sections(before, 0..first_late, &mut notes).await?);
+    // What was recorded while the model worked stands behind the timeline, whose cached beginning stays as it was.
+    prompt.trailing = funnel.sections(before, first_late..u64::MAX, &mut notes).await?;
+    prompt.trailing.extend(funnel.sections(behind, 0..u64::MAX, &mut notes).await?);
     let mut numbers = Vec::new();
     if at.is_some() {
         let mut timeline = TimelineBuilder::new(&funnel, WireIds::default());

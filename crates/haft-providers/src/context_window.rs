@@ -4,8 +4,12 @@
 //! plain thoughts of earlier iterations; results that the model has read already become handles, oldest first; retrieved
 //! records, the lowest score first; memories, the least important first; then the oldest exchanges, each as a whole. The
 //! last message of the user and everything after it stay. Every step is reported.
+//!
+//! What was left out once stays out for the rest of the turn, and a turn that has to leave out more does so with a margin:
+//! the beginning of its requests changes rarely, and prompt caches hold.
 
 mod shedding;
+mod stored_omissions;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +18,7 @@ use haft_core::tokens::{Certainty, Estimators, TokenError};
 use serde_json::{Value, json};
 
 pub(crate) use self::shedding::{ContextShedder, exchange_starts};
+pub(crate) use self::stored_omissions::StoredOmissions;
 use crate::prompt::{
     AssistantEntry, AssistantThought, ContentPart, OfferedTool, Prompt, PromptEntry, PromptSection,
 };

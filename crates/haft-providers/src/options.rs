@@ -70,6 +70,11 @@ impl Options {
         Self { values: merge_layers(&[self, above]), unusable }
     }
 
+    /// The options by name.
+    pub(crate) fn into_values(self) -> Map<String, Value> {
+        self.values
+    }
+
     /// The value of an option.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {

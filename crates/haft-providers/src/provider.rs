@@ -12,12 +12,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use haft_core::event::EventKind;
-use haft_core::step::{DispatchExecutor, Step, StepContext, StepError, StepFuture};
+use haft_core::step::{
+    DispatchExecutor, ExecutorDescription, RequestFuture, Step, StepContext, StepError, StepFuture,
+    StepRequest,
+};
 use haft_core::tokens::Estimators;
-use haft_core::trust::{EnvelopeKey, PromptRenderer};
+use haft_core::trust::{EnvelopeScope, EnvelopeSecret, PromptRenderer};
 use haft_core::usage::Usage;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 pub use self::builder::ProviderBuilder;
 pub use self::error::ProviderError;
@@ -65,6 +67,8 @@ pub struct Provider<D: Dialect> {
 }
 
 struct ProviderState<D> {
+    /// The name of the provider, which need not be that of its dialect.
+    name: String,
     dialect: D,
     schema: OptionSchema,
     options: Options,
@@ -74,8 +78,8 @@ struct ProviderState<D> {
     transport: Arc<dyn Transport>,
     retry: RetryPolicy,
     estimators: Estimators,
-    /// The names of envelopes are derived from it.
-    secret: [u8; 32],
+    /// The names of envelopes are derived from it, in turns of runners without a secret.
+    secret: EnvelopeSecret,
     observers: Observers,
     rolling_summary: Option<RollingSummary>,
     media_cache: MediaCache,
@@ -83,10 +87,20 @@ struct ProviderState<D> {
 
 /// A request and its response.
 struct ModelExchange {
+    request: StepRequest,
     response: FinishedResponse,
     names: WireNames,
     /// The usage of summaries.
     summary_usage: Usage,
+}
+
+/// What a prompt is assembled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PromptPurpose {
+    /// It is sent. What does not fit is summarized or moved to the spool.
+    Send,
+    /// It is shown. Nothing else happens.
+    Show,
 }
 
 /// Whether keys may go over plain http to other machines.
@@ -198,11 +212,11 @@ impl<D: Dialect> Provider<D> {
             }
             exchange => exchange,
         };
-        let ModelExchange { response, names, summary_usage } = exchange?;
+        let ModelExchange { request, response, names, summary_usage } = exchange?;
         let dialect = &self.state.dialect;
         let step = step::build_step(ctx, dialect, &resolved.control, &names, response)?;
         let usage = step.usage + summary_usage;
-        Ok(step.usage(usage))
+        Ok(step.usage(usage).request(request))
     }
 
     /// Sends the turn as it is, and reads the response.
@@ -213,7 +227,8 @@ impl<D: Dialect> Provider<D> {
     ) -> Result<ModelExchange, ProviderError> {
         let (state, control) = (&self.state, &resolved.control);
         let dialect = state.dialect.name();
-        let (assembled, summary_usage) = self.fit_to_window(ctx, resolved).await?;
+        let (assembled, summary_usage) =
+            self.fit_to_window(ctx, resolved, PromptPurpose::Send).await?;
         emit_notes(ctx, dialect, &assembled.notes);
         let request = ModelRequest::new(&control.model, &assembled.prompt, &resolved.wire);
         let request = request.delivery(control.delivery);
@@ -229,12 +244,24 @@ impl<D: Dialect> Provider<D> {
             delivery: control.delivery,
         });
         let reader = ResponseReader::new(ctx, control, &state.dialect, &request);
+        let sent = request::describe_request(&request, encoded.body.clone());
         let response = state.send_request(ctx, control, encoded.body).await?;
         let response = state.read_response(response, control, reader).await?;
         let (generation, outcome) = (&response.generation, response.outcome);
         let report = GenerationReport { dialect, turn, iteration, generation, outcome };
         state.observers.report_generation(&report);
-        Ok(ModelExchange { response, names: assembled.names, summary_usage })
+        Ok(ModelExchange { request: sent, response, names: assembled.names, summary_usage })
+    }
+
+    /// Renders the request that the next step would send.
+    async fn encode_step_request(&self, ctx: &StepContext) -> Result<StepRequest, ProviderError> {
+        let resolved = self.resolve_options(ctx)?;
+        let (assembled, _) = self.fit_to_window(ctx, &resolved, PromptPurpose::Show).await?;
+        let model = &resolved.control.model;
+        let request = ModelRequest::new(model, &assembled.prompt, &resolved.wire);
+        let request = request.delivery(resolved.control.delivery);
+        let body = self.state.dialect.encode_request(&request)?.body;
+        Ok(request::describe_request(&request, body))
     }
 
     /// Warns about forced tools that exist only for the dispatch, or refuses them: the next request may not have them.
@@ -269,12 +296,15 @@ impl<D: Dialect> Provider<D> {
 }
 
 impl<D> ProviderState<D> {
-    /// The renderer of a turn. No other turn has its key, so that a name that leaks from one turn is useless in another.
+    /// The renderer of a turn, with the key that the runner gives, else one of the provider's own secret. No other
+    /// conversation has its key, so that a name that leaks from one is useless in another.
     fn turn_renderer(&self, ctx: &StepContext) -> PromptRenderer {
-        let mut hash = Sha256::new();
-        hash.update(self.secret);
-        hash.update(ctx.dispatch().turn_id());
-        PromptRenderer::new(EnvelopeKey::from_bytes(hash.finalize().into()))
+        let turn = ctx.dispatch().turn();
+        let own_key = || {
+            let scope = EnvelopeScope::of(turn.turn_id(), turn.conversation());
+            self.secret.derive_key(scope)
+        };
+        PromptRenderer::new(turn.envelope_key().cloned().unwrap_or_else(own_key))
     }
 }
 
@@ -287,6 +317,28 @@ impl<D: Dialect> DispatchExecutor for Provider<D> {
                 reason = cancelled => Err(StepError::new(format!("cancelled: {reason}"))),
                 step = self.take_step(&ctx) => step.map_err(error::to_step_error),
             }
+        })
+    }
+
+    fn description(&self) -> ExecutorDescription {
+        let state = &self.state;
+        let mut options = state.options.overridden_by(&self.overrides).into_values();
+        // Headers may carry keys, and the model is named beside the options.
+        for name in ["headers", "model"] {
+            options.remove(name);
+        }
+        ExecutorDescription::Model {
+            provider: state.name.clone(),
+            model: self.model().to_owned(),
+            options,
+            base_url: haft_http::redact::url(&state.base_url),
+        }
+    }
+
+    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+        Box::pin(async move {
+            let request = self.encode_step_request(&ctx).await;
+            request.map(Some).map_err(error::to_step_error)
         })
     }
 }

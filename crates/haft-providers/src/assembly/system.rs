@@ -1,8 +1,10 @@
 //! The system prompt and the sections around the timeline.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use haft_core::record::{Retrievable, RetrievableContent};
+use haft_core::context::DispatchContext;
+use haft_core::record::{MessageRole, Retrievable, RetrievableContent};
 use haft_core::trust::{
     DeveloperText, HandlePart, MemoryPart, PartOrigin, PromptText, RetrievedPart,
 };
@@ -19,18 +21,21 @@ impl Funnel<'_> {
         Ok(part(PromptSection::SystemPrompt, text).into_iter().collect())
     }
 
-    /// The sections of this list, without those that are empty.
+    /// The sections of this list, without those that are empty. Of memories and retrieved records those with these numbers
+    /// are in them; instructions are not late.
     pub(super) async fn sections(
         &self,
         sections: &[PromptSection],
+        numbers: Range<u64>,
         notes: &mut Vec<RequestNote>,
     ) -> Result<Vec<SystemPart>, AssembleError> {
         let mut parts = Vec::new();
         for section in sections {
             let text = match section {
-                PromptSection::StandingInstructions => self.instructions()?,
-                PromptSection::Memories => self.memories(),
-                PromptSection::Retrievables => self.retrievables(notes).await?,
+                PromptSection::StandingInstructions if numbers.start == 0 => self.instructions()?,
+                PromptSection::StandingInstructions => continue,
+                PromptSection::Memories => self.memories(&numbers),
+                PromptSection::Retrievables => self.retrievables(&numbers, notes).await?,
                 PromptSection::SystemPrompt | PromptSection::Timeline | PromptSection::Tools => {
                     continue;
                 }
@@ -47,10 +52,12 @@ impl Funnel<'_> {
         Ok(self.renderer.instructions(&rules, None))
     }
 
-    fn memories(&self) -> PromptText {
-        let memories = self.ctx.turn().memories().all();
+    fn memories(&self, numbers: &Range<u64>) -> PromptText {
+        let memories = self.ctx.turn().memories().numbered();
         let shown = memories
             .iter()
+            .filter(|(number, _)| numbers.contains(number))
+            .map(|(_, memory)| memory)
             .filter(|it| !self.options.omissions.memories.contains(it.id().as_str()));
         let parts = shown.map(|memory| {
             let part =
@@ -66,10 +73,12 @@ impl Funnel<'_> {
 
     async fn retrievables(
         &self,
+        numbers: &Range<u64>,
         notes: &mut Vec<RequestNote>,
     ) -> Result<PromptText, AssembleError> {
         let mut shown = Vec::new();
-        for record in self.ctx.turn().retrievables().all() {
+        let records = self.ctx.turn().retrievables().numbered().into_iter();
+        for (_, record) in records.filter(|(number, _)| numbers.contains(number)) {
             if !self.options.omissions.retrievables.contains(record.id().as_str()) {
                 shown.push(self.shown_retrievable(record, notes).await?);
             }
@@ -103,6 +112,18 @@ impl Funnel<'_> {
         };
         Ok(ShownRetrievable { record, body })
     }
+}
+
+/// The number of the first record that the model made since the user spoke last. Memories and retrieved records behind it
+/// came while the model worked.
+pub(super) fn first_late_number(ctx: &DispatchContext) -> u64 {
+    let messages = ctx.turn().messages().numbered();
+    let is_user = |role| role == MessageRole::User;
+    let last = messages.iter().rev().find(|(_, it)| is_user(it.role())).map(|(number, _)| *number);
+    let said = messages.iter().filter(|(_, it)| !is_user(it.role())).map(|(number, _)| *number);
+    let calls = ctx.turn().tool_calls().numbered();
+    let made = said.chain(calls.iter().map(|(number, _)| *number));
+    made.filter(|number| last.is_none_or(|last| *number > last)).min().unwrap_or(u64::MAX)
 }
 
 /// A retrieved record, and what is shown of it.

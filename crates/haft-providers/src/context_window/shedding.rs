@@ -39,8 +39,8 @@ impl ContextShedder {
     pub(crate) fn new(
         ctx: &DispatchContext,
         assembled: &AssembledPrompt,
-        estimators: &Estimators,
-        encoding: &str,
+        omissions: &Omissions,
+        (estimators, encoding): (&Estimators, &str),
     ) -> Result<Self, TokenError> {
         let tokens = |text: &str| -> Result<u64, TokenError> {
             Ok(estimators.count_or_estimate(encoding, text, |_| {})?.tokens)
@@ -48,6 +48,7 @@ impl ContextShedder {
         let mut steps = Vec::new();
         // The newest one stays: the model is in the middle of it.
         let mut thoughts = ctx.turn().thoughts().numbered();
+        thoughts.retain(|(number, _)| *number >= omissions.thoughts_before);
         if let Some((newest, _)) = thoughts.pop() {
             let mut saved = 0;
             for (_, thought) in thoughts.iter().filter(|(_, it)| it.payload().is_none()) {
@@ -62,11 +63,13 @@ impl ContextShedder {
         for call in calls.iter().filter(|call| Some(call.iteration) != newest) {
             if let Some(ToolResults::Text(text)) = &call.results
                 && text.len() > MIN_SPOOLED_BYTES
+                && !omissions.results.contains(&call.id())
             {
                 steps.push((SheddingStep::Result(call.id()), tokens(text)?));
             }
         }
         let mut records = ctx.turn().retrievables().all();
+        records.retain(|it| !omissions.retrievables.contains(it.id().as_str()));
         // The lowest score first; one without a score is below all others.
         records.sort_by(|a, b| {
             let score = |it: &Retrievable| it.score().unwrap_or(-1.0);
@@ -83,6 +86,7 @@ impl ContextShedder {
             steps.push((SheddingStep::Retrievable(record.id().as_str().to_owned()), saved));
         }
         let mut memories = ctx.turn().memories().all();
+        memories.retain(|it| !omissions.memories.contains(it.id().as_str()));
         memories.sort_by(|a, b| {
             a.importance().total_cmp(&b.importance()).then_with(|| a.id().cmp(b.id()))
         });
@@ -96,12 +100,14 @@ impl ContextShedder {
         Ok(Self { steps: steps.into_iter(), done: Vec::new() })
     }
 
-    /// Takes steps until their estimates reach `need`. Returns whether it took any.
+    /// Takes steps until their estimates reach `need`. Returns whether it took any. Results go to the spool if it
+    /// `spools`; else they are left out.
     pub(crate) async fn shed_tokens(
         &mut self,
         ctx: &DispatchContext,
         omissions: &mut Omissions,
         need: u64,
+        spools: bool,
     ) -> bool {
         let before = self.done.len();
         let mut saved = 0_u64;
@@ -109,7 +115,7 @@ impl ContextShedder {
             let Some((step, tokens)) = self.steps.next() else { break };
             saved = saved.saturating_add(tokens);
             let whole = matches!(step, SheddingStep::Before(_));
-            self.done.push(apply_step(ctx, omissions, step).await);
+            self.done.push(apply_step(ctx, omissions, step, spools).await);
             if whole {
                 // The size of an exchange is known when the prompt is measured again.
                 break;
@@ -130,9 +136,14 @@ const MIN_SPOOLED_BYTES: usize = 1024;
 /// Tokens of a handle.
 const HANDLE_TOKENS: u64 = 100;
 
-async fn apply_step(ctx: &DispatchContext, omissions: &mut Omissions, step: SheddingStep) -> Value {
+async fn apply_step(
+    ctx: &DispatchContext,
+    omissions: &mut Omissions,
+    step: SheddingStep,
+    spools: bool,
+) -> Value {
     match step {
-        SheddingStep::Result(id) => match spool_result(ctx, id).await {
+        SheddingStep::Result(id) => match if spools { spool_result(ctx, id).await } else { None } {
             Some(()) => json!({ "step": "result-to-handle", "call": id.to_string() }),
             None => {
                 omissions.results.insert(id);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use haft_core::tokens::Estimators;
+use haft_core::trust::EnvelopeSecret;
 
 use super::{
     GenerationReport, KeyExposure, Observers, PromptReport, Provider, ProviderError, ProviderState,
@@ -18,6 +19,7 @@ use crate::transport::{Secret, Transport, TransportError};
 /// Configures a [`Provider`].
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct ProviderBuilder<D> {
+    name: Option<String>,
     dialect: D,
     model: String,
     options: Options,
@@ -36,6 +38,7 @@ pub struct ProviderBuilder<D> {
 impl<D: Dialect> ProviderBuilder<D> {
     pub(super) fn new(dialect: D, model: String) -> Self {
         Self {
+            name: None,
             dialect,
             model,
             options: Options::new(),
@@ -50,6 +53,23 @@ impl<D: Dialect> ProviderBuilder<D> {
             rolling: None,
             media_cache_bytes: 64 << 20,
         }
+    }
+
+    /// Sets the name of the provider in stored turns; by default that of the dialect. Several providers can speak one
+    /// dialect.
+    ///
+    /// ```
+    /// use haft_core::step::DispatchExecutor as _;
+    /// use haft_providers::Provider;
+    /// use haft_providers::dialects::chat_completions::ChatCompletions;
+    ///
+    /// let model = Provider::builder(ChatCompletions::new(), "m").name("local").key("k").build()?;
+    /// assert_eq!(model.description().to_string(), "model `m` of `local`");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// Sets the base address of requests, in place of the default of the dialect. One slash at the end is dropped.
@@ -119,9 +139,9 @@ impl<D: Dialect> ProviderBuilder<D> {
         self
     }
 
-    /// Sets 32 secret, random bytes from which the names of envelopes are derived; by default they are drawn for each
-    /// provider. Use the same bytes in every process that may resume a turn, so that the prompt cache of the provider
-    /// still matches.
+    /// Sets 32 secret, random bytes from which the names of envelopes are derived in turns whose runner has no secret for
+    /// envelopes; by default they are drawn for each provider. A runner that stores its secret (or has a directory) gives
+    /// every turn its key, and these bytes are not used.
     pub fn envelope_secret(mut self, secret: [u8; 32]) -> Self {
         self.secret = Some(secret);
         self
@@ -167,6 +187,7 @@ impl<D: Dialect> ProviderBuilder<D> {
             secret.map_err(|error| ProviderError::NoRandomBytes { source: error.into() })?;
         let url = self.base_url.unwrap_or_else(|| self.dialect.base_url().to_owned());
         let state = ProviderState {
+            name: self.name.unwrap_or_else(|| self.dialect.name().to_owned()),
             dialect: self.dialect,
             schema,
             options,
@@ -176,7 +197,7 @@ impl<D: Dialect> ProviderBuilder<D> {
             transport,
             retry: self.retry,
             estimators: self.estimators,
-            secret,
+            secret: EnvelopeSecret::from_bytes(secret),
             observers: self.observers,
             rolling_summary: self.rolling,
             media_cache: MediaCache::new(self.media_cache_bytes),

@@ -12,9 +12,9 @@ use haft_core::usage::Usage;
 use serde_json::json;
 
 use super::response::ResponseReader;
-use super::{Provider, ProviderError};
+use super::{PromptPurpose, Provider, ProviderError};
 use crate::assembly::{AssembledPrompt, AssemblyOptions, assemble_prompt};
-use crate::context_window::{ContextShedder, PromptSize};
+use crate::context_window::{ContextShedder, PromptSize, StoredOmissions};
 use crate::dialect::{Dialect, ModelRequest};
 use crate::generation::GenerationOutcome;
 use crate::options::{ControlOptions, ResolvedOptions};
@@ -28,20 +28,42 @@ use crate::summary::{
 /// reasoning is not sent again in every iteration.
 const REPLAYS_KEY: &str = "haftReplaysBefore";
 
+/// The key of the stash under which what was left out is stored, by dialect.
+const OMISSIONS_KEY: &str = "haftOmissions";
+
+/// The part of the context window that is freed in addition, from the second time on.
+const SHEDDING_MARGIN: u64 = 4;
+
 impl<D: Dialect> Provider<D> {
     /// Assembles a prompt that fits into the context window. Returns the usage of summaries with it.
     pub(super) async fn fit_to_window(
         &self,
         ctx: &StepContext,
         resolved: &ResolvedOptions,
+        purpose: PromptPurpose,
     ) -> Result<(AssembledPrompt, Usage), ProviderError> {
         let (state, control) = (&self.state, &resolved.control);
         let (dispatch, renderer) = (ctx.dispatch(), state.turn_renderer(ctx));
         let mut options = control.assembly.clone();
         options.media_cache = state.media_cache.clone();
         options.omissions.replays_before = self.first_replayable(ctx);
-        let (mut assembled, usage) =
-            self.summarize_history(ctx, control, &renderer, &mut options).await?;
+        let stored_key = self.omissions_key();
+        let stored = StoredOmissions::load(dispatch, &stored_key);
+        if let Some(stored) = &stored {
+            stored.apply(dispatch, &mut options.omissions);
+        }
+        let (mut assembled, usage) = match purpose {
+            PromptPurpose::Send => {
+                self.summarize_history(ctx, control, &renderer, &mut options).await?
+            }
+            PromptPurpose::Show => {
+                if state.rolling_summary.is_some() {
+                    apply_stored_summary(ctx, &renderer, &mut options);
+                }
+                let prompt = assemble_prompt(dispatch, &state.dialect, &renderer, &options).await?;
+                (prompt, Usage::default())
+            }
+        };
         let (Some(encoding), Some(window)) = (&control.token_encoding, control.context_window)
         else {
             return Ok((assembled, usage));
@@ -56,6 +78,10 @@ impl<D: Dialect> Provider<D> {
             dispatch.log(LogLevel::Debug, "context-window-usage", "the size of the prompt", report);
             if size.total <= limit {
                 if let Some(steps) = shedder.as_ref().and_then(ContextShedder::report) {
+                    if purpose == PromptPurpose::Send {
+                        // The next request leaves it out again if it cannot be stored.
+                        let _ = StoredOmissions::store(dispatch, &stored_key, &options.omissions);
+                    }
                     let message = "the prompt was made to fit";
                     dispatch.log(LogLevel::Info, "context-shed", message, Some(steps));
                 }
@@ -70,10 +96,16 @@ impl<D: Dialect> Provider<D> {
             }
             let mut next = match shedder.take() {
                 Some(shedder) => shedder,
-                None => ContextShedder::new(dispatch, &assembled, estimators, encoding)?,
+                None => {
+                    let counter = (estimators, encoding.as_str());
+                    ContextShedder::new(dispatch, &assembled, &options.omissions, counter)?
+                }
             };
-            let excess = size.total - limit;
-            if !next.shed_tokens(dispatch, &mut options.omissions, excess).await {
+            // A turn that is at the limit again would be there at every request from now on.
+            let margin = if stored.is_some() { limit / SHEDDING_MARGIN } else { 0 };
+            let excess = (size.total - limit).saturating_add(margin);
+            let spools = purpose == PromptPurpose::Send;
+            if !next.shed_tokens(dispatch, &mut options.omissions, excess, spools).await {
                 return Err(overflow());
             }
             shedder = Some(next);
@@ -187,6 +219,10 @@ impl<D: Dialect> Provider<D> {
             payload: Some(json!({ "answer": error.to_string() }).into()),
         });
         true
+    }
+
+    fn omissions_key(&self) -> String {
+        format!("{OMISSIONS_KEY}.{}", self.state.dialect.stash_key())
     }
 
     fn replays_key(&self) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft_core::event::LogLevel;
-use haft_core::step::StepContext;
+use haft_core::step::{StepContext, StepRequest};
 use haft_http::redact::is_credential_header;
 use haft_http::uri;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::{KeyExposure, ProviderError, ProviderState};
-use crate::dialect::{Dialect, Framing};
+use crate::dialect::{Dialect, Framing, ModelRequest};
 use crate::options::{ControlOptions, RetryOptions};
 use crate::retry::{RetryClient, RetryHints, RetryNotice, RetryPolicy, RetryReason, SendError};
 use crate::transport::{Body, HttpPhase, Secret, Transport, TransportError, TransportFuture, post};
@@ -98,6 +98,15 @@ impl<D: Dialect> ProviderState<D> {
         };
         ProviderError::Request { code, source: Box::new(error) }
     }
+}
+
+/// Describes a request that was encoded to these bytes.
+pub(super) fn describe_request(request: &ModelRequest<'_>, body: Bytes) -> StepRequest {
+    let tools = request.prompt.tools.iter().map(|offered| {
+        let tool = &offered.tool;
+        [&*offered.wire_name, tool.description(), tool.input_schema().json_schema_text()]
+    });
+    StepRequest::new(request.model, body).options(request.options.clone()).tools(tools)
 }
 
 /// A header that is never printed. The error does not quote the value.

@@ -43,7 +43,8 @@ impl StoredSummary {
     }
 }
 
-fn record_number(ctx: &DispatchContext, id: &str) -> Option<u64> {
+/// The number of the record with an id.
+pub(crate) fn record_number(ctx: &DispatchContext, id: &str) -> Option<u64> {
     let messages = ctx.turn().messages().numbered().into_iter();
     let found = messages.rev().find(|(_, it)| it.id().as_str() == id).map(|(number, _)| number);
     found.or_else(|| {
@@ -53,7 +54,7 @@ fn record_number(ctx: &DispatchContext, id: &str) -> Option<u64> {
 }
 
 /// The id of the record with a number, by which another process finds it.
-pub(super) fn record_id(ctx: &DispatchContext, number: u64) -> Option<String> {
+pub(crate) fn record_id(ctx: &DispatchContext, number: u64) -> Option<String> {
     let messages = ctx.turn().messages().numbered();
     let found =
         messages.iter().find(|it| it.0 == number).map(|(_, it)| it.id().as_str().to_owned());

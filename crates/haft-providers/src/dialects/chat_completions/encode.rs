@@ -53,10 +53,11 @@ impl Serialize for RequestBody<'_> {
         let stream = delivery.is_streamed();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", model)?;
-        map.serialize_entry("messages", &self.messages)?;
+        // The order in which providers cache: what changes last is behind what stays.
         if !self.tools.is_empty() {
             map.serialize_entry("tools", &self.tools)?;
         }
+        map.serialize_entry("messages", &self.messages)?;
         for (key, value) in options {
             match key.as_str() {
                 key if NEED_TOOLS.contains(&key) && self.tools.is_empty() => {}
