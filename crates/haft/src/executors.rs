@@ -12,7 +12,8 @@ mod script;
 
 #[doc(inline)]
 pub use haft_core::step::{
-    DispatchExecutor, NextAction, ProposedCall, Step, StepContext, StepError, StepFuture,
+    DispatchExecutor, ExecutorDescription, NextAction, ProposedCall, RequestFuture, Step,
+    StepContext, StepError, StepFuture, StepRequest,
 };
 #[doc(inline)]
 pub use haft_core::stream::{

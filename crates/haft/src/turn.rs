@@ -10,14 +10,17 @@
 mod calls;
 mod deadline;
 mod driver;
+mod envelopes;
 mod garbage;
 mod gates;
+mod history;
 mod input;
 mod journal;
 mod lease;
 mod limits;
 mod machine;
 mod recorder;
+mod rendering;
 mod report;
 mod runner;
 mod timed;
@@ -43,7 +46,9 @@ pub use haft_core::gate::{
 pub use haft_core::stash::{Stash, StashError, StashPath};
 
 pub use self::gates::{Gatekeeper, SettleError};
+pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};
+pub use self::rendering::RenderedRequest;
 pub use self::report::{TurnError, TurnOutcome, TurnReport};
 pub use self::runner::{InvalidRunner, TurnRunner, TurnRunnerBuilder};

@@ -96,6 +96,30 @@ impl Recording {
         self.steps.len()
     }
 
+    /// The body of the request with which a step was taken, counted from zero; nothing if none was recorded.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use haft::executors::{RecordingExecutor, ScriptExecutor};
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let recorder = RecordingExecutor::new(script);
+    /// let runner = TurnRunner::builder(recorder.clone()).build()?;
+    /// let report = runner.run(TurnInput::new("Be polite.")).await?;
+    /// assert_eq!(recorder.finish(&report).await?.request(0), None, "a script sends no requests");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn request(&self, step: usize) -> Option<String> {
+        let upto = self.steps.get(..=step)?;
+        upto.last()?.request.as_ref()?;
+        let requests = upto.iter().filter_map(|step| step.request.as_ref());
+        requests.fold(Some(String::new()), |before, request| request.body(&before?))
+    }
+
     /// How many calls it has.
     #[must_use]
     pub fn n_calls(&self) -> usize {

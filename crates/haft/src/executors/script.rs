@@ -28,6 +28,7 @@ pub use self::run::ScriptExecutor;
 #[derive(Clone, Debug)]
 pub struct Script {
     name: Option<String>,
+    hash: String,
     steps: Vec<ScriptStep>,
 }
 
@@ -111,6 +112,21 @@ impl Script {
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// The SHA-256 of its canonical JSON, in hexadecimal: spaces, comments and the order of keys do not change it.
+    ///
+    /// ```
+    /// use haft::executors::Script;
+    ///
+    /// let script = Script::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// assert_eq!(Script::parse(r#"{ "steps":[{"say":"Hello!"}] }"#)?.hash(), script.hash());
+    /// assert_ne!(Script::parse(r#"{"steps": [{"say": "Bye!"}]}"#)?.hash(), script.hash());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn hash(&self) -> &str {
+        &self.hash
     }
 
     /// How many steps it has. Never zero.

@@ -7,6 +7,7 @@ mod resume;
 mod stages;
 mod step;
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -15,18 +16,21 @@ use std::time::Duration;
 use haft_core::call::{OccurrenceCounter, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::Timestamp;
-use haft_core::context::{DispatchContext, Tokenizable};
+use haft_core::context::{DispatchContext, DispatchContextBuilder, Tokenizable};
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::stash::Stash;
 use haft_core::store::{GateRow, Lease, TurnId};
 use haft_core::usage::Usage;
 
 pub(super) use self::create::create_turn;
-pub(super) use self::resume::resume_turn;
+pub(super) use self::iteration::collect_tools;
+pub(super) use self::resume::{load_turn, restore_records, resume_turn};
 use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
+use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::gates::{GateScope, TurnGates};
+use super::journal::RequestHistory;
 use super::machine::{Effect, Interruption, TurnEntry, TurnMachine, TurnTotals};
 use super::recorder::LeasedRecorder;
 use super::report::{Conclusion, FailurePoint, LogTopic};
@@ -50,6 +54,8 @@ struct TurnDriver {
     started_at: Timestamp,
     dispatch: StartTime,
     iteration: IterationScope,
+    /// The requests that were sent so far.
+    requests: RequestHistory,
     /// The step that the executor took, until it is stored.
     step: Option<Box<ProposedStep>>,
     /// The calls of the stored step, until they run.
@@ -76,9 +82,13 @@ struct IterationScope {
 /// What a turn starts with, created or resumed.
 struct TurnStart {
     lease: Lease,
+    conversation: Option<String>,
+    nonce: Option<NonceOrigin>,
     system_prompt: Tokenizable,
     stash: Stash,
     is_resumed: bool,
+    /// The tools that its requests have offered.
+    offered: HashSet<String>,
     /// The gates that an earlier process opened for the turn.
     gates: Vec<GateRow>,
 }
@@ -145,6 +155,37 @@ impl RunningTurn {
     }
 }
 
+/// What a context takes from a turn, whether the turn runs or is only shown.
+pub(in crate::turn) struct ContextParts<'t> {
+    pub(in crate::turn) id: &'t TurnId,
+    pub(in crate::turn) conversation: Option<&'t str>,
+    pub(in crate::turn) nonce: Option<&'t NonceOrigin>,
+}
+
+impl RunnerShared {
+    /// Starts the context of a turn: its ids, its tools, and the key of its envelopes.
+    pub(in crate::turn) fn context_builder(
+        &self,
+        parts: &ContextParts<'_>,
+    ) -> DispatchContextBuilder {
+        let ContextParts { id, conversation, nonce } = *parts;
+        let builder = DispatchContext::builder(id.as_str())
+            .dispatch(format!("{id}/dispatch"))
+            .tools(Arc::new(self.tools.clone()))
+            .clock(Arc::clone(&self.clock));
+        let builder = match conversation {
+            Some(conversation) => builder.conversation(conversation),
+            None => builder,
+        };
+        match &self.envelope_secret {
+            Some(secret) => {
+                builder.envelope_key(derive_envelope_key(secret, nonce, id, conversation))
+            }
+            None => builder,
+        }
+    }
+}
+
 impl TurnDriver {
     fn new(runner: &Arc<RunnerShared>, start: TurnStart, cancellation: &Cancellation) -> Self {
         let id = start.lease.turn.clone();
@@ -164,15 +205,18 @@ impl TurnDriver {
             opened: Mutex::default(),
             known: start.gates,
         });
-        let builder = DispatchContext::builder(id.as_str())
-            .dispatch(format!("{id}/dispatch"))
+        let parts = ContextParts {
+            id: &id,
+            conversation: start.conversation.as_deref(),
+            nonce: start.nonce.as_ref(),
+        };
+        let builder = runner
+            .context_builder(&parts)
             .resumed(start.is_resumed)
             .system_prompt(start.system_prompt)
             .stash(start.stash)
-            .tools(Arc::new(runner.tools.clone()))
             .observers(runner.observers.iter().cloned())
             .cancellation(cancellation)
-            .clock(Arc::clone(&runner.clock))
             .recorder(Arc::clone(&recorder) as _)
             .gates(Arc::clone(&gates) as _)
             .spooler(runner.spooler.clone());
@@ -197,6 +241,7 @@ impl TurnDriver {
             occurrences: OccurrenceCounter::default(),
             started_at: not_started.started_at,
             dispatch: not_started,
+            requests: RequestHistory::new(start.offered),
             step: None,
             calls: Vec::new(),
             duration: Duration::ZERO,

@@ -1,18 +1,23 @@
 //! The journal of a turn: what is stored before it takes effect, and how it is read again.
 
+mod step_request;
+
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
-use haft_core::step::NextAction;
+use haft_core::step::{ExecutorDescription, NextAction};
 use haft_core::store::{StoreError, StoreWrite, StoredText, TurnId};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+pub(super) use self::step_request::{OfferedTools, RequestDigest, RequestHistory};
 use super::TurnOutcome;
+use super::envelopes::NonceOrigin;
 use super::limits::Limit;
 use super::machine::{TurnEntry, TurnMachine};
 
@@ -24,17 +29,33 @@ pub(super) const VERSION: u32 = 1;
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub(super) enum JournalEntry {
     /// The turn was created.
-    Started { version: u32, system_prompt: Arc<str>, stash: Value, at: Timestamp },
+    Started {
+        version: u32,
+        system_prompt: Arc<str>,
+        stash: Value,
+        at: Timestamp,
+        /// What takes its steps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        executor: Option<Box<ExecutorDescription>>,
+        /// From what the names of its envelopes are derived.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nonce: Option<NonceOrigin>,
+    },
     /// Another process resumed it, which may be a newer program than the one that created it.
     Resumed {
         #[serde(default = "JournalEntry::first_version")]
         version: u32,
         by: String,
         at: Timestamp,
+        /// What takes its steps from now on, if that is another executor than before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        executor: Option<Box<ExecutorDescription>>,
     },
     /// The executor has taken the step of an iteration. It is not asked again for it.
     Step {
         iteration: u32,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        thoughts: Vec<RecordName>,
         messages: Vec<RecordName>,
         calls: Vec<RecordId>,
         then: NextAction,
@@ -42,6 +63,15 @@ pub(super) enum JournalEntry {
         /// The limit that its calls would have exceeded, which ends the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<Limit>,
+        /// The request with which it was taken; nothing if none was sent. So are the fields below.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<RequestDigest>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        options: Option<Map<String, Value>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<OfferedTools>,
     },
     /// The stash has changed.
     Stash { stash: Value },
@@ -88,6 +118,30 @@ pub(super) struct ReplayedTurn {
     pub(super) system_prompt: Arc<str>,
     /// The stash as it was last stored.
     pub(super) stash: Value,
+    /// What took its steps last.
+    pub(super) executor: Option<Box<ExecutorDescription>>,
+    pub(super) nonce: Option<NonceOrigin>,
+    /// The tools that its requests have offered.
+    pub(super) offered: HashSet<String>,
+}
+
+/// Reads the entries of a journal.
+///
+/// # Errors
+///
+/// An entry cannot be read, or a newer program wrote it.
+pub(super) fn parse_journal(
+    turn: &TurnId,
+    entries: &[StoredText],
+) -> Result<Vec<JournalEntry>, StoreError> {
+    entries.first().map_or(Ok(()), |first| check_version(first))?;
+    let entries = entries.iter().enumerate().map(|(at, text)| {
+        serde_json::from_str(text).map_err(|error| StoreError::Damaged {
+            what: format!("turn `{turn}`"),
+            reason: format!("entry {at} of its journal: {error}"),
+        })
+    });
+    entries.collect()
 }
 
 /// Applies a journal to the machine of a new turn.
@@ -106,15 +160,24 @@ pub(super) fn replay_journal(
     };
     check_version(first)?;
     let (mut system_prompt, mut latest_stash) = (None, Value::Null);
+    let (mut latest_executor, mut nonce_origin) = (None, None);
+    let mut offered = HashSet::new();
     for (at, text) in entries.iter().enumerate() {
         let mut entry: JournalEntry = serde_json::from_str(text)
             .map_err(|error| damaged(format!("entry {at} of its journal: {error}")))?;
         match &mut entry {
-            JournalEntry::Started { system_prompt: prompt, stash, .. } => {
+            JournalEntry::Started { system_prompt: prompt, stash, executor, nonce, .. } => {
                 (system_prompt, latest_stash) = (Some(Arc::clone(prompt)), stash.take());
+                (latest_executor, nonce_origin) = (executor.take(), nonce.take());
             }
             JournalEntry::Resumed { version, .. } if *version > VERSION => {
                 return Err(StoreError::NewerVersion { found: *version, known: VERSION });
+            }
+            JournalEntry::Resumed { executor, .. } if executor.is_some() => {
+                latest_executor = executor.take();
+            }
+            JournalEntry::Step { tools: Some(tools), .. } => {
+                offered.extend(tools.appended.drain(..));
             }
             JournalEntry::Stash { stash } => latest_stash = stash.take(),
             _ => {}
@@ -125,7 +188,14 @@ pub(super) fn replay_journal(
             .map_err(|illegal| damaged(format!("entry {at} of its journal: {illegal}")))?;
     }
     let system_prompt = system_prompt.ok_or_else(|| damaged("it has no beginning".to_owned()))?;
-    Ok(ReplayedTurn { machine, system_prompt, stash: latest_stash })
+    Ok(ReplayedTurn {
+        machine,
+        system_prompt,
+        stash: latest_stash,
+        executor: latest_executor,
+        nonce: nonce_origin,
+        offered,
+    })
 }
 
 /// Refuses a journal of a newer program, whose entries need not be readable.

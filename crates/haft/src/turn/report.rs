@@ -10,6 +10,7 @@ use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::{DispatchStatus, ErrorReport};
 use haft_core::pipeline::Stage;
 use haft_core::record::{LoadError, Message};
+use haft_core::step::ExecutorDescription;
 use haft_core::store::{StoreError, TurnId, TurnStatus};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -227,6 +228,24 @@ pub enum TurnError {
     /// The input cannot be stored.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The request of a step cannot be rendered.
+    #[error("the request cannot be rendered: {}", .error.message)]
+    NotRendered {
+        /// Why.
+        error: ErrorReport,
+    },
+    /// Another executor began the turn, and this runner may not change that.
+    #[error("turn `{turn}` was begun by {stored}: {}", .differences.join("; "))]
+    OtherExecutor {
+        /// The turn.
+        turn: TurnId,
+        /// What took its steps so far.
+        stored: Box<ExecutorDescription>,
+        /// What takes the steps of this runner.
+        given: Box<ExecutorDescription>,
+        /// Everything in which the two differ.
+        differences: Vec<String>,
+    },
 }
 
 impl TurnError {
@@ -242,6 +261,10 @@ impl Coded for TurnError {
             Self::Store(error) => error.code(),
             Self::Load(error) => error.code(),
             Self::Record(error) => error.code(),
+            Self::NotRendered { error } => {
+                error.code.clone().unwrap_or(codes::LLM_EXECUTION_EXECUTOR_ERROR)
+            }
+            Self::OtherExecutor { .. } => codes::INVALID_TURN_RUNNER_CONFIG,
         }
     }
 }

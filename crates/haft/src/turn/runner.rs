@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use haft_core::Tool;
+use haft_core::artifact::SpooledArtifact;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::context::{DispatchContext, ToolSource, TurnContext};
@@ -12,20 +13,23 @@ use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
 use haft_core::gate::GateKey;
+use haft_core::media::Media;
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
-use haft_core::step::DispatchExecutor;
+use haft_core::step::{DispatchExecutor, StepRequest};
 use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary};
 use haft_core::tool::Spooler;
+use haft_core::trust::EnvelopeSecret;
 
 use super::gates::{GateNotifier, Gatekeeper};
 use super::lease::LeaseRenewer;
 use super::limits::{Deadlines, Limits};
 use super::machine::{TurnMachine, TurnRules};
+use super::rendering::RenderedRequest;
 use super::timed::TimedStore;
-use super::{TurnError, TurnInput, TurnReport, driver};
+use super::{TurnError, TurnInput, TurnReport, driver, rendering};
 use crate::secret::random_secret;
 use haft_stores::{MemorySpoolStore, MemoryStore};
 
@@ -58,6 +62,7 @@ pub struct TurnRunner {
 /// What all turns of a runner share.
 pub(super) struct RunnerShared {
     pub(super) executor: Arc<dyn DispatchExecutor>,
+    pub(super) allows_executor_change: bool,
     pub(super) store: Arc<TimedStore>,
     pub(super) spooler: Spooler,
     pub(super) loader: RecordLoader,
@@ -72,6 +77,7 @@ pub(super) struct RunnerShared {
     pub(super) deadlines: Deadlines,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: GateKey,
+    pub(super) envelope_secret: Option<EnvelopeSecret>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) name: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
@@ -160,7 +166,7 @@ impl TurnRunner {
     ///
     /// # Errors
     ///
-    /// There is no such turn, another process runs it, or a stored record cannot be read.
+    /// There is no such turn, another process runs it, another executor began it, or a stored record cannot be read.
     pub async fn resume(&self, turn: &TurnId) -> Result<TurnReport, TurnError> {
         self.resume_until(turn, Cancellation::new()).await
     }
@@ -176,6 +182,72 @@ impl TurnRunner {
         cancellation: Cancellation,
     ) -> Result<TurnReport, TurnError> {
         Box::pin(driver::resume_turn(&self.shared, turn, cancellation)).await
+    }
+
+    /// Renders the request of a step of a stored turn again, from its records and through the same code that rendered it
+    /// first, and says whether it is the one that was sent. The next step of a turn that has not ended can be rendered as
+    /// well. Nothing is sent, and middleware does not run. Returns nothing if the executor sends no requests.
+    ///
+    /// Iterations are counted from zero.
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn or step, a stored record cannot be read, or the executor cannot render the request.
+    pub async fn render_request(
+        &self,
+        turn: &TurnId,
+        iteration: u32,
+    ) -> Result<Option<RenderedRequest>, TurnError> {
+        rendering::render_stored_request(&self.shared, turn, iteration).await
+    }
+
+    /// Renders the first request of a turn without creating the turn. Nothing is sent or stored, and middleware does not
+    /// run. Returns nothing if the executor sends no requests.
+    ///
+    /// ```
+    /// use haft::providers::dialects::chat_completions::ChatCompletions;
+    /// use haft::{Provider, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let model = Provider::builder(ChatCompletions::new(), "gpt-5-mini").build()?;
+    /// let runner = TurnRunner::builder(model).build()?;
+    /// let request = runner.render_first_request(TurnInput::new("Be polite.")).await?;
+    /// assert_eq!(request.map(|it| it.model).as_deref(), Some("gpt-5-mini"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The input was refused, or the executor cannot render the request.
+    pub async fn render_first_request(
+        &self,
+        input: TurnInput,
+    ) -> Result<Option<StepRequest>, TurnError> {
+        rendering::render_first_request(&self.shared, input).await
+    }
+
+    /// Opens an artifact of a stored turn by the handle that the model sees; nothing if the turn has no such artifact.
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, or a stored record cannot be read.
+    pub async fn open_artifact(
+        &self,
+        turn: &TurnId,
+        handle: &str,
+    ) -> Result<Option<SpooledArtifact>, TurnError> {
+        rendering::open_artifact(&self.shared, turn, handle).await
+    }
+
+    /// Opens a medium of a stored turn by its name; nothing if the turn has no such medium.
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, or a stored record cannot be read.
+    pub async fn open_media(&self, turn: &TurnId, name: &str) -> Result<Option<Media>, TurnError> {
+        rendering::open_media(&self.shared, turn, name).await
     }
 
     /// Lists the stored turns, newest first.
@@ -285,6 +357,7 @@ impl fmt::Debug for TurnRunner {
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct TurnRunnerBuilder {
     executor: Arc<dyn DispatchExecutor>,
+    allows_executor_change: bool,
     store: Option<Arc<dyn TurnStore>>,
     spools: Option<(Arc<dyn SpoolStore>, Arc<dyn SpoolResolver>)>,
     inline_below: Option<usize>,
@@ -300,6 +373,7 @@ pub struct TurnRunnerBuilder {
     deadlines: Deadlines,
     clock: Arc<dyn Clock>,
     secret: Option<[u8; 32]>,
+    envelope_secret: Option<[u8; 32]>,
     observers: Vec<Arc<dyn Observer>>,
     name: Option<String>,
 }
@@ -323,6 +397,7 @@ impl TurnRunnerBuilder {
     fn new(executor: Arc<dyn DispatchExecutor>) -> Self {
         Self {
             executor,
+            allows_executor_change: false,
             store: None,
             spools: None,
             inline_below: None,
@@ -338,17 +413,39 @@ impl TurnRunnerBuilder {
             deadlines: Deadlines::new(),
             clock: Arc::new(SystemClock::new()),
             secret: None,
+            envelope_secret: None,
             observers: Vec::new(),
             name: None,
         }
     }
 
-    /// Stores turns, their large results and the key for gates in a directory, so that another process can resume a
-    /// turn and settle its gates.
+    /// Stores turns, their large results, the key for gates and the secret of envelopes in a directory, so that another
+    /// process can resume a turn, settle its gates and render the same prompts.
     #[cfg(feature = "sqlite")]
     pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
         let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
-        this.secret(dir.secret())
+        let this = this.secret(dir.secret());
+        match dir.envelope_secret() {
+            Some(secret) => this.envelope_secret(secret),
+            None => this,
+        }
+    }
+
+    /// Lets this runner resume turns that another executor began: another model, other options, another address, or a
+    /// script that was edited. By default such a turn is refused. The change is journaled.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::TurnRunner;
+    ///
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).allow_executor_change().build()?;
+    /// # let _ = runner;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn allow_executor_change(mut self) -> Self {
+        self.allows_executor_change = true;
+        self
     }
 
     /// The store of turns (default: in memory).
@@ -484,6 +581,30 @@ impl TurnRunnerBuilder {
         self
     }
 
+    /// The 32 random bytes from which the names of envelopes in prompts are derived (default: the executor draws its own).
+    /// Store them and give the same ones to every process: then later turns of a conversation and resumed turns are
+    /// rendered to the same bytes, and the prompt cache of the provider matches. They are no key of gates.
+    ///
+    /// ```
+    /// use haft::executors::{Step, StepContext, StepError};
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let executor = async |ctx: StepContext| {
+    ///     assert!(ctx.dispatch().turn().envelope_key().is_some());
+    ///     Ok::<_, StepError>(Step::done())
+    /// };
+    /// let runner = TurnRunner::builder(executor).envelope_secret([7; 32]).build()?;
+    /// assert!(runner.run(TurnInput::new("Be brief.")).await?.error.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn envelope_secret(mut self, secret: [u8; 32]) -> Self {
+        self.envelope_secret = Some(secret);
+        self
+    }
+
     /// Adds an observer of every event of every turn.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
@@ -548,6 +669,7 @@ impl TurnRunnerBuilder {
         let gate_notifier = GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll);
         let shared = RunnerShared {
             executor: self.executor,
+            allows_executor_change: self.allows_executor_change,
             store,
             spooler,
             loader: self.loader.spool(resolver),
@@ -562,6 +684,7 @@ impl TurnRunnerBuilder {
             deadlines: self.deadlines,
             clock: self.clock,
             key: GateKey::from_bytes(secret),
+            envelope_secret: self.envelope_secret.map(EnvelopeSecret::from_bytes),
             observers: self.observers,
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,

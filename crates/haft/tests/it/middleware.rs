@@ -252,7 +252,8 @@ steps:
         let get = Tool::builder("get").description("G.").effect(ToolEffect::ReadOnly);
         let get = get.input(haft::schema::object().allow_unknown()).handler(async |_: Args| "got");
         let built = runner(scripted(&script.replace("THIRD", third))).tool(get.build().unwrap());
-        let built = built.dispatch_output("audit", log);
+        // The script of the second process does not stall.
+        let built = built.dispatch_output("audit", log).allow_executor_change();
         built.store(Arc::clone(&store) as _).clock(Arc::clone(&clock) as _).build().unwrap()
     };
     let dies = process(first.log(), "stall: forever");

@@ -35,6 +35,7 @@ mod down_schema;
 mod hostile;
 mod long_turns;
 mod messages;
+mod prefix;
 mod provider;
 mod recovery;
 mod responses;

@@ -260,8 +260,8 @@ async fn texts_that_are_no_recordings_say_why() {
     check("hello", "this is not a recording: expected value");
     check(r#"{"format":"other","version":1}"#, "this is not a recording: its format is `other`");
     check(
-        r#"{"format":"haft-recording","version":2,"new":true}"#,
-        "the recording has version 2, and 1 is the newest that is known here",
+        r#"{"format":"haft-recording","version":3,"new":true}"#,
+        "the recording has version 3, and 2 is the newest that is known here",
     );
     check(
         r#"{"format":"haft-recording","version":0}"#,

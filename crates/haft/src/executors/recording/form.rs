@@ -7,7 +7,7 @@ use haft_core::media::{
     Media, MediaError, MediaReader as _, MediaRecord, MemoryReader, ReaderResolvers,
 };
 use haft_core::spool::SpoolPayload;
-use haft_core::step::{NextAction, ProposedCall};
+use haft_core::step::{NextAction, ProposedCall, StepRequest};
 use haft_core::tool::{ToolFailure, ToolOutput};
 use haft_core::trust::TrustLabel;
 use haft_core::usage::Usage;
@@ -25,11 +25,14 @@ pub(super) struct Versioned {
 
 impl Versioned {
     const FORMAT: &'static str = "haft-recording";
-    /// The newest version that is known here.
-    const VERSION: u32 = 1;
+    /// The newest version that is known here. Version 2 has requests.
+    const VERSION: u32 = 2;
 
-    pub(super) fn newest() -> Self {
-        Self { format: Self::FORMAT.to_owned(), version: Self::VERSION }
+    /// The lowest version that has everything in these steps, so that programs of earlier versions read what they can.
+    pub(super) fn of_steps<'s>(steps: impl IntoIterator<Item = &'s StepForm>) -> Self {
+        let has_requests = steps.into_iter().any(|step| step.request.is_some());
+        let version = if has_requests { Self::VERSION } else { 1 };
+        Self { format: Self::FORMAT.to_owned(), version }
     }
 
     pub(super) fn check(&self) -> Result<(), InvalidRecording> {
@@ -86,6 +89,39 @@ pub(super) struct StepForm {
     /// Why the step was not taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) failure: Option<FailureForm>,
+    /// The request with which it was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) request: Option<RequestForm>,
+}
+
+/// A request as it was sent. Most of it is the beginning of the request before, which is not repeated: a recording grows
+/// with the turn, and not with its square.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct RequestForm {
+    pub(super) model: String,
+    pub(super) sha256: String,
+    /// How many bytes at its beginning are those of the request of the last step that has one.
+    pub(super) shared_bytes: usize,
+    /// The bytes behind them.
+    pub(super) rest: String,
+}
+
+impl RequestForm {
+    /// The form of a request behind another one. A body that is no text is recorded by its hash alone.
+    pub(super) fn of(request: &StepRequest, before: &str) -> Self {
+        let text = std::str::from_utf8(&request.body).unwrap_or_default();
+        let shared = before.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
+        let shared = (0..=shared).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let rest = text.get(shared..).unwrap_or_default().to_owned();
+        let (model, sha256) = (request.model.clone(), request.sha256());
+        Self { model, sha256, shared_bytes: shared, rest }
+    }
+
+    /// The body, if the request before was this one.
+    pub(super) fn body(&self, before: &str) -> Option<String> {
+        Some(before.get(..self.shared_bytes)?.to_owned() + &self.rest)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,12 +8,15 @@ use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::media::{Media, MediaRecord, MemoryReader};
 use haft_core::record::{Message, Thought};
-use haft_core::step::{DispatchExecutor, NextAction, Step, StepContext, StepError, StepFuture};
+use haft_core::step::{
+    DispatchExecutor, ExecutorDescription, NextAction, RequestFuture, Step, StepContext, StepError,
+    StepFuture,
+};
 use haft_core::usage::Usage;
 
 use super::form::{
-    CallForm, ContentForm, FailureForm, MessageForm, OutcomeForm, PartForm, ProposalForm, StepForm,
-    ThoughtForm, ToolForm, Versioned,
+    CallForm, ContentForm, FailureForm, MessageForm, OutcomeForm, PartForm, ProposalForm,
+    RequestForm, StepForm, ThoughtForm, ToolForm, Versioned,
 };
 use super::{Recording, RecordingError};
 use crate::turn::TurnReport;
@@ -48,6 +51,8 @@ pub struct RecordingExecutor {
 struct Turn {
     tools: BTreeMap<String, ToolForm>,
     steps: BTreeMap<u32, StepForm>,
+    /// The body of the last request.
+    last_request: String,
 }
 
 impl RecordingExecutor {
@@ -71,7 +76,7 @@ impl RecordingExecutor {
     /// Steps of the turn were taken elsewhere, or its results are too large or cannot be read.
     pub async fn finish(&self, report: &TurnReport) -> Result<Recording, RecordingError> {
         let turn = report.turn.as_str();
-        let Turn { tools, steps } = self.turns().remove(turn).unwrap_or_default();
+        let Turn { tools, steps, .. } = self.turns().remove(turn).unwrap_or_default();
         // The last iteration has no step if it ended before the executor was asked.
         let needed = report.iterations.saturating_sub(1).max(1);
         if let Some(iteration) = (0..needed).find(|n| !steps.contains_key(n)) {
@@ -82,8 +87,9 @@ impl RecordingExecutor {
         for call in &report.calls {
             calls.extend(self.call(call, &mut left).await?);
         }
+        let version = Versioned::of_steps(steps.values());
         let (tools, steps) = (tools.into_values().collect(), steps.into_values().collect());
-        Ok(Recording { version: Versioned::newest(), tools, steps, calls })
+        Ok(Recording { version, tools, steps, calls })
     }
 
     /// Forgets a turn without a recording of it.
@@ -131,7 +137,8 @@ impl RecordingExecutor {
         ctx: &StepContext,
         step: &Result<Step, StepError>,
     ) -> Result<(), StepError> {
-        let step = match step {
+        let request = step.as_ref().ok().and_then(|step| step.request.as_ref());
+        let mut step = match step {
             Ok(step) => self.written(ctx.dispatch().iteration(), step).await?,
             Err(error) => StepForm {
                 iteration: ctx.dispatch().iteration(),
@@ -144,10 +151,15 @@ impl RecordingExecutor {
                     message: error.message().to_owned(),
                     retryable: error.is_retryable(),
                 }),
+                request: None,
             },
         };
         let mut turns = self.turns();
         let turn = turns.entry(ctx.dispatch().turn_id().to_owned()).or_default();
+        if let Some(request) = request {
+            step.request = Some(RequestForm::of(request, &turn.last_request));
+            turn.last_request = String::from_utf8_lossy(&request.body).into_owned();
+        }
         for tool in ctx.dispatch().turn().tools().all() {
             let name = tool.name().to_string();
             turn.tools.entry(name.clone()).or_insert_with(|| ToolForm {
@@ -173,6 +185,7 @@ impl RecordingExecutor {
             then: step.then.clone(),
             usage: step.usage,
             failure: None,
+            request: None,
         })
     }
 
@@ -197,6 +210,15 @@ impl DispatchExecutor for RecordingExecutor {
             self.keep(&ctx, &step).await?;
             step
         })
+    }
+
+    /// That of the executor whose steps are recorded.
+    fn description(&self) -> ExecutorDescription {
+        self.executor.description()
+    }
+
+    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+        self.executor.render_request(ctx)
     }
 }
 

@@ -8,7 +8,9 @@ use haft_core::Args;
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::context::DispatchContext;
 use haft_core::record::{Message, MessageRole, Thought};
-use haft_core::step::{DispatchExecutor, Step, StepContext, StepError, StepFuture};
+use haft_core::step::{
+    DispatchExecutor, ExecutorDescription, Step, StepContext, StepError, StepFuture,
+};
 use haft_core::tool::{InvalidTool, Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
 
 use super::super::difference::{Names, differences, excerpt};
@@ -137,6 +139,10 @@ impl DispatchExecutor for ReplayExecutor {
             };
             step.again(&ctx)
         })
+    }
+
+    fn description(&self) -> ExecutorDescription {
+        ExecutorDescription::custom("replay")
     }
 }
 

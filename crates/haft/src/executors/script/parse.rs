@@ -39,10 +39,11 @@ impl Parser {
             });
             problems.collect::<Vec<_>>()
         })?;
-        Self::default().script(accepted.args.root())
+        let hash = raw.call_id("script").to_string();
+        Self::default().script(accepted.args.root(), hash)
     }
 
-    fn script(mut self, root: ValueRef<'_>) -> Result<Script, Vec<ScriptFault>> {
+    fn script(mut self, root: ValueRef<'_>, hash: String) -> Result<Script, Vec<ScriptFault>> {
         let steps: Vec<ValueRef<'_>> =
             root.get("steps").map(|it| it.elements().collect()).unwrap_or_default();
         let last = steps.len().saturating_sub(1);
@@ -50,7 +51,7 @@ impl Parser {
         let steps: Vec<ScriptStep> =
             steps.map(|(n, step)| self.step(*step, n, n == last)).collect();
         let name = root.get("name").and_then(ValueRef::as_str).map(str::to_owned);
-        if self.faults.is_empty() { Ok(Script { name, steps }) } else { Err(self.faults) }
+        if self.faults.is_empty() { Ok(Script { name, hash, steps }) } else { Err(self.faults) }
     }
 
     fn step(&mut self, step: ValueRef<'_>, n: usize, is_last: bool) -> ScriptStep {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use haft_core::cancel::Cancellation;
 use haft_core::step::{
-    DispatchExecutor, NextAction, ProposedCall, Step, StepContext, StepError, StepFuture,
+    DispatchExecutor, ExecutorDescription, NextAction, ProposedCall, Step, StepContext, StepError,
+    StepFuture,
 };
 use haft_core::stream::{StreamError, StreamPart};
 
@@ -93,6 +94,10 @@ impl DispatchExecutor for ScriptExecutor {
             };
             step.take(&ctx).await.map_err(|error| error.at(number))
         })
+    }
+
+    fn description(&self) -> ExecutorDescription {
+        ExecutorDescription::script(self.script.name(), self.script.hash())
     }
 }
 

@@ -9,6 +9,7 @@ use haft_core::context::RecordError;
 use haft_core::record::Record;
 use haft_core::store::{LeaseRequest, NewTurn, StoreWrite};
 
+use super::super::envelopes::NonceOrigin;
 use super::super::journal::{JournalEntry, VERSION};
 use super::super::machine::TurnEntry;
 use super::super::runner::RunnerShared;
@@ -36,11 +37,16 @@ async fn store_turn(
     let id = input.turn_id()?;
     let stash = input.parse_stash()?;
     let system_prompt = input.prompt_text()?;
+    let conversation = input.conversation;
+    let secret = runner.envelope_secret.as_ref();
+    let nonce = secret.map(|secret| NonceOrigin::new(secret, conversation.as_deref()));
     let started = JournalEntry::Started {
         version: VERSION,
         system_prompt,
         stash: input.stash,
         at: runner.clock.now(),
+        executor: Some(Box::new(runner.executor.description())),
+        nonce: nonce.clone(),
     };
     let mut machine = runner.new_machine();
     // The machine of a new turn takes its first entry, which has no effects.
@@ -52,7 +58,7 @@ async fn store_turn(
     let thoughts = share(input.thoughts);
     let retrievables = share(input.retrievables);
     let mut new = NewTurn::new(id, holder(&runner));
-    new.conversation = input.conversation;
+    new.conversation.clone_from(&conversation);
     new.writes.push(started.into_write());
     new.writes.extend(rows("instructions", &instructions)?);
     new.writes.extend(rows("messages", &messages)?);
@@ -61,7 +67,16 @@ async fn store_turn(
     new.writes.extend(rows("retrievables", &retrievables)?);
     let lease = runner.store.create(new).await?;
     let system_prompt = input.system_prompt;
-    let start = TurnStart { lease, system_prompt, stash, is_resumed: false, gates: Vec::new() };
+    let start = TurnStart {
+        lease,
+        conversation,
+        nonce,
+        system_prompt,
+        stash,
+        is_resumed: false,
+        offered: HashSet::new(),
+        gates: Vec::new(),
+    };
     let driver = TurnDriver::new(&runner, start, &cancellation);
     let ctx = driver.ctx.turn();
     for instruction in instructions {

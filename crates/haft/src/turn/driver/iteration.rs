@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_core::context::Signal;
+use haft_core::context::{DispatchContext, Signal};
 use haft_core::event::{ErrorReport, EventKind};
 use haft_core::registry::ToolRegistry;
 use haft_core::tool::OnCollision;
@@ -11,6 +11,7 @@ use haft_core::usage::Usage;
 use super::super::journal::JournalEntry;
 use super::super::machine::{Interruption, TurnEntry, TurnTotals};
 use super::super::report::{Conclusion, FailurePoint};
+use super::super::runner::RunnerShared;
 use super::{IterationScope, TurnDriver};
 
 impl TurnDriver {
@@ -27,7 +28,7 @@ impl TurnDriver {
 
     /// Collects the tools of an iteration, and tells observers that it starts.
     pub(super) fn open_iteration(&mut self, iteration: u32, usage: Usage) -> TurnEntry {
-        let tools = match self.collect_tools() {
+        let tools = match collect_tools(&self.runner, &self.ctx) {
             Ok(tools) => Arc::new(tools),
             Err(error) => {
                 let error = error.at(FailurePoint::Forge.as_str());
@@ -38,18 +39,6 @@ impl TurnDriver {
         self.iteration = IterationScope { ctx, start: self.record_start(), usage };
         self.iteration.ctx.emit_with(|| EventKind::IterationStart {});
         TurnEntry::IterationOpened
-    }
-
-    /// The tools of an iteration: a copy in any case, because what is registered during an iteration ends with it.
-    fn collect_tools(&self) -> Result<ToolRegistry, ErrorReport> {
-        let forged = self.runner.formats.forge(self.ctx.artifacts());
-        let forged = forged.map_err(|error| ErrorReport::of(&error))?;
-        let tools = self.ctx.tools();
-        if forged.is_empty() {
-            return Ok(ToolRegistry::clone(tools));
-        }
-        let merged = ToolRegistry::merge([&**tools, &forged], OnCollision::Keep);
-        merged.map_err(|error| ErrorReport::of(&error))
     }
 
     /// Gives the dispatch a signal, unless it has one.
@@ -97,4 +86,19 @@ impl TurnDriver {
             self.ctx.turn().emit_with(|| EventKind::Error(error.clone()));
         }
     }
+}
+
+/// The tools of an iteration: a copy in any case, because what is registered during an iteration ends with it.
+pub(in crate::turn) fn collect_tools(
+    runner: &RunnerShared,
+    ctx: &DispatchContext,
+) -> Result<ToolRegistry, ErrorReport> {
+    let forged = runner.formats.forge(ctx.artifacts());
+    let forged = forged.map_err(|error| ErrorReport::of(&error))?;
+    let tools = ctx.turn().tools();
+    if forged.is_empty() {
+        return Ok(ToolRegistry::clone(tools));
+    }
+    let merged = ToolRegistry::merge([&**tools, &forged], OnCollision::Keep);
+    merged.map_err(|error| ErrorReport::of(&error))
 }

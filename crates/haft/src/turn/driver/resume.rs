@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::call::ToolCall;
+use haft_core::call::{RecordId, ToolCall};
 use haft_core::cancel::Cancellation;
-use haft_core::context::{Instruction, Tokenizable};
-use haft_core::record::{LoadError, Memory, Message, Record as _, Retrievable, Thought};
+use haft_core::context::{Instruction, Tokenizable, TurnContext};
+use haft_core::record::{
+    LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, Thought,
+};
 use haft_core::stash::Stash;
+use haft_core::step::ExecutorDescription;
 use haft_core::store::{Lease, Row, RowKind, StoreError, StoredTurn, TurnId};
 
 use super::super::journal::{JournalEntry, ReplayedTurn, VERSION, replay_journal};
@@ -28,6 +31,7 @@ pub(in crate::turn) async fn resume_turn(
     if replayed.machine.end().is_some() {
         return report_ended(runner, stored, replayed.machine).await;
     }
+    check_executor(runner, id, &replayed)?;
     let lease = runner.store.claim(id.clone(), holder(runner)).await?;
     match Box::pin(take_over(runner, lease.clone(), &cancellation)).await {
         Ok(TakenOver::Ended(ended)) => {
@@ -59,17 +63,30 @@ async fn take_over(
     let id = lease.turn.clone();
     // The process that had the lease may have run the turn until now.
     let (stored, replayed) = load_turn(runner, &id).await?;
-    let ReplayedTurn { mut machine, system_prompt, stash } = replayed;
+    let other_executor = check_executor(runner, &id, &replayed)?;
+    let ReplayedTurn { mut machine, system_prompt, stash, nonce, offered, .. } = replayed;
     if machine.end().is_some() {
         return Ok(TakenOver::Ended(Box::new((stored, machine))));
     }
     let stash = Stash::from_value(stash).map_err(|error| damaged(&id, error.to_string()))?;
     let system_prompt = Tokenizable::new(system_prompt);
-    let start = TurnStart { lease, system_prompt, stash, is_resumed: true, gates: stored.gates };
+    let start = TurnStart {
+        lease,
+        conversation: stored.summary.conversation,
+        nonce,
+        system_prompt,
+        stash,
+        is_resumed: true,
+        offered,
+        gates: stored.gates,
+    };
     let mut driver = TurnDriver::new(runner, start, cancellation);
-    driver.restore_records(&stored.rows).await?;
+    let TurnDriver { ctx, occurrences, .. } = &mut driver;
+    let on_call = |call| occurrences.restore(call);
+    restore_records(ctx.turn(), &runner.loader, &stored.rows, on_call).await?;
     let (by, at) = (runner.name.to_string(), runner.clock.now());
-    let entry = JournalEntry::Resumed { version: VERSION, by, at };
+    let executor = other_executor.map(Box::new);
+    let entry = JournalEntry::Resumed { version: VERSION, by, at, executor };
     machine
         .apply(TurnEntry::Journal(entry.clone()))
         .map_err(|illegal| damaged(&id, illegal.to_string()))?;
@@ -77,7 +94,28 @@ async fn take_over(
     Ok(TakenOver::Unfinished(Box::new(RunningTurn { machine, driver })))
 }
 
-async fn load_turn(
+/// Compares the executor of the runner with the one that took the steps of the turn so far. Returns the former if it is
+/// another one and the runner may change it.
+fn check_executor(
+    runner: &RunnerShared,
+    id: &TurnId,
+    replayed: &ReplayedTurn,
+) -> Result<Option<ExecutorDescription>, TurnError> {
+    // Turns of earlier versions do not say what began them.
+    let Some(stored) = &replayed.executor else { return Ok(None) };
+    let given = runner.executor.description();
+    let differences = stored.differences(&given);
+    if differences.is_empty() {
+        return Ok(None);
+    }
+    if runner.allows_executor_change {
+        return Ok(Some(given));
+    }
+    let (turn, stored) = (id.clone(), stored.clone());
+    Err(TurnError::OtherExecutor { turn, stored, given: Box::new(given), differences })
+}
+
+pub(in crate::turn) async fn load_turn(
     runner: &RunnerShared,
     id: &TurnId,
 ) -> Result<(StoredTurn, ReplayedTurn), TurnError> {
@@ -124,40 +162,40 @@ async fn report_ended(
     })
 }
 
-impl TurnDriver {
-    /// Gives the turn the records that are stored.
-    async fn restore_records(&mut self, rows: &[Row]) -> Result<(), TurnError> {
-        let (ctx, loader) = (self.ctx.turn(), &self.runner.loader);
-        for row in rows {
-            match row.kind {
-                RowKind::Message => {
-                    ctx.messages().put(Message::from_row(row, loader).await?);
-                }
-                RowKind::Memory => {
-                    ctx.memories().put(Memory::from_row(row, loader).await?);
-                }
-                RowKind::Thought => {
-                    ctx.thoughts().put(Thought::from_row(row, loader).await?);
-                }
-                RowKind::Instruction => {
-                    ctx.instructions().put(Instruction::from_row(row, loader).await?);
-                }
-                RowKind::Retrievable => {
-                    ctx.restore_retrievable(Retrievable::from_row(row, loader).await?)?;
-                }
-                RowKind::ToolCall => {
-                    let call = ToolCall::from_row(row, loader).await?;
-                    self.occurrences.restore(call.id());
-                    ctx.restore_tool_call(call)?;
-                }
-                _ => {
-                    let kind = row.kind.as_str();
-                    return Err(
-                        LoadError::damaged(row.kind, format!("no {kind} is known here")).into()
-                    );
-                }
+/// Gives a turn the records that are stored, and reports the id of each call.
+pub(in crate::turn) async fn restore_records(
+    ctx: &TurnContext,
+    loader: &RecordLoader,
+    rows: &[Row],
+    mut on_call: impl FnMut(RecordId),
+) -> Result<(), TurnError> {
+    for row in rows {
+        match row.kind {
+            RowKind::Message => {
+                ctx.messages().put(Message::from_row(row, loader).await?);
+            }
+            RowKind::Memory => {
+                ctx.memories().put(Memory::from_row(row, loader).await?);
+            }
+            RowKind::Thought => {
+                ctx.thoughts().put(Thought::from_row(row, loader).await?);
+            }
+            RowKind::Instruction => {
+                ctx.instructions().put(Instruction::from_row(row, loader).await?);
+            }
+            RowKind::Retrievable => {
+                ctx.restore_retrievable(Retrievable::from_row(row, loader).await?)?;
+            }
+            RowKind::ToolCall => {
+                let call = ToolCall::from_row(row, loader).await?;
+                on_call(call.id());
+                ctx.restore_tool_call(call)?;
+            }
+            _ => {
+                let kind = row.kind.as_str();
+                return Err(LoadError::damaged(row.kind, format!("no {kind} is known here")).into());
             }
         }
-        Ok(())
     }
+    Ok(())
 }

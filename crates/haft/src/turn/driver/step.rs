@@ -8,7 +8,7 @@ use haft_core::context::{DispatchContext, Signal};
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
 use haft_core::record::{Message, Thought};
-use haft_core::step::{NextAction, ProposedCall, Step, StepContext};
+use haft_core::step::{NextAction, ProposedCall, Step, StepContext, StepRequest};
 use haft_core::usage::Usage;
 
 use super::super::calls::CallRunner;
@@ -27,6 +27,7 @@ pub(super) struct ProposedStep {
     calls: Vec<Arc<ToolCall>>,
     next: NextAction,
     usage: Usage,
+    request: Option<StepRequest>,
 }
 
 impl TurnDriver {
@@ -70,7 +71,7 @@ impl TurnDriver {
     /// Makes records of what the model said.
     fn propose_step(&mut self, step: Step) -> TurnEntry {
         let ctx = self.iteration.ctx.clone();
-        let Step { thoughts, messages, calls, usage, then, .. } = step;
+        let Step { thoughts, messages, calls, usage, then, request, .. } = step;
         // A signal that the executor gave itself counts as what it wants.
         let next = match ctx.signal() {
             Some(Signal::Ack) => NextAction::Done,
@@ -92,7 +93,8 @@ impl TurnDriver {
         };
         let thoughts = thoughts.into_iter().map(Arc::new).collect();
         let messages = messages.into_iter().map(Arc::new).collect();
-        self.step = Some(Box::new(ProposedStep { thoughts, messages, calls, next, usage }));
+        let step = ProposedStep { thoughts, messages, calls, next, usage, request };
+        self.step = Some(Box::new(step));
         TurnEntry::StepProposed(facts)
     }
 
@@ -108,7 +110,7 @@ impl TurnDriver {
             return Interruption::failed(error.at(FailurePoint::Turn.as_str())).into();
         };
         let ctx = &self.iteration.ctx;
-        let ProposedStep { thoughts, messages, mut calls, next, usage } = *step;
+        let ProposedStep { thoughts, messages, mut calls, next, usage, request } = *step;
         let (limit, totals) = match verdict {
             StepVerdict::Accepted => (None, None),
             StepVerdict::LimitReached(limit) => (Some(limit), None),
@@ -117,13 +119,20 @@ impl TurnDriver {
         if let Some(limit) = &limit {
             calls = self.refuse_calls(&calls, limit);
         }
+        let (digest, tools) = request.as_ref().map(|it| self.requests.add(it)).unzip();
+        let (model, options) = request.map(|it| (it.model, it.options)).unzip();
         let entry = JournalEntry::Step {
             iteration: ctx.iteration(),
+            thoughts: thoughts.iter().map(|thought| thought.id().clone()).collect(),
             messages: messages.iter().map(|message| message.id().clone()).collect(),
             calls: calls.iter().map(|call| call.id()).collect(),
             then: next,
             usage,
             limit,
+            request: digest,
+            model,
+            options,
+            tools,
         };
         let mut writes = vec![entry.clone().into_write()];
         let end = totals.map(|totals| self.end_entry(&Conclusion::completed(), totals));

@@ -21,18 +21,32 @@ fn machine(limits: Limits, has_output: bool) -> TurnMachine {
 
 fn started() -> JournalEntry {
     let system_prompt = Arc::from("You help.");
-    JournalEntry::Started { version: 1, system_prompt, stash: json!({}), at: Timestamp::EPOCH }
+    let (stash, at) = (json!({}), Timestamp::EPOCH);
+    JournalEntry::Started { version: 1, system_prompt, stash, at, executor: None, nonce: None }
 }
 
 fn resumed() -> JournalEntry {
-    JournalEntry::Resumed { version: 1, by: "a test".to_owned(), at: Timestamp::EPOCH }
+    let (by, at) = ("a test".to_owned(), Timestamp::EPOCH);
+    JournalEntry::Resumed { version: 1, by, at, executor: None }
 }
 
 fn step(iteration: u32, next: NextAction, calls: usize, limit: Option<Limit>) -> JournalEntry {
     let call = "0".repeat(64).parse();
     let calls = call.into_iter().cycle().take(calls).collect();
     let messages = vec![format!("m-{iteration}").parse().unwrap()];
-    JournalEntry::Step { iteration, messages, calls, then: next, usage: Usage::new(8, 2), limit }
+    JournalEntry::Step {
+        iteration,
+        thoughts: Vec::new(),
+        messages,
+        calls,
+        then: next,
+        usage: Usage::new(8, 2),
+        limit,
+        request: None,
+        model: None,
+        options: None,
+        tools: None,
+    }
 }
 
 fn ended(outcome: TurnOutcome, error: Option<ErrorReport>, iterations: u32) -> JournalEntry {

@@ -59,7 +59,7 @@ impl TurnMachine {
                 is_legal.then(Vec::new)
             }
             JournalEntry::Stash { .. } => (self.state != TurnState::New).then(Vec::new),
-            JournalEntry::Step { iteration, messages, calls, then, usage, limit } => {
+            JournalEntry::Step { iteration, messages, calls, then, usage, limit, .. } => {
                 let step = StoredStep { next: then, limit };
                 let effects = self.take_step(iteration, step, !calls.is_empty())?;
                 self.count_step(messages, usage);

@@ -3,14 +3,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use haft::error::Coded as _;
-use haft::executors::{Step, StepContext, StepError};
+use haft::executors::{DispatchExecutor, ScriptExecutor, Step, StepContext, StepError};
 use haft::records::CallState;
 use haft::stores::{LeaseRequest, StoreWrite, TurnId, TurnStatus, TurnStore};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::stores::{SpoolKey, SpoolStore as _};
 use haft::tools::ToolEffect;
 use haft::turn::{Clock, ManualClock, Timestamp};
-use haft::turn::{TurnOutcome, TurnRunner};
+use haft::turn::{TurnError, TurnHistory, TurnOutcome, TurnRunner, TurnRunnerBuilder};
 use haft::{Args, DispatchContext, Tool};
 
 use super::{call, input, pass, runner, steps};
@@ -244,4 +244,64 @@ async fn a_turn_that_dies_after_its_answer_does_not_ask_again() {
     assert_eq!((report.outcome.clone(), report.text()), (TurnOutcome::Completed, "Here it is."));
     assert_eq!((report.messages.len(), report.iterations), (1, 1));
     assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+/// Stops a turn at its second step, which the first executor never takes.
+async fn interrupted_turn(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> TurnId {
+    let script = ScriptExecutor::parse(SCRIPT).unwrap();
+    let turn = scripted(script, store, clock).build().unwrap().run(input().id("t"));
+    assert!(tokio::time::timeout(Duration::from_secs(1), turn).await.is_err());
+    clock.advance(Duration::from_secs(60));
+    "t".parse().unwrap()
+}
+
+const SCRIPT: &str =
+    r#"{"name": "talk", "steps": [{"say": "One moment."}, {"stall": "forever", "say": "Done."}]}"#;
+
+fn scripted(
+    executor: impl DispatchExecutor + 'static,
+    store: &Arc<MemoryStore>,
+    clock: &Arc<ManualClock>,
+) -> TurnRunnerBuilder {
+    let builder = TurnRunner::builder(executor).store(Arc::clone(store) as _);
+    builder.clock(Arc::clone(clock) as _)
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_executor_does_not_continue_a_turn() {
+    let (store, clock) = (Arc::default(), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let turn = interrupted_turn(&store, &clock).await;
+    let says = |cx: StepContext| async move {
+        Ok::<_, StepError>(Step::done().say(cx.message("Another one.")?))
+    };
+    let before = store.load(turn.clone()).await.unwrap().unwrap();
+    let refused = scripted(says, &store, &clock).build().unwrap().resume(&turn).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "turn `t` was begun by script `talk`: it was script `talk` and is a custom executor"
+    );
+    assert!(matches!(refused, TurnError::OtherExecutor { .. }));
+    let edited = ScriptExecutor::parse(&SCRIPT.replace("Done.", "Over.")).unwrap();
+    let refused =
+        scripted(edited, &store, &clock).build().unwrap().resume(&turn).await.unwrap_err();
+    assert!(refused.to_string().ends_with("the script has changed"), "{refused}");
+    assert_eq!(store.load(turn.clone()).await.unwrap().unwrap(), before, "nothing was written");
+
+    let allowed = scripted(says, &store, &clock).allow_executor_change().build().unwrap();
+    let report = allowed.resume(&turn).await.unwrap();
+    assert_eq!(report.text(), "Another one.", "{:?}", report.error);
+    let history = TurnHistory::read(&store.load(turn).await.unwrap().unwrap()).unwrap();
+    let took: Vec<String> =
+        history.steps.iter().map(|step| step.executor.as_ref().unwrap().to_string()).collect();
+    assert_eq!(took, ["script `talk`", "a custom executor"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_executor_continues_a_turn() {
+    let (store, clock) = (Arc::default(), Arc::new(ManualClock::new(Timestamp::EPOCH)));
+    let turn = interrupted_turn(&store, &clock).await;
+    let same = ScriptExecutor::parse(SCRIPT).unwrap();
+    let runner = scripted(same, &store, &clock).build().unwrap();
+    let waits = tokio::time::timeout(Duration::from_secs(1), runner.resume(&turn)).await;
+    assert!(waits.is_err(), "it is at the step that never ends: {waits:?}");
 }

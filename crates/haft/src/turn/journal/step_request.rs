@@ -1,0 +1,99 @@
+//! What the journal says about the request of a step.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
+
+use haft_core::step::StepRequest;
+use serde::{Deserialize, Serialize};
+
+/// The hash and the size of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::turn) struct RequestDigest {
+    pub(in crate::turn) sha256: String,
+    pub(in crate::turn) bytes: u64,
+    /// How many bytes at its beginning are those of the request before, in whole blocks. Nothing for the first request
+    /// that a process sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::turn) prefix: Option<u64>,
+}
+
+/// The tools that a request offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::turn) struct OfferedTools {
+    /// The digest of their definitions.
+    pub(in crate::turn) sha256: String,
+    /// The names that no earlier request of the turn offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::turn) appended: Vec<String>,
+}
+
+/// What is known of the requests that a turn has sent so far.
+#[derive(Debug, Default)]
+pub(in crate::turn) struct RequestHistory {
+    /// The hashes of the blocks of the last request. A hash of a block is much shorter than the block, and turns can wait
+    /// for days.
+    last: Option<Vec<u64>>,
+    offered: HashSet<String>,
+    hasher: RandomState,
+}
+
+/// The unit in which the common beginning of two requests is measured.
+const BLOCK_BYTES: usize = 256;
+
+impl RequestHistory {
+    /// The history of a turn whose earlier requests offered these tools.
+    pub(in crate::turn) fn new(offered: HashSet<String>) -> Self {
+        Self { offered, ..Self::default() }
+    }
+
+    /// Adds a request, and returns what the journal says about it.
+    pub(in crate::turn) fn add(&mut self, request: &StepRequest) -> (RequestDigest, OfferedTools) {
+        let bytes = request.body.len() as u64;
+        let blocks = request.body.chunks(BLOCK_BYTES).map(|block| self.hasher.hash_one(block));
+        let blocks: Vec<u64> = blocks.collect();
+        let prefix = self.last.replace(blocks.clone()).map(|last| {
+            let equal = last.iter().zip(&blocks).take_while(|(last, now)| last == now).count();
+            bytes.min((equal * BLOCK_BYTES) as u64)
+        });
+        let appended = request.tools.iter().filter(|name| self.offered.insert((*name).clone()));
+        let appended = appended.cloned().collect();
+        let tools = OfferedTools { sha256: request.tools_sha256.clone(), appended };
+        (RequestDigest { sha256: request.sha256(), bytes, prefix }, tools)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK_BYTES, RequestHistory, StepRequest};
+
+    fn request(body: String) -> StepRequest {
+        StepRequest::new("m", body)
+    }
+
+    #[test]
+    fn the_common_beginning_is_counted_in_blocks() {
+        let mut history = RequestHistory::default();
+        let first = "a".repeat(3 * BLOCK_BYTES);
+        assert_eq!(history.add(&request(first.clone())).0.prefix, None);
+        let second = format!("{first}{}", "b".repeat(100));
+        assert_eq!(history.add(&request(second.clone())).0.prefix, Some(3 * BLOCK_BYTES as u64));
+        assert_eq!(history.add(&request(second.clone())).0.prefix, Some(second.len() as u64));
+        let third = format!("{}c{}", "a".repeat(BLOCK_BYTES), "a".repeat(2 * BLOCK_BYTES));
+        assert_eq!(history.add(&request(third)).0.prefix, Some(BLOCK_BYTES as u64));
+    }
+
+    #[test]
+    fn a_tool_is_named_when_it_is_offered_first() {
+        let mut history = RequestHistory::new(["a".to_owned()].into());
+        let offer = |names: &[&str]| {
+            let tools = names.iter().map(|name| [*name, "", "{}"]);
+            request(String::new()).tools(tools.collect::<Vec<_>>())
+        };
+        let (_, first) = history.add(&offer(&["a", "b"]));
+        assert_eq!(first.appended, ["b"]);
+        let (_, second) = history.add(&offer(&["a", "b", "c"]));
+        assert_eq!(second.appended, ["c"]);
+        assert_ne!(first.sha256, second.sha256);
+        assert_eq!(history.add(&offer(&["a", "b", "c"])).1.sha256, second.sha256);
+    }
+}

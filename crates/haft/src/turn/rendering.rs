@@ -1,0 +1,191 @@
+//! Rendering the requests of a turn again, from what is stored.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use haft_core::artifact::SpooledArtifact;
+use haft_core::call::ToolResults;
+use haft_core::context::{DispatchContext, Tokenizable};
+use haft_core::event::ErrorReport;
+use haft_core::media::Media;
+use haft_core::stash::Stash;
+use haft_core::step::{StepContext, StepRequest};
+use haft_core::store::{Row, RowKind, StoreError, TurnId};
+use serde_json::Value;
+
+use super::driver::{ContextParts, collect_tools, load_turn, restore_records};
+use super::history::{SentRequest, StepHistory, read_history};
+use super::runner::RunnerShared;
+use super::{TurnError, TurnInput};
+
+/// A request that was rendered from the records of a stored turn.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RenderedRequest {
+    /// The iteration, counted from zero.
+    pub iteration: u32,
+    /// The request.
+    pub request: StepRequest,
+    /// The request that was sent; nothing if the step has not been taken, or an earlier version took it.
+    pub sent: Option<SentRequest>,
+    /// Whether the tools that are offered now are those of the request that was sent, if that is known.
+    pub has_same_tools: Option<bool>,
+}
+
+impl RenderedRequest {
+    /// Whether it is byte by byte the request that was sent; nothing if that is not known.
+    #[must_use]
+    pub fn is_identical(&self) -> Option<bool> {
+        self.sent.as_ref().map(|sent| sent.sha256 == self.request.sha256())
+    }
+}
+
+/// The state of a turn at one moment.
+struct TurnMoment<'t> {
+    system_prompt: Arc<str>,
+    stash: Value,
+    rows: &'t [Row],
+}
+
+/// Renders the request of an iteration of a stored turn.
+pub(super) async fn render_stored_request(
+    runner: &RunnerShared,
+    id: &TurnId,
+    iteration: u32,
+) -> Result<Option<RenderedRequest>, TurnError> {
+    let (stored, replayed) = load_turn(runner, id).await?;
+    let (history, latest_stash) = read_history(&stored)?;
+    let at = history.steps.iter().position(|step| step.iteration == iteration);
+    let steps = history.steps.len();
+    let (step, later) = match at {
+        Some(at) => (history.steps.get(at), history.steps.get(at..).unwrap_or_default()),
+        None if replayed.machine.end().is_none() && usize::try_from(iteration) == Ok(steps) => {
+            (None, Default::default())
+        }
+        None => {
+            let reason =
+                format!("the turn has {steps} steps, and this is number {}", iteration + 1);
+            return Err(TurnError::invalid("step", reason));
+        }
+    };
+    let later: HashSet<(RowKind, String)> = later.iter().flat_map(StepHistory::records).collect();
+    let is_later = |row: &Row| later.contains(&(row.kind, row.id.clone()));
+    let end = stored.rows.iter().position(is_later).unwrap_or(stored.rows.len());
+    let moment = TurnMoment {
+        system_prompt: Arc::clone(&replayed.system_prompt),
+        stash: Value::clone(step.map_or(&latest_stash, |step| &step.stash)),
+        rows: stored.rows.get(..end).unwrap_or_default(),
+    };
+    let parts = ContextParts {
+        id,
+        conversation: stored.summary.conversation.as_deref(),
+        nonce: replayed.nonce.as_ref(),
+    };
+    let ctx = build_context(runner, &parts, moment).await?;
+    let Some(request) = ask_for_request(runner, &ctx, iteration).await? else { return Ok(None) };
+    let digest = step.and_then(|step| step.tools_sha256.as_deref());
+    Ok(Some(RenderedRequest {
+        iteration,
+        has_same_tools: digest.map(|digest| digest == request.tools_sha256),
+        sent: step.and_then(|step| step.request.clone()),
+        request,
+    }))
+}
+
+/// Renders the first request of a turn that is not created.
+pub(super) async fn render_first_request(
+    runner: &RunnerShared,
+    input: TurnInput,
+) -> Result<Option<StepRequest>, TurnError> {
+    let id = input.turn_id()?;
+    let stash = input.parse_stash()?;
+    // What cannot be stored is refused here as it is when the turn is created.
+    input.prompt_text()?;
+    let parts = ContextParts { id: &id, conversation: input.conversation.as_deref(), nonce: None };
+    let builder = runner.context_builder(&parts);
+    let ctx = builder.system_prompt(input.system_prompt).stash(stash).build();
+    let turn = ctx.turn();
+    for instruction in input.instructions {
+        turn.instructions().put(instruction);
+    }
+    for message in input.messages {
+        turn.messages().put(message);
+    }
+    for memory in input.memories {
+        turn.memories().put(memory);
+    }
+    for thought in input.thoughts {
+        turn.thoughts().put(thought);
+    }
+    for record in input.retrievables {
+        turn.restore_retrievable(record)?;
+    }
+    ask_for_request(runner, &ctx, 0).await
+}
+
+/// Opens an artifact of a stored turn by its handle.
+pub(super) async fn open_artifact(
+    runner: &RunnerShared,
+    id: &TurnId,
+    handle: &str,
+) -> Result<Option<SpooledArtifact>, TurnError> {
+    Ok(restore_context(runner, id).await?.artifacts().get(handle))
+}
+
+/// Opens a medium of a stored turn by its name.
+pub(super) async fn open_media(
+    runner: &RunnerShared,
+    id: &TurnId,
+    name: &str,
+) -> Result<Option<Media>, TurnError> {
+    let ctx = restore_context(runner, id).await?;
+    let calls = ctx.turn().tool_calls().all();
+    let of_calls = calls.iter().flat_map(|call| match &call.results {
+        Some(ToolResults::Media(all)) => all.as_slice(),
+        _ => &[],
+    });
+    let messages = ctx.turn().messages().all();
+    let mut all = of_calls.chain(messages.iter().flat_map(|message| message.attachments()));
+    Ok(all.find(|media| media.id().is_some_and(|id| id.as_str() == name)).cloned())
+}
+
+/// The context of a stored turn with everything that it has.
+async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchContext, TurnError> {
+    let (stored, replayed) = load_turn(runner, id).await?;
+    let moment = TurnMoment {
+        system_prompt: replayed.system_prompt,
+        stash: replayed.stash,
+        rows: &stored.rows,
+    };
+    let conversation = stored.summary.conversation.as_deref();
+    let parts = ContextParts { id, conversation, nonce: replayed.nonce.as_ref() };
+    build_context(runner, &parts, moment).await
+}
+
+/// Builds a context that can be read: nothing observes it, and nothing that it is told is stored.
+async fn build_context(
+    runner: &RunnerShared,
+    parts: &ContextParts<'_>,
+    moment: TurnMoment<'_>,
+) -> Result<DispatchContext, TurnError> {
+    let stash = Stash::from_value(moment.stash).map_err(|error| StoreError::Damaged {
+        what: format!("turn `{}`", parts.id),
+        reason: error.to_string(),
+    })?;
+    let builder = runner.context_builder(parts).stash(stash);
+    let ctx = builder.system_prompt(Tokenizable::new(moment.system_prompt)).build();
+    restore_records(ctx.turn(), &runner.loader, moment.rows, |_| ()).await?;
+    Ok(ctx)
+}
+
+/// Asks the executor for the request of an iteration.
+async fn ask_for_request(
+    runner: &RunnerShared,
+    ctx: &DispatchContext,
+    iteration: u32,
+) -> Result<Option<StepRequest>, TurnError> {
+    let tools = collect_tools(runner, ctx).map_err(|error| TurnError::NotRendered { error })?;
+    let ctx = StepContext::new(ctx.at_iteration(iteration, Arc::new(tools)));
+    let request = runner.executor.render_request(ctx).await;
+    request.map_err(|error| TurnError::NotRendered { error: ErrorReport::of(&error) })
+}
