@@ -2,12 +2,15 @@
 
 mod artifact;
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::artifact::{ArtifactCommand, GrepArgs, JsonCommand, MarkdownCommand};
+pub(crate) use self::artifact::{
+    ArtifactArgs, ArtifactCommand, GrepArgs, JsonCommand, MarkdownCommand,
+};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -74,9 +77,8 @@ pub(crate) enum Command {
     /// The id is the SHA-256 hash of the canonical JSON of the tool name and the arguments. The order of keys and the
     /// whitespace do not change it.
     Id(CallIdArgs),
-    /// Query a file of any size, as a model queries an artifact
-    #[command(subcommand)]
-    Artifact(ArtifactCommand),
+    /// Query a file of any size, or an artifact of a turn, as a model does
+    Artifact(ArtifactArgs),
     /// List the turns in a store, newest first
     Turns(TurnsArgs),
     /// Show a turn: messages, tool calls and open gates
@@ -151,6 +153,17 @@ pub(crate) struct TurnsArgs {
 pub(crate) struct ShowArgs {
     /// Id of the turn, or a unique prefix of it
     pub(crate) turn: String,
+    /// Print the request of step N, rendered again from the stored records, and whether it is the one that was sent
+    ///
+    /// Steps are counted from 1. The next step of a turn that has not ended can be shown as well.
+    #[arg(long, value_name = "N", conflicts_with = "response")]
+    pub(crate) request: Option<NonZeroU32>,
+    /// Print the response of step N: thoughts, messages, tool calls and usage
+    #[arg(long, value_name = "N")]
+    pub(crate) response: Option<NonZeroU32>,
+    /// The agent, for --request [default: the agent that started the turn]
+    #[arg(long, requires = "request")]
+    pub(crate) agent: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreArg,
     /// Print JSON
@@ -225,6 +238,9 @@ pub(crate) struct RunArgs {
     /// Replay a recording from FILE; no model is called and no tool runs
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub(crate) replay: Option<PathBuf>,
+    /// Print the first request to the model and exit; no model is called, no tool runs and nothing is stored
+    #[arg(long, conflicts_with_all = ["record", "replay"])]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -268,6 +284,12 @@ pub(crate) struct ResumeArgs {
     /// The agent [default: the agent that started the turn]
     #[arg(long)]
     pub(crate) agent: Option<PathBuf>,
+    /// Continue with the model of --model or of the agent file, even if another one started the turn
+    ///
+    /// Without this option the turn continues with the provider, the model and the options that it was started with, and
+    /// a changed script or base URL is an error.
+    #[arg(long)]
+    pub(crate) change_executor: bool,
     #[command(flatten)]
     pub(crate) options: RunOptions,
 }

@@ -5,6 +5,18 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+#[derive(Debug, Args)]
+pub(crate) struct ArtifactArgs {
+    #[command(subcommand)]
+    pub(crate) command: ArtifactCommand,
+    /// Query an artifact of this turn; FILE is its handle
+    #[arg(long, global = true, value_name = "TURN")]
+    pub(crate) turn: Option<String>,
+    /// Directory of the store, for --turn [default: .haft]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ArtifactCommand {
     /// Print the first lines

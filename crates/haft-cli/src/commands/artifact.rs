@@ -1,4 +1,4 @@
-//! `haft artifact`: the queries of artifacts on any file.
+//! `haft artifact`: the queries of artifacts, on any file and on the artifacts of turns.
 
 pub(super) mod lines;
 mod query_tools;
@@ -14,67 +14,106 @@ use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::artifacts::tokens::Encoding;
 use haft::artifacts::tokens::StreamCounter;
-use haft::stores::FileSpoolReader;
-use haft::stores::SpoolReader as _;
+use haft::executors::{Step, StepContext, StepError};
+use haft::stores::{FileSpoolReader, SpoolReader, TurnId};
+use haft::turn::TurnRunner;
 use serde_json::{Map, Value, json};
 
 use self::query_tools::FileQueries;
-use crate::args::{ArtifactCommand, JsonCommand, MarkdownCommand};
+use crate::args::{ArtifactArgs, ArtifactCommand, JsonCommand, MarkdownCommand, StoreArg};
+use crate::store::{find_turn, open_store};
 use crate::terminal::{Terminal, TextRole};
-use crate::user_error::UserError;
+use crate::user_error::{FailureCode, UserError};
 
-pub(super) async fn query_artifact(
-    command: ArtifactCommand,
-    terminal: &Terminal,
-) -> Result<ExitCode> {
-    match command {
+pub(super) async fn query_artifact(args: ArtifactArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let source = ArtifactSource::open(args.turn.as_deref(), args.store).await?;
+    match args.command {
         ArtifactCommand::Head { file, lines } => {
-            let view = open_view(&file, terminal).await?;
+            let view = source.open_view(&file, terminal).await?;
             let count = lines::count_lines(&view).await?;
             lines::print_lines(&view, 0, lines.min(count), terminal).await
         }
         ArtifactCommand::Tail { file, lines } => {
-            let view = open_view(&file, terminal).await?;
+            let view = source.open_view(&file, terminal).await?;
             let count = lines::count_lines(&view).await?;
             lines::print_lines(&view, count.saturating_sub(lines), count, terminal).await
         }
         ArtifactCommand::Cat { file, start, end } => {
-            let view = open_view(&file, terminal).await?;
+            let view = source.open_view(&file, terminal).await?;
             let end = end.unwrap_or(u64::MAX).min(lines::count_lines(&view).await?);
             lines::print_lines(&view, start.get() - 1, end, terminal).await
         }
         ArtifactCommand::Grep(args) => {
-            let view = open_view(&args.file, terminal).await?;
+            let view = source.open_view(&args.file, terminal).await?;
             lines::print_matches(&view, &args, terminal).await
         }
         ArtifactCommand::Count { file } => {
-            let count = lines::count_lines(&open_view(&file, terminal).await?).await?;
-            super::print_text(&format!("{count}\n"))
+            let view = source.open_view(&file, terminal).await?;
+            super::print_text(&format!("{}\n", lines::count_lines(&view).await?))
         }
         ArtifactCommand::Tokens { file, encoding } => {
-            print_token_count(&file, &encoding, terminal).await
+            print_token_count(&source, &file, &encoding, terminal).await
         }
-        ArtifactCommand::Json(command) => query_json(command, terminal).await,
-        ArtifactCommand::Md(command) => query_markdown(command, terminal).await,
+        ArtifactCommand::Json(command) => query_json(&source, command, terminal).await,
+        ArtifactCommand::Md(command) => query_markdown(&source, command, terminal).await,
+    }
+}
+
+/// Where the content of a query comes from.
+enum ArtifactSource {
+    /// Files, by their paths.
+    Files,
+    /// The artifacts of a turn, by their handles.
+    Turn { runner: TurnRunner, id: TurnId },
+}
+
+impl ArtifactSource {
+    async fn open(turn: Option<&str>, store: Option<PathBuf>) -> Result<Self> {
+        let store = StoreArg { store };
+        let Some(turn) = turn else { return Ok(Self::Files) };
+        let store_dir = open_store(store.path())?;
+        let id = find_turn(&store_dir, turn).await?;
+        let no_step =
+            |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
+        let runner = TurnRunner::builder(no_step).dir(&store_dir).build()?;
+        Ok(Self::Turn { runner, id })
+    }
+
+    /// Opens a file or an artifact, and returns the kind of an artifact with it.
+    async fn open_reader(
+        &self,
+        name: &Path,
+    ) -> Result<(Arc<dyn SpoolReader>, Option<ArtifactKind>)> {
+        match self {
+            Self::Files => Ok((Arc::new(open_file(name)?), None)),
+            Self::Turn { runner, id } => {
+                let handle = name.to_string_lossy();
+                let Some(artifact) = runner.open_artifact(id, &handle).await? else {
+                    let error = UserError::new(format!("turn `{id}` has no artifact `{handle}`"));
+                    return Err(error.code(FailureCode::NotFound).into());
+                };
+                Ok((Arc::clone(artifact.reader()), Some(artifact.kind().clone())))
+            }
+        }
+    }
+
+    /// Opens a file or an artifact as text and builds its line index.
+    async fn open_view(&self, name: &Path, terminal: &Terminal) -> Result<TextView> {
+        let (reader, _) = self.open_reader(name).await?;
+        let _spinner = terminal.start_spinner(format!("indexing {}", name.display()));
+        reader.index().await?;
+        Ok(TextView::new(reader))
     }
 }
 
 /// Opens a file as an artifact. Its line index is cached, so that later queries are fast.
-fn open_reader(file: &Path) -> Result<FileSpoolReader> {
+fn open_file(file: &Path) -> Result<FileSpoolReader> {
     let failed = || format!("cannot read `{}`", file.display());
     let opened = match create_index_path(file) {
         Some(index) => FileSpoolReader::open_with_index(file, index),
         None => FileSpoolReader::open(file),
     };
     opened.with_context(failed)
-}
-
-/// Opens a file as text and builds its line index.
-async fn open_view(file: &Path, terminal: &Terminal) -> Result<TextView> {
-    let reader = open_reader(file)?;
-    let _spinner = terminal.start_spinner(format!("indexing {}", file.display()));
-    reader.index().await?;
-    Ok(TextView::new(Arc::new(reader)))
 }
 
 /// The cache file of a line index, whose directory is created. `None` if there is no cache directory.
@@ -90,19 +129,28 @@ fn create_index_path(file: &Path) -> Option<PathBuf> {
     Some(dir.join(format!("{:016x}", name.finish())))
 }
 
-async fn print_token_count(file: &Path, encoding: &str, terminal: &Terminal) -> Result<ExitCode> {
+async fn print_token_count(
+    source: &ArtifactSource,
+    file: &Path,
+    encoding: &str,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
     let encoding: Encoding = encoding.parse().map_err(|_| {
         UserError::new(format!("unknown encoding `{encoding}`"))
             .hint("known encodings: o200k_base, cl100k_base, p50k_base, p50k_edit, r50k_base, gpt2")
     })?;
-    let reader = open_reader(file)?;
+    let (reader, _) = source.open_reader(file).await?;
     let mut counter = StreamCounter::new(encoding);
     let label = format!("counting the tokens of {}", file.display());
-    lines::for_each_chunk(&reader, &label, terminal, |bytes| counter.push(bytes)).await?;
+    lines::for_each_chunk(&*reader, &label, terminal, |bytes| counter.push(bytes)).await?;
     super::print_text(&format!("{}\n", counter.finish().tokens))
 }
 
-async fn query_json(command: JsonCommand, terminal: &Terminal) -> Result<ExitCode> {
+async fn query_json(
+    source: &ArtifactSource,
+    command: JsonCommand,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
     let (file, tool, args) = match &command {
         JsonCommand::Get { file, path } => (file, "artifact_json_get", json!({"path": path})),
         JsonCommand::Keys { file } => (file, "artifact_json_keys", json!({})),
@@ -118,25 +166,38 @@ async fn query_json(command: JsonCommand, terminal: &Terminal) -> Result<ExitCod
         _ => ArtifactKind::JSON,
     };
     let spinner = terminal.start_spinner(format!("reading {}", file.display()));
-    let result = FileQueries::new(open_reader(file)?, kind)?.run_query(tool, args).await?;
+    let (reader, stored_kind) = source.open_reader(file).await?;
+    let queries = FileQueries::new(reader, stored_kind.unwrap_or(kind))?;
+    let result = queries.run_query(tool, args).await?;
     drop(spinner);
     super::print_text(&format!("{}\n", terminal.sanitize_for_stdout(&result)))
 }
 
-async fn query_markdown(command: MarkdownCommand, terminal: &Terminal) -> Result<ExitCode> {
+async fn query_markdown(
+    source: &ArtifactSource,
+    command: MarkdownCommand,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
     match command {
         MarkdownCommand::Headings { file, json } => {
-            lines::print_headings(&open_reader(&file)?, json, terminal).await
+            let (reader, _) = source.open_reader(&file).await?;
+            lines::print_headings(&*reader, json, terminal).await
         }
-        MarkdownCommand::Links { file, json } => print_links(&file, json, terminal).await,
+        MarkdownCommand::Links { file, json } => {
+            print_links(source.open_reader(&file).await?.0, json, terminal).await
+        }
         MarkdownCommand::Section { file, title } => {
-            lines::print_section(&open_reader(&file)?, &title, terminal).await
+            lines::print_section(source.open_reader(&file).await?.0, &title, terminal).await
         }
     }
 }
 
-async fn print_links(file: &Path, as_json: bool, terminal: &Terminal) -> Result<ExitCode> {
-    let queries = FileQueries::new(open_reader(file)?, ArtifactKind::MARKDOWN)?;
+async fn print_links(
+    reader: Arc<dyn SpoolReader>,
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let queries = FileQueries::new(reader, ArtifactKind::MARKDOWN)?;
     let result = queries.run_query("artifact_md_links", json!({})).await?;
     // Without links the result is a sentence for a model instead of JSON.
     let links: Vec<Map<String, Value>> = serde_json::from_str(&result).unwrap_or_default();

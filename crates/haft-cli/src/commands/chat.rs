@@ -39,7 +39,7 @@ pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<Exit
             KeyboardInput::End => return Ok(ExitCode::SUCCESS),
         };
         let prompt = new_user_message(format!("prompt-{}", Uuid::new_v4()), text)?;
-        let turn = build_turn_input(&agent, path, session.store_dir()).await?;
+        let turn = build_turn_input(&agent, path, Some(session.store_dir())).await?;
         let mut turn = turn.conversation(conversation.as_str());
         for message in &history {
             turn = turn.message(message.clone());

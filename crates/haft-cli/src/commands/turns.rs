@@ -1,5 +1,7 @@
 //! `haft turns`, `haft show`, `haft gc`
 
+mod step_view;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -56,6 +58,12 @@ pub(super) async fn show_turn(args: &ShowArgs, terminal: &Terminal) -> Result<Ex
         let error = UserError::new(format!("turn `{id}` was removed")).code(FailureCode::NotFound);
         return Err(error.into());
     };
+    if let Some(step) = args.request {
+        return step_view::show_request(args, step, &store_dir, &turn, terminal).await;
+    }
+    if let Some(step) = args.response {
+        return step_view::show_response(args, step, &turn, terminal);
+    }
     if args.json {
         return super::print_text(&format!("{:#}\n", turn_to_json(&turn)?));
     }

@@ -23,6 +23,8 @@ mod packs;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]
+mod requests;
+#[cfg(test)]
 mod stored_versions;
 #[cfg(test)]
 mod stores;

@@ -9,8 +9,7 @@ use anyhow::Result;
 use haft::artifacts::Budget;
 use haft::artifacts::markdown::MarkdownIndex;
 use haft::artifacts::text::{GrepOptions, PageLimit, TextLine, TextView};
-use haft::stores::FileSpoolReader;
-use haft::stores::SpoolReader as _;
+use haft::stores::SpoolReader;
 use serde_json::json;
 
 use crate::args::GrepArgs;
@@ -140,7 +139,7 @@ pub(super) async fn print_matches(
 
 /// Reads the headings of a Markdown file.
 async fn read_markdown_index(
-    reader: &FileSpoolReader,
+    reader: &dyn SpoolReader,
     terminal: &Terminal,
 ) -> Result<MarkdownIndex> {
     let mut builder = MarkdownIndex::builder();
@@ -150,7 +149,7 @@ async fn read_markdown_index(
 
 /// Passes the bytes of a file to a function, one megabyte at a time, and shows the progress.
 pub(super) async fn for_each_chunk(
-    reader: &FileSpoolReader,
+    reader: &dyn SpoolReader,
     label: &str,
     terminal: &Terminal,
     mut consume: impl FnMut(&[u8]) + Send,
@@ -170,7 +169,7 @@ pub(super) async fn for_each_chunk(
 
 /// Prints the headings of a Markdown file with their line numbers.
 pub(super) async fn print_headings(
-    reader: &FileSpoolReader,
+    reader: &dyn SpoolReader,
     as_json: bool,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
@@ -198,11 +197,11 @@ pub(super) async fn print_headings(
 
 /// Prints the section of a Markdown file that has this heading.
 pub(super) async fn print_section(
-    reader: &FileSpoolReader,
+    reader: Arc<dyn SpoolReader>,
     title: &str,
     terminal: &Terminal,
 ) -> Result<ExitCode> {
-    let index = read_markdown_index(reader, terminal).await?;
+    let index = read_markdown_index(&*reader, terminal).await?;
     let Some(section) = index.find_section(title) else {
         let wanted = title.to_lowercase();
         let near = index.headings().iter().find(|it| it.text.to_lowercase().contains(&wanted));
@@ -215,5 +214,5 @@ pub(super) async fn print_section(
         return Err(error.hint(hint).into());
     };
     let (start, end) = (section.heading_line as u64, section.body_end_line as u64 + 1);
-    print_lines(&TextView::new(Arc::new(reader.clone())), start, end, terminal).await
+    print_lines(&TextView::new(reader), start, end, terminal).await
 }

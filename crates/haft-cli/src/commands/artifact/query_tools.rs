@@ -1,11 +1,11 @@
-//! Runs the query tools of artifacts on a file.
+//! Runs the query tools of artifacts on one file or artifact.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use anyhow::Result;
 use haft::artifacts::{ArtifactKind, Budget, SpooledArtifact};
-use haft::stores::FileSpoolReader;
+use haft::stores::SpoolReader;
 use haft::tools::ArtifactSet;
 use haft::tools::ToolRegistry;
 use haft::trust::TrustLabel;
@@ -25,9 +25,9 @@ const HANDLE: &str = "file";
 
 impl FileQueries {
     /// Makes the query tools for a file of this kind.
-    pub(super) fn new(reader: FileSpoolReader, kind: ArtifactKind) -> Result<Self> {
+    pub(super) fn new(reader: Arc<dyn SpoolReader>, kind: ArtifactKind) -> Result<Self> {
         let artifacts = Arc::new(ArtifactSet::new());
-        let file = SpooledArtifact::new(kind, Arc::new(reader), TrustLabel::UNTRUSTED);
+        let file = SpooledArtifact::new(kind, reader, TrustLabel::UNTRUSTED);
         artifacts.put_retrieved(HANDLE, file)?;
         // The output goes to a person or a file, not into a prompt, so the budget is large.
         let budget = Budget::new().lines(NonZeroUsize::MAX).bytes(64 << 20).line_bytes(64 << 20);

@@ -2,12 +2,14 @@
 
 use anyhow::Result;
 use haft::executors::ScriptExecutor;
-use haft::executors::{DispatchExecutor, StepContext, StepFuture};
+use haft::executors::{
+    DispatchExecutor, ExecutorDescription, RequestFuture, StepContext, StepFuture,
+};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::{Dialect, Options, Provider, ProviderError};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::agent::Agent;
 use crate::args::RunOptions;
@@ -30,6 +32,36 @@ impl DispatchExecutor for ModelExecutor {
             Self::Anthropic(it) => it.step(ctx),
         }
     }
+
+    fn description(&self) -> ExecutorDescription {
+        match self {
+            Self::Script(it) => it.description(),
+            Self::ChatCompletions(it) => it.description(),
+            Self::Responses(it) => it.description(),
+            Self::Anthropic(it) => it.description(),
+        }
+    }
+
+    fn render_request(&self, ctx: StepContext) -> RequestFuture<'_> {
+        match self {
+            Self::Script(it) => it.render_request(ctx),
+            Self::ChatCompletions(it) => it.render_request(ctx),
+            Self::Responses(it) => it.render_request(ctx),
+            Self::Anthropic(it) => it.render_request(ctx),
+        }
+    }
+}
+
+/// What an executor is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExecutorUse {
+    /// It runs turns.
+    Run {
+        /// Whether the API key may be sent over unencrypted HTTP.
+        plain_http: bool,
+    },
+    /// It renders requests, which needs no API key.
+    Show,
 }
 
 /// The value of `--model` that selects the agent's script.
@@ -42,39 +74,106 @@ impl ModelExecutor {
     /// Selects the model of `--model`, else the one of the agent file, else the agent's script. The API key and the
     /// base URL of a provider are read from the environment.
     pub(crate) fn select(agent: &Agent, options: &RunOptions) -> Result<Self> {
-        match options.model.as_deref().or(agent.file.model.as_deref()) {
-            Some(SCRIPT) | None => {
-                let script = agent.load_script()?.ok_or_else(|| {
-                    let error =
-                        UserError::new(format!("`{}` has no model and no script", agent.name()));
-                    error.hint("select a model: --model openai:gpt-5-mini")
-                })?;
-                Ok(Self::Script(script))
+        let purpose = ExecutorUse::Run { plain_http: options.plain_http };
+        Self::select_for(agent, options.model.as_deref(), purpose)
+    }
+
+    /// Selects a model or the agent's script, as [`select`](Self::select) does.
+    pub(crate) fn select_for(
+        agent: &Agent,
+        model: Option<&str>,
+        purpose: ExecutorUse,
+    ) -> Result<Self> {
+        match model.or(agent.file.model.as_deref()) {
+            Some(SCRIPT) | None => Self::load_script(agent),
+            Some(name) => {
+                let Some((provider, model)) = name.split_once(':') else {
+                    let error = UserError::new(format!("`{name}` names no provider"));
+                    let hint = "write PROVIDER:MODEL, such as openai:gpt-5-mini";
+                    return Err(error.hint(hint).into());
+                };
+                let options = agent.file.options.clone();
+                ProviderConfig { model, options, purpose }.read_provider(provider)
             }
-            Some(model) => Self::read_provider(agent, model, options.plain_http),
         }
     }
 
-    fn read_provider(agent: &Agent, name: &str, plain_http: bool) -> Result<Self> {
-        let Some((provider, model)) = name.split_once(':') else {
-            let error = UserError::new(format!("`{name}` names no provider"));
-            return Err(error.hint("write PROVIDER:MODEL, such as openai:gpt-5-mini").into());
-        };
-        let options = Options::from(Value::Object(agent.file.options.clone()));
-        let config = ProviderConfig { model, options, plain_http };
-        match provider {
-            "openai" => config
-                .build_from_env(ChatCompletions::new(), "OPENAI", None)
-                .map(Self::ChatCompletions),
-            "ollama" => config
-                .build_from_env(ChatCompletions::new(), "OLLAMA", Some(OLLAMA_URL))
-                .map(Self::ChatCompletions),
-            "openai-responses" => {
-                config.build_from_env(OpenAiResponses::new(), "OPENAI", None).map(Self::Responses)
+    /// The executor that took the steps of a stored turn. The provider, the model and the options are those of the turn;
+    /// the headers come from the agent file, and the API key and the base URL from the environment.
+    pub(crate) fn of_turn(
+        agent: &Agent,
+        stored: &ExecutorDescription,
+        purpose: ExecutorUse,
+    ) -> Result<Self> {
+        match stored {
+            ExecutorDescription::Model { provider, model, options, .. } => {
+                let mut options = options.clone();
+                if let Some(headers) = agent.file.options.get("headers") {
+                    options.insert("headers".to_owned(), headers.clone());
+                }
+                ProviderConfig { model, options, purpose }.read_provider(provider)
             }
-            "anthropic" => config
-                .build_from_env(AnthropicMessages::new(), "ANTHROPIC", None)
-                .map(Self::Anthropic),
+            ExecutorDescription::Script { .. } => Self::load_script(agent),
+            other => {
+                let error = UserError::new(format!("the turn was begun by {other}"));
+                Err(error.hint(CHANGE_EXECUTOR).into())
+            }
+        }
+    }
+
+    fn load_script(agent: &Agent) -> Result<Self> {
+        let script = agent.load_script()?.ok_or_else(|| {
+            let error = UserError::new(format!("`{}` has no model and no script", agent.name()));
+            error.hint("select a model: --model openai:gpt-5-mini")
+        })?;
+        Ok(Self::Script(script))
+    }
+}
+
+/// The hint for a turn that this executor may not resume.
+pub(super) const CHANGE_EXECUTOR: &str = "`haft resume TURN --change-executor` continues it with the model of --model or of the agent file";
+
+/// Returns an error if `--model` names another executor than the one that took the steps of a turn. A value of the
+/// environment variable HAFT_MODEL is for new turns and is not compared.
+pub(super) fn check_model_option(options: &RunOptions, stored: &ExecutorDescription) -> Result<()> {
+    let Some(given) = options.model.as_deref() else { return Ok(()) };
+    let is_default = std::env::var("HAFT_MODEL").is_ok_and(|it| it == given);
+    let is_stored = match stored {
+        ExecutorDescription::Model { provider, model, .. } => {
+            given.split_once(':') == Some((provider, model))
+        }
+        ExecutorDescription::Script { .. } => given == SCRIPT,
+        _ => false,
+    };
+    if is_default || is_stored {
+        return Ok(());
+    }
+    let error = UserError::new(format!("the turn was begun by {stored}, and --model is `{given}`"));
+    Err(error.hint(CHANGE_EXECUTOR).into())
+}
+
+/// What the command line, the agent file or a stored turn configures about a provider.
+struct ProviderConfig<'a> {
+    model: &'a str,
+    options: Map<String, Value>,
+    purpose: ExecutorUse,
+}
+
+impl ProviderConfig<'_> {
+    fn read_provider(self, provider: &str) -> Result<ModelExecutor> {
+        match provider {
+            "openai" => self
+                .build_from_env(ChatCompletions::new(), provider, ("OPENAI", None))
+                .map(ModelExecutor::ChatCompletions),
+            "ollama" => self
+                .build_from_env(ChatCompletions::new(), provider, ("OLLAMA", Some(OLLAMA_URL)))
+                .map(ModelExecutor::ChatCompletions),
+            "openai-responses" => self
+                .build_from_env(OpenAiResponses::new(), provider, ("OPENAI", None))
+                .map(ModelExecutor::Responses),
+            "anthropic" => self
+                .build_from_env(AnthropicMessages::new(), provider, ("ANTHROPIC", None))
+                .map(ModelExecutor::Anthropic),
             other => {
                 let error = UserError::new(format!("unknown provider `{other}`"));
                 let known = "known providers: openai, openai-responses, anthropic, ollama";
@@ -82,44 +181,38 @@ impl ModelExecutor {
             }
         }
     }
-}
 
-/// What the command line and the agent file configure about a provider.
-struct ProviderConfig<'a> {
-    model: &'a str,
-    options: Options,
-    /// Whether the API key may be sent over unencrypted HTTP.
-    plain_http: bool,
-}
-
-impl ProviderConfig<'_> {
-    /// Builds a provider with the API key and the base URL that the environment has under a prefix.
+    /// Builds a provider with the API key and the base URL that the environment has under a prefix, else with the default
+    /// URL.
     fn build_from_env<D: Dialect>(
         self,
         dialect: D,
-        prefix: &str,
-        default_url: Option<&str>,
+        name: &str,
+        (prefix, default_url): (&str, Option<&str>),
     ) -> Result<Provider<D>> {
         let read_variable = |name: &str| {
             let value = std::env::var_os(format!("{prefix}_{name}"))?.into_string().ok()?;
             Some(value).filter(|it| !it.is_empty())
         };
-        let mut builder = Provider::builder(dialect, self.model).options(self.options);
+        let options = Options::from(Value::Object(self.options));
+        let mut builder = Provider::builder(dialect, self.model).name(name).options(options);
         let url = read_variable("BASE_URL").or_else(|| default_url.map(str::to_owned));
-        match (read_variable("API_KEY"), &url) {
-            (Some(key), _) => builder = builder.key(key),
-            (None, Some(_)) => {}
-            (None, None) => {
-                let error = UserError::new(format!("no API key: {prefix}_API_KEY is not set"));
-                let hint = format!("for a server that needs no key, set {prefix}_BASE_URL");
-                return Err(error.hint(hint).into());
+        if let ExecutorUse::Run { plain_http } = self.purpose {
+            match (read_variable("API_KEY"), &url) {
+                (Some(key), _) => builder = builder.key(key),
+                (None, Some(_)) => {}
+                (None, None) => {
+                    let error = UserError::new(format!("no API key: {prefix}_API_KEY is not set"));
+                    let hint = format!("for a server that needs no key, set {prefix}_BASE_URL");
+                    return Err(error.hint(hint).into());
+                }
+            }
+            if plain_http {
+                builder = builder.allow_key_over_plain_http();
             }
         }
         if let Some(url) = url {
             builder = builder.base_url(with_version(url));
-        }
-        if self.plain_http {
-            builder = builder.allow_key_over_plain_http();
         }
         builder.build().map_err(|error| match error {
             ProviderError::PlainHttp { .. } => {

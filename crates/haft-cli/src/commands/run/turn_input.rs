@@ -24,7 +24,7 @@ const MAX_SEARCHED_TURNS: usize = 200;
 pub(crate) async fn build_turn_input(
     agent: &Agent,
     path: &Path,
-    store_dir: &TurnDir,
+    store_dir: Option<&TurnDir>,
 ) -> Result<TurnInput> {
     let path = std::fs::canonicalize(path).context("cannot resolve the path of the agent")?;
     let mut input = TurnInput::new(agent.system.as_str());
@@ -32,7 +32,7 @@ pub(crate) async fn build_turn_input(
         let rule = Instruction::from_developer(format!("instruction-{n}"), text.as_str())?;
         input = input.instruction(rule);
     }
-    if agent.has_memory() {
+    if let Some(store_dir) = store_dir.filter(|_| agent.has_memory()) {
         for memory in load_memories(&path, store_dir).await? {
             input = input.memory(memory);
         }
@@ -65,7 +65,7 @@ async fn load_memories(agent_path: &Path, store_dir: &TurnDir) -> Result<Vec<Mem
 }
 
 /// Loads the path of the agent that started a turn.
-pub(super) async fn load_agent_path(store_dir: &TurnDir, id: &TurnId) -> Result<String> {
+pub(crate) async fn load_agent_path(store_dir: &TurnDir, id: &TurnId) -> Result<String> {
     let stored = store_dir.store().load(id.clone()).await?;
     let agent = stored.as_ref().and_then(origin_agent).ok_or_else(|| {
         UserError::new(format!("turn `{id}` was not started by `haft run`"))

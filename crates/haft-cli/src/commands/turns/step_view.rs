@@ -1,0 +1,148 @@
+//! `haft show --request` and `haft show --response`
+
+use std::collections::HashSet;
+use std::num::NonZeroU32;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use haft::executors::NextAction;
+use haft::stores::{Row, RowKind, StoredTurn, TurnDir};
+use haft::turn::{StepHistory, TurnHistory};
+use serde_json::{Value, json};
+
+use super::{parse_json_or_text, record_to_text};
+use crate::agent::Agent;
+use crate::args::ShowArgs;
+use crate::commands::print_text;
+use crate::commands::run::{
+    ExecutorUse, ModelExecutor, ShownRequest, StoredFacts, load_agent_path, runner_builder,
+};
+use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::user_error::{FailureCode, UserError};
+
+/// Renders the request of a step again and prints it.
+pub(super) async fn show_request(
+    args: &ShowArgs,
+    step: NonZeroU32,
+    store_dir: &TurnDir,
+    turn: &StoredTurn,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let id = &turn.summary.id;
+    let history = TurnHistory::read(turn)?;
+    let agent = match &args.agent {
+        Some(path) => Agent::load(path)?,
+        None => Agent::load(load_agent_path(store_dir, id).await?.as_ref())?,
+    };
+    let iteration = step.get() - 1;
+    let taken = history.steps.iter().find(|it| it.iteration == iteration);
+    let stored = taken.map_or(&history.executor, |step| &step.executor).as_ref();
+    let executor = match stored {
+        Some(stored) => ModelExecutor::of_turn(&agent, stored, ExecutorUse::Show)?,
+        None => ModelExecutor::select_for(&agent, None, ExecutorUse::Show)?,
+    };
+    let description = haft::DispatchExecutor::description(&executor);
+    let runner = runner_builder(&agent, executor).dir(store_dir).build()?;
+    if taken.is_none() {
+        check_step_number(turn, &history, step)?;
+    }
+    let Some(rendered) = runner.render_request(id, iteration).await? else {
+        let error = UserError::new(format!("step {step} has no request: {description} sends none"));
+        return Err(error.code(FailureCode::NotFound).into());
+    };
+    let shown = ShownRequest {
+        executor: stored.unwrap_or(&description),
+        request: &rendered.request,
+        stored: Some(StoredFacts { turn: id, step: step.get(), rendered: &rendered }),
+    };
+    shown.print(args.json, terminal)
+}
+
+/// Returns an error if a turn has no such step, and will not take it next.
+fn check_step_number(turn: &StoredTurn, history: &TurnHistory, step: NonZeroU32) -> Result<()> {
+    let steps = history.steps.len();
+    let next = if turn.summary.status.is_final() { steps } else { steps + 1 };
+    if usize::try_from(step.get()).is_ok_and(|step| step <= next) {
+        return Ok(());
+    }
+    Err(missing_step(history, step).into())
+}
+
+fn missing_step(history: &TurnHistory, step: NonZeroU32) -> UserError {
+    let steps = match history.steps.len() {
+        1 => "1 step".to_owned(),
+        n => format!("{n} steps"),
+    };
+    let error = UserError::new(format!("there is no step {step}: the turn has {steps}"));
+    error.code(FailureCode::NotFound)
+}
+
+/// Prints what a step added, and what it cost.
+pub(super) fn show_response(
+    args: &ShowArgs,
+    step: NonZeroU32,
+    turn: &StoredTurn,
+    terminal: &Terminal,
+) -> Result<ExitCode> {
+    let history = TurnHistory::read(turn)?;
+    let Some(taken) = history.steps.iter().find(|it| it.iteration == step.get() - 1) else {
+        return Err(missing_step(&history, step).into());
+    };
+    let added: HashSet<(RowKind, String)> = taken.records().collect();
+    let is_added = |row: &&Row| added.contains(&(row.kind, row.id.clone()));
+    let rows: Vec<&Row> = turn.rows.iter().filter(is_added).collect();
+    if args.json {
+        return print_text(&format!("{}\n", response_to_json(turn, step, taken, &rows)));
+    }
+    print_text(&response_to_text(step, taken, &rows, terminal))
+}
+
+fn response_to_json(
+    turn: &StoredTurn,
+    step: NonZeroU32,
+    taken: &StepHistory,
+    rows: &[&Row],
+) -> Value {
+    let records = |kind| -> Vec<Value> {
+        let rows = rows.iter().filter(|row| row.kind == kind);
+        rows.map(|row| parse_json_or_text(&row.json)).collect()
+    };
+    json!({
+        "turn": turn.summary.id.as_str(),
+        "step": step,
+        "executor": taken.executor,
+        "model": taken.model,
+        "thoughts": records(RowKind::Thought),
+        "messages": records(RowKind::Message),
+        "calls": records(RowKind::ToolCall),
+        "then": taken.then,
+        "usage": taken.usage,
+    })
+}
+
+fn response_to_text(
+    step: NonZeroU32,
+    taken: &StepHistory,
+    rows: &[&Row],
+    terminal: &Terminal,
+) -> String {
+    let executor =
+        taken.executor.as_ref().map_or_else(|| "unknown executor".to_owned(), ToString::to_string);
+    let executor = terminal.style_stdout(TextRole::Key, sanitize(&executor));
+    let usage = taken.usage;
+    let mut text = format!(
+        "response of step {step}: {executor}, {} prompt and {} completion tokens\n",
+        usage.prompt, usage.completion
+    );
+    for row in rows {
+        text.push_str(&record_to_text(row, terminal));
+    }
+    let next = match &taken.then {
+        NextAction::Continue => return text,
+        NextAction::Done => "the turn is done".to_owned(),
+        NextAction::Fail(reason) => format!("the turn failed: {}", sanitize(reason)),
+        _ => return text,
+    };
+    text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, next)));
+    text
+}
