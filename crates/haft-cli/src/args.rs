@@ -186,6 +186,10 @@ pub(crate) struct ApproveArgs {
     pub(crate) gate: String,
     /// Value as JSON, for a gate that expects more than yes or no; `@FILE` to read a file, `-` to read standard input
     pub(crate) value: Option<String>,
+    /// Approve the call with these arguments, as JSON, instead of the proposed ones; `@FILE` to read a file, `-` to
+    /// read standard input
+    #[arg(long, value_name = "JSON", conflicts_with = "value")]
+    pub(crate) arguments: Option<String>,
     #[command(flatten)]
     pub(crate) decision: DecisionArgs,
 }

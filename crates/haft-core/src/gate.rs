@@ -8,6 +8,7 @@
 //! model to itself.
 
 mod key;
+mod ledger;
 
 #[cfg(test)]
 mod tests;
@@ -20,13 +21,14 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
-use crate::id::{CallId, RecordId};
+use crate::id::{CallId, DefinitionDigest, RecordId};
 use crate::json::canonical_text;
 use crate::schema::args::Args;
 use crate::schema::{ForeignSchemaError, Problems, ValueSchema};
 use crate::store::{GateId, StoreError, TurnId};
 
 pub use self::key::{GateKey, GateSignature, InvalidSignature};
+pub use self::ledger::{ApprovalLedger, Spending};
 
 /// A request for a decision from outside the turn.
 ///
@@ -96,6 +98,10 @@ pub struct Gate {
     /// Whether it asks for approval of the call before its handler starts.
     #[serde(default)]
     pub approval: bool,
+    /// The JSON Schema of the tool's arguments, which edited arguments must meet. Only gates that ask for approval have
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument_schema: Option<Value>,
     /// When it was opened.
     pub opened_at: Timestamp,
     /// When it closes by itself.
@@ -114,13 +120,24 @@ pub struct BoundCall {
     pub tool: String,
     /// The accepted arguments, as canonical JSON text: every digit counts.
     pub accepted: String,
+    /// The definition of the tool when the gate was opened. Gates of version 0.1 have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<DefinitionDigest>,
 }
 
 impl BoundCall {
     /// A call with the arguments that were accepted for it.
     #[must_use]
     pub fn new(record: RecordId, tool: impl Into<String>, accepted: &Args) -> Self {
-        Self { record, tool: tool.into(), accepted: canonical_text(accepted.root()) }
+        let accepted = canonical_text(accepted.root());
+        Self { record, tool: tool.into(), accepted, definition: None }
+    }
+
+    /// Binds the gate to the definition that the tool has now.
+    #[must_use]
+    pub fn with_definition(mut self, definition: DefinitionDigest) -> Self {
+        self.definition = Some(definition);
+        self
     }
 
     /// Content key of the call.
@@ -164,8 +181,18 @@ impl Gate {
             ValueSchema::from_json_schema(schema.clone())?;
         }
         let expires_at = timeout.map(|timeout| at.saturating_add(timeout));
-        let (call, approval) = (None, false);
-        Ok(Self { id, turn, reason, payload, schema, call, approval, opened_at: at, expires_at })
+        Ok(Self {
+            id,
+            turn,
+            reason,
+            payload,
+            schema,
+            call: None,
+            approval: false,
+            argument_schema: None,
+            opened_at: at,
+            expires_at,
+        })
     }
 
     /// Binds it to a call.
@@ -179,6 +206,13 @@ impl Gate {
     #[must_use]
     pub fn requiring_approval(mut self) -> Self {
         self.approval = true;
+        self
+    }
+
+    /// Lets a person edit the arguments of the call within this JSON Schema.
+    #[must_use]
+    pub fn with_argument_schema(mut self, schema: Value) -> Self {
+        self.argument_schema = Some(schema);
         self
     }
 
@@ -200,6 +234,40 @@ impl Gate {
             Some(Ok(schema)) => schema.check(answer),
             _ => Ok(()),
         }
+    }
+}
+
+impl Gate {
+    /// Validates edited arguments.
+    ///
+    /// # Errors
+    ///
+    /// The gate does not ask for approval of a call, or the arguments break the schema of its tool.
+    pub fn check_arguments(&self, arguments: &Value) -> Result<(), InvalidEdit> {
+        let schema = self.argument_schema.clone().filter(|_| self.approval);
+        let schema = schema.ok_or(InvalidEdit::NotAnApproval)?;
+        Ok(ValueSchema::from_json_schema(schema)?.check(arguments)?)
+    }
+}
+
+/// Edited arguments that were refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidEdit {
+    /// Only the arguments of a call that waits for its approval can be edited.
+    #[error("the gate does not wait for the approval of a call, so there are no arguments to edit")]
+    NotAnApproval,
+    /// The arguments break the schema of the tool.
+    #[error("the edited arguments do not meet the schema of the tool:\n{0}")]
+    Problems(#[from] Problems),
+    /// The schema in the gate cannot be used.
+    #[error("the schema of the arguments cannot be used: {0}")]
+    Schema(#[from] ForeignSchemaError),
+}
+
+impl Coded for InvalidEdit {
+    fn code(&self) -> ErrorCode {
+        codes::INVALID_TURN_GATE_RESOLUTION
     }
 }
 
@@ -244,6 +312,9 @@ impl GateDecision {
 pub struct GateSettlement {
     /// What was answered.
     pub decision: GateDecision,
+    /// The arguments that the call was approved with, as canonical JSON text, if they are not the proposed ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<String>,
     /// Who answered.
     pub by: String,
     /// When.
@@ -257,7 +328,7 @@ impl GateSettlement {
     /// How a turn closes a gate without a decision. It means no, so that it needs no signature.
     #[must_use]
     pub fn closed(decision: GateDecision, at: Timestamp) -> Self {
-        Self { decision, by: "runner".to_owned(), at, signature: None }
+        Self { decision, edited: None, by: "runner".to_owned(), at, signature: None }
     }
 }
 

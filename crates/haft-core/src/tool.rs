@@ -27,10 +27,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::id::{DefinitionDigest, ParseDigestError};
 pub(crate) use artifact_set::ForgedTools;
 pub use artifact_set::{ArtifactIdCollision, ArtifactSet};
 pub use builder::{InvalidTool, ToolBuilder};
-pub use definition::{DefinitionDigest, ParseDigestError};
 pub use error::ToolError;
 pub use executor::{AcceptedCall, Invocation, ToolExecutor};
 pub use handler::{Handler, IntoHandler, signature};

@@ -1,14 +1,15 @@
 //! Stores of the agent development kit Haft: turns, and the content of large results.
 //!
-//! Two contracts of [`haft_core`] are implemented here, each by a store that persists and by one in memory:
+//! Two contracts of [`haft_core`] are implemented here, each by a store that persists and by one in memory, and a third
+//! by files alone: [`DirLedger`] records which approvals were used.
 //!
 //! | contract | persistent | in memory |
 //! |---|---|---|
 //! | [`Store`](haft_core::store::TurnStore): turns, records, journals, gates | `SqliteStore` (feature `sqlite`) | [`MemoryStore`] |
 //! | [`SpoolStore`](haft_core::spool::SpoolStore): content of any size | [`DirSpoolStore`] | [`MemorySpoolStore`] |
 //!
-//! `TurnDir` (feature `sqlite`) is one directory with both persistent stores and the key that signs decisions on
-//! gates. [`FileSpoolReader`] reads any file as if a store had written it.
+//! `TurnDir` (feature `sqlite`) is one directory with both persistent stores, the ledger, and the key that signs decisions
+//! on gates. [`FileSpoolReader`] reads any file as if a store had written it.
 //!
 //! ```
 //! use haft_core::spool::{SpoolReader as _, SpoolStore as _};
@@ -40,6 +41,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocking;
+mod ledger;
 mod private_file;
 #[cfg(feature = "sqlite")]
 mod secret;
@@ -48,6 +50,7 @@ mod spools;
 mod turn_dir;
 mod turns;
 
+pub use self::ledger::DirLedger;
 pub use self::spools::{DirSpoolStore, FileSpoolReader, MemorySpoolStore};
 #[cfg(feature = "sqlite")]
 pub use self::turn_dir::TurnDir;

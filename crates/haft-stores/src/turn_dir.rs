@@ -13,10 +13,10 @@ use haft_core::store::StoreError;
 
 use crate::private_file::create_private_dir;
 use crate::secret::load_or_create_secret;
-use crate::{DirSpoolStore, SqliteStore};
+use crate::{DirLedger, DirSpoolStore, SqliteStore};
 
 /// A directory with the database of turns, the content of their large results, the key that signs decisions on gates,
-/// and the secret behind the envelopes of prompts.
+/// the ledger of the approvals that were used, and the secret behind the envelopes of prompts.
 ///
 /// Every process that opens the directory can resume its turns and decide on their gates. The key grants the right
 /// to approve calls, so only the owner of the file can read it. A new directory gets the mode 0700, and its files get
@@ -39,6 +39,7 @@ pub struct TurnDir {
     path: PathBuf,
     store: Arc<SqliteStore>,
     spools: Arc<DirSpoolStore>,
+    ledger: Arc<DirLedger>,
     secret: [u8; 32],
     envelope_secret: Option<[u8; 32]>,
 }
@@ -78,7 +79,9 @@ impl TurnDir {
         let store = Arc::new(SqliteStore::open(&path)?);
         let spools = DirSpoolStore::open(path.join("spools"));
         let spools = spools.map_err(|error| StoreError::backend("open the spools", error))?;
-        Ok(Self { path, store, spools: Arc::new(spools), secret, envelope_secret })
+        let spools = Arc::new(spools);
+        let ledger = Arc::new(DirLedger::new(path.join("spent-approvals")));
+        Ok(Self { path, store, spools, ledger, secret, envelope_secret })
     }
 
     /// The path of the directory.
@@ -97,6 +100,12 @@ impl TurnDir {
     #[must_use]
     pub const fn spools(&self) -> &Arc<DirSpoolStore> {
         &self.spools
+    }
+
+    /// The ledger of spent approvals.
+    #[must_use]
+    pub const fn ledger(&self) -> &Arc<DirLedger> {
+        &self.ledger
     }
 
     /// The secret that the key of gates is derived from. Every holder of the secret can approve calls.

@@ -12,7 +12,7 @@ pub use haft_core::store::{
     TurnStore, TurnSummary, check_text,
 };
 #[doc(inline)]
-pub use haft_stores::{DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore};
+pub use haft_stores::{DirLedger, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore};
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use haft_stores::{SqliteOptions, SqliteStore, Synchronous, TurnDir};

@@ -39,8 +39,8 @@ pub use haft_core::context::{
 };
 #[doc(inline)]
 pub use haft_core::gate::{
-    BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement, GateSignature,
-    InvalidGate, InvalidSignature,
+    ApprovalLedger, BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement,
+    GateSignature, InvalidGate, InvalidSignature, Spending,
 };
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};

@@ -36,6 +36,7 @@ fn gate_to_json(gate: &Gate) -> Value {
         "reason": gate.reason,
         "payload": gate.payload,
         "schema": gate.schema,
+        "argumentSchema": gate.argument_schema,
         "openedAt": gate.opened_at.to_string(),
         "expiresAt": gate.expires_at.map(|it| it.to_string()),
     })
@@ -56,18 +57,26 @@ fn gate_to_text(gate: &Gate, terminal: &Terminal) -> String {
 
 pub(super) async fn approve_gate(args: &ApproveArgs, terminal: &Terminal) -> Result<ExitCode> {
     let value = match &args.value {
-        Some(text) => serde_json::from_str(&super::read_text_argument(text)?).map_err(|error| {
-            UserError::new(format!("the value is not valid JSON: {error}"))
-                .hint("a string needs JSON quotes: haft approve GATE '\"blue\"'")
-        })?,
+        Some(text) => parse_json(&super::read_text_argument(text)?, "the value is")?,
         None => Value::Bool(true),
     };
     let store_dir = open_store(args.decision.store.path())?;
     let gate = find_open_gate(&store_dir, &args.gate).await?;
     let user = read_user_name(&args.decision);
-    let resolved = Gatekeeper::of_dir(&store_dir).resolve(&gate.id, value, &user).await;
+    let gatekeeper = Gatekeeper::of_dir(&store_dir);
+    let resolved = match &args.arguments {
+        Some(text) => {
+            let arguments = parse_json(&super::read_text_argument(text)?, "the arguments are")?;
+            gatekeeper.approve_edited(&gate.id, &arguments, &user).await
+        }
+        None => gatekeeper.resolve(&gate.id, value, &user).await,
+    };
     resolved.map_err(|error| explain_decision_error(error, &gate))?;
-    let done = if args.value.is_some() { "resolved" } else { "approved" };
+    let done = match args {
+        ApproveArgs { value: Some(_), .. } => "resolved",
+        ApproveArgs { arguments: Some(_), .. } => "approved with other arguments",
+        _ => "approved",
+    };
     eprintln!("{} {}", terminal.style_stderr(TextRole::Success, done), gate.id);
     Ok(ExitCode::SUCCESS)
 }
@@ -80,6 +89,13 @@ pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<Ex
     rejected.map_err(|error| explain_decision_error(error, &gate))?;
     eprintln!("{} {}", terminal.style_stderr(TextRole::Warning, "denied"), gate.id);
     Ok(ExitCode::SUCCESS)
+}
+
+fn parse_json(text: &str, what: &str) -> Result<Value, UserError> {
+    serde_json::from_str(text).map_err(|error| {
+        UserError::new(format!("{what} not valid JSON: {error}"))
+            .hint("a string needs JSON quotes: haft approve GATE '\"blue\"'")
+    })
 }
 
 /// Adds the expected schema to the error of a value that does not match it.

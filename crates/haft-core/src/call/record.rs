@@ -43,6 +43,8 @@ pub struct ToolCall {
     pub(crate) raw: RawArgs,
     /// The arguments the handler got; nothing if they were refused.
     pub accepted: Option<Args>,
+    /// The arguments that a person approved instead of the raw ones.
+    pub edited: Option<RawArgs>,
     /// What coercion changed.
     pub changes: Vec<Change>,
     pub(crate) state: CallState,
@@ -190,6 +192,7 @@ impl ToolCall {
             tool,
             raw,
             accepted: None,
+            edited: None,
             changes: Vec::new(),
             state: CallState::Requested,
             results: None,
@@ -212,6 +215,19 @@ impl ToolCall {
     pub fn at_place(mut self, iteration: u32, ordinal: u32) -> Self {
         (self.iteration, self.ordinal) = (iteration, ordinal);
         self
+    }
+
+    /// Notes the arguments that a person approved instead of the raw ones, as JSON text.
+    #[must_use]
+    pub fn with_edited(mut self, arguments: &str) -> Self {
+        self.edited = Some(RawArgs::text(arguments));
+        self
+    }
+
+    /// The arguments that the tool is called with: the edited ones, or else the raw ones.
+    #[must_use]
+    pub fn proposed(&self) -> &RawArgs {
+        self.edited.as_ref().unwrap_or(&self.raw)
     }
 
     /// Keeps the id that the provider gave the call.

@@ -35,6 +35,9 @@ struct Stored<'a> {
     /// JSON text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     accepted: Option<Cow<'a, str>>,
+    /// JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    edited: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "<[Change]>::is_empty")]
     changes: Cow<'a, [Change]>,
     state: CallState,
@@ -84,6 +87,7 @@ impl Record for ToolCall {
         // Text that was read is within the bounds of text that is read again.
         accepted
             && self.raw.was_read()
+            && self.edited.is_none()
             && self.changes.is_empty()
             && self.payload().is_none()
             && matches!(self.results, None | Some(ToolResults::Text(_)))
@@ -98,6 +102,7 @@ impl Record for ToolCall {
             tool: self.tool.as_str().into(),
             raw: self.raw.to_text(),
             accepted: accepted.map(Cow::Owned),
+            edited: self.edited.as_ref().map(RawArgs::to_text),
             changes: self.changes.as_slice().into(),
             state: self.state,
             results: self.results.as_ref().map(StoredResults::of).transpose()?,
@@ -145,6 +150,7 @@ impl Record for ToolCall {
             tool: stored.tool.into_owned(),
             raw,
             accepted,
+            edited: stored.edited.map(|text| RawArgs::text(&text)),
             changes: stored.changes.into_owned(),
             state: stored.state,
             results,

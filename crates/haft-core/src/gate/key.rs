@@ -58,7 +58,28 @@ impl GateKey {
         by: impl Into<String>,
         at: Timestamp,
     ) -> GateSettlement {
-        let mut settlement = GateSettlement { decision, by: by.into(), at, signature: None };
+        self.sign_settlement(
+            gate,
+            GateSettlement { by: by.into(), ..GateSettlement::closed(decision, at) },
+        )
+    }
+
+    /// Signs the approval of a call with other arguments than the proposed ones.
+    #[must_use]
+    pub fn sign_edited(
+        &self,
+        gate: &Gate,
+        arguments: &Value,
+        by: impl Into<String>,
+        at: Timestamp,
+    ) -> GateSettlement {
+        let decision = GateDecision::Resolved { value: Value::Bool(true) };
+        let edited = Some(canonical(Ok(arguments.clone())));
+        let approved = GateSettlement::closed(decision, at);
+        self.sign_settlement(gate, GateSettlement { by: by.into(), edited, ..approved })
+    }
+
+    fn sign_settlement(&self, gate: &Gate, mut settlement: GateSettlement) -> GateSettlement {
         let code = self.message(gate, &settlement).finish();
         settlement.signature = Some(GateSignature(to_hex(&code)));
         settlement
@@ -90,6 +111,10 @@ impl GateKey {
         message.add_text(&canonical(serde_json::to_value(&settlement.decision)));
         message.add_text(&settlement.by);
         message.add_text(&canonical(serde_json::to_value(settlement.at)));
+        // Settlements of version 0.1 end here, and their signatures stay valid.
+        if let Some(edited) = &settlement.edited {
+            message.add_text(edited);
+        }
         message
     }
 }

@@ -104,7 +104,8 @@ impl ToolExecutor {
     }
 
     /// The executor of one call that has a record: its place among the calls of its iteration was fixed
-    /// when the model asked for it, so that it is the same when the call is made again after a crash.
+    /// when the model asked for it, so that it is the same when the call is made again after a crash. The call
+    /// id is that of the record, also if a person has edited the arguments.
     #[must_use]
     pub fn at(mut self, record: RecordId, ordinal: u32) -> Self {
         self.place = Some((record, ordinal));
@@ -151,11 +152,8 @@ impl ToolExecutor {
         let Self { tool, ctx, .. } = self;
         let began = ctx.clock().read();
         let (call_id, duplicates) = match self.place {
-            // The id was computed when the call was requested.
-            Some((record, _)) => {
-                debug_assert_eq!(record.call_id(), raw.call_id(tool.name().as_str()));
-                (record.call_id(), raw.has_duplicates())
-            }
+            // The id was computed when the call was requested, from the arguments that the model proposed.
+            Some((record, _)) => (record.call_id(), raw.has_duplicates()),
             None => raw.call_id_and_duplicates(tool.name().as_str()),
         };
         let ordinal = self.place.map_or_else(|| ctx.next_ordinal(), |(_, ordinal)| ordinal);

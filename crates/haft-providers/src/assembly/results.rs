@@ -93,6 +93,15 @@ impl Funnel<'_> {
             }
             _ => {}
         }
+        if let Some(edited) = call.edited.as_ref().filter(|_| !shown.content.is_empty()) {
+            // Behind the results, whose parts are counted from zero.
+            let part = u32::try_from(shown.content.len()).unwrap_or(u32::MAX);
+            let text = format!(
+                "The person who approved this call changed its arguments to {}",
+                edited.to_text()
+            );
+            shown.content.push(self.result_text(call, TrustLabel::UNTRUSTED, part, &text));
+        }
         if shown.content.is_empty() {
             shown.is_error = true;
             let message = match (&call.error, call.state()) {

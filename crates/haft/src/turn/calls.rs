@@ -4,14 +4,13 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use haft_core::args::Args;
 use haft_core::call::{CallError, CallState, RecordId, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::{DispatchContext, RecordError, TurnContext};
 use haft_core::error::{Coded as _, codes};
 use haft_core::event::{EventKind, LogLevel, ToolCallReport};
-use haft_core::gate::{BoundCall, GateError};
-use haft_core::store::StoreError;
+use haft_core::gate::{BoundCall, GateError, Spending};
+use haft_core::store::{GateId, StoreError};
 use haft_core::tool::{
     AcceptedCall, Concurrency, Invocation, Tool, ToolEffect, ToolError, ToolExecutor,
 };
@@ -20,9 +19,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::deadline::{CatchUnwind, Stopwatch, Task, WaitError, with_deadline};
-use super::gates::TurnGates;
+use super::gates::{Approval, TurnGates};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
+
+/// What the ledger does, as its deadline says it.
+const SPENDING: &str = "mark an approval as spent";
 
 /// Executes the tool calls of one step.
 #[derive(Clone)]
@@ -166,44 +168,27 @@ impl CallRunner {
             return Ok(self.failed_call(call, CallError::of(&error)));
         };
         let attempt = CallAttempt::new(self, call, tool);
-        let mut current = Arc::clone(call);
-        let mut approved = None;
-        if let Some(question) = attempt.tool.requires_approval()
-            && current.state() == CallState::Requested
-        {
-            // Boxed, so that a call that waits for its approval, maybe for days, holds only what it waits with.
-            let accepted = match Box::pin(attempt.accept_arguments()).await {
-                Ok(accepted) => accepted,
-                Err(ended) => return Ok(*ended),
-            };
-            match Box::pin(self.await_approval(question, call, accepted.args())).await {
-                Ok(()) => {}
-                // The approval was not refused: its gate is still open when the store is back.
-                Err(GateError::Store(
-                    error @ (StoreError::Backend { .. } | StoreError::LeaseLost { .. }),
-                )) => return Err(error.into()),
-                Err(error) => return Ok(self.refused_call(call, &error)),
-            }
-            approved = Some(accepted);
-            current = self.advance_call(&current, CallState::Approved);
-        }
+        let ReadyCall { attempt, accepted, approval } = match self.approve_call(attempt).await? {
+            Ok(ready) => ready,
+            Err(ended) => return Ok(*ended),
+        };
         let slot = match slots {
             Some(slots) => Box::pin(self.acquire_slot(slots)).await,
             None => None,
         };
         if let Some(reason) = self.ctx.cancellation().reason() {
             let work = WorkKind::Preparation;
-            return Ok(self.cancelled_call(call, &attempt.tool, &reason, work));
+            return Ok(self.cancelled_call(&attempt.call, &attempt.tool, &reason, work));
         }
-        // That a call started which must not be repeated is stored before its handler runs.
-        if attempt.tool.effect() == ToolEffect::Once && current.state() != CallState::Running {
-            if current.state() == CallState::Requested {
-                current = self.advance_call(&current, CallState::Approved);
+        if attempt.tool.effect() == ToolEffect::Once {
+            if let Some(approval) = &approval
+                && self.spend_approval(&approval.gate).await? == Spending::Repeated
+            {
+                return Ok(self.spent_call(&attempt.call));
             }
-            current = self.advance_call(&current, CallState::Running);
-            Box::pin(self.ctx.turn().store_tool_call(Arc::clone(&current))).await?;
+            Box::pin(self.store_start(&attempt.call)).await?;
         }
-        let work = match approved {
+        let work = match accepted {
             Some(accepted) => attempt.run_accepted(accepted),
             None => attempt.run_whole(),
         };
@@ -212,16 +197,79 @@ impl CallRunner {
         Ok(ended.unwrap_or_else(|ended| *ended))
     }
 
+    /// Awaits the approval of a call if its tool requires one. Returns the call that may run, or the record of one that
+    /// may not.
+    ///
+    /// Whether a call was approved is decided by its gate alone. The stored state does not count: a process that can
+    /// write to the store could have changed it.
+    async fn approve_call<'c>(
+        &'c self,
+        attempt: CallAttempt<'c>,
+    ) -> Result<Result<ReadyCall<'c>, Box<ToolCall>>, RecordError> {
+        let Some(question) = attempt.tool.requires_approval() else {
+            return Ok(Ok(ReadyCall { attempt, accepted: None, approval: None }));
+        };
+        // Boxed, so that a call that waits for its approval, maybe for days, holds only what it waits with.
+        let accepted = match Box::pin(attempt.accept_arguments()).await {
+            Ok(accepted) => accepted,
+            Err(ended) => return Ok(Err(ended)),
+        };
+        let call = &attempt.call;
+        let bound = BoundCall::new(call.id(), call.tool(), accepted.args());
+        let approval = match Box::pin(self.await_approval(&attempt.tool, question, bound)).await {
+            Ok(approval) => approval,
+            // The approval was not refused: its gate is still open when the store is back.
+            Err(GateError::Store(
+                error @ (StoreError::Backend { .. } | StoreError::LeaseLost { .. }),
+            )) => return Err(error.into()),
+            Err(error) => return Ok(Err(Box::new(self.refused_call(call, &error)))),
+        };
+        let Some(edited) = &approval.edited else {
+            let (accepted, approval) = (Some(accepted), Some(approval));
+            return Ok(Ok(ReadyCall { attempt, accepted, approval }));
+        };
+        let call = Arc::new(ToolCall::clone(call).with_edited(edited));
+        let attempt = CallAttempt::new(self, &call, attempt.tool);
+        Ok(match Box::pin(attempt.accept_arguments()).await {
+            Ok(accepted) => {
+                let (accepted, approval) = (Some(accepted), Some(approval));
+                Ok(ReadyCall { attempt, accepted, approval })
+            }
+            Err(ended) => Err(ended),
+        })
+    }
+
+    /// Stores that a call started which must not be repeated, before its handler runs.
+    async fn store_start(&self, call: &Arc<ToolCall>) -> Result<(), RecordError> {
+        let mut running = ToolCall::clone(call);
+        for state in [CallState::Approved, CallState::Running] {
+            // A call that was stored as approved keeps that state.
+            let _ = running.advance(state, self.ctx.clock().now());
+        }
+        self.ctx.turn().store_tool_call(Arc::new(running)).await?;
+        Ok(())
+    }
+
     /// Opens a gate for the approval of a call, and awaits the decision.
     async fn await_approval(
         &self,
+        tool: &Tool,
         question: &str,
-        call: &ToolCall,
-        args: &Args,
-    ) -> Result<(), GateError> {
-        let bound = BoundCall::new(call.id(), call.tool(), args);
-        let gate = Box::pin(self.gates.open_approval_gate(&self.ctx, question, bound)).await?;
+        call: BoundCall,
+    ) -> Result<Approval, GateError> {
+        let opening = self.gates.open_approval_gate(&self.ctx, tool, question, call);
+        let gate = Box::pin(opening).await?;
         self.gates.await_approval(&self.ctx, &gate).await
+    }
+
+    /// Marks the approval at a gate as spent. A store that was rolled back cannot make it valid again.
+    async fn spend_approval(&self, gate: &GateId) -> Result<Spending, RecordError> {
+        match &self.runner.ledger {
+            None => Ok(Spending::First),
+            Some(ledger) => {
+                Ok(self.runner.store.with_deadline(SPENDING, ledger.spend(gate.clone())).await?)
+            }
+        }
     }
 
     /// Waits until another call may run, or until the turn is cancelled.
@@ -232,15 +280,19 @@ impl CallRunner {
         }
     }
 
-    fn advance_call(&self, call: &Arc<ToolCall>, to: CallState) -> Arc<ToolCall> {
-        let mut next = ToolCall::clone(call);
-        // Every transition that is asked for here exists.
-        let _ = next.advance(to, self.ctx.clock().now());
-        Arc::new(next)
-    }
-
     fn failed_call(&self, call: &ToolCall, error: CallError) -> ToolCall {
         call.clone().ended(CallState::Failed, error, self.ctx.clock().now())
+    }
+
+    /// The record of a call whose approval was used before, by an attempt that the store does not know of.
+    fn spent_call(&self, call: &ToolCall) -> ToolCall {
+        let message = format!(
+            "the approval of this call of `{}` was already used, and what that attempt did is not known; do not repeat \
+             it blindly",
+            call.tool()
+        );
+        let error = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
+        call.clone().ended(CallState::Unknown, error, self.ctx.clock().now())
     }
 
     fn panicked_call(&self, call: &ToolCall, panic: String) -> ToolCall {
@@ -302,7 +354,7 @@ impl CallRunner {
 /// own, so that it cannot keep the turn from noticing the deadline.
 struct CallAttempt<'c> {
     calls: &'c CallRunner,
-    call: &'c Arc<ToolCall>,
+    call: Arc<ToolCall>,
     tool: Tool,
     executor: ToolExecutor,
     token: Cancellation,
@@ -310,17 +362,17 @@ struct CallAttempt<'c> {
 }
 
 impl<'c> CallAttempt<'c> {
-    fn new(calls: &'c CallRunner, call: &'c Arc<ToolCall>, tool: Tool) -> Self {
+    fn new(calls: &'c CallRunner, call: &Arc<ToolCall>, tool: Tool) -> Self {
         let token = calls.ctx.cancellation().child();
         let ctx = calls.ctx.with_cancellation(token.clone());
         let executor = tool.executor(&ctx).at(call.id(), call.ordinal);
         let limit = tool.timeout().unwrap_or(calls.runner.deadlines.call);
-        Self { calls, call, tool, executor, token, limit }
+        Self { calls, call: Arc::clone(call), tool, executor, token, limit }
     }
 
     /// The call from its raw arguments to its record.
     fn run_whole(&self) -> CallFuture<ToolCall> {
-        let (executor, raw) = (self.executor.clone(), self.call.raw().clone());
+        let (executor, raw) = (self.executor.clone(), self.call.proposed().clone());
         let recorder = self.recorder();
         Box::pin(async move { recorder.record(executor.call(raw).await).await })
     }
@@ -333,7 +385,7 @@ impl<'c> CallAttempt<'c> {
 
     /// Validates the arguments: those that the handler will get, or the record of the call that ended without them.
     async fn accept_arguments(&self) -> Result<Box<AcceptedCall>, Box<ToolCall>> {
-        let (executor, raw) = (self.executor.clone(), self.call.raw().clone());
+        let (executor, raw) = (self.executor.clone(), self.call.proposed().clone());
         let work: CallFuture<_> = Box::pin(async move { executor.accept(raw).await });
         match self.run_timed(work, WorkKind::Preparation).await? {
             Ok(accepted) => Ok(Box::new(accepted)),
@@ -344,7 +396,7 @@ impl<'c> CallAttempt<'c> {
     /// Makes the record of the call.
     fn recorder(&self) -> CallRecorder {
         let (runner, turn) = (Arc::clone(&self.calls.runner), self.calls.ctx.turn().clone());
-        CallRecorder { runner, turn, requested: Arc::clone(self.call) }
+        CallRecorder { runner, turn, requested: Arc::clone(&self.call) }
     }
 
     /// Runs work within the time of the call. Time spent at gates does not count.
@@ -389,6 +441,14 @@ impl CallRecorder {
         let requested = ToolCall::clone(&self.requested);
         self.runner.spooler.complete_call(self.turn.turn_id(), requested, done).await
     }
+}
+
+/// A call that may run.
+struct ReadyCall<'c> {
+    attempt: CallAttempt<'c>,
+    /// The arguments that were validated for the approval.
+    accepted: Option<Box<AcceptedCall>>,
+    approval: Option<Approval>,
 }
 
 /// What runs for a call. Only the handler has effects.

@@ -11,21 +11,23 @@ use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{DispatchContext, GateContext, GateFuture, Gates, RecordWriter as _};
 use haft_core::error::{Coded, ErrorCode, codes};
-use haft_core::event::{EventKind, GateResult};
+use haft_core::event::{EventKind, GateResult, LogLevel};
 use haft_core::gate::{
-    BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement,
+    BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement, InvalidEdit,
 };
 use haft_core::pipeline::Stage;
 use haft_core::schema::Problems;
 use haft_core::store::{
     GateId, GateRow, SettleOutcome, StoreError, StoreWrite, TurnId, TurnStatus, TurnStore,
 };
+use haft_core::tool::Tool;
 use serde_json::Value;
 use sha2::Digest as _;
 
 pub(super) use self::notifier::GateNotifier;
 use super::deadline::Stopwatch;
 use super::recorder::LeasedRecorder;
+use super::report::LogTopic;
 use super::runner::RunnerShared;
 use crate::sync::sleep;
 
@@ -65,6 +67,9 @@ pub enum SettleError {
         /// Every problem.
         problems: Problems,
     },
+    /// The edited arguments were refused, and the gate stays open.
+    #[error(transparent)]
+    Edit(#[from] InvalidEdit),
     /// The gate was settled before, or the turn waits no longer.
     #[error("the gate is closed already: {settlement}")]
     Closed {
@@ -80,6 +85,7 @@ impl Coded for SettleError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Invalid { .. } => codes::INVALID_TURN_GATE_RESOLUTION,
+            Self::Edit(error) => error.code(),
             Self::Closed { .. } => codes::TURN_GATE_ABORTED,
             Self::Store(error) => error.code(),
         }
@@ -125,7 +131,28 @@ impl Gatekeeper {
     pub async fn resolve(&self, id: &GateId, value: Value, by: &str) -> Result<(), SettleError> {
         let gate = self.load_open_gate(id).await?;
         gate.check(&value).map_err(|problems| SettleError::Invalid { problems })?;
-        self.settle_gate(&gate, GateDecision::Resolved { value }, by).await
+        let decision = GateDecision::Resolved { value };
+        self.settle_gate(&gate, self.key.sign(&gate, decision, by, self.clock.now())).await
+    }
+
+    /// Approves a call with other arguments than the model proposed, in the name of the person who decided. The
+    /// arguments must meet the schema of the tool, which the gate has in `argument_schema`. The record of the call keeps
+    /// the proposed arguments, the edited ones and those that the handler received, and the model is told.
+    ///
+    /// # Errors
+    ///
+    /// The gate does not ask for approval of a call, the arguments break the schema, the gate is closed, or the store
+    /// failed.
+    pub async fn approve_edited(
+        &self,
+        id: &GateId,
+        arguments: &Value,
+        by: &str,
+    ) -> Result<(), SettleError> {
+        let gate = self.load_open_gate(id).await?;
+        gate.check_arguments(arguments)?;
+        let settlement = self.key.sign_edited(&gate, arguments, by, self.clock.now());
+        self.settle_gate(&gate, settlement).await
     }
 
     /// Rejects what a gate asks for, in the name of the person who decided. The model is told the reason.
@@ -135,7 +162,8 @@ impl Gatekeeper {
     /// The gate is closed, or the store failed.
     pub async fn reject(&self, id: &GateId, reason: &str, by: &str) -> Result<(), SettleError> {
         let gate = self.load_open_gate(id).await?;
-        self.settle_gate(&gate, GateDecision::Rejected { reason: reason.to_owned() }, by).await
+        let decision = GateDecision::Rejected { reason: reason.to_owned() };
+        self.settle_gate(&gate, self.key.sign(&gate, decision, by, self.clock.now())).await
     }
 
     async fn load_open_gate(&self, id: &GateId) -> Result<Gate, SettleError> {
@@ -147,14 +175,12 @@ impl Gatekeeper {
         Ok(read_gate(&row)?)
     }
 
-    /// Signs a decision and stores it, if it is the first.
+    /// Stores a signed decision, if it is the first.
     async fn settle_gate(
         &self,
         gate: &Gate,
-        decision: GateDecision,
-        by: &str,
+        settlement: GateSettlement,
     ) -> Result<(), SettleError> {
-        let settlement = self.key.sign(gate, decision, by, self.clock.now());
         let text = write(&settlement)?;
         let SettleOutcome { settlement, first, .. } =
             self.store.settle(gate.id.clone(), text).await?;
@@ -222,10 +248,15 @@ impl TurnGates {
     pub(super) async fn open_approval_gate(
         &self,
         ctx: &DispatchContext,
+        tool: &Tool,
         question: &str,
         call: BoundCall,
     ) -> Result<OpenGate, GateError> {
-        let id = self.gate_id(&format!("{}/approval", call.record));
+        // The definition is part of the id: a tool that was changed asks again.
+        let definition = tool.definition_digest();
+        let id = self.gate_id(&format!("{}/approval/{definition}", call.record));
+        self.close_outdated_gates(ctx, &id, &call).await?;
+        let call = call.with_definition(definition);
         let shown = serde_json::json!({
             "tool": &call.tool,
             "arguments": serde_json::from_str::<Value>(&call.accepted).unwrap_or(Value::Null),
@@ -233,7 +264,38 @@ impl TurnGates {
         let answer = serde_json::json!({"type": "boolean"});
         let request = GateRequest::new(question).payload(shown).schema(answer);
         let gate = Gate::open(id, self.turn.clone(), request, self.runner.clock.now())?;
-        self.open_gate(GateContext::Dispatch(ctx), gate.bound_to(call).requiring_approval()).await
+        let gate = gate.bound_to(call).requiring_approval();
+        let gate = gate.with_argument_schema(tool.input_schema().json_schema());
+        self.open_gate(GateContext::Dispatch(ctx), gate).await
+    }
+
+    /// Closes gates that asked for approval of the same call while its tool had another definition, and says that the
+    /// approval is asked for again.
+    async fn close_outdated_gates(
+        &self,
+        ctx: &DispatchContext,
+        id: &GateId,
+        call: &BoundCall,
+    ) -> Result<(), GateError> {
+        let mut closing = Vec::new();
+        for row in self.known.iter().filter(|row| row.id != *id) {
+            let gate = read_gate(row)?;
+            if !gate.approval || gate.call.is_none_or(|asked| asked.record != call.record) {
+                continue;
+            }
+            let text = format!(
+                "`{}` is not the tool any more that approval `{}` is about; the approval is asked for again",
+                call.tool, row.id
+            );
+            ctx.log(LogLevel::Warn, LogTopic::ApprovalOutdated.as_str(), &text, None);
+            if row.settlement.is_none() {
+                let aborted =
+                    GateSettlement::closed(GateDecision::Aborted, self.runner.clock.now());
+                let settlement = write(&aborted)?;
+                closing.push(StoreWrite::CloseGate { id: row.id.clone(), settlement });
+            }
+        }
+        if closing.is_empty() { Ok(()) } else { Ok(self.recorder.commit(closing).await?) }
     }
 
     /// Awaits the approval of a call.
@@ -241,9 +303,10 @@ impl TurnGates {
         &self,
         ctx: &DispatchContext,
         gate: &OpenGate,
-    ) -> Result<(), GateError> {
-        match self.await_decision(GateContext::Dispatch(ctx), gate).await? {
-            Value::Bool(true) => Ok(()),
+    ) -> Result<Approval, GateError> {
+        let (value, edited) = self.await_settlement(GateContext::Dispatch(ctx), gate).await?;
+        match value {
+            Value::Bool(true) => Ok(Approval { gate: gate.id.clone(), edited }),
             _ => Err(GateError::Rejected {
                 by: "whoever was asked".to_owned(),
                 reason: "this call is not allowed".to_owned(),
@@ -258,6 +321,15 @@ impl TurnGates {
         ctx: GateContext<'_>,
         gate: &OpenGate,
     ) -> Result<Value, GateError> {
+        self.await_settlement(ctx, gate).await.map(|(value, _)| value)
+    }
+
+    /// Awaits the decision at a gate, with the arguments that it was edited to.
+    async fn await_settlement(
+        &self,
+        ctx: GateContext<'_>,
+        gate: &OpenGate,
+    ) -> Result<(Value, Option<String>), GateError> {
         let settled = {
             let _turn = self.watch.pause();
             let _call = ctx.record_id().and_then(|id| self.call_stopwatch(id)).map(|it| it.pause());
@@ -305,13 +377,14 @@ impl TurnGates {
         Ok(OpenGate { id: gate.id, expires_at: gate.expires_at, digest })
     }
 
-    /// Verifies that a settlement is signed and settles the gate that was opened, and returns its value.
+    /// Verifies that a settlement is signed and settles the gate that was opened, and returns its value and the edited
+    /// arguments.
     fn verify_decision(
         &self,
         ctx: GateContext<'_>,
         opened: &OpenGate,
         row: &GateRow,
-    ) -> Result<Value, GateError> {
+    ) -> Result<(Value, Option<String>), GateError> {
         let settlement = read_settlement(&row.id, row.settlement.as_deref().unwrap_or_default())?;
         self.recorder.defer(StoreWrite::Status(TurnStatus::Running));
         // Texts are stored byte by byte: another text was written from outside.
@@ -334,7 +407,7 @@ impl TurnGates {
         match settlement.decision {
             // The signature does not say that the value fits the schema.
             GateDecision::Resolved { value } if !fits(&value) => Err(GateError::forged()),
-            GateDecision::Resolved { value } => Ok(value),
+            GateDecision::Resolved { value } => Ok((value, settlement.edited)),
             GateDecision::Rejected { reason } => {
                 Err(GateError::Rejected { by: settlement.by, reason })
             }
@@ -412,6 +485,13 @@ pub(super) struct OpenGate {
     expires_at: Option<Timestamp>,
     /// The digest of its text, as it was opened.
     digest: [u8; 32],
+}
+
+/// The approval of a call.
+pub(super) struct Approval {
+    pub(super) gate: GateId,
+    /// The arguments that the call was approved with, if they are not the proposed ones.
+    pub(super) edited: Option<String>,
 }
 
 fn digest(text: &str) -> [u8; 32] {

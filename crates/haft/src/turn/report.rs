@@ -194,6 +194,7 @@ impl FailurePoint {
 pub(super) enum LogTopic {
     TurnEnd,
     CallTaskFailed,
+    ApprovalOutdated,
     BrokenInvariant,
 }
 
@@ -202,6 +203,7 @@ impl LogTopic {
         match self {
             Self::TurnEnd => "turn-end",
             Self::CallTaskFailed => "call-task-failed",
+            Self::ApprovalOutdated => "approval-outdated",
             Self::BrokenInvariant => "broken-invariant",
         }
     }

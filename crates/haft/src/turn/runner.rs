@@ -12,7 +12,7 @@ use haft_core::context::{DispatchContext, ToolSource, TurnContext};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
-use haft_core::gate::GateKey;
+use haft_core::gate::{ApprovalLedger, GateKey};
 use haft_core::media::Media;
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{RecordLoader, SpoolResolver};
@@ -78,6 +78,7 @@ pub(super) struct RunnerShared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) key: GateKey,
     pub(super) envelope_secret: Option<EnvelopeSecret>,
+    pub(super) ledger: Option<Arc<dyn ApprovalLedger>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) name: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
@@ -374,6 +375,7 @@ pub struct TurnRunnerBuilder {
     clock: Arc<dyn Clock>,
     secret: Option<[u8; 32]>,
     envelope_secret: Option<[u8; 32]>,
+    ledger: Option<Arc<dyn ApprovalLedger>>,
     observers: Vec<Arc<dyn Observer>>,
     name: Option<String>,
 }
@@ -414,17 +416,18 @@ impl TurnRunnerBuilder {
             clock: Arc::new(SystemClock::new()),
             secret: None,
             envelope_secret: None,
+            ledger: None,
             observers: Vec::new(),
             name: None,
         }
     }
 
-    /// Stores turns, their large results, the key for gates and the secret of envelopes in a directory, so that another
-    /// process can resume a turn, settle its gates and render the same prompts.
+    /// Stores turns, their large results, the key for gates, the ledger of approvals and the secret of envelopes in a
+    /// directory, so that another process can resume a turn, settle its gates and render the same prompts.
     #[cfg(feature = "sqlite")]
     pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
         let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
-        let this = this.secret(dir.secret());
+        let this = this.secret(dir.secret()).approval_ledger(Arc::clone(dir.ledger()) as _);
         match dir.envelope_secret() {
             Some(secret) => this.envelope_secret(secret),
             None => this,
@@ -605,6 +608,13 @@ impl TurnRunnerBuilder {
         self
     }
 
+    /// Records which approvals were used (default: nothing does). Without a ledger, an approval counts again if the
+    /// store is rolled back to a state before the call started.
+    pub fn approval_ledger(mut self, ledger: Arc<dyn ApprovalLedger>) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
     /// Adds an observer of every event of every turn.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
@@ -685,6 +695,7 @@ impl TurnRunnerBuilder {
             clock: self.clock,
             key: GateKey::from_bytes(secret),
             envelope_secret: self.envelope_secret.map(EnvelopeSecret::from_bytes),
+            ledger: self.ledger,
             observers: self.observers,
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,

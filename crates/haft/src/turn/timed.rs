@@ -25,7 +25,8 @@ impl TimedStore {
         Self { store, limit }
     }
 
-    async fn with_deadline<T>(
+    /// Puts the deadline of the store on other work, too.
+    pub(super) async fn with_deadline<T>(
         &self,
         doing: &str,
         mut work: StoreFuture<'_, T>,

@@ -1,6 +1,7 @@
 //! Turns as an application runs them.
 
 mod always_resume;
+mod approvals;
 mod calls;
 #[cfg(all(unix, feature = "sqlite"))]
 mod crash;

@@ -6,7 +6,6 @@ use haft_core::call::{CallError, CallState, ToolCall};
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, LogLevel};
 use haft_core::store::{StoreWrite, TurnStatus};
-use haft_core::tool::ToolEffect;
 
 use super::super::journal::JournalEntry;
 use super::super::machine::{TurnEntry, TurnTotals};
@@ -63,7 +62,7 @@ impl TurnDriver {
 
     /// A call that the turn ends with.
     fn abandoned_call(&self, call: &ToolCall) -> ToolCall {
-        if self.is_lost(call) {
+        if Self::is_lost(call) {
             return self.lost_call(call);
         }
         let message = format!("the turn ended before the call of `{}` did", call.tool());
@@ -72,10 +71,11 @@ impl TurnDriver {
     }
 
     /// Whether a call was started by an earlier process and its outcome cannot be known.
-    pub(super) fn is_lost(&self, call: &ToolCall) -> bool {
-        let tool = self.ctx.turn().tools().find(call.tool());
-        let effect = tool.map_or(ToolEffect::Once, |tool| tool.effect());
-        call.state() == CallState::Running && effect == ToolEffect::Once
+    ///
+    /// Only calls that must not be repeated are stored as running, so the record decides. The tool may have another
+    /// effect now than when the call started.
+    pub(super) fn is_lost(call: &ToolCall) -> bool {
+        call.state() == CallState::Running
     }
 
     /// The record of a call whose outcome cannot be known.

@@ -206,7 +206,7 @@ impl TurnDriver {
             if call.iteration != ctx.iteration() || call.state().is_final() {
                 continue;
             }
-            if self.is_lost(&call) {
+            if Self::is_lost(&call) {
                 if let Err(error) = ctx.turn().store_tool_call(self.lost_call(&call)).await {
                     return Interruption::not_stored(&error).into();
                 }
