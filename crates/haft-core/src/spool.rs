@@ -14,6 +14,7 @@ mod buffer;
 mod error;
 mod index;
 mod key;
+mod verified;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,8 @@ pub use self::buffer::AlignedBuffer;
 pub use self::error::SpoolError;
 pub use self::index::{BlockStart, LineIndex, LineIndexBuilder, count_newlines};
 pub use self::key::SpoolKey;
+pub use self::verified::{ContentDigest, ContentHasher};
+pub(crate) use self::verified::{LostReader, VerifiedReader};
 
 /// What the methods of stores and readers return.
 pub type SpoolFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SpoolError>> + Send + 'a>>;

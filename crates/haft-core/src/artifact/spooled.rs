@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ArtifactKind;
 use crate::error::{Coded, ErrorCode};
-use crate::spool::{ReaderDescriptor, SpoolPayload, SpoolReader};
+use crate::spool::{
+    ContentDigest, LostReader, ReaderDescriptor, SpoolPayload, SpoolReader, VerifiedReader,
+};
 use crate::trust::TrustLabel;
 
 /// A result that is stored outside the prompt, and that the model queries by a handle.
@@ -26,6 +28,8 @@ pub struct SpooledArtifact {
 struct Shared {
     kind: ArtifactKind,
     reader: Arc<dyn SpoolReader>,
+    /// The digest of the content, as it was when it was stored.
+    digest: Option<ContentDigest>,
     /// What a format has found out about the content: one value, of the type the format likes.
     memo: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
@@ -34,7 +38,18 @@ impl SpooledArtifact {
     /// Stored content of a kind, with the trust of where it comes from.
     #[must_use]
     pub fn new(kind: ArtifactKind, reader: Arc<dyn SpoolReader>, label: TrustLabel) -> Self {
-        Self { shared: Arc::new(Shared { kind, reader, memo: Mutex::default() }), label }
+        Self::with_digest(kind, reader, label, None)
+    }
+
+    /// Stored content whose digest is known. The record of the artifact keeps the digest, so that another process
+    /// notices content that was changed or cut.
+    pub(crate) fn with_digest(
+        kind: ArtifactKind,
+        reader: Arc<dyn SpoolReader>,
+        label: TrustLabel,
+        digest: Option<ContentDigest>,
+    ) -> Self {
+        Self { shared: Arc::new(Shared { kind, reader, digest, memo: Mutex::default() }), label }
     }
 
     /// How it is queried.
@@ -96,7 +111,8 @@ impl SpooledArtifact {
     /// The reader cannot be found again by another process.
     pub fn to_record(&self) -> Result<ArtifactRecord, NotDescribable> {
         let reader = self.shared.reader.describe().ok_or(NotDescribable)?;
-        Ok(ArtifactRecord { kind: self.kind().clone(), label: self.label, reader })
+        let content = self.shared.digest;
+        Ok(ArtifactRecord { kind: self.kind().clone(), label: self.label, reader, content })
     }
 }
 
@@ -123,6 +139,9 @@ pub struct ArtifactRecord {
     kind: ArtifactKind,
     label: TrustLabel,
     reader: ReaderDescriptor,
+    /// The digest of the content. Records of version 0.1 have none, and their content is not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<ContentDigest>,
 }
 
 impl ArtifactRecord {
@@ -132,10 +151,23 @@ impl ArtifactRecord {
         &self.reader
     }
 
-    /// The artifact, on a reader that was made from [`reader`](Self::reader).
+    /// The artifact, on a reader that was made from [`reader`](Self::reader). If the content is not the one that was
+    /// stored, queries fail: a wrong length is noticed at once, other bytes are noticed before the first read.
     #[must_use]
     pub fn load(self, reader: Arc<dyn SpoolReader>) -> SpooledArtifact {
-        SpooledArtifact::new(self.kind, reader, self.label)
+        let reader = match self.content {
+            Some(digest) => VerifiedReader::open(reader, digest),
+            None => reader,
+        };
+        SpooledArtifact::with_digest(self.kind, reader, self.label, self.content)
+    }
+
+    /// The artifact if its content is not there any more. Queries fail and say so.
+    #[must_use]
+    pub(crate) fn load_lost(self) -> SpooledArtifact {
+        let bytes = self.content.map_or(0, |digest| digest.byte_length());
+        let reader = LostReader::open(Some(self.reader), bytes, "it is gone".to_owned());
+        SpooledArtifact::with_digest(self.kind, reader, self.label, self.content)
     }
 }
 

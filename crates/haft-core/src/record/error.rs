@@ -218,14 +218,6 @@ pub enum LoadError {
         /// The tag of its descriptor.
         tag: String,
     },
-    /// The content of an artifact is not there any more.
-    #[error("the content of an artifact is gone: `{tag}` {locator}")]
-    Gone {
-        /// The tag of its descriptor.
-        tag: String,
-        /// Where it was, shortened.
-        locator: String,
-    },
     /// The content of an artifact could not be opened.
     #[error(transparent)]
     Spool(#[from] SpoolError),
@@ -242,7 +234,7 @@ impl LoadError {
 impl Coded for LoadError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Damaged { .. } | Self::Gone { .. } => codes::STORE,
+            Self::Damaged { .. } => codes::STORE,
             Self::Invalid(error) => error.code(),
             Self::Media(error) => error.code(),
             Self::NoResolver { .. } => codes::NO_READER_RESOLVER,

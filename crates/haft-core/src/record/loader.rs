@@ -58,11 +58,12 @@ impl RecordLoader {
         Ok(record.load(&self.media)?)
     }
 
-    /// An artifact of its stored form.
+    /// An artifact of its stored form. One whose content is gone is loaded all the same: its queries fail, and the turn
+    /// that it belongs to goes on.
     ///
     /// # Errors
     ///
-    /// No spool knows the tag, none has the content, or one failed.
+    /// No spool knows the tag, or one failed.
     pub async fn load_artifact(
         &self,
         record: ArtifactRecord,
@@ -75,14 +76,10 @@ impl RecordLoader {
                 return Ok(record.load(reader));
             }
         }
-        let tag = wanted.tag.clone();
-        if !known {
-            return Err(LoadError::NoResolver { tag });
+        if known {
+            Ok(record.load_lost())
+        } else {
+            Err(LoadError::NoResolver { tag: wanted.tag.clone() })
         }
-        let locator = wanted.locator.to_string().chars().take(SHOWN).collect();
-        Err(LoadError::Gone { tag, locator })
     }
 }
-
-/// How much of a locator an error shows, in characters.
-const SHOWN: usize = 200;

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use haft::artifacts::{ArtifactKind, SpooledArtifact};
-use haft::records::{LoadError, Record as _, RecordLoader, Retrievable, SpoolResolver};
+use haft::records::{Record as _, RecordLoader, Retrievable, RetrievableContent, SpoolResolver};
 use haft::records::{ToolCall, ToolResults};
 use haft::schema::object;
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
@@ -49,8 +49,10 @@ async fn check<S: SpoolStore + SpoolResolver + 'static>(store: &Arc<S>, reopened
     assert_eq!(Retrievable::from_stored(&stored, &loader).await.unwrap(), page);
 
     store.delete("p".into()).await.unwrap();
-    let error = Retrievable::from_stored(&stored, &loader).await.unwrap_err();
-    assert!(matches!(error, LoadError::Gone { .. }), "{error}");
+    let lost = Retrievable::from_stored(&stored, &loader).await.unwrap();
+    let RetrievableContent::Artifact(artifact) = lost.content() else { panic!("{lost:?}") };
+    let error = artifact.reader().read_at(0, 1).await.unwrap_err();
+    assert_eq!(error.to_string(), "the stored content of `p` was changed from outside: it is gone");
 }
 
 #[tokio::test]
@@ -72,8 +74,9 @@ async fn another_store_in_memory_is_not_asked() {
     let stored = call(Arc::clone(&store) as _).await.to_stored().unwrap();
     call(Arc::clone(&other) as _).await;
     let loader = RecordLoader::new().spool(Arc::clone(&other) as _);
-    let error = ToolCall::from_stored(&stored, &loader).await.unwrap_err();
-    assert!(matches!(error, LoadError::Gone { .. }), "{error}");
+    let lost = ToolCall::from_stored(&stored, &loader).await.unwrap();
+    let Some(ToolResults::Artifacts(artifacts)) = &lost.results else { panic!("{lost:?}") };
+    assert!(artifacts[0].reader().read_at(0, 1).await.is_err());
     // One that is asked after it has the content.
     let both = RecordLoader::new().spool(other).spool(store);
     ToolCall::from_stored(&stored, &both).await.unwrap();

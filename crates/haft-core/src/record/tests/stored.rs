@@ -10,6 +10,7 @@ use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::ToolCall;
 use crate::error::Coded as _;
 use crate::media::{Media, MediaFile, MediaKind};
+use crate::record::RetrievableContent;
 use crate::record::{
     Identity, LoadError, Memory, Message, MessageRole, NotStorable, Record, RecordLoader,
     Retrievable, Thought,
@@ -222,11 +223,12 @@ fn a_reader_is_opened_by_whoever_knows_it() {
     assert!(matches!(&error, LoadError::NoResolver { tag } if tag == "spool:held"), "{error}");
     assert_eq!(error.code(), "E_NO_READER_RESOLVER");
 
-    let error = now(Retrievable::from_stored(&of("gone"), &loader())).unwrap_err();
-    assert!(matches!(error, LoadError::Gone { .. }), "{error}");
+    let lost = now(Retrievable::from_stored(&of("gone"), &loader())).unwrap();
+    let RetrievableContent::Artifact(artifact) = lost.content() else { panic!("{lost:?}") };
+    let error = now(artifact.reader().read_at(0, 1)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        r#"the content of an artifact is gone: `spool:held` {"key":"gone"}"#
+        "the stored content of `gone` was changed from outside: it is gone"
     );
 
     let twice = loader().spool(Arc::new(super::Keys([("gone", Held::reader("gone"))].into())));
@@ -281,7 +283,7 @@ fn loading_never_raises_trust() {
     ] {
         let record = record(tier, label);
         assert_eq!(record.trust_tier(), TrustTier::ThirdPartyPublic, "{tier} {label}");
-        let crate::record::RetrievableContent::Artifact(artifact) = record.content() else {
+        let RetrievableContent::Artifact(artifact) = record.content() else {
             panic!("an artifact");
         };
         assert_eq!(artifact.label(), record.label());
