@@ -6,6 +6,8 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -91,6 +93,32 @@ impl Fixture {
         self.turns("waiting").into_iter().find(|turn| *turn != open).unwrap()
     }
 
+    /// Resumes a turn of 0.1 whose gate does not name the definition of its tool: the turn asks again. Approves the new
+    /// gate from another process, and returns the exit code and the output of the resume.
+    fn resume_and_approve_again(&self, turn: &str, agent: &str) -> String {
+        let mut resume = haft(self.path());
+        resume.args(["resume", turn, "--agent", agent, "--store", "store"]);
+        resume.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut resume = resume.spawn().unwrap();
+        let gate = loop {
+            let gates = self.json_lines(&["gates"]);
+            let again = gates
+                .iter()
+                .find(|gate| gate["turn"] == turn && gate["argumentSchema"].is_object());
+            if let Some(gate) = again {
+                break text(&gate["gate"]);
+            }
+            assert!(resume.try_wait().unwrap().is_none(), "the turn ended without asking again");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let of_turn =
+            self.json_lines(&["gates"]).into_iter().filter(|it| it["turn"] == turn).count();
+        assert_eq!(of_turn, 1, "the old gate is closed");
+        let approved = self.run(&["approve", &gate, "--by", "ada"]);
+        assert!(approved.starts_with("exit 0"), "{approved}");
+        transcript(&resume.wait_with_output().unwrap())
+    }
+
     /// The lines that a program of an agent has written, one for each of its runs.
     fn ledger(&self, agent: &str) -> String {
         let file = self.path().join("agents").join(agent).join("ledger.txt");
@@ -151,11 +179,9 @@ fn turns_of_0_1_are_listed_with_their_statuses() {
 
 #[track_caller]
 fn check_approval(fixture: &Fixture) {
-    let (turn, gate) = fixture.open_gate();
-    let approved = fixture.run(&["approve", &gate, "--by", "ada"]);
-    assert!(approved.starts_with("exit 0"), "{approved}");
+    let (turn, _) = fixture.open_gate();
     assert_eq!(fixture.ledger("orders"), "");
-    let resumed = fixture.run(&["resume", &turn, "--agent", "agents/orders"]);
+    let resumed = fixture.resume_and_approve_again(&turn, "agents/orders");
     assert!(resumed.starts_with("exit 0"), "{resumed}");
     assert!(resumed.contains("Ordered 12 times red pencils."), "{resumed}");
     // The catalogue lies in a spool that the process of version 0.1 wrote before the gate.
@@ -167,7 +193,7 @@ fn check_approval(fixture: &Fixture) {
 }
 
 #[test]
-fn an_open_gate_of_0_1_is_approved_and_its_turn_resumes() {
+fn an_open_gate_of_0_1_is_asked_again_and_its_turn_resumes() {
     check_approval(&Fixture::version_0_1());
     check_approval(&Fixture::version_0_1_without_log());
 }
@@ -186,11 +212,11 @@ fn an_open_gate_of_0_1_is_denied_and_its_call_does_not_run() {
 }
 
 #[test]
-fn a_gate_settled_in_0_1_runs_its_call_once_with_the_approved_arguments() {
+fn a_gate_settled_in_0_1_is_asked_again_and_its_call_runs_once() {
     let fixture = Fixture::version_0_1();
     let turn = fixture.approved_turn();
     assert_eq!(fixture.ledger("orders"), "");
-    let resumed = fixture.run(&["resume", &turn, "--agent", "agents/orders"]);
+    let resumed = fixture.resume_and_approve_again(&turn, "agents/orders");
     assert!(resumed.starts_with("exit 0"), "{resumed}");
     assert!(resumed.contains("Ordered 12 times blue ink."), "{resumed}");
     fixture.run(&["resume", &turn, "--agent", "agents/orders"]);

@@ -1,5 +1,7 @@
 //! Executing tool calls: those of one step run in parallel as far as their tools allow, and each ends as one record.
 
+mod concurrency;
+
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -11,13 +13,12 @@ use haft_core::error::{Coded as _, codes};
 use haft_core::event::{EventKind, LogLevel, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError, Spending};
 use haft_core::store::{GateId, StoreError};
-use haft_core::tool::{
-    AcceptedCall, Concurrency, Invocation, Tool, ToolEffect, ToolError, ToolExecutor,
-};
+use haft_core::tool::{AcceptedCall, Invocation, Tool, ToolEffect, ToolError, ToolExecutor};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use self::concurrency::ConcurrencyClass;
 use super::deadline::{CatchUnwind, Stopwatch, Task, WaitError, with_deadline};
 use super::gates::{Approval, TurnGates};
 use super::report::LogTopic;
@@ -482,34 +483,6 @@ impl Drop for TimedCall<'_> {
         if calls.is_empty() {
             // No memory is used for calls while none runs.
             *calls = Vec::new();
-        }
-    }
-}
-
-/// Which calls must not run in parallel.
-enum ConcurrencyClass {
-    Parallel,
-    Exclusive,
-    Keyed(String),
-}
-
-impl ConcurrencyClass {
-    fn of(tool: &Tool, call: &ToolCall) -> Self {
-        match tool.concurrency() {
-            Concurrency::Exclusive => Self::Exclusive,
-            Concurrency::Keyed(pointer) => {
-                let key = call.raw().to_value().pointer(pointer).map(ToString::to_string);
-                Self::Keyed(key.unwrap_or_default())
-            }
-            _ => Self::Parallel,
-        }
-    }
-
-    fn conflicts_with(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Exclusive, _) | (_, Self::Exclusive) => true,
-            (Self::Keyed(one), Self::Keyed(other)) => one == other,
-            _ => false,
         }
     }
 }

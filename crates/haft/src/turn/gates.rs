@@ -1,204 +1,30 @@
 //! Opening gates, awaiting their settlement, and settling them.
 
+mod gatekeeper;
 mod notifier;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::call::RecordId;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, Timestamp};
 use haft_core::context::{DispatchContext, GateContext, GateFuture, Gates, RecordWriter as _};
-use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::{EventKind, GateResult, LogLevel};
-use haft_core::gate::{
-    BoundCall, Gate, GateDecision, GateError, GateKey, GateRequest, GateSettlement, InvalidEdit,
-};
+use haft_core::gate::{BoundCall, Gate, GateDecision, GateError, GateRequest, GateSettlement};
 use haft_core::pipeline::Stage;
-use haft_core::schema::Problems;
-use haft_core::store::{
-    GateId, GateRow, SettleOutcome, StoreError, StoreWrite, TurnId, TurnStatus, TurnStore,
-};
+use haft_core::store::{GateId, GateRow, StoreError, StoreWrite, TurnId, TurnStatus};
 use haft_core::tool::Tool;
 use serde_json::Value;
 use sha2::Digest as _;
 
+pub use self::gatekeeper::{Gatekeeper, SettleError};
 pub(super) use self::notifier::GateNotifier;
 use super::deadline::Stopwatch;
 use super::recorder::LeasedRecorder;
 use super::report::LogTopic;
 use super::runner::RunnerShared;
 use crate::sync::sleep;
-
-/// Settles gates. It works in any process that has the store and the key, whether or not the turn runs.
-///
-/// Nothing that runs inside a turn can get one: the model cannot approve its own calls.
-///
-/// ```
-/// use std::sync::Arc;
-/// use haft::stores::MemoryStore;
-/// use haft::turn::{GateKey, Gatekeeper, SystemClock};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let key = GateKey::from_bytes([7; 32]);
-/// let gates = Gatekeeper::new(Arc::new(MemoryStore::new()), key, Arc::new(SystemClock::new()));
-/// assert!(gates.open_gates(None).await?.is_empty());
-/// assert!(gates.resolve(&"gate-1".parse()?, true.into(), "Ada").await.is_err());
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone)]
-pub struct Gatekeeper {
-    store: Arc<dyn TurnStore>,
-    key: GateKey,
-    clock: Arc<dyn Clock>,
-    notifier: Option<Arc<GateNotifier>>,
-}
-
-/// A gate was not settled.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SettleError {
-    /// The value breaks the schema of the gate, which stays open.
-    #[error("the answer does not fit the question:\n{problems}")]
-    Invalid {
-        /// Every problem.
-        problems: Problems,
-    },
-    /// The edited arguments were refused, and the gate stays open.
-    #[error(transparent)]
-    Edit(#[from] InvalidEdit),
-    /// The gate was settled before, or the turn waits no longer.
-    #[error("the gate is closed already: {settlement}")]
-    Closed {
-        /// How it was settled, and by whom.
-        settlement: String,
-    },
-    /// The store failed, or there is no such gate.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl Coded for SettleError {
-    fn code(&self) -> ErrorCode {
-        match self {
-            Self::Invalid { .. } => codes::INVALID_TURN_GATE_RESOLUTION,
-            Self::Edit(error) => error.code(),
-            Self::Closed { .. } => codes::TURN_GATE_ABORTED,
-            Self::Store(error) => error.code(),
-        }
-    }
-}
-
-impl Gatekeeper {
-    /// Settles gates that stand in a store.
-    #[must_use]
-    pub fn new(store: Arc<dyn TurnStore>, key: GateKey, clock: Arc<dyn Clock>) -> Self {
-        Self { store, key, clock, notifier: None }
-    }
-
-    /// Settles the gates of the turns in a directory.
-    #[cfg(feature = "sqlite")]
-    #[must_use]
-    pub fn of_dir(dir: &haft_stores::TurnDir) -> Self {
-        let (store, key) = (Arc::clone(dir.store()) as _, GateKey::from_bytes(dir.secret()));
-        Self::new(store, key, Arc::new(haft_core::clock::SystemClock::new()))
-    }
-
-    /// Also tells the turns of this process when a gate was settled.
-    pub(super) fn notifying(mut self, notifier: Arc<GateNotifier>) -> Self {
-        self.notifier = Some(notifier);
-        self
-    }
-
-    /// Lists the open gates, oldest first: those of one turn, or all.
-    ///
-    /// # Errors
-    ///
-    /// The store failed, or a gate in it cannot be read.
-    pub async fn open_gates(&self, turn: Option<TurnId>) -> Result<Vec<Gate>, StoreError> {
-        let rows = self.store.open_gates(turn).await?;
-        rows.iter().map(read_gate).collect()
-    }
-
-    /// Settles a gate with a value, in the name of the person who decided.
-    ///
-    /// # Errors
-    ///
-    /// The value breaks the schema, the gate is closed, or the store failed.
-    pub async fn resolve(&self, id: &GateId, value: Value, by: &str) -> Result<(), SettleError> {
-        let gate = self.load_open_gate(id).await?;
-        gate.check(&value).map_err(|problems| SettleError::Invalid { problems })?;
-        let decision = GateDecision::Resolved { value };
-        self.settle_gate(&gate, self.key.sign(&gate, decision, by, self.clock.now())).await
-    }
-
-    /// Approves a call with other arguments than the model proposed, in the name of the person who decided. The
-    /// arguments must meet the schema of the tool, which the gate has in `argument_schema`. The record of the call keeps
-    /// the proposed arguments, the edited ones and those that the handler received, and the model is told.
-    ///
-    /// # Errors
-    ///
-    /// The gate does not ask for approval of a call, the arguments break the schema, the gate is closed, or the store
-    /// failed.
-    pub async fn approve_edited(
-        &self,
-        id: &GateId,
-        arguments: &Value,
-        by: &str,
-    ) -> Result<(), SettleError> {
-        let gate = self.load_open_gate(id).await?;
-        gate.check_arguments(arguments)?;
-        let settlement = self.key.sign_edited(&gate, arguments, by, self.clock.now());
-        self.settle_gate(&gate, settlement).await
-    }
-
-    /// Rejects what a gate asks for, in the name of the person who decided. The model is told the reason.
-    ///
-    /// # Errors
-    ///
-    /// The gate is closed, or the store failed.
-    pub async fn reject(&self, id: &GateId, reason: &str, by: &str) -> Result<(), SettleError> {
-        let gate = self.load_open_gate(id).await?;
-        let decision = GateDecision::Rejected { reason: reason.to_owned() };
-        self.settle_gate(&gate, self.key.sign(&gate, decision, by, self.clock.now())).await
-    }
-
-    async fn load_open_gate(&self, id: &GateId) -> Result<Gate, SettleError> {
-        let row = self.store.gate(id.clone()).await?;
-        let row = row.ok_or_else(|| StoreError::unknown_gate(id))?;
-        if let Some(settlement) = &row.settlement {
-            return Err(SettleError::Closed { settlement: describe_settlement(settlement) });
-        }
-        Ok(read_gate(&row)?)
-    }
-
-    /// Stores a signed decision, if it is the first.
-    async fn settle_gate(
-        &self,
-        gate: &Gate,
-        settlement: GateSettlement,
-    ) -> Result<(), SettleError> {
-        let text = write(&settlement)?;
-        let SettleOutcome { settlement, first, .. } =
-            self.store.settle(gate.id.clone(), text).await?;
-        if !first {
-            return Err(SettleError::Closed { settlement: describe_settlement(&settlement) });
-        }
-        if let Some(notifier) = &self.notifier {
-            notifier.notify(&gate.id);
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Gatekeeper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gatekeeper").field("store", &self.store).finish_non_exhaustive()
-    }
-}
 
 /// What opens gates outside of calls. It is part of the ids of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,8 +106,11 @@ impl TurnGates {
         let mut closing = Vec::new();
         for row in self.known.iter().filter(|row| row.id != *id) {
             let gate = read_gate(row)?;
-            if !gate.approval || gate.call.is_none_or(|asked| asked.record != call.record) {
+            if !gate.approval || gate.call.as_ref().is_none_or(|it| it.record != call.record) {
                 continue;
+            }
+            if let Some(settlement) = row.settlement.as_deref() {
+                self.check_rejection(&gate, read_settlement(&row.id, settlement)?)?;
             }
             let text = format!(
                 "`{}` is not the tool any more that approval `{}` is about; the approval is asked for again",
@@ -298,6 +127,17 @@ impl TurnGates {
         if closing.is_empty() { Ok(()) } else { Ok(self.recorder.commit(closing).await?) }
     }
 
+    /// Fails if the call was rejected at a gate that is outdated: a rejection stays valid when the tool changes.
+    fn check_rejection(&self, gate: &Gate, settlement: GateSettlement) -> Result<(), GateError> {
+        let reason = match &settlement.decision {
+            GateDecision::Rejected { reason } => reason.clone(),
+            GateDecision::Resolved { value: Value::Bool(false) } => NOT_ALLOWED.to_owned(),
+            _ => return Ok(()),
+        };
+        self.runner.key.verify(gate, &settlement)?;
+        Err(GateError::Rejected { by: settlement.by, reason })
+    }
+
     /// Awaits the approval of a call.
     pub(super) async fn await_approval(
         &self,
@@ -309,7 +149,7 @@ impl TurnGates {
             Value::Bool(true) => Ok(Approval { gate: gate.id.clone(), edited }),
             _ => Err(GateError::Rejected {
                 by: "whoever was asked".to_owned(),
-                reason: "this call is not allowed".to_owned(),
+                reason: NOT_ALLOWED.to_owned(),
             }),
         }
     }
@@ -479,6 +319,9 @@ impl Gates for TurnGates {
     }
 }
 
+/// The reason of a rejection that has none.
+const NOT_ALLOWED: &str = "this call is not allowed";
+
 /// A gate that was opened and is awaited.
 pub(super) struct OpenGate {
     id: GateId,
@@ -512,12 +355,4 @@ fn damaged(id: &GateId, error: &serde_json::Error) -> StoreError {
 
 fn write(value: &impl serde::Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::backend("write a gate", error))
-}
-
-/// How a gate was settled and by whom, in words.
-fn describe_settlement(settlement: &str) -> String {
-    match serde_json::from_str::<GateSettlement>(settlement) {
-        Ok(it) => format!("{} by {}", it.decision.as_str(), it.by),
-        Err(_) => "in a way that cannot be read".to_owned(),
-    }
 }
