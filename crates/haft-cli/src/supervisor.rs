@@ -69,13 +69,12 @@ fn supervise(program: &OsStr, args: Vec<OsString>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the other end of the control socket closes, kills the command and ends this process.
+/// Waits until the other end of the control socket closes, and kills the command.
 fn watch_control(mut control: UnixStream, child: Pid) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         let mut buffer = [0; 16];
         while matches!(control.read(&mut buffer), Ok(1..)) {}
         kill_descendants(child);
-        std::process::exit(0);
     })
 }
 

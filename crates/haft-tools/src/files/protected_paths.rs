@@ -216,7 +216,7 @@ fn protected_error() -> io::Error {
 
 /// Whether an error says that a path is protected.
 pub(super) fn is_protected_error(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|it| it.is::<ProtectedPathError>())
+    matches!(error.get_ref(), Some(source) if source.is::<ProtectedPathError>())
 }
 
 const MAX_INNER_FILES: usize = 200_000;

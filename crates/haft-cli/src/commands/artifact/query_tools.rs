@@ -46,7 +46,7 @@ impl FileQueries {
         if let Some(args) = args.as_object_mut() {
             args.insert("callId".to_owned(), HANDLE.into());
         }
-        let (tool, ctx) = (self.tools.find(tool)?.clone(), self.ctx.clone());
+        let (tool, ctx) = (self.tools.find(tool)?, self.ctx.clone());
         // On a task of its own: a query that does not wait for anything cannot be interrupted on this one.
         let mut task = JoinSet::new();
         task.spawn(async move { tool.executor(&ctx).call(args).await });

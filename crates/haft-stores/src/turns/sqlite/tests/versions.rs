@@ -252,7 +252,7 @@ fn files_of_others_are_refused_and_stay_as_they_are() {
 fn an_error_of_a_migration_does_not_print_its_statements() {
     let (_dir, path) = temp_db();
     drop(store_with_turn(&path));
-    let connection = rusqlite::Connection::open(&path).unwrap();
+    let connection = Connection::open(&path).unwrap();
     connection.pragma_update(None, "user_version", 0).unwrap();
     drop(connection);
     let error = message(&SqliteStore::open(&path).unwrap_err());
