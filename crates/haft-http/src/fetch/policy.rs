@@ -83,19 +83,16 @@ impl UrlPolicy {
         self
     }
 
-    /// Checks the target of a redirect, in addition to [`UrlPolicy::check`].
+    /// Checks the target of a redirect that is about to be followed.
     pub(super) fn check_redirect(&self, from: &Url, to: &Url) -> Result<(), FetchError> {
-        let why = if from.scheme() == "https" && to.scheme() == "http" {
-            UrlRefusal::Downgrade
-        } else if !self.networks.is_empty()
-            && !self.allows_redirects_between_origins
-            && from.origin() != to.origin()
-        {
-            UrlRefusal::OtherOrigin
-        } else {
-            return Ok(());
-        };
-        Err(FetchError::Refused { url: display_url(to), why })
+        self.check(to)?;
+        let stays = from.origin() == to.origin() || self.allows_redirects_between_origins;
+        match stays || self.networks.is_empty() {
+            true => Ok(()),
+            false => {
+                Err(FetchError::Refused { url: display_url(to), why: UrlRefusal::OtherOrigin })
+            }
+        }
     }
 
     /// Checks a URL. A name is checked again when it is resolved.

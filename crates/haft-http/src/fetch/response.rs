@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use reqwest::Url;
 use tokio::time::{Instant, timeout_at};
 
-use super::error::FetchError;
+use super::error::{FetchError, UrlRefusal};
 use super::fetcher::Fetcher;
 use super::policy::UrlPolicy;
 use super::resolver::find_refusal;
@@ -120,11 +120,12 @@ async fn follow_redirects(
         let Some(location) = response.headers().get(LOCATION).filter(|_| is_redirect) else {
             return Err(FetchError::Status { url: display_url(&url), status: status.as_u16() });
         };
-        let next = redirect_target(policy, &url, location.as_bytes())?;
+        let next = redirect_target(&url, location.as_bytes())?;
         if redirects_left == 0 {
             let (url, to) = (display_url(&url), display_url(&next));
             return Err(FetchError::Redirected { url, status: status.as_u16(), to });
         }
+        policy.check_redirect(&url, &next)?;
         redirects_left -= 1;
         url = next;
     }
@@ -194,13 +195,16 @@ fn common_error(url: &Url, error: HttpError) -> FetchError {
 }
 
 /// The URL that a redirect leads to.
-fn redirect_target(policy: &UrlPolicy, url: &Url, location: &[u8]) -> Result<Url, FetchError> {
+fn redirect_target(url: &Url, location: &[u8]) -> Result<Url, FetchError> {
     let location = String::from_utf8_lossy(location);
     let next = url.join(&location).map_err(|error| FetchError::InvalidUrl {
         url: preview(&location),
         reason: error.to_string(),
     })?;
-    policy.check_redirect(url, &next)?;
+    if url.scheme() == "https" && next.scheme() == "http" {
+        let why = UrlRefusal::Downgrade;
+        return Err(FetchError::Refused { url: display_url(&next), why });
+    }
     Ok(next)
 }
 
