@@ -12,6 +12,7 @@ mod prepare;
 mod source;
 mod template;
 mod tool_keys;
+mod trusted_agents;
 
 use std::path::{Path, PathBuf};
 
@@ -20,11 +21,14 @@ use haft::Tool;
 use haft::executors::ScriptExecutor;
 use haft::turn::Limits;
 
-use self::agent_dir::{read_text_file, resolve_inside};
+use self::agent_dir::{openable_dir, read_text_file, resolve_inside};
 pub(crate) use self::file::AgentFile;
 pub(crate) use self::file_schema::agent_file_schema;
 use self::source::{AgentFileError, AgentSource};
-use crate::terminal::Terminal;
+use self::trusted_agents::AgentIdentity;
+use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
+use crate::state_dir::state_dir;
+use crate::terminal::{Terminal, TextRole, print_prompt, sanitize};
 use crate::user_error::UserError;
 
 /// An agent whose file was read and validated.
@@ -41,20 +45,28 @@ pub(crate) struct Agent {
 const FILE_NAME: &str = "agent.toml";
 
 impl Agent {
-    /// Loads an agent from its directory or from its file.
+    /// Loads an agent from its directory or from its file, to look at it.
     pub(crate) fn load(path: &Path) -> Result<Self> {
+        Self::load_protected(path, &OwnPaths::default())
+    }
+
+    /// Loads an agent whose tools for files do not touch the paths of this program.
+    pub(crate) fn load_protected(path: &Path, own: &OwnPaths<'_>) -> Result<Self> {
         let path = match path.is_dir() {
             true => path.join(FILE_NAME),
             false => path.to_owned(),
         };
         let (file, source) = AgentFile::read(&path)?;
-        let dir = path.parent().unwrap_or(Path::new("")).to_owned();
+        let dir = openable_dir(path.parent().unwrap_or(Path::new(""))).to_owned();
         let system = load_system_prompt(&file, &dir, &source)?;
         file.prepare
             .iter()
             .try_for_each(prepare::PreparedFile::validate)
             .map_err(|error| source.locate(error))?;
-        let tools = file.tools.build(&dir, &file.approvals);
+        let store = store_path(&dir, &file, own.store);
+        let protected = [path, store].into_iter().chain(own.files.iter().map(PathBuf::from));
+        let protected: Vec<PathBuf> = protected.chain(state_dir()).collect();
+        let tools = file.tools.build(&dir, &protected, &file.approvals);
         let tools = tools.map_err(|error| source.locate(error))?;
         Ok(Self { dir, file, system, tools, source })
     }
@@ -81,11 +93,7 @@ impl Agent {
 
     /// The directory of the store: the selected one, else the one of the agent file, else the default.
     pub(crate) fn store_path(&self, selected: Option<&Path>) -> PathBuf {
-        match (selected, &self.file.store) {
-            (Some(selected), _) => selected.to_owned(),
-            (None, Some(store)) => self.dir.join(store),
-            (None, None) => crate::args::DEFAULT_STORE.into(),
-        }
+        store_path(&self.dir, &self.file, selected)
     }
 
     /// Whether the agent has the pack `memory`.
@@ -93,9 +101,50 @@ impl Agent {
         self.file.tools.has_memory()
     }
 
-    /// Creates the files of `prepare` that do not exist yet.
-    pub(crate) fn prepare_files(&self, terminal: &Terminal) -> Result<()> {
-        self.file.prepare.iter().try_for_each(|it| it.create(&self.dir, terminal))
+    /// Creates the files of `prepare` that do not exist yet. Before it runs programs of an agent that the user has not
+    /// trusted yet, it asks.
+    pub(crate) async fn prepare_files(&self, is_trusted: bool, terminal: &Terminal) -> Result<()> {
+        let missing = self.file.prepare.iter().filter(|it| it.is_missing(&self.dir));
+        let missing: Vec<_> = missing.collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let identity = AgentIdentity::new(&self.dir, self.source.text())?;
+        if !identity.is_trusted() {
+            if !is_trusted {
+                let commands: Vec<_> = missing.iter().map(|it| it.shown_command()).collect();
+                self.ask_for_trust(&commands, terminal).await?;
+            }
+            identity.remember().context("cannot remember that the agent is trusted")?;
+        }
+        for file in missing {
+            file.create(&self.dir, terminal).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the user whether the programs of this agent may run. Without a terminal they do not.
+    async fn ask_for_trust(&self, commands: &[String], terminal: &Terminal) -> Result<()> {
+        let shown = self.dir.display();
+        let refused = || {
+            let message =
+                format!("the agent in `{shown}` needs to run `{}` first", commands.join("`, `"));
+            UserError::new(format!("{message}, and it is not trusted yet"))
+                .hint("an agent directory is code: read its agent.toml, and then pass --trust")
+        };
+        if !Keyboard::is_interactive() {
+            return Err(refused().into());
+        }
+        let list: String = commands.iter().map(|it| format!("\n  {}", sanitize(it))).collect();
+        let question = format!(
+            "The agent in `{}` was not run before. Its directory is code; it first runs:{list}\ntrust it? [y/N] ",
+            sanitize(&shown.to_string())
+        );
+        print_prompt(&terminal.style_stderr(TextRole::Warning, question));
+        match Keyboard::spawn().read_reply().await {
+            KeyboardInput::Line(reply) if is_yes(&reply) => Ok(()),
+            _ => Err(refused().into()),
+        }
     }
 
     /// Finds programs and directories that the agent needs and this machine does not have.
@@ -109,6 +158,23 @@ impl Agent {
     pub(crate) fn find_unset_variables(&self) -> Vec<String> {
         let errors = self.file.tools.find_unset_variables();
         errors.into_iter().map(|error| self.source.locate(error).to_string()).collect()
+    }
+}
+
+/// Paths of this program that no tool for files may touch, in addition to the agent file and the default store.
+#[derive(Debug, Default)]
+pub(crate) struct OwnPaths<'p> {
+    /// The selected directory of the store.
+    pub(crate) store: Option<&'p Path>,
+    /// Other files, such as recordings.
+    pub(crate) files: Vec<&'p Path>,
+}
+
+fn store_path(agent_dir: &Path, file: &AgentFile, selected: Option<&Path>) -> PathBuf {
+    match (selected, &file.store) {
+        (Some(selected), _) => selected.to_owned(),
+        (None, Some(store)) => agent_dir.join(store),
+        (None, None) => crate::args::DEFAULT_STORE.into(),
     }
 }
 

@@ -34,7 +34,9 @@ Exit codes:
   1    failure; the error is printed to standard error
   2    invalid command line
   3    nothing found: no match, or no such turn, gate or tool
-  130  cancelled";
+  129  stopped by SIGHUP; a turn can be resumed
+  130  cancelled
+  143  stopped by SIGTERM; a turn can be resumed";
 
 /// Run agents, call tools, query artifacts and manage turns
 #[derive(Debug, Parser)]
@@ -70,7 +72,8 @@ pub(crate) enum Command {
     Describe(DescribeArgs),
     /// Call a tool of an agent and print the result
     ///
-    /// The tool runs immediately, without approval, even if the agent file requires it.
+    /// The call takes the same path as the call of a model: its arguments are validated, its approval is asked for, and
+    /// its timeout applies.
     Call(CallArgs),
     /// Print the id of a tool call
     ///
@@ -279,6 +282,9 @@ pub(crate) struct RunOptions {
     /// Approve all tool calls without asking
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Trust the agent to run the programs of its `prepare` table, and remember that
+    #[arg(long)]
+    pub(crate) trust: bool,
 }
 
 #[derive(Debug, Args)]
@@ -349,6 +355,12 @@ pub(crate) struct CallArgs {
     /// Print the complete call record as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Approve the call without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Trust the agent to run the programs of its `prepare` table, and remember that
+    #[arg(long)]
+    pub(crate) trust: bool,
 }
 
 #[derive(Debug, Args)]

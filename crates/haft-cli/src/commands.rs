@@ -1,6 +1,7 @@
 //! The implementation of the commands.
 
 mod artifact;
+mod call;
 mod call_id;
 mod chat;
 mod check;
@@ -18,20 +19,25 @@ use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
 
 use crate::args::{Cli, Command};
+use crate::stop_signals::StopSignals;
 use crate::terminal::Terminal;
 
 /// Runs a command and returns its exit code.
-pub(crate) async fn run_command(command: Command, terminal: &Terminal) -> Result<ExitCode> {
+pub(crate) async fn run_command(
+    command: Command,
+    terminal: &Terminal,
+    signals: &StopSignals,
+) -> Result<ExitCode> {
     match command {
-        Command::Run(args) => run::run_turn(args, terminal).await,
-        Command::Chat(args) => chat::run_chat(args, terminal).await,
-        Command::Resume(args) => run::resume_turn(args, terminal).await,
+        Command::Run(args) => run::run_turn(args, terminal, signals).await,
+        Command::Chat(args) => chat::run_chat(args, terminal, signals).await,
+        Command::Resume(args) => run::resume_turn(args, terminal, signals).await,
         Command::New(args) => new::create_agent(&args),
         Command::Check(args) => check::check_agent(&args, terminal).await,
         Command::Schema => print_text(&crate::agent::agent_file_schema()?),
         Command::Tools(args) => tools::list_tools(&args, terminal),
         Command::Describe(args) => tools::describe_tool(&args, terminal),
-        Command::Call(args) => tools::call_tool(&args, terminal).await,
+        Command::Call(args) => call::call_tool(&args, terminal, signals).await,
         Command::Id(args) => call_id::print_call_id(&args),
         Command::Artifact(args) => artifact::query_artifact(args, terminal).await,
         Command::Turns(args) => turns::list_turns(args, terminal).await,

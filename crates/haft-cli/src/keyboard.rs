@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _, stderr, stdin};
 use std::sync::mpsc as blocking;
 
+use rustix::termios::tcgetattr;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use tokio::sync::mpsc;
@@ -15,6 +16,11 @@ pub(crate) enum KeyboardInput {
     Interrupted,
     /// Ctrl-D, or the end of standard input.
     End,
+}
+
+/// Whether a reply means yes.
+pub(crate) fn is_yes(reply: &str) -> bool {
+    matches!(reply.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// How the reader thread reads a line.
@@ -52,6 +58,11 @@ impl Keyboard {
     /// Whether standard input is a terminal, so that the user can be asked.
     pub(crate) fn is_interactive() -> bool {
         stdin().is_terminal()
+    }
+
+    /// Whether standard input is a terminal that was closed.
+    pub(crate) fn is_hung_up() -> bool {
+        matches!(tcgetattr(stdin()), Err(rustix::io::Errno::IO))
     }
 
     /// Shows a prompt and reads a line of a conversation.

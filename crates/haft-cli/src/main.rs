@@ -2,7 +2,6 @@
 //!
 //! The program supports Unix-like systems only. It starts tools in process groups of their own, handles Unix
 //! signals and checks the permission bits of files.
-#![expect(clippy::print_stderr, reason = "a command line program prints")]
 
 #[cfg(not(unix))]
 compile_error!(
@@ -13,29 +12,55 @@ mod agent;
 mod args;
 mod commands;
 mod keyboard;
+mod state_dir;
+mod stop_signals;
 mod store;
+mod supervisor;
 mod terminal;
 mod user_error;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use tokio::task::JoinSet;
 
-use crate::args::Cli;
-use crate::terminal::Terminal;
+use crate::args::{Cli, Command};
+use crate::stop_signals::StopSignals;
+use crate::terminal::{Terminal, TerminalMode};
 
 fn main() -> ExitCode {
+    if let Some(code) = supervisor::run_if_supervisor() {
+        return code;
+    }
     let cli = Cli::parse();
     let terminal = Terminal::detect(cli.color);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return user_error::print_error(&terminal, &error.into()),
     };
-    let code = match runtime.block_on(commands::run_command(cli.command, &terminal)) {
+    let mode = TerminalMode::save();
+    let code = match runtime.block_on(run_until_stopped(cli.command, terminal)) {
         Ok(code) => code,
         Err(error) => user_error::print_error(&terminal, &error),
     };
+    mode.restore();
     // Tasks that still run, such as an abandoned tool call, must not delay the exit.
     runtime.shutdown_background();
     code
+}
+
+/// Runs a command on a task of its own, so that a signal is heard whatever the command does. The end of this process
+/// ends the programs that it started.
+async fn run_until_stopped(command: Command, terminal: Terminal) -> anyhow::Result<ExitCode> {
+    let (signals, mut unhandled) = StopSignals::install()?;
+    let mut task = JoinSet::new();
+    task.spawn(async move { commands::run_command(command, &terminal, &signals).await });
+    tokio::select! {
+        result = task.join_next() => match result {
+            Some(Ok(result)) => result,
+            Some(Err(error)) => Err(error.into()),
+            None => Ok(ExitCode::SUCCESS),
+        },
+        stop = unhandled.next() => Ok(stop.exit_code().into()),
+    }
 }

@@ -1,12 +1,15 @@
 //! Styled output, progress indicators, and sanitizing of text that comes from models, tools and files.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal as _, stderr, stdout};
+use std::fmt;
+use std::io::{IsTerminal as _, Write as _, stderr, stdin, stdout};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
+use haft::trust::is_invisible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
 /// Whether standard output and standard error get styled text.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +73,7 @@ impl Terminal {
 
     /// Sanitizes untrusted text if standard output is a terminal. Another program gets the text unchanged.
     pub(crate) fn sanitize_for_stdout(self, text: &str) -> Cow<'_, str> {
-        match stdout().is_terminal() && text.contains(is_terminal_control) {
+        match stdout().is_terminal() && text.contains(is_deceptive) {
             true => Cow::Owned(sanitize(text)),
             false => Cow::Borrowed(text),
         }
@@ -136,12 +139,92 @@ fn styled(is_styled: bool, role: TextRole, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Replaces the characters of untrusted text that would move the cursor or change colours.
+/// Prints a line to standard error. A line that cannot be printed is left out: a closed screen must not decide how a
+/// command ends.
+pub(crate) fn print_line(text: fmt::Arguments<'_>) {
+    let _ = writeln!(stderr(), "{text}");
+}
+
+/// Prints a prompt to standard error, without a line end.
+pub(crate) fn print_prompt(text: &str) {
+    let _ = write!(stderr(), "{text}");
+}
+
+/// The settings of the terminal, which the line editor changes while it waits for a line.
+#[derive(Debug)]
+pub(crate) struct TerminalMode(Option<Termios>);
+
+impl TerminalMode {
+    pub(crate) fn save() -> Self {
+        Self(tcgetattr(stdin()).ok())
+    }
+
+    /// Restores the settings, if this process may change them: a terminal stops background processes that try.
+    pub(crate) fn restore(&self) {
+        let is_foreground =
+            tcgetpgrp(stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
+        if let Some(mode) = self.0.as_ref().filter(|_| is_foreground) {
+            // A terminal that is gone has no settings.
+            let _ = tcsetattr(stdin(), OptionalActions::Now, mode);
+        }
+    }
+}
+
+/// Replaces the characters of untrusted text that would deceive the user: those that move the cursor or change colours
+/// by U+FFFD, and those that are invisible or change the direction of text by an escape such as `\u{202e}`.
 pub(crate) fn sanitize(text: &str) -> String {
-    text.replace(is_terminal_control, "\u{fffd}")
+    if !text.contains(is_deceptive) {
+        return text.to_owned();
+    }
+    let (mut out, mut previous) = (String::with_capacity(text.len()), '\0');
+    for character in text.chars() {
+        if is_terminal_control(character) {
+            out.push('\u{fffd}');
+        } else if is_invisible(character) && !joins_symbols(previous, character) {
+            out.extend(character.escape_unicode());
+        } else {
+            out.push(character);
+        }
+        previous = character;
+    }
+    out
+}
+
+/// Whether a user who reads this character could be deceived.
+fn is_deceptive(character: char) -> bool {
+    is_terminal_control(character) || is_invisible(character)
+}
+
+/// Whether an invisible character belongs to the visible one before it: a joiner of some scripts and of emoji, or the
+/// choice between two forms of a symbol. Between ASCII characters none of them has a meaning.
+fn joins_symbols(previous: char, character: char) -> bool {
+    matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+        && !previous.is_ascii()
+        && !is_invisible(previous)
 }
 
 /// Whether a terminal interprets a character instead of displaying it.
 fn is_terminal_control(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sanitize;
+
+    #[test]
+    fn deceptive_characters_are_replaced_or_escaped() {
+        for (text, shown) in [
+            ("plain äöü 漢字\n\ttext", "plain äöü 漢字\n\ttext"),
+            ("\u{1b}[2J\u{9b}x\r", "\u{fffd}[2J\u{fffd}x\u{fffd}"),
+            ("alice\u{202e}\u{2066}ecila", "alice\\u{202e}\\u{2066}ecila"),
+            ("1\u{200b}00", "1\\u{200b}00"),
+            ("a\u{200d}b\u{fe0f}\u{feff}\u{2028}", "a\\u{200d}b\\u{fe0f}\\u{feff}\\u{2028}"),
+            ("tag\u{e0041}\u{ad}", "tag\\u{e0041}\\u{ad}"),
+            ("👨\u{200d}👩 ❤\u{fe0f} می\u{200c}خواهم", "👨\u{200d}👩 ❤\u{fe0f} می\u{200c}خواهم"),
+            ("❤\u{fe0f}\u{200d}", "❤\u{fe0f}\\u{200d}"),
+        ] {
+            assert_eq!(sanitize(text), shown);
+        }
+    }
 }

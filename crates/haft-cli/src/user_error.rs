@@ -3,13 +3,19 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 
 /// Exit codes other than success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureCode {
     Failed = 1,
     NotFound = 3,
+    /// Stopped by SIGHUP.
+    HungUp = 129,
+    /// Stopped by SIGINT, or cancelled.
+    Interrupted = 130,
+    /// Stopped by SIGTERM.
+    Terminated = 143,
 }
 
 impl From<FailureCode> for ExitCode {
@@ -61,20 +67,27 @@ pub(crate) fn print_error(terminal: &Terminal, error: &anyhow::Error) -> ExitCod
         return ExitCode::SUCCESS;
     }
     let label = terminal.style_stderr(TextRole::Error, "error");
-    eprintln!("{label}: {}", sanitize(&error.to_string()));
+    print_line(format_args!("{label}: {}", sanitize(&error.to_string())));
     let mut last = error.to_string();
     for cause in error.chain().skip(1) {
         let text = cause.to_string();
         if !last.contains(&text) {
-            eprintln!("  caused by: {}", sanitize(&text));
+            print_line(format_args!("  caused by: {}", sanitize(&text)));
         }
         last = text;
     }
     let user_error = error.downcast_ref::<UserError>();
     if let Some(hint) = user_error.and_then(|it| it.hint.as_deref()) {
-        eprintln!("{}: {}", terminal.style_stderr(TextRole::Warning, "hint"), sanitize(hint));
+        let label = terminal.style_stderr(TextRole::Warning, "hint");
+        print_line(format_args!("{label}: {}", sanitize(hint)));
     }
     user_error.map_or(FailureCode::Failed, |it| it.code).into()
+}
+
+/// Whether a signal has stopped what failed.
+pub(crate) fn is_stopped(error: &anyhow::Error) -> bool {
+    let code = error.downcast_ref::<UserError>().map(|it| it.code);
+    code.is_some_and(|code| matches!(code, FailureCode::HungUp | FailureCode::Terminated))
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

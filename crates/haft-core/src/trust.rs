@@ -51,6 +51,7 @@ mod tests;
 pub use crate::tier::{ModalityHazard, TrustTier};
 
 pub use envelope::PromptRenderer;
+pub use fold::is_invisible;
 pub use label::{EnvelopeModality, TrustLabel};
 pub use nonce::{EnvelopeKey, EnvelopeScope, EnvelopeSecret};
 pub use part::{

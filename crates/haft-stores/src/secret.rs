@@ -1,6 +1,6 @@
 //! Files that hold a secret.
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
 use std::fs::{self, File, Metadata};

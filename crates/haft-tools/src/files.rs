@@ -2,11 +2,13 @@
 //!
 //! Directories are opened by handles and not by paths, so neither `..` nor an absolute path nor a symbolic link leads
 //! outside, not even a link that is created while a tool runs. A tool never waits for a device, a pipe or a socket. A
-//! process that can write into the directory can create hard links there, which cannot be distinguished from files.
+//! process that can write into the directory can create hard links there, which cannot be distinguished from files
+//! unless they lead to a [protected path](FilesOptions::protect).
 
 pub(super) mod edit_file;
 pub(super) mod find_files;
 pub(super) mod list_files;
+mod protected_paths;
 pub(super) mod read_file;
 mod replace_file;
 mod root_dir;
@@ -72,6 +74,33 @@ impl FilesOptions {
     pub fn max_bytes(mut self, limit: u64) -> Self {
         self.max_bytes = limit;
         self
+    }
+
+    /// Refuses a file, or a directory with everything in it: no tool reads, lists, searches or writes it. It is
+    /// recognized by device and inode, so no other spelling, symbolic link or hard link leads to it. A path that does
+    /// not exist cannot be created, and is recognized when another program has created it.
+    ///
+    /// An application protects its own state in this way: the store of turns, keys, configuration and recordings.
+    ///
+    /// ```
+    /// use haft_tools::{FilesOptions, files};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let options = FilesOptions::new(dir.path())?.protect(dir.path().join(".haft"))?;
+    /// assert_eq!(files(options)?.len(), 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails if the path cannot be made absolute, or the handle of the directory cannot be duplicated.
+    #[cfg(unix)]
+    pub fn protect(mut self, path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
+        let io = |source| FileError::Io { path: path.to_owned(), doing: "protect", source };
+        let absolute = std::path::absolute(path).map_err(io)?;
+        self.root = Arc::new(self.root.protect(absolute).map_err(io)?);
+        Ok(self)
     }
 
     fn label(&self) -> TrustLabel {

@@ -82,6 +82,10 @@ pub(super) fn read_attributes<'t>(
     for attribute in tag.attributes().with_checks(false) {
         let attribute = attribute.map_err(|error| not_an_attribute(tag, &error))?;
         let name = attribute.key.0;
+        if found.len() == MAX_ATTRIBUTES {
+            let reason = format!("an element has more than {MAX_ATTRIBUTES} attributes");
+            return Err((XmlFault::new(reason, READ_AS_TEXT_HINT), 0));
+        }
         let twice = if found.len() < FEW {
             found.iter().any(|(other, _)| *other == name)
         } else {
@@ -128,6 +132,8 @@ pub(super) fn shorten_name(name: &str) -> String {
 
 /// Up to this many attributes are compared with each other.
 const FEW: usize = 8;
+/// The most attributes of an element. They are in memory at the same time.
+const MAX_ATTRIBUTES: usize = 1 << 16;
 /// The deepest nesting of elements.
 const MAX_DEPTH: usize = 256;
 pub(super) const READ_AS_TEXT_HINT: &str = "the lines around it can still be read as text";

@@ -67,6 +67,11 @@ impl Argument {
         self.kind == ArgumentType::List
     }
 
+    /// Whether it is a number, whose minus sign starts no option.
+    pub(super) fn is_number(&self) -> bool {
+        matches!(self.kind, ArgumentType::Integer | ArgumentType::Number)
+    }
+
     /// The schema of the argument.
     pub(super) fn field(&self) -> Result<Field, AgentFileError> {
         let is_text = matches!(self.kind, ArgumentType::String | ArgumentType::List);

@@ -6,13 +6,15 @@ mod process;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::{Args, Tool, ToolFailure, ToolOutput};
+use haft::records::IdempotencyKey;
+use haft::tools::ByteStream;
+use haft::{Args, DispatchContext, Tool, ToolFailure, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use self::media_output::MediaOutput;
-use self::process::CommandLine;
+pub(super) use self::process::{ProcessOutput, Program};
 use super::arguments::Arguments;
 use super::source::AgentFileError;
 use super::template::{Piece, expand_template, parse_template};
@@ -41,6 +43,9 @@ pub(super) struct CommandTool {
     /// Timeout in seconds; default: 60.
     #[serde(default = "default_timeout")]
     timeout: u64,
+    /// Maximum size of the output in bytes; default: 1073741824. A program that writes more is stopped.
+    #[serde(default = "default_max_bytes")]
+    max_bytes: u64,
     /// Effect of a call, which decides whether it may be repeated after a crash; default: `once`.
     #[serde(default)]
     effect: EffectKey,
@@ -57,11 +62,16 @@ fn default_timeout() -> u64 {
     60
 }
 
+fn default_max_bytes() -> u64 {
+    1024 * 1024 * 1024
+}
+
 impl CommandTool {
     /// Builds the tool under this name.
     pub(super) fn build(&self, name: &str, agent_dir: &Path) -> Result<Tool, AgentFileError> {
         let command_line = Arc::new(self.command_line(agent_dir)?);
         let media = self.media_output(name)?.map(Arc::new);
+        let is_idempotent = self.effect == EffectKey::Idempotent;
         let mut tool = Tool::builder(name)
             .description(&self.description)
             .input(input_schema(&self.args)?)
@@ -71,10 +81,11 @@ impl CommandTool {
             .definition_part("argv", &self.argv)
             .definition_part("dir", &self.dir)
             .definition_part("env", &self.env)
-            .handler(move |args: Args| {
+            .handler(move |args: Args, ctx: DispatchContext| {
                 let (command_line, media) = (Arc::clone(&command_line), media.clone());
+                let key = ctx.idempotency_key().filter(|_| is_idempotent);
                 async move {
-                    let output = command_line.spawn(&args)?;
+                    let output = command_line.spawn(&args, key).await?;
                     match media {
                         Some(media) => media.read_output(output).await,
                         None => Ok(ToolOutput::Stream(output)),
@@ -114,6 +125,7 @@ impl CommandTool {
             words: words.into_iter().skip(1).collect(),
             dir: dir.map_or_else(|| agent_dir.to_owned(), |it| agent_dir.join(it)),
             env: self.env.iter().cloned().chain(["PATH".to_owned()]).collect(),
+            max_bytes: self.max_bytes,
         })
     }
 
@@ -134,6 +146,50 @@ impl CommandTool {
         Some(AgentFileError::at(["argv"], message).hint(INSTALL_HINT))
     }
 }
+
+/// A command whose arguments are templates.
+#[derive(Debug)]
+struct CommandLine {
+    program: PathBuf,
+    words: Vec<WordTemplate>,
+    /// The working directory.
+    dir: PathBuf,
+    /// The environment variables that are passed on.
+    env: Vec<String>,
+    max_bytes: u64,
+}
+
+impl CommandLine {
+    /// Starts the command for a call, and returns its standard output. The idempotency key is for commands that may
+    /// be repeated.
+    async fn spawn(
+        &self,
+        args: &Args,
+        key: Option<IdempotencyKey>,
+    ) -> Result<ByteStream, ToolFailure> {
+        let args = args.to_value();
+        let mut words = Vec::new();
+        for word in &self.words {
+            words.extend(word.expand(&args)?);
+        }
+        let env = self.env.iter().filter_map(|it| Some((it.clone(), std::env::var_os(it)?)));
+        let key = key.map(|it| (IDEMPOTENCY_VARIABLE.to_owned(), it.to_string().into()));
+        let program = Program {
+            path: resolve_program(&self.program),
+            args: words,
+            dir: self.dir.clone(),
+            env: env.chain(key).collect(),
+            max_bytes: self.max_bytes,
+        };
+        let output = program.spawn().await.map_err(|error| {
+            ToolFailure::new(format!("`{}` cannot be run: {error}", self.program.display()))
+        })?;
+        Ok(ByteStream::new(output))
+    }
+}
+
+/// The environment variable with the idempotency key of a call.
+const IDEMPOTENCY_VARIABLE: &str = "HAFT_IDEMPOTENCY_KEY";
 
 /// The path of a program: with a slash in its name, a file relative to the agent's directory; otherwise a name that
 /// is searched in `PATH`.
@@ -176,7 +232,8 @@ fn is_executable(path: &Path) -> bool {
 #[derive(Debug)]
 struct WordTemplate {
     pieces: Vec<Piece>,
-    /// Whether the word may start with `-`: it starts with fixed text, or all its arguments set `allow_dash`.
+    /// Whether the word may start with `-`: it starts with fixed text, or all its arguments are numbers or set
+    /// `allow_dash`.
     allow_dash: bool,
 }
 
@@ -184,7 +241,9 @@ impl WordTemplate {
     fn parse(word: &str, args: &Arguments) -> Result<Self, AgentFileError> {
         let pieces = parse_template(word, args, &["argv"])?;
         let is_allowed = |piece: &Piece| match piece {
-            Piece::Placeholder(name) => args.get(name).is_some_and(|it| it.allow_dash),
+            Piece::Placeholder(name) => {
+                args.get(name).is_some_and(|it| it.allow_dash || it.is_number())
+            }
             Piece::Text(_) => true,
         };
         // After fixed text, a dash does not start an option.
@@ -205,8 +264,7 @@ impl WordTemplate {
     /// could interpret as an option is rejected, and so is one with a NUL character.
     fn expand(&self, args: &Value) -> Result<Vec<String>, ToolFailure> {
         let words = expand_template(&self.pieces, args);
-        let is_option = |it: &String| it.starts_with('-') && it.parse::<f64>().is_err();
-        if !self.allow_dash && words.iter().any(is_option) {
+        if !self.allow_dash && words.iter().any(|it| it.starts_with('-')) {
             let names = self.placeholder_names();
             return Err(ToolFailure::new(format!("{names} must not begin with `-`")));
         }

@@ -118,16 +118,19 @@ pub(crate) struct ToolsTable {
 type KeyedTool = (Vec<String>, Tool);
 
 impl ToolsTable {
-    /// Builds the tools, packs first, with the approval rules of the file.
+    /// Builds the tools, packs first, with the approval rules of the file. Tools for files do not touch the protected
+    /// paths.
     pub(super) fn build(
         &self,
         agent_dir: &Path,
+        protected: &[PathBuf],
         approvals: &Approvals,
     ) -> Result<Vec<Tool>, AgentFileError> {
         let mut all = Vec::new();
         for pack in Pack::ALL {
             let key = ["tools", pack.name()];
-            let tools = self.build_pack(pack, agent_dir).map_err(|error| error.in_table(key))?;
+            let tools = self.build_pack(pack, agent_dir, protected);
+            let tools = tools.map_err(|error| error.in_table(key))?;
             all.extend(tools.into_iter().map(|tool| (key.map(str::to_owned).to_vec(), tool)));
         }
         let mut with_own_question = BTreeSet::new();
@@ -157,10 +160,17 @@ impl ToolsTable {
     }
 
     /// Builds the tools of a pack; none if the file has no table for it.
-    fn build_pack(&self, pack: Pack, agent_dir: &Path) -> Result<Vec<Tool>, AgentFileError> {
+    fn build_pack(
+        &self,
+        pack: Pack,
+        agent_dir: &Path,
+        protected: &[PathBuf],
+    ) -> Result<Vec<Tool>, AgentFileError> {
         let options = PackOptions::default();
         let (options, selection) = match (pack, &self.files, &self.web) {
-            (Pack::Files, Some(it), _) => (options.files(it.options(agent_dir)?), it.selection()),
+            (Pack::Files, Some(it), _) => {
+                (options.files(it.options(agent_dir, protected)?), it.selection())
+            }
             (Pack::Web, _, Some(it)) => (options.web(it.options()?), it.selection()),
             _ => match self.simple_pack(pack) {
                 Some(it) => (options, it.selection()),

@@ -85,13 +85,22 @@ impl FilesPack {
         ToolSelection { only: self.only.as_deref(), except: &self.except }
     }
 
-    pub(super) fn options(&self, agent_dir: &Path) -> Result<FilesOptions, AgentFileError> {
+    /// The options of the pack. No tool touches the protected paths.
+    pub(super) fn options(
+        &self,
+        agent_dir: &Path,
+        protected: &[PathBuf],
+    ) -> Result<FilesOptions, AgentFileError> {
         let path = agent_dir.join(&self.root);
-        let options = FilesOptions::new(&path).map_err(|_| {
+        let cannot_open = |_| {
             let shown = self.root.display();
             AgentFileError::at(["root"], format!("cannot open the directory `{shown}`"))
                 .hint("use an existing directory, relative to the agent's directory")
-        })?;
+        };
+        let options = protected
+            .iter()
+            .try_fold(FilesOptions::new(&path).map_err(cannot_open)?, FilesOptions::protect)
+            .map_err(cannot_open)?;
         Ok(if self.write { options } else { options.read_only() })
     }
 }

@@ -1,17 +1,22 @@
 //! Creates the files that an agent needs before its first run.
 
 use std::fs::Permissions;
-use std::io::{Read, Write as _};
+use std::future::poll_fn;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::pin::Pin;
 
 use anyhow::{Context as _, Result};
+use futures_core::Stream as _;
+use haft::ToolFailure;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::agent_dir::{contains_resolved, is_descending, openable_dir};
-use super::command::{INSTALL_HINT, find_program_problem, program_path, resolve_program};
+use super::command::{
+    INSTALL_HINT, ProcessOutput, Program, find_program_problem, program_path, resolve_program,
+};
 use super::source::AgentFileError;
 use crate::terminal::Terminal;
 use crate::user_error::UserError;
@@ -29,12 +34,19 @@ pub(crate) struct PreparedFile {
 }
 
 impl PreparedFile {
-    /// Creates the file if it does not exist. It appears complete or not at all.
-    pub(super) fn create(&self, agent_dir: &Path, terminal: &Terminal) -> Result<()> {
+    /// Whether the file does not exist yet.
+    pub(super) fn is_missing(&self, agent_dir: &Path) -> bool {
+        !agent_dir.join(&self.file).exists()
+    }
+
+    /// The command that creates the file, as the user reads it.
+    pub(super) fn shown_command(&self) -> String {
+        self.argv.join(" ")
+    }
+
+    /// Creates the file. It appears complete or not at all.
+    pub(super) async fn create(&self, agent_dir: &Path, terminal: &Terminal) -> Result<()> {
         let path = agent_dir.join(&self.file);
-        if path.exists() {
-            return Ok(());
-        }
         let shown = path.display();
         let Some(program) = self.argv.first() else { return Ok(()) };
         let parent = self
@@ -48,19 +60,14 @@ impl PreparedFile {
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(&parent)
             .with_context(|| format!("cannot create `{shown}`"))?;
-        let mut child = self
-            .spawn_program(program, agent_dir)
-            .with_context(|| format!("cannot run `{program}` to create `{shown}`"))?;
+        let output = self.program(program, agent_dir).spawn().await;
+        let output =
+            output.with_context(|| format!("cannot run `{program}` to create `{shown}`"))?;
         let progress = terminal.start_byte_progress(format!("creating {shown}"), self.bytes);
-        let copied = match child.stdout.take() {
-            Some(mut out) => copy_output(&mut out, &mut file, |bytes| progress.set_position(bytes)),
-            None => Ok(()),
-        };
+        let copied = copy_output(output, &mut file, |bytes| progress.set_position(bytes)).await;
         drop(progress);
-        let status = child.wait()?;
-        copied.with_context(|| format!("cannot write `{shown}`"))?;
-        if !status.success() {
-            let message = format!("`{program}` failed to create `{shown}`: {status}");
+        if let Some(failure) = copied.with_context(|| format!("cannot write `{shown}`"))? {
+            let message = format!("`{program}` failed to create `{shown}`: {failure}");
             return Err(UserError::new(message).into());
         }
         let target = parent.join(self.file.file_name().unwrap_or_default());
@@ -68,14 +75,16 @@ impl PreparedFile {
         Ok(())
     }
 
-    /// Starts the program in the agent's directory, with `PATH` as its only environment variable.
-    fn spawn_program(&self, program: &str, agent_dir: &Path) -> std::io::Result<Child> {
-        let mut command = Command::new(resolve_program(&program_path(program, agent_dir)));
-        command.args(self.argv.iter().skip(1)).current_dir(agent_dir).env_clear();
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
+    /// The program in the agent's directory, with `PATH` as its only environment variable.
+    fn program(&self, program: &str, agent_dir: &Path) -> Program {
+        Program {
+            path: resolve_program(&program_path(program, agent_dir)),
+            args: self.argv.iter().skip(1).cloned().collect(),
+            dir: agent_dir.to_owned(),
+            env: std::env::var_os("PATH").map(|it| ("PATH".to_owned(), it)).into_iter().collect(),
+            // The author of the agent decides how large the file is.
+            max_bytes: u64::MAX,
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()
     }
 
     /// Creates the directory of the file and resolves its links. Returns `None`, and creates nothing, if a link
@@ -134,22 +143,25 @@ impl PreparedFile {
     }
 }
 
-/// Copies the output of a command to a file, and syncs the file.
-fn copy_output(
-    output: &mut impl Read,
+/// Copies the output of a program to a file, and syncs the file. Returns the failure of the program.
+async fn copy_output(
+    mut output: ProcessOutput,
     file: &mut tempfile::NamedTempFile,
     report_progress: impl Fn(u64),
-) -> std::io::Result<()> {
-    let (mut buffer, mut bytes) = (vec![0; 1 << 16], 0_u64);
-    loop {
-        let read = output.read(&mut buffer)?;
-        let Some(chunk) = buffer.get(..read).filter(|it| !it.is_empty()) else {
-            return file.as_file().sync_all();
-        };
-        file.write_all(chunk)?;
-        bytes += read as u64;
-        report_progress(bytes);
+) -> std::io::Result<Option<ToolFailure>> {
+    let mut bytes = 0_u64;
+    while let Some(chunk) = poll_fn(|cx| Pin::new(&mut output).poll_next(cx)).await {
+        match chunk {
+            Ok(chunk) => {
+                file.write_all(&chunk)?;
+                bytes += chunk.len() as u64;
+                report_progress(bytes);
+            }
+            Err(failure) => return Ok(Some(failure)),
+        }
     }
+    file.as_file().sync_all()?;
+    Ok(None)
 }
 
 const OUTSIDE_HINT: &str = "replace the link with a directory, or use another path";

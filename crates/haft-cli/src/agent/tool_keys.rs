@@ -12,7 +12,7 @@ use super::arguments::Arguments;
 use super::source::AgentFileError;
 
 /// Effect of a tool call, which decides whether it may be repeated after a crash.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum EffectKey {
     /// The call changes nothing.

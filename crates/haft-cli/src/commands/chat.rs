@@ -7,36 +7,44 @@ use haft::records::{Message, Record as _, RecordLoader};
 use haft::stores::TurnDir;
 use haft::stores::{RowKind, TurnQuery, TurnStore as _};
 use haft::turn::TurnRunner;
-use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
-use super::run::{CANCELLED, TurnSession, build_runner, build_turn_input, new_user_message};
-use crate::agent::Agent;
+use super::run::{TurnSession, build_runner, build_turn_input, new_user_message, session_options};
+use crate::agent::{Agent, OwnPaths};
 use crate::args::ChatArgs;
 use crate::keyboard::{Keyboard, KeyboardInput};
-use crate::terminal::{Terminal, TextRole, sanitize};
-use crate::user_error::{FailureCode, UserError, print_error};
+use crate::stop_signals::{StopListener, StopSignal, StopSignals};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
+use crate::user_error::{FailureCode, UserError, is_stopped, print_error};
 
-pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<ExitCode> {
+pub(super) async fn run_chat(
+    args: ChatArgs,
+    terminal: &Terminal,
+    signals: &StopSignals,
+) -> Result<ExitCode> {
     let path = &args.agent.agent;
-    let agent = Agent::load(path)?;
-    agent.prepare_files(terminal)?;
+    let own = OwnPaths { store: args.options.store.store.as_deref(), ..OwnPaths::default() };
+    let agent = Agent::load_protected(path, &own)?;
+    agent.prepare_files(args.options.trust, terminal).await?;
     let store_dir = TurnDir::open(agent.store_path(args.options.store.store.as_deref()))?;
     let (conversation, mut history) = match args.conversation {
         Some(id) => (id.clone(), load_history(&store_dir, &id).await?),
         None => (format!("chat-{}", Uuid::new_v4()), Vec::new()),
     };
     let builder = build_runner(&agent, &args.options)?;
-    let mut session = TurnSession::new(builder, &agent, store_dir, &args.options, terminal)?;
-    // The runtime's handler of Ctrl-C is installed before the line editor installs its own: the editor restores the
-    // handler that it has found, and without this one Ctrl-C would end the program instead of the turn.
-    let _interrupts = signal(SignalKind::interrupt())?;
+    let mut session = TurnSession::new(
+        builder,
+        &agent,
+        store_dir,
+        session_options(&args.options, terminal),
+        signals,
+    )?;
     print_greeting(&agent, &conversation, terminal);
     loop {
-        let text = match read_message(session.keyboard(), terminal).await {
-            KeyboardInput::Line(text) => text,
-            KeyboardInput::Interrupted => return Ok(ExitCode::from(CANCELLED)),
-            KeyboardInput::End => return Ok(ExitCode::SUCCESS),
+        let text = match read_message(session.inputs(), terminal).await {
+            ChatInput::Message(text) => text,
+            ChatInput::Stopped(stop) => return Ok(stop.exit_code().into()),
+            ChatInput::End => return Ok(ExitCode::SUCCESS),
         };
         let prompt = new_user_message(format!("prompt-{}", Uuid::new_v4()), text)?;
         let turn = build_turn_input(&agent, path, Some(session.store_dir())).await?;
@@ -49,8 +57,8 @@ pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<Exit
         let work = |runner: TurnRunner, token| async move { runner.run_until(turn, token).await };
         match session.run_turn(work).await {
             Ok(report) => history.extend(report.messages.iter().map(|it| it.as_ref().clone())),
-            // The output cannot be written any more.
-            Err(error) if error.downcast_ref::<std::io::Error>().is_some() => return Err(error),
+            // A signal has stopped the turn.
+            Err(error) if is_stopped(&error) => return Err(error),
             Err(error) => {
                 print_error(terminal, &error);
             }
@@ -58,25 +66,44 @@ pub(super) async fn run_chat(args: ChatArgs, terminal: &Terminal) -> Result<Exit
     }
 }
 
+/// What the user gives at the prompt.
+enum ChatInput {
+    Message(String),
+    Stopped(StopSignal),
+    End,
+}
+
 /// Reads the next message. Empty lines are skipped, and `/quit` and `/exit` end the conversation. At a terminal,
 /// Ctrl-C only prints how to end it.
-async fn read_message(keyboard: &mut Keyboard, terminal: &Terminal) -> KeyboardInput {
+async fn read_message(
+    (keyboard, signals): (&mut Keyboard, &mut StopListener),
+    terminal: &Terminal,
+) -> ChatInput {
     loop {
         let input = tokio::select! {
-            input = keyboard.read_prompt("> ") => input,
+            biased;
             // The line editor reports Ctrl-C as a key; without it, Ctrl-C is a signal.
-            Ok(()) = tokio::signal::ctrl_c() => KeyboardInput::Interrupted,
+            stop = signals.next() => match stop {
+                StopSignal::Interrupt => KeyboardInput::Interrupted,
+                stop => return ChatInput::Stopped(stop),
+            },
+            input = keyboard.read_prompt("> ") => input,
         };
         match input {
             KeyboardInput::Line(text) if matches!(text.trim(), "/quit" | "/exit") => {
-                return KeyboardInput::End;
+                return ChatInput::End;
             }
             KeyboardInput::Line(text) if text.trim().is_empty() => {}
+            KeyboardInput::Line(text) => return ChatInput::Message(text),
             KeyboardInput::Interrupted if Keyboard::is_interactive() => {
                 let text = "press Ctrl-D or type /quit to end the conversation";
-                eprintln!("{}", terminal.style_stderr(TextRole::Muted, text));
+                print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, text)));
             }
-            other => return other,
+            KeyboardInput::Interrupted => return ChatInput::Stopped(StopSignal::Interrupt),
+            KeyboardInput::End if Keyboard::is_hung_up() => {
+                return ChatInput::Stopped(StopSignal::Hangup);
+            }
+            KeyboardInput::End => return ChatInput::End,
         }
     }
 }
@@ -87,7 +114,7 @@ fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
             "{}: Ctrl-C cancels a turn, Ctrl-D ends the conversation; continue it with --conversation {conversation}",
             agent.name()
         );
-        eprintln!("{}", terminal.style_stderr(TextRole::Muted, sanitize(&text)));
+        print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, sanitize(&text))));
     }
 }
 

@@ -11,7 +11,7 @@ use haft::testing::{ProofOptions, prove_schema};
 use super::count_noun;
 use crate::agent::Agent;
 use crate::args::CheckArgs;
-use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError, print_error};
 
 /// The findings about an agent file that parses.
@@ -36,7 +36,11 @@ pub(super) async fn check_agent(args: &CheckArgs, terminal: &Terminal) -> Result
         script::check_script(&agent, script.script(), &mut findings).await?;
     }
     for warning in &findings.warnings {
-        eprintln!("{}: {}", terminal.style_stderr(TextRole::Warning, "warning"), sanitize(warning));
+        print_line(format_args!(
+            "{}: {}",
+            terminal.style_stderr(TextRole::Warning, "warning"),
+            sanitize(warning)
+        ));
     }
     if !findings.errors.is_empty() {
         for error in findings.errors {

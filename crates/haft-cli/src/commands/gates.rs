@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::args::{ApproveArgs, DecisionArgs, DenyArgs, GatesArgs};
 use crate::store::{find_open_gate, open_store};
-use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
 pub(super) async fn list_gates(args: &GatesArgs, terminal: &Terminal) -> Result<ExitCode> {
     let store_dir = open_store(args.store.path())?;
     let open = Gatekeeper::of_dir(&store_dir).open_gates(None).await?;
     if open.is_empty() && !args.json {
-        eprintln!("no open gates");
+        print_line(format_args!("no open gates"));
     }
     let mut text = String::new();
     for gate in &open {
@@ -77,7 +77,7 @@ pub(super) async fn approve_gate(args: &ApproveArgs, terminal: &Terminal) -> Res
         ApproveArgs { arguments: Some(_), .. } => "approved with other arguments",
         _ => "approved",
     };
-    eprintln!("{} {}", terminal.style_stderr(TextRole::Success, done), gate.id);
+    print_line(format_args!("{} {}", terminal.style_stderr(TextRole::Success, done), gate.id));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn deny_gate(args: &DenyArgs, terminal: &Terminal) -> Result<Ex
     let user = read_user_name(&args.decision);
     let rejected = Gatekeeper::of_dir(&store_dir).reject(&gate.id, &args.reason, &user).await;
     rejected.map_err(|error| explain_decision_error(error, &gate))?;
-    eprintln!("{} {}", terminal.style_stderr(TextRole::Warning, "denied"), gate.id);
+    print_line(format_args!("{} {}", terminal.style_stderr(TextRole::Warning, "denied"), gate.id));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,6 +7,7 @@ mod session;
 mod turn_input;
 mod turn_printer;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -21,19 +22,25 @@ use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
 pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
 use self::recording_file::{RecordingFile, replay_recording};
 pub(super) use self::request_view::{ShownRequest, StoredFacts};
-pub(super) use self::session::TurnSession;
+pub(super) use self::session::{SessionOptions, TurnSession};
 pub(super) use self::turn_input::{build_turn_input, load_agent_path, new_user_message};
-use crate::agent::Agent;
+pub(super) use self::turn_printer::TurnOutput;
+use crate::agent::{Agent, OwnPaths};
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
+use crate::stop_signals::StopSignals;
 use crate::store::{find_turn, open_store};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, print_line};
 use crate::user_error::{FailureCode, UserError};
 
-/// The exit code of a cancelled turn, as shells report an interrupt.
-pub(super) const CANCELLED: u8 = 130;
-
-pub(super) async fn run_turn(args: RunArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let agent = Agent::load(&args.agent.agent)?;
+pub(super) async fn run_turn(
+    args: RunArgs,
+    terminal: &Terminal,
+    signals: &StopSignals,
+) -> Result<ExitCode> {
+    let files = [&args.record, &args.replay].into_iter().flatten().map(PathBuf::as_path);
+    let store = args.options.store.store.as_deref();
+    let own = OwnPaths { store, files: files.collect() };
+    let agent = Agent::load_protected(&args.agent.agent, &own)?;
     let prompt = match (&args.prompt, &agent.file.prompt) {
         (Some(text), _) => super::read_text_argument(text)?,
         (None, Some(text)) => text.clone(),
@@ -45,7 +52,7 @@ pub(super) async fn run_turn(args: RunArgs, terminal: &Terminal) -> Result<ExitC
     if args.dry_run {
         return show_first_request(&agent, &args, prompt, terminal).await;
     }
-    agent.prepare_files(terminal)?;
+    agent.prepare_files(args.options.trust, terminal).await?;
     let recording = match (&args.record, &args.replay) {
         (Some(file), None) => {
             Some(RecordingFile::open(file, ModelExecutor::select(&agent, &args.options)?)?)
@@ -60,7 +67,13 @@ pub(super) async fn run_turn(args: RunArgs, terminal: &Terminal) -> Result<ExitC
     let store_dir = TurnDir::open(agent.store_path(args.options.store.store.as_deref()))?;
     let input = build_turn_input(&agent, &args.agent.agent, Some(&store_dir)).await?;
     let input = input.message(new_user_message("prompt", prompt)?);
-    let mut session = TurnSession::new(builder, &agent, store_dir, &args.options, terminal)?;
+    let mut session = TurnSession::new(
+        builder,
+        &agent,
+        store_dir,
+        session_options(&args.options, terminal),
+        signals,
+    )?;
     let work = |runner: TurnRunner, token| async move { runner.run_until(input, token).await };
     let report = session.run_turn(work).await?;
     if let Some(recording) = recording {
@@ -97,6 +110,12 @@ async fn show_first_request(
     shown.print(args.options.json, terminal)
 }
 
+/// How the options of the command line want turns to be printed and decided.
+pub(super) fn session_options(options: &RunOptions, terminal: &Terminal) -> SessionOptions {
+    let output = if options.json { TurnOutput::Json } else { TurnOutput::Text };
+    SessionOptions { output, approve_all: options.yes, terminal: *terminal }
+}
+
 /// Builds a runner with the agent's model and tools.
 pub(super) fn build_runner(agent: &Agent, options: &RunOptions) -> Result<TurnRunnerBuilder> {
     Ok(runner_builder(agent, ModelExecutor::select(agent, options)?))
@@ -110,14 +129,20 @@ pub(super) fn runner_builder(agent: &Agent, executor: ModelExecutor) -> TurnRunn
 fn exit_code(report: &TurnReport) -> ExitCode {
     match report.outcome {
         TurnOutcome::Completed => ExitCode::SUCCESS,
-        TurnOutcome::Cancelled { .. } => ExitCode::from(CANCELLED),
+        TurnOutcome::Cancelled { .. } => FailureCode::Interrupted.into(),
         _ => FailureCode::Failed.into(),
     }
 }
 
-pub(super) async fn resume_turn(args: ResumeArgs, terminal: &Terminal) -> Result<ExitCode> {
+pub(super) async fn resume_turn(
+    args: ResumeArgs,
+    terminal: &Terminal,
+    signals: &StopSignals,
+) -> Result<ExitCode> {
     // The file of a given agent may set the store. Otherwise the store says which agent started the turn.
-    let given = args.agent.as_deref().map(Agent::load).transpose()?;
+    let own = OwnPaths { store: args.options.store.store.as_deref(), ..OwnPaths::default() };
+    let load = |path: &Path| Agent::load_protected(path, &own);
+    let given = args.agent.as_deref().map(load).transpose()?;
     let store_path = match &given {
         Some(agent) => agent.store_path(args.options.store.store.as_deref()),
         None => args.options.store.path().to_owned(),
@@ -126,13 +151,23 @@ pub(super) async fn resume_turn(args: ResumeArgs, terminal: &Terminal) -> Result
     let id = find_turn(&store_dir, &args.turn).await?;
     let agent = match given {
         Some(agent) => agent,
-        None => Agent::load(load_agent_path(&store_dir, &id).await?.as_ref())?,
+        None => {
+            let own = OwnPaths { store: Some(&store_path), ..OwnPaths::default() };
+            let path = load_agent_path(&store_dir, &id).await?;
+            Agent::load_protected(path.as_ref(), &own)?
+        }
     };
     let executor = select_for_resume(&agent, &args, &store_dir, &id).await?;
-    agent.prepare_files(terminal)?;
+    agent.prepare_files(args.options.trust, terminal).await?;
     let builder = runner_builder(&agent, executor);
     let builder = if args.change_executor { builder.allow_executor_change() } else { builder };
-    let mut session = TurnSession::new(builder, &agent, store_dir, &args.options, terminal)?;
+    let mut session = TurnSession::new(
+        builder,
+        &agent,
+        store_dir,
+        session_options(&args.options, terminal),
+        signals,
+    )?;
     let work =
         |runner: TurnRunner, token| async move { resume_when_released(&runner, &id, token).await };
     let report =
@@ -176,7 +211,9 @@ async fn resume_when_released(
         match runner.resume_until(id, token.clone()).await {
             Err(TurnError::Store(StoreError::Held { holder, .. })) if !token.is_cancelled() => {
                 if !std::mem::replace(&mut is_reported, true) {
-                    eprintln!("{holder} holds the turn; waiting until its lease ends");
+                    print_line(format_args!(
+                        "{holder} holds the turn; waiting until its lease ends"
+                    ));
                 }
                 tokio::select! {
                     () = sleep(LEASE / 10) => {}

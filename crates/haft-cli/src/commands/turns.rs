@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::args::{GcArgs, ShowArgs, TurnsArgs};
 use crate::store::{find_turn, open_store};
-use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
 pub(super) async fn list_turns(args: TurnsArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -23,7 +23,7 @@ pub(super) async fn list_turns(args: TurnsArgs, terminal: &Terminal) -> Result<E
     query.conversation = args.conversation;
     let turns = store_dir.store().turns(query).await?;
     if turns.is_empty() && !args.json {
-        eprintln!("no turns");
+        print_line(format_args!("no turns"));
     }
     let mut text = String::new();
     for turn in &turns {

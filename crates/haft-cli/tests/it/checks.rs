@@ -217,7 +217,7 @@ fn a_program_of_the_agent_is_found() {
     std::fs::write(&own, "#!/bin/sh\necho own\n").unwrap();
     std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert!(run_haft(dir.path(), &["check", "a"]).starts_with("exit 0"));
-    assert_eq!(run_haft(dir.path(), &["call", "a", "t"]), "exit 0\n--- out\nown");
+    assert_eq!(run_haft(dir.path(), &["call", "a", "t", "--trust"]), "exit 0\n--- out\nown");
     assert!(run_haft(dir.path(), &["run", "a"]).starts_with("exit 0"));
     assert_eq!(std::fs::read_to_string(dir.path().join("a/made")).unwrap(), "own\n");
 }
@@ -240,7 +240,7 @@ fn a_link_does_not_lead_out_of_the_agents_directory() {
         let text =
             format!("prompt = 'Go.'\nprepare = [{{ file = '{file}', argv = ['echo', 'x'] }}]");
         write_scripted_agent(dir.path(), &text, "steps:\n  - say: over\n");
-        (run_haft(dir.path(), &["check", "a"]), run_haft(dir.path(), &["run", "a"]))
+        (run_haft(dir.path(), &["check", "a"]), run_haft(dir.path(), &["run", "a", "--trust"]))
     };
     for file in ["away/made", "away/deep/er/made", "real/up/made", "near/up/deep/made"] {
         let (checked, run) = made(file);

@@ -29,8 +29,8 @@ fn run_example(dir: &Path, name: &str, expected: &[&str]) -> String {
     copy_example(dir, name);
     let checked = run_haft(dir, &["check", name]);
     assert!(checked.starts_with("exit 0"), "{checked}");
-    let first = run_haft(dir, &["run", name]);
-    let again = run_haft(dir, &["run", name]);
+    let first = run_haft(dir, &["run", name, "--trust"]);
+    let again = run_haft(dir, &["run", name, "--trust"]);
     for text in expected {
         assert!(first.contains(text), "no `{text}` in {first}");
     }
@@ -85,7 +85,7 @@ fn the_approval_flow_writes_only_what_was_allowed() {
     let dir = tempfile::tempdir().unwrap();
     copy_example(dir.path(), "approval-flow");
     let list = dir.path().join("approval-flow/data/list.generated.md");
-    let allowed = run_haft(dir.path(), &["run", "approval-flow", "--yes"]);
+    let allowed = run_haft(dir.path(), &["run", "approval-flow", "--yes", "--trust"]);
     assert!(allowed.starts_with("exit 0") && allowed.contains("wrote 47 bytes"), "{allowed}");
     assert!(std::fs::read_to_string(&list).unwrap().contains("coffee"));
 }

@@ -5,6 +5,8 @@ mod agents;
 #[cfg(test)]
 mod artifacts;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod checks;
 #[cfg(test)]
 mod colors;
@@ -24,6 +26,8 @@ mod packs;
 mod readme;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod stopping;
 #[cfg(test)]
 mod stored_versions;
 #[cfg(test)]

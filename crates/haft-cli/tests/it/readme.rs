@@ -51,5 +51,5 @@ fn every_command_works_as_it_stands() {
 #[test]
 fn the_first_command_runs_the_log_detective() {
     let first = commands("cargo").into_iter().next().unwrap();
-    assert_eq!(first, ["run", "-p", "haft-cli", "--", "run", "examples/log-detective"]);
+    assert_eq!(first, ["run", "-p", "haft-cli", "--", "run", "examples/log-detective", "--trust"]);
 }

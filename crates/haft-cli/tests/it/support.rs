@@ -10,6 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 pub(crate) fn haft(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     command.current_dir(dir).env("XDG_CACHE_HOME", dir.join(".cache"));
+    command.env("XDG_STATE_HOME", dir.join(".state"));
     command.env("USER", "ada").env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }
@@ -42,7 +43,7 @@ pub(crate) fn json_string<'t>(text: &'t str, name: &str) -> &'t str {
 
 /// Connects a command to a new pseudo-terminal, and returns the other end of it.
 pub(crate) fn attach_terminal(command: &mut Command) -> File {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();

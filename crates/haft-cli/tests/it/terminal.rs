@@ -160,3 +160,30 @@ fn a_conversation_outlives_its_turns() {
     let unknown = run_haft(dir.path(), &["chat", "a", "--conversation", "nope"]);
     assert!(unknown.starts_with("exit 3"), "{unknown}");
 }
+
+#[test]
+fn a_long_line_is_cut_at_the_terminal_and_whole_in_a_pipe() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "x".repeat(3 << 20);
+    std::fs::write(dir.path().join("long"), format!("{line}\nend\n")).unwrap();
+    let mut session = TerminalSession::new(dir.path(), &["artifact", "head", "long"]);
+    session.wait_for("(3145728 bytes; redirect the output to get the whole line)");
+    session.wait_for("end");
+    assert_eq!(session.wait_for_exit(), 0);
+    let piped = haft(dir.path()).args(["artifact", "head", "long"]).output().unwrap();
+    assert_eq!(piped.stdout.len(), line.len() + "\nend\n".len());
+}
+
+/// What a person approves is shown as it is.
+#[test]
+fn characters_that_deceive_are_escaped_where_a_person_decides() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), r"Pay alice\u202e\u2066 ecila 1\u200b00?");
+    let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
+    session.wait_for(r"Pay alice\u{202e}\u{2066} ecila 1\u{200b}00?");
+    let gates = run_haft(dir.path(), &["gates"]);
+    assert!(gates.contains(r"alice\u{202e}\u{2066} ecila 1\u{200b}00?"), "{gates}");
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("n\n");
+    assert_eq!(session.wait_for_exit(), 0);
+}

@@ -29,7 +29,15 @@ pub(super) const fn may_begin_suspect(byte: u8) -> bool {
 
 /// Whether a character takes no place of its own on a screen: zero-width characters, directions of
 /// writing, selectors, fillers.
-pub(super) fn is_invisible(ch: char) -> bool {
+///
+/// ```
+/// use haft_core::trust::is_invisible;
+///
+/// assert!(is_invisible('\u{202e}') && is_invisible('\u{200b}'));
+/// assert!(!is_invisible('a') && !is_invisible(' '));
+/// ```
+#[must_use]
+pub fn is_invisible(ch: char) -> bool {
     matches!(
         ch,
         '\u{AD}'

@@ -130,6 +130,8 @@ pub enum UrlRefusal {
     PlainHttp,
     /// A redirect leads from https to http.
     Downgrade,
+    /// A redirect leads to another origin, and the policy allows addresses that are not public.
+    OtherOrigin,
     /// The URL contains a user name or a password.
     UserInfo,
     /// The URL has no host, or one that is not allowed.
@@ -150,6 +152,9 @@ impl fmt::Display for UrlRefusal {
             Self::Scheme => "only http and https can be read",
             Self::PlainHttp => "only https is allowed",
             Self::Downgrade => "a redirect leads from https to http",
+            Self::OtherOrigin => {
+                "a redirect leads to another scheme, host or port, and addresses that are not public are allowed"
+            }
             Self::UserInfo => "it has a user name or a password; the application gives credentials",
             Self::Host => "its host is not among those that are allowed",
             Self::Address { sort, .. } => {

@@ -33,6 +33,7 @@ pub struct UrlPolicy {
     pub(super) redirects: usize,
     hosts: Option<Vec<String>>,
     networks: Vec<Network>,
+    allows_redirects_between_origins: bool,
 }
 
 impl UrlPolicy {
@@ -50,10 +51,19 @@ impl UrlPolicy {
     }
 
     /// Follows up to this many redirects. Each target is checked like the first URL and gets the headers of its own
-    /// origin. A redirect from https to http is refused.
+    /// origin. A redirect from https to http is refused. With [`UrlPolicy::allow_network`], a redirect has to stay on
+    /// the same scheme, host and port, so that one private service cannot choose what is read from another.
     #[must_use]
     pub fn allow_redirects(mut self, most: usize) -> Self {
         self.redirects = most;
+        self
+    }
+
+    /// Allows redirects to other origins although the policy allows addresses that are not public. Use it only if every
+    /// allowed private service may be read on behalf of every other one.
+    #[must_use]
+    pub fn allow_private_redirects(mut self) -> Self {
+        self.allows_redirects_between_origins = true;
         self
     }
 
@@ -71,6 +81,18 @@ impl UrlPolicy {
     pub fn allow_network(mut self, base: impl Into<IpAddr>, prefix: u8) -> Self {
         self.networks.push(Network::new(base.into(), prefix));
         self
+    }
+
+    /// Checks the target of a redirect that is about to be followed.
+    pub(super) fn check_redirect(&self, from: &Url, to: &Url) -> Result<(), FetchError> {
+        self.check(to)?;
+        let stays = from.origin() == to.origin() || self.allows_redirects_between_origins;
+        match stays || self.networks.is_empty() {
+            true => Ok(()),
+            false => {
+                Err(FetchError::Refused { url: display_url(to), why: UrlRefusal::OtherOrigin })
+            }
+        }
     }
 
     /// Checks a URL. A name is checked again when it is resolved.

@@ -125,6 +125,7 @@ async fn follow_redirects(
             let (url, to) = (display_url(&url), display_url(&next));
             return Err(FetchError::Redirected { url, status: status.as_u16(), to });
         }
+        policy.check_redirect(&url, &next)?;
         redirects_left -= 1;
         url = next;
     }

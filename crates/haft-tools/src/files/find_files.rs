@@ -59,8 +59,8 @@ fn find(
     ctx: &DispatchContext,
 ) -> Result<ToolOutput, ToolFailure> {
     let matcher = compile_glob(&args.pattern)?;
-    let (dir, path) = options.root.open_dir(&args.path)?;
-    let start = slash_path(&path);
+    let dir = options.root.open_dir(&args.path)?;
+    let start = slash_path(&dir.path);
     let (mut files, mut truncated) = (Vec::new(), false);
     let mut budget = WalkBudget::new(ctx);
     let walk_options = WalkOptions { depth: MAX_DEPTH, hidden: args.hidden };
@@ -75,7 +75,7 @@ fn find(
         }
         ControlFlow::Continue(())
     };
-    walk_dir(dir, &path, walk_options, &mut budget, &mut visit)
+    walk_dir(&dir, walk_options, &mut budget, &mut visit)
         .map_err(|error| root_dir::io_failure(&args.path, "folder", error))?;
     let warning = budget.stop_reason();
     let truncated = truncated || warning.is_some();

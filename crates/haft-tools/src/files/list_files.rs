@@ -67,7 +67,7 @@ fn list(
     args: &ListFilesArgs,
     ctx: &DispatchContext,
 ) -> Result<ToolOutput, ToolFailure> {
-    let (dir, path) = options.root.open_dir(&args.path)?;
+    let dir = options.root.open_dir(&args.path)?;
     let (mut entries, mut seen, mut truncated) = (Vec::new(), 0, false);
     let mut budget = WalkBudget::new(ctx);
     let walk_options = WalkOptions { depth: args.depth, hidden: args.hidden };
@@ -83,7 +83,7 @@ fn list(
         entries.push(ListedEntry::from(found));
         ControlFlow::Continue(())
     };
-    walk_dir(dir, &path, walk_options, &mut budget, &mut visit)
+    walk_dir(&dir, walk_options, &mut budget, &mut visit)
         .map_err(|error| root_dir::io_failure(&args.path, "folder", error))?;
     let warning = budget.stop_reason();
     let truncated = truncated || warning.is_some();

@@ -1,5 +1,6 @@
 //! The tool `read_file`.
 
+use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
         .read_to_end(&mut start)
         .map_err(|error| super::root_dir::io_failure(path, "file", error))?;
     if let Some((kind, mime)) = sniff_media_type(&start) {
-        return media(options, path, kind, mime);
+        return media(options, (path, &file), kind, mime);
     }
     if memchr::memchr(0, &start).is_some() {
         return Err(ToolFailure::new(format!(
@@ -52,18 +53,18 @@ fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
     {
         return Ok(ToolOutput::Answer { text, label: options.label() });
     }
-    let reader = options.root.media_reader(path, options.max_bytes)?;
+    let reader = options.root.media_reader(path, &file, options.max_bytes)?;
     let draft = ArtifactDraft::new(kind_by_extension(path), reader.open());
     Ok(ToolOutput::Artifacts(vec![draft.with_label(options.label())]))
 }
 
 fn media(
     options: &FilesOptions,
-    path: &str,
+    (path, file): (&str, &File),
     kind: MediaKind,
     mime: &str,
 ) -> Result<ToolOutput, ToolFailure> {
-    let reader = options.root.media_reader(path, options.max_bytes)?;
+    let reader = options.root.media_reader(path, file, options.max_bytes)?;
     let name = Path::new(path).file_name().map(|it| it.to_string_lossy().into_owned());
     let file = MediaFile::read_by(name.unwrap_or_default(), mime, Arc::new(reader));
     let media = Media::new(kind, options.tier, kind.default_hazard(), file)?;

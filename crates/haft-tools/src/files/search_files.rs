@@ -11,7 +11,7 @@ use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
 use super::find_files::{compile_glob, relative_to};
-use super::root_dir::SymlinkPolicy;
+use super::protected_paths::ProtectedSet;
 use super::walk_dir::{FoundEntry, MAX_DEPTH, WalkBudget, WalkOptions, slash_path, walk_dir};
 use super::{FilesOptions, root_dir};
 use crate::output::text_output;
@@ -61,13 +61,17 @@ fn search(
     let mut matches = Matches::new(compile_pattern(args)?, args.limit);
     let mut budget = WalkBudget::new(ctx);
     match options.root.open_dir(&args.path) {
-        Ok((dir, path)) => {
-            let (walk_options, start) =
-                (WalkOptions { depth: MAX_DEPTH, hidden: args.hidden }, slash_path(&path));
-            let mut visit = |found: &FoundEntry<'_>, budget: &mut WalkBudget<'_>| {
-                matches.visit(found, files.as_ref(), &start, budget)
+        Ok(dir) => {
+            let walk_options = WalkOptions { depth: MAX_DEPTH, hidden: args.hidden };
+            let searched = SearchedFiles {
+                glob: files.as_ref(),
+                start: &slash_path(&dir.path),
+                protected: &dir.protected,
             };
-            walk_dir(dir, &path, walk_options, &mut budget, &mut visit)
+            let mut visit = |found: &FoundEntry<'_>, budget: &mut WalkBudget<'_>| {
+                matches.visit(found, &searched, budget)
+            };
+            walk_dir(&dir, walk_options, &mut budget, &mut visit)
                 .map_err(|error| root_dir::io_failure(&args.path, "folder", error))?;
         }
         // It is not a directory, so it has to be a file.
@@ -88,6 +92,14 @@ fn compile_pattern(args: &SearchFilesArgs) -> Result<Regex, ToolFailure> {
         ToolFailure::new("the pattern is too large; use smaller counts in its repetitions")
             .with_source(error)
     })
+}
+
+/// Which files of a directory are searched.
+struct SearchedFiles<'s> {
+    glob: Option<&'s GlobMatcher>,
+    /// The path of the directory.
+    start: &'s str,
+    protected: &'s ProtectedSet,
 }
 
 /// What was found so far.
@@ -118,16 +130,17 @@ impl Matches {
     fn visit(
         &mut self,
         found: &FoundEntry<'_>,
-        files: Option<&GlobMatcher>,
-        start: &str,
+        searched: &SearchedFiles<'_>,
         budget: &mut WalkBudget<'_>,
     ) -> ControlFlow<()> {
-        let fits = files.is_none_or(|it| it.is_match(relative_to(found.path, start)));
+        let fits =
+            searched.glob.is_none_or(|it| it.is_match(relative_to(found.path, searched.start)));
         if !found.kind.is_file() || !fits {
             return ControlFlow::Continue(());
         }
-        match root_dir::open_regular(found.dir, found.name, SymlinkPolicy::Refuse) {
-            Ok((file, _)) => self.search_file(file, found.path, budget),
+        let opened = root_dir::open_regular(found.dir, found.name);
+        match opened.and_then(|(file, _)| searched.protected.check_file(&file).map(|()| file)) {
+            Ok(file) => self.search_file(file, found.path, budget),
             Err(_) => {
                 self.passed_over += 1;
                 ControlFlow::Continue(())

@@ -6,8 +6,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cap_fs_ext::DirExt as _;
 use cap_std::fs::{Dir, FileType};
 use haft_core::DispatchContext;
+
+use super::protected_paths::ProtectedSet;
+use super::root_dir::OpenedDir;
 
 /// An entry of a directory.
 pub(super) struct FoundEntry<'d> {
@@ -66,16 +70,19 @@ impl<'c> WalkBudget<'c> {
     }
 }
 
-/// Visits everything below a directory, each directory before its entries. Directories that cannot be opened are
-/// skipped.
+/// Visits everything below a directory, each directory before its entries. What is protected, and directories that
+/// cannot be opened, are skipped.
 pub(super) fn walk_dir(
-    dir: Dir,
-    path: &Path,
+    opened: &OpenedDir,
     walk_options: WalkOptions,
     budget: &mut WalkBudget<'_>,
     visit: &mut dyn FnMut(&FoundEntry<'_>, &mut WalkBudget<'_>) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let mut open = vec![OpenDir::new(dir, path.to_owned(), walk_options, budget)?];
+    let OpenedDir { dir, path, protected } = opened;
+    let list = |dir, path, budget: &mut WalkBudget<'_>| {
+        LevelDir::new((dir, path), protected, walk_options, budget)
+    };
+    let mut open = vec![list(dir.try_clone()?, path.clone(), budget)?];
     while let Some(level) = open.last_mut() {
         let Some((name, kind)) = level.entries.next() else {
             open.pop();
@@ -90,8 +97,9 @@ pub(super) fn walk_dir(
         if kind.is_dir()
             && open.len() < walk_options.depth
             && let Some(level) = open.last()
-            && let Ok(inner) = level.dir.open_dir(&name)
-            && let Ok(inner) = OpenDir::new(inner, path, walk_options, budget)
+            && let Ok(inner) = level.dir.open_dir_nofollow(&name)
+            && protected.check_dir(&inner).is_ok()
+            && let Ok(inner) = list(inner, path, budget)
         {
             open.push(inner);
         }
@@ -99,16 +107,17 @@ pub(super) fn walk_dir(
     Ok(())
 }
 
-struct OpenDir {
+/// A directory of the walk, and the entries in it that were not visited yet.
+struct LevelDir {
     dir: Dir,
     path: PathBuf,
     entries: std::vec::IntoIter<(OsString, FileType)>,
 }
 
-impl OpenDir {
+impl LevelDir {
     fn new(
-        dir: Dir,
-        path: PathBuf,
+        (dir, path): (Dir, PathBuf),
+        protected: &ProtectedSet,
         walk_options: WalkOptions,
         budget: &mut WalkBudget<'_>,
     ) -> io::Result<Self> {
@@ -122,6 +131,7 @@ impl OpenDir {
             let hidden = name.as_encoded_bytes().starts_with(b".");
             if (walk_options.hidden || !hidden)
                 && let Ok(kind) = entry.file_type()
+                && !protected.has_entry(&dir, Path::new(&name), kind)
             {
                 entries.push((name, kind));
             }

@@ -91,6 +91,12 @@ impl FileReader {
         self
     }
 
+    /// Whether this is the file that is read.
+    #[cfg(feature = "packs")]
+    pub(crate) fn reads_file(&self, metadata: &std::fs::Metadata) -> bool {
+        self.source.stamp == FileStamp::of(metadata)
+    }
+
     /// The absolute path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -6,6 +6,8 @@ mod files;
 mod math;
 mod memory;
 mod packs;
+#[cfg(unix)]
+mod protected;
 mod text;
 mod time;
 #[cfg(feature = "http")]

@@ -1,6 +1,11 @@
-//! Runs a command as a child process and streams its output.
+//! Runs a command as a supervised process and streams its output.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
@@ -8,84 +13,118 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::tools::ByteStream;
-use haft::{Args, ToolFailure};
-use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
+use haft::ToolFailure;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader, ReadBuf};
+use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
-use super::{WordTemplate, resolve_program};
+use crate::supervisor::{SUPERVISOR_NAME, own_executable};
 
 /// How much of standard error is reported if the command fails, in bytes.
 const MAX_STDERR_TAIL: usize = 4 * 1024;
 
-/// A command whose arguments are templates.
+/// A program with everything that it gets. It inherits nothing else.
 #[derive(Debug)]
-pub(super) struct CommandLine {
-    pub(super) program: PathBuf,
-    pub(super) words: Vec<WordTemplate>,
+pub(crate) struct Program {
+    pub(crate) path: PathBuf,
+    pub(crate) args: Vec<String>,
     /// The working directory.
-    pub(super) dir: PathBuf,
-    /// The environment variables that are passed on.
-    pub(super) env: Vec<String>,
+    pub(crate) dir: PathBuf,
+    pub(crate) env: Vec<(String, OsString)>,
+    /// Maximum size of the output in bytes.
+    pub(crate) max_bytes: u64,
 }
 
-impl CommandLine {
-    /// Starts the command for a call, and returns its standard output.
-    pub(super) fn spawn(&self, args: &Args) -> Result<ByteStream, ToolFailure> {
-        let args = args.to_value();
-        let mut command = Command::new(resolve_program(&self.program));
-        for word in &self.words {
-            command.args(word.expand(&args)?);
-        }
-        command.current_dir(&self.dir).env_clear();
-        for name in &self.env {
-            if let Some(value) = std::env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // The end of the call ends the process and all processes that it started.
-        command.kill_on_drop(true).process_group(0);
-        let shown = self.program.display();
-        let mut child = command
-            .spawn()
-            .map_err(|error| ToolFailure::new(format!("`{shown}` cannot be run: {error}")))?;
-        let stdout = child.stdout.take();
-        let stderr = child.stderr.take();
-        let group = ProcessGroup(child.id());
-        Ok(ByteStream::new(ProcessOutput {
+impl Program {
+    /// Starts the program under a supervisor, and returns its standard output. Dropping the output kills the program
+    /// and its descendants, and so does the end of this process.
+    pub(crate) async fn spawn(self) -> io::Result<ProcessOutput> {
+        let (control, other_end) = StdUnixStream::pair()?;
+        let mut command = Command::new(own_executable()?);
+        command.arg0(SUPERVISOR_NAME).arg(&self.path).args(&self.args);
+        command.current_dir(&self.dir).env_clear().envs(self.env);
+        command.stdin(OwnedFd::from(other_end)).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Signals of the terminal are for this program, which then ends the call.
+        let mut supervisor = command.process_group(0).spawn()?;
+        // It holds the other end of the socket.
+        drop(command);
+        control.set_nonblocking(true)?;
+        let mut control = SupervisorControl(BufReader::new(UnixStream::from_std(control)?));
+        let group = match control.read_message().await? {
+            SupervisorMessage::Failed(error) => return Err(error),
+            SupervisorMessage::Started(pid) => ProcessGroup(Pid::from_raw(pid)),
+            SupervisorMessage::Exited(_) => return Err(protocol_error()),
+        };
+        let (stdout, stderr) = (supervisor.stdout.take(), supervisor.stderr.take());
+        Ok(ProcessOutput {
             stdout,
-            exit: Some(Box::pin(await_exit(child, stderr))),
+            exit: Some(Box::pin(await_exit(control, stderr))),
             exited: None,
-            _group: group,
-        }))
+            group,
+            bytes_left: self.max_bytes,
+            max_bytes: self.max_bytes,
+            _supervisor: supervisor,
+        })
     }
+}
+
+/// The socket of a supervisor.
+struct SupervisorControl(BufReader<UnixStream>);
+
+/// A message of a supervisor.
+enum SupervisorMessage {
+    Failed(io::Error),
+    Started(i32),
+    Exited(ExitStatus),
+}
+
+impl SupervisorControl {
+    async fn read_message(&mut self) -> io::Result<SupervisorMessage> {
+        let mut line = String::new();
+        (&mut self.0).take(MAX_MESSAGE).read_line(&mut line).await?;
+        let (kind, number) = line.trim_end().split_once(' ').ok_or_else(protocol_error)?;
+        let number: i32 = number.parse().map_err(|_| protocol_error())?;
+        match kind {
+            "failed" => Ok(SupervisorMessage::Failed(io::Error::from_raw_os_error(number))),
+            "started" => Ok(SupervisorMessage::Started(number)),
+            "exited" => Ok(SupervisorMessage::Exited(ExitStatus::from_raw(number))),
+            _ => Err(protocol_error()),
+        }
+    }
+}
+
+fn protocol_error() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "its supervisor has ended")
 }
 
 /// A process group. All its processes are killed when it is dropped.
 #[derive(Debug)]
-struct ProcessGroup(Option<u32>);
+struct ProcessGroup(Option<Pid>);
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        let id = self.0.and_then(|id| i32::try_from(id).ok());
-        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
-            // This fails if no process is left, which is fine.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        if let Some(group) = self.0 {
+            // At once, and not when the supervisor gets to it. This fails if no process is left, which is fine.
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
 /// A process that has exited.
 struct ExitedProcess {
-    status: std::io::Result<ExitStatus>,
+    status: io::Result<ExitStatus>,
     /// The end of its standard error.
     stderr_tail: String,
-    _child: Child,
+    /// Keeps what the process has left behind alive until its output has ended.
+    _control: SupervisorControl,
 }
 
 /// Reads standard error until its end, and waits for the process to exit.
-async fn await_exit(mut child: Child, mut stderr: Option<ChildStderr>) -> ExitedProcess {
+async fn await_exit(
+    mut control: SupervisorControl,
+    mut stderr: Option<ChildStderr>,
+) -> ExitedProcess {
     let mut tail = VecDeque::new();
     let mut buffer = [0; 1024];
     while let Some(stderr) = stderr.as_mut() {
@@ -95,18 +134,38 @@ async fn await_exit(mut child: Child, mut stderr: Option<ChildStderr>) -> Exited
         }
         tail.drain(..tail.len().saturating_sub(MAX_STDERR_TAIL));
     }
-    let status = child.wait().await;
+    let status = control.read_message().await.and_then(|message| match message {
+        SupervisorMessage::Exited(status) => Ok(status),
+        _ => Err(protocol_error()),
+    });
     let tail: Vec<u8> = tail.into();
     let stderr_tail = String::from_utf8_lossy(&tail).into_owned();
-    ExitedProcess { status, stderr_tail, _child: child }
+    ExitedProcess { status, stderr_tail, _control: control }
 }
 
 /// The standard output of a process, followed by an error if the process fails.
-struct ProcessOutput {
+pub(crate) struct ProcessOutput {
     stdout: Option<ChildStdout>,
     exit: Option<Pin<Box<dyn Future<Output = ExitedProcess> + Send>>>,
     exited: Option<ExitedProcess>,
-    _group: ProcessGroup,
+    group: ProcessGroup,
+    bytes_left: u64,
+    max_bytes: u64,
+    /// Waited for by the runtime when it is dropped.
+    _supervisor: Child,
+}
+
+impl ProcessOutput {
+    /// Kills the process and returns the error of output that is too large.
+    fn stop_at_limit(&mut self) -> ToolFailure {
+        drop(ProcessGroup(self.group.0.take()));
+        (self.stdout, self.exit, self.exited) = (None, None, None);
+        let limit = self.max_bytes;
+        ToolFailure::new(format!(
+            "the program was stopped, because its output has more than {limit} bytes; ask for less, or have the operator \
+             raise `max_bytes` of this tool"
+        ))
+    }
 }
 
 impl Stream for ProcessOutput {
@@ -118,6 +177,8 @@ impl Stream for ProcessOutput {
         if let Some(exit) = &mut this.exit
             && let Poll::Ready(exited) = exit.as_mut().poll(cx)
         {
+            // The number of the group may be given to another one now.
+            this.group.0 = None;
             (this.exited, this.exit) = (Some(exited), None);
         }
         if let Some(stdout) = &mut this.stdout {
@@ -127,6 +188,10 @@ impl Stream for ProcessOutput {
             let filled = read.filled().len();
             match result {
                 Ok(()) if filled > 0 => {
+                    let Some(left) = this.bytes_left.checked_sub(filled as u64) else {
+                        return Poll::Ready(Some(Err(this.stop_at_limit())));
+                    };
+                    this.bytes_left = left;
                     buffer.truncate(filled);
                     return Poll::Ready(Some(Ok(buffer.into())));
                 }
@@ -150,3 +215,6 @@ fn exit_failure(exited: ExitedProcess) -> Option<ToolFailure> {
     let stderr = exited.stderr_tail.trim();
     Some(ToolFailure::new(format!("the program failed ({how}): {stderr}")))
 }
+
+/// Longest message of a supervisor, in bytes.
+const MAX_MESSAGE: u64 = 64;

@@ -1,6 +1,6 @@
 //! Prints lines of a file page by page, so that a file of any size needs little memory.
 
-use std::io::{BufWriter, Write as _, stdout};
+use std::io::{BufWriter, IsTerminal as _, Write as _, stdout};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,13 +13,20 @@ use haft::stores::SpoolReader;
 use serde_json::json;
 
 use crate::args::GrepArgs;
-use crate::terminal::{Terminal, TextRole};
+use crate::terminal::{Terminal, TextRole, print_line};
 use crate::user_error::{FailureCode, UserError};
 
 /// How much is read at once.
 fn page_budget() -> Budget {
     let lines = NonZeroUsize::MIN.saturating_add(16_383);
     Budget::new().lines(lines).bytes(1 << 20).line_bytes(1 << 20)
+}
+
+/// How much of a line is shown on a terminal, in bytes.
+const MAX_SHOWN_BYTES: usize = 16 * 1024;
+
+fn is_terminal() -> bool {
+    stdout().is_terminal()
 }
 
 /// Counts the lines as `wc` and editors do: the text after the last line end counts only if it is not empty.
@@ -52,13 +59,20 @@ pub(in crate::commands) async fn print_lines(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a line, even if it is longer than a page.
+/// Writes a line, even if it is longer than a page. On a terminal, only the start of a long line is written.
 async fn write_whole_line(
     view: &TextView,
     line: &TextLine,
     out: &mut impl std::io::Write,
     terminal: &Terminal,
 ) -> Result<()> {
+    if is_terminal() && line.text.len() > MAX_SHOWN_BYTES {
+        let shown = line.text.get(..line.text.floor_char_boundary(MAX_SHOWN_BYTES));
+        out.write_all(terminal.sanitize_for_stdout(shown.unwrap_or_default()).as_bytes())?;
+        let note = format!("… ({} bytes; redirect the output to get the whole line)", line.bytes);
+        out.write_all(terminal.style_stdout(TextRole::Muted, note).as_bytes())?;
+        return Ok(());
+    }
     if !line.truncated {
         out.write_all(terminal.sanitize_for_stdout(&line.text).as_bytes())?;
         return Ok(());
@@ -132,7 +146,9 @@ pub(super) async fn print_matches(
     }
     out.flush()?;
     if unsearched > 0 {
-        eprintln!("{unsearched} lines were skipped because they are too long to search");
+        print_line(format_args!(
+            "{unsearched} lines were skipped because they are too long to search"
+        ));
     }
     Ok(if found > 0 || args.count { ExitCode::SUCCESS } else { FailureCode::NotFound.into() })
 }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use haft::artifacts::{ArtifactKind, Budget, SpooledArtifact};
@@ -11,6 +12,7 @@ use haft::tools::ToolRegistry;
 use haft::trust::TrustLabel;
 use haft::{DispatchContext, ToolOutput, artifacts};
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 use crate::user_error::UserError;
 
@@ -19,6 +21,9 @@ pub(super) struct FileQueries {
     tools: ToolRegistry,
     ctx: DispatchContext,
 }
+
+/// How long a query may take, as in a turn.
+const MAX_QUERY_TIME: Duration = Duration::from_secs(120);
 
 /// The handle of the only artifact.
 const HANDLE: &str = "file";
@@ -41,7 +46,15 @@ impl FileQueries {
         if let Some(args) = args.as_object_mut() {
             args.insert("callId".to_owned(), HANDLE.into());
         }
-        let done = self.tools.find(tool)?.executor(&self.ctx).call(args).await;
+        let (tool, ctx) = (self.tools.find(tool)?, self.ctx.clone());
+        // On a task of its own: a query that does not wait for anything cannot be interrupted on this one.
+        let mut task = JoinSet::new();
+        task.spawn(async move { tool.executor(&ctx).call(args).await });
+        let Ok(done) = tokio::time::timeout(MAX_QUERY_TIME, task.join_next()).await else {
+            let error = UserError::new(format!("the query took more than {MAX_QUERY_TIME:?}"));
+            return Err(error.hint("use a more specific path or condition").into());
+        };
+        let done = done.ok_or_else(|| UserError::new("the query did not run"))??;
         match done.outcome {
             Ok(ToolOutput::Answer { text, .. } | ToolOutput::Text(text)) => Ok(text),
             Ok(_) => Err(UserError::new("the result of the query is not text").into()),

@@ -1,6 +1,7 @@
 //! Runs turns of an agent, prints their events and asks the user for decisions.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use anyhow::Result;
 use haft::events::{Event, EventKind};
@@ -8,18 +9,25 @@ use haft::events::{EventFilter, EventHub};
 use haft::stores::TurnDir;
 use haft::turn::Cancellation;
 use haft::turn::Gate;
-use haft::turn::{
-    Deadlines, Gatekeeper, SettleError, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder,
-};
+use haft::turn::{Deadlines, SettleError, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder};
 use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::LEASE;
-use super::turn_printer::TurnPrinter;
+use super::turn_printer::{TurnOutput, TurnPrinter};
 use crate::agent::Agent;
-use crate::args::RunOptions;
-use crate::keyboard::{Keyboard, KeyboardInput};
+use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
+use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::terminal::Terminal;
+use crate::user_error::UserError;
+
+/// How a session prints and decides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionOptions {
+    pub(crate) output: TurnOutput,
+    /// Whether every tool call is approved without asking.
+    pub(crate) approve_all: bool,
+    pub(crate) terminal: Terminal,
+}
 
 /// A runner together with the printer and the keyboard of the user.
 pub(crate) struct TurnSession {
@@ -28,6 +36,7 @@ pub(crate) struct TurnSession {
     hub: EventHub,
     printer: TurnPrinter,
     keyboard: Keyboard,
+    stop: StopListener,
     /// Whether every tool call is approved without asking.
     approve_all: bool,
     /// Gates that wait for a decision of the user. The question of the first one is on the screen.
@@ -40,8 +49,8 @@ impl TurnSession {
         builder: TurnRunnerBuilder,
         agent: &Agent,
         store_dir: TurnDir,
-        options: &RunOptions,
-        terminal: &Terminal,
+        options: SessionOptions,
+        signals: &StopSignals,
     ) -> Result<Self> {
         let hub = EventHub::new();
         let builder = builder.dir(&store_dir).observer(hub.clone()).limits(agent.limits());
@@ -50,22 +59,27 @@ impl TurnSession {
             store_dir,
             runner,
             hub,
-            printer: TurnPrinter::new(*terminal, options.json),
+            printer: TurnPrinter::new(options.terminal, options.output),
             keyboard: Keyboard::spawn(),
-            approve_all: options.yes,
+            stop: signals.listen(),
+            approve_all: options.approve_all,
             pending_gates: VecDeque::new(),
         })
     }
 
-    pub(crate) const fn keyboard(&mut self) -> &mut Keyboard {
-        &mut self.keyboard
+    /// The keyboard, and the signals that arrive while the user types.
+    pub(crate) const fn inputs(&mut self) -> (&mut Keyboard, &mut StopListener) {
+        (&mut self.keyboard, &mut self.stop)
     }
 
     pub(crate) const fn store_dir(&self) -> &TurnDir {
         &self.store_dir
     }
 
-    /// Runs a turn, prints its events and asks the user about its gates. Ctrl-C cancels the turn.
+    /// Runs a turn, prints its events and asks the user about its gates.
+    ///
+    /// Ctrl-C cancels the turn. SIGTERM, SIGHUP and a closed terminal stop its tools and leave it as it is stored, so
+    /// that it can be resumed.
     pub(crate) async fn run_turn<F>(
         &mut self,
         work: impl FnOnce(TurnRunner, Cancellation) -> F,
@@ -74,49 +88,56 @@ impl TurnSession {
         F: Future<Output = Result<TurnReport, TurnError>>,
     {
         let token = Cancellation::new();
-        // One listener for the whole turn, so that no interrupt is missed while an event is printed.
-        let mut interrupts = signal(SignalKind::interrupt())?;
         let mut events = self.hub.subscribe(EventFilter::all());
         let work = work(self.runner.clone(), token.clone());
         tokio::pin!(work);
         self.pending_gates.clear();
+        let mut turn = None;
         let result = loop {
             let has_question = !self.pending_gates.is_empty();
             tokio::select! {
                 biased;
+                stop = self.stop.next() => match stop {
+                    StopSignal::Interrupt => token.cancel(INTERRUPTED),
+                    // Dropping the work stops the tools.
+                    stop => return Err(self.stopped_error(stop, turn.as_deref()).into()),
+                },
                 Some(received) = events.next() => {
                     if let Some(event) = received.event() {
+                        turn.get_or_insert_with(|| Arc::clone(&event.turn));
                         self.handle_event(&event, token.is_cancelled()).await?;
                     }
                 }
                 result = &mut work => break result,
                 input = self.keyboard.read_reply(), if has_question => match input {
-                    KeyboardInput::Interrupted => token.cancel("the user pressed Ctrl-C"),
+                    KeyboardInput::Interrupted => token.cancel(INTERRUPTED),
                     KeyboardInput::Line(line) => self.decide_first_gate(&line).await?,
+                    KeyboardInput::End if Keyboard::is_hung_up() => {
+                        return Err(self.stopped_error(StopSignal::Hangup, turn.as_deref()).into());
+                    }
                     KeyboardInput::End => self.decide_first_gate("").await?,
                 },
-                Some(()) = interrupts.recv() => token.cancel("the user pressed Ctrl-C"),
             }
         };
         while let Some(received) = events.try_next() {
             if let Some(event) = received.event() {
-                self.printer.print_event(&event)?;
+                self.printer.print_event(&event);
             }
         }
         let report = result?;
-        self.printer.print_outcome(&report)?;
+        self.printer.print_outcome(&report);
         Ok(report)
     }
 
     /// Prints an event, and opens or closes the question of its gate.
     async fn handle_event(&mut self, event: &Event, is_cancelled: bool) -> Result<()> {
-        self.printer.print_event(event)?;
+        self.printer.print_event(event);
         match &event.kind {
             EventKind::TurnGateOpen { gate_id, .. } => {
                 // The gate may already be closed when the event arrives.
-                let open = Gatekeeper::of_dir(&self.store_dir).open_gates(None).await?;
+                let open = self.runner.gates().open_gates(None).await?;
                 if let Some(gate) = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id) {
-                    self.queue_gate(gate)?;
+                    self.queue_gate(gate);
                 }
                 if self.approve_all {
                     self.approve_pending_gates().await?;
@@ -127,8 +148,8 @@ impl TurnSession {
                 self.pending_gates.retain(|gate| gate.id.as_str() != &**gate_id);
                 let was_on_screen = first.is_some_and(|gate| gate.as_str() == &**gate_id);
                 if was_on_screen && !is_cancelled {
-                    self.printer.print_notice("decided elsewhere, or no longer needed")?;
-                    self.ask_first_gate()?;
+                    self.printer.print_notice("decided elsewhere, or no longer needed");
+                    self.ask_first_gate();
                 }
             }
             _ => {}
@@ -137,26 +158,25 @@ impl TurnSession {
     }
 
     /// Queues a gate for the user. Without a terminal, prints how to decide it from elsewhere.
-    fn queue_gate(&mut self, gate: Gate) -> Result<()> {
+    fn queue_gate(&mut self, gate: Gate) {
         if !self.approve_all && !Keyboard::is_interactive() {
-            return self.printer.print_waiting_gate(&gate.id, self.store_dir.path());
+            self.printer.print_waiting_gate(&gate.id, self.store_dir.path());
+            return;
         }
         self.pending_gates.push_back(gate);
         if self.pending_gates.len() == 1 && !self.approve_all {
-            self.ask_first_gate()
-        } else {
-            Ok(())
+            self.ask_first_gate();
         }
     }
 
     /// Approves the pending gates. A gate that expects another value than yes stays open.
     async fn approve_pending_gates(&mut self) -> Result<()> {
         while let Some(gate) = self.pending_gates.pop_front() {
-            let gates = Gatekeeper::of_dir(&self.store_dir);
+            let gates = self.runner.gates();
             match gates.resolve(&gate.id, Value::Bool(true), "haft run --yes").await {
                 Ok(()) | Err(SettleError::Closed { .. }) => {}
                 Err(SettleError::Invalid { .. }) => {
-                    self.printer.print_waiting_gate(&gate.id, self.store_dir.path())?;
+                    self.printer.print_waiting_gate(&gate.id, self.store_dir.path());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -165,17 +185,16 @@ impl TurnSession {
     }
 
     /// Prints the question of the first pending gate.
-    fn ask_first_gate(&mut self) -> Result<()> {
-        match self.pending_gates.front() {
-            Some(gate) => self.printer.print_question(gate, expects_yes_or_no(gate)),
-            None => Ok(()),
+    fn ask_first_gate(&mut self) {
+        if let Some(gate) = self.pending_gates.front() {
+            self.printer.print_question(gate, expects_yes_or_no(gate));
         }
     }
 
     /// Decides the first pending gate by the user's reply, and asks about the next one.
     async fn decide_first_gate(&mut self, reply: &str) -> Result<()> {
         let Some(gate) = self.pending_gates.front() else { return Ok(()) };
-        let gates = Gatekeeper::of_dir(&self.store_dir);
+        let gates = self.runner.gates();
         let decided = match parse_reply(gate, reply.trim()) {
             Some(value) => gates.resolve(&gate.id, value, "the user").await,
             None => gates.reject(&gate.id, "the user said no", "the user").await,
@@ -183,23 +202,40 @@ impl TurnSession {
         match decided {
             Ok(()) => {}
             Err(SettleError::Invalid { problems }) => {
-                self.printer.print_notice(&problems.to_string())?;
-                return self.ask_first_gate();
+                self.printer.print_notice(&problems.to_string());
+                self.ask_first_gate();
+                return Ok(());
             }
             Err(SettleError::Closed { settlement }) => {
-                self.printer.print_notice(&settlement)?;
+                self.printer.print_notice(&settlement);
             }
             Err(error) => return Err(error.into()),
         }
         self.pending_gates.pop_front();
-        self.ask_first_gate()
+        self.ask_first_gate();
+        Ok(())
+    }
+
+    /// The error of a turn that a signal stopped.
+    fn stopped_error(&self, stop: StopSignal, turn: Option<&str>) -> UserError {
+        let error = UserError::new(format!("stopped by {}", stop.name())).code(stop.exit_code());
+        let store = self.store_dir.path().display();
+        match turn {
+            Some(turn) => {
+                error.hint(format!("resume the turn: haft resume {turn} --store {store}"))
+            }
+            None => error,
+        }
     }
 }
+
+/// The reason of a turn that the user cancels.
+const INTERRUPTED: &str = "the user pressed Ctrl-C";
 
 /// The value that a reply gives to a gate; `None` denies it.
 fn parse_reply(gate: &Gate, reply: &str) -> Option<Value> {
     if expects_yes_or_no(gate) {
-        return matches!(reply.to_lowercase().as_str(), "y" | "yes").then_some(Value::Bool(true));
+        return is_yes(reply).then_some(Value::Bool(true));
     }
     if reply.is_empty() {
         return None;

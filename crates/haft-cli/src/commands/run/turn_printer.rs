@@ -1,62 +1,77 @@
 //! Prints a turn: the model's messages to standard output, everything else to standard error.
 
-use std::io::{Write as _, stderr, stdout};
+use std::io::{Write as _, stdout};
 use std::path::Path;
 
-use anyhow::Result;
 use haft::events::{Event, EventKind, ToolCallReport};
 use haft::stores::GateId;
 use haft::turn::Gate;
 use haft::turn::{TurnOutcome, TurnReport};
 
 use crate::commands::count_noun;
-use crate::terminal::{Terminal, TextRole, sanitize};
+use crate::terminal::{Terminal, TextRole, print_line, print_prompt, sanitize};
 
-/// Prints the events of turns, as text or as JSON.
+/// What is printed of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnOutput {
+    /// The messages, and notes on everything else.
+    Text,
+    /// Every event as one line of JSON.
+    Json,
+    /// Questions to the user only.
+    Questions,
+}
+
+/// Prints the events of turns. What cannot be printed is left out: a closed screen is no reason to stop a turn.
 pub(super) struct TurnPrinter {
     terminal: Terminal,
-    json: bool,
+    output: TurnOutput,
     /// Whether the last line of a message has no line end yet.
     is_line_open: bool,
 }
 
 impl TurnPrinter {
-    pub(super) const fn new(terminal: Terminal, json: bool) -> Self {
-        Self { terminal, json, is_line_open: false }
+    pub(super) const fn new(terminal: Terminal, output: TurnOutput) -> Self {
+        Self { terminal, output, is_line_open: false }
     }
 
-    pub(super) fn print_event(&mut self, event: &Event) -> Result<()> {
-        if self.json {
-            writeln!(stdout(), "{}", serde_json::to_string(event)?)?;
-            return Ok(());
+    pub(super) fn print_event(&mut self, event: &Event) {
+        match self.output {
+            TurnOutput::Text => {}
+            TurnOutput::Json => {
+                if let Ok(line) = serde_json::to_string(event) {
+                    let _ = writeln!(stdout(), "{line}");
+                }
+                return;
+            }
+            TurnOutput::Questions => return,
         }
         match &event.kind {
             EventKind::Message(piece) => {
                 let text = sanitize(&piece.delta);
                 if !text.is_empty() {
                     self.is_line_open = !text.ends_with('\n');
-                    write!(stdout(), "{text}")?;
+                    let _ = write!(stdout(), "{text}");
                 }
                 if piece.is_complete {
-                    self.end_line()?;
+                    self.end_line();
                 }
-                stdout().flush()?;
+                let _ = stdout().flush();
             }
             EventKind::Thought(piece) if piece.is_complete => {
                 let text = piece.full.as_deref().unwrap_or(&piece.delta);
-                self.print_note(TextRole::Muted, &format!("(thought) {text}"))?;
+                self.print_note(TextRole::Muted, &format!("(thought) {text}"));
             }
-            EventKind::ToolCall(call) => self.print_call(call)?,
+            EventKind::ToolCall(call) => self.print_call(call),
             EventKind::Error(error) => {
-                self.print_note(TextRole::Error, &format!("error: {}", error.message))?
+                self.print_note(TextRole::Error, &format!("error: {}", error.message));
             }
-            EventKind::Warning { message, .. } => self.print_note(TextRole::Warning, message)?,
+            EventKind::Warning { message, .. } => self.print_note(TextRole::Warning, message),
             _ => {}
         }
-        Ok(())
     }
 
-    fn print_call(&mut self, call: &ToolCallReport) -> Result<()> {
+    fn print_call(&mut self, call: &ToolCallReport) {
         let Some(results) = call.results.as_ref().filter(|_| call.is_complete) else {
             let args = call.args.as_ref().map(ToString::to_string).unwrap_or_default();
             return self.print_note(TextRole::Warning, &format!("→ {} {args}", call.tool));
@@ -69,11 +84,11 @@ impl TurnPrinter {
             (Some(kind), Some(handle)) => format!(" {kind} {handle}"),
             _ => String::new(),
         };
-        self.print_note(TextRole::Muted, &format!("← {}{handle}{size}", call.tool))
+        self.print_note(TextRole::Muted, &format!("← {}{handle}{size}", call.tool));
     }
 
     /// Prints the question of a gate and a prompt for the reply.
-    pub(super) fn print_question(&mut self, gate: &Gate, is_yes_or_no: bool) -> Result<()> {
+    pub(super) fn print_question(&mut self, gate: &Gate, is_yes_or_no: bool) {
         let mut text = gate.reason.clone();
         if !gate.payload.is_null() {
             text.push_str(&format!("\n  {}", gate.payload));
@@ -81,30 +96,29 @@ impl TurnPrinter {
         if let Some(schema) = gate.schema.as_ref().filter(|_| !is_yes_or_no) {
             text.push_str(&format!("\n  the value must match {schema}"));
         }
-        self.print_note(TextRole::Warning, &text)?;
+        self.print_note(TextRole::Warning, &text);
         let prompt = if is_yes_or_no { "approve? [y/N] " } else { "value (empty to deny): " };
-        write!(stderr(), "{}", self.terminal.style_stderr(TextRole::Key, prompt))?;
-        Ok(())
+        print_prompt(&self.terminal.style_stderr(TextRole::Key, prompt));
     }
 
     /// Prints a notice that does not come from an event.
-    pub(super) fn print_notice(&mut self, text: &str) -> Result<()> {
-        self.print_note(TextRole::Warning, text)
+    pub(super) fn print_notice(&mut self, text: &str) {
+        self.print_note(TextRole::Warning, text);
     }
 
     /// Prints the command that decides a gate which cannot be decided here.
-    pub(super) fn print_waiting_gate(&mut self, gate: &GateId, store: &Path) -> Result<()> {
+    pub(super) fn print_waiting_gate(&mut self, gate: &GateId, store: &Path) {
         let store = store.display();
         let text = format!("waiting for approval: haft approve {gate} --store {store}");
-        self.print_note(TextRole::Warning, &text)
+        self.print_note(TextRole::Warning, &text);
     }
 
     /// Prints the outcome of a turn.
-    pub(super) fn print_outcome(&mut self, report: &TurnReport) -> Result<()> {
-        if self.json {
-            return Ok(());
+    pub(super) fn print_outcome(&mut self, report: &TurnReport) {
+        if self.output != TurnOutput::Text {
+            return;
         }
-        self.end_line()?;
+        self.end_line();
         let (role, outcome) = match &report.outcome {
             TurnOutcome::Completed => (TextRole::Muted, "completed".to_owned()),
             TurnOutcome::Cancelled { reason } => {
@@ -117,20 +131,18 @@ impl TurnPrinter {
         };
         let steps = count_noun(report.iterations as usize, "step");
         let calls = count_noun(report.calls.len(), "call");
-        self.print_note(role, &format!("turn {} {outcome}: {steps}, {calls}", report.turn))
+        self.print_note(role, &format!("turn {} {outcome}: {steps}, {calls}", report.turn));
     }
 
-    fn end_line(&mut self) -> Result<()> {
+    fn end_line(&mut self) {
         if std::mem::take(&mut self.is_line_open) {
-            writeln!(stdout())?;
+            let _ = writeln!(stdout());
         }
-        Ok(())
     }
 
     /// Prints a sanitized line to standard error.
-    fn print_note(&mut self, role: TextRole, text: &str) -> Result<()> {
-        self.end_line()?;
-        writeln!(stderr(), "{}", self.terminal.style_stderr(role, sanitize(text)))?;
-        Ok(())
+    fn print_note(&mut self, role: TextRole, text: &str) {
+        self.end_line();
+        print_line(format_args!("{}", self.terminal.style_stderr(role, sanitize(text))));
     }
 }

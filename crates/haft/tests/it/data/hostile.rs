@@ -125,6 +125,8 @@ fn many_attributes_are_compared_once() {
     let many: String = (0..30_000).map(|it| format!(" a{it}=''")).collect();
     assert_eq!(run(xml(format!("<a{many}/>").as_bytes()).list_tags(0)).unwrap().as_str(), "a");
     xml_error(&format!("<a{many} a7=''/>"), "the attribute `a7` stands twice");
+    let flood: String = (0..=65_536).map(|it| format!(" a{it}=''")).collect();
+    xml_error(&format!("<a{flood}/>"), "an element has more than 65536 attributes");
 }
 
 #[test]

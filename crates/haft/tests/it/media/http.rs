@@ -154,6 +154,19 @@ async fn redirects_are_refused_unless_allowed() {
 }
 
 #[tokio::test]
+async fn a_private_service_does_not_choose_what_is_read_from_another() {
+    let (ours, theirs) = (Server::start(), Server::start());
+    let goal = theirs.serve("/goal", b"found");
+    let head = format!("302 Found\r\nlocation: {goal}\r\ncontent-length: 0");
+    let url = ours.answer("/start", &head, b"");
+    let failure = read(&fetcher(local().allow_redirects(3)).reader(&url).unwrap()).await;
+    let failure = failure.unwrap_err();
+    let FetchError::Refused { why: UrlRefusal::OtherOrigin, .. } = cause(&failure) else {
+        panic!("{failure:?}")
+    };
+}
+
+#[tokio::test]
 async fn each_redirect_is_checked() {
     let server = Server::start();
     let fetcher = fetcher(local().allow_redirects(3));
@@ -197,10 +210,12 @@ async fn credentials_go_to_their_origin_only() {
     let head = format!("302 Found\r\nlocation: {goal}\r\ncontent-length: 0");
     let url = ours.answer("/start", &head, b"");
     let origin = ours.origin();
-    let fetcher = Fetcher::builder(local().allow_redirects(1)).headers(move |asked| {
-        let header = ("Authorization".to_owned(), "Bearer s3cret".to_owned());
-        if asked == origin { vec![header] } else { Vec::new() }
-    });
+    let fetcher = Fetcher::builder(local().allow_redirects(1).allow_private_redirects()).headers(
+        move |asked| {
+            let header = ("Authorization".to_owned(), "Bearer s3cret".to_owned());
+            if asked == origin { vec![header] } else { Vec::new() }
+        },
+    );
     let fetcher = fetcher.build().unwrap();
     let reader = fetcher.reader(&url).unwrap();
     assert_eq!(read(&reader).await.unwrap(), b"found");
@@ -213,7 +228,7 @@ async fn credentials_go_to_their_origin_only() {
     let url_by_name = theirs.answer("/away", &format!("302 Found\r\nlocation: {name}"), b"");
     let head = format!("302 Found\r\nlocation: {url_by_name}");
     let url_twice = ours.answer("/twice", &head, b"");
-    let policy = local().allow_redirects(2);
+    let policy = local().allow_redirects(2).allow_private_redirects();
     let origin = ours.origin();
     let twice = Fetcher::builder(policy).headers(move |asked| {
         let header = ("Authorization".to_owned(), "Bearer s3cret".to_owned());
