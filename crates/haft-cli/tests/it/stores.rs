@@ -10,7 +10,7 @@ fn what_is_no_store_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let cli = |words: &[&str]| run_haft(dir.path(), words);
     cli(&["new", "hello"]);
-    std::fs::write(dir.path().join("file"), "not a folder").unwrap();
+    fs::write(dir.path().join("file"), "not a folder").unwrap();
     let run = cli(&["run", "hello", "--store", "file"]);
     assert!(
         run.starts_with("exit 1") && run.contains("could not create the directory `file`"),
@@ -25,7 +25,7 @@ fn what_is_no_store_is_refused() {
         assert!(said.starts_with("exit 3") && said.contains("hint: set its directory"), "{said}");
     }
     assert!(!dir.path().join("nowhere").exists());
-    assert_eq!(std::fs::read(dir.path().join("file")).unwrap(), b"not a folder");
+    assert_eq!(fs::read(dir.path().join("file")).unwrap(), b"not a folder");
 }
 
 #[test]
