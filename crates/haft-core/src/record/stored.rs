@@ -11,10 +11,10 @@ use crate::store::RowKind;
 const MAX_DEPTH: usize = 120;
 
 /// The text of a stored form.
-pub(crate) fn write(kind: RowKind, form: &impl Serialize) -> Result<String, NotStorable> {
+pub(crate) fn write_stored(kind: RowKind, form: &impl Serialize) -> Result<String, NotStorable> {
     let refused = |why| NotStorable::Extent { what: kind.as_str(), why };
     let json = serde_json::to_string(form).map_err(|_| refused("a part of it is not JSON"))?;
-    if depth(&json) > MAX_DEPTH {
+    if nesting_depth(&json) > MAX_DEPTH {
         return Err(refused("a part of it is nested too deeply"));
     }
     Ok(json)
@@ -22,7 +22,7 @@ pub(crate) fn write(kind: RowKind, form: &impl Serialize) -> Result<String, NotS
 
 /// The form that a text holds. It is an object: a list of the fields in order, which serde would take
 /// too, is none.
-pub(crate) fn read<T: DeserializeOwned>(kind: RowKind, json: &str) -> Result<T, LoadError> {
+pub(crate) fn read_stored<T: DeserializeOwned>(kind: RowKind, json: &str) -> Result<T, LoadError> {
     if !json.trim_start().starts_with('{') {
         return Err(LoadError::damaged(kind, "it is not an object"));
     }
@@ -42,7 +42,7 @@ pub(crate) fn nests_within(value: &Value, levels: usize) -> bool {
 }
 
 /// How deeply a JSON text nests.
-pub(crate) fn depth(json: &str) -> usize {
+pub(crate) fn nesting_depth(json: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in json.bytes() {
