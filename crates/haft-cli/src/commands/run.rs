@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use haft::executors::DispatchExecutor as _;
+use haft::executors::{DispatchExecutor as _, StepContext, StepError};
 use haft::stores::TurnDir;
 use haft::stores::{StoreError, TurnId, TurnStore as _};
 use haft::turn::Cancellation;
@@ -23,6 +23,7 @@ use self::recording_file::{RecordingFile, replay_recording};
 pub(super) use self::request_view::{ShownRequest, StoredFacts};
 pub(super) use self::session::TurnSession;
 pub(super) use self::turn_input::{build_turn_input, load_agent_path, new_user_message};
+use self::turn_printer::TurnPrinter;
 use crate::agent::Agent;
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::store::{find_turn, open_store};
@@ -124,6 +125,10 @@ pub(super) async fn resume_turn(args: ResumeArgs, terminal: &Terminal) -> Result
     };
     let store_dir = open_store(&store_path)?;
     let id = find_turn(&store_dir, &args.turn).await?;
+    if let Some(report) = load_ended_turn(&store_dir, &id).await? {
+        TurnPrinter::new(*terminal, args.options.json).print_ended(&report)?;
+        return Ok(exit_code(&report));
+    }
     let agent = match given {
         Some(agent) => agent,
         None => Agent::load(load_agent_path(&store_dir, &id).await?.as_ref())?,
@@ -163,6 +168,17 @@ async fn select_for_resume(
         }
         _ => ModelExecutor::select(agent, &args.options),
     }
+}
+
+/// Loads the report of a turn that has ended. It needs neither the agent nor its model.
+async fn load_ended_turn(store_dir: &TurnDir, id: &TurnId) -> Result<Option<TurnReport>> {
+    let stored = store_dir.store().load(id.clone()).await?;
+    if !stored.is_some_and(|turn| turn.summary.status.is_final()) {
+        return Ok(None);
+    }
+    let unused = |_: StepContext| async { Err(StepError::new("the turn is over")) };
+    let runner = TurnRunner::builder(unused).dir(store_dir).build()?;
+    Ok(Some(runner.resume(id).await?))
 }
 
 /// Resumes a turn. While another process holds its lease, waits until the lease is released or expires.
