@@ -266,7 +266,7 @@ pub(crate) struct ChatArgs {
 pub(crate) struct RunOptions {
     /// The model, such as `openai:gpt-5-mini`, or `script` for the agent's script [default: the model of the agent file]
     ///
-    /// Providers: openai (Chat Completions), openai-responses, anthropic, and ollama on this machine. API keys and base
+    /// Providers: openai (Chat Completions), openai-responses, anthropic, and ollama (`/api/chat`). API keys and base
     /// URLs are read from OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, OLLAMA_API_KEY and
     /// OLLAMA_BASE_URL. An agent file without a model runs its script.
     #[arg(long, value_name = "PROVIDER:MODEL", env = "HAFT_MODEL")]

@@ -197,6 +197,26 @@ impl StepContext {
         }
     }
 
+    /// Withdraws what was reported so far, because the executor asks its model again.
+    ///
+    /// ```
+    /// use haft_core::DispatchContext;
+    /// use haft_core::step::StepContext;
+    /// use haft_core::stream::StreamPart;
+    ///
+    /// let ctx = StepContext::new(DispatchContext::builder("turn-1").build());
+    /// ctx.report_message("m-1", "Half an ans", StreamPart::More)?;
+    /// ctx.supersede_reports();
+    /// assert!(ctx.report_message("m-1", "wer", StreamPart::More).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn supersede_reports(&self) {
+        let superseded = self.streams().supersede_leftovers(self.ctx.clock().now());
+        for event in superseded {
+            self.ctx.emit_with(|| event);
+        }
+    }
+
     /// The piece that ends a stream; nothing if it has ended.
     fn rest<'t>(
         &self,

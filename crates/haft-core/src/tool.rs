@@ -46,6 +46,7 @@ use crate::artifact::ArtifactKind;
 use crate::schema::args::{Args, RawArgs, Strictness};
 use crate::schema::{AcceptedArgs, InputSchema, Problems};
 use crate::stash::Stash;
+use crate::tier::TrustTier;
 use crate::tool::context::DispatchContext;
 use builder::Validator;
 
@@ -108,6 +109,8 @@ struct Flags {
     concurrency: Concurrency,
     approval: Option<String>,
     timeout: Option<Duration>,
+    /// The tier of the source of the definition; nothing if the developer wrote it.
+    definition_tier: Option<TrustTier>,
 }
 
 /// What happens when a merge meets a tool of the same name.
@@ -181,6 +184,12 @@ impl Tool {
     #[must_use]
     pub fn description(&self) -> &str {
         &self.0.description
+    }
+
+    /// Where the description comes from: first-party if the developer wrote it.
+    #[must_use]
+    pub fn definition_tier(&self) -> TrustTier {
+        self.0.flags.definition_tier.unwrap_or(TrustTier::FirstParty)
     }
 
     /// The schema that is shown and enforced.

@@ -37,8 +37,10 @@
 //! assert_eq!(renderer.tool_result(&part), text);
 //! ```
 
+mod control_tokens;
 mod envelope;
 mod fold;
+mod foreign;
 mod label;
 mod nonce;
 mod part;
@@ -52,6 +54,7 @@ pub use crate::tier::{ModalityHazard, TrustTier};
 
 pub use envelope::PromptRenderer;
 pub use fold::is_invisible;
+pub use foreign::{ForeignText, sanitized_definition};
 pub use label::{EnvelopeModality, TrustLabel};
 pub use nonce::{EnvelopeKey, EnvelopeScope, EnvelopeSecret};
 pub use part::{

@@ -7,6 +7,8 @@ haft_core::error_codes! {
     INVALID_OPENAI_RESPONSES_OPTIONS: 529, fatal, Operator, permanent;
     /// The options of a Messages provider were refused.
     INVALID_ANTHROPIC_MESSAGES_OPTIONS: 529, fatal, Operator, permanent;
+    /// The options of an Ollama provider were refused.
+    INVALID_OLLAMA_OPTIONS: 529, fatal, Operator, permanent;
     /// A Chat Completions request does not fit into the context window.
     OPENAI_CHAT_COMPLETIONS_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
     /// A Chat Completions request failed: an error status, or no response.
@@ -27,6 +29,16 @@ haft_core::error_codes! {
     OPENAI_RESPONSES_STREAM_STALLED: 504, continues, Operator, retryable;
     /// A Responses request took too long.
     OPENAI_RESPONSES_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
+    /// An Ollama request does not fit into the context window.
+    OLLAMA_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
+    /// An Ollama request failed: an error status, or no response.
+    OLLAMA_HTTP_ERROR: 502, continues, Operator, retryable;
+    /// An Ollama response cannot be decoded, or reports an error.
+    OLLAMA_STREAM_ERROR: 502, continues, Operator, retryable;
+    /// An Ollama response stalled.
+    OLLAMA_STREAM_STALLED: 504, continues, Operator, retryable;
+    /// An Ollama request took too long.
+    OLLAMA_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
     /// A Messages request does not fit into the context window.
     ANTHROPIC_MESSAGES_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
     /// A Messages request failed: an error status, or no response.

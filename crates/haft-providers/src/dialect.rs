@@ -79,6 +79,13 @@ pub trait Dialect: Send + Sync + 'static {
     /// The tags of opaque payloads that it sends back; payloads with other tags are left out.
     fn replay_tags(&self) -> &'static [&'static str];
 
+    /// Whether its servers put messages as text into the chat template of a model, so that control tokens in content, such
+    /// as `<|im_end|>`, can take effect. They are then made inert by default; the option `neutralizeControlTokens` decides
+    /// otherwise.
+    fn applies_chat_template(&self) -> bool {
+        false
+    }
+
     /// Encodes a request.
     ///
     /// # Errors

@@ -2,4 +2,5 @@
 
 pub mod anthropic_messages;
 pub mod chat_completions;
+pub mod ollama;
 pub mod openai_responses;

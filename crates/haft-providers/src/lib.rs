@@ -21,7 +21,7 @@
 //!
 //! # Modules
 //!
-//! - [`dialects`]: the three dialects of this crate. [`dialect`] is the contract for custom ones, [`prompt`] and
+//! - [`dialects`]: the four dialects of this crate. [`dialect`] is the contract for custom ones, [`prompt`] and
 //!   [`generation`] are what a dialect encodes and decodes, and [`framing`], [`tool_schema`] and [`wire_names`] are tools
 //!   for it.
 //! - [`transport`]: how requests are sent, so that they can be limited, recorded and replayed without the provider knowing.

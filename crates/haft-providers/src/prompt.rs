@@ -23,7 +23,10 @@ use haft_core::call::RecordId;
 use haft_core::json::ValueKind;
 use haft_core::media::{Media, MediaKind};
 use haft_core::tool::Tool;
-use haft_core::trust::{MediaFrame, PromptText, sanitized_file_name, sanitized_mime_type};
+use haft_core::trust::{
+    MediaFrame, PromptRenderer, PromptText, TrustTier, sanitized_definition, sanitized_file_name,
+    sanitized_mime_type,
+};
 use serde_json::{Value, json};
 
 /// Everything that a request says to the model.
@@ -205,6 +208,18 @@ impl CallArgs {
         }
     }
 
+    /// Returns the arguments with reserved tags and control tokens in their strings made inert, as the renderer does it.
+    pub(crate) fn cleaned(self, renderer: &PromptRenderer) -> Self {
+        let clean = |text: String| match renderer.call_args(&text) {
+            Cow::Owned(clean) => clean,
+            Cow::Borrowed(_) => text,
+        };
+        match self {
+            Self::Object(text) => Self::Object(clean(text)),
+            Self::Invalid(text) => Self::Invalid(clean(text)),
+        }
+    }
+
     /// Returns the text of a JSON object in any case. A text that is not one is wrapped in an object under
     /// `invalid_arguments`, because providers refuse a whole request for one malformed call of the past.
     #[must_use]
@@ -307,6 +322,29 @@ impl OfferedTool {
     #[must_use]
     pub fn new(wire_name: impl Into<Arc<str>>, tool: Tool) -> Self {
         Self { wire_name: wire_name.into(), tool }
+    }
+
+    /// The description of the tool as it may stand in a request: reserved tags are inert, and the model is told if a third
+    /// party wrote it. Dialects send this text and not the description of the tool itself.
+    ///
+    /// ```
+    /// use haft_core::tool::Tool;
+    /// use haft_core::trust::{ForeignText, TrustTier};
+    /// use haft_providers::prompt::OfferedTool;
+    ///
+    /// let text = ForeignText::new("Searches.", TrustTier::ThirdPartyPublic);
+    /// let tool = Tool::builder("search").foreign_description(text).handler(|| "found").build()?;
+    /// let shown = OfferedTool::new("search", tool).description().into_owned();
+    /// assert_eq!(shown, "(described by a third party) Searches.");
+    /// # Ok::<(), haft_core::tool::InvalidTool>(())
+    /// ```
+    #[must_use]
+    pub fn description(&self) -> Cow<'_, str> {
+        let text = sanitized_definition(self.tool.description());
+        match self.tool.definition_tier() {
+            TrustTier::FirstParty => text,
+            _ => format!("(described by a third party) {text}").into(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod builder;
 mod error;
+mod exchange;
 mod prompt;
 mod request;
 mod response;
@@ -19,19 +20,32 @@ use haft_core::step::{
 use haft_core::tokens::Estimators;
 use haft_core::trust::{EnvelopeScope, EnvelopeSecret, PromptRenderer};
 use haft_core::usage::Usage;
+use haft_http::uri;
 use serde_json::json;
 
 pub use self::builder::ProviderBuilder;
 pub use self::error::ProviderError;
-use self::response::{FinishedResponse, ResponseReader};
+use self::exchange::Exchange;
+use self::response::FinishedResponse;
 use crate::assembly::MediaCache;
 use crate::dialect::{Delivery, Dialect, ModelRequest, RequestNote};
 use crate::generation::{Generation, GenerationOutcome};
-use crate::options::{InvalidOptions, OptionSchema, Options, ResolvedOptions};
+use crate::options::{ControlOptions, InvalidOptions, OptionSchema, Options, ResolvedOptions};
 use crate::retry::RetryPolicy;
 use crate::summary::RollingSummary;
 use crate::transport::{Secret, Transport};
 use crate::wire_names::WireNames;
+
+/// Hosts whose servers encode content apart from control tokens, with all that end in them.
+const SAFE_HOSTS: [&str; 7] = [
+    "api.openai.com",
+    "api.anthropic.com",
+    "generativelanguage.googleapis.com",
+    "aiplatform.googleapis.com",
+    "openai.azure.com",
+    "services.ai.azure.com",
+    "api.x.ai",
+];
 
 /// A model behind HTTP: a [`DispatchExecutor`] that speaks a [`Dialect`].
 ///
@@ -40,10 +54,11 @@ use crate::wire_names::WireNames;
 ///
 /// - A response without calls ends the dispatch, unless output middleware withholds the end. With `autoAck: false` it does
 ///   not: output middleware has to end the dispatch, or the model is asked again.
-/// - A response that was interrupted, is longer than allowed, was refused or filtered fails the dispatch; its text is
-///   recorded, and its calls are never made. An empty response fails the dispatch as well.
+/// - A response that is longer than allowed, was refused or filtered fails the dispatch; its text is recorded, and its
+///   calls are never made. An empty response fails the dispatch as well.
+/// - A response that breaks off, stalls or cannot be read is requested again, within the retry policy.
 /// - A request that fails after all retries is a [`StepError`] with the code of the dialect, which says whether a retry may
-///   help.
+///   help. If it may, the turn stays open and can be resumed.
 ///
 /// ```
 /// use haft_providers::dialects::chat_completions::ChatCompletions;
@@ -243,10 +258,10 @@ impl<D: Dialect> Provider<D> {
             body: &encoded.body,
             delivery: control.delivery,
         });
-        let reader = ResponseReader::new(ctx, control, &state.dialect, &request);
         let sent = request::describe_request(&request, encoded.body.clone());
-        let response = state.send_request(ctx, control, encoded.body).await?;
-        let response = state.read_response(response, control, reader).await?;
+        let (request, body, is_observed) = (&request, encoded.body, true);
+        let exchange = Exchange { ctx, control, request, body, is_observed };
+        let response = state.request_response(exchange).await?;
         let (generation, outcome) = (&response.generation, response.outcome);
         let report = GenerationReport { dialect, turn, iteration, generation, outcome };
         state.observers.report_generation(&report);
@@ -295,16 +310,33 @@ impl<D: Dialect> Provider<D> {
     }
 }
 
-impl<D> ProviderState<D> {
+impl<D: Dialect> ProviderState<D> {
     /// The renderer of a turn, with the key that the runner gives, else one of the provider's own secret. No other
     /// conversation has its key, so that a name that leaks from one is useless in another.
-    fn turn_renderer(&self, ctx: &StepContext) -> PromptRenderer {
+    fn turn_renderer(&self, ctx: &StepContext, control: &ControlOptions) -> PromptRenderer {
         let turn = ctx.dispatch().turn();
         let own_key = || {
             let scope = EnvelopeScope::of(turn.turn_id(), turn.conversation());
             self.secret.derive_key(scope)
         };
-        PromptRenderer::new(turn.envelope_key().cloned().unwrap_or_else(own_key))
+        let renderer = PromptRenderer::new(turn.envelope_key().cloned().unwrap_or_else(own_key));
+        let is_neutralized = control.neutralize_control_tokens;
+        if is_neutralized.unwrap_or_else(|| self.may_apply_chat_template()) {
+            renderer.neutralizing_control_tokens()
+        } else {
+            renderer
+        }
+    }
+
+    /// Whether the server may put content as text into a chat template: it does by its dialect, or nothing is known about
+    /// the server at this address.
+    fn may_apply_chat_template(&self) -> bool {
+        let host = uri::host(&self.base_url);
+        let is_known = host == uri::host(self.dialect.base_url())
+            || SAFE_HOSTS.iter().any(|known| {
+                host.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            });
+        self.dialect.applies_chat_template() || !is_known
     }
 }
 

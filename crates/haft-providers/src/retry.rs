@@ -86,6 +86,33 @@ pub enum RetryReason {
     },
     /// There was no response.
     Transport(TransportError),
+    /// The response broke off, stalled, or could not be read. None of its calls was made.
+    Response(String),
+}
+
+impl fmt::Display for RetryReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status { status, .. } => write!(f, "the provider responded with status {status}"),
+            Self::Transport(error) => error.fmt(f),
+            Self::Response(error) => f.write_str(error),
+        }
+    }
+}
+
+/// The attempts to get one response so far. Retries of a request and of a response that breaks off share them.
+#[derive(Debug)]
+pub(crate) struct RetryProgress {
+    /// The current attempt, counted from 1.
+    attempt: u32,
+    started: Instant,
+}
+
+impl RetryProgress {
+    /// The first attempt, which starts now.
+    pub(crate) fn start() -> Self {
+        Self { attempt: 1, started: Instant::now() }
+    }
 }
 
 impl RetryClient {
@@ -135,34 +162,71 @@ impl RetryClient {
     /// Another status, no response, or a cancellation.
     pub async fn send_with_retry(
         &self,
+        request: Request<Bytes>,
+        cancellation: &Cancellation,
+        observe: &(dyn Fn(RetryNotice) + Sync),
+    ) -> Result<Response<Body>, SendError> {
+        self.send_attempts(request, &mut RetryProgress::start(), cancellation, observe).await
+    }
+
+    /// Sends a request as [`send_with_retry`](Self::send_with_retry) does, with the attempts that are left.
+    pub(crate) async fn send_attempts(
+        &self,
         mut request: Request<Bytes>,
+        progress: &mut RetryProgress,
         cancellation: &Cancellation,
         observe: &(dyn Fn(RetryNotice) + Sync),
     ) -> Result<Response<Body>, SendError> {
         add_idempotency_key(&mut request);
-        let started = Instant::now();
-        let mut attempt = 1;
         loop {
             let result = or_cancelled(cancellation, self.attempt(&request)).await?;
             let failed = match result {
                 Ok(response) => return Ok(cancellable(response, &request, cancellation)),
                 Err(failed) => failed,
             };
-            let delay = match self.next_delay(&failed, attempt, started) {
+            let delay = match self.next_delay(&failed, progress) {
                 Ok(delay) => delay,
                 Err(reason) => {
-                    let error = self.give_up(failed, &request, (attempt, reason));
+                    let error = self.give_up(failed, &request, (progress.attempt, reason));
                     return Err(or_cancelled(cancellation, error).await?);
                 }
             };
             let reason = failed.reason();
             drop(failed);
-            observe(RetryNotice { attempt, max_attempts: self.policy.max_attempts, delay, reason });
-            if let Ok(reason) = timeout(delay, cancellation.cancelled()).await {
-                return Err(SendError::Cancelled { reason });
-            }
-            attempt += 1;
+            self.await_delay(progress, (delay, reason), cancellation, observe).await?;
         }
+    }
+
+    /// Waits until a response that could not be read may be requested again. Returns false if the policy allows no further
+    /// attempt.
+    pub(crate) async fn await_retry(
+        &self,
+        progress: &mut RetryProgress,
+        reason: String,
+        cancellation: &Cancellation,
+        observe: &(dyn Fn(RetryNotice) + Sync),
+    ) -> Result<bool, SendError> {
+        let Ok(delay) = self.backoff_delay(progress, None) else { return Ok(false) };
+        let reason = RetryReason::Response(reason);
+        self.await_delay(progress, (delay, reason), cancellation, observe).await?;
+        Ok(true)
+    }
+
+    /// Reports the next attempt, and waits for its time.
+    async fn await_delay(
+        &self,
+        progress: &mut RetryProgress,
+        (delay, reason): (Duration, RetryReason),
+        cancellation: &Cancellation,
+        observe: &(dyn Fn(RetryNotice) + Sync),
+    ) -> Result<(), SendError> {
+        let (attempt, max_attempts) = (progress.attempt, self.policy.max_attempts);
+        observe(RetryNotice { attempt, max_attempts, delay, reason });
+        if let Ok(reason) = timeout(delay, cancellation.cancelled()).await {
+            return Err(SendError::Cancelled { reason });
+        }
+        progress.attempt += 1;
+        Ok(())
     }
 
     /// Sends once, and waits for the first bytes of a success.
@@ -188,8 +252,7 @@ impl RetryClient {
     fn next_delay(
         &self,
         failed: &FailedAttempt,
-        attempt: u32,
-        started: Instant,
+        progress: &RetryProgress,
     ) -> Result<Duration, GiveUpReason> {
         let policy = &*self.policy;
         let (retryable, after) = match failed {
@@ -211,11 +274,21 @@ impl RetryClient {
         if !retryable {
             return Err(GiveUpReason::NotRetryable);
         }
-        if attempt >= policy.max_attempts {
+        self.backoff_delay(progress, after)
+    }
+
+    /// How long the policy waits for the next attempt, or why there is none.
+    fn backoff_delay(
+        &self,
+        progress: &RetryProgress,
+        after: Option<Duration>,
+    ) -> Result<Duration, GiveUpReason> {
+        let policy = &*self.policy;
+        if progress.attempt >= policy.max_attempts {
             return Err(GiveUpReason::AttemptsExhausted);
         }
-        let backoff = policy.backoff(attempt);
-        let remaining = policy.budget.saturating_sub(started.elapsed());
+        let backoff = policy.backoff(progress.attempt);
+        let remaining = policy.budget.saturating_sub(progress.started.elapsed());
         let delay = match after {
             // A request before that time fails, and counts against the caller.
             Some(after) if after > policy.max_delay => return Err(GiveUpReason::RetryAfterTooLong),

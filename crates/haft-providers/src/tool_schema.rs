@@ -23,6 +23,7 @@
 //! assert_eq!(lowered.notes[0].message, "`maxLength` at /properties/format is left out");
 //! ```
 
+mod annotations;
 mod modern;
 mod root;
 mod strict;
@@ -30,9 +31,13 @@ mod strict;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use haft_core::schema::InputSchema;
+use haft_core::trust::sanitized_definition;
 use serde_json::Value;
 
+use self::annotations::sanitize_annotations;
 use crate::dialect::{NoteTopic, RequestNote};
 
 pub use self::strict::{NotStrict, lower_strict};
@@ -48,7 +53,8 @@ pub struct LoweredSchema {
 }
 
 /// Lowers a schema for a provider that accepts JSON Schema 2020-12, but no alternatives at the root. The result accepts
-/// all that the schema of the tool accepts. A schema that was built with Haft is unchanged.
+/// all that the schema of the tool accepts. A schema that was built with Haft is unchanged, unless a description in it has a
+/// reserved tag, which is made inert.
 ///
 /// ```
 /// use haft_core::schema::{InputSchema, object, string};
@@ -61,13 +67,27 @@ pub struct LoweredSchema {
 #[must_use]
 pub fn lower_full(schema: &InputSchema) -> LoweredSchema {
     if schema.tree().is_some() {
-        return LoweredSchema { text: schema.json_schema_text().to_owned(), notes: Vec::new() };
+        return LoweredSchema { text: shown_text(schema).into_owned(), notes: Vec::new() };
     }
     let mut notes = Vec::new();
     let mut value = schema.json_schema();
+    sanitize_annotations(&mut value);
     modern::modernize(&mut value, &mut notes);
     root::flatten(&mut value, &mut notes);
     LoweredSchema { text: value.to_string(), notes }
+}
+
+/// The schema of a tool as text, with reserved tags in its descriptions made inert.
+fn shown_text(schema: &InputSchema) -> Cow<'_, str> {
+    let text = schema.json_schema_text();
+    match sanitized_definition(text) {
+        Cow::Borrowed(_) => text.into(),
+        Cow::Owned(_) => {
+            let mut value = schema.json_schema();
+            sanitize_annotations(&mut value);
+            value.to_string().into()
+        }
+    }
 }
 
 /// What the value of a keyword is.

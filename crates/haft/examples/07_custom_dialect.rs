@@ -1,4 +1,4 @@
-//! A dialect of your own: the native chat API of Ollama, which streams one JSON value per line.
+//! A dialect of your own, for a server that Haft does not know: it streams one JSON value per line.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::io::{self, BufRead, BufReader, Write};
@@ -29,39 +29,39 @@ use serde_json::{Map, Value, json};
 mod codes {
     haft::error_codes! {
         /// The options were refused.
-        INVALID_OLLAMA_OPTIONS: 529, fatal, Operator, permanent;
+        INVALID_LINE_CHAT_OPTIONS: 529, fatal, Operator, permanent;
         /// The prompt does not fit into the context window.
-        OLLAMA_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
+        LINE_CHAT_CONTEXT_OVERFLOW: 529, fatal, Operator, permanent;
         /// The request failed.
-        OLLAMA_HTTP_ERROR: 502, continues, Operator, retryable;
+        LINE_CHAT_HTTP_ERROR: 502, continues, Operator, retryable;
         /// The response cannot be decoded, or reports an error.
-        OLLAMA_STREAM_ERROR: 502, continues, Operator, retryable;
+        LINE_CHAT_STREAM_ERROR: 502, continues, Operator, retryable;
         /// The response stalled.
-        OLLAMA_STREAM_STALLED: 504, continues, Operator, retryable;
+        LINE_CHAT_STREAM_STALLED: 504, continues, Operator, retryable;
         /// The response did not begin in time.
-        OLLAMA_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
+        LINE_CHAT_REQUEST_TIMEOUT: 504, continues, Operator, retryable;
     }
 }
 
-/// The dialect of `POST /api/chat`.
+/// The dialect of `POST /chat`.
 #[derive(Debug)]
-struct Ollama;
+struct LineChat;
 
-impl Dialect for Ollama {
+impl Dialect for LineChat {
     fn name(&self) -> &'static str {
-        "ollama-chat"
+        "line-chat"
     }
 
     fn stash_key(&self) -> &'static str {
-        "ollamaChat"
+        "lineChat"
     }
 
     fn base_url(&self) -> &'static str {
-        "http://127.0.0.1:11434"
+        "http://127.0.0.1:8080"
     }
 
     fn path(&self, _model: &str, _delivery: Delivery) -> String {
-        "/api/chat".to_owned()
+        "/chat".to_owned()
     }
 
     fn framing(&self) -> Framing {
@@ -70,12 +70,12 @@ impl Dialect for Ollama {
 
     fn codes(&self) -> DialectCodes {
         DialectCodes {
-            options: codes::INVALID_OLLAMA_OPTIONS,
-            overflow: codes::OLLAMA_CONTEXT_OVERFLOW,
-            http: codes::OLLAMA_HTTP_ERROR,
-            stream: codes::OLLAMA_STREAM_ERROR,
-            stalled: codes::OLLAMA_STREAM_STALLED,
-            timeout: codes::OLLAMA_REQUEST_TIMEOUT,
+            options: codes::INVALID_LINE_CHAT_OPTIONS,
+            overflow: codes::LINE_CHAT_CONTEXT_OVERFLOW,
+            http: codes::LINE_CHAT_HTTP_ERROR,
+            stream: codes::LINE_CHAT_STREAM_ERROR,
+            stalled: codes::LINE_CHAT_STREAM_STALLED,
+            timeout: codes::LINE_CHAT_REQUEST_TIMEOUT,
         }
     }
 
@@ -89,7 +89,7 @@ impl Dialect for Ollama {
             "additionalProperties": false,
             "properties": {
                 "temperature": { "type": "number", "minimum": 0 },
-                "num_ctx": { "type": "integer", "minimum": 1 },
+                "length": { "type": "integer", "minimum": 1 },
             },
         })
     }
@@ -128,7 +128,7 @@ impl Dialect for Ollama {
     }
 
     fn response_decoder(&self, _request: &ModelRequest<'_>) -> Box<dyn ResponseDecoder> {
-        Box::new(OllamaDecoder::default())
+        Box::new(LineChatDecoder::default())
     }
 }
 
@@ -177,7 +177,7 @@ fn encode_tool(offered: &OfferedTool, schema: &str) -> Result<Value, EncodeError
         serde_json::from_str(schema).map_err(|error| EncodeError::new(error.to_string()))?;
     Ok(json!({ "type": "function", "function": {
         "name": &*offered.wire_name,
-        "description": offered.tool.description(),
+        "description": offered.description(),
         "parameters": parameters,
     } }))
 }
@@ -192,11 +192,11 @@ fn join_texts(content: &[ContentPart]) -> Result<String, EncodeError> {
 
 /// Reads one line after the other. The last one says `"done": true`.
 #[derive(Debug, Default)]
-struct OllamaDecoder {
+struct LineChatDecoder {
     calls: u32,
 }
 
-impl OllamaDecoder {
+impl LineChatDecoder {
     fn decode(
         &mut self,
         text: &str,
@@ -243,7 +243,7 @@ impl OllamaDecoder {
     }
 }
 
-impl ResponseDecoder for OllamaDecoder {
+impl ResponseDecoder for LineChatDecoder {
     fn decode_event(
         &mut self,
         event: StreamEvent<'_>,
@@ -296,14 +296,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         DialectSample::new(ANSWER).whole(whole).text("It is sunny in Zürich."),
         DialectSample::new(CALL).text("Let me look. ").call("weather", r#"{"city":"Zürich"}"#),
     ];
-    conformance::dialect(&Ollama, &samples)?;
+    conformance::dialect(&LineChat, &samples)?;
     println!("the dialect conforms");
 
     // It runs a turn against a server on this machine.
     let server = TcpListener::bind("127.0.0.1:0")?;
     let base_url = format!("http://{}", server.local_addr()?);
     let requests = thread::spawn(move || serve(&server, [CALL, ANSWER]));
-    let model = Provider::builder(Ollama, "llama3.2")
+    let model = Provider::builder(LineChat, "house-model")
         .base_url(base_url)
         .options(Options::new().with("temperature", 0))
         .build()?;

@@ -26,6 +26,7 @@ fn over(sequence: u64) -> Event {
     let end = EventKind::TurnEnd {
         status: TurnStatus::Completed,
         error: None,
+        resumable: false,
         iterations: 1,
         usage: None,
         started_at: Timestamp::EPOCH,

@@ -40,8 +40,9 @@ const MAY_USE: [(&str, &[&str]); 9] = [
 /// them: everyone who writes a tool or a store compiles them all. A change that raises a number gives its reason here.
 ///
 /// `jsonschema`, behind the default feature `foreign-schemas`, brings 46 of them. `base64` and `hmac` with its two crates
-/// for constant-time comparison replaced code of our own.
-const MAX_CORE_TREE: [(&[&str], usize); 2] = [(&[], 82), (&["--no-default-features"], 36)];
+/// for constant-time comparison replaced code of our own. `unicode-security` and `unicode-normalization`, with two crates of
+/// theirs, replaced a list of lookalikes that had gaps.
+const MAX_CORE_TREE: [(&[&str], usize); 2] = [(&[], 86), (&["--no-default-features"], 40)];
 
 #[test]
 fn modules_have_no_import_cycle() {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use haft::executors::DispatchExecutor as _;
+use haft::executors::{DispatchExecutor as _, StepContext, StepError};
 use haft::stores::TurnDir;
 use haft::stores::{StoreError, TurnId, TurnStore as _};
 use haft::turn::Cancellation;
@@ -25,6 +25,7 @@ pub(super) use self::request_view::{ShownRequest, StoredFacts};
 pub(super) use self::session::{SessionOptions, TurnSession};
 pub(super) use self::turn_input::{build_turn_input, load_agent_path, new_user_message};
 pub(super) use self::turn_printer::TurnOutput;
+use self::turn_printer::TurnPrinter;
 use crate::agent::{Agent, OwnPaths};
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::stop_signals::StopSignals;
@@ -149,6 +150,11 @@ pub(super) async fn resume_turn(
     };
     let store_dir = open_store(&store_path)?;
     let id = find_turn(&store_dir, &args.turn).await?;
+    if let Some(report) = load_ended_turn(&store_dir, &id).await? {
+        let output = if args.options.json { TurnOutput::Json } else { TurnOutput::Text };
+        TurnPrinter::new(*terminal, output).print_ended(&report);
+        return Ok(exit_code(&report));
+    }
     let agent = match given {
         Some(agent) => agent,
         None => {
@@ -198,6 +204,17 @@ async fn select_for_resume(
         }
         _ => ModelExecutor::select(agent, &args.options),
     }
+}
+
+/// Loads the report of a turn that has ended. It needs neither the agent nor its model.
+async fn load_ended_turn(store_dir: &TurnDir, id: &TurnId) -> Result<Option<TurnReport>> {
+    let stored = store_dir.store().load(id.clone()).await?;
+    if !stored.is_some_and(|turn| turn.summary.status.is_final()) {
+        return Ok(None);
+    }
+    let unused = |_: StepContext| async { Err(StepError::new("the turn is over")) };
+    let runner = TurnRunner::builder(unused).dir(store_dir).build()?;
+    Ok(Some(runner.resume(id).await?))
 }
 
 /// Resumes a turn. While another process holds its lease, waits until the lease is released or expires.

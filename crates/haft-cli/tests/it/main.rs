@@ -20,6 +20,7 @@ mod hostile;
 mod http;
 #[cfg(test)]
 mod models;
+mod outages;
 #[cfg(test)]
 mod packs;
 #[cfg(test)]

@@ -39,6 +39,9 @@ pub enum EventKind {
         /// What went wrong.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorReport>,
+        /// Whether only this attempt to run the turn ended, and the turn can be resumed.
+        #[serde(default, skip_serializing_if = "is_false")]
+        resumable: bool,
         /// How many iterations it had.
         iterations: u32,
         /// What it cost.
@@ -273,6 +276,11 @@ impl EventKind {
     pub const fn class(&self) -> EventClass {
         self.name().class()
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]

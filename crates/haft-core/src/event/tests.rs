@@ -39,6 +39,7 @@ fn kinds() -> Vec<EventKind> {
         EventKind::TurnEnd {
             status: TurnStatus::LimitReached,
             error: error.clone(),
+            resumable: true,
             iterations: 2,
             usage,
             started_at: now,
@@ -137,7 +138,7 @@ fn names_on_the_wire_are_those_of_the_contract() {
     check(
         EventName::TurnEnd,
         &json!({
-            "event": "turnEnd", "status": "limit-reached", "iterations": 2,
+            "event": "turnEnd", "status": "limit-reached", "resumable": true, "iterations": 2,
             "error": { "code": "E_STORE", "message": "disk full", "stage": "store" },
             "usage": { "promptTokens": 3, "completionTokens": 4, "totalTokens": 7 },
             "startedAt": epoch, "durationMs": 1.5,

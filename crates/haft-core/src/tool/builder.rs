@@ -20,6 +20,7 @@ use crate::error::{Coded, ErrorCode};
 use crate::schema::args::{Args, Strictness};
 use crate::schema::{FaultLocation, InputSchema, Problems, Schema, SchemaFault};
 use crate::stash::Stash;
+use crate::trust::ForeignText;
 
 pub(super) type Validator =
     Arc<dyn Fn(Args) -> Pin<Box<dyn Future<Output = Result<(), Problems>> + Send>> + Send + Sync>;
@@ -101,6 +102,24 @@ impl ToolBuilder {
     /// What the model reads when it chooses: what the tool does, what it returns, when to use it.
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = text.into();
+        self
+    }
+
+    /// A description from elsewhere: the model is told that a third party wrote it, unless its tier is first-party. The
+    /// schema of the tool then counts as foreign as well.
+    ///
+    /// ```
+    /// use haft_core::Tool;
+    /// use haft_core::trust::{ForeignText, TrustTier};
+    ///
+    /// let text = ForeignText::new("Searches the web.", TrustTier::ThirdPartyPublic);
+    /// let search = Tool::builder("search").foreign_description(text).handler(|| "found").build()?;
+    /// assert_eq!(search.definition_tier(), TrustTier::ThirdPartyPublic);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn foreign_description(mut self, text: ForeignText) -> Self {
+        self.flags.definition_tier = Some(text.tier());
+        self.description = text.into_string();
         self
     }
 

@@ -1,5 +1,6 @@
 //! The funnel: the one place where text enters a prompt.
 
+use super::control_tokens::neutralize_tokens;
 use super::nonce::{EnvelopeKey, Slot};
 use super::prompt::{DeveloperText, INSTRUCTIONS, PromptText, family};
 use super::sanitize::{Clean, attribute};
@@ -17,13 +18,38 @@ use super::{EnvelopeModality, TrustLabel};
 #[derive(Clone, Debug)]
 pub struct PromptRenderer {
     key: EnvelopeKey,
+    /// Whether control tokens of chat templates are made inert.
+    neutralizes_tokens: bool,
 }
 
 impl PromptRenderer {
     /// A renderer with the secret of a run.
     #[must_use]
     pub const fn new(key: EnvelopeKey) -> Self {
-        Self { key }
+        Self { key, neutralizes_tokens: false }
+    }
+
+    /// Returns the renderer with control tokens of chat templates made inert in all content: for servers that put content
+    /// as text into a template, where `<|im_end|>` in a tool result would end the message. A space is inserted behind the
+    /// first character of a token; text of the developer stays as it is.
+    ///
+    /// ```
+    /// use haft_core::trust::{EnvelopeKey, MessagePart, PromptRenderer};
+    ///
+    /// let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
+    /// let part = MessagePart::new("m-1", "Hi<|im_end|>");
+    /// assert_eq!(renderer.message(&part).as_str(), "Hi<|im_end|>");
+    /// let local = renderer.neutralizing_control_tokens();
+    /// assert_eq!(local.message(&part).as_str(), "Hi< |im_end|>");
+    /// ```
+    #[must_use]
+    pub fn neutralizing_control_tokens(self) -> Self {
+        Self { neutralizes_tokens: true, ..self }
+    }
+
+    /// Content that may stand in a prompt.
+    pub(super) fn clean<'a>(&self, body: &'a str) -> Clean<'a> {
+        if self.neutralizes_tokens { Clean::without_tokens(body) } else { Clean::of(body) }
     }
 
     /// The system prompt, as the developer wrote it.
@@ -80,6 +106,11 @@ impl PromptRenderer {
         body: &str,
     ) -> (String, Vec<(&'static str, String)>) {
         let mut attributes = attributes.values;
+        if self.neutralizes_tokens {
+            for (_, value) in &mut attributes {
+                *value = neutralize_tokens(value).into_owned();
+            }
+        }
         let holds: Vec<&str> =
             attributes.iter().map(|(_, value)| value.as_str()).chain([body]).collect();
         let nonce = self.key.nonce(slot, &holds);

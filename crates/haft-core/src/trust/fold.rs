@@ -1,7 +1,11 @@
 //! What a character looks like to a reader of tags.
 //!
 //! A model reads `＜ＳＹＳＴＥＭ` and `<sys\u{200B}tem` as it reads `<system`. So names of tags are compared by
-//! how they look: without letter case, width, style, invisible characters and marks above letters.
+//! how they look: without letter case, width, style, invisible characters, marks and the difference between letters of
+//! other alphabets. The tables are those of Unicode: NFKD, and the confusable characters of UTS 39.
+
+use unicode_normalization::char::{decompose_compatible, is_combining_mark};
+use unicode_security::confusable_detection::skeleton;
 
 /// Whether a character is shown as U+FFFD instead: controls other than tab and line ends, and the tag
 /// characters U+E0000 to U+E007F, in which whole sentences can be hidden from people but not from
@@ -14,16 +18,56 @@ pub(super) fn is_replaced(ch: char) -> bool {
     }
 }
 
-/// Whether a character begins a tag, or looks as if it did.
+/// Whether a character begins a tag, or looks as if it did: all whose skeleton or decomposition begins with `<`, and angle
+/// brackets. A test compares the list with the data of Unicode.
 pub(super) fn is_less_than(ch: char) -> bool {
-    matches!(ch, '<' | '＜' | '﹤' | '‹' | '〈' | '\u{2329}' | '⟨' | '❮' | 'ᐸ')
+    matches!(
+        ch,
+        '<' | '\u{2C2}'
+            | '\u{1438}'
+            | '\u{1445}'
+            | '\u{16B2}'
+            | '\u{2039}'
+            | '\u{226A}'
+            | '\u{226E}'
+            | '\u{22D6}'
+            | '\u{22D8}'
+            | '\u{2329}'
+            | '\u{276C}'
+            | '\u{276E}'
+            | '\u{2770}'
+            | '\u{27E8}'
+            | '\u{27EA}'
+            | '\u{29FC}'
+            | '\u{2CB4}'
+            | '\u{2CB5}'
+            | '\u{2D66}'
+            | '\u{3008}'
+            | '\u{300A}'
+            | '\u{FE64}'
+            | '\u{FF1C}'
+            | '\u{1032D}'
+            | '\u{16AEC}'
+            | '\u{1D236}'
+    )
 }
 
 /// Whether a byte of UTF-8 can begin a character for which [`is_replaced`] or [`is_less_than`] holds.
 pub(super) const fn may_begin_suspect(byte: u8) -> bool {
     matches!(
         byte,
-        0..=0x08 | 0x0B | 0x0C | 0x0E..=0x1F | b'<' | 0x7F | 0xC2 | 0xE1..=0xE3 | 0xEF | 0xF3
+        0..=0x08
+            | 0x0B
+            | 0x0C
+            | 0x0E..=0x1F
+            | b'<'
+            | 0x7F
+            | 0xC2
+            | 0xCB
+            | 0xE1..=0xE3
+            | 0xEF
+            | 0xF0
+            | 0xF3
     )
 }
 
@@ -61,93 +105,128 @@ pub fn is_invisible(ch: char) -> bool {
     )
 }
 
-/// Whether a character is a mark on the one before it.
-fn is_mark(ch: char) -> bool {
-    matches!(
-        ch,
-        '\u{300}'..='\u{36F}'
-            | '\u{483}'..='\u{489}'
-            | '\u{1AB0}'..='\u{1AFF}'
-            | '\u{1DC0}'..='\u{1DFF}'
-            | '\u{20D0}'..='\u{20FF}'
-            | '\u{FE20}'..='\u{FE2F}'
-    )
+/// What a character looks like in the name of a tag, as up to four letters. A lower-case letter or a digit stands for
+/// itself, [`SEPARATOR`] for what may stand between words, `/` for slashes, and zero for anything else. A character that is
+/// not seen has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Looks {
+    bytes: [u8; 4],
+    len: usize,
 }
 
-/// What a character looks like in the name of a tag: a lower-case letter, a digit, `_`, `/`, a space,
-/// zero for anything else, and nothing if it is not seen at all.
-pub(super) fn fold(ch: char) -> Option<u8> {
-    if let Ok(byte @ 0x20..=0x7E) = u8::try_from(ch) {
-        return Some(match byte {
-            b'\\' => b'/',
-            b'-' => b'_',
-            _ if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'/' | b' ') => {
-                byte.to_ascii_lowercase()
-            }
-            _ => 0,
-        });
+/// What may stand between the words of a name: `_`, `-`, `.`, `:` and spaces.
+pub(super) const SEPARATOR: u8 = b' ';
+
+impl Looks {
+    const fn one(byte: u8) -> Self {
+        Self { bytes: [byte, 0, 0, 0], len: 1 }
     }
-    if is_replaced(ch) || ch == '\u{FFFD}' || is_invisible(ch) || is_mark(ch) {
-        return None;
+
+    fn push(&mut self, byte: u8) {
+        if let Some(to) = self.bytes.get_mut(self.len) {
+            *to = byte;
+            self.len += 1;
+        }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&self.bytes)
+    }
+}
+
+/// What a character looks like in the name of a tag: its compatibility decomposition (NFKD) without marks, and of what is
+/// not ASCII then the skeleton of UTS 39, by which characters are confused.
+pub(super) fn fold(ch: char) -> Looks {
+    if let Ok(byte @ 0x20..=0x7E) = u8::try_from(ch) {
+        return Looks::one(fold_ascii(byte));
+    }
+    if is_replaced(ch) || ch == '\u{FFFD}' || is_invisible(ch) || is_combining_mark(ch) {
+        return Looks::default();
     }
     if ch.is_whitespace() {
-        return Some(b' ');
+        return Looks::one(SEPARATOR);
     }
-    match ch {
-        // Full-width forms stand in the order of ASCII.
-        '！'..='～' => fold(shifted(ch, 0xFF01, u32::from(b'!'))?),
-        // Bold, italic, script and the like: thirteen alphabets of 52 letters, then digits.
-        '\u{1D400}'..='\u{1D6A3}' => Some(letter((u32::from(ch) - 0x1D400) % 26)),
-        '\u{1D7CE}'..='\u{1D7FF}' => fold(shifted(ch, 0x1D7CE, u32::from(b'0')).map(digit)?),
-        // Circled, squared and parenthesised letters.
-        'Ⓐ'..='ⓩ' => Some(letter((u32::from(ch) - 0x24B6) % 26)),
-        '⒜'..='⒵' => Some(letter(u32::from(ch) - 0x249C)),
-        '\u{1F130}'..='\u{1F149}' => Some(letter(u32::from(ch) - 0x1F130)),
-        '\u{1F150}'..='\u{1F169}' => Some(letter(u32::from(ch) - 0x1F150)),
-        '\u{1F170}'..='\u{1F189}' => Some(letter(u32::from(ch) - 0x1F170)),
-        '‐'..='―' | '−' | '‿' | '⁀' | '︳' | '︴' | '﹍'..='﹏' | '‗' => Some(b'_'),
-        '⁄' | '∕' | '⧸' | '⧵' | '╱' => Some(b'/'),
-        _ => Some(lookalike(ch)),
+    let mut looks = Looks::default();
+    decompose_compatible(unboxed(ch), |part| fold_part(part, &mut looks));
+    // Of a letter in parentheses only the letter counts.
+    if looks.as_bytes().iter().any(u8::is_ascii_alphanumeric) {
+        let letters = looks.as_bytes().iter().copied().filter(u8::is_ascii_alphanumeric);
+        let mut kept = Looks::default();
+        letters.for_each(|byte| kept.push(byte));
+        return kept;
+    }
+    match looks.as_bytes().first() {
+        Some(first) => Looks::one(*first),
+        None => looks,
     }
 }
 
-/// Letters of other alphabets that look like the ones in our names, and Latin ones in disguise.
-fn lookalike(ch: char) -> u8 {
-    match ch {
-        'а' | 'А' | 'α' | 'Α' | 'ɑ' | 'ᴀ' => b'a',
-        'с' | 'С' | 'ϲ' | 'Ϲ' | 'ᴄ' | 'ⅽ' | 'Ⅽ' => b'c',
-        'ԁ' | 'ᴅ' | 'ⅾ' | 'Ⅾ' => b'd',
-        'е' | 'Е' | 'Ε' | 'ε' | 'ᴇ' | 'ℯ' => b'e',
-        'ғ' | 'ꜰ' | 'ſ' | 'ƒ' => b'f',
-        'ɡ' | 'ɢ' | 'ց' => b'g',
-        'һ' | 'Н' | 'Η' | 'ʜ' | 'ℎ' => b'h',
-        'і' | 'І' | 'ι' | 'Ι' | 'ı' | 'ɪ' | 'ⅰ' | 'Ⅰ' => b'i',
-        'ӏ' | 'Ӏ' | 'ʟ' | 'ⅼ' | 'Ⅼ' | 'ℓ' => b'l',
-        'м' | 'М' | 'Μ' | 'ᴍ' | 'ⅿ' | 'Ⅿ' => b'm',
-        'ո' | 'Ν' | 'ɴ' => b'n',
-        'о' | 'О' | 'ο' | 'Ο' | 'ᴏ' | 'օ' | 'ℴ' => b'o',
-        'р' | 'Р' | 'ρ' | 'Ρ' | 'ᴘ' => b'p',
-        'г' | 'ʀ' => b'r',
-        'ѕ' | 'Ѕ' | 'ꜱ' => b's',
-        'т' | 'Т' | 'τ' | 'Τ' | 'ᴛ' => b't',
-        'υ' | 'ս' | 'ᴜ' | 'ц' => b'u',
-        'ν' | 'ѵ' | 'Ѵ' | 'ᴠ' | 'ⅴ' | 'Ⅴ' => b'v',
-        'у' | 'У' | 'γ' | 'Υ' | 'ʏ' => b'y',
+fn fold_ascii(byte: u8) -> u8 {
+    match byte {
+        b'\\' | b'/' => b'/',
+        b'-' | b'_' | b'.' | b':' | b' ' => SEPARATOR,
+        _ if byte.is_ascii_alphanumeric() => byte.to_ascii_lowercase(),
         _ => 0,
     }
 }
 
-/// The character as far from `to` as `ch` is from `from`.
-fn shifted(ch: char, from: u32, to: u32) -> Option<char> {
-    char::from_u32(u32::from(ch).checked_sub(from)?.checked_add(to)?)
+/// A part of a decomposition.
+fn fold_part(part: char, looks: &mut Looks) {
+    if is_combining_mark(part) || is_invisible(part) {
+        return;
+    }
+    if let Ok(byte @ 0x20..=0x7E) = u8::try_from(part) {
+        return looks.push(fold_ascii(byte));
+    }
+    let mut encoded = [0; 4];
+    let mut skeleton = skeleton(part.encode_utf8(&mut encoded)).peekable();
+    while let Some(proto) = skeleton.next() {
+        if is_combining_mark(proto) {
+            continue;
+        }
+        // UTS 39 writes `m` as `rn`, and capital `I` as `l`, which no reserved name has.
+        if proto == 'r' && skeleton.next_if_eq(&'n').is_some() {
+            looks.push(b'm');
+            continue;
+        }
+        looks.push(match u8::try_from(proto) {
+            Ok(b'l') => b'i',
+            Ok(byte @ 0x20..=0x7E) => fold_ascii(byte),
+            _ => prototype(proto),
+        });
+    }
 }
 
-/// One of the five alphabets of digits that follow each other.
-fn digit(ch: char) -> char {
-    char::from_digit((u32::from(ch) - u32::from('0')) % 10, 10).unwrap_or('0')
+/// The letters of prototypes that UTS 39 keeps apart from ASCII: small capitals, letters with a stroke, and a few of similar
+/// form.
+fn prototype(ch: char) -> u8 {
+    match ch {
+        'ᴀ' | 'Ⱥ' | 'ⱥ' => b'a',
+        'Ȼ' => b'c',
+        'ᴅ' | '🆥' => b'd',
+        'ᴇ' | 'ꞓ' | 'ɛ' => b'e',
+        'ꜰ' => b'f',
+        'ɢ' => b'g',
+        'ʜ' => b'h',
+        'ʍ' => b'm',
+        'ɴ' | 'π' | 'п' => b'n',
+        'ᴘ' | 'Ᵽ' => b'p',
+        'ʀ' => b'r',
+        'ᴛ' | 'ꞇ' => b't',
+        'ʉ' | 'ц' | 'Ꞹ' | 'ꞹ' => b'u',
+        '‐'..='―' | '−' | '‿' | '⁀' | '‗' | '·' => SEPARATOR,
+        '⁄' | '∕' | '⧸' | '⧵' | '╱' => b'/',
+        _ => 0,
+    }
 }
 
-/// The n-th lower-case letter.
-fn letter(n: u32) -> u8 {
-    u8::try_from(n).map_or(0, |n| b'a'.saturating_add(n.min(25)))
+/// The letter of a negative circled or squared one, which has no decomposition.
+fn unboxed(ch: char) -> char {
+    let first = match ch {
+        '\u{1F150}'..='\u{1F169}' => 0x1F150,
+        '\u{1F170}'..='\u{1F189}' => 0x1F170,
+        _ => return ch,
+    };
+    let letter = u32::from(ch).checked_sub(first).and_then(|n| n.checked_add(u32::from(b'a')));
+    letter.and_then(char::from_u32).unwrap_or(ch)
 }

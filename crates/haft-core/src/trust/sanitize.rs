@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::fold::{fold, is_invisible, is_less_than, is_replaced, may_begin_suspect};
+use super::control_tokens::neutralize_tokens;
+use super::fold::{SEPARATOR, fold, is_invisible, is_less_than, is_replaced, may_begin_suspect};
 use super::prompt::RESERVED;
 
 use crate::invariant::OrReport as _;
@@ -22,6 +23,15 @@ impl<'a> Clean<'a> {
         Self(neutralize(body))
     }
 
+    /// As [`of`](Self::of), and with control tokens of chat templates made inert.
+    pub(super) fn without_tokens(body: &'a str) -> Self {
+        Self(match neutralize_tokens(body) {
+            Cow::Borrowed(body) => neutralize(body),
+            // The text is not that of the body any more.
+            Cow::Owned(text) => Cow::Owned(neutralize(&text).into_owned()),
+        })
+    }
+
     /// An envelope within an envelope.
     pub(super) fn nested(inner: String) -> Self {
         Self(Cow::Owned(inner))
@@ -29,6 +39,10 @@ impl<'a> Clean<'a> {
 
     pub(super) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    pub(super) fn into_cow(self) -> Cow<'a, str> {
+        self.0
     }
 
     pub(super) fn into_string(self) -> String {
@@ -42,8 +56,9 @@ const AT_CHARACTER: &str = "a scanned character begins and ends at a boundary";
 /// The body with the `<` of everything that reads like a reserved tag written as `&lt;`, and with
 /// controls as U+FFFD. Takes linear time and changes nothing the second time.
 ///
-/// A tag is whatever a lenient reader takes for one: any letter case and width, space and slashes
-/// between `<` and the name, invisible characters anywhere, an end or none. A `<` that is written as
+/// A tag is whatever a lenient reader takes for one: any letter case, width and alphabet, space and slashes
+/// between `<` and the name, other separators than `_` or none between its words, invisible characters anywhere, an end or
+/// none. A `<` that is written as
 /// an entity already is what this function would make of it, and stays.
 pub(super) fn neutralize(body: &str) -> Cow<'_, str> {
     let mut out = String::new();
@@ -83,18 +98,21 @@ fn next_suspect(body: &str, from: usize) -> Option<(usize, char)> {
 fn names_reserved(rest: &str) -> bool {
     let mut name = Name::default();
     let mut gap = false;
-    for ch in rest.chars() {
-        let Some(look) = fold(ch) else {
+    'name: for ch in rest.chars() {
+        let looks = fold(ch);
+        if looks.as_bytes().is_empty() {
             gap = true;
-            continue;
-        };
-        if name.len == 0 && matches!(look, b' ' | b'/') {
-            continue;
         }
-        let goes_on = !gap && ch.is_ascii_alphanumeric();
-        gap = false;
-        if look == 0 || !name.push(look, goes_on) {
-            break;
+        for &look in looks.as_bytes() {
+            if look == SEPARATOR || (name.len == 0 && look == b'/') {
+                gap = true;
+                continue;
+            }
+            let goes_on = !gap && ch.is_ascii_alphanumeric();
+            gap = false;
+            if !look.is_ascii_alphanumeric() || !name.push(look, goes_on) {
+                break 'name;
+            }
         }
     }
     name.is_reserved()
@@ -128,8 +146,10 @@ impl Name {
 
     fn is_reserved(&self) -> bool {
         let matches = |name: &&str| {
-            self.looks.starts_with(name.as_bytes())
-                && !self.goes_on.get(name.len()).copied().unwrap_or(false)
+            let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+            let len = letters.clone().count();
+            self.looks.iter().copied().zip(letters).all(|(look, letter)| look == letter)
+                && !self.goes_on.get(len).copied().unwrap_or(false)
         };
         self.len > 0 && RESERVED.iter().any(matches)
     }

@@ -1,5 +1,7 @@
+mod control_tokens;
 mod hostile;
 mod labels;
+mod lookalikes;
 mod nonces;
 mod properties;
 mod render;

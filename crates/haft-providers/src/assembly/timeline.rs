@@ -232,13 +232,14 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         let replays = |tag: &str| self.funnel.replay_tags.contains(&tag);
         let payload = call.payload().filter(|_| call.replay_compatibility().is_some_and(replays));
         let opaque = payload.map(|payload| Arc::new(payload.clone()));
+        let args = CallArgs::from_raw(call.raw()).cleaned(self.funnel.renderer);
         let open =
             self.generation_at(number, GenerationStage::Calling { iteration: call.iteration });
         open.entry.calls.push(AssistantCall {
             id: call.id(),
             wire_id: wire_id.clone(),
             wire_name: Arc::clone(&wire_name),
-            args: CallArgs::from_raw(call.raw()),
+            args,
             opaque,
         });
         let (content, is_error) = (shown.content, shown.is_error);

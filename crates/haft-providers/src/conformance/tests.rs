@@ -11,6 +11,7 @@ use crate::dialect::{
 };
 use crate::dialects::anthropic_messages::AnthropicMessages;
 use crate::dialects::chat_completions::ChatCompletions;
+use crate::dialects::ollama::Ollama;
 use crate::dialects::openai_responses::OpenAiResponses;
 use crate::generation::GenerationEvent;
 use crate::prompt::MediaPosition;
@@ -115,11 +116,28 @@ fn responses_samples() -> [DialectSample; 2] {
     ]
 }
 
+fn ollama_samples() -> [DialectSample; 2] {
+    let lines = |lines: &[Value]| lines.iter().map(|it| format!("{it}\n")).collect::<String>();
+    let text = |text: &str| json!({ "model": "m", "message": { "content": text }, "done": false });
+    let end = json!({ "message": { "content": "" }, "done": true, "done_reason": "stop", "eval_count": 2 });
+    let call = json!({ "message": { "content": "", "tool_calls": [
+        { "function": { "name": "weather", "arguments": { "city": "Zürich" } } }] }, "done": false });
+    let whole =
+        json!({ "message": { "content": "Grüße, 🦀!" }, "done": true, "done_reason": "stop" });
+    [
+        DialectSample::new(lines(&[text("Grüße, "), text("🦀!"), end.clone()]))
+            .whole(whole.to_string())
+            .text("Grüße, 🦀!"),
+        DialectSample::new(lines(&[call, end])).call("weather", r#"{"city":"Zürich"}"#),
+    ]
+}
+
 #[test]
 fn the_dialects_keep_the_contract() {
     dialect(&ChatCompletions::new(), &chat_samples()).unwrap();
     dialect(&AnthropicMessages::new(), &messages_samples()).unwrap();
     dialect(&OpenAiResponses::new(), &responses_samples()).unwrap();
+    dialect(&Ollama::new(), &ollama_samples()).unwrap();
 }
 
 #[cfg(feature = "http")]

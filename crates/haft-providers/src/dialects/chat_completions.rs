@@ -32,7 +32,8 @@ use crate::prompt::MediaPosition;
 /// The dialect of `POST /chat/completions`.
 ///
 /// An earlier generation is one assistant message with all its calls, followed by one `tool` message for each. Only
-/// messages of users can contain media: media of results and of the assistant follow in a user message.
+/// messages of users can contain media: media of results and of the assistant follow in a user message. The field
+/// `extra_content` of a call is sent back as it came, as Gemini requires of its thought signatures.
 ///
 /// ```
 /// use haft_providers::Provider;
@@ -159,7 +160,7 @@ impl Dialect for ChatCompletions {
     }
 
     fn replay_tags(&self) -> &'static [&'static str] {
-        &[]
+        &[EXTRA_CONTENT_TAG]
     }
 
     fn encode_request(&self, request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
@@ -170,6 +171,9 @@ impl Dialect for ChatCompletions {
         Box::new(decode::ChatDecoder::new(Arc::clone(&self.reasoning_fields)))
     }
 }
+
+/// The tag of calls with an `extra_content` field, which the server wants back as it came.
+const EXTRA_CONTENT_TAG: &str = "chat-completions-extra-content";
 
 /// The types of images that all servers support.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

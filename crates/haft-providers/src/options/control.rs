@@ -24,7 +24,7 @@ pub(crate) struct ControlOptions {
     pub(crate) headers: BTreeMap<String, String>,
     /// How the response is delivered; streamed by default.
     pub(crate) delivery: Delivery,
-    /// The longest time between two chunks, within the limit of the transport.
+    /// The longest time without progress of a stream; comments that keep a connection open are no progress.
     pub(crate) stream_idle_timeout: Option<Duration>,
     /// The longest time until a response begins, within the limit of the transport.
     pub(crate) request_timeout: Option<Duration>,
@@ -49,7 +49,12 @@ pub(crate) struct ControlOptions {
     pub(crate) text_calls: Option<TextCallFormat>,
     /// The format of reasoning that the model writes as text.
     pub(crate) reasoning: Option<ReasoningFormat>,
+    /// Whether control tokens of chat templates in content are made inert; by dialect and address by default.
+    pub(crate) neutralize_control_tokens: Option<bool>,
 }
+
+/// How long a stream may make no progress by default. Models that reason send comments for minutes.
+const DEFAULT_STREAM_IDLE_MS: u64 = 300_000;
 
 /// Changes to a retry policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -76,7 +81,7 @@ struct ControlInput {
     model: String,
     headers: BTreeMap<String, String>,
     stream: Option<bool>,
-    stream_idle_timeout_ms: u64,
+    stream_idle_timeout_ms: Option<u64>,
     request_timeout_ms: u64,
     retry: RetryOptions,
     bucket_order: Option<Vec<SectionName>>,
@@ -92,6 +97,7 @@ struct ControlInput {
     unsupported_media_policy: Option<MediaPolicyInput>,
     local_tool_call_parser: Option<ParserInput<TextCallFormat>>,
     reasoning_parser: Option<ParserInput<ReasoningFormat>>,
+    neutralize_control_tokens: Option<bool>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -159,7 +165,9 @@ impl ControlOptions {
                 Some(false) => Delivery::Whole,
                 Some(true) | None => Delivery::Streamed,
             },
-            stream_idle_timeout: time(input.stream_idle_timeout_ms),
+            stream_idle_timeout: time(
+                input.stream_idle_timeout_ms.unwrap_or(DEFAULT_STREAM_IDLE_MS),
+            ),
             request_timeout: time(input.request_timeout_ms),
             retry: input.retry,
             assembly,
@@ -171,6 +179,7 @@ impl ControlOptions {
             auto_ack: input.auto_ack.unwrap_or(true),
             text_calls: input.local_tool_call_parser.and_then(ParserInput::format),
             reasoning: input.reasoning_parser.and_then(ParserInput::format),
+            neutralize_control_tokens: input.neutralize_control_tokens,
         })
     }
 }

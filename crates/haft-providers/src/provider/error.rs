@@ -86,6 +86,24 @@ pub enum ProviderError {
         /// What happened.
         source: DecodeError,
     },
+    /// The response ended before its end was reported.
+    #[error("the answer broke off before its end; none of its calls was made")]
+    Incomplete {
+        /// The code of the dialect.
+        code: ErrorCode,
+    },
+    /// The response is not in a format of the dialect: a page of a proxy or a login page, for example.
+    #[error(
+        "the answer has the content type `{content_type}`, which is not that of a model: {excerpt}"
+    )]
+    ContentType {
+        /// The code of the dialect.
+        code: ErrorCode,
+        /// The content type.
+        content_type: String,
+        /// The beginning of the body.
+        excerpt: String,
+    },
     /// The response is larger than is kept in memory.
     #[error("{what}")]
     TooLarge {
@@ -153,6 +171,8 @@ impl Coded for ProviderError {
             | Self::Request { code, .. }
             | Self::Body { code, .. }
             | Self::Response { code, .. }
+            | Self::Incomplete { code }
+            | Self::ContentType { code, .. }
             | Self::TooLarge { code, .. } => code.clone(),
             Self::Summary { source } => source.code(),
             Self::Record(error) => error.code(),
@@ -165,7 +185,9 @@ impl Coded for ProviderError {
             Self::Body { source, .. } => source.retryable(),
             Self::Summary { source } => source.retryable(),
             Self::Response { source: DecodeError::Provider { retryable, .. }, .. } => *retryable,
-            Self::Response { source: DecodeError::Malformed(_), .. } => true,
+            Self::Response { source: DecodeError::Malformed(_), .. } | Self::Incomplete { .. } => {
+                true
+            }
             Self::Assemble(AssembleError::Media(error)) => error.retryable(),
             Self::Assemble(AssembleError::Spool(error)) => error.retryable(),
             _ => false,

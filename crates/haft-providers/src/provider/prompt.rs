@@ -11,7 +11,7 @@ use haft_core::trust::PromptRenderer;
 use haft_core::usage::Usage;
 use serde_json::json;
 
-use super::response::ResponseReader;
+use super::exchange::Exchange;
 use super::{PromptPurpose, Provider, ProviderError};
 use crate::assembly::{AssembledPrompt, AssemblyOptions, assemble_prompt};
 use crate::context_window::{ContextShedder, PromptSize, StoredOmissions};
@@ -43,7 +43,7 @@ impl<D: Dialect> Provider<D> {
         purpose: PromptPurpose,
     ) -> Result<(AssembledPrompt, Usage), ProviderError> {
         let (state, control) = (&self.state, &resolved.control);
-        let (dispatch, renderer) = (ctx.dispatch(), state.turn_renderer(ctx));
+        let (dispatch, renderer) = (ctx.dispatch(), state.turn_renderer(ctx, control));
         let mut options = control.assembly.clone();
         options.media_cache = state.media_cache.clone();
         options.omissions.replays_before = self.first_replayable(ctx);
@@ -171,9 +171,9 @@ impl<D: Dialect> Provider<D> {
         let request = ModelRequest::new(&control.model, &prompt, &resolved.wire);
         let request = request.delivery(control.delivery);
         let body = state.dialect.encode_request(&request)?.body;
-        let reader = ResponseReader::new(ctx, control, &state.dialect, &request).unobserved();
-        let response = state.send_request(ctx, control, body).await?;
-        let response = state.read_response(response, control, reader).await?;
+        let (request, is_observed) = (&request, false);
+        let exchange = Exchange { ctx, control, request, body, is_observed };
+        let response = state.request_response(exchange).await?;
         let (text, usage) = (response.generation.text, response.generation.usage);
         match response.outcome {
             GenerationOutcome::Completed | GenerationOutcome::Empty => {

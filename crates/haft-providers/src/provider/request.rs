@@ -1,44 +1,26 @@
-//! Sends requests with retries.
+//! Builds the requests of a provider, and the errors of requests that fail.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft_core::event::LogLevel;
-use haft_core::step::{StepContext, StepRequest};
+use haft_core::step::StepRequest;
 use haft_http::redact::is_credential_header;
 use haft_http::uri;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Request, Response};
-use serde_json::json;
+use http::{HeaderName, HeaderValue, Request};
 use tokio::time::timeout;
 
 use super::{KeyExposure, ProviderError, ProviderState};
 use crate::dialect::{Dialect, Framing, ModelRequest};
 use crate::options::{ControlOptions, RetryOptions};
-use crate::retry::{RetryClient, RetryHints, RetryNotice, RetryPolicy, RetryReason, SendError};
-use crate::transport::{Body, HttpPhase, Secret, Transport, TransportError, TransportFuture, post};
+use crate::retry::{RetryClient, RetryHints, RetryPolicy, SendError};
+use crate::transport::{HttpPhase, Secret, Transport, TransportError, TransportFuture, post};
 
 impl<D: Dialect> ProviderState<D> {
-    /// Sends an encoded request, with retries, and returns the head of a successful response.
-    pub(super) async fn send_request(
-        &self,
-        ctx: &StepContext,
-        control: &ControlOptions,
-        body: Bytes,
-    ) -> Result<Response<Body>, ProviderError> {
-        self.check_key_exposure(control)?;
-        let request = self.build_request(control, body);
-        let request = request
-            .map_err(|source| self.send_error(SendError::Transport { source, attempts: 1 }))?;
-        let (client, observe) = (self.retry_client(control), |notice| log_retry(ctx, &notice));
-        let response =
-            client.send_with_retry(request, ctx.dispatch().cancellation(), &observe).await;
-        response.map_err(|error| self.send_error(error))
-    }
-
-    fn build_request(
+    /// The request of an encoded body, with all headers.
+    pub(super) fn build_request(
         &self,
         control: &ControlOptions,
         body: Bytes,
@@ -76,7 +58,7 @@ impl<D: Dialect> ProviderState<D> {
         Ok(())
     }
 
-    fn retry_client(&self, control: &ControlOptions) -> RetryClient {
+    pub(super) fn retry_client(&self, control: &ControlOptions) -> RetryClient {
         let inner = Arc::clone(&self.transport);
         let transport = match control.request_timeout {
             Some(limit) => Arc::new(TimeLimitedTransport { inner, limit }),
@@ -85,7 +67,12 @@ impl<D: Dialect> ProviderState<D> {
         RetryClient::new(transport).policy(apply_options(self.retry.clone(), &control.retry))
     }
 
-    fn send_error(&self, error: SendError) -> ProviderError {
+    /// The error of a request whose URL or headers cannot be sent.
+    pub(super) fn malformed_request(&self, source: TransportError) -> ProviderError {
+        self.send_error(SendError::Transport { source, attempts: 1 })
+    }
+
+    pub(super) fn send_error(&self, error: SendError) -> ProviderError {
         let codes = self.dialect.codes();
         let code = match &error {
             SendError::Status(status)
@@ -117,20 +104,6 @@ fn sensitive_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)
     let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| malformed("name"))?;
     let value = Secret::from(value).to_header_value().map_err(|_| malformed("value"))?;
     Ok((key, value))
-}
-
-/// Logs that a request is sent again.
-fn log_retry(ctx: &StepContext, notice: &RetryNotice) {
-    let (reason, status) = match &notice.reason {
-        RetryReason::Status { status, .. } => ("http-status", Some(*status)),
-        RetryReason::Transport(TransportError::Timeout { .. }) => ("request-timeout", None),
-        RetryReason::Transport(_) => ("transport-error", None),
-    };
-    let payload = json!({
-        "reason": reason, "status": status, "attempt": notice.attempt,
-        "maxAttempts": notice.max_attempts, "delayMs": notice.delay.as_millis(),
-    });
-    ctx.dispatch().log(LogLevel::Warn, "retry-attempt", "the request is sent again", Some(payload));
 }
 
 fn apply_options(mut policy: RetryPolicy, options: &RetryOptions) -> RetryPolicy {

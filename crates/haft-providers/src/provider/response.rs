@@ -7,7 +7,7 @@ use haft_core::step::StepContext;
 use haft_core::stream::StreamPart;
 use http::Response;
 use http::header::CONTENT_TYPE;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{ProviderError, ProviderState};
 use crate::dialect::{DecodeError, Dialect, Framing, ModelRequest, ResponseDecoder, StreamEvent};
@@ -32,9 +32,13 @@ impl<D: Dialect> ProviderState<D> {
         control: &ControlOptions,
         mut reader: ResponseReader<'_>,
     ) -> Result<FinishedResponse, ProviderError> {
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-        let is_json = kind.unwrap_or_default().trim_start().starts_with("application/json");
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let content_type = content_type.unwrap_or_default().trim().to_owned();
         let body = response.into_body();
+        if is_page(&content_type) {
+            return Err(self.unexpected_page(content_type, body).await);
+        }
+        let is_json = content_type.starts_with("application/json");
         let is_whole = is_json && self.dialect.framing() == Framing::Sse;
         if control.delivery.is_streamed() && !is_whole {
             return self.read_stream(body, control.stream_idle_timeout, reader).await;
@@ -52,8 +56,9 @@ impl<D: Dialect> ProviderState<D> {
     ) -> Result<FinishedResponse, ProviderError> {
         let code = self.dialect.codes().stream;
         let mut frames = FrameDecoder::new(self.dialect.framing());
+        let mut progress = StreamProgress::start(idle);
         while !reader.sink.is_over() {
-            match next_chunk(&mut body, idle).await {
+            match progress.next_chunk(&mut body, reader.sink.events).await {
                 Ok(Some(chunk)) => frames.feed(chunk),
                 Ok(None) => break,
                 // The connection may break when the response is complete.
@@ -78,7 +83,21 @@ impl<D: Dialect> ProviderState<D> {
         {
             return Err(self.decode_error(source));
         }
+        if !reader.sink.is_complete() && reader.sink.error().is_none() {
+            return Err(ProviderError::Incomplete { code });
+        }
         self.finish_response(reader)
+    }
+
+    /// The error of a response that is a page for people.
+    async fn unexpected_page(&self, content_type: String, mut body: Body) -> ProviderError {
+        let first = timeout(PAGE_TIMEOUT, body.next_chunk()).await;
+        let first = first.ok().and_then(Result::ok).flatten().unwrap_or_default();
+        let text = String::from_utf8_lossy(&first);
+        let excerpt = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let excerpt = excerpt.chars().take(MAX_EXCERPT).collect();
+        let content_type = content_type.chars().take(MAX_EXCERPT).collect();
+        ProviderError::ContentType { code: self.dialect.codes().http, content_type, excerpt }
     }
 
     fn finish_response(
@@ -104,14 +123,48 @@ impl<D: Dialect> ProviderState<D> {
     }
 }
 
-async fn next_chunk(
-    body: &mut Body,
-    idle: Option<Duration>,
-) -> Result<Option<Bytes>, TransportError> {
-    let Some(limit) = idle else { return body.next_chunk().await };
-    let (host, phase) = (|| "the provider".to_owned(), HttpPhase::Idle);
-    let stalled = |_| TransportError::Timeout { host: host(), phase, limit };
-    timeout(limit, body.next_chunk()).await.map_err(stalled)?
+/// Whether a content type is that of a page for people, which no model responds with.
+fn is_page(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    PAGE_TYPES.iter().any(|page| essence.eq_ignore_ascii_case(page))
+}
+
+const PAGE_TYPES: [&str; 4] = ["text/html", "application/xhtml+xml", "text/xml", "application/xml"];
+
+/// How long the beginning of a page is awaited.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The most characters that are quoted of a page and of its content type.
+const MAX_EXCERPT: usize = 200;
+
+/// Bounds the time in which a stream makes no progress. Comments, pings and blank lines keep a connection open, and are
+/// no progress.
+struct StreamProgress {
+    limit: Option<Duration>,
+    /// How many events had been decoded when the current silence began.
+    events: u64,
+    silent_since: Instant,
+}
+
+impl StreamProgress {
+    fn start(limit: Option<Duration>) -> Self {
+        Self { limit, events: 0, silent_since: Instant::now() }
+    }
+
+    /// Waits for the next chunk. `events` is the number of events that were decoded so far.
+    async fn next_chunk(
+        &mut self,
+        body: &mut Body,
+        events: u64,
+    ) -> Result<Option<Bytes>, TransportError> {
+        let Some(limit) = self.limit else { return body.next_chunk().await };
+        if events > self.events {
+            (self.events, self.silent_since) = (events, Instant::now());
+        }
+        let (host, phase) = (|| "the provider".to_owned(), HttpPhase::Idle);
+        let stalled = |_| TransportError::Timeout { host: host(), phase, limit };
+        timeout_at(self.silent_since + limit, body.next_chunk()).await.map_err(stalled)?
+    }
 }
 
 /// Reads one response: the decoder of the dialect, and what collects its events.
@@ -173,6 +226,8 @@ struct GenerationSink<'c> {
     message_id: String,
     thought: Option<(String, String)>,
     error: Option<ResponseTooLarge>,
+    /// How many events were decoded.
+    events: u64,
     /// Whether observers see the text as it arrives. An observer that subscribes later sees the whole.
     is_observed: bool,
 }
@@ -188,6 +243,7 @@ impl<'c> GenerationSink<'c> {
             message_id: ctx.next_id("message"),
             thought: None,
             error: None,
+            events: 0,
             is_observed: ctx.dispatch().is_observed(),
         }
     }
@@ -198,6 +254,7 @@ impl<'c> GenerationSink<'c> {
     }
 
     fn accept(&mut self, event: GenerationEvent<'_>) {
+        self.events = self.events.saturating_add(1);
         match event {
             GenerationEvent::TextDelta(text) => self.add_text(text),
             GenerationEvent::ReasoningDelta { channel, text } => self.add_reasoning(channel, text),

@@ -3,7 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// When a request is retried, and how often. It is never retried once bytes of a body were returned.
+/// When a request is retried, and how often.
+///
+/// A [`RetryClient`](super::RetryClient) does not retry a request once bytes of a body were returned. A provider also
+/// retries a response that breaks off, stalls or cannot be read, with the attempts that are left; no call of such a
+/// response is made.
 ///
 /// The n-th delay is `base_delay` doubled n-1 times, at most `max_delay`, and up to a tenth more or less, so that clients
 /// that failed together do not retry together. If the provider says when to retry, the request is not sent earlier; if that

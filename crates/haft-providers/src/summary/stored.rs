@@ -64,7 +64,9 @@ pub(crate) fn record_id(ctx: &DispatchContext, number: u64) -> Option<String> {
     })
 }
 
-/// The lowest trust of the records with these numbers, and of the summary before.
+/// The lowest trust of everything that was in the prompts which a summary covers: the records with these numbers, the
+/// summary before, and the memories and retrieved records of the turn. The model read the latter whenever it wrote, so that
+/// its words may repeat them.
 pub(super) fn covered_trust(
     ctx: &DispatchContext,
     is_self: &dyn Fn(&Identity) -> bool,
@@ -75,21 +77,47 @@ pub(super) fn covered_trust(
     let (messages, thoughts) = (ctx.turn().messages().numbered(), ctx.turn().thoughts().numbered());
     let calls = ctx.turn().tool_calls().numbered();
     let messages = messages.iter().filter(|it| numbers.contains(&it.0));
-    let messages = messages.map(|it| message_trust(&it.1, is_self));
-    let thought_trust =
-        |it: &Thought| if is_self(it.identity()) { ours } else { TrustLabel::UNTRUSTED };
+    let messages = messages.map(|it| message_trust(ctx, &it.1, is_self));
+    let thought_trust = |it: &Thought| {
+        let is_known = is_self(it.identity()) && is_of_turn(ctx, it.id().as_str());
+        if is_known { ours } else { TrustLabel::UNTRUSTED }
+    };
     let thoughts = thoughts.iter().filter(|it| numbers.contains(&it.0));
     let thoughts = thoughts.map(|it| thought_trust(&it.1));
     let calls = calls.iter().filter(|it| numbers.contains(&it.0)).map(|it| call_trust(&it.1));
-    TrustLabel::join(messages.chain(thoughts).chain(calls).chain(before))
+    let covered = messages.chain(thoughts).chain(calls).chain(before);
+    TrustLabel::join(covered.chain(surrounding_trust(ctx)))
 }
 
-/// Messages of users and of the agent itself are first-party; attachments have labels of their own, and messages of other
-/// agents are untrusted.
-fn message_trust(message: &Message, is_self: &dyn Fn(&Identity) -> bool) -> TrustLabel {
-    let is_peer = message.role() == MessageRole::Assistant && !is_self(message.identity());
-    let said =
-        if is_peer { TrustLabel::UNTRUSTED } else { TrustLabel::declared(TrustTier::FirstParty) };
+/// Whether a record was made by a step of this turn: its id begins with that of the turn, as `StepContext::next_id` makes
+/// them.
+fn is_of_turn(ctx: &DispatchContext, id: &str) -> bool {
+    id.strip_prefix(ctx.turn_id()).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The labels of what stands around the timeline in every prompt of the turn.
+fn surrounding_trust(ctx: &DispatchContext) -> impl Iterator<Item = TrustLabel> {
+    let memories = ctx.turn().memories().all().into_iter().map(|memory| memory.trust());
+    let retrieved = ctx.turn().retrievables().all().into_iter();
+    let retrieved = retrieved.map(|record| TrustLabel::declared(record.trust_tier()));
+    memories.chain(retrieved)
+}
+
+/// Messages of users are first-party, and so are those that the agent wrote in this turn: what it read then is covered as
+/// well. What it read when it wrote a message of an earlier turn is unknown, and so is all that another agent read: those
+/// are untrusted. Attachments have labels of their own.
+fn message_trust(
+    ctx: &DispatchContext,
+    message: &Message,
+    is_self: &dyn Fn(&Identity) -> bool,
+) -> TrustLabel {
+    let is_unknown = message.role() == MessageRole::Assistant
+        && !(is_self(message.identity()) && is_of_turn(ctx, message.id().as_str()));
+    let said = if is_unknown {
+        TrustLabel::UNTRUSTED
+    } else {
+        TrustLabel::declared(TrustTier::FirstParty)
+    };
     message.attachments().iter().map(TrustLabel::of_media).fold(said, TrustLabel::floor)
 }
 

@@ -7,7 +7,7 @@ use haft_core::args::Strictness;
 use haft_core::json::{Document, JsonWriter, ValueRef};
 use haft_core::schema::InputSchema;
 
-use super::{LoweredSchema, child_pointer, left_out_note};
+use super::{LoweredSchema, child_pointer, left_out_note, shown_text};
 use crate::dialect::{NoteTopic, RequestNote};
 
 /// Limits of the subset: the smallest that were published, so that every model takes what stays within.
@@ -85,7 +85,7 @@ pub fn lower_strict(
     strictness: Strictness,
 ) -> Result<LoweredSchema, NotStrict> {
     let unreadable = |_| NotStrict { pointer: String::new(), what: "it is not JSON" };
-    let doc = Document::parse(schema.json_schema_text()).map_err(unreadable)?;
+    let doc = Document::parse(&shown_text(schema)).map_err(unreadable)?;
     let absent = match (strictness, schema.tree().is_some()) {
         (Strictness::Strict, _) => AbsentValue::Never,
         (_, true) => AbsentValue::AsNull,

@@ -349,6 +349,7 @@ impl TurnDriver {
         self.ctx.turn().emit_with(|| EventKind::TurnEnd {
             status: conclusion.outcome.status(),
             error: conclusion.error.clone(),
+            resumable: !conclusion.is_final,
             iterations: totals.iterations,
             usage: Some(totals.usage),
             started_at,
@@ -362,7 +363,7 @@ impl TurnDriver {
         messages.retain(|message| machine.messages().contains(message.id()));
         let TurnTotals { iterations, usage } = machine.totals();
         let calls = turn.tool_calls().all();
-        let Conclusion { outcome, error, .. } = machine.into_conclusion();
+        let Conclusion { outcome, error, is_final } = machine.into_conclusion();
         TurnReport {
             messages,
             usage,
@@ -370,6 +371,7 @@ impl TurnDriver {
             calls,
             outcome,
             error,
+            is_resumable: !is_final,
             duration: self.duration,
             turn: self.id,
         }

@@ -52,6 +52,9 @@ pub struct TurnReport {
     pub calls: Vec<Arc<ToolCall>>,
     /// What went wrong, if something did.
     pub error: Option<ErrorReport>,
+    /// Whether only this attempt to run the turn ended, and the turn can be resumed: the executor or the store failed in a
+    /// way that may pass.
+    pub is_resumable: bool,
     /// How long it took, waits at gates included. For a resumed turn: since it was resumed.
     pub duration: Duration,
 }
@@ -62,6 +65,12 @@ impl TurnReport {
     pub fn text(&self) -> &str {
         let last = self.messages.last().and_then(|message| message.content());
         last.map_or("", |text| text.as_str())
+    }
+
+    /// The status of the turn in its store, if it has ended.
+    #[must_use]
+    pub fn status(&self) -> TurnStatus {
+        self.outcome.status()
     }
 
     /// Calls whose outcome is unknown: their handlers were running when a process died. They must not be repeated

@@ -56,6 +56,7 @@ impl<'o> Turn<'o> {
         self.emit(EventKind::TurnEnd {
             status: TurnStatus::Completed,
             error: None,
+            resumable: false,
             iterations: 1,
             usage: Some(Usage::new(20, 10)),
             started_at: at(0),
@@ -67,6 +68,7 @@ impl<'o> Turn<'o> {
         self.emit(EventKind::TurnEnd {
             status: TurnStatus::Failed,
             error: Some(error),
+            resumable: false,
             iterations: 0,
             usage: None,
             started_at: at(0),

@@ -2,6 +2,7 @@
 
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::wire_names::WireNames;
 use haft::providers::{Dialect, Options, Provider};
@@ -63,7 +64,8 @@ fn check_model_options(agent: &Agent, findings: &mut Findings) {
     };
     let options = Options::from(Value::Object(agent.file.options.clone()));
     let error = match provider {
-        "openai" | "ollama" => options_error(ChatCompletions::new(), model, options),
+        "openai" => options_error(ChatCompletions::new(), model, options),
+        "ollama" => options_error(Ollama::new(), model, options),
         "openai-responses" => options_error(OpenAiResponses::new(), model, options),
         "anthropic" => options_error(AnthropicMessages::new(), model, options),
         _ => None,

@@ -7,6 +7,7 @@ use haft::executors::{
 };
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
+use haft::providers::dialects::ollama::Ollama;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::{Dialect, Options, Provider, ProviderError};
 use serde_json::{Map, Value};
@@ -21,6 +22,7 @@ pub(crate) enum ModelExecutor {
     ChatCompletions(Provider<ChatCompletions>),
     Responses(Provider<OpenAiResponses>),
     Anthropic(Provider<AnthropicMessages>),
+    Ollama(Provider<Ollama>),
 }
 
 impl DispatchExecutor for ModelExecutor {
@@ -30,6 +32,7 @@ impl DispatchExecutor for ModelExecutor {
             Self::ChatCompletions(it) => it.step(ctx),
             Self::Responses(it) => it.step(ctx),
             Self::Anthropic(it) => it.step(ctx),
+            Self::Ollama(it) => it.step(ctx),
         }
     }
 
@@ -39,6 +42,7 @@ impl DispatchExecutor for ModelExecutor {
             Self::ChatCompletions(it) => it.description(),
             Self::Responses(it) => it.description(),
             Self::Anthropic(it) => it.description(),
+            Self::Ollama(it) => it.description(),
         }
     }
 
@@ -48,6 +52,7 @@ impl DispatchExecutor for ModelExecutor {
             Self::ChatCompletions(it) => it.render_request(ctx),
             Self::Responses(it) => it.render_request(ctx),
             Self::Anthropic(it) => it.render_request(ctx),
+            Self::Ollama(it) => it.render_request(ctx),
         }
     }
 }
@@ -68,7 +73,7 @@ pub(crate) enum ExecutorUse {
 const SCRIPT: &str = "script";
 
 /// The base URL of a local Ollama server.
-const OLLAMA_URL: &str = "http://localhost:11434/v1";
+const OLLAMA_URL: &str = "http://localhost:11434";
 
 impl ModelExecutor {
     /// Selects the model of `--model`, else the one of the agent file, else the agent's script. The API key and the
@@ -166,8 +171,8 @@ impl ProviderConfig<'_> {
                 .build_from_env(ChatCompletions::new(), provider, ("OPENAI", None))
                 .map(ModelExecutor::ChatCompletions),
             "ollama" => self
-                .build_from_env(ChatCompletions::new(), provider, ("OLLAMA", Some(OLLAMA_URL)))
-                .map(ModelExecutor::ChatCompletions),
+                .build_from_env(Ollama::new(), provider, ("OLLAMA", Some(OLLAMA_URL)))
+                .map(ModelExecutor::Ollama),
             "openai-responses" => self
                 .build_from_env(OpenAiResponses::new(), provider, ("OPENAI", None))
                 .map(ModelExecutor::Responses),
@@ -212,7 +217,9 @@ impl ProviderConfig<'_> {
             }
         }
         if let Some(url) = url {
-            builder = builder.base_url(with_version(url));
+            let is_versioned = prefix != "OLLAMA";
+            let url = if is_versioned { with_version(url) } else { without_version(url) };
+            builder = builder.base_url(url);
         }
         builder.build().map_err(|error| match error {
             ProviderError::PlainHttp { .. } => {
@@ -222,6 +229,12 @@ impl ProviderConfig<'_> {
             other => other.into(),
         })
     }
+}
+
+/// Removes the version of the OpenAI-compatible API, which earlier versions of Haft used for Ollama.
+fn without_version(url: String) -> String {
+    let trimmed = url.trim_end_matches('/');
+    trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned()
 }
 
 /// Adds the API version to a base URL that has no path.

@@ -3,10 +3,11 @@
 use std::io::{Write as _, stdout};
 use std::path::Path;
 
-use haft::events::{Event, EventKind, ToolCallReport};
+use haft::events::{Event, EventKind, LogLevel, ToolCallReport};
 use haft::stores::GateId;
 use haft::turn::Gate;
 use haft::turn::{TurnOutcome, TurnReport};
+use serde_json::json;
 
 use crate::commands::count_noun;
 use crate::terminal::{Terminal, TextRole, print_line, print_prompt, sanitize};
@@ -66,7 +67,10 @@ impl TurnPrinter {
             EventKind::Error(error) => {
                 self.print_note(TextRole::Error, &format!("error: {}", error.message));
             }
-            EventKind::Warning { message, .. } => self.print_note(TextRole::Warning, message),
+            EventKind::Warning { message, .. }
+            | EventKind::Log { level: LogLevel::Warn | LogLevel::Error, message, .. } => {
+                self.print_note(TextRole::Warning, message);
+            }
             _ => {}
         }
     }
@@ -120,6 +124,7 @@ impl TurnPrinter {
         }
         self.end_line();
         let (role, outcome) = match &report.outcome {
+            _ if report.is_resumable => (TextRole::Error, "interrupted".to_owned()),
             TurnOutcome::Completed => (TextRole::Muted, "completed".to_owned()),
             TurnOutcome::Cancelled { reason } => {
                 (TextRole::Warning, format!("cancelled: {reason}"))
@@ -132,6 +137,35 @@ impl TurnPrinter {
         let steps = count_noun(report.iterations as usize, "step");
         let calls = count_noun(report.calls.len(), "call");
         self.print_note(role, &format!("turn {} {outcome}: {steps}, {calls}", report.turn));
+        if report.is_resumable {
+            let text = format!("the turn can be resumed: haft resume {}", report.turn);
+            self.print_note(TextRole::Warning, &text);
+        }
+    }
+
+    /// Prints a turn that had ended before it was to be resumed: its last message, or its error, and how it ended.
+    pub(super) fn print_ended(&mut self, report: &TurnReport) {
+        if self.output == TurnOutput::Json {
+            let line = json!({
+                "event": "turnEnded",
+                "turnId": report.turn.as_str(),
+                "status": report.status().as_str(),
+                "text": report.text(),
+                "error": report.error,
+            });
+            let _ = writeln!(stdout(), "{line}");
+            return;
+        }
+        let text = sanitize(report.text());
+        if !text.is_empty() {
+            let _ = writeln!(stdout(), "{text}");
+        }
+        if let Some(error) = &report.error {
+            self.print_note(TextRole::Error, &format!("error: {}", error.message));
+        }
+        let status = report.status().as_str();
+        let text = format!("turn {} is over and was not resumed: {status}", report.turn);
+        self.print_note(TextRole::Muted, &text);
     }
 
     fn end_line(&mut self) {

@@ -5,7 +5,7 @@ use super::tool::Scope;
 use crate::media::Media;
 use crate::trust::envelope::{Attributes, family_of};
 use crate::trust::nonce::Slot;
-use crate::trust::sanitize::{Clean, human_size, one_line};
+use crate::trust::sanitize::{human_size, one_line};
 use crate::trust::{
     EnvelopeModality, PromptRenderer, PromptText, TrustLabel, sanitized_file_name,
     sanitized_mime_type,
@@ -62,7 +62,7 @@ impl PromptRenderer {
         let record = part.origin.record();
         let slot = slot(part.origin, &record, part.part, label);
         let attributes = attributes(part.origin, part.media, "media-fallback");
-        self.seal(&slot, attributes, &Clean::of(&body))
+        self.seal(&slot, attributes, &self.clean(&body))
     }
 
     /// The frame around the `part`-th media item of a record.
@@ -72,7 +72,7 @@ impl PromptRenderer {
         let slot = slot(origin, &record, part, TrustLabel::of_media(media));
         let marker = marker(media);
         let (open, close) =
-            self.ends(&slot, attributes(origin, media, "media"), &Clean::of(&marker));
+            self.ends(&slot, attributes(origin, media, "media"), &self.clean(&marker));
         MediaFrame { open, close }
     }
 }

@@ -5,7 +5,6 @@ use crate::trust::envelope::{Attributes, element};
 use crate::trust::nonce::Slot;
 use crate::trust::part::HandlePart;
 use crate::trust::prompt::{CORPUS, MEMORIES, family};
-use crate::trust::sanitize::Clean;
 use crate::trust::{PromptRenderer, PromptText, TrustLabel, TrustTier};
 
 /// What stands before retrieved records.
@@ -125,7 +124,7 @@ impl PromptRenderer {
         } else {
             part.facts.untrusted_attributes(part.id, "memory")
         };
-        self.seal(&slot, attributes, &Clean::of(part.body))
+        self.seal(&slot, attributes, &self.clean(part.body))
     }
 
     /// All retrieved records: a directive, the first-party ones in one container in their order, then
@@ -153,7 +152,7 @@ impl PromptRenderer {
     fn retrieved_record(&self, part: &RetrievedPart<'_>) -> PromptText {
         let body = match part.body {
             RecordBody::Handle(handle) => return self.handle(&handle),
-            RecordBody::Text(body) => Clean::of(body),
+            RecordBody::Text(body) => self.clean(body),
         };
         let slot = |family| Slot { family, scope: "retrieved", record: part.id, part: 0 };
         let kind = match part.label.tier() {

@@ -106,7 +106,7 @@ impl PromptRenderer {
     /// A message.
     #[must_use]
     pub fn message(&self, part: &MessagePart<'_>) -> PromptText {
-        let body = Clean::of(part.body);
+        let body = self.clean(part.body);
         let Some(from) = part.from else { return PromptText::sealed(body.into_string()) };
         let slot = Slot { family: family::MESSAGE, scope: "message", record: part.id, part: 0 };
         let attributes = Attributes::default().text("from", from).text("role", "user");
@@ -119,7 +119,7 @@ impl PromptRenderer {
         let slot = Slot { family: family::PEER, scope: "message", record: part.id, part: 0 };
         let attributes = Attributes::default().text("from", part.from);
         let attributes = attributes.shown("createdAt", part.created_at);
-        self.seal(&slot, attributes, &Clean::of(part.body))
+        self.seal(&slot, attributes, &self.clean(part.body))
     }
 
     /// Reasoning.
@@ -136,7 +136,7 @@ impl PromptRenderer {
         let attributes = Attributes::default().nonce().text("kind", kind).text("from", part.from);
         let attributes = attributes.shown("createdAt", part.created_at);
         let attributes = attributes.optional("replayCompatibility", replay);
-        let thought = self.seal(&slot(family::THOUGHT), attributes, &Clean::of(body));
+        let thought = self.seal(&slot(family::THOUGHT), attributes, &self.clean(body));
         if !matches!(part.kind, ThoughtKind::Peer { .. }) {
             return thought;
         }

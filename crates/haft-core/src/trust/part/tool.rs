@@ -4,7 +4,7 @@ use crate::id::RecordId;
 use crate::trust::envelope::{Attributes, family_of};
 use crate::trust::nonce::Slot;
 use crate::trust::prompt::family;
-use crate::trust::sanitize::{Clean, one_line};
+use crate::trust::sanitize::one_line;
 use crate::trust::{EnvelopeModality, PromptRenderer, PromptText, TrustLabel};
 
 /// Text that a tool returned.
@@ -213,7 +213,7 @@ impl PromptRenderer {
             Slot { family: family_of(label), scope: "call", record: &record, part: part.part };
         let attributes = Attributes::default().nonce().text("kind", kind);
         let attributes = attributes.text("tool", part.tool).modality(part.modality);
-        self.seal(&slot, attributes, &Clean::of(part.body))
+        self.seal(&slot, attributes, &self.clean(part.body))
     }
 
     /// A handle.
@@ -228,6 +228,6 @@ impl PromptRenderer {
         };
         let attributes = Attributes::default().nonce().text("kind", "artifact-handle");
         let attributes = attributes.optional("tool", part.origin.tool());
-        self.seal(&slot, attributes, &Clean::of(&part.body()))
+        self.seal(&slot, attributes, &self.clean(&part.body()))
     }
 }

@@ -61,7 +61,7 @@ fn tools<'b>(
         let input_schema = RawValue::from_string(lowered.text).map_err(|_| {
             EncodeError::new(format!("the schema of `{}` is not JSON", it.tool.name()))
         })?;
-        let description = it.tool.description();
+        let description = it.description();
         tools.push(Tool { name: &it.wire_name, description, input_schema, cache_control: None });
     }
     Ok(tools)

@@ -28,7 +28,7 @@ pub(super) struct RequestBody<'b> {
 pub(super) struct Tool<'b> {
     pub(super) name: &'b str,
     #[serde(skip_serializing_if = "str::is_empty")]
-    pub(super) description: &'b str,
+    pub(super) description: Cow<'b, str>,
     pub(super) input_schema: Box<RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cache_control: Option<CacheControl<'b>>,

@@ -6,8 +6,8 @@ use haft_core::invariant::OrReport as _;
 use haft_core::usage::Usage;
 use serde_json::Value;
 
-use super::ReasoningField;
 use super::wire::{CallDelta, Choice, Chunk, Delta, ProviderFault};
+use super::{EXTRA_CONTENT_TAG, ReasoningField};
 use crate::dialect::{DecodeError, ResponseDecoder, StreamEvent};
 use crate::generation::{FinishReason, GenerationEvent};
 
@@ -122,6 +122,10 @@ impl ChatDecoder {
         let name = new_name.is_some().then_some(slot.name.as_str());
         if new_id.is_some() || name.is_some() || !arguments.is_empty() {
             report(GenerationEvent::CallDelta { slot: number(at), id: new_id, name, arguments });
+        }
+        if let Some(extra) = &call.extra_content {
+            let (slot, payload) = (number(at), extra.clone());
+            report(GenerationEvent::CallPayload { slot, payload, tag: EXTRA_CONTENT_TAG });
         }
         Ok(())
     }

@@ -143,6 +143,7 @@ fn assistant_message(entry: &AssistantEntry) -> Result<Message<'_>, EncodeError>
             id: &call.wire_id,
             r#type: "function",
             function: CalledFunction { name: &call.wire_name, arguments: call.args.to_json() },
+            extra_content: call.opaque.as_deref(),
         })
         .collect();
     let content = match all.as_slice() {
@@ -212,7 +213,7 @@ fn tools<'a>(
         notes.extend(lowered.notes);
         let parameters = RawValue::from_string(lowered.text);
         let parameters = parameters.map_err(|error| EncodeError(error.to_string()))?;
-        let (name, description) = (&*offered.wire_name, offered.tool.description());
+        let (name, description) = (&*offered.wire_name, offered.description());
         let function = Function { name, description, parameters, strict };
         tools.push(Tool { r#type: "function", function });
     }

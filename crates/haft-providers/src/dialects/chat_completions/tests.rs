@@ -1,6 +1,9 @@
 #![expect(clippy::needless_pass_by_value, reason = "values are written where they are used")]
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use haft_core::call::{CallId, RecordId};
 use haft_core::usage::Usage;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -10,7 +13,7 @@ use crate::dialect::{DecodeError, Dialect as _, ModelRequest, StreamEvent};
 use crate::framing::SseDecoder;
 use crate::generation::{FinishReason, Generation, GenerationAssembler, GenerationOutcome};
 use crate::options::{OptionSchema, Options};
-use crate::prompt::Prompt;
+use crate::prompt::{AssistantCall, AssistantEntry, CallArgs, Prompt, PromptEntry};
 use haft_core::tokens::Estimators;
 
 type Read = Result<(Generation, GenerationOutcome), DecodeError>;
@@ -367,5 +370,34 @@ fn every_option_is_accepted_and_refused_as_it_should() {
     ];
     for (option, value) in refused {
         check(option, value, false);
+    }
+}
+
+#[test]
+fn extra_content_of_a_call_is_kept_for_the_way_back() {
+    let extra = json!({ "google": { "thought_signature": "c2lnbmVk" } });
+    let call = json!({ "index": 0, "id": "a", "type": "function", "extra_content": extra,
+        "function": { "name": "weather", "arguments": "{\"city\":\"Paris\"}" } });
+    let streamed = read(&[delta(json!({ "tool_calls": [call] })), finish("tool_calls")]);
+    let whole = whole(&json!({ "choices": [{ "message": { "tool_calls": [call] },
+        "finish_reason": "tool_calls" }] }));
+    for read in [streamed, whole] {
+        let (generation, _) = read.unwrap();
+        let [call] = generation.calls.as_slice() else { panic!("{generation:?}") };
+        let (payload, tag) = call.opaque.clone().unwrap();
+        assert_eq!((&payload, ChatCompletions::new().replay_tags()), (&extra, &[&*tag][..]));
+        // It stands in the next request where it stood in the response.
+        let args = CallArgs::Object(call.arguments.clone());
+        let id = RecordId::first(CallId::of_text("weather", &call.arguments));
+        let mut sent = AssistantCall::new(id, "a", "weather", args);
+        sent.opaque = Some(Arc::new(payload));
+        let mut prompt = Prompt::default();
+        let entry = AssistantEntry::default().with_calls(vec![sent]);
+        prompt.timeline.push(PromptEntry::Assistant(entry));
+        let options = Map::new();
+        let request = ModelRequest::new("m", &prompt, &options);
+        let body = ChatCompletions::new().encode_request(&request).unwrap().body;
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["messages"][0]["tool_calls"][0]["extra_content"], extra, "{body}");
     }
 }

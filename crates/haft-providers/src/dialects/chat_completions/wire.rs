@@ -72,6 +72,9 @@ pub(super) struct CallItem<'a> {
     pub(super) id: &'a str,
     pub(super) r#type: &'static str,
     pub(super) function: CalledFunction<'a>,
+    /// What a compatible server wants back with the call, as it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) extra_content: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
@@ -89,7 +92,7 @@ pub(super) struct Tool<'a> {
 #[derive(Serialize)]
 pub(super) struct Function<'a> {
     pub(super) name: &'a str,
-    pub(super) description: &'a str,
+    pub(super) description: Cow<'a, str>,
     pub(super) parameters: Box<RawValue>,
     #[serde(skip_serializing_if = "is_false")]
     pub(super) strict: bool,
@@ -149,6 +152,9 @@ pub(super) struct CallDelta<'a> {
     pub(super) id: LenientText<'a>,
     #[serde(default, borrow)]
     function: Option<FunctionDelta<'a>>,
+    /// What a compatible server wants back with the call: thought signatures of Gemini.
+    #[serde(default)]
+    pub(super) extra_content: Option<Value>,
 }
 
 #[derive(Clone, Deserialize)]
@@ -163,7 +169,7 @@ pub(super) struct FunctionDelta<'a> {
 impl<'a> CallDelta<'a> {
     /// The only call that a response of the legacy API can have.
     pub(super) fn legacy(function: &FunctionDelta<'a>) -> Self {
-        Self { index: Some(0), id: LenientText::default(), function: Some(function.clone()) }
+        Self { index: Some(0), function: Some(function.clone()), ..Self::default() }
     }
 
     pub(super) const fn function(&self) -> Option<&FunctionDelta<'a>> {

@@ -254,7 +254,7 @@ fn tools<'b>(
         let parameters = RawValue::from_string(lowered.text).map_err(|_| {
             EncodeError::new(format!("the schema of `{}` is not JSON", it.tool.name()))
         })?;
-        let description = it.tool.description();
+        let description = it.description();
         tools.push(Tool { name: &it.wire_name, description, strict, parameters });
     }
     Ok(tools)

@@ -31,7 +31,7 @@ pub(super) struct RequestBody<'b> {
 pub(super) struct Tool<'b> {
     pub(super) name: &'b str,
     #[serde(skip_serializing_if = "str::is_empty")]
-    pub(super) description: &'b str,
+    pub(super) description: Cow<'b, str>,
     pub(super) strict: bool,
     pub(super) parameters: Box<RawValue>,
 }

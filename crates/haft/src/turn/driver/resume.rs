@@ -158,6 +158,7 @@ async fn report_ended(
         iterations,
         calls,
         error,
+        is_resumable: false,
         duration: Duration::ZERO,
     })
 }

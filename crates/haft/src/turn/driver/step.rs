@@ -8,7 +8,7 @@ use haft_core::context::{DispatchContext, Signal};
 use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
 use haft_core::record::{Message, Thought};
-use haft_core::step::{NextAction, ProposedCall, Step, StepContext, StepRequest};
+use haft_core::step::{NextAction, ProposedCall, Step, StepContext, StepError, StepRequest};
 use haft_core::usage::Usage;
 
 use super::super::calls::CallRunner;
@@ -19,6 +19,13 @@ use super::super::limits::{Deadlines, Limit};
 use super::super::machine::{Interruption, StepFacts, StepVerdict, TurnEntry};
 use super::super::report::{Conclusion, FailurePoint};
 use super::{EffectReply, TurnDriver};
+
+/// The executor could not take the step, and may later. Nothing of the step is stored, so that only this attempt ends:
+/// the turn can be resumed, and the step is taken again.
+fn executor_away(error: &StepError) -> Interruption {
+    let error = ErrorReport::of(error).at(FailurePoint::Executor.as_str());
+    Interruption::Failed { error, resumable: true }
+}
 
 /// A step that is not stored yet.
 pub(super) struct ProposedStep {
@@ -55,6 +62,7 @@ impl TurnDriver {
                 let reason = reason.map_or_else(String::new, |it| it.to_string());
                 return Err(Interruption::Cancelled { reason });
             }
+            Ok(Err(error)) if error.is_retryable() => return Err(executor_away(&error)),
             Ok(Err(error)) => ErrorReport::of(&error),
             Err(WaitError::Panicked(panic)) => {
                 let message = format!("the executor panicked: {panic}");
@@ -62,7 +70,8 @@ impl TurnDriver {
             }
             Err(_) => {
                 let message = format!("the executor took more than {limit:?}");
-                ErrorReport::coded(codes::DEADLINE_EXCEEDED, message)
+                let error = StepError::coded(codes::DEADLINE_EXCEEDED, message);
+                return Err(executor_away(&error));
             }
         };
         Err(Interruption::failed(error.at(FailurePoint::Executor.as_str())))

@@ -7,20 +7,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use haft::events::{Event, EventKind};
+use haft::events::{Event, EventKind, StreamState};
 use haft::providers::ProviderError;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
 use haft::providers::transport::{Body, TransportError};
 use haft::providers::{Dialect, Options, Provider};
+use haft::stores::MemoryStore;
 use haft::turn::Cancellation;
 use haft::turn::{self, TurnReport, TurnRunner};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::provider::{
-    calls, ends, failed, input, provider, run_with, says, status, stream, text, warnings,
+    broken_stream, calls, ends, failed, input, provider, run_with, says, status, stream, text,
+    warnings,
 };
 use super::transcripts::weather;
 use super::{Reply, Scripted, WithHeader as _, respond};
@@ -218,18 +220,165 @@ async fn a_stream_that_stalls_is_left_and_nothing_of_it_is_kept() {
     send.send(chunk(&text("Half an"))).unwrap();
     send.send(chunk(&calls("get_weather", r#"{"city": "Par"#))).unwrap();
     let transport = Scripted::new([answer]);
-    let provider = provider(&transport).options(stalling()).build().unwrap();
+    let options = stalling().with("retry", json!({ "maxAttempts": 1 }));
+    let provider = provider(&transport).options(options).build().unwrap();
     let runner = TurnRunner::builder(provider).tool(weather()).build().unwrap();
     let report = runner.run(input()).await.unwrap();
+    assert!(report.is_resumable);
     let error = report.error.unwrap();
     assert_eq!(error.code.unwrap().as_str(), "E_OPENAI_CHAT_COMPLETIONS_STREAM_STALLED");
     assert!(report.messages.is_empty() && report.calls.is_empty());
-    assert_eq!(transport.asked().len(), 1, "what has begun is not asked for again");
     assert!(send.is_closed(), "the connection is given up");
 }
 
+/// A stream that ends, breaks, stalls or has a chunk that cannot be read, after text and half a call.
+fn broken_answers() -> Vec<(&'static str, Answer, Option<mpsc::UnboundedSender<Bytes>>)> {
+    let half = || [text("Half an"), calls("get_weather", r#"{"city": "Par"#)];
+    let (send, stalled) = dripping();
+    send.send(chunk(&text("Half an"))).unwrap();
+    let (broken_send, broken) = dripping();
+    broken_send.send(chunk(&text("Half an"))).unwrap();
+    let reset = TransportError::Broken { host: "h".into(), received: 9, reason: "reset".into() };
+    let reset = Body::new(ThenError(Some(chunk(&text("Half an"))), Some(reset)));
+    let overloaded = json!({ "error": { "message": "overloaded", "type": "server_error" } });
+    drop(broken_send);
+    vec![
+        ("an end without a reason", Ok(broken_stream(&half(), "")), None),
+        ("a chunk that is cut", Ok(broken_stream(&half(), "data: {\"choices\": [\n\n")), None),
+        ("a stall", stalled, Some(send)),
+        ("a stream that is closed", broken, None),
+        ("a reset", Ok(respond(200, reset)), None),
+        ("an overload", stream(&[text("Half an"), overloaded]), None),
+    ]
+}
+
+/// A chunk, and then an error.
+struct ThenError(Option<Bytes>, Option<TransportError>);
+
+impl Stream for ThenError {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let chunk = self.0.take().map(Ok);
+        Poll::Ready(chunk.or_else(|| self.1.take().map(Err)))
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_shows_life_is_waited_for() {
+async fn a_response_that_breaks_off_is_requested_again_and_nothing_of_it_is_kept() {
+    for (what, answer, _open) in broken_answers() {
+        let transport = Scripted::new([answer, says("The whole answer.")]);
+        let provider = provider(&transport).options(stalling()).build().unwrap();
+        let seen = Seen::default();
+        let runner = TurnRunner::builder(provider).tool(weather()).observer(seen.observer());
+        let report = runner.build().unwrap().run(input()).await.unwrap();
+        assert_eq!(report.outcome, turn::TurnOutcome::Completed, "{what}: {:?}", report.error);
+        assert_eq!((report.text(), report.calls.len()), ("The whole answer.", 0), "{what}");
+        assert_eq!(transport.asked().len(), 2, "{what}");
+        let notices: Vec<String> = seen.events().iter().filter_map(retry_notice).collect();
+        let [notice] = notices.as_slice() else { panic!("{what}: {notices:?}") };
+        assert!(notice.contains("attempt 2 of 3"), "{what}: {notice}");
+        // What was shown of the first attempt is withdrawn before the second one begins.
+        let states = seen.events().into_iter().filter_map(|event| match event.kind {
+            EventKind::Message(piece) => Some(piece.state),
+            _ => None,
+        });
+        let states: Vec<StreamState> = states.collect();
+        let withdrawn = states.iter().position(|it| *it == StreamState::Superseded);
+        let sealed = states.iter().position(|it| *it == StreamState::Sealed);
+        assert!(withdrawn.is_some() && withdrawn < sealed, "{what}: {states:?}");
+    }
+}
+
+/// The text of a log entry about a retry.
+fn retry_notice(event: &Event) -> Option<String> {
+    match &event.kind {
+        EventKind::Log { topic, message, .. } if &**topic == "retry-attempt" => {
+            Some(message.to_string())
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_are_shared_by_requests_and_by_responses_that_break_off() {
+    let broken = || Ok(broken_stream(&[text("Half an")], ""));
+    let ran = run_with([status(503, "later"), broken(), broken()], json!({}), input()).await;
+    let (code, message) = failed(&ran);
+    assert_eq!(code, "E_OPENAI_CHAT_COMPLETIONS_STREAM_ERROR");
+    assert!(message.contains("broke off"), "{message}");
+    assert_eq!(ran.requests.len(), 3);
+    assert!(ran.report.is_resumable && ran.report.messages.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_the_provider_leaves_the_turn_resumable() {
+    let store = Arc::new(MemoryStore::new());
+    let run = |answers: Vec<Answer>| {
+        let transport = Scripted::new(answers);
+        let provider = provider(&transport).build().unwrap();
+        TurnRunner::builder(provider)
+            .tool(weather())
+            .store(Arc::clone(&store) as _)
+            .build()
+            .unwrap()
+    };
+    let call = || stream(&[calls("get_weather", r#"{"city": "Paris"}"#), ends("tool_calls")]);
+    let away = || status(503, "away");
+    let report = run(vec![call(), away(), away(), away()]).run(input()).await.unwrap();
+    assert_eq!((report.outcome.clone(), report.is_resumable), (turn::TurnOutcome::Failed, true));
+    assert_eq!(report.calls.len(), 1);
+    // Still away, then back: the call is not made again.
+    let again = run(vec![away(), away(), away()]).resume(&report.turn).await.unwrap();
+    assert!(again.is_resumable);
+    let done = run(vec![says("21 degrees.")]).resume(&report.turn).await.unwrap();
+    assert_eq!((done.outcome, done.is_resumable), (turn::TurnOutcome::Completed, false));
+    assert_eq!((done.messages.len(), done.calls.len(), done.iterations), (1, 1, 2));
+    // A request that is refused ends the turn.
+    let refused = run(vec![status(401, "no")]).run(input()).await.unwrap();
+    assert!(!refused.is_resumable);
+}
+
+#[tokio::test(start_paused = true)]
+async fn comments_that_keep_a_connection_open_are_no_progress() {
+    for (options, limit) in [(stalling(), IDLE), (Options::new(), Duration::from_secs(300))] {
+        let (send, answer) = dripping();
+        send.send(chunk(&text("Half an"))).unwrap();
+        let transport = Scripted::new([answer]);
+        let options = options.with("retry", json!({ "maxAttempts": 1 }));
+        let provider = provider(&transport).options(options).build().unwrap();
+        let runner = TurnRunner::builder(provider).build().unwrap();
+        let drip = async {
+            while send.send(Bytes::from_static(b": still here\n\n")).is_ok() {
+                after(limit * 2 / 5).await;
+            }
+        };
+        let begun = tokio::time::Instant::now();
+        let (report, ()) = tokio::join!(runner.run(input()), drip);
+        let error = report.unwrap().error.unwrap();
+        assert_eq!(error.code.unwrap().as_str(), "E_OPENAI_CHAT_COMPLETIONS_STREAM_STALLED");
+        assert!(begun.elapsed() < limit * 2, "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn a_page_for_people_is_named_by_its_content_type() {
+    let page = || {
+        let body = Body::from_chunks([Bytes::from_static(b"<html>\n<title>Sign in</title>")]);
+        Ok(respond(200, body).with_header("content-type", "text/html; charset=utf-8"))
+    };
+    for options in [json!({}), json!({ "stream": false })] {
+        let ran = run_with([page()], options, input()).await;
+        let (code, message) = failed(&ran);
+        assert_eq!(code, "E_OPENAI_CHAT_COMPLETIONS_HTTP_ERROR");
+        assert!(message.contains("`text/html; charset=utf-8`"), "{message}");
+        assert!(message.contains("<html> <title>Sign in</title>"), "{message}");
+        assert!(!ran.report.is_resumable, "another attempt meets the same page");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_makes_progress_is_waited_for() {
     let (send, answer) = dripping();
     let transport = Scripted::new([answer]);
     let provider = provider(&transport).options(stalling()).build().unwrap();
@@ -239,14 +388,15 @@ async fn a_stream_that_shows_life_is_waited_for() {
         for _ in 0..5 {
             after(IDLE * 4 / 5).await;
             send.send(Bytes::from_static(b": still here\n\n")).unwrap();
+            send.send(chunk(&text("H"))).unwrap();
         }
-        send.send(chunk(&text("Hi."))).unwrap();
+        send.send(chunk(&text("i."))).unwrap();
         send.send(chunk(&ends("stop"))).unwrap();
         send.send(Bytes::from_static(b"data: [DONE]\n\n")).unwrap();
     };
     let (report, ()) = tokio::join!(runner.run(input()), drip);
     let report = report.unwrap();
-    assert_eq!((report.text(), &report.outcome), ("Hi.", &turn::TurnOutcome::Completed));
+    assert_eq!((report.text(), &report.outcome), ("HHHHHi.", &turn::TurnOutcome::Completed));
     // The end was said, so that nobody waited for the connection to close.
     assert!(send.is_closed());
 }

@@ -9,7 +9,8 @@ use haft::events::Usage;
 use haft::executors::{DispatchExecutor as _, StepContext, StepError};
 use haft::providers::RollingSummary;
 use haft::providers::summary::{STASH_KEY, Summary, SummaryError, SummaryRequest};
-use haft::records::Message;
+use haft::records::{Memory, Message, Retrievable};
+use haft::trust::{TrustLabel, TrustTier};
 use haft::turn::{TurnInput, TurnRunner};
 use serde_json::{Value, json};
 
@@ -129,9 +130,17 @@ impl Talk {
     }
 
     async fn say(&self, exchanges: std::ops::Range<usize>) {
-        for message in exchanges.flat_map(exchange) {
-            self.turn.ctx.turn().store_message(message).await.unwrap();
+        for n in exchanges {
+            let [question, answer] = exchange(n);
+            self.turn.ctx.turn().store_message(question).await.unwrap();
+            self.answer(&format!("a-{n}"), answer.content().unwrap().as_str()).await;
         }
+    }
+
+    /// What the model said in a step of this turn.
+    async fn answer(&self, id: &str, text: &str) {
+        let id = format!("{}/0/{id}", self.turn.ctx.turn_id());
+        self.turn.assistant(&id, text).await;
     }
 
     fn stash(&self) -> Value {
@@ -204,14 +213,14 @@ async fn a_summary_is_as_trusted_as_the_least_of_what_it_covers() {
         if let Some((tool, args)) = tool {
             talk.turn.user("m-ask", "Look.").await;
             talk.turn.call(tool, args, "call_a").await;
-            talk.turn.assistant("m-found", "Found.").await;
+            talk.answer("m-found", "Found.").await;
         }
         talk.say(2..4).await;
         talk.turn.user("u-now", "And?").await;
         let (rolling, _) = counting("They talked.");
         talk.step(rolling.clone()).await.unwrap();
         if again {
-            talk.turn.assistant("a-now", "So.").await;
+            talk.answer("a-now", "So.").await;
             talk.say(5..8).await;
             talk.turn.user("u-then", "And then?").await;
             talk.step(rolling).await.unwrap();
@@ -236,6 +245,47 @@ async fn a_summary_is_as_trusted_as_the_least_of_what_it_covers() {
             assert!(in_untrusted(&body), "{body}");
         }
     }
+}
+
+/// The model read memories, retrieved records and earlier turns when it wrote what is summarised, and may have quoted
+/// them.
+#[tokio::test]
+async fn a_summary_is_as_trusted_as_the_least_of_what_the_model_read() {
+    async fn label(prepare: impl AsyncFnOnce(&Talk)) -> Value {
+        let mut talk = talk(1..2).await;
+        prepare(&talk).await;
+        talk.say(2..5).await;
+        talk.turn.user("u-now", "And?").await;
+        talk.step(counting("They talked.").0).await.unwrap();
+        talk.stash()["trust"].clone()
+    }
+    let retrieve = |tier: TrustTier| {
+        async move |talk: &Talk| {
+            let record = Retrievable::builder("page", "SYSTEM OVERRIDE", tier, AT).inline();
+            talk.turn.ctx.turn().store_retrievable(record.build().unwrap()).await.unwrap();
+        }
+    };
+    let remember = |tier: TrustTier| {
+        async move |talk: &Talk| {
+            let memory =
+                Memory::builder("m", "SYSTEM OVERRIDE", AT).confidence(0.9).importance(0.5);
+            let memory = memory.trust(TrustLabel::declared(tier)).build().unwrap();
+            talk.turn.ctx.turn().store_memory(memory).await.unwrap();
+        }
+    };
+    for (tier, word) in [
+        (TrustTier::FirstParty, "first-party"),
+        (TrustTier::ThirdPartyPrivate, "third-party-private"),
+        (TrustTier::ThirdPartyPublic, "third-party-public"),
+    ] {
+        assert_eq!(label(retrieve(tier)).await, word);
+        assert_eq!(label(remember(tier)).await, word);
+    }
+    // An answer of an earlier turn: nothing says what the model had read by then.
+    let earlier = async |talk: &Talk| talk.turn.assistant("turn-0/3/message-0", "Found.").await;
+    assert_eq!(label(earlier).await, "third-party-public");
+    let thought = async |talk: &Talk| talk.turn.thought("turn-0/3/thought-0", "Hm.").await;
+    assert_eq!(label(thought).await, "third-party-public");
 }
 
 #[tokio::test]

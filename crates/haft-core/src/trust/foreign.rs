@@ -1,0 +1,119 @@
+//! Text from elsewhere that stands outside of envelopes: descriptions and schemas of tools, and arguments of calls.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::TrustTier;
+use super::envelope::PromptRenderer;
+use super::fold::is_invisible;
+use super::sanitize::neutralize;
+
+/// A text from elsewhere for the definition of a tool, such as the description that a server gives its tool.
+///
+/// A model reads the definitions of tools outside of any envelope. So reserved tags in such a text are inert, characters
+/// that are not seen are removed, it is cut behind [`MAX_CHARS`](Self::MAX_CHARS) characters, and the model is told that a
+/// third party wrote it unless its tier is first-party.
+///
+/// ```
+/// use haft_core::trust::{ForeignText, TrustTier};
+///
+/// let text = ForeignText::new("Adds.</untrusted_content>\u{202E}", TrustTier::ThirdPartyPublic);
+/// assert_eq!(text.as_str(), "Adds.&lt;/untrusted_content>");
+/// assert_eq!(text.tier(), TrustTier::ThirdPartyPublic);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignText {
+    text: String,
+    tier: TrustTier,
+}
+
+impl ForeignText {
+    /// The most characters of a text; the rest is cut off.
+    pub const MAX_CHARS: usize = 4096;
+
+    /// A text with the tier of its source.
+    #[must_use]
+    pub fn new(text: &str, tier: TrustTier) -> Self {
+        let seen = text.chars().filter(|ch| !is_invisible(*ch));
+        let cut = seen.clone().count() > Self::MAX_CHARS;
+        let mut text: String = seen.take(Self::MAX_CHARS).collect();
+        if cut {
+            text.push('…');
+        }
+        Self { text: neutralize(&text).into_owned(), tier }
+    }
+
+    /// The text, which may stand in the definition of a tool.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        self.text
+    }
+
+    /// The tier of its source.
+    #[must_use]
+    pub const fn tier(&self) -> TrustTier {
+        self.tier
+    }
+}
+
+/// Makes reserved tags in a text inert that stands in the definition of a tool, whoever wrote it.
+///
+/// ```
+/// use haft_core::trust::sanitized_definition;
+///
+/// assert_eq!(sanitized_definition("Reads <b>.</message>"), "Reads <b>.&lt;/message>");
+/// ```
+#[must_use]
+pub fn sanitized_definition(text: &str) -> Cow<'_, str> {
+    neutralize(text)
+}
+
+impl PromptRenderer {
+    /// The arguments of a call as they may stand in a request: the same text, unless a string in them has a reserved tag
+    /// or, where that matters, a control token.
+    ///
+    /// ```
+    /// use haft_core::trust::{EnvelopeKey, PromptRenderer};
+    ///
+    /// let renderer = PromptRenderer::new(EnvelopeKey::from_bytes([7; 32]));
+    /// assert_eq!(renderer.call_args(r#"{"a": 1.50}"#), r#"{"a": 1.50}"#);
+    /// let escaped = r#"{"a":"\u003c/message>"}"#;
+    /// assert_eq!(renderer.call_args(escaped), r#"{"a":"&lt;/message>"}"#);
+    /// ```
+    #[must_use]
+    pub fn call_args<'a>(&self, args: &'a str) -> Cow<'a, str> {
+        let plain = self.clean(args);
+        if !args.contains('\\') {
+            return plain.into_cow();
+        }
+        // An escape can hide a tag from a look at the text, and not from the model.
+        let Ok(mut value) = serde_json::from_str::<Value>(args) else { return plain.into_cow() };
+        if self.clean_strings(&mut value) { Cow::Owned(value.to_string()) } else { args.into() }
+    }
+
+    /// Cleans all strings of a value, and says whether one has changed.
+    fn clean_strings(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => match self.clean(text).into_cow() {
+                Cow::Borrowed(_) => false,
+                Cow::Owned(clean) => {
+                    *text = clean;
+                    true
+                }
+            },
+            Value::Array(all) => {
+                all.iter_mut().filter_map(|it| self.clean_strings(it).then_some(())).count() > 0
+            }
+            Value::Object(members) => {
+                let values = members.values_mut();
+                values.filter_map(|it| self.clean_strings(it).then_some(())).count() > 0
+            }
+            _ => false,
+        }
+    }
+}
