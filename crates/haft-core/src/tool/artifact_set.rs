@@ -96,7 +96,9 @@ impl ArtifactSet {
         live.check_call(call.id())?;
         let handle = live.handles.insert(call.id());
         if artifacts.is_empty() {
-            if live.calls.shift_remove(&call.id()).is_some() {
+            // A call takes its place when it is proposed, so that the order does not depend on which one ends first.
+            let before = live.calls.insert(call.id(), Vec::new());
+            if before.is_some_and(|before| !before.is_empty()) {
                 live.revision += 1;
             }
             return Ok(());

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use haft::artifacts::{ArtifactDraft, ArtifactKind};
 use haft::events::Usage;
 use haft::executors::{Recording, RecordingExecutor};
+use haft::middleware::Next;
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
@@ -17,7 +18,7 @@ use haft::records::{Identity, Memory, Message, MessageRole};
 use haft::schema::{integer, object};
 use haft::stores::{MemorySpoolStore, MemoryStore, TurnId};
 use haft::turn::{ManualClock, Timestamp, TurnHistory, TurnOutcome};
-use haft::{Args, Tool, TurnInput, TurnRunner};
+use haft::{Args, DispatchContext, Tool, TurnInput, TurnRunner};
 use serde_json::{Value, json};
 
 use super::{SentRequest, WithHeader as _, respond};
@@ -396,7 +397,7 @@ async fn a_recording_has_the_requests() {
     let answers = Answers::new([dialect.calls(&[0]), dialect.calls(&[1]), dialect.says("Done.")]);
     let provider = Provider::builder(dialect, "m").transport(Arc::clone(&answers)).build().unwrap();
     let recorder = RecordingExecutor::new(provider);
-    let runner = TurnRunner::builder(recorder.clone()).tool(produce()).build().unwrap();
+    let runner = TurnRunner::builder(recorder.clone()).tool(produce_small()).build().unwrap();
     let report = runner.run(input().message(named("m-1", "Grüße."))).await.unwrap();
     let text = recorder.finish(&report).await.unwrap().to_json();
     let recording = Recording::from_json(&text).unwrap();
@@ -405,4 +406,69 @@ async fn a_recording_has_the_requests() {
     }
     assert_eq!(recording.request(3), None);
     assert_eq!(text.matches("You produce reports.").count(), 10, "what is shared is there once");
+}
+
+#[tokio::test]
+async fn what_is_remembered_on_the_way_stands_behind_the_timeline() {
+    let dialect = ChatCompletions::new();
+    let answers = Answers::new((0..4).map(|n| dialect.calls(&[n])).chain([dialect.says("Done.")]));
+    let remember = |ctx: DispatchContext, next: Next<DispatchContext>| async move {
+        let text = format!("Fact {} was found. ", ctx.iteration()).repeat(10);
+        let memory = Memory::builder(format!("fact-{}", ctx.iteration()), text, Timestamp::EPOCH);
+        let memory = memory.confidence(1.0).importance(1.0).build().unwrap();
+        ctx.turn().store_memory(memory).await.unwrap();
+        next.run().await
+    };
+    let provider = Provider::builder(dialect, "m").transport(Arc::clone(&answers)).build().unwrap();
+    let runner = TurnRunner::builder(provider).tool(produce()).envelope_secret([9; 32]);
+    let runner = runner.dispatch_output("remember", remember).build().unwrap();
+    let report = runner.run(input().message(named("m-1", "Begin."))).await.unwrap();
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
+    let sent: Vec<Value> =
+        answers.sent().iter().map(|body| serde_json::from_slice(body).unwrap()).collect();
+    for (n, body) in sent.iter().enumerate() {
+        let messages = body["messages"].as_array().unwrap();
+        assert_eq!(messages[0], sent[0]["messages"][0], "the system text stays as it was");
+        let last = messages.last().unwrap().to_string();
+        assert_eq!(last.contains("was found."), n > 0, "{last}");
+        for fact in 0..n {
+            assert!(last.contains(&format!("Fact {fact} was found.")), "request {n}: {last}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_left_out_stays_out() {
+    let dialect = ChatCompletions::new();
+    let steps = 12;
+    let answers = (0..steps).map(|n| dialect.calls(&[n])).chain([dialect.says("Done.")]);
+    let answers = Answers::new(answers);
+    let options =
+        json!({ "contextWindow": 4_000, "tokenEncoding": "claude", "contextShedding": true });
+    let provider = Provider::builder(dialect, "m")
+        .options(Options::from(options))
+        .transport(Arc::clone(&answers))
+        .build()
+        .unwrap();
+    let runner = TurnRunner::builder(provider).tool(produce_small()).envelope_secret([9; 32]);
+    let report =
+        runner.build().unwrap().run(input().message(named("m-1", "Begin."))).await.unwrap();
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
+    let texts: Vec<String> = answers.sent().iter().map(cached_text).collect();
+    let moved = texts.windows(2).filter(|pair| {
+        let common = pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+        common * 100 < pair[0].len().min(pair[1].len()) * 95
+    });
+    let moved = moved.count();
+    assert!((1..=6).contains(&moved), "{moved} of {steps} requests begin otherwise than the last");
+}
+
+/// Results that are shown in full.
+fn produce_small() -> Tool {
+    let tool = Tool::builder("produce").description("Produces a report.").trusted();
+    let handler = |args: Args| {
+        let n = args.document().root().get("n").and_then(|it| it.as_u64()).unwrap_or_default();
+        format!("{n} is a number. ").repeat(90)
+    };
+    tool.input(object().field("n", integer())).handler(handler).build().unwrap()
 }
