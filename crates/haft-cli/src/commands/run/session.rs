@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use anyhow::Result;
 use haft::events::{Event, EventKind};
 use haft::events::{EventFilter, EventHub};
+use haft::middleware::hydrate_conversation;
 use haft::stores::TurnDir;
 use haft::turn::Cancellation;
 use haft::turn::Gate;
@@ -45,6 +46,7 @@ impl TurnSession {
     ) -> Result<Self> {
         let hub = EventHub::new();
         let builder = builder.dir(&store_dir).observer(hub.clone()).limits(agent.limits());
+        let builder = builder.turn_input("history", hydrate_conversation());
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
         Ok(Self {
             store_dir,
@@ -59,10 +61,6 @@ impl TurnSession {
 
     pub(crate) const fn keyboard(&mut self) -> &mut Keyboard {
         &mut self.keyboard
-    }
-
-    pub(crate) const fn store_dir(&self) -> &TurnDir {
-        &self.store_dir
     }
 
     /// Runs a turn, prints its events and asks the user about its gates. Ctrl-C cancels the turn.
