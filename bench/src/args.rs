@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{artifacts, measure::Plan, report::Format, stream, turns};
+use crate::{artifacts, conversation, measure::Plan, report::Format, stream, turns};
 
 /// What is printed when the command line is not understood.
 pub(crate) const USAGE: &str = "\
-usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns> [--json] [--rounds N] [--quick]
+usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns|conversation> [--json] [--rounds N] [--quick]
                   [--values N] [--bytes N] [--keep] [--full]
 
   dispatch    JSON text in, typed handler out: Haft, peers and the reference in node
@@ -17,6 +17,7 @@ usage: haft-bench <dispatch|validate|callid|agreement|artifacts|stream|turns> [-
   artifacts   large results: spooling, ranges, searches, formats, beside the programs for that
   stream      100000 pieces of an answer read, in memory and over HTTP, and a request of 1000 records
   turns       turns of three iterations: at once, waiting, and on the disk, beside bare Tokio
+  conversation  a conversation of many turns: size of its store and time of hydration, and how they grow
 
   --json      one JSON object per line: name, ours, unit, peers, ratio (ours to the floor)
   --rounds N  rounds per variant (31; 5 with --quick; of artifacts, stream and turns 7 and 3)
@@ -39,6 +40,7 @@ pub(crate) enum Bench {
     Artifacts,
     Stream,
     Turns,
+    Conversation,
 }
 
 /// A parsed command line.
@@ -52,6 +54,7 @@ pub(crate) struct Args {
     pub(crate) artifacts: artifacts::Options,
     pub(crate) stream: stream::Options,
     pub(crate) turns: turns::Options,
+    pub(crate) conversation: conversation::Options,
 }
 
 impl Args {
@@ -65,7 +68,7 @@ impl Args {
         let (mut bench, mut format, mut plan) = (None, Format::Table, Plan::FULL);
         let (mut rounds, mut values) = (None, VALUES);
         let (mut bytes, mut keep, mut few) = (256 << 20, false, 7);
-        let mut full = false;
+        let (mut full, mut quick) = (false, false);
         while let Some(arg) = args.next() {
             match arg.as_str() {
                 "dispatch" if bench.is_none() => bench = Some(Bench::Dispatch),
@@ -75,8 +78,9 @@ impl Args {
                 "artifacts" if bench.is_none() => bench = Some(Bench::Artifacts),
                 "stream" if bench.is_none() => bench = Some(Bench::Stream),
                 "turns" if bench.is_none() => bench = Some(Bench::Turns),
+                "conversation" if bench.is_none() => bench = Some(Bench::Conversation),
                 "--json" => format = Format::JsonLines,
-                "--quick" => (plan, few) = (Plan::QUICK, 3),
+                "--quick" => (plan, few, quick) = (Plan::QUICK, 3, true),
                 "--rounds" => rounds = Some(parse_count(&arg, args.next())?),
                 "--bytes" => bytes = parse_size(&arg, args.next())?,
                 "--keep" => keep = true,
@@ -90,7 +94,8 @@ impl Args {
         let artifacts = artifacts::Options { bytes, rounds: rounds.unwrap_or(few), keep };
         let turns = turns::Options { rounds: rounds.unwrap_or(few), full };
         let stream = stream::Options { rounds: rounds.unwrap_or(few) };
-        Ok(Self { bench, format, plan, values, artifacts, stream, turns })
+        let conversation = conversation::Options { turns: if quick { 200 } else { 1_000 } };
+        Ok(Self { bench, format, plan, values, artifacts, stream, turns, conversation })
     }
 }
 

@@ -7,6 +7,7 @@
 //! cargo run --release -p haft-bench -- artifacts --bytes 1G
 //! cargo run --release -p haft-bench -- stream
 //! cargo run --release -p haft-bench -- turns --full
+//! cargo run --release -p haft-bench --no-default-features -- conversation
 //! cargo run --release -p haft-bench --features allocations -- dispatch
 //! ```
 //!
@@ -20,6 +21,7 @@ mod allocations;
 mod args;
 mod artifacts;
 mod callid;
+mod conversation;
 mod dispatch;
 mod measure;
 mod node;
@@ -86,6 +88,7 @@ fn run(args: Args) -> Result<(), String> {
         Bench::Artifacts => artifacts::run(args.artifacts, &mut print),
         Bench::Stream => stream::run(args.stream, &mut print),
         Bench::Turns => turns::run(args.turns, &mut print),
+        Bench::Conversation => conversation::run(args.conversation, &mut print),
     }
 }
 

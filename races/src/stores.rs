@@ -6,8 +6,8 @@ use std::io;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreError, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use shuttle::future;
 use shuttle::sync::Mutex;
@@ -70,6 +70,7 @@ impl<A: Answers> TurnStore for Answering<A> {
         remove(_turn: TurnId, _now: Timestamp) -> bool;
         gate(_gate: GateId) -> Option<GateRow>;
         settle(_gate: GateId, _settlement: String) -> SettleOutcome;
+        load_memories(_scope: MemoryScope) -> Vec<MemoryRow>;
     }
 }
 

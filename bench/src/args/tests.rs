@@ -69,3 +69,9 @@ fn mistakes() {
     check_error("artifacts --bytes M", "`--bytes` needs a size such as 64M and got `M`");
     check_error("agreement --values x", "`--values` needs a positive number and got `x`");
 }
+
+#[test]
+fn turns_of_a_conversation() {
+    assert_eq!(parse("conversation").unwrap().conversation.turns, 1_000);
+    assert_eq!(parse("conversation --quick").unwrap().conversation.turns, 200);
+}

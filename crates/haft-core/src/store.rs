@@ -2,10 +2,12 @@
 //!
 //! A [`TurnStore`] knows rows and journal entries, not what they mean: both are [`StoredText`], JSON that the
 //! loop writes and reads. What a store promises is about time: a [`commit`](TurnStore::commit) takes effect wholly
-//! or not at all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once.
+//! or not at all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once. Memories belong to a
+//! [`MemoryScope`] and outlive their turn.
 //! `haft::conformance` holds a store to it.
 
 mod error;
+mod memory;
 mod text;
 
 use std::fmt;
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 
 pub use self::error::StoreError;
+pub use self::memory::{MemoryRow, MemoryScope, MemoryScopeKind};
 pub use self::text::StoredText;
 pub use crate::id::{GateId, InvalidId, TurnId};
 
@@ -88,6 +91,13 @@ pub trait TurnStore: fmt::Debug + Send + Sync {
     ///
     /// Fails with [`StoreError::Unknown`] if there is no such gate.
     fn settle(&self, gate: GateId, settlement: String) -> StoreFuture<'_, SettleOutcome>;
+
+    /// The memories of a scope, in the order in which they were first put; one that was deleted has lost its place.
+    ///
+    /// Memories belong to the scope and not to the turn whose [`commit`](Self::commit) stored them: they stay when
+    /// that turn is removed. Turns that run at the same time change the same scope. A commit changes the ids that it
+    /// names and no others, so that no turn can lose the memories of another; of two writes of one id the later holds.
+    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>>;
 }
 
 /// A turn that is about to begin.
@@ -315,13 +325,31 @@ pub enum StoreWrite {
         /// How it ended, as JSON text.
         settlement: String,
     },
+    /// Stores a memory of a scope: replaces the one with this id, or appends it.
+    PutMemory {
+        /// What it belongs to.
+        scope: MemoryScope,
+        /// Its id.
+        id: String,
+        /// The memory, as JSON text.
+        json: StoredText,
+    },
+    /// Removes a memory of a scope. One that is not there changes nothing.
+    DeleteMemory {
+        /// What it belongs to.
+        scope: MemoryScope,
+        /// Its id.
+        id: String,
+    },
 }
 
 impl StoreWrite {
     /// Serializes the texts that are not serialized yet, so that they can be [checked](Self::check) and a later reader
     /// need not: a store does this before it hands the write to a thread that all share.
     pub fn materialize_texts(&self) {
-        if let Self::Put(Row { json, .. }) | Self::Journal(json) = self {
+        if let Self::Put(Row { json, .. }) | Self::Journal(json) | Self::PutMemory { json, .. } =
+            self
+        {
             let _ = json.as_str();
         }
     }
@@ -342,6 +370,15 @@ impl StoreWrite {
             Self::Status(_) => Ok(()),
             Self::OpenGate { json, .. } => check_text("a gate", json),
             Self::CloseGate { settlement, .. } => check_text("a settlement", settlement),
+            Self::PutMemory { scope, id, json } => {
+                scope.check()?;
+                check_text("the id of a memory", id)?;
+                json.check("a memory")
+            }
+            Self::DeleteMemory { scope, id } => {
+                scope.check()?;
+                check_text("the id of a memory", id)
+            }
         }
     }
 }

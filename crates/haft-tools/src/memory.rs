@@ -1,5 +1,6 @@
-//! Tools for memories that remain between turns. The memories are those of the turn's context; content that the
-//! model writes is untrusted.
+//! Tools for memories that remain between turns. The memories are those of the turn's context, and what is stored
+//! belongs to the scope of the turn: its conversation, or the agent or user that its input names. Content that the model
+//! writes is untrusted.
 
 pub(super) mod delete_memory;
 pub(super) mod list_memories;

@@ -2,7 +2,9 @@
 //!
 //! ```
 //! use haft::executors::ScriptExecutor;
-//! use haft::middleware::{Verdict, audit_log, fetch_and_register_tools, repetition_guard, safety_veto};
+//! use haft::middleware::{
+//!     Verdict, audit_log, fetch_and_register_tools, hydrate_conversation, repetition_guard, safety_veto,
+//! };
 //! use haft::turn::TurnRunner;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,6 +14,7 @@
 //!     Ok(if text.contains("PRIVATE KEY") { Verdict::veto("it has a key in it") } else { Verdict::Pass })
 //! };
 //! let runner = TurnRunner::builder(model)
+//!     .turn_input("history", hydrate_conversation())
 //!     .turn_input("tools", fetch_and_register_tools())
 //!     .dispatch_output("veto", safety_veto(no_keys))
 //!     .dispatch_output("repetition", repetition_guard(3))
@@ -22,10 +25,11 @@
 //! # }
 //! ```
 //!
-//! All of it looks at calls that are over. None of it runs a handler.
+//! None of it runs a handler.
 
 mod audit;
 mod fetch;
+mod hydrate;
 mod repetition;
 mod veto;
 
@@ -43,13 +47,16 @@ pub use haft_core::pipeline::{
 
 pub use self::audit::{AuditLog, audit_log};
 pub use self::fetch::{FetchTools, fetch_and_register_tools};
+pub use self::hydrate::{
+    HydrateConversation, HydrateFromSource, hydrate_conversation, hydrate_from_source,
+};
 pub use self::repetition::{OnRepetition, RepetitionGuard, repetition_guard};
 pub use self::veto::{SafetyVeto, Verdict, safety_veto};
 
 /// The calls of this iteration that are over, in order.
 fn completed_calls(ctx: &DispatchContext) -> impl Iterator<Item = Arc<ToolCall>> {
     let iteration = ctx.iteration();
-    let calls = ctx.turn().tool_calls().all().into_iter();
+    let calls = ctx.turn().tool_calls().of_turn().into_iter();
     calls.filter(move |call| call.iteration == iteration && call.state().is_final())
 }
 

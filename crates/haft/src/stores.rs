@@ -7,9 +7,9 @@ pub use haft_core::spool::{
 };
 #[doc(inline)]
 pub use haft_core::store::{
-    GateId, GateRow, InvalidId, Lease, LeaseRequest, NewTurn, Row, RowKind, SettleOutcome,
-    StoreError, StoreFuture, StoreWrite, StoredText, StoredTurn, TurnId, TurnQuery, TurnStatus,
-    TurnStore, TurnSummary, check_text,
+    GateId, GateRow, InvalidId, Lease, LeaseRequest, MemoryRow, MemoryScope, MemoryScopeKind,
+    NewTurn, Row, RowKind, SettleOutcome, StoreError, StoreFuture, StoreWrite, StoredText,
+    StoredTurn, TurnId, TurnQuery, TurnStatus, TurnStore, TurnSummary, check_text,
 };
 #[doc(inline)]
 pub use haft_stores::{DirLedger, DirSpoolStore, FileSpoolReader, MemorySpoolStore, MemoryStore};

@@ -10,6 +10,7 @@
 mod calls;
 mod deadline;
 mod driver;
+mod earlier_turns;
 mod envelopes;
 mod garbage;
 mod gates;
@@ -33,9 +34,10 @@ pub use haft_core::clock::{
 };
 #[doc(inline)]
 pub use haft_core::context::{
-    AckSubscription, AlreadySignalled, DispatchContext, DispatchContextBuilder, GateContext,
-    GateFuture, Gates, Instruction, RecordError, RecordWriter, Signal, Tokenizable, ToolSource,
-    ToolsFuture, TurnContext,
+    AckSubscription, AlreadySignalled, DispatchContext, DispatchContextBuilder, EarlierRecord,
+    EarlierTurn, FetchFuture, GateContext, GateFuture, Gates, HistoryError, HistoryFuture,
+    HistoryReader, HydratedTurn, Hydration, Instruction, RecordError, RecordWriter, RemovedRecord,
+    Signal, Tokenizable, ToolSource, ToolsFuture, TurnContext, TurnSource,
 };
 #[doc(inline)]
 pub use haft_core::gate::{

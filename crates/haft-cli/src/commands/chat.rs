@@ -3,13 +3,15 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::records::{Message, Record as _, RecordLoader};
 use haft::stores::TurnDir;
-use haft::stores::{RowKind, TurnQuery, TurnStore as _};
+use haft::stores::{TurnQuery, TurnStore as _, TurnSummary};
 use haft::turn::TurnRunner;
 use uuid::Uuid;
 
-use super::run::{TurnSession, build_runner, build_turn_input, new_user_message, session_options};
+use super::run::{
+    TurnSession, build_runner, build_turn_input, new_user_message, resume_when_released,
+    session_options,
+};
 use crate::agent::{Agent, OwnPaths};
 use crate::args::ChatArgs;
 use crate::keyboard::{Keyboard, KeyboardInput};
@@ -27,9 +29,9 @@ pub(super) async fn run_chat(
     let agent = Agent::load_protected(path, &own)?;
     agent.prepare_files(args.options.trust, terminal).await?;
     let store_dir = TurnDir::open(agent.store_path(args.options.store.store.as_deref()))?;
-    let (conversation, mut history) = match args.conversation {
-        Some(id) => (id.clone(), load_history(&store_dir, &id).await?),
-        None => (format!("chat-{}", Uuid::new_v4()), Vec::new()),
+    let (conversation, newest) = match args.conversation {
+        Some(id) => (id.clone(), Some(find_newest_turn(&store_dir, &id).await?)),
+        None => (format!("chat-{}", Uuid::new_v4()), None),
     };
     let builder = build_runner(&agent, &args.options)?;
     let mut session = TurnSession::new(
@@ -40,6 +42,9 @@ pub(super) async fn run_chat(
         signals,
     )?;
     print_greeting(&agent, &conversation, terminal);
+    if let Some(newest) = newest {
+        resume_interrupted_turn(&mut session, newest, terminal).await?;
+    }
     loop {
         let text = match read_message(session.inputs(), terminal).await {
             ChatInput::Message(text) => text,
@@ -47,16 +52,11 @@ pub(super) async fn run_chat(
             ChatInput::End => return Ok(ExitCode::SUCCESS),
         };
         let prompt = new_user_message(format!("prompt-{}", Uuid::new_v4()), text)?;
-        let turn = build_turn_input(&agent, path, Some(session.store_dir())).await?;
-        let mut turn = turn.conversation(conversation.as_str());
-        for message in &history {
-            turn = turn.message(message.clone());
-        }
-        let turn = turn.message(prompt.clone());
-        history.push(prompt);
+        let turn = build_turn_input(&agent, path)?;
+        let turn = turn.conversation(conversation.as_str()).message(prompt);
         let work = |runner: TurnRunner, token| async move { runner.run_until(turn, token).await };
         match session.run_turn(work).await {
-            Ok(report) => history.extend(report.messages.iter().map(|it| it.as_ref().clone())),
+            Ok(_) => {}
             // A signal has stopped the turn.
             Err(error) if is_stopped(&error) => return Err(error),
             Err(error) => {
@@ -118,24 +118,49 @@ fn print_greeting(agent: &Agent, conversation: &str, terminal: &Terminal) {
     }
 }
 
-/// Loads the messages of a conversation. Its newest turn contains all of them.
-async fn load_history(store_dir: &TurnDir, conversation: &str) -> Result<Vec<Message>> {
-    let mut query = TurnQuery::default();
-    query.conversation = Some(conversation.to_owned());
-    query.limit = Some(1);
+/// Finds the newest turn of a conversation, and fails if there is none.
+async fn find_newest_turn(store_dir: &TurnDir, conversation: &str) -> Result<TurnSummary> {
+    let query = TurnQuery::default().conversation(conversation).limit(1);
     let newest = store_dir.store().turns(query).await?.into_iter().next();
-    let Some(newest) = newest else {
+    newest.ok_or_else(|| {
         let error = UserError::new(format!("there is no conversation `{conversation}`"));
         let error = error.hint("`haft turns` shows the conversation of every turn");
-        return Err(error.code(FailureCode::NotFound).into());
-    };
-    let stored = store_dir.store().load(newest.id).await?;
-    let loader = RecordLoader::new();
-    let mut messages = Vec::new();
-    for row in stored.iter().flat_map(|turn| &turn.rows) {
-        if row.kind == RowKind::Message {
-            messages.push(Message::from_row(row, &loader).await?);
-        }
+        error.code(FailureCode::NotFound).into()
+    })
+}
+
+/// Resumes the newest turn of a conversation if it was interrupted: what it called is then part of the conversation, and
+/// nothing is called twice. At a terminal the user decides.
+async fn resume_interrupted_turn(
+    session: &mut TurnSession,
+    turn: TurnSummary,
+    terminal: &Terminal,
+) -> Result<()> {
+    if turn.status.is_final() {
+        return Ok(());
     }
-    Ok(messages)
+    let id = turn.id;
+    let notice = |text: &str| {
+        print_line(format_args!("{}", terminal.style_stderr(TextRole::Muted, text)));
+    };
+    if Keyboard::is_interactive() {
+        notice(&format!("the last turn of this conversation was interrupted: {id}"));
+        let reply = session.inputs().0.read_prompt("resume it? [Y/n] ").await;
+        let is_refused = match reply {
+            KeyboardInput::Line(text) => {
+                matches!(text.trim().to_lowercase().as_str(), "n" | "no")
+            }
+            KeyboardInput::Interrupted | KeyboardInput::End => true,
+        };
+        if is_refused {
+            notice(&format!("continuing without it; resume it with: haft resume {id}"));
+            return Ok(());
+        }
+    } else {
+        notice(&format!("resuming the interrupted turn {id} first"));
+    }
+    let work =
+        |runner: TurnRunner, token| async move { resume_when_released(&runner, &id, token).await };
+    session.run_turn(work).await?;
+    Ok(())
 }

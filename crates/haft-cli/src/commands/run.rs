@@ -23,6 +23,7 @@ pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
 use self::recording_file::{RecordingFile, replay_recording};
 pub(super) use self::request_view::{ShownRequest, StoredFacts};
 pub(super) use self::session::{SessionOptions, TurnSession};
+use self::turn_input::load_memories;
 pub(super) use self::turn_input::{build_turn_input, load_agent_path, new_user_message};
 pub(super) use self::turn_printer::TurnOutput;
 use self::turn_printer::TurnPrinter;
@@ -66,7 +67,7 @@ pub(super) async fn run_turn(
         (None, None) => build_runner(&agent, &args.options)?,
     };
     let store_dir = TurnDir::open(agent.store_path(args.options.store.store.as_deref()))?;
-    let input = build_turn_input(&agent, &args.agent.agent, Some(&store_dir)).await?;
+    let input = build_turn_input(&agent, &args.agent.agent)?;
     let input = input.message(new_user_message("prompt", prompt)?);
     let mut session = TurnSession::new(
         builder,
@@ -95,7 +96,12 @@ async fn show_first_request(
     let store_path = agent.store_path(args.options.store.store.as_deref());
     // A dry run creates no store, and needs one only for memories.
     let store_dir = store_path.is_dir().then(|| TurnDir::open(&store_path)).transpose()?;
-    let input = build_turn_input(agent, &args.agent.agent, store_dir.as_ref()).await?;
+    let mut input = build_turn_input(agent, &args.agent.agent)?;
+    if let Some(store_dir) = store_dir.as_ref().filter(|_| agent.has_memory()) {
+        for memory in load_memories(&args.agent.agent, store_dir).await? {
+            input = input.memory(memory);
+        }
+    }
     let input = input.message(new_user_message("prompt", prompt)?);
     let description = executor.description();
     let builder = runner_builder(agent, executor);
@@ -218,7 +224,7 @@ async fn load_ended_turn(store_dir: &TurnDir, id: &TurnId) -> Result<Option<Turn
 }
 
 /// Resumes a turn. While another process holds its lease, waits until the lease is released or expires.
-async fn resume_when_released(
+pub(super) async fn resume_when_released(
     runner: &TurnRunner,
     id: &TurnId,
     token: Cancellation,

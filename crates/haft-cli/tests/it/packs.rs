@@ -1,10 +1,11 @@
 //! Packs of tools in agent files, and the approval rules.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use super::support::{run_haft, write_agent, write_script};
+use super::support::{haft, run_haft, write_agent, write_script};
 
 /// Writes the agent `a` with a system prompt and a note in its directory `data`.
 fn write_agent_with_note(dir: &Path, text: &str) {
@@ -189,4 +190,33 @@ fn memories_last_from_turn_to_turn_in_the_store_of_the_file() {
     // Each store has its own memories.
     let said = run_haft(dir.path(), &["run", "a", "--store", "other"]);
     assert!(said.starts_with("exit 0") && !said.contains("tea"), "{said}");
+}
+
+/// Memories belong to the agent: turns of other agents do not hide them, and turns that run at once do not lose them.
+#[test]
+fn memories_of_turns_at_once_and_of_many_turns_ago_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "prompt = 'Go.'\nscript = 'script.yaml'\n[tools.memory]";
+    write_agent_with_note(dir.path(), text);
+    write_script(
+        dir.path(),
+        "steps:\n  - call: { store_memory: { content: \"Noted: {{ user }}\" } }\n  - say: noted\n",
+    );
+    let mut runs: Vec<_> = (0..4)
+        .map(|n| {
+            let mut run = haft(dir.path());
+            run.args(["run", "a", &format!("fact {n}")]).stdout(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    for run in &mut runs {
+        assert!(run.wait().unwrap().success());
+    }
+    write_script(
+        dir.path(),
+        "steps:\n  - call: { list_memories: {} }\n  - say: \"{{ last.list_memories }}\"\n",
+    );
+    let said = run_haft(dir.path(), &["run", "a"]);
+    for n in 0..4 {
+        assert!(said.contains(&format!("Noted: fact {n}")), "{said}");
+    }
 }

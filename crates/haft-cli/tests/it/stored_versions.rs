@@ -282,6 +282,26 @@ fn a_conversation_of_0_1_continues_with_its_history() {
     assert_eq!(fixture.json_lines(&["turns", "--conversation", conversation]).len(), 3);
 }
 
+#[test]
+fn memories_of_0_1_become_those_of_their_agent() {
+    for fixture in [Fixture::version_0_1(), Fixture::version_0_1_without_log()] {
+        assert_eq!(fixture.json_lines(&["turns"]).len(), 6);
+        let database = fixture.path().join("store/haft.sqlite");
+        let connection = rusqlite::Connection::open(database).unwrap();
+        let mut rows = connection
+            .prepare("SELECT scope_kind, scope_id, json FROM memories WHERE deleted = 0")
+            .unwrap();
+        let rows = rows.query_map([], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+        });
+        let rows: Vec<_> = rows.unwrap().map(Result::unwrap).collect();
+        let [(kind, agent, memory)] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!((kind.as_str(), agent.as_str()), ("agent", "/tmp/haft-0.1/agents/reports"));
+        assert!(memory.contains("The log has 500 lines."), "{memory}");
+        assert!(fixture.path().join("store/haft.sqlite.v1.bak").is_file());
+    }
+}
+
 /// The files in which the store keeps the large results of a turn.
 fn spools_of(fixture: &Fixture, turn: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(fixture.path().join("store/spools")).unwrap();

@@ -1,9 +1,11 @@
 //! Stores that cannot be used: the error messages, and that nothing is lost.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+use std::time::Duration;
 
-use super::support::run_haft;
+use super::support::{haft, json_string, run_haft, write_scripted_agent};
 
 #[test]
 fn what_is_no_store_is_refused() {
@@ -40,7 +42,7 @@ fn a_store_of_a_newer_program_is_left_alone() {
         let said = cli(words);
         assert!(said.starts_with("exit 1") && said.contains("use a newer program"), "{said}");
     }
-    base.execute_batch("PRAGMA user_version = 1").unwrap();
+    base.execute_batch("PRAGMA user_version = 2").unwrap();
     assert!(cli(&["turns"]).contains("completed"));
 }
 
@@ -77,4 +79,42 @@ fn a_key_that_others_can_use_or_that_is_no_file_is_refused_at_once() {
     std::os::unix::fs::symlink("nowhere", &key).unwrap();
     let turns = cli(&["turns"]);
     assert!(turns.starts_with("exit 1") && turns.contains("it is a symbolic link"), "{turns}");
+}
+
+/// A turn of a conversation is killed while a call runs that must not be repeated. The conversation resumes it first.
+#[test]
+fn a_conversation_resumes_its_interrupted_turn_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = r#"
+        [tools.command.pay]
+        description = "Pays."
+        argv = ["sh", "-c", "echo paid >> ledger; exec sleep 60"]
+        effect = "once"
+    "#;
+    write_scripted_agent(
+        dir.path(),
+        text,
+        "steps:\n  - call: { pay: {} }\n  - say: \"{{ last.pay }}\"\n",
+    );
+    let question = dir.path().join("question");
+    fs::write(&question, "Pay.\n").unwrap();
+    let mut chat = haft(dir.path());
+    chat.args(["chat", "a"]).stdin(File::open(&question).unwrap());
+    let mut chat = chat.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let ledger = dir.path().join("a/ledger");
+    while fs::read_to_string(&ledger).unwrap_or_default().is_empty() {
+        assert!(chat.try_wait().unwrap().is_none(), "the conversation ended before its call ran");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    chat.kill().unwrap();
+    chat.wait().unwrap();
+    let turns = run_haft(dir.path(), &["turns", "--json"]);
+    assert!(turns.contains(r#""status":"running""#), "{turns}");
+    let conversation = json_string(&turns, "conversation");
+    let resumed = run_haft(dir.path(), &["chat", "a", "--conversation", conversation]);
+    assert!(resumed.starts_with("exit 0"), "{resumed}");
+    assert!(resumed.contains("resuming the interrupted turn"), "{resumed}");
+    assert!(resumed.contains("unknown"), "{resumed}");
+    assert_eq!(fs::read_to_string(&ledger).unwrap(), "paid\n");
+    assert!(run_haft(dir.path(), &["turns"]).contains("completed"));
 }

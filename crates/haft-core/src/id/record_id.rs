@@ -149,6 +149,13 @@ impl OccurrenceCounter {
         *count = record.occurrence.max(*count);
     }
 
+    /// Takes over everything that another counter has counted.
+    pub fn restore_all(&mut self, other: &Self) {
+        for (id, occurrence) in &other.0 {
+            self.restore(RecordId::new(*id, *occurrence));
+        }
+    }
+
     /// How often a call was counted.
     #[must_use]
     pub fn count(&self, id: CallId) -> u32 {

@@ -12,18 +12,30 @@ use super::Record;
 
 /// Numbers the records of a turn, of all kinds, in the order in which they were first put on a list.
 /// Cheap to clone; clones count on together.
-#[derive(Clone, Debug, Default)]
+///
+/// The records of the turn itself begin at [`FIRST_OF_TURN`](Self::FIRST_OF_TURN). Records of earlier turns of the
+/// conversation have lower numbers, so that they come first whenever they are added.
+#[derive(Clone, Debug)]
 pub struct RecordSequence(Arc<AtomicU64>);
 
 impl RecordSequence {
-    /// Counts from zero.
+    /// The number of the first record of the turn itself.
+    pub const FIRST_OF_TURN: u64 = 1 << 32;
+
+    /// Counts the records of a turn.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self(Arc::new(AtomicU64::new(Self::FIRST_OF_TURN)))
     }
 
     fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Default for RecordSequence {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -57,6 +69,12 @@ type RecordMap<T> = Option<Box<IndexMap<<T as Record>::Id, NumberedRecord<T>>>>;
 struct NumberedRecord<T> {
     number: u64,
     record: Arc<T>,
+}
+
+impl<T> NumberedRecord<T> {
+    fn is_earlier(&self) -> bool {
+        self.number < RecordSequence::FIRST_OF_TURN
+    }
 }
 
 impl<T: Record> RecordList<T> {
@@ -94,6 +112,25 @@ impl<T: Record> RecordList<T> {
         }
     }
 
+    /// Puts records of earlier turns, with their numbers, behind those that there are and before the records of the
+    /// turn itself. The caller makes sure that the ids are new.
+    pub(crate) fn put_earlier(&self, earlier: Vec<(u64, Arc<T>)>) {
+        if earlier.is_empty() {
+            return;
+        }
+        let mut records = self.write();
+        let before = records.take().map(|it| *it).unwrap_or_default();
+        let mut merged = IndexMap::with_capacity(before.len() + earlier.len());
+        let (known, own): (Vec<_>, Vec<_>) =
+            before.into_iter().partition(|(_, placed)| placed.is_earlier());
+        merged.extend(known);
+        let numbered =
+            |(number, record): (u64, Arc<T>)| (record.key(), NumberedRecord { number, record });
+        merged.extend(earlier.into_iter().map(numbered));
+        merged.extend(own);
+        *records = Some(Box::new(merged));
+    }
+
     /// Takes a record away and gives it back, if there is one of this id.
     pub fn remove<Q>(&self, id: &Q) -> Option<Arc<T>>
     where
@@ -126,6 +163,25 @@ impl<T: Record> RecordList<T> {
         self.each(|placed| (placed.number, Arc::clone(&placed.record)))
     }
 
+    /// The records of the turn itself as they are now, in order, without those of earlier turns.
+    #[must_use]
+    pub fn of_turn(&self) -> Vec<Arc<T>> {
+        let records = self.read();
+        let records = records.iter().flat_map(|records| records.values());
+        records.filter(|it| !it.is_earlier()).map(|it| Arc::clone(&it.record)).collect()
+    }
+
+    /// Whether the record of this id belongs to an earlier turn of the conversation.
+    #[must_use]
+    pub fn is_earlier<Q>(&self, id: &Q) -> bool
+    where
+        T::Id: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let records = self.read();
+        records.as_ref().and_then(|it| it.get(id)).is_some_and(NumberedRecord::is_earlier)
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -138,10 +194,11 @@ impl<T: Record> RecordList<T> {
         self.len() == 0
     }
 
-    /// How many keys match.
+    /// How many keys of the turn itself match.
     pub(crate) fn count_keys(&self, matches: impl Fn(&T::Id) -> bool) -> usize {
         let records = self.read();
-        records.iter().flat_map(|records| records.keys()).filter(|key| matches(key)).count()
+        let records = records.iter().flat_map(|records| records.iter());
+        records.filter(|(key, placed)| !placed.is_earlier() && matches(key)).count()
     }
 
     fn each<R>(&self, of: impl Fn(&NumberedRecord<T>) -> R) -> Vec<R> {

@@ -61,6 +61,11 @@ impl MessageRole {
 }
 
 impl Message {
+    /// The same record under another id.
+    pub(crate) fn renamed(&self, id: RecordName) -> Self {
+        Self { id, ..self.clone() }
+    }
+
     /// A message that is still being put together. Its identity is its role unless another is given.
     pub fn builder(id: impl Into<String>, role: MessageRole, at: Timestamp) -> MessageBuilder {
         let (content, attachments, identity) = (None, Vec::new(), None);

@@ -57,6 +57,11 @@ pub enum RetrievableContent {
 }
 
 impl Retrievable {
+    /// The same record under another id.
+    pub(crate) fn renamed(&self, id: RecordName) -> Self {
+        Self { id, ..self.clone() }
+    }
+
     /// A record that is still being put together, of the tier that the retriever declares.
     pub fn builder(
         id: impl Into<String>,

@@ -43,6 +43,11 @@ pub struct Thought {
 }
 
 impl Thought {
+    /// The same record under another id.
+    pub(crate) fn renamed(&self, id: RecordName) -> Self {
+        Self { id, ..self.clone() }
+    }
+
     /// A thought that is still being put together. It is the assistant's unless another author is named.
     pub fn builder(id: impl Into<String>, at: Timestamp) -> ThoughtBuilder {
         ThoughtBuilder {

@@ -1,9 +1,11 @@
 //! What a handler receives in addition to its arguments: the dispatch it runs in, and the turn around it.
 
 mod builder;
+mod history;
 mod instruction;
 mod records;
 mod signal;
+mod source;
 mod tokenizable;
 mod turn;
 
@@ -17,8 +19,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
+pub use history::{
+    EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedTurn,
+    Hydration, RemovedRecord,
+};
 pub use instruction::Instruction;
 pub use signal::{AckSubscription, AlreadySignalled, Signal};
+pub use source::{FetchFuture, TurnSource};
 pub use tokenizable::Tokenizable;
 pub use turn::{
     GateContext, GateFuture, Gates, RecordError, RecordWriter, ToolSource, ToolsFuture, TurnContext,

@@ -59,8 +59,13 @@ impl ContextShedder {
             }
         }
         let calls = ctx.turn().tool_calls().all();
-        let newest = calls.iter().map(|call| call.iteration).max();
-        for call in calls.iter().filter(|call| Some(call.iteration) != newest) {
+        // Results of earlier turns go first: they are in front.
+        let own = ctx.turn().tool_calls().of_turn();
+        let newest = own.iter().map(|call| call.iteration).max();
+        let is_newest = |call: &ToolCall| {
+            Some(call.iteration) == newest && !ctx.turn().tool_calls().is_earlier(&call.id())
+        };
+        for call in calls.iter().filter(|call| !is_newest(call)) {
             if let Some(ToolResults::Text(text)) = &call.results
                 && text.len() > MIN_SPOOLED_BYTES
                 && !omissions.results.contains(&call.id())

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreFuture, StoreWrite,
-    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
 };
 
 use self::state::StoreState;
@@ -124,6 +124,10 @@ impl TurnStore for MemoryStore {
             check_text("a settlement", &settlement)?;
             self.lock_state().settle(&gate, settlement)
         })
+    }
+
+    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
+        Box::pin(async move { Ok(self.lock_state().load_memories(&scope)) })
     }
 }
 

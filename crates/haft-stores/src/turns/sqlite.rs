@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary, check_text,
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreError, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    check_text,
 };
 
 use self::database_file::DatabaseFile;
@@ -195,6 +196,10 @@ impl TurnStore for SqliteStore {
                 .run("settle a gate", move |it| updates::settle_gate(it, &gate, &settlement))
                 .await
         })
+    }
+
+    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
+        Box::pin(self.read_pool.run("load memories", move |it| queries::load_memories(it, &scope)))
     }
 }
 

@@ -112,7 +112,7 @@ impl AuditLog {
 
     /// Writes what was not written yet.
     fn write_new_lines(&self, ctx: &TurnContext) -> Result<(), BoxError> {
-        for call in ctx.tool_calls().all() {
+        for call in ctx.tool_calls().of_turn() {
             if call.state().is_final() && self.is_new(ctx.turn_id(), &call) {
                 (self.sink)(&audit_line(ctx, &call)?)?;
                 self.lock_written().entry(ctx.turn_id().into()).or_default().ids.insert(call.id());

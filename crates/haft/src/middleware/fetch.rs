@@ -1,8 +1,8 @@
 //! Tools that are found per turn.
 
 use haft_core::context::TurnContext;
-use haft_core::pipeline::{Middleware, MiddlewareFuture, Next};
-use haft_core::tool::{OnCollision, ToolName};
+use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
+use haft_core::tool::{OnCollision, Tool, ToolName};
 
 /// See [`fetch_and_register_tools`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,14 +51,20 @@ pub fn fetch_and_register_tools() -> FetchTools {
 impl Middleware<TurnContext> for FetchTools {
     fn handle(&self, ctx: TurnContext, next: Next<TurnContext>) -> MiddlewareFuture {
         Box::pin(async move {
-            for tool in ctx.fetch_tools().await? {
-                match tool.on_collision() {
-                    OnCollision::Replace => drop(ctx.tools().overwrite(tool)),
-                    OnCollision::Keep if ctx.tools().has(ToolName::as_str(tool.name())) => {}
-                    OnCollision::Keep | OnCollision::Throw => ctx.tools().register(tool)?,
-                }
-            }
+            register_tools(&ctx, ctx.fetch_tools().await?)?;
             next.run().await
         })
     }
+}
+
+/// Registers tools for a turn, each as its collision policy says.
+pub(super) fn register_tools(ctx: &TurnContext, tools: Vec<Tool>) -> Result<(), BoxError> {
+    for tool in tools {
+        match tool.on_collision() {
+            OnCollision::Replace => drop(ctx.tools().overwrite(tool)),
+            OnCollision::Keep if ctx.tools().has(ToolName::as_str(tool.name())) => {}
+            OnCollision::Keep | OnCollision::Throw => ctx.tools().register(tool)?,
+        }
+    }
+    Ok(())
 }

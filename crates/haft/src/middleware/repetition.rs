@@ -84,8 +84,8 @@ impl RepetitionGuard {
         self
     }
 
-    fn explanation(self, call: &ToolCall) -> String {
-        let (tool, times) = (call.tool(), call.id().occurrence());
+    fn explanation(self, ctx: &DispatchContext, call: &ToolCall) -> String {
+        let (tool, times) = (call.tool(), ctx.turn().occurrence_in_turn(call.id()));
         format!(
             "`{tool}` was called {times} times with the same arguments, at most {} are of use",
             self.max
@@ -98,11 +98,11 @@ impl Middleware<DispatchContext> for RepetitionGuard {
         let guard = *self;
         Box::pin(async move {
             let too_often = |call: &&std::sync::Arc<ToolCall>| {
-                u64::from(call.id().occurrence().get()) > guard.max.get() as u64
+                u64::from(ctx.turn().occurrence_in_turn(call.id())) > guard.max.get() as u64
             };
             let calls: Vec<_> = completed_calls(&ctx).collect();
             for call in calls.iter().filter(too_often) {
-                let explanation = guard.explanation(call);
+                let explanation = guard.explanation(&ctx, call);
                 ctx.log(LogLevel::Warn, "repetition-guard", &explanation, None);
                 if guard.then == OnRepetition::Explain {
                     let notice = format!(

@@ -19,12 +19,12 @@ use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, DispatchContextBuilder, Tokenizable};
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::stash::Stash;
-use haft_core::store::{GateRow, Lease, TurnId};
+use haft_core::store::{GateRow, Lease, MemoryScope, TurnId};
 use haft_core::usage::Usage;
 
 pub(super) use self::create::create_turn;
 pub(super) use self::iteration::collect_tools;
-pub(super) use self::resume::{load_turn, restore_records, resume_turn};
+pub(super) use self::resume::{load_turn, restore_history, restore_records, resume_turn};
 use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
@@ -84,6 +84,7 @@ struct TurnStart {
     lease: Lease,
     conversation: Option<String>,
     nonce: Option<NonceOrigin>,
+    memory_scope: Option<MemoryScope>,
     system_prompt: Tokenizable,
     stash: Stash,
     is_resumed: bool,
@@ -219,9 +220,18 @@ impl TurnDriver {
             .cancellation(cancellation)
             .recorder(Arc::clone(&recorder) as _)
             .gates(Arc::clone(&gates) as _)
-            .spooler(runner.spooler.clone());
+            .spooler(runner.spooler.clone())
+            .history(Arc::clone(&runner.earlier_turns) as _);
         let builder = match &runner.tool_source {
             Some(source) => builder.tool_source(Arc::clone(source)),
+            None => builder,
+        };
+        let builder = match &runner.source {
+            Some(source) => builder.source(Arc::clone(source)),
+            None => builder,
+        };
+        let builder = match start.memory_scope {
+            Some(scope) => builder.memory_scope(scope),
             None => builder,
         };
         let ctx = builder.build();
@@ -362,7 +372,7 @@ impl TurnDriver {
         let mut messages = turn.messages().all();
         messages.retain(|message| machine.messages().contains(message.id()));
         let TurnTotals { iterations, usage } = machine.totals();
-        let calls = turn.tool_calls().all();
+        let calls = turn.tool_calls().of_turn();
         let Conclusion { outcome, error, is_final } = machine.into_conclusion();
         TurnReport {
             messages,

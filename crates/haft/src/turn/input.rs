@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft_core::context::{Instruction, Tokenizable};
 use haft_core::record::{Memory, Message, Retrievable, Thought};
 use haft_core::stash::Stash;
-use haft_core::store::TurnId;
+use haft_core::store::{MemoryScope, TurnId};
 use serde_json::Value;
 
 use super::TurnError;
@@ -27,6 +27,7 @@ use super::TurnError;
 pub struct TurnInput {
     pub(super) id: Option<String>,
     pub(super) conversation: Option<String>,
+    pub(super) memory_scope: Option<MemoryScope>,
     pub(super) system_prompt: Tokenizable,
     pub(super) instructions: Vec<Instruction>,
     pub(super) messages: Vec<Message>,
@@ -42,6 +43,7 @@ impl TurnInput {
         Self {
             id: None,
             conversation: None,
+            memory_scope: None,
             system_prompt: system_prompt.into(),
             instructions: Vec::new(),
             messages: Vec::new(),
@@ -77,6 +79,22 @@ impl TurnInput {
     /// The conversation that the turn belongs to.
     pub fn conversation(mut self, id: impl Into<String>) -> Self {
         self.conversation = Some(id.into());
+        self
+    }
+
+    /// What the memories of the turn belong to (default: its conversation; without one, the turn alone). Memories that
+    /// the turn stores or deletes are stored and deleted there, and later turns of the scope find them, also while this
+    /// one runs. [`hydrate_conversation`](crate::middleware::hydrate_conversation) begins a turn with them.
+    ///
+    /// ```
+    /// use haft::TurnInput;
+    /// use haft::stores::MemoryScope;
+    ///
+    /// let input = TurnInput::new("Be brief.").memory_scope(MemoryScope::user("ada"));
+    /// # let _ = input;
+    /// ```
+    pub fn memory_scope(mut self, scope: MemoryScope) -> Self {
+        self.memory_scope = Some(scope);
         self
     }
 

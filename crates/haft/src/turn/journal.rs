@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use haft_core::call::RecordId;
 use haft_core::clock::Timestamp;
+use haft_core::context::Hydration;
 use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::{ExecutorDescription, NextAction};
-use haft_core::store::{StoreError, StoreWrite, StoredText, TurnId};
+use haft_core::store::{MemoryScope, StoreError, StoreWrite, StoredText, TurnId};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,7 +23,7 @@ use super::limits::Limit;
 use super::machine::{TurnEntry, TurnMachine};
 
 /// The newest form of the journal that this program knows.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// One entry. Records stand in rows of their own, stored by the same commit; entries name them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub(super) enum JournalEntry {
         /// From what the names of its envelopes are derived.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         nonce: Option<NonceOrigin>,
+        /// What the memories of the turn belong to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory_scope: Option<MemoryScope>,
     },
     /// Another process resumed it, which may be a newer program than the one that created it.
     Resumed {
@@ -75,6 +79,8 @@ pub(super) enum JournalEntry {
     },
     /// The stash has changed.
     Stash { stash: Value },
+    /// The turn shows records of earlier turns.
+    Hydrated(Hydration),
     /// An iteration has ended, and with it the dispatch if that is done.
     Iterated { iteration: u32, done: bool },
     /// The turn has ended.
@@ -90,6 +96,12 @@ pub(super) enum JournalEntry {
 impl JournalEntry {
     fn first_version() -> u32 {
         1
+    }
+
+    /// The version that a program must know to read the journal of a turn: a turn that belongs to a conversation can
+    /// show records of earlier turns, and one with a scope stores memories there.
+    pub(super) fn version_of(conversation: Option<&str>, scope: Option<&MemoryScope>) -> u32 {
+        if conversation.is_some() || scope.is_some() { VERSION } else { Self::first_version() }
     }
 
     /// The write that adds it to the journal.
@@ -123,6 +135,9 @@ pub(super) struct ReplayedTurn {
     pub(super) nonce: Option<NonceOrigin>,
     /// The tools that its requests have offered.
     pub(super) offered: HashSet<String>,
+    pub(super) memory_scope: Option<MemoryScope>,
+    /// What it shows of earlier turns.
+    pub(super) hydrations: Vec<Hydration>,
 }
 
 /// Reads the entries of a journal.
@@ -162,13 +177,22 @@ pub(super) fn replay_journal(
     let (mut system_prompt, mut latest_stash) = (None, Value::Null);
     let (mut latest_executor, mut nonce_origin) = (None, None);
     let mut offered = HashSet::new();
+    let (mut memory_scope, mut hydrations) = (None, Vec::new());
     for (at, text) in entries.iter().enumerate() {
         let mut entry: JournalEntry = serde_json::from_str(text)
             .map_err(|error| damaged(format!("entry {at} of its journal: {error}")))?;
         match &mut entry {
-            JournalEntry::Started { system_prompt: prompt, stash, executor, nonce, .. } => {
+            JournalEntry::Started {
+                system_prompt: prompt,
+                stash,
+                executor,
+                nonce,
+                memory_scope: scope,
+                ..
+            } => {
                 (system_prompt, latest_stash) = (Some(Arc::clone(prompt)), stash.take());
                 (latest_executor, nonce_origin) = (executor.take(), nonce.take());
+                memory_scope = scope.take();
             }
             JournalEntry::Resumed { version, .. } if *version > VERSION => {
                 return Err(StoreError::NewerVersion { found: *version, known: VERSION });
@@ -180,6 +204,7 @@ pub(super) fn replay_journal(
                 offered.extend(tools.appended.drain(..));
             }
             JournalEntry::Stash { stash } => latest_stash = stash.take(),
+            JournalEntry::Hydrated(hydration) => hydrations.push(hydration.clone()),
             _ => {}
         }
         // What is to be done after an entry was done when it was stored, or is done again by who resumes the turn.
@@ -195,6 +220,8 @@ pub(super) fn replay_journal(
         executor: latest_executor,
         nonce: nonce_origin,
         offered,
+        memory_scope,
+        hydrations,
     })
 }
 

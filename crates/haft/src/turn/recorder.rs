@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::context::RecordWriter;
+use haft_core::context::{Hydration, RecordWriter};
 use haft_core::stash::Stash;
 use haft_core::store::{StoreError, StoreFuture, StoreWrite};
 
@@ -84,6 +84,10 @@ impl RecordWriter for LeasedRecorder {
             }
             done
         })
+    }
+
+    fn journal_hydration(&self, hydration: Hydration) {
+        self.defer(JournalEntry::Hydrated(hydration).into_write());
     }
 }
 

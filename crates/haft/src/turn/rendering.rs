@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::ToolResults;
-use haft_core::context::{DispatchContext, Tokenizable};
+use haft_core::context::{DispatchContext, HistoryReader as _, Hydration, Tokenizable};
 use haft_core::event::ErrorReport;
 use haft_core::media::Media;
+use haft_core::record::Memory;
 use haft_core::stash::Stash;
 use haft_core::step::{StepContext, StepRequest};
-use haft_core::store::{Row, RowKind, StoreError, TurnId};
+use haft_core::store::{MemoryScope, Row, RowKind, StoreError, StoredTurn, TurnId};
 use serde_json::Value;
 
-use super::driver::{ContextParts, collect_tools, load_turn, restore_records};
+use super::driver::{ContextParts, collect_tools, load_turn, restore_history, restore_records};
 use super::history::{SentRequest, StepHistory, read_history};
 use super::runner::RunnerShared;
 use super::{TurnError, TurnInput};
@@ -45,6 +46,10 @@ struct TurnMoment<'t> {
     system_prompt: Arc<str>,
     stash: Value,
     rows: &'t [Row],
+    /// What the turn shows of earlier turns.
+    hydrations: Vec<Hydration>,
+    /// The memories of its scope that it did not store itself.
+    memories: Vec<Memory>,
 }
 
 /// Renders the request of an iteration of a stored turn.
@@ -75,6 +80,8 @@ pub(super) async fn render_stored_request(
         system_prompt: Arc::clone(&replayed.system_prompt),
         stash: Value::clone(step.map_or(&latest_stash, |step| &step.stash)),
         rows: stored.rows.get(..end).unwrap_or_default(),
+        hydrations: replayed.hydrations.clone(),
+        memories: load_other_memories(runner, &stored, replayed.memory_scope.clone()).await?,
     };
     let parts = ContextParts {
         id,
@@ -156,6 +163,8 @@ async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchC
         system_prompt: replayed.system_prompt,
         stash: replayed.stash,
         rows: &stored.rows,
+        hydrations: replayed.hydrations,
+        memories: Vec::new(),
     };
     let conversation = stored.summary.conversation.as_deref();
     let parts = ContextParts { id, conversation, nonce: replayed.nonce.as_ref() };
@@ -174,8 +183,26 @@ async fn build_context(
     })?;
     let builder = runner.context_builder(parts).stash(stash);
     let ctx = builder.system_prompt(Tokenizable::new(moment.system_prompt)).build();
+    restore_history(ctx.turn(), runner, moment.hydrations).await?;
+    for memory in moment.memories {
+        ctx.turn().memories().put(memory);
+    }
     restore_records(ctx.turn(), &runner.loader, moment.rows, |_| ()).await?;
     Ok(ctx)
+}
+
+/// Loads the memories of a scope as they are now, without those that the turn stored.
+async fn load_other_memories(
+    runner: &RunnerShared,
+    stored: &StoredTurn,
+    scope: Option<MemoryScope>,
+) -> Result<Vec<Memory>, TurnError> {
+    let Some(scope) = scope else { return Ok(Vec::new()) };
+    let own = stored.rows.iter().filter(|row| row.kind == RowKind::Memory);
+    let own: HashSet<&str> = own.map(|row| row.id.as_str()).collect();
+    let mut memories = runner.earlier_turns.load_memories(scope).await?;
+    memories.retain(|memory| !own.contains(memory.id().as_str()));
+    Ok(memories)
 }
 
 /// Asks the executor for the request of an iteration.

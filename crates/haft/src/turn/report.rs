@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::call::{CallState, RecordId, ToolCall};
-use haft_core::context::RecordError;
+use haft_core::context::{HistoryError, RecordError};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::{DispatchStatus, ErrorReport};
 use haft_core::pipeline::Stage;
@@ -205,6 +205,7 @@ pub(super) enum LogTopic {
     CallTaskFailed,
     ApprovalOutdated,
     BrokenInvariant,
+    History,
 }
 
 impl LogTopic {
@@ -214,6 +215,7 @@ impl LogTopic {
             Self::CallTaskFailed => "call-task-failed",
             Self::ApprovalOutdated => "approval-outdated",
             Self::BrokenInvariant => "broken-invariant",
+            Self::History => "history",
         }
     }
 }
@@ -257,6 +259,16 @@ pub enum TurnError {
         /// Everything in which the two differ.
         differences: Vec<String>,
     },
+}
+
+impl From<HistoryError> for TurnError {
+    fn from(error: HistoryError) -> Self {
+        match error {
+            HistoryError::Load(error) => Self::Load(error),
+            HistoryError::Store(error) => Self::Store(error),
+            other => Self::invalid("history", other),
+        }
+    }
 }
 
 impl TurnError {

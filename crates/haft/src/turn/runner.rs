@@ -8,7 +8,7 @@ use haft_core::Tool;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, SystemClock};
-use haft_core::context::{DispatchContext, ToolSource, TurnContext};
+use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::Formats;
@@ -23,6 +23,7 @@ use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnStore, Tur
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 
+use super::earlier_turns::StoredHistory;
 use super::gates::{GateNotifier, Gatekeeper};
 use super::lease::LeaseRenewer;
 use super::limits::{Deadlines, Limits};
@@ -73,6 +74,8 @@ pub(super) struct RunnerShared {
     pub(super) dispatch_input: Pipeline<DispatchContext>,
     pub(super) dispatch_output: Pipeline<DispatchContext>,
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
+    pub(super) source: Option<Arc<dyn TurnSource>>,
+    pub(super) earlier_turns: Arc<StoredHistory>,
     pub(super) limits: Limits,
     pub(super) deadlines: Deadlines,
     pub(super) clock: Arc<dyn Clock>,
@@ -370,6 +373,7 @@ pub struct TurnRunnerBuilder {
     dispatch_input: Pipeline<DispatchContext>,
     dispatch_output: Pipeline<DispatchContext>,
     tool_source: Option<Arc<dyn ToolSource>>,
+    source: Option<Arc<dyn TurnSource>>,
     limits: Limits,
     deadlines: Deadlines,
     clock: Arc<dyn Clock>,
@@ -411,6 +415,7 @@ impl TurnRunnerBuilder {
             dispatch_input: Pipeline::new(Stage::DispatchInput),
             dispatch_output: Pipeline::new(Stage::DispatchOutput),
             tool_source: None,
+            source: None,
             limits: Limits::new(),
             deadlines: Deadlines::new(),
             clock: Arc::new(SystemClock::new()),
@@ -559,6 +564,14 @@ impl TurnRunnerBuilder {
         self
     }
 
+    /// What the `fetch_…` methods of [`TurnContext`] ask: messages, memories, retrieved records, thoughts, tool calls,
+    /// tools and standing instructions that the application keeps itself. The runner itself never calls it; see
+    /// [`hydrate_from_source`](crate::middleware::hydrate_from_source).
+    pub fn source(mut self, source: impl TurnSource + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
     /// The limits of a turn.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -677,12 +690,14 @@ impl TurnRunnerBuilder {
         let leases =
             LeaseRenewer::new(Arc::clone(&store) as _, Arc::clone(&self.clock), deadlines.lease);
         let gate_notifier = GateNotifier::new(Arc::clone(&store) as _, deadlines.gate_poll);
+        let loader = self.loader.spool(resolver);
+        let earlier_turns = Arc::new(StoredHistory::new(Arc::clone(&store), loader.clone()));
         let shared = RunnerShared {
             executor: self.executor,
             allows_executor_change: self.allows_executor_change,
             store,
             spooler,
-            loader: self.loader.spool(resolver),
+            loader,
             tools,
             formats,
             turn_input: self.turn_input,
@@ -690,6 +705,8 @@ impl TurnRunnerBuilder {
             dispatch_input: self.dispatch_input,
             dispatch_output: self.dispatch_output,
             tool_source: self.tool_source,
+            source: self.source,
+            earlier_turns,
             limits: self.limits,
             deadlines: self.deadlines,
             clock: self.clock,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreError, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use tokio::time::timeout;
 
@@ -74,4 +74,5 @@ timed! {
     gate(gate: GateId) -> Option<GateRow>, "load a gate";
     open_gates(turn: Option<TurnId>) -> Vec<GateRow>, "list gates";
     settle(gate: GateId, settlement: String) -> SettleOutcome, "settle a gate";
+    load_memories(scope: MemoryScope) -> Vec<MemoryRow>, "load memories";
 }

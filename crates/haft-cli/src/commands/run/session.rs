@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use haft::events::{Event, EventKind};
 use haft::events::{EventFilter, EventHub};
+use haft::middleware::hydrate_conversation;
 use haft::stores::TurnDir;
 use haft::turn::Cancellation;
 use haft::turn::Gate;
@@ -54,6 +55,7 @@ impl TurnSession {
     ) -> Result<Self> {
         let hub = EventHub::new();
         let builder = builder.dir(&store_dir).observer(hub.clone()).limits(agent.limits());
+        let builder = builder.turn_input("history", hydrate_conversation());
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
         Ok(Self {
             store_dir,
@@ -70,10 +72,6 @@ impl TurnSession {
     /// The keyboard, and the signals that arrive while the user types.
     pub(crate) const fn inputs(&mut self) -> (&mut Keyboard, &mut StopListener) {
         (&mut self.keyboard, &mut self.stop)
-    }
-
-    pub(crate) const fn store_dir(&self) -> &TurnDir {
-        &self.store_dir
     }
 
     /// Runs a turn, prints its events and asks the user about its gates.

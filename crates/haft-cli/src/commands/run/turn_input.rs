@@ -1,11 +1,11 @@
-//! Builds the input of a turn: instructions, memories, the user's message and the path of the agent.
+//! Builds the input of a turn: instructions, the scope of its memories, the user's message and the path of the agent.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use haft::records::{Memory, Message, Record as _, RecordLoader};
 use haft::stores::TurnDir;
-use haft::stores::{RowKind, StoredText, StoredTurn, TurnId, TurnQuery, TurnStore as _};
+use haft::stores::{MemoryScope, StoredText, StoredTurn, TurnId, TurnStore as _};
 use haft::turn::Instruction;
 use haft::turn::TurnInput;
 use haft::turn::{Clock as _, SystemClock};
@@ -17,51 +17,41 @@ use crate::user_error::UserError;
 /// The stash key under which a turn stores the agent that started it.
 const ORIGIN_KEY: &str = "haft-run";
 
-/// How many turns are searched for memories, newest first.
-const MAX_SEARCHED_TURNS: usize = 200;
-
-/// Builds the input that every turn of an agent starts with.
-pub(crate) async fn build_turn_input(
-    agent: &Agent,
-    path: &Path,
-    store_dir: Option<&TurnDir>,
-) -> Result<TurnInput> {
-    let path = std::fs::canonicalize(path).context("cannot resolve the path of the agent")?;
+/// Builds the input that every turn of an agent starts with. Its memories belong to the agent, whose id is its path.
+pub(crate) fn build_turn_input(agent: &Agent, path: &Path) -> Result<TurnInput> {
+    let path = canonical_path(path)?;
     let mut input = TurnInput::new(agent.system.as_str());
     for (n, text) in agent.file.instructions.iter().enumerate() {
         let rule = Instruction::from_developer(format!("instruction-{n}"), text.as_str())?;
         input = input.instruction(rule);
     }
-    if let Some(store_dir) = store_dir.filter(|_| agent.has_memory()) {
-        for memory in load_memories(&path, store_dir).await? {
-            input = input.memory(memory);
-        }
+    if agent.has_memory() {
+        input = input.memory_scope(memory_scope(&path));
     }
     Ok(input.stash(json!({ORIGIN_KEY: {"agent": path}})))
+}
+
+/// Loads the memories that a turn of an agent starts with.
+pub(super) async fn load_memories(path: &Path, store_dir: &TurnDir) -> Result<Vec<Memory>> {
+    let scope = memory_scope(&canonical_path(path)?);
+    let mut memories = Vec::new();
+    for row in store_dir.store().load_memories(scope).await? {
+        memories.push(Memory::from_stored(&row.json, &RecordLoader::new()).await?);
+    }
+    Ok(memories)
+}
+
+fn canonical_path(path: &Path) -> Result<PathBuf> {
+    std::fs::canonicalize(path).context("cannot resolve the path of the agent")
+}
+
+fn memory_scope(path: &Path) -> MemoryScope {
+    MemoryScope::agent(path.to_string_lossy())
 }
 
 /// Makes a message of the user.
 pub(crate) fn new_user_message(id: impl Into<String>, text: String) -> Result<Message> {
     Ok(Message::user(id, text, SystemClock::new().now())?)
-}
-
-/// Loads the memories of the newest turn that this agent has started in the store. They include the memories of
-/// its earlier turns.
-async fn load_memories(agent_path: &Path, store_dir: &TurnDir) -> Result<Vec<Memory>> {
-    let mut query = TurnQuery::default();
-    query.limit = Some(MAX_SEARCHED_TURNS);
-    for summary in store_dir.store().turns(query).await? {
-        let Some(turn) = store_dir.store().load(summary.id).await? else { continue };
-        if origin_agent(&turn).as_deref() != agent_path.to_str() {
-            continue;
-        }
-        let mut memories = Vec::new();
-        for row in turn.rows.iter().filter(|row| row.kind == RowKind::Memory) {
-            memories.push(Memory::from_stored(&row.json, &RecordLoader::new()).await?);
-        }
-        return Ok(memories);
-    }
-    Ok(Vec::new())
 }
 
 /// Loads the path of the agent that started a turn.

@@ -68,13 +68,14 @@ fn records_of_different_kinds_have_an_order() {
     messages.put(message("b", "2"));
     messages.put(message("a", "3"));
     memories.put(memory("y"));
+    let first = RecordSequence::FIRST_OF_TURN;
     let numbers = |all: Vec<(u64, String)>| all;
     let of_messages =
         messages.numbered().iter().map(|(n, it)| (*n, it.key().to_string())).collect();
     let of_memories =
         memories.numbered().iter().map(|(n, it)| (*n, it.key().to_string())).collect();
-    assert_eq!(numbers(of_messages), [(0, "a".to_owned()), (2, "b".to_owned())]);
-    assert_eq!(numbers(of_memories), [(1, "x".to_owned()), (3, "y".to_owned())]);
+    assert_eq!(numbers(of_messages), [(first, "a".to_owned()), (first + 2, "b".to_owned())]);
+    assert_eq!(numbers(of_memories), [(first + 1, "x".to_owned()), (first + 3, "y".to_owned())]);
 }
 
 fn call(args: &str, occurrence: u32) -> ToolCall {

@@ -8,11 +8,15 @@ use super::Tokenizable;
 use super::records::Records;
 use super::signal::Signals;
 use super::turn::Turn;
-use super::{Dispatch, DispatchContext, Gates, RecordWriter, ToolSource, TurnContext};
+use super::{
+    Dispatch, DispatchContext, Gates, HistoryReader, RecordWriter, ToolSource, TurnContext,
+    TurnSource,
+};
 use crate::cancel::Cancellation;
 use crate::clock::{Clock, default_clock};
 use crate::event::Observer;
 use crate::stash::Stash;
+use crate::store::MemoryScope;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactSet, Spooler};
 use crate::trust::EnvelopeKey;
@@ -36,6 +40,9 @@ pub struct DispatchContextBuilder {
     gates: Option<Arc<dyn Gates>>,
     spooler: Option<Spooler>,
     tool_source: Option<Arc<dyn ToolSource>>,
+    source: Option<Arc<dyn TurnSource>>,
+    history: Option<Arc<dyn HistoryReader>>,
+    memory_scope: Option<MemoryScope>,
     dispatch: Option<Arc<str>>,
     iteration: u32,
 }
@@ -59,6 +66,9 @@ impl DispatchContextBuilder {
             gates: None,
             spooler: None,
             tool_source: None,
+            source: None,
+            history: None,
+            memory_scope: None,
             dispatch: None,
             iteration: 0,
         }
@@ -121,6 +131,24 @@ impl DispatchContextBuilder {
     /// Where [`TurnContext::fetch_tools`] finds more.
     pub fn tool_source(mut self, source: Arc<dyn ToolSource>) -> Self {
         self.tool_source = Some(source);
+        self
+    }
+
+    /// What the `fetch_…` methods of [`TurnContext`] ask.
+    pub fn source(mut self, source: Arc<dyn TurnSource>) -> Self {
+        self.source = Some(source);
+        self
+    }
+
+    /// What reads earlier turns; by default there are none.
+    pub fn history(mut self, history: Arc<dyn HistoryReader>) -> Self {
+        self.history = Some(history);
+        self
+    }
+
+    /// What the memories of the turn belong to; by default they belong to the turn alone.
+    pub fn memory_scope(mut self, scope: MemoryScope) -> Self {
+        self.memory_scope = Some(scope);
         self
     }
 
@@ -192,6 +220,9 @@ impl DispatchContextBuilder {
             gates: self.gates,
             spooler: self.spooler,
             tool_source: self.tool_source,
+            source: self.source,
+            history: self.history,
+            memory_scope: self.memory_scope,
         };
         let dispatch = Dispatch {
             id: self.dispatch.unwrap_or_else(|| Arc::clone(&turn.id)),

@@ -1,25 +1,44 @@
 //! The records of a turn: stored first, then visible.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Instruction;
-use super::turn::{RecordError, TurnContext, text};
-use crate::call::{CallId, RecordId, ToolCall};
+use super::history::{Hydration, RemovedRecord};
+use super::turn::{RecordError, TurnContext};
+use crate::call::{CallId, OccurrenceCounter, RecordId, ToolCall};
 use crate::record::{
     Memory, Message, RecordList, RecordName, RecordSequence, Retrievable, RetrievableContent,
     Thought,
 };
-use crate::store::{RowKind, StoreWrite};
+use crate::store::{Row, RowKind, StoreError, StoreWrite};
+use crate::tool::ArtifactIdCollision;
 
 /// The record lists of a turn.
 #[derive(Debug)]
 pub(super) struct Records {
-    messages: RecordList<Message>,
+    pub(super) messages: RecordList<Message>,
     memories: RecordList<Memory>,
-    retrievables: RecordList<Retrievable>,
-    thoughts: RecordList<Thought>,
-    tool_calls: RecordList<ToolCall>,
+    pub(super) retrievables: RecordList<Retrievable>,
+    pub(super) thoughts: RecordList<Thought>,
+    pub(super) tool_calls: RecordList<ToolCall>,
     instructions: RecordList<Instruction>,
+    /// Whether the turn was given its history.
+    pub(super) is_hydrated: AtomicBool,
+    /// The number of the next record of an earlier turn.
+    pub(super) next_earlier: AtomicU64,
+    /// How often earlier turns made the calls that this one shows.
+    earlier_calls: Mutex<OccurrenceCounter>,
+}
+
+impl Records {
+    pub(super) fn lock_earlier(&self) -> MutexGuard<'_, OccurrenceCounter> {
+        self.earlier_calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn earlier_count(&self, id: CallId) -> u32 {
+        self.lock_earlier().count(id)
+    }
 }
 
 impl Default for Records {
@@ -32,6 +51,9 @@ impl Default for Records {
             thoughts: RecordList::new(sequence.clone()),
             tool_calls: RecordList::new(sequence.clone()),
             instructions: RecordList::new(sequence),
+            is_hydrated: AtomicBool::new(false),
+            next_earlier: AtomicU64::new(0),
+            earlier_calls: Mutex::default(),
         }
     }
 }
@@ -63,7 +85,8 @@ macro_rules! record_methods {
             ///
             /// The store failed; then it is still there.
             pub async fn $delete(&self, id: &RecordName) -> Result<bool, RecordError> {
-                self.remove_row(RowKind::$kind, text(id)).await?;
+                let is_earlier = self.records().$list.is_earlier(id);
+                self.remove_row(RowKind::$kind, id.as_str().to_owned(), is_earlier).await?;
                 Ok(self.records().$list.remove(id).is_some())
             }
         )*}
@@ -72,12 +95,72 @@ macro_rules! record_methods {
 
 record_methods! {
     "messages", Message, Message, messages, store_message, delete_message;
-    "memories", Memory, Memory, memories, store_memory, delete_memory;
     "thoughts", Thought, Thought, thoughts, store_thought, delete_thought;
     "standing instructions", Instruction, Instruction, instructions, store_standing_instruction, delete_standing_instruction;
 }
 
 impl TurnContext {
+    /// The list of the memories, which numbers them among records of other kinds.
+    #[must_use]
+    pub fn memories(&self) -> &RecordList<Memory> {
+        &self.records().memories
+    }
+
+    /// Stores a memory: replaces the one with its id, or appends it. If the turn has a
+    /// [`memory_scope`](Self::memory_scope), the memory becomes one of the scope with the same commit, and later turns
+    /// find it there. The row of the turn says that this turn stored it.
+    ///
+    /// # Errors
+    ///
+    /// It could not be stored; then it does not become visible.
+    pub async fn store_memory(
+        &self,
+        record: impl Into<Arc<Memory>> + Send,
+    ) -> Result<(), RecordError> {
+        let record = record.into();
+        let mut writes: Vec<_> = self.put(&record)?.into_iter().collect();
+        if let (Some(scope), Some(StoreWrite::Put(Row { id, json, .. }))) =
+            (self.memory_scope(), writes.first())
+        {
+            let (scope, id, json) = (scope.clone(), id.clone(), json.clone());
+            writes.push(StoreWrite::PutMemory { scope, id, json });
+        }
+        self.commit(writes).await?;
+        self.records().memories.put(record);
+        Ok(())
+    }
+
+    /// Removes a memory, also from the [`memory_scope`](Self::memory_scope) of the turn, and says whether there was
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// The store failed; then it is still there.
+    pub async fn delete_memory(&self, id: &RecordName) -> Result<bool, RecordError> {
+        let text = id.as_str().to_owned();
+        let mut writes = vec![StoreWrite::Delete { kind: RowKind::Memory, id: text.clone() }];
+        if let Some(scope) = self.memory_scope() {
+            writes.push(StoreWrite::DeleteMemory { scope: scope.clone(), id: text });
+        }
+        self.commit(writes).await?;
+        Ok(self.records().memories.remove(id).is_some())
+    }
+
+    /// Removes a row, and stops showing the record of an earlier turn.
+    async fn remove_row(
+        &self,
+        kind: RowKind,
+        id: String,
+        is_earlier: bool,
+    ) -> Result<(), StoreError> {
+        self.commit(vec![StoreWrite::Delete { kind, id: id.clone() }]).await?;
+        if let Some(recorder) = self.turn.recorder.as_ref().filter(|_| is_earlier) {
+            let removed = vec![RemovedRecord { kind, id }];
+            recorder.journal_hydration(Hydration { removed, ..Hydration::default() });
+        }
+        Ok(())
+    }
+
     /// The list of the retrieved records.
     #[must_use]
     pub fn retrievables(&self) -> &RecordList<Retrievable> {
@@ -121,13 +204,21 @@ impl TurnContext {
         record: impl Into<Arc<Retrievable>>,
     ) -> Result<(), RecordError> {
         let record = record.into();
-        if let RetrievableContent::Artifact(artifact) = record.content()
-            && !record.inline()
-        {
-            self.artifacts().put_retrieved(record.id().as_str(), artifact.clone())?;
-        }
+        self.put_retrieved_artifact(&record)?;
         self.records().retrievables.put(record);
         Ok(())
+    }
+
+    pub(super) fn put_retrieved_artifact(
+        &self,
+        record: &Retrievable,
+    ) -> Result<(), ArtifactIdCollision> {
+        match record.content() {
+            RetrievableContent::Artifact(artifact) if !record.inline() => {
+                self.artifacts().put_retrieved(record.id().as_str(), artifact.clone())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes a retrieved record, and says whether there was one.
@@ -136,7 +227,8 @@ impl TurnContext {
     ///
     /// The store failed; then it is still there.
     pub async fn delete_retrievable(&self, id: &RecordName) -> Result<bool, RecordError> {
-        self.remove_row(RowKind::Retrievable, text(id)).await?;
+        let is_earlier = self.records().retrievables.is_earlier(id);
+        self.remove_row(RowKind::Retrievable, id.as_str().to_owned(), is_earlier).await?;
         self.artifacts().remove_retrieved(id.as_str());
         Ok(self.records().retrievables.remove(id).is_some())
     }
@@ -147,7 +239,7 @@ impl TurnContext {
         &self.records().tool_calls
     }
 
-    /// How often a call was made in the turn: the guard against repetition.
+    /// How often a call was made in the turn, not counting earlier turns: the guard against repetition.
     #[must_use]
     pub fn tool_call_count(&self, id: CallId) -> usize {
         self.records().tool_calls.call_count(id)
@@ -183,7 +275,8 @@ impl TurnContext {
     ///
     /// The store failed; then it is still there.
     pub async fn delete_tool_call(&self, id: RecordId) -> Result<bool, RecordError> {
-        self.remove_row(RowKind::ToolCall, id.to_string()).await?;
+        let is_earlier = self.records().tool_calls.is_earlier(&id);
+        self.remove_row(RowKind::ToolCall, id.to_string(), is_earlier).await?;
         self.artifacts().remove_call(id);
         Ok(self.records().tool_calls.remove(&id).is_some())
     }

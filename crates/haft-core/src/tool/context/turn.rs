@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 
 use super::Tokenizable;
+use super::history::{HistoryReader, Hydration};
 use super::records::Records;
+use super::source::TurnSource;
 use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
@@ -18,10 +20,10 @@ use crate::error::{Coded, ErrorCode};
 use crate::event::{Event, EventKind, LogLevel, Observer};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::{BoxError, PipelineContext};
-use crate::record::{NotStorable, Record, RecordName};
+use crate::record::{NotStorable, Record};
 use crate::spool::SpoolError;
 use crate::stash::Stash;
-use crate::store::{RowKind, StoreError, StoreFuture, StoreWrite};
+use crate::store::{MemoryScope, StoreError, StoreFuture, StoreWrite};
 use crate::tool::Tool;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactIdCollision, ArtifactSet, Spooler};
@@ -54,12 +56,21 @@ pub(super) struct Turn {
     pub(super) gates: Option<Arc<dyn Gates>>,
     pub(super) spooler: Option<Spooler>,
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
+    pub(super) source: Option<Arc<dyn TurnSource>>,
+    pub(super) history: Option<Arc<dyn HistoryReader>>,
+    pub(super) memory_scope: Option<MemoryScope>,
 }
 
 /// Keeps what a turn writes. The loop gives one that writes under the turn's lease.
 pub trait RecordWriter: Send + Sync {
     /// Writes all of this or nothing.
     fn commit(&self, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()>;
+
+    /// Journals what the turn shows of earlier turns, with the next commit. A writer without a journal has nothing to
+    /// do.
+    fn journal_hydration(&self, hydration: Hydration) {
+        let _ = hydration;
+    }
 }
 
 /// Opens gates and waits at them.
@@ -121,7 +132,8 @@ impl GateContext<'_> {
 /// What waiting at a gate returns.
 pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Value, GateError>> + Send + 'a>>;
 
-/// Finds tools, from a database or a server, say. Nothing calls it but [`TurnContext::fetch_tools`].
+/// Finds tools and nothing else, from a database or a server, say; see [`TurnSource`] for everything that a turn may
+/// need. Nothing calls it but [`TurnContext::fetch_tools`].
 pub trait ToolSource: Send + Sync {
     /// The tools for a turn.
     fn fetch(&self, ctx: TurnContext) -> ToolsFuture;
@@ -189,6 +201,13 @@ impl TurnContext {
         self.turn.envelope_key.as_ref()
     }
 
+    /// What the memories of the turn belong to: those that it stores are found by later turns of this scope. Without a
+    /// scope they belong to the turn alone.
+    #[must_use]
+    pub fn memory_scope(&self) -> Option<&MemoryScope> {
+        self.turn.memory_scope.as_ref()
+    }
+
     /// Whether another process began the turn and this one goes on with it.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
@@ -229,19 +248,6 @@ impl TurnContext {
     #[must_use]
     pub fn clock(&self) -> &dyn Clock {
         self.turn.clock.as_ref()
-    }
-
-    /// Asks the source of tools that the application gave. The tools are not registered: that is for
-    /// the caller to decide. Without a source there are none.
-    ///
-    /// # Errors
-    ///
-    /// What the source failed with.
-    pub async fn fetch_tools(&self) -> Result<Vec<Tool>, BoxError> {
-        match &self.turn.tool_source {
-            Some(source) => source.fetch(self.clone()).await,
-            None => Ok(Vec::new()),
-        }
     }
 
     pub(super) fn records(&self) -> &Records {
@@ -285,10 +291,6 @@ impl TurnContext {
             return Ok(None);
         }
         record.to_row().map(StoreWrite::Put).map(Some)
-    }
-
-    pub(super) async fn remove_row(&self, kind: RowKind, id: String) -> Result<(), StoreError> {
-        self.commit(vec![StoreWrite::Delete { kind, id }]).await
     }
 
     /// Asks the outside and waits for the answer, as [`DispatchContext::wait_for`] does, for the turn as a whole.
@@ -352,9 +354,4 @@ impl fmt::Debug for TurnContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TurnContext").field("turn", &self.turn.id).finish_non_exhaustive()
     }
-}
-
-/// The id of a record that has a name.
-pub(super) fn text(name: &RecordName) -> String {
-    name.as_str().to_owned()
 }

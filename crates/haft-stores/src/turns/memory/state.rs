@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Lease, LeaseRequest, NewTurn, Row, SettleOutcome, StoreError, StoreWrite,
-    StoredText, StoredTurn, TurnId, TurnQuery, TurnSummary,
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, Row, SettleOutcome,
+    StoreError, StoreWrite, StoredText, StoredTurn, TurnId, TurnQuery, TurnSummary,
 };
 
 /// A method that fails changes nothing.
@@ -20,6 +20,18 @@ pub(super) struct StoreState {
     gate_numbers: HashMap<GateId, u64>,
     last_turn: u64,
     last_gate: u64,
+    memories: HashMap<MemoryScope, ScopeMemories>,
+}
+
+/// The memories of a scope.
+#[derive(Default)]
+struct ScopeMemories {
+    /// By number, in the order in which they were put.
+    rows: BTreeMap<u64, MemoryRow>,
+    /// The number of each row, and the version of every id that was ever written.
+    numbers: HashMap<String, u64>,
+    versions: HashMap<String, u64>,
+    last: u64,
 }
 
 struct TurnState {
@@ -151,6 +163,11 @@ impl StoreState {
         Ok(SettleOutcome::new(gate.settlement.get_or_insert(given).clone(), first))
     }
 
+    pub(super) fn load_memories(&self, scope: &MemoryScope) -> Vec<MemoryRow> {
+        let memories = self.memories.get(scope);
+        memories.into_iter().flat_map(|it| it.rows.values()).cloned().collect()
+    }
+
     fn turn_mut(&mut self, id: &TurnId) -> Option<&mut TurnState> {
         self.turns.get_mut(self.numbers.get(id)?)
     }
@@ -180,7 +197,9 @@ impl StoreState {
                 | StoreWrite::Delete { .. }
                 | StoreWrite::Journal(_)
                 | StoreWrite::Status(_)
-                | StoreWrite::CloseGate { .. } => continue,
+                | StoreWrite::CloseGate { .. }
+                | StoreWrite::PutMemory { .. }
+                | StoreWrite::DeleteMemory { .. } => continue,
                 _ => return Err(unknown_write_error()),
             };
             let stored = self.gate_numbers.get(id).and_then(|number| self.gates.get(number));
@@ -220,9 +239,36 @@ impl StoreState {
                         gate.settlement.get_or_insert(settlement);
                     }
                 }
+                StoreWrite::PutMemory { scope, id, json } => {
+                    self.memories.entry(scope).or_default().put(id, json);
+                }
+                StoreWrite::DeleteMemory { scope, id } => {
+                    if let Some(memories) = self.memories.get_mut(&scope) {
+                        memories.delete(&id);
+                    }
+                }
                 // The gate is open already; `check_writes` has refused all other cases.
                 _ => {}
             }
+        }
+    }
+}
+
+impl ScopeMemories {
+    fn put(&mut self, id: String, json: StoredText) {
+        let version = self.versions.entry(id.clone()).or_default();
+        *version += 1;
+        let number = *self.numbers.entry(id.clone()).or_insert_with(|| {
+            self.last += 1;
+            self.last
+        });
+        self.rows.insert(number, MemoryRow::new(id, json, *version));
+    }
+
+    fn delete(&mut self, id: &str) {
+        if let Some(number) = self.numbers.remove(id) {
+            self.rows.remove(&number);
+            *self.versions.entry(id.to_owned()).or_default() += 1;
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, GateRow, Row as Record, RowKind, StoreError, StoredTurn, TurnId, TurnQuery, TurnStatus,
-    TurnSummary,
+    GateId, GateRow, MemoryRow, MemoryScope, Row as Record, RowKind, StoreError, StoredTurn,
+    TurnId, TurnQuery, TurnStatus, TurnSummary,
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
@@ -79,6 +79,22 @@ pub(super) fn list_open_gates(
     };
     let sql = format!("{GATES} WHERE turns.id = ?1 AND gates.settlement IS NULL {order}");
     query_all(connection, &sql, [id.as_str()], read_gate)
+}
+
+pub(super) fn load_memories(
+    connection: &Connection,
+    scope: &MemoryScope,
+) -> Result<Vec<MemoryRow>, SqliteError> {
+    let sql = "SELECT id, json, version FROM memories
+               WHERE scope_kind = ?1 AND scope_id = ?2 AND deleted = 0 ORDER BY number";
+    let parameters = (scope.kind.as_str(), &scope.id);
+    query_all(connection, sql, parameters, |row| {
+        let id: String = row.get(0)?;
+        let version = u64::try_from(row.get::<_, i64>(2)?);
+        let version = version
+            .map_err(|_| damaged_error(format!("memory `{id}`"), "its version is negative"))?;
+        Ok(MemoryRow::new(id, row.get::<_, Arc<str>>(1)?, version))
+    })
 }
 
 fn find_number(connection: &Connection, id: &TurnId) -> Result<Option<i64>, SqliteError> {

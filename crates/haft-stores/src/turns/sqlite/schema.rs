@@ -5,7 +5,7 @@
 ///
 /// The numbers of rows give their order in time. SQLite may assign the number of a deleted row again, which changes
 /// no order.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
 
 const VERSION_1: &str = "
 CREATE TABLE turns (
@@ -47,3 +47,68 @@ CREATE TABLE gates (
 CREATE INDEX gates_by_turn ON gates (turn);
 CREATE INDEX gates_open ON gates (turn) WHERE settlement IS NULL;
 ";
+
+/// Memories become rows of their scope, and conversations a list.
+///
+/// In version 1 a memory was a record of a turn. A turn began with the memories of the newest turn of its agent, so that
+/// several turns have the same id: the newest one holds, unless a later turn deleted the memory. The agent is the path
+/// that the command line wrote into the first journal entry; memories of other turns stay records of their turns.
+const VERSION_2: &str = r#"
+CREATE TABLE conversations (
+    id TEXT NOT NULL,
+    tenant TEXT NOT NULL DEFAULT '',
+    title TEXT,
+    agent TEXT,
+    floor TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL, -- when its newest turn began
+    PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO conversations (id, created_at, updated_at)
+    SELECT conversation, min(created_at), max(created_at) FROM turns
+    WHERE conversation IS NOT NULL GROUP BY conversation;
+
+CREATE TABLE memories (
+    number INTEGER PRIMARY KEY,
+    scope_kind TEXT NOT NULL,
+    scope_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    json TEXT NOT NULL,
+    version INTEGER NOT NULL DEFAULT 1,
+    deleted INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (scope_kind, scope_id, id)
+) STRICT;
+
+CREATE TEMP TABLE agent_turns AS
+    SELECT turns.number AS turn, json_extract(first.json, '$.stash."haft-run".agent') AS agent
+    FROM turns JOIN journal AS first
+        ON first.number = (SELECT min(number) FROM journal WHERE journal.turn = turns.number)
+    WHERE iif(json_valid(first.json), json_type(first.json, '$.stash."haft-run".agent'), '') = 'text';
+CREATE TEMP TABLE newest_memories AS
+    SELECT agent_turns.agent AS agent, records.id AS id, max(records.turn) AS turn
+    FROM records JOIN agent_turns ON agent_turns.turn = records.turn
+    WHERE records.kind = 'memory' GROUP BY agent_turns.agent, records.id;
+CREATE TEMP TABLE deleted_memories AS
+    SELECT agent_turns.agent AS agent, max(records.turn) AS turn,
+        json_extract(json_extract(records.json, '$.accepted'), '$.id') AS id
+    FROM records JOIN agent_turns ON agent_turns.turn = records.turn
+    WHERE records.kind = 'tool-call'
+        AND iif(json_valid(records.json),
+            json_extract(records.json, '$.tool') = 'delete_memory'
+                AND json_extract(records.json, '$.state') = 'succeeded'
+                AND json_valid(json_extract(records.json, '$.accepted')),
+            0)
+    GROUP BY 1, 3;
+INSERT INTO memories (scope_kind, scope_id, id, json)
+    SELECT 'agent', newest.agent, newest.id, records.json
+    FROM newest_memories AS newest
+        JOIN records ON records.turn = newest.turn AND records.kind = 'memory'
+            AND records.id = newest.id
+        LEFT JOIN deleted_memories AS deleted
+            ON deleted.agent = newest.agent AND deleted.id = newest.id
+    WHERE coalesce(deleted.turn, 0) <= newest.turn
+    ORDER BY records.number;
+DROP TABLE deleted_memories;
+DROP TABLE newest_memories;
+DROP TABLE agent_turns;
+"#;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    Lease, LeaseRequest, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredTurn, TurnId,
-    TurnQuery, TurnStatus, TurnStore,
+    Lease, LeaseRequest, MemoryScope, NewTurn, Row, RowKind, StoreError, StoreWrite, StoredTurn,
+    TurnId, TurnQuery, TurnStatus, TurnStore,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
 use haft_core::store::{
-    GateId, Lease, LeaseRequest, NewTurn, Row, SettleOutcome, StoreError, StoreWrite, TurnId,
-    TurnStatus,
+    GateId, Lease, LeaseRequest, MemoryScope, NewTurn, Row, SettleOutcome, StoreError, StoreWrite,
+    TurnId, TurnStatus,
 };
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
@@ -29,7 +29,11 @@ pub(super) fn create_turn(connection: &Connection, new: &NewTurn) -> Result<Leas
     if inserted == 0 {
         return Err(StoreError::turn_exists(&new.id).into());
     }
-    apply_writes(connection, connection.last_insert_rowid(), &new.writes)?;
+    let number = connection.last_insert_rowid();
+    if let Some(conversation) = &new.conversation {
+        note_conversation(connection, conversation, new.holder.now)?;
+    }
+    apply_writes(connection, number, &new.writes)?;
     Ok(lease)
 }
 
@@ -188,6 +192,13 @@ fn apply_writes(
                            WHERE id = ?1 AND turn = ?2 AND settlement IS NULL";
                 execute(connection, sql, &[&id.as_str(), &turn, settlement])?;
             }
+            StoreWrite::PutMemory { scope, id, json } => put_memory(connection, scope, id, json)?,
+            StoreWrite::DeleteMemory { scope, id } => {
+                // The row stays with its version, and the text is gone.
+                let sql = "UPDATE memories SET deleted = 1, json = '', version = version + 1
+                           WHERE scope_kind = ?1 AND scope_id = ?2 AND id = ?3 AND deleted = 0";
+                execute(connection, sql, &[&scope.kind.as_str(), &scope.id, id])?;
+            }
             _ => {
                 let reason = "this store does not know its sort";
                 return Err(StoreError::Invalid { what: "a write", reason }.into());
@@ -202,6 +213,30 @@ fn put_record(connection: &Connection, turn: i64, row: &Row) -> Result<(), Sqlit
     let sql = "INSERT INTO records (turn, kind, id, json) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT (turn, kind, id) DO UPDATE SET json = excluded.json";
     execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id, &row.json.as_str()])?;
+    Ok(())
+}
+
+/// Inserts or replaces a memory. A replaced memory keeps its number and so its place in the order; one that was deleted
+/// gets a new place.
+fn put_memory(
+    connection: &Connection,
+    scope: &MemoryScope,
+    id: &str,
+    json: &str,
+) -> Result<(), SqliteError> {
+    let sql = "INSERT INTO memories (scope_kind, scope_id, id, json) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (scope_kind, scope_id, id) DO UPDATE SET
+                   number = iif(deleted, (SELECT max(number) + 1 FROM memories), number),
+                   json = excluded.json, version = version + 1, deleted = 0";
+    execute(connection, sql, &[&scope.kind.as_str(), &scope.id, &id, &json])?;
+    Ok(())
+}
+
+/// Lists a conversation, or notes that it has a new turn.
+fn note_conversation(connection: &Connection, id: &str, now: Timestamp) -> Result<(), SqliteError> {
+    let sql = "INSERT INTO conversations (id, created_at, updated_at) VALUES (?1, ?2, ?2)
+               ON CONFLICT (tenant, id) DO UPDATE SET updated_at = max(updated_at, excluded.updated_at)";
+    execute(connection, sql, &[&id, &now.as_micros()])?;
     Ok(())
 }
 

@@ -125,7 +125,7 @@ impl DispatchExecutor for ReplayExecutor {
                 ctx.dispatch().turn().tools().overwrite(tool.clone());
                 ctx.dispatch().tools().overwrite(tool.clone());
             }
-            for call in ctx.dispatch().turn().tool_calls().all() {
+            for call in ctx.dispatch().turn().tool_calls().of_turn() {
                 if call.state().is_final() {
                     self.recorded.check_outcome(&call).await?;
                 }

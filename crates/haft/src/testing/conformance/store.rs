@@ -3,6 +3,7 @@
 mod gates;
 mod leases;
 mod lists;
+mod memories;
 mod races;
 mod rows;
 mod texts;
@@ -48,6 +49,7 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     leases::check(store).await?;
     gates::check(store).await?;
     lists::check(store).await?;
+    memories::check(store).await?;
     races::check(store).await?;
     is_empty("removed turns are gone", store).await
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use haft_core::cancel::Cancellation;
 use haft_core::context::RecordError;
 use haft_core::record::Record;
-use haft_core::store::{LeaseRequest, NewTurn, StoreWrite};
+use haft_core::store::{LeaseRequest, MemoryScope, NewTurn, StoreWrite};
 
 use super::super::envelopes::NonceOrigin;
-use super::super::journal::{JournalEntry, VERSION};
+use super::super::journal::JournalEntry;
 use super::super::machine::TurnEntry;
 use super::super::runner::RunnerShared;
 use super::super::{TurnError, TurnInput, TurnReport};
@@ -40,13 +40,16 @@ async fn store_turn(
     let conversation = input.conversation;
     let secret = runner.envelope_secret.as_ref();
     let nonce = secret.map(|secret| NonceOrigin::new(secret, conversation.as_deref()));
+    let conversation_scope = || conversation.clone().map(MemoryScope::conversation);
+    let memory_scope = input.memory_scope.or_else(conversation_scope);
     let started = JournalEntry::Started {
-        version: VERSION,
+        version: JournalEntry::version_of(conversation.as_deref(), memory_scope.as_ref()),
         system_prompt,
         stash: input.stash,
         at: runner.clock.now(),
         executor: Some(Box::new(runner.executor.description())),
         nonce: nonce.clone(),
+        memory_scope: memory_scope.clone(),
     };
     let mut machine = runner.new_machine();
     // The machine of a new turn takes its first entry, which has no effects.
@@ -70,6 +73,7 @@ async fn store_turn(
     let start = TurnStart {
         lease,
         conversation,
+        memory_scope,
         nonce,
         system_prompt,
         stash,

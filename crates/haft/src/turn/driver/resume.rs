@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::cancel::Cancellation;
-use haft_core::context::{Instruction, Tokenizable, TurnContext};
+use haft_core::context::{HistoryReader as _, Hydration, Instruction, Tokenizable, TurnContext};
+use haft_core::event::LogLevel;
 use haft_core::record::{
     LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, Thought,
 };
@@ -13,9 +14,9 @@ use haft_core::stash::Stash;
 use haft_core::step::ExecutorDescription;
 use haft_core::store::{Lease, Row, RowKind, StoreError, StoredTurn, TurnId};
 
-use super::super::journal::{JournalEntry, ReplayedTurn, VERSION, replay_journal};
+use super::super::journal::{JournalEntry, ReplayedTurn, replay_journal};
 use super::super::machine::{TurnEntry, TurnMachine, TurnTotals};
-use super::super::report::Conclusion;
+use super::super::report::{Conclusion, LogTopic};
 use super::super::runner::RunnerShared;
 use super::super::{TurnError, TurnReport};
 use super::create::holder;
@@ -65,14 +66,18 @@ async fn take_over(
     let (stored, replayed) = load_turn(runner, &id).await?;
     let other_executor = check_executor(runner, &id, &replayed)?;
     let ReplayedTurn { mut machine, system_prompt, stash, nonce, offered, .. } = replayed;
+    let (memory_scope, hydrations) = (replayed.memory_scope, replayed.hydrations);
     if machine.end().is_some() {
         return Ok(TakenOver::Ended(Box::new((stored, machine))));
     }
     let stash = Stash::from_value(stash).map_err(|error| damaged(&id, error.to_string()))?;
     let system_prompt = Tokenizable::new(system_prompt);
+    let conversation = stored.summary.conversation;
+    let version = JournalEntry::version_of(conversation.as_deref(), memory_scope.as_ref());
     let start = TurnStart {
         lease,
-        conversation: stored.summary.conversation,
+        conversation,
+        memory_scope,
         nonce,
         system_prompt,
         stash,
@@ -82,11 +87,12 @@ async fn take_over(
     };
     let mut driver = TurnDriver::new(runner, start, cancellation);
     let TurnDriver { ctx, occurrences, .. } = &mut driver;
+    restore_history(ctx.turn(), runner, hydrations).await?;
     let on_call = |call| occurrences.restore(call);
     restore_records(ctx.turn(), &runner.loader, &stored.rows, on_call).await?;
     let (by, at) = (runner.name.to_string(), runner.clock.now());
     let executor = other_executor.map(Box::new);
-    let entry = JournalEntry::Resumed { version: VERSION, by, at, executor };
+    let entry = JournalEntry::Resumed { version, by, at, executor };
     machine
         .apply(TurnEntry::Journal(entry.clone()))
         .map_err(|illegal| damaged(&id, illegal.to_string()))?;
@@ -161,6 +167,32 @@ async fn report_ended(
         is_resumable: false,
         duration: Duration::ZERO,
     })
+}
+
+/// Opens again what a turn shows of earlier turns, as its journal refers to it.
+pub(in crate::turn) async fn restore_history(
+    ctx: &TurnContext,
+    runner: &RunnerShared,
+    hydrations: Vec<Hydration>,
+) -> Result<(), TurnError> {
+    for Hydration { turns, removed, .. } in hydrations {
+        // A commit that failed may have been written all the same, and is repeated.
+        if removed.is_empty() && !ctx.is_hydrated() {
+            let mut opened = Vec::with_capacity(turns.len());
+            for reference in turns {
+                match runner.earlier_turns.load_turn(reference.turn.clone()).await? {
+                    Some(earlier) => opened.push((reference, earlier)),
+                    None => {
+                        let text = format!("the earlier turn `{}` was removed", reference.turn);
+                        ctx.log(LogLevel::Warn, LogTopic::History.as_str(), &text, None);
+                    }
+                }
+            }
+            ctx.restore_hydration(opened);
+        }
+        removed.iter().for_each(|record| ctx.restore_removal(record));
+    }
+    Ok(())
 }
 
 /// Gives a turn the records that are stored, and reports the id of each call.

@@ -87,10 +87,11 @@ impl TurnDriver {
             Some(Signal::Nack { reason }) => NextAction::Fail(reason),
             _ => then,
         };
-        let calls_made = ctx.turn().tool_calls().len() + calls.len();
+        let calls_made = ctx.turn().tool_calls().of_turn().len() + calls.len();
+        self.occurrences.restore_all(&ctx.turn().earlier_occurrences());
         let calls = (0..).zip(calls).map(|(ordinal, call)| self.request_call(&ctx, call, ordinal));
         let calls: Vec<Arc<ToolCall>> = calls.collect();
-        let repeated = calls.iter().map(|call| call.id().occurrence().get());
+        let repeated = calls.iter().map(|call| ctx.turn().occurrence_in_turn(call.id()));
         let facts = StepFacts {
             usage,
             has_calls: !calls.is_empty(),

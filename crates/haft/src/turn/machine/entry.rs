@@ -76,6 +76,7 @@ impl TurnEntry {
             Self::Journal(JournalEntry::Resumed { .. }) => "resumed",
             Self::Journal(JournalEntry::Step { .. }) => "step",
             Self::Journal(JournalEntry::Stash { .. }) => "stash",
+            Self::Journal(JournalEntry::Hydrated(_)) => "hydrated",
             Self::Journal(JournalEntry::Iterated { .. }) => "iterated",
             Self::Journal(JournalEntry::Ended { .. }) => "ended",
             Self::Begun => "begun",

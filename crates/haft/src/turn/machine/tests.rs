@@ -5,6 +5,7 @@ mod table;
 use std::sync::Arc;
 
 use haft_core::clock::Timestamp;
+use haft_core::context::Hydration;
 use haft_core::event::ErrorReport;
 use haft_core::step::NextAction;
 use haft_core::usage::Usage;
@@ -22,7 +23,8 @@ fn machine(limits: Limits, has_output: bool) -> TurnMachine {
 fn started() -> JournalEntry {
     let system_prompt = Arc::from("You help.");
     let (stash, at) = (json!({}), Timestamp::EPOCH);
-    JournalEntry::Started { version: 1, system_prompt, stash, at, executor: None, nonce: None }
+    let (executor, nonce, memory_scope) = (None, None, None);
+    JournalEntry::Started { version: 1, system_prompt, stash, at, executor, nonce, memory_scope }
 }
 
 fn resumed() -> JournalEntry {

@@ -53,12 +53,14 @@ impl TurnMachine {
                 }
                 Some(self.enter(TurnState::Stored { resume_at: ResumePoint::START }, Vec::new()))
             }
-            // Neither of the two changes where a turn stands.
+            // None of the three changes where a turn stands.
             JournalEntry::Resumed { .. } => {
                 let is_legal = matches!(&self.state, TurnState::Stored { .. });
                 is_legal.then(Vec::new)
             }
-            JournalEntry::Stash { .. } => (self.state != TurnState::New).then(Vec::new),
+            JournalEntry::Stash { .. } | JournalEntry::Hydrated(_) => {
+                (self.state != TurnState::New).then(Vec::new)
+            }
             JournalEntry::Step { iteration, messages, calls, then, usage, limit, .. } => {
                 let step = StoredStep { next: then, limit };
                 let effects = self.take_step(iteration, step, !calls.is_empty())?;

@@ -1,12 +1,12 @@
 //! The checks find stores that do not keep the contract.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use haft::stores::MemoryStore;
 use haft::stores::{
-    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreFuture, StoreWrite,
-    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::testing::conformance;
 use haft::turn::Timestamp;
@@ -33,6 +33,9 @@ enum Flaw {
     IncludesFinishedTurns,
     OverwritesTurns,
     HidesHolders,
+    MixesScopes,
+    KeepsMemoriesByTurn,
+    ReplacesAllMemories,
 }
 
 /// A store in memory with a flaw.
@@ -41,6 +44,9 @@ struct Flawed {
     store: MemoryStore,
     flaw: Flaw,
     leases: Mutex<HashMap<TurnId, Lease>>,
+    /// The scopes that turns began with.
+    scopes: Mutex<HashMap<TurnId, MemoryScope>>,
+    removed_scopes: Mutex<HashSet<MemoryScope>>,
 }
 
 impl Flawed {
@@ -70,6 +76,14 @@ impl Flawed {
             (Flaw::ForgetsGates, write @ StoreWrite::CloseGate { .. }) if write.check().is_ok() => {
                 Vec::new()
             }
+            (Flaw::MixesScopes, StoreWrite::PutMemory { id, json, .. }) => {
+                let scope = MemoryScope::user("everybody");
+                vec![StoreWrite::PutMemory { scope, id, json }]
+            }
+            (Flaw::MixesScopes, StoreWrite::DeleteMemory { id, .. }) => {
+                let scope = MemoryScope::user("everybody");
+                vec![StoreWrite::DeleteMemory { scope, id }]
+            }
             (_, write) => vec![write],
         }
     }
@@ -82,6 +96,11 @@ impl TurnStore for Flawed {
             if self.flaw == Flaw::OverwritesTurns {
                 self.store.remove(turn.id.clone(), Timestamp::MAX).await?;
             }
+            let scopes = turn.writes.iter().filter_map(|write| match write {
+                StoreWrite::PutMemory { scope, .. } => Some((turn.id.clone(), scope.clone())),
+                _ => None,
+            });
+            self.scopes.lock().unwrap().extend(scopes);
             let lease = self.store.create(turn).await?;
             self.note(&lease);
             Ok(lease)
@@ -168,8 +187,33 @@ impl TurnStore for Flawed {
     }
 
     fn remove(&self, turn: TurnId, now: Timestamp) -> StoreFuture<'_, bool> {
-        let always = self.flaw == Flaw::RemovesHeldTurns;
-        self.store.remove(turn, if always { Timestamp::MAX } else { now })
+        Box::pin(async move {
+            let always = self.flaw == Flaw::RemovesHeldTurns;
+            let now = if always { Timestamp::MAX } else { now };
+            let removed = self.store.remove(turn.clone(), now).await?;
+            if self.flaw == Flaw::KeepsMemoriesByTurn {
+                let scope = self.scopes.lock().unwrap().remove(&turn);
+                self.removed_scopes.lock().unwrap().extend(scope);
+            }
+            Ok(removed)
+        })
+    }
+
+    fn load_memories(&self, scope: MemoryScope) -> StoreFuture<'_, Vec<MemoryRow>> {
+        Box::pin(async move {
+            if self.removed_scopes.lock().unwrap().contains(&scope) {
+                return Ok(Vec::new());
+            }
+            let scope = match self.flaw {
+                Flaw::MixesScopes => MemoryScope::user("everybody"),
+                _ => scope,
+            };
+            let mut rows = self.store.load_memories(scope).await?;
+            if self.flaw == Flaw::ReplacesAllMemories {
+                rows.drain(..rows.len().saturating_sub(2));
+            }
+            Ok(rows)
+        })
     }
 
     fn gate(&self, gate: GateId) -> StoreFuture<'_, Option<GateRow>> {
@@ -191,7 +235,8 @@ impl TurnStore for Flawed {
 
 #[track_caller]
 fn check(flaw: Flaw, promise: &str) {
-    let store = Flawed { store: MemoryStore::new(), flaw, leases: Mutex::default() };
+    let (leases, scopes, removed_scopes) = Default::default();
+    let store = Flawed { store: MemoryStore::new(), flaw, leases, scopes, removed_scopes };
     let violation = run(conformance::store(&store)).unwrap_err();
     assert_eq!(violation.promise, promise, "{flaw:?}: {violation}");
 }
@@ -220,5 +265,11 @@ fn flaws_are_found() {
     check(
         Flaw::HidesHolders,
         "rows stand where they were first put, with the text that was put last",
+    );
+    check(Flaw::MixesScopes, "memories of different scopes are different memories");
+    check(Flaw::KeepsMemoriesByTurn, "memories stay when their turn is removed");
+    check(
+        Flaw::ReplacesAllMemories,
+        "memories stand where they were first put, with the text that was put last",
     );
 }

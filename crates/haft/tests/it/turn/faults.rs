@@ -217,6 +217,7 @@ slow! {
     gate(gate: haft::stores::GateId) -> Option<haft::stores::GateRow>;
     open_gates(turn: Option<TurnId>) -> Vec<haft::stores::GateRow>;
     settle(gate: haft::stores::GateId, settlement: String) -> haft::stores::SettleOutcome;
+    load_memories(scope: haft::stores::MemoryScope) -> Vec<haft::stores::MemoryRow>;
 }
 
 /// The spool fails or hangs: a call is told so, an input is kept until it works.

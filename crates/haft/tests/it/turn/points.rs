@@ -11,8 +11,8 @@ use futures_core::Stream;
 use haft::ToolFailure;
 use haft::records::SpoolResolver;
 use haft::stores::{
-    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreError, StoreFuture,
-    StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreError, StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::stores::{
     ReaderDescriptor, SpoolError, SpoolFuture, SpoolKey, SpoolPayload, SpoolReader, SpoolStore,
@@ -110,6 +110,7 @@ guarded! {
     gate(gate: GateId) -> Option<GateRow>, false;
     open_gates(turn: Option<TurnId>) -> Vec<GateRow>, false;
     settle(gate: GateId, settlement: String) -> SettleOutcome, true;
+    load_memories(scope: MemoryScope) -> Vec<MemoryRow>, false;
 }
 
 impl<S: SpoolStore + ?Sized + 'static> SpoolStore for Guarded<S> {

@@ -80,6 +80,7 @@ fn entries() -> Vec<(&'static str, TurnEntry)> {
         ("started", journal(started())),
         ("resumed", journal(resumed())),
         ("stash", journal(JournalEntry::Stash { stash: json!({}) })),
+        ("hydrated", journal(JournalEntry::Hydrated(Hydration::default()))),
         ("step 1", journal(step(1, NextAction::Continue, 0, None))),
         ("step 1 with a call", journal(step(1, NextAction::Continue, 1, None))),
         ("step 1 at a limit", journal(step(1, NextAction::Done, 1, Some(Limit::ToolCalls)))),
@@ -239,6 +240,7 @@ fn every_state_with_every_entry() {
     stored
       resumed -> stored at 1
       stash -> stored at 1
+      hydrated -> stored at 1
       step 1 -> stored after step 1 continue
       step 1 with a call -> stored after step 1 continue
       step 1 at a limit -> stored after step 1 done limit tool-calls
@@ -251,6 +253,7 @@ fn every_state_with_every_entry() {
     stored (step)
       resumed -> stored after step 1 continue
       stash -> stored after step 1 continue
+      hydrated -> stored after step 1 continue
       iterated 1 -> stored at 2
       iterated 1 done -> stored at output
       ended -> ended completed
@@ -258,11 +261,13 @@ fn every_state_with_every_entry() {
     stored (output)
       resumed -> stored at output
       stash -> stored at output
+      hydrated -> stored at output
       iterated 1 done -> stored at output
       ended -> ended completed
       begun -> opening at output: announce turn, spool input
     opening
       stash -> opening at 1
+      hydrated -> opening at 1
       spooled -> in its input pipeline at 1: run turn-input
       failed -> ending failed: report error, store end failed
       store failed -> suspended failed: report error, release lease, announce end failed after 0
@@ -270,6 +275,7 @@ fn every_state_with_every_entry() {
       wall time -> opening at 1: cancel work
     input
       stash -> in its input pipeline at 1
+      hydrated -> in its input pipeline at 1
       passed -> 1 checking an iteration: announce dispatch, bind tools, check iteration
       passed, ack pending -> 1 checking an iteration: announce dispatch, bind tools, check iteration
       passed, nack given -> 1 checking an iteration: announce dispatch, bind tools, check iteration
@@ -279,6 +285,7 @@ fn every_state_with_every_entry() {
       wall time -> in its input pipeline at 1: cancel work
     input (step)
       stash -> in its input pipeline after step 1 continue
+      hydrated -> in its input pipeline after step 1 continue
       passed -> 1 checking an iteration continue: announce dispatch, bind tools, check iteration
       passed, ack pending -> 1 checking an iteration continue: announce dispatch, bind tools, check iteration
       passed, nack given -> 1 checking an iteration continue: announce dispatch, bind tools, check iteration
@@ -288,6 +295,7 @@ fn every_state_with_every_entry() {
       wall time -> in its input pipeline after step 1 continue: cancel work
     input (output)
       stash -> in its input pipeline at output
+      hydrated -> in its input pipeline at output
       passed -> acknowledging: announce dispatch, ack
       passed, ack pending -> acknowledging: announce dispatch, ack
       passed, nack given -> acknowledging: announce dispatch, ack
@@ -297,6 +305,7 @@ fn every_state_with_every_entry() {
       wall time -> in its input pipeline at output: cancel work
     1 checking
       stash -> 1 checking an iteration
+      hydrated -> 1 checking an iteration
       ready -> 1 opening an iteration: open iteration 1
       ready, late -> ending limit wall-time: close dispatch limit wall-time, store end limit wall-time
       failed -> ending failed: close dispatch failed, store end failed
@@ -305,6 +314,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 checking an iteration: cancel work
     1 checking (step)
       stash -> 1 checking an iteration continue
+      hydrated -> 1 checking an iteration continue
       ready -> 1 opening an iteration continue: open iteration 1
       ready, late -> 1 opening an iteration continue: open iteration 1
       failed -> ending failed: close dispatch failed, store end failed
@@ -313,6 +323,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 checking an iteration continue: cancel work
     1 opening
       stash -> 1 opening an iteration
+      hydrated -> 1 opening an iteration
       opened -> 1 in the input pipeline of an iteration: run dispatch-input
       failed -> ending failed: close dispatch failed, store end failed
       store failed -> suspended failed: close dispatch failed, release lease, announce end failed after 0
@@ -320,6 +331,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 opening an iteration: cancel work
     1 opening (step)
       stash -> 1 opening an iteration continue
+      hydrated -> 1 opening an iteration continue
       opened -> 1 executing calls continue: finish calls
       failed -> ending failed: close dispatch failed, store end failed
       store failed -> suspended failed: close dispatch failed, release lease, announce end failed after 0
@@ -327,6 +339,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 opening an iteration continue: cancel work
     1 input
       stash -> 1 in the input pipeline of an iteration
+      hydrated -> 1 in the input pipeline of an iteration
       passed -> 1 asking the executor: ask executor
       passed, ack pending -> 1 asking the executor: ask executor
       passed, nack given -> 1 closing an iteration failed: journal iteration 1
@@ -336,6 +349,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 in the input pipeline of an iteration: cancel work
     1 asking
       stash -> 1 asking the executor
+      hydrated -> 1 asking the executor
       proposed -> 1 storing a step: store step and end after 2
       proposed a call -> 1 storing a step: store step
       proposed too many calls -> 1 storing a step: store step at limit tool-calls
@@ -345,6 +359,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 asking the executor: cancel work
     1 storing
       stash -> 1 storing a step
+      hydrated -> 1 storing a step
       step 1 -> 1 in the output pipeline of an iteration: nothing pending, run dispatch-output
       step 1 with a call -> 1 executing calls continue: execute calls
       step 1 at a limit -> 1 closing an iteration limit tool-calls: journal iteration 1
@@ -355,6 +370,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 storing a step: cancel work
     1 storing (end)
       stash -> 1 storing a step
+      hydrated -> 1 storing a step
       step 1, the last -> 1 completing with a step
       failed -> 1 closing an iteration failed: journal iteration 1
       store failed -> 1 closing an iteration failed: journal iteration 1
@@ -362,10 +378,12 @@ fn every_state_with_every_entry() {
       wall time -> 1 storing a step: cancel work
     1 completing
       stash -> 1 completing with a step
+      hydrated -> 1 completing with a step
       ended -> ended completed: acknowledge, close iteration, close dispatch completed, flush deferred, release lease, announce end completed after 2
       wall time -> 1 completing with a step: cancel work
     1 calls
       stash -> 1 executing calls done
+      hydrated -> 1 executing calls done
       calls finished -> 1 in the output pipeline of an iteration: ack pending, run dispatch-output
       failed -> 1 closing an iteration failed: journal iteration 1
       store failed -> 1 closing an iteration failed: journal iteration 1
@@ -373,6 +391,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 executing calls done: cancel work
     1 calls (limit)
       stash -> 1 executing calls continue limit tool-calls
+      hydrated -> 1 executing calls continue limit tool-calls
       calls finished -> 1 closing an iteration limit tool-calls: journal iteration 1
       failed -> 1 closing an iteration failed: journal iteration 1
       store failed -> 1 closing an iteration failed: journal iteration 1
@@ -380,6 +399,7 @@ fn every_state_with_every_entry() {
       wall time -> 1 executing calls continue limit tool-calls: cancel work
     1 output
       stash -> 1 in the output pipeline of an iteration
+      hydrated -> 1 in the output pipeline of an iteration
       passed -> 1 closing an iteration: journal iteration 1
       passed, ack pending -> 1 signalling the dispatch: ack
       passed, nack given -> 1 closing an iteration failed: journal iteration 1
@@ -389,28 +409,34 @@ fn every_state_with_every_entry() {
       wall time -> 1 in the output pipeline of an iteration: cancel work
     1 signalling
       stash -> 1 signalling the dispatch
+      hydrated -> 1 signalling the dispatch
       acked -> 1 closing an iteration completed: journal iteration 1 done
       nacked -> 1 closing an iteration failed: journal iteration 1
       wall time -> 1 signalling the dispatch: cancel work
     1 closing
       stash -> 1 closing an iteration
+      hydrated -> 1 closing an iteration
       iterated 1 -> 2 checking an iteration: close iteration, check iteration
       wall time -> 1 closing an iteration: cancel work
     1 closing (ack)
       stash -> 1 closing an iteration completed
+      hydrated -> 1 closing an iteration completed
       iterated 1 done -> in its output pipeline: close iteration, close dispatch completed, run turn-output
       wall time -> 1 closing an iteration completed: cancel work
     1 closing (failed)
       stash -> 1 closing an iteration failed
+      hydrated -> 1 closing an iteration failed
       iterated 1 -> ending failed: close iteration, close dispatch failed, store end failed
       wall time -> 1 closing an iteration failed: cancel work
     acknowledging
       stash -> acknowledging
+      hydrated -> acknowledging
       acked -> in its output pipeline: close dispatch completed, run turn-output
       nacked -> ending failed: close dispatch failed, store end failed
       wall time -> acknowledging: cancel work
     output
       stash -> in its output pipeline
+      hydrated -> in its output pipeline
       passed -> ending completed: store end completed
       passed, ack pending -> ending completed: store end completed
       passed, nack given -> ending completed: store end completed
@@ -420,12 +446,15 @@ fn every_state_with_every_entry() {
       wall time -> in its output pipeline: cancel work
     ending
       stash -> ending completed
+      hydrated -> ending completed
       ended -> ended completed: release lease, announce end completed after 2
       end not stored -> suspended failed: report error, release lease, announce end failed after 0
     ended
       stash -> ended completed
+      hydrated -> ended completed
     suspended
       stash -> suspended completed
+      hydrated -> suspended completed
     "##);
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::stores::MemoryStore;
 use haft::stores::{
-    GateId, GateRow, Lease, LeaseRequest, NewTurn, SettleOutcome, StoreFuture, StoreWrite,
-    StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, NewTurn, SettleOutcome,
+    StoreFuture, StoreWrite, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary,
 };
 use haft::turn::Timestamp;
 use tokio::sync::Notify;
@@ -90,5 +90,6 @@ impl TurnStore for Probe {
         gate(gate: GateId) -> Option<GateRow>;
         open_gates(turn: Option<TurnId>) -> Vec<GateRow>;
         settle(gate: GateId, settlement: String) -> SettleOutcome;
+        load_memories(scope: MemoryScope) -> Vec<MemoryRow>;
     }
 }

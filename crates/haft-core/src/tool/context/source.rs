@@ -1,0 +1,132 @@
+//! Where a turn finds what an application keeps elsewhere.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::{Instruction, TurnContext};
+use crate::call::ToolCall;
+use crate::pipeline::BoxError;
+use crate::record::{Memory, Message, Retrievable, Thought};
+use crate::tool::Tool;
+
+/// What a source returns.
+pub type FetchFuture<T> = Pin<Box<dyn Future<Output = Result<Vec<T>, BoxError>> + Send>>;
+
+/// Finds what a turn may need and the application keeps itself: in a database of its own, behind a search, on a server.
+///
+/// Nothing calls a source but the `fetch_…` methods of [`TurnContext`], and nothing calls those but middleware and
+/// handlers. Each method has a default that finds nothing. What is fetched becomes part of the turn when it is stored,
+/// registered or shown; `haft::middleware::hydrate_from_source` does that for everything that a source finds.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use haft_core::DispatchContext;
+/// use haft_core::clock::Timestamp;
+/// use haft_core::context::{FetchFuture, TurnContext, TurnSource};
+/// use haft_core::record::Message;
+///
+/// struct Inbox;
+///
+/// impl TurnSource for Inbox {
+///     fn fetch_messages(&self, _: TurnContext) -> FetchFuture<Message> {
+///         Box::pin(async { Ok(vec![Message::user("mail-1", "Where is my order?", Timestamp::EPOCH)?]) })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// let ctx = DispatchContext::builder("turn-1").source(Arc::new(Inbox)).build();
+/// assert_eq!(ctx.turn().fetch_messages().await?.len(), 1);
+/// assert!(ctx.turn().fetch_memories().await?.is_empty());
+/// assert!(ctx.turn().messages().is_empty(), "what is fetched is not part of the turn yet");
+/// # Ok(())
+/// # }
+/// ```
+pub trait TurnSource: Send + Sync {
+    /// The messages that were said before.
+    fn fetch_messages(&self, ctx: TurnContext) -> FetchFuture<Message> {
+        nothing(ctx)
+    }
+
+    /// The memories that matter to the turn.
+    fn fetch_memories(&self, ctx: TurnContext) -> FetchFuture<Memory> {
+        nothing(ctx)
+    }
+
+    /// The records that a search finds for the turn.
+    fn fetch_retrievables(&self, ctx: TurnContext) -> FetchFuture<Retrievable> {
+        nothing(ctx)
+    }
+
+    /// The thoughts of earlier turns.
+    fn fetch_thoughts(&self, ctx: TurnContext) -> FetchFuture<Thought> {
+        nothing(ctx)
+    }
+
+    /// The tool calls of earlier turns, with their results.
+    fn fetch_tool_calls(&self, ctx: TurnContext) -> FetchFuture<ToolCall> {
+        nothing(ctx)
+    }
+
+    /// The tools for the turn, in addition to those of the runner.
+    fn fetch_tools(&self, ctx: TurnContext) -> FetchFuture<Tool> {
+        nothing(ctx)
+    }
+
+    /// The standing instructions as they are now.
+    fn refresh_standing_instructions(&self, ctx: TurnContext) -> FetchFuture<Instruction> {
+        nothing(ctx)
+    }
+}
+
+fn nothing<T: Send + 'static>(_: TurnContext) -> FetchFuture<T> {
+    Box::pin(async { Ok(Vec::new()) })
+}
+
+macro_rules! fetch_methods {
+    ($($what:literal, $method:ident -> $record:ident;)*) => {
+        impl TurnContext {$(
+            #[doc = concat!("Asks the source of the application for ", $what, ". They do not become part of the turn: \
+                             that is for the caller to decide. Without a source there are none.")]
+            ///
+            /// # Errors
+            ///
+            /// What the source failed with.
+            pub async fn $method(&self) -> Result<Vec<$record>, BoxError> {
+                match &self.turn.source {
+                    Some(source) => source.$method(self.clone()).await,
+                    None => Ok(Vec::new()),
+                }
+            }
+        )*}
+    };
+}
+
+fetch_methods! {
+    "messages", fetch_messages -> Message;
+    "memories", fetch_memories -> Memory;
+    "retrieved records", fetch_retrievables -> Retrievable;
+    "thoughts", fetch_thoughts -> Thought;
+    "tool calls", fetch_tool_calls -> ToolCall;
+    "standing instructions", refresh_standing_instructions -> Instruction;
+}
+
+impl TurnContext {
+    /// Asks the sources that the application gave for tools. The tools are not registered: that is for
+    /// the caller to decide. Without a source there are none.
+    ///
+    /// # Errors
+    ///
+    /// What a source failed with.
+    pub async fn fetch_tools(&self) -> Result<Vec<Tool>, BoxError> {
+        let mut tools = match &self.turn.tool_source {
+            Some(source) => source.fetch(self.clone()).await?,
+            None => Vec::new(),
+        };
+        if let Some(source) = &self.turn.source {
+            tools.extend(source.fetch_tools(self.clone()).await?);
+        }
+        Ok(tools)
+    }
+}

@@ -1,0 +1,125 @@
+//! Reading earlier turns.
+
+use std::sync::Arc;
+
+use haft_core::call::ToolCall;
+use haft_core::context::{
+    EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedTurn,
+};
+use haft_core::record::{
+    LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, Thought,
+};
+use haft_core::store::{
+    MemoryScope, Row, RowKind, StoreError, StoreFuture, StoredText, StoredTurn, TurnId, TurnQuery,
+    TurnSummary,
+};
+use serde_json::{Value, json};
+
+use super::journal::JournalEntry;
+use super::timed::TimedStore;
+
+/// Reads earlier turns from the store of a runner.
+pub(super) struct StoredHistory {
+    store: Arc<TimedStore>,
+    loader: RecordLoader,
+}
+
+impl StoredHistory {
+    pub(super) fn new(store: Arc<TimedStore>, loader: RecordLoader) -> Self {
+        Self { store, loader }
+    }
+
+    async fn load(&self, turn: TurnId) -> Result<Option<EarlierTurn>, HistoryError> {
+        let Some(stored) = self.store.load(turn).await? else { return Ok(None) };
+        let mut turn = EarlierTurn::new(stored.summary.id.clone(), stored.summary.status);
+        turn.rows = stored.rows.len();
+        turn.shown = find_shown_turns(&stored)?;
+        for row in &stored.rows {
+            turn.records.extend(self.load_record(row).await?);
+        }
+        Ok(Some(turn))
+    }
+
+    /// Loads the record of a row, if later turns can show it.
+    async fn load_record(&self, row: &Row) -> Result<Option<EarlierRecord>, LoadError> {
+        let loader = &self.loader;
+        Ok(match row.kind {
+            RowKind::Message => {
+                Some(EarlierRecord::Message(Arc::new(Message::from_row(row, loader).await?)))
+            }
+            RowKind::Thought => {
+                Some(EarlierRecord::Thought(Arc::new(Thought::from_row(row, loader).await?)))
+            }
+            RowKind::ToolCall => {
+                let call = self.load_call(row).await?;
+                call.state().is_final().then(|| EarlierRecord::ToolCall(Arc::new(call)))
+            }
+            RowKind::Retrievable => match Retrievable::from_row(row, loader).await {
+                Ok(record) => Some(EarlierRecord::Retrievable(Arc::new(record))),
+                Err(LoadError::Gone { .. }) => None,
+                Err(error) => return Err(error),
+            },
+            // Memories belong to their scope, and every turn brings its own instructions.
+            _ => None,
+        })
+    }
+
+    /// Loads a call. A result whose content was removed is replaced by a notice: the call was made all the same.
+    async fn load_call(&self, row: &Row) -> Result<ToolCall, LoadError> {
+        match ToolCall::from_row(row, &self.loader).await {
+            Err(LoadError::Gone { .. }) => {
+                let damaged = |error| LoadError::damaged(RowKind::ToolCall, error);
+                let mut stored: Value =
+                    serde_json::from_str(&row.json).map_err(|error| damaged(error.to_string()))?;
+                if let Some(results) = stored.get_mut("results") {
+                    *results = json!({ "text": GONE_TEXT });
+                }
+                ToolCall::from_stored(&stored.to_string(), &self.loader).await
+            }
+            loaded => loaded,
+        }
+    }
+
+    async fn load_scope(&self, scope: MemoryScope) -> Result<Vec<Memory>, HistoryError> {
+        let rows = self.store.load_memories(scope).await?;
+        let mut memories = Vec::with_capacity(rows.len());
+        for row in rows {
+            memories.push(Memory::from_stored(&row.json, &self.loader).await?);
+        }
+        Ok(memories)
+    }
+}
+
+impl HistoryReader for StoredHistory {
+    fn list_turns(&self, query: TurnQuery) -> StoreFuture<'_, Vec<TurnSummary>> {
+        Box::pin(self.store.turns(query))
+    }
+
+    fn load_turn(&self, turn: TurnId) -> HistoryFuture<'_, Option<EarlierTurn>> {
+        Box::pin(self.load(turn))
+    }
+
+    fn load_memories(&self, scope: MemoryScope) -> HistoryFuture<'_, Vec<Memory>> {
+        Box::pin(self.load_scope(scope))
+    }
+}
+
+/// What a turn showed of turns before it, by its journal.
+fn find_shown_turns(stored: &StoredTurn) -> Result<Vec<HydratedTurn>, StoreError> {
+    let entries = stored.journal.iter().map(StoredText::as_str);
+    for text in entries.filter(|text| text.contains(r#""entry":"hydrated""#)) {
+        let entry = serde_json::from_str(text).map_err(|error| StoreError::Damaged {
+            what: format!("turn `{}`", stored.summary.id),
+            reason: format!("a `hydrated` entry of its journal: {error}"),
+        })?;
+        if let JournalEntry::Hydrated(hydration) = entry
+            && !hydration.turns.is_empty()
+        {
+            return Ok(hydration.turns);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Replaces a result whose content is not stored any more.
+const GONE_TEXT: &str = "(the content of this result is not stored any more)";

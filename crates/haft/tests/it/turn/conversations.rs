@@ -1,0 +1,568 @@
+//! What crosses from one turn of a conversation to the next.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use haft::executors::{Step, StepContext, StepError};
+use haft::middleware::{HydrateConversation, hydrate_conversation, hydrate_from_source};
+use haft::records::{CallState, Memory, Message, ToolResults};
+use haft::stores::{
+    GateId, GateRow, Lease, LeaseRequest, MemoryRow, MemoryScope, MemorySpoolStore, MemoryStore,
+    NewTurn, SettleOutcome, SpoolStore as _, StoreFuture, StoreWrite, StoredTurn, TurnId,
+    TurnQuery, TurnStore, TurnSummary,
+};
+use haft::tools::ToolEffect;
+use haft::turn::{FetchFuture, Instruction, ManualClock, Timestamp, TurnContext, TurnSource};
+use haft::turn::{Limits, TurnInput, TurnOutcome, TurnRunner, TurnRunnerBuilder};
+use haft::{Tool, ToolCall};
+
+use super::{Seen, call, say};
+
+/// A conversation in stores that several runners share, as processes do.
+#[derive(Default)]
+struct World {
+    store: Arc<CountingStore>,
+    spools: Arc<MemorySpoolStore>,
+    clock: Arc<ManualClock>,
+    /// What the executor saw in each step.
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl World {
+    fn builder(
+        &self,
+        executor: impl haft::DispatchExecutor + 'static,
+        hydrate: HydrateConversation,
+    ) -> TurnRunnerBuilder {
+        TurnRunner::builder(executor)
+            .store(Arc::clone(&self.store) as _)
+            .spools(Arc::clone(&self.spools))
+            .clock(Arc::clone(&self.clock) as _)
+            .turn_input("history", hydrate)
+    }
+
+    /// An executor that notes the transcript, and says this.
+    fn noting(&self, text: &'static str) -> impl haft::DispatchExecutor + use<> {
+        let seen = Arc::clone(&self.seen);
+        move |ctx: StepContext| {
+            seen.lock().unwrap().push(transcript(ctx.dispatch().turn()));
+            async move { Ok::<_, StepError>(Step::done().say(ctx.message(text)?)) }
+        }
+    }
+
+    fn last_seen(&self) -> String {
+        self.seen.lock().unwrap().last().cloned().unwrap()
+    }
+
+    async fn run(&self, runner: &TurnRunner, id: &str, text: &str) {
+        let report = runner.run(message(id, text)).await.unwrap();
+        assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
+    }
+}
+
+fn message(turn: &str, text: &str) -> TurnInput {
+    let message = Message::user(format!("{turn}-prompt"), text, Timestamp::EPOCH).unwrap();
+    TurnInput::new("You help.").id(turn).conversation("c").message(message)
+}
+
+/// The records of the timeline, in order.
+fn transcript(ctx: &TurnContext) -> String {
+    let text = |it: &Message| it.content().map_or_else(String::new, |it| it.as_str().to_owned());
+    let messages = ctx.messages().numbered().into_iter().map(|(n, it)| (n, text(&it)));
+    let calls = ctx.tool_calls().numbered().into_iter();
+    let calls =
+        calls.map(|(n, it)| (n, format!("<{} {}>", it.tool(), ctx.artifacts().handle(it.id()))));
+    let mut all: Vec<_> = messages.chain(calls).collect();
+    all.sort();
+    all.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" | ")
+}
+
+/// A tool whose result is too long to be shown.
+fn log_tool(ran: &Arc<AtomicU32>) -> Tool {
+    let ran = Arc::clone(ran);
+    Tool::builder("get_log")
+        .description("Gives the log.")
+        .trusted()
+        .handler(move || {
+            ran.fetch_add(1, Ordering::SeqCst);
+            "a line of the log\n".repeat(1_000)
+        })
+        .build()
+        .unwrap()
+}
+
+/// Calls the tool in the first iteration, and says something in the second.
+async fn call_once(
+    ctx: StepContext,
+    tool: &'static str,
+    text: &'static str,
+) -> Result<Step, StepError> {
+    Ok(match ctx.dispatch().iteration() {
+        0 => Step::new().call(call(tool, "{}")),
+        _ => Step::done().say(ctx.message(text)?),
+    })
+}
+
+fn result_text(call: &ToolCall) -> &str {
+    match &call.results {
+        Some(ToolResults::Text(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_handle_of_turn_one_answers_in_turn_two_and_keeps_its_tier() {
+    let (world, ran) = (World::default(), Arc::default());
+    let first = world.builder(
+        |ctx: StepContext| call_once(ctx, "get_log", "The log is long."),
+        hydrate_conversation(),
+    );
+    let first = first.tool(log_tool(&ran)).build().unwrap();
+    let report = first.run(message("one", "Get the log.")).await.unwrap();
+    let original = Arc::clone(&report.calls[0]);
+    // Another process, another runner: the handle is the one that the first turn had.
+    let executor = |ctx: StepContext| async move {
+        let turn = ctx.dispatch().turn();
+        if ctx.dispatch().iteration() == 0 {
+            let handles = turn.artifacts().all();
+            let [(handle, artifact)] = handles.as_slice() else { panic!("{handles:?}") };
+            let call_of = turn.tool_calls().all().remove(0);
+            assert_eq!(*handle, turn.artifacts().handle(call_of.id()).to_string());
+            assert!(artifact.label().is_trusted(), "{:?}", artifact.label());
+            let args = serde_json::json!({ "callId": handle }).to_string();
+            return Ok::<_, StepError>(Step::new().call(call("artifact_line_count", &args)));
+        }
+        Ok(Step::done().say(ctx.message("Counted.")?))
+    };
+    let second = world.builder(executor, hydrate_conversation()).build().unwrap();
+    let report = second.run(message("two", "How long is it?")).await.unwrap();
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
+    assert_eq!(report.calls.len(), 1, "calls of earlier turns are not reported again");
+    assert!(result_text(&report.calls[0]).contains("1001"), "{:?}", report.calls);
+    assert_eq!(ran.load(Ordering::SeqCst), 1);
+    // A third turn shows the calls of both, with the labels that they had.
+    let third = world.builder(world.noting("Fine."), hydrate_conversation()).build().unwrap();
+    world.run(&third, "three", "And?").await;
+    let seen = world.last_seen();
+    assert!(seen.starts_with("Get the log. | <get_log "), "{seen}");
+    assert!(seen.contains("| How long is it? | <artifact_line_count "), "{seen}");
+    assert!(seen.ends_with("Counted. | And?"), "{seen}");
+    assert!(original.label().is_trusted());
+}
+
+#[tokio::test]
+async fn nothing_of_earlier_turns_is_stored_again() {
+    let world = World::default();
+    let runner = world.builder(world.noting("Yes."), hydrate_conversation()).build().unwrap();
+    for n in 0..30 {
+        world.run(&runner, &format!("t{n}"), &format!("question {n}")).await;
+    }
+    assert_eq!(world.last_seen().matches("question").count(), 30);
+    for n in 0..30 {
+        let stored = world.store.load(format!("t{n}").parse().unwrap()).await.unwrap().unwrap();
+        assert_eq!(stored.rows.len(), 2, "a question and a reply");
+    }
+}
+
+/// The window of a long conversation has a bound, and with it what a turn reads and writes.
+#[tokio::test]
+async fn what_a_turn_reads_and_writes_does_not_grow_with_the_conversation() {
+    let world = World::default();
+    let hydrate = hydrate_conversation().last_messages(20);
+    let runner = world.builder(world.noting("Yes."), hydrate).build().unwrap();
+    let mut most = (0, 0);
+    for n in 0..120 {
+        world.store.reset();
+        world.run(&runner, &format!("t{n}"), &format!("question {n}")).await;
+        let (reads, bytes) = world.store.counts();
+        if n < 40 {
+            most = (most.0.max(reads), most.1.max(bytes));
+        } else {
+            assert!(reads <= most.0, "turn {n}: {reads} reads, and {} before", most.0);
+            // Numbers get longer.
+            assert!(bytes <= most.1 + 200, "turn {n}: {bytes} bytes, and {} before", most.1);
+        }
+    }
+}
+
+/// Between two cuts of the window each turn begins with the whole transcript of the turn before.
+#[tokio::test]
+async fn the_window_moves_in_steps() {
+    let world = World::default();
+    let hydrate = hydrate_conversation().last_messages(20);
+    let runner = world.builder(world.noting("Yes."), hydrate).build().unwrap();
+    for n in 0..60 {
+        world.run(&runner, &format!("t{n}"), &format!("question {n}")).await;
+    }
+    let seen = world.seen.lock().unwrap().clone();
+    let cuts = seen.windows(2).filter(|pair| !pair[1].starts_with(&pair[0])).count();
+    assert!((1..=10).contains(&cuts), "{cuts} cuts in 60 turns");
+    for text in &seen {
+        assert!(text.matches("question").count() <= 11, "{text}");
+    }
+    assert!(seen.last().unwrap().matches("question").count() >= 5);
+}
+
+#[tokio::test]
+async fn tokens_bound_the_window_and_the_newest_turn_is_always_there() {
+    let world = World::default();
+    let hydrate = hydrate_conversation().max_tokens(1_000);
+    let runner = world.builder(world.noting("Yes."), hydrate).build().unwrap();
+    world.run(&runner, "one", &"long ".repeat(2_000)).await;
+    world.run(&runner, "two", "short").await;
+    // The newest turn is shown although it alone is too large.
+    assert_eq!(world.last_seen().matches("long").count(), 2_000);
+    world.run(&runner, "three", "shorter").await;
+    assert_eq!(world.last_seen(), "short | Yes. | shorter");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_turn_is_not_shown_and_resumed_with_the_same_history() {
+    let (world, hang, ran) =
+        (World::default(), Arc::new(AtomicBool::new(true)), Arc::new(AtomicU32::new(0)));
+    let pay = |hang: &Arc<AtomicBool>, ran: &Arc<AtomicU32>| {
+        let (hang, ran) = (Arc::clone(hang), Arc::clone(ran));
+        let handler = move || {
+            let (hang, ran) = (Arc::clone(&hang), Arc::clone(&ran));
+            async move {
+                ran.fetch_add(1, Ordering::SeqCst);
+                if hang.load(Ordering::SeqCst) {
+                    std::future::pending::<()>().await;
+                }
+                "paid"
+            }
+        };
+        Tool::builder("pay")
+            .description("Pays.")
+            .effect(ToolEffect::Once)
+            .handler(handler)
+            .build()
+            .unwrap()
+    };
+    let seen = Arc::clone(&world.seen);
+    let executor = move |ctx: StepContext| {
+        seen.lock().unwrap().push(transcript(ctx.dispatch().turn()));
+        call_once(ctx, "pay", "Done.")
+    };
+    let runner = || {
+        let executor = executor.clone();
+        world.builder(executor, hydrate_conversation()).tool(pay(&hang, &ran)).build().unwrap()
+    };
+    hang.store(false, Ordering::SeqCst);
+    world.run(&runner(), "one", "Pay one.").await;
+    hang.store(true, Ordering::SeqCst);
+    let cut = runner();
+    let died =
+        tokio::time::timeout(Duration::from_secs(1), cut.run(message("two", "Pay two."))).await;
+    assert!(died.is_err());
+    let before = world.last_seen();
+    assert!(before.starts_with("Pay one. | <pay ") && before.ends_with("| Pay two."), "{before}");
+    assert_eq!(ran.load(Ordering::SeqCst), 2);
+    // A turn that begins meanwhile does not show the interrupted one.
+    hang.store(false, Ordering::SeqCst);
+    let observed = Seen::default();
+    let other = world.builder(world.noting("Yes."), hydrate_conversation());
+    let other = other.observer(observed.observer()).build().unwrap();
+    world.run(&other, "three", "Anything open?").await;
+    assert!(!world.last_seen().contains("Pay two."), "{}", world.last_seen());
+    let warned =
+        observed.events().iter().any(|it| format!("{it:?}").contains("`two` has not ended"));
+    assert!(warned);
+    // The interrupted turn has the history that it had, although there is more now; its call is not repeated.
+    world.clock.advance(Duration::from_secs(60));
+    let report = runner().resume(&"two".parse().unwrap()).await.unwrap();
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
+    let after = world.last_seen();
+    assert!(after.starts_with(&before), "{after}\n{before}");
+    assert_eq!(ran.load(Ordering::SeqCst), 2);
+    assert_eq!(report.calls.iter().map(|it| it.state()).collect::<Vec<_>>(), [CallState::Unknown]);
+    let next = world.builder(world.noting("Yes."), hydrate_conversation()).build().unwrap();
+    world.run(&next, "four", "And now?").await;
+    let seen = world.last_seen();
+    assert!(seen.contains("Pay two. | <pay ") && seen.contains("Anything open?"), "{seen}");
+}
+
+/// Records with ids that are taken are other records, unless they are the same.
+#[tokio::test]
+async fn ids_that_are_used_again_lose_nothing() {
+    let (world, ran) = (World::default(), Arc::default());
+    let executor = |ctx: StepContext| call_once(ctx, "get_log", "Here.");
+    let runner = world.builder(executor, hydrate_conversation()).tool(log_tool(&ran));
+    let runner = runner.limits(Limits::new().identical_calls(1)).build().unwrap();
+    for turn in ["one", "two", "three"] {
+        // Every turn has a message `m` and the same call.
+        let message = Message::user("m", format!("question {turn}"), Timestamp::EPOCH).unwrap();
+        let input = TurnInput::new("You help.").id(turn).conversation("c").message(message);
+        let report = runner.run(input).await.unwrap();
+        assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
+    }
+    let again = world.builder(world.noting("Yes."), hydrate_conversation()).build().unwrap();
+    world.run(&again, "four", "last").await;
+    let seen = world.last_seen();
+    for turn in ["question one", "question two", "question three"] {
+        assert_eq!(seen.matches(turn).count(), 1, "{seen}");
+    }
+    let handles: std::collections::HashSet<_> =
+        seen.split("<get_log ").skip(1).map(|it| it.split('>').next().unwrap()).collect();
+    assert_eq!(handles.len(), 3, "{seen}");
+}
+
+/// Middleware that changes an earlier call or message changes what later turns see of it.
+#[tokio::test]
+async fn a_record_that_a_later_turn_changed_is_shown_as_changed_where_it_was() {
+    let world = World::default();
+    let first = world.builder(say("Yes."), hydrate_conversation()).build().unwrap();
+    world.run(&first, "one", "a secret").await;
+    let change = |ctx: StepContext| async move {
+        let turn = ctx.dispatch().turn();
+        let secret = turn.messages().all().remove(0);
+        let changed = secret.to_builder(Timestamp::EPOCH).content("(redacted)").build()?;
+        turn.store_message(changed).await?;
+        let reply = turn.messages().all().remove(1);
+        assert!(turn.delete_message(reply.id()).await?);
+        Ok::<_, StepError>(Step::done().say(ctx.message("Done.")?))
+    };
+    let second = world.builder(change, hydrate_conversation()).build().unwrap();
+    world.run(&second, "two", "Redact it.").await;
+    let third = world.builder(world.noting("Fine."), hydrate_conversation()).build().unwrap();
+    world.run(&third, "three", "And?").await;
+    assert_eq!(world.last_seen(), "(redacted) | Yes. | Redact it. | Done. | And?");
+}
+
+#[tokio::test]
+async fn memories_of_turns_at_once_are_all_there() {
+    let world = Arc::new(World::default());
+    let runner = |world: &World| {
+        let store = |ctx: StepContext| async move {
+            let turn = ctx.dispatch().turn();
+            for n in 0..100 {
+                let id = format!("{}-{n}", turn.turn_id());
+                let memory = Memory::builder(id, "a fact", Timestamp::EPOCH);
+                turn.store_memory(memory.confidence(0.5).importance(0.5).build()?).await?;
+                tokio::task::yield_now().await;
+            }
+            Ok::<_, StepError>(Step::done())
+        };
+        world.builder(store, hydrate_conversation()).build().unwrap()
+    };
+    let scope = MemoryScope::user("ada");
+    let turns: Vec<_> = (0..8)
+        .map(|n| {
+            let (runner, scope) = (runner(&world), scope.clone());
+            let input = TurnInput::new("You help.").id(format!("t{n}")).memory_scope(scope);
+            tokio::spawn(async move { runner.run(input).await.unwrap() })
+        })
+        .collect();
+    for turn in turns {
+        assert_eq!(turn.await.unwrap().outcome, TurnOutcome::Completed);
+    }
+    assert_eq!(world.store.load_memories(scope.clone()).await.unwrap().len(), 800);
+    // Turns that belong to others come in between, and the memories are found all the same.
+    let other = world.builder(say("Hi."), hydrate_conversation()).build().unwrap();
+    for _ in 0..205 {
+        other.run(TurnInput::new("You help.")).await.unwrap();
+    }
+    let found = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&found);
+    let executor = move |ctx: StepContext| {
+        count.store(ctx.dispatch().turn().memories().len(), Ordering::SeqCst);
+        async move { Ok::<_, StepError>(Step::done()) }
+    };
+    let last = world.builder(executor, hydrate_conversation()).build().unwrap();
+    last.run(TurnInput::new("You help.").memory_scope(scope)).await.unwrap();
+    assert_eq!(found.load(Ordering::SeqCst), 800);
+}
+
+#[tokio::test]
+async fn a_memory_that_was_deleted_stays_so_and_the_last_writer_wins() {
+    let world = World::default();
+    let act = |action: &'static str| {
+        let executor = move |ctx: StepContext| async move {
+            let turn = ctx.dispatch().turn();
+            if action == "delete" {
+                assert!(turn.delete_memory(&"tea".parse().unwrap()).await?);
+            } else if !action.is_empty() {
+                let memory = Memory::builder("tea", action, Timestamp::EPOCH);
+                turn.store_memory(memory.confidence(0.5).importance(0.5).build()?).await?;
+            }
+            let all = turn.memories().all();
+            let all: Vec<_> = all.iter().map(|it| it.content().as_str().to_owned()).collect();
+            Ok::<_, StepError>(Step::done().say(ctx.message(format!("{all:?}"))?))
+        };
+        world.builder(executor, hydrate_conversation()).build().unwrap()
+    };
+    // Without a scope of its own, a turn has that of its conversation.
+    for (turn, (action, expected)) in [
+        ("likes it", r#"["likes it"]"#),
+        ("", r#"["likes it"]"#),
+        ("hates it", r#"["hates it"]"#),
+        ("", r#"["hates it"]"#),
+        ("delete", "[]"),
+        ("", "[]"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let report = act(action).run(message(&format!("t{turn}"), "hello")).await.unwrap();
+        assert_eq!(report.text(), expected, "turn {turn}");
+    }
+}
+
+#[tokio::test]
+async fn content_that_a_later_turn_refers_to_is_not_collected() {
+    let (world, ran) = (World::default(), Arc::default());
+    let first = |ctx: StepContext| call_once(ctx, "get_log", "Here.");
+    let first = world.builder(first, hydrate_conversation()).tool(log_tool(&ran)).build().unwrap();
+    world.run(&first, "one", "Get the log.").await;
+    // The second turn stores the call as its own, as middleware does that changes it.
+    let keep = |ctx: StepContext| async move {
+        let call = ctx.dispatch().turn().tool_calls().all().remove(0);
+        ctx.dispatch().turn().store_tool_call(call).await?;
+        Ok::<_, StepError>(Step::done())
+    };
+    let second = world.builder(keep, hydrate_conversation()).build().unwrap();
+    world.run(&second, "two", "Keep it.").await;
+    assert_eq!(second.collect_garbage().await.unwrap(), 0);
+    assert!(world.store.remove("one".parse().unwrap(), Timestamp::MAX).await.unwrap());
+    assert_eq!(second.collect_garbage().await.unwrap(), 0);
+    assert_eq!(world.spools.list().await.unwrap().len(), 1);
+    assert!(world.store.remove("two".parse().unwrap(), Timestamp::MAX).await.unwrap());
+    assert_eq!(second.collect_garbage().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_result_whose_content_is_gone_is_shown_as_that() {
+    let (world, ran) = (World::default(), Arc::default());
+    let first = |ctx: StepContext| call_once(ctx, "get_log", "Here.");
+    let first = world.builder(first, hydrate_conversation()).tool(log_tool(&ran)).build().unwrap();
+    world.run(&first, "one", "Get the log.").await;
+    for key in world.spools.list().await.unwrap() {
+        world.spools.delete(key).await.unwrap();
+    }
+    let executor = |ctx: StepContext| async move {
+        let calls = ctx.dispatch().turn().tool_calls().all();
+        Ok::<_, StepError>(Step::done().say(ctx.message(result_text(&calls[0]))?))
+    };
+    let second = world.builder(executor, hydrate_conversation()).build().unwrap();
+    let report = second.run(message("two", "And?")).await.unwrap();
+    assert!(report.text().contains("not stored any more"), "{}", report.text());
+}
+
+/// Every kind of thing that a turn can need.
+struct Everything;
+
+impl TurnSource for Everything {
+    fn fetch_messages(&self, _: TurnContext) -> FetchFuture<Message> {
+        Box::pin(async { Ok(vec![Message::user("old", "an old message", Timestamp::EPOCH)?]) })
+    }
+
+    fn fetch_memories(&self, _: TurnContext) -> FetchFuture<Memory> {
+        let memory = Memory::builder("tea", "likes tea", Timestamp::EPOCH);
+        Box::pin(async { Ok(vec![memory.confidence(0.5).importance(0.5).build()?]) })
+    }
+
+    fn fetch_tools(&self, _: TurnContext) -> FetchFuture<Tool> {
+        Box::pin(async {
+            Ok(vec![
+                Tool::builder("now").description("Tells the time.").handler(|| "noon").build()?,
+            ])
+        })
+    }
+
+    fn refresh_standing_instructions(&self, _: TurnContext) -> FetchFuture<Instruction> {
+        Box::pin(async { Ok(vec![Instruction::from_developer("brief", "Be brief.")?]) })
+    }
+}
+
+#[tokio::test]
+async fn a_source_is_asked_by_middleware_and_by_nothing_else() {
+    let world = World::default();
+    let look = |ctx: StepContext| async move {
+        let turn = ctx.dispatch().turn();
+        let found = format!(
+            "{} | {} memories, {} instructions, now: {}",
+            transcript(turn),
+            turn.memories().len(),
+            turn.instructions().len(),
+            turn.tools().has("now")
+        );
+        Ok::<_, StepError>(Step::done().say(ctx.message(found)?))
+    };
+    let builder = || {
+        let builder = TurnRunner::builder(look).store(Arc::clone(&world.store) as _);
+        builder.source(Everything)
+    };
+    let alone = builder().build().unwrap().run(message("one", "hello")).await.unwrap();
+    assert_eq!(alone.text(), "hello | 0 memories, 0 instructions, now: false");
+    let asked = builder().turn_input("source", hydrate_from_source()).build().unwrap();
+    let report = asked.run(message("two", "hello")).await.unwrap();
+    assert_eq!(report.text(), "an old message | hello | 1 memories, 1 instructions, now: true");
+    // What a source finds is not stored with the turn.
+    let stored = world.store.load("two".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(stored.rows.len(), 2);
+}
+
+/// Counts what is read and written.
+#[derive(Debug, Default)]
+struct CountingStore {
+    inner: MemoryStore,
+    reads: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl CountingStore {
+    fn reset(&self) {
+        self.reads.store(0, Ordering::SeqCst);
+        self.bytes.store(0, Ordering::SeqCst);
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.reads.load(Ordering::SeqCst), self.bytes.load(Ordering::SeqCst))
+    }
+
+    fn count_writes(&self, writes: &[StoreWrite]) {
+        for write in writes {
+            let text = match write {
+                StoreWrite::Put(row) => row.json.as_str(),
+                StoreWrite::Journal(json) => json.as_str(),
+                _ => "",
+            };
+            self.bytes.fetch_add(text.len(), Ordering::SeqCst);
+        }
+    }
+}
+
+macro_rules! counted {
+    ($($method:ident($($arg:ident: $type:ty),*) -> $result:ty, $reads:literal;)*) => {$(
+        fn $method(&self, $($arg: $type),*) -> StoreFuture<'_, $result> {
+            self.reads.fetch_add($reads, Ordering::SeqCst);
+            self.inner.$method($($arg),*)
+        }
+    )*};
+}
+
+impl TurnStore for CountingStore {
+    fn create(&self, turn: NewTurn) -> StoreFuture<'_, Lease> {
+        self.count_writes(&turn.writes);
+        self.inner.create(turn)
+    }
+
+    fn commit(&self, lease: Lease, writes: Vec<StoreWrite>) -> StoreFuture<'_, ()> {
+        self.count_writes(&writes);
+        self.inner.commit(lease, writes)
+    }
+
+    counted! {
+        claim(turn: TurnId, holder: LeaseRequest) -> Lease, 0;
+        renew(lease: Lease, now: Timestamp) -> Lease, 0;
+        release(lease: Lease) -> (), 0;
+        load(turn: TurnId) -> Option<StoredTurn>, 1;
+        turns(query: TurnQuery) -> Vec<TurnSummary>, 1;
+        remove(turn: TurnId, now: Timestamp) -> bool, 0;
+        gate(gate: GateId) -> Option<GateRow>, 1;
+        open_gates(turn: Option<TurnId>) -> Vec<GateRow>, 1;
+        settle(gate: GateId, settlement: String) -> SettleOutcome, 0;
+        load_memories(scope: MemoryScope) -> Vec<MemoryRow>, 1;
+    }
+}
