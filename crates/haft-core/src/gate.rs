@@ -1,7 +1,7 @@
 //! Gates: places where a turn waits for an answer from outside.
 //!
 //! A [`Gate`] is a record, not a promise: it says why the turn waits, what the answer must look like and
-//! until when, and it is kept in the store, so that another process can list it and answer. An answer is a
+//! until when, and it is stored, so that another process can list it and answer. An answer is a
 //! [`GateSettlement`], signed with the [`GateKey`] that the application keeps from tools and models. The
 //! signature covers the gate as the runner opened it (turn, call, accepted arguments, question) and the
 //! answer, so that an answer cannot be forged, edited, reused, moved to another call, or given by the
@@ -380,7 +380,7 @@ pub enum GateError {
     /// The context has no gates.
     #[error("gates are not supported here")]
     NotSupported,
-    /// The gate could not be kept or read.
+    /// The gate could not be stored or read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

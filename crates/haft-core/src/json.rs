@@ -105,7 +105,7 @@ enum Node {
 }
 
 impl Document {
-    /// Parses strict JSON (RFC 8259). Duplicate keys are kept; see [`Document::duplicate_key`].
+    /// Parses strict JSON (RFC 8259). Duplicate keys remain; see [`Document::duplicate_key`].
     ///
     /// ```
     /// use haft_core::json::Document;

@@ -94,7 +94,7 @@ pub struct JsonPath {
 
 /// One step of a path's [prefix](JsonPath::prefix).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "whoever follows a prefix must know every step")]
+#[expect(clippy::exhaustive_enums, reason = "code that follows a prefix must handle every step")]
 pub enum PathStep {
     /// Into the member of this name, if the value is an object. Of members with the same name the
     /// last one counts.

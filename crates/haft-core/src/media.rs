@@ -1,6 +1,6 @@
 //! Images, sound, video and documents that a provider shows to the model natively.
 //!
-//! A [`Media`] is what is known of a medium and a [`MediaReader`] that gives its bytes; nothing reads
+//! A [`Media`] is what is known of a media item and a [`MediaReader`] that gives its bytes; nothing reads
 //! them before they are needed. Its trust has two axes, both of which must be stated: where it
 //! comes from ([`TrustTier`]), and what perceiving it may extract ([`ModalityHazard`]). Text that was
 //! derived from it (a transcript, a caption) stands in its stash, with a tier that is never above its
@@ -44,7 +44,7 @@ pub use reader::{MediaReader, MemoryReader, ReaderResolvers};
 pub use record::MediaRecord;
 pub use stash::MediaStashEntry;
 
-/// What a medium is.
+/// What a media item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the four kinds are part of the contract")]
@@ -60,7 +60,7 @@ pub enum MediaKind {
 }
 
 impl MediaKind {
-    /// What perceiving a medium of this kind may extract, if nothing better is known.
+    /// What perceiving a media item of this kind may extract, if nothing better is known.
     #[must_use]
     pub const fn default_hazard(self) -> ModalityHazard {
         match self {
@@ -70,7 +70,7 @@ impl MediaKind {
     }
 }
 
-/// The name of a medium, by which the model and tools speak of it.
+/// The name of a media item, by which the model and tools speak of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MediaId(Box<str>);
@@ -82,7 +82,7 @@ impl MediaId {
         Self(id.into())
     }
 
-    /// The name of the n-th medium that a call returned: `<call>/media/<n>`.
+    /// The name of the n-th media item that a call returned: `<call>/media/<n>`.
     #[must_use]
     pub fn of_call(call: RecordId, n: usize) -> Self {
         Self(format!("{call}/media/{n}").into_boxed_str())
@@ -107,7 +107,7 @@ impl fmt::Display for MediaId {
     }
 }
 
-/// One medium with both axes of trust: where it comes from, and what perceiving it may extract.
+/// One media item with both axes of trust: where it comes from, and what perceiving it may extract.
 ///
 /// The four named constructors force the first decision and take the second from the kind;
 /// [`Media::new`] takes both. There is no default. The tier can be lowered and never raised:
@@ -136,7 +136,7 @@ pub struct Media {
 }
 
 impl Media {
-    /// Keys of the stash under which text that stands for the medium is looked for, in order.
+    /// Keys of the stash under which text that stands for the media item is looked for, in order.
     pub const TEXT_KEYS: &'static [&'static str] =
         &["text:transcript", "text:caption", "text:description"];
 
@@ -164,7 +164,7 @@ impl Media {
         Self::of(kind, TrustTier::ThirdPartyPrivate, kind.default_hazard(), file)
     }
 
-    /// A medium with both axes stated. Only here it can be inert.
+    /// A media item with both axes stated. Only here it can be inert.
     ///
     /// # Errors
     ///
@@ -215,7 +215,7 @@ impl Media {
         self
     }
 
-    /// Names it as the n-th medium of a call, unless it has a name.
+    /// Names it as the n-th media item of a call, unless it has a name.
     pub fn assign_id(&mut self, call: RecordId, n: usize) {
         self.id.get_or_insert_with(|| MediaId::of_call(call, n));
     }
@@ -240,7 +240,7 @@ impl Media {
         self.stash.insert(key.into(), entry.floored(self.trust_tier));
     }
 
-    /// The same medium, its bytes read from elsewhere. They have to be the same bytes: nothing else that
+    /// The same media item, its bytes read from elsewhere. They have to be the same bytes: nothing else that
     /// is known of it changes.
     #[must_use]
     pub fn with_reader(mut self, reader: Arc<dyn MediaReader>) -> Self {
@@ -321,7 +321,7 @@ impl Media {
     }
 
     /// The first text in the stash under one of these keys, with the less trusted of its tier and the
-    /// medium's.
+    /// media item's.
     #[must_use]
     pub fn text(&self, keys: &[&str]) -> Option<(&str, TrustTier)> {
         let found = keys.iter().find_map(|key| {
@@ -379,7 +379,7 @@ impl PartialEq for Media {
 
 impl Eq for Media {}
 
-/// Names the medium without its bytes.
+/// Names the media item without its bytes.
 impl fmt::Debug for Media {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Media")
@@ -396,7 +396,7 @@ impl fmt::Debug for Media {
     }
 }
 
-/// The file part of a medium: name, type and a reader of its bytes.
+/// The file part of a media item: name, type and a reader of its bytes.
 ///
 /// ```
 /// use haft_core::media::{Media, MediaFile, MediaKind};

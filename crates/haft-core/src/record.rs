@@ -4,7 +4,7 @@
 //! the record or an [`InvalidRecord`] with everything that is wrong. Afterwards it never changes;
 //! `revised` gives a builder of the next version. [`ToolCall`](crate::call::ToolCall) is a record too.
 //!
-//! Every [`Record`] has one stored form, JSON text. Loading it checks everything again. What is kept
+//! Every [`Record`] has one stored form, JSON text. Loading it checks everything again. What is stored
 //! outside the text (bytes of media, content of artifacts) is found through a [`RecordLoader`], which the
 //! application fills and which so decides what a stored record can make it open.
 //!
@@ -49,7 +49,7 @@ use std::sync::Arc;
 
 use crate::store::{Row, RowKind, StoredText};
 
-pub(crate) use self::error::Faults;
+pub(crate) use self::error::RecordFaults;
 pub use self::error::{InvalidRecord, LoadError, NotStorable, RecordFault};
 pub use self::identity::{Identifier, Identity};
 pub use self::list::{RecordList, RecordSequence};
@@ -59,7 +59,7 @@ pub use self::message::{Message, MessageBuilder, MessageRole};
 pub use self::name::{InvalidRecordName, RecordName};
 pub(crate) use self::provider_payload::ProviderPayload;
 pub use self::retrievable::{Retrievable, RetrievableBuilder, RetrievableContent};
-pub(crate) use self::stored::{depth, nests_within, read, write};
+pub(crate) use self::stored::{nesting_depth, nests_within, read, write};
 pub use self::text::Text;
 pub use self::thought::{Thought, ThoughtBuilder};
 
@@ -78,7 +78,7 @@ pub trait Record: fmt::Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Something in it cannot be found or made again: the bytes of a medium, a text that a function
+    /// Something in it cannot be found or made again: the bytes of a media item, a text that a function
     /// makes.
     fn to_stored(&self) -> Result<String, NotStorable>;
 

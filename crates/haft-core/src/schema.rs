@@ -203,7 +203,7 @@ pub enum UnknownFields {
     /// They are refused. The default.
     #[default]
     Refuse,
-    /// They are kept as they are.
+    /// They remain unchanged.
     Allow,
 }
 

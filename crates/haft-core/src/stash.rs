@@ -356,7 +356,7 @@ impl Serialize for Stash {
     }
 }
 
-/// From an object; its order is kept and the last of several equal keys counts.
+/// From an object; its order remains, and the last of several equal keys counts.
 impl<'de> Deserialize<'de> for Stash {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match (Decoder { depth: MAX_DEPTH }).deserialize(deserializer)? {

@@ -160,7 +160,7 @@ impl LeaseRequest {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Invalid`] if it cannot be kept.
+    /// [`StoreError::Invalid`] if it cannot be stored.
     pub fn check(&self) -> Result<(), StoreError> {
         check_text("the name of a holder", &self.name)
     }
@@ -269,7 +269,7 @@ pub struct Row {
     pub kind: RowKind,
     /// Its id, unique among rows of its kind in its turn.
     pub id: String,
-    /// The record, as JSON text that is kept byte by byte.
+    /// The record, as JSON text that is stored byte by byte.
     pub json: StoredText,
 }
 
@@ -346,7 +346,7 @@ impl StoreWrite {
     }
 }
 
-/// Checks a text that a store is to keep: everything but U+0000 can be kept.
+/// Checks a text before it is stored: everything but U+0000 can be stored.
 ///
 /// ```
 /// use haft_core::store::check_text;
@@ -428,7 +428,7 @@ impl TurnStatus {
     }
 }
 
-/// What is kept of a turn.
+/// The stored parts of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredTurn {
@@ -443,7 +443,7 @@ pub struct StoredTurn {
 }
 
 impl StoredTurn {
-    /// A turn of which nothing is kept but the summary.
+    /// A turn of which only the summary is stored.
     #[must_use]
     pub fn new(summary: TurnSummary) -> Self {
         Self { summary, rows: Vec::new(), journal: Vec::new(), gates: Vec::new() }

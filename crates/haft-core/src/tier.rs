@@ -39,7 +39,7 @@ impl TrustTier {
     }
 }
 
-/// What perceiving a medium may extract from it.
+/// What perceiving a media item may extract from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(clippy::exhaustive_enums, reason = "the three hazards are part of the contract")]

@@ -12,8 +12,8 @@
 //! | text of a tool, any other label | `untrusted_content` | `tool-result` |
 //! | error of a tool | `untrusted_content`, always | `tool-error` |
 //! | handle of an artifact | `untrusted_content`, always | `artifact-handle` |
-//! | text that stands for a medium | by the floor of entry and medium | `media-fallback` |
-//! | frame around a native medium | by the medium's tier | `media` |
+//! | text that stands for a media item | by the floor of entry and media item | `media-fallback` |
+//! | frame around a native media item | by the media item's tier | `media` |
 //! | first-party retrieved record | `retrieved` in `retrieved_corpus` | the record's |
 //! | other retrieved record | `untrusted_content` | `retrieved-third-party-…` |
 //! | first-party memory | `memory` in `memories` | the record's |

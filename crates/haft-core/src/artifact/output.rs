@@ -67,7 +67,7 @@ impl QueryOutput {
         if text.is_empty() {
             return Self::sentinel("empty text");
         }
-        match cut(&text, budget) {
+        match cut_to_budget(&text, budget) {
             None => Self(text),
             Some(kept) => {
                 let (shown, all) = (kept.len(), text.len());
@@ -175,7 +175,7 @@ pub struct QueryListBuilder {
     budget: Budget,
     skip: u64,
     seen: u64,
-    items: Vec<Item>,
+    items: Vec<ListItem>,
     lines: usize,
     bytes: usize,
     full: bool,
@@ -185,7 +185,7 @@ pub struct QueryListBuilder {
 
 /// A value that is shown, as text of its own.
 #[derive(Debug)]
-struct Item {
+struct ListItem {
     /// A string's own text if it is one line, else JSON.
     text: String,
     bare: bool,
@@ -206,10 +206,10 @@ impl QueryListBuilder {
         }
         let bare = value.as_str().filter(|text| !text.is_empty() && !text.contains(['\n', '\r']));
         let item = match bare {
-            Some(text) => Item { text: text.to_owned(), bare: true },
-            None => Item { text: pretty_text(value), bare: false },
+            Some(text) => ListItem { text: text.to_owned(), bare: true },
+            None => ListItem { text: pretty_text(value), bare: false },
         };
-        self.take(item, None)
+        self.push_item(item, None)
     }
 
     /// Offers the next value when it is too large to be held: its first bytes as JSON text, and how
@@ -218,7 +218,7 @@ impl QueryListBuilder {
         if self.passes_over() {
             return ControlFlow::Continue(());
         }
-        self.take(Item { text: start.to_owned(), bare: false }, Some(bytes))
+        self.push_item(ListItem { text: start.to_owned(), bare: false }, Some(bytes))
     }
 
     /// Whether the next value will be passed over without a look, so that it need not be read.
@@ -238,7 +238,7 @@ impl QueryListBuilder {
         self.seen <= self.skip
     }
 
-    fn take(&mut self, item: Item, size: Option<u64>) -> ControlFlow<()> {
+    fn push_item(&mut self, item: ListItem, size: Option<u64>) -> ControlFlow<()> {
         // In a JSON list every line is indented by two and ends with a comma and an LF.
         let lines = 1 + item.text.matches('\n').count();
         let bytes = item.text.len() + if item.bare { 1 } else { 2 * lines + 2 };
@@ -257,21 +257,21 @@ impl QueryListBuilder {
         // Alone and still too large: its start is shown.
         self.full = true;
         self.cut_from = Some(size.unwrap_or(item.text.len() as u64));
-        let text = cut(&item.text, self.budget).unwrap_or(&item.text).to_owned();
-        self.items.push(Item { text, bare: item.bare });
+        let text = cut_to_budget(&item.text, self.budget).unwrap_or(&item.text).to_owned();
+        self.items.push(ListItem { text, bare: item.bare });
         ControlFlow::Continue(())
     }
 
     /// The answer, when everything was offered or `push` said that there is no room.
     pub fn finish(self) -> QueryOutput {
         let more = self.seen > self.shown_until();
-        self.answer(if more { Some(Rest::Unknown) } else { None })
+        self.into_output(if more { Some(ListRest::Unknown) } else { None })
     }
 
     /// The answer, when it is known how many values there are in all.
     pub fn finish_of(self, total: u64) -> QueryOutput {
         let rest = total.saturating_sub(self.shown_until());
-        self.answer((rest > 0).then_some(Rest::Known(rest)))
+        self.into_output((rest > 0).then_some(ListRest::Known(rest)))
     }
 
     /// How many of the values are shown or were passed over.
@@ -279,7 +279,7 @@ impl QueryListBuilder {
         self.seen.min(self.skip) + self.items.len() as u64
     }
 
-    fn answer(self, rest: Option<Rest>) -> QueryOutput {
+    fn into_output(self, rest: Option<ListRest>) -> QueryOutput {
         let next = self.shown_until();
         let text = if self.items.is_empty() {
             "(empty list)".to_owned()
@@ -302,10 +302,10 @@ impl QueryListBuilder {
                 answer.noted(format_args!("there are only {}", self.seen))
             }
             None => answer,
-            Some(Rest::Unknown) => {
+            Some(ListRest::Unknown) => {
                 answer.noted(format_args!("there is more; go on with skip {next}"))
             }
-            Some(Rest::Known(count)) => {
+            Some(ListRest::Known(count)) => {
                 answer.noted(format_args!("{count} more; go on with skip {next}"))
             }
         }
@@ -313,15 +313,15 @@ impl QueryListBuilder {
 }
 
 #[derive(Clone, Copy)]
-enum Rest {
+enum ListRest {
     Unknown,
     Known(u64),
 }
 
-fn json_list(items: &[Item]) -> String {
+fn json_list(items: &[ListItem]) -> String {
     let mut out = "[\n".to_owned();
     for (at, item) in items.iter().enumerate() {
-        let text = if item.bare { quoted(&item.text) } else { item.text.replace('\n', "\n  ") };
+        let text = if item.bare { quote_text(&item.text) } else { item.text.replace('\n', "\n  ") };
         let comma = if at + 1 < items.len() { "," } else { "" };
         out.push_str(&format!("  {text}{comma}\n"));
     }
@@ -329,14 +329,14 @@ fn json_list(items: &[Item]) -> String {
     out
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let mut out = Vec::new();
     crate::json::write_string(text, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
 /// The start of a text that is too long: whole lines if possible, whole characters in any case.
-fn cut(text: &str, budget: Budget) -> Option<&str> {
+fn cut_to_budget(text: &str, budget: Budget) -> Option<&str> {
     let lines = text.match_indices('\n').nth(budget.lines.get() - 1).map(|(at, _)| at);
     let by_lines =
         lines.map_or(text, |at| text.get(..at).or_report("a line ends at a boundary", text));

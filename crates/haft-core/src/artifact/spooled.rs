@@ -84,7 +84,7 @@ impl SpooledArtifact {
     ///
     /// # Errors
     ///
-    /// What `make` failed with. Nothing is kept then.
+    /// What `make` failed with. Nothing is cached then.
     pub async fn memo<T, E, F>(&self, make: F) -> Result<Arc<T>, E>
     where
         T: Any + Send + Sync,
@@ -104,7 +104,7 @@ impl SpooledArtifact {
         run(&mut self.shared.memo.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The form in which it is kept with a record.
+    /// The form in which it is stored with a record.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl ArtifactRecord {
     }
 }
 
-/// The reader of an artifact has no descriptor, so that it cannot be kept.
+/// The reader of an artifact has no descriptor, so that the artifact cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the reader of this artifact cannot be described; write its content to a spool store")]
 #[non_exhaustive]

@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
 use crate::json::ValueKind;
 use crate::media::Media;
-use crate::record::{Faults, InvalidRecord, ProviderPayload, RecordFault};
+use crate::record::{InvalidRecord, ProviderPayload, RecordFault, RecordFaults};
 use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
 use crate::trust::TrustLabel;
@@ -248,7 +248,7 @@ impl ToolCall {
         payload: Value,
         replay_compatibility: impl Into<Arc<str>>,
     ) -> Result<Self, InvalidRecord> {
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         self.replay =
             ProviderPayload::new(Some(payload), Some(replay_compatibility.into()), &mut faults);
         if faults.is_empty() { Ok(self) } else { Err(Self::refused(faults)) }
@@ -260,7 +260,7 @@ impl ToolCall {
     ///
     /// Everything that is wrong.
     pub fn check(&self) -> Result<(), InvalidRecord> {
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         let wrong = [
             (
                 self.state.is_final() != self.completed_at.is_some(),
@@ -302,7 +302,7 @@ impl ToolCall {
         if faults.is_empty() { Ok(()) } else { Err(Self::refused(faults)) }
     }
 
-    pub(super) fn refused(faults: Faults) -> InvalidRecord {
+    pub(super) fn refused(faults: RecordFaults) -> InvalidRecord {
         faults.of("tool call", codes::INVALID_INITIAL_TOOL_CALL_VALUE)
     }
 
@@ -327,7 +327,7 @@ impl ToolCall {
         self
     }
 
-    /// Ends a call that had succeeded until its result could not be kept.
+    /// Ends a call that had succeeded until its result could not be stored.
     pub(crate) fn fail(&mut self, error: CallError) {
         self.state = CallState::Failed;
         self.label = TrustLabel::UNTRUSTED;

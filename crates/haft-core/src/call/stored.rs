@@ -1,6 +1,6 @@
 //! The stored form of a call.
 //!
-//! Arguments are kept as text, because a JSON value would lose digits of long integers, and because text
+//! Arguments are stored as text, because a JSON value would lose digits of long integers, and because text
 //! that is no JSON has to survive too. On the way back the call id is computed again and compared.
 
 use std::borrow::Cow;
@@ -17,8 +17,8 @@ use crate::id::CallId;
 use crate::json::{Document, OWN_DEPTH, OWN_TEXT};
 use crate::media::{Media, MediaRecord};
 use crate::record::{
-    Faults, LoadError, NotStorable, ProviderPayload, Record, RecordList, RecordLoader, depth, read,
-    write,
+    LoadError, NotStorable, ProviderPayload, Record, RecordFaults, RecordList, RecordLoader,
+    nesting_depth, read, write,
 };
 use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
@@ -27,7 +27,7 @@ use crate::trust::TrustLabel;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Stored<'a> {
+struct StoredCall<'a> {
     id: RecordId,
     tool: Cow<'a, str>,
     /// JSON text, or text that was meant to be.
@@ -97,7 +97,7 @@ impl Record for ToolCall {
     fn to_stored(&self) -> Result<String, NotStorable> {
         self.check()?;
         let accepted = self.accepted.as_ref().map(Args::to_string);
-        let stored = Stored {
+        let stored = StoredCall {
             id: self.id,
             tool: self.tool.as_str().into(),
             raw: self.raw.to_text(),
@@ -125,7 +125,7 @@ impl Record for ToolCall {
     }
 
     async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let stored: StoredCall<'_> = read(Self::KIND, json)?;
         let damaged = |reason| LoadError::damaged(Self::KIND, reason);
         let raw = RawArgs::from_text_of(&stored.raw, &stored.tool, stored.id.call_id())
             .ok_or_else(|| {
@@ -134,7 +134,7 @@ impl Record for ToolCall {
         let accepted = stored.accepted.map(|text| Document::parse_own(&text).map(Args::new));
         let accepted = accepted.transpose();
         let accepted = accepted.map_err(|error| damaged(format!("`accepted`: {error}")))?;
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         let payload = stored.payload.map(Cow::into_owned);
         let replay =
             ProviderPayload::new(payload, stored.replay_compatibility.map(Arc::from), &mut faults);
@@ -205,7 +205,7 @@ impl<'a> StoredResults<'a> {
 fn readable(text: &str, is_json: bool) -> Result<(), NotStorable> {
     let why = match is_json {
         true if text.len() > OWN_TEXT => "they are too long",
-        true if depth(text) > OWN_DEPTH => "they are nested too deeply",
+        true if nesting_depth(text) > OWN_DEPTH => "they are nested too deeply",
         _ => return Ok(()),
     };
     Err(NotStorable::Extent { what: "the arguments of a call", why })

@@ -99,6 +99,6 @@ crate::error_codes! {
     TOOL_OUTCOME_UNKNOWN: 500, continues, Model, permanent;
     /// A record could not be stored.
     STORE: 500, continues, Operator, retryable;
-    /// A medium cannot be shown to the model, and nothing may stand for it.
+    /// A media item cannot be shown to the model, and nothing may stand for it.
     UNSUPPORTED_MEDIA_MODALITY: 422, fatal, Operator, permanent;
 }

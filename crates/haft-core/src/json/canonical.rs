@@ -72,7 +72,7 @@ pub(crate) fn canonicalize(
             out.push(b']');
             duplicates
         }
-        Node::Object { .. } => object(view, out, scratch),
+        Node::Object { .. } => canonicalize_object(view, out, scratch),
         _ => {
             write_scalar(view, out);
             false
@@ -80,7 +80,7 @@ pub(crate) fn canonicalize(
     }
 }
 
-fn object(view: ValueRef<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool {
+fn canonicalize_object(view: ValueRef<'_>, out: &mut Vec<u8>, scratch: &mut SortScratch) -> bool {
     let doc = view.doc();
     let base = scratch.0.len();
     let mut duplicates = scratch.add_members(view);
@@ -110,7 +110,7 @@ impl SortScratch {
         if keys.is_sorted_by(|a, b| a.compare(*b, doc).is_lt()) {
             return false;
         }
-        sort(doc, keys);
+        sort_keys(doc, keys);
         if keys.is_sorted_by(|a, b| a.compare(*b, doc).is_lt()) {
             return false;
         }
@@ -145,7 +145,7 @@ struct SortKey {
 impl SortKey {
     #[inline]
     fn new(key: ValueRef<'_>) -> Self {
-        Self { prefix: prefix(key), node: super::writer::offset(key.index()) }
+        Self { prefix: key_prefix(key), node: super::writer::offset(key.index()) }
     }
 
     #[inline]
@@ -158,13 +158,13 @@ impl SortKey {
 }
 
 /// Sorts by key, and equal keys by position, so that the one that counts comes last.
-fn sort(doc: &Document, keys: &mut [SortKey]) {
+fn sort_keys(doc: &Document, keys: &mut [SortKey]) {
     keys.sort_unstable_by(|a, b| a.compare(*b, doc).then(a.node.cmp(&b.node)));
 }
 
 /// The first eight bytes of a key as a number in the order of [`compare_utf16`], padded with zeros.
 #[inline]
-fn prefix(key: ValueRef<'_>) -> u64 {
+fn key_prefix(key: ValueRef<'_>) -> u64 {
     let (window, len) = key.str_window();
     let word = match window.first_chunk::<8>() {
         Some(word) => u64::from_be_bytes(*word),
@@ -181,13 +181,13 @@ fn prefix(key: ValueRef<'_>) -> u64 {
     if word & 0x8080_8080_8080_8080 == 0 {
         return word;
     }
-    u64::from_be_bytes(word.to_be_bytes().map(rank))
+    u64::from_be_bytes(word.to_be_bytes().map(utf16_rank))
 }
 
 /// The place of a byte in the order of UTF-16. That is the order of UTF-8, except that characters
 /// beyond U+FFFF (lead bytes F0 to F4) are surrogate pairs there and come before U+E000 to U+FFFF
 /// (lead bytes EE and EF).
-const fn rank(byte: u8) -> u8 {
+const fn utf16_rank(byte: u8) -> u8 {
     match byte {
         0xEE | 0xEF => byte + 5,
         0xF0..=0xF4 => byte - 2,
@@ -198,7 +198,7 @@ const fn rank(byte: u8) -> u8 {
 /// Compares by UTF-16 code units.
 fn compare_utf16(a: &str, b: &str) -> Ordering {
     let differing = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
-    differing.map_or_else(|| a.len().cmp(&b.len()), |(a, b)| rank(a).cmp(&rank(b)))
+    differing.map_or_else(|| a.len().cmp(&b.len()), |(a, b)| utf16_rank(a).cmp(&utf16_rank(b)))
 }
 
 /// The first member, in document order, whose key the same object already has.
@@ -218,7 +218,7 @@ fn repeated_key(object: ValueRef<'_>, scratch: &mut Vec<SortKey>) -> Option<u32>
     let doc = object.doc();
     scratch.clear();
     scratch.extend(object.member_keys().map(SortKey::new));
-    sort(doc, scratch);
+    sort_keys(doc, scratch);
     let pairs = scratch.iter().zip(scratch.iter().skip(1));
     pairs.filter(|(a, b)| a.compare(**b, doc).is_eq()).map(|(_, b)| b.node).min()
 }

@@ -98,7 +98,7 @@ impl<'de> Visitor<'de> for Value<'_> {
         self.check_depth()?;
         let depth = self.depth + 1;
         self.out.try_object(|out| {
-            while map.next_key_seed(Key(out))?.is_some() {
+            while map.next_key_seed(KeyVisitor(out))?.is_some() {
                 map.next_value_seed(Value { out, depth })?;
             }
             Ok(())
@@ -108,9 +108,9 @@ impl<'de> Visitor<'de> for Value<'_> {
 }
 
 /// Writes the key that comes next.
-struct Key<'w>(&'w mut JsonWriter);
+struct KeyVisitor<'w>(&'w mut JsonWriter);
 
-impl<'de> DeserializeSeed<'de> for Key<'_> {
+impl<'de> DeserializeSeed<'de> for KeyVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -118,7 +118,7 @@ impl<'de> DeserializeSeed<'de> for Key<'_> {
     }
 }
 
-impl Visitor<'_> for Key<'_> {
+impl Visitor<'_> for KeyVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -19,7 +19,7 @@ const EXACT: u64 = 1 << 53;
 /// of a double. Digits of long integers go to the end of `buf`, which stands at `base` in the
 /// finished document.
 pub(super) fn literal_node(literal: &str, buf: &mut String, base: usize) -> Option<Node> {
-    let decimal = Decimal::read(literal);
+    let decimal = DecimalLiteral::read(literal);
     let nearest: f64 = literal.parse().ok().filter(|it: &f64| it.is_finite())?;
     if decimal.is_zero() {
         return Some(Node::Int(0));
@@ -30,7 +30,7 @@ pub(super) fn literal_node(literal: &str, buf: &mut String, base: usize) -> Opti
     if let Some(node) = decimal.in_64_bits(zeros) {
         return Some(node);
     }
-    if Decimal::read(ryu_js::Buffer::new().format_finite(nearest)) == decimal {
+    if DecimalLiteral::read(ryu_js::Buffer::new().format_finite(nearest)) == decimal {
         return Some(Node::Float(nearest));
     }
     let start = buf.len();
@@ -86,7 +86,7 @@ pub(super) fn copy_big(digits: &str, buf: &mut String) -> Node {
 
 /// A literal as digits times a power of ten, without zeros at either end: equal if and only if
 /// the numbers are.
-struct Decimal<'a> {
+struct DecimalLiteral<'a> {
     negative: bool,
     /// Digits before and behind the decimal point.
     whole: &'a str,
@@ -94,7 +94,7 @@ struct Decimal<'a> {
     exponent: i64,
 }
 
-impl<'a> Decimal<'a> {
+impl<'a> DecimalLiteral<'a> {
     fn read(literal: &'a str) -> Self {
         let (negative, literal) =
             literal.strip_prefix('-').map_or((false, literal), |it| (true, it));
@@ -102,11 +102,11 @@ impl<'a> Decimal<'a> {
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let mut whole = whole.trim_start_matches('0');
         let mut fraction = fraction.trim_end_matches('0');
-        let mut shift = -length(fraction);
+        let mut shift = -digit_count(fraction);
         if fraction.is_empty() {
-            shift = length(whole);
+            shift = digit_count(whole);
             whole = whole.trim_end_matches('0');
-            shift -= length(whole);
+            shift -= digit_count(whole);
         }
         if whole.is_empty() {
             fraction = fraction.trim_start_matches('0');
@@ -139,7 +139,7 @@ impl<'a> Decimal<'a> {
     }
 }
 
-impl PartialEq for Decimal<'_> {
+impl PartialEq for DecimalLiteral<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.negative == other.negative
             && self.exponent == other.exponent
@@ -147,6 +147,6 @@ impl PartialEq for Decimal<'_> {
     }
 }
 
-fn length(digits: &str) -> i64 {
+fn digit_count(digits: &str) -> i64 {
     i64::try_from(digits.len()).or_report("a length fits `i64`", i64::MAX)
 }

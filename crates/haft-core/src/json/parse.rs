@@ -2,7 +2,7 @@
 
 use super::error::{ParseError, ParseErrorKind};
 use super::number;
-use super::repair::{Repair, Repairs};
+use super::repair::{Repair, RepairSet};
 use super::scan::{plain_len, short_plain_len};
 use super::writer::offset;
 use super::{Document, MAX_DEPTH, MAX_TEXT, Node, OWN_DEPTH, OWN_TEXT};
@@ -23,27 +23,27 @@ pub(super) fn strict_owned(text: String) -> Result<Document, ParseError> {
 /// [`strict`] for text that was written here, of a document that may be larger than what is read from
 /// elsewhere.
 pub(super) fn strict_own(text: &str) -> Result<Document, ParseError> {
-    let mut parser = Parser::<false>::new(text, 0, text.len());
+    let mut parser = JsonParser::<false>::new(text, 0, text.len());
     (parser.max_depth, parser.max_text) = (OWN_DEPTH, OWN_TEXT);
     let parsed = parser.run().map_err(|fault| ParseError::new(fault.kind, text, fault.offset))?;
     Ok(parsed.into_document(text.to_owned()))
 }
 
-fn parse_strict(text: &str) -> Result<Parsed, ParseError> {
-    Parser::<false>::new(text, 0, text.len())
+fn parse_strict(text: &str) -> Result<ParsedNodes, ParseError> {
+    JsonParser::<false>::new(text, 0, text.len())
         .run()
         .map_err(|fault| ParseError::new(fault.kind, text, fault.offset))
 }
 
 /// What a run of the parser leaves behind: everything of a document but its source text.
-pub(super) struct Parsed {
+pub(super) struct ParsedNodes {
     nodes: Vec<Node>,
     /// Belongs behind the source text.
     unescaped: String,
-    pub(super) repairs: Repairs,
+    pub(super) repairs: RepairSet,
 }
 
-impl Parsed {
+impl ParsedNodes {
     pub(super) fn into_document(self, mut text: String) -> Document {
         let source = text.len();
         text.push_str(&self.unescaped);
@@ -54,7 +54,7 @@ impl Parsed {
 
 /// An error before its line and column are known.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct ParseFault {
     pub(super) kind: ParseErrorKind,
     pub(super) offset: usize,
 }
@@ -65,19 +65,19 @@ const AT_BOUNDARY: &str = "the cursor stands at a character of the text or at it
 /// A recursive descent over bytes; the recursion is bounded by `max_depth`.
 ///
 /// `LENIENT` adds the readings of [`super::repair`] to the same grammar.
-pub(super) struct Parser<'a, const LENIENT: bool> {
+pub(super) struct JsonParser<'a, const LENIENT: bool> {
     text: &'a str,
     /// The text up to where parsing stops.
     bytes: &'a [u8],
     at: usize,
     nodes: Vec<Node>,
     unescaped: String,
-    repairs: Repairs,
+    repairs: RepairSet,
     max_depth: usize,
     max_text: usize,
 }
 
-impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
+impl<'a, const LENIENT: bool> JsonParser<'a, LENIENT> {
     /// A parser of `text[start..end]` whose offsets are those of `text`.
     pub(super) fn new(text: &'a str, start: usize, end: usize) -> Self {
         Self {
@@ -88,57 +88,57 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
             // long strings.
             nodes: Vec::with_capacity((text.len() / 5 + 2).min(1024)),
             unescaped: String::new(),
-            repairs: Repairs::default(),
+            repairs: RepairSet::default(),
             max_depth: MAX_DEPTH,
             max_text: MAX_TEXT,
         }
     }
 
     /// Reads exactly one value and the white space around it.
-    pub(super) fn run(mut self) -> Result<Parsed, Fault> {
+    pub(super) fn run(mut self) -> Result<ParsedNodes, ParseFault> {
         if self.text.len() > self.max_text {
-            return Err(Fault { kind: ParseErrorKind::TooLong, offset: self.max_text });
+            return Err(ParseFault { kind: ParseErrorKind::TooLong, offset: self.max_text });
         }
         self.skip_space();
         match self.peek() {
-            None => return Err(self.fault(ParseErrorKind::Empty)),
+            None => return Err(self.fault_here(ParseErrorKind::Empty)),
             Some(0xEF) if self.at == 0 && self.text.starts_with('\u{FEFF}') => {
-                return Err(self.fault(ParseErrorKind::ByteOrderMark));
+                return Err(self.fault_here(ParseErrorKind::ByteOrderMark));
             }
-            Some(_) => self.value(0)?,
+            Some(_) => self.parse_value(0)?,
         }
         self.skip_space();
         if self.at < self.bytes.len() {
-            return Err(self.fault(ParseErrorKind::TrailingText));
+            return Err(self.fault_here(ParseErrorKind::TrailingText));
         }
-        Ok(Parsed { nodes: self.nodes, unescaped: self.unescaped, repairs: self.repairs })
+        Ok(ParsedNodes { nodes: self.nodes, unescaped: self.unescaped, repairs: self.repairs })
     }
 
     // Every node is pushed where it is made: handing it up first costs more than reading the text.
-    fn value(&mut self, depth: usize) -> Result<(), Fault> {
+    fn parse_value(&mut self, depth: usize) -> Result<(), ParseFault> {
         match self.peek() {
-            Some(quote @ b'"') => self.string(quote),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b'{') => self.object(depth),
-            Some(b'[') => self.array(depth),
-            Some(b't') => self.word("true", Node::Bool(true)),
-            Some(b'f') => self.word("false", Node::Bool(false)),
-            Some(b'n') => self.word("null", Node::Null),
-            Some(quote @ b'\'') if LENIENT => self.string(quote),
+            Some(quote @ b'"') => self.parse_string(quote),
+            Some(b'-' | b'0'..=b'9') => self.parse_number(),
+            Some(b'{') => self.parse_object(depth),
+            Some(b'[') => self.parse_array(depth),
+            Some(b't') => self.parse_word("true", Node::Bool(true)),
+            Some(b'f') => self.parse_word("false", Node::Bool(false)),
+            Some(b'n') => self.parse_word("null", Node::Null),
+            Some(quote @ b'\'') if LENIENT => self.parse_string(quote),
             Some(b'T') if LENIENT => self.python_word("True", Node::Bool(true)),
             Some(b'F') if LENIENT => self.python_word("False", Node::Bool(false)),
             Some(b'N') if LENIENT => self.python_word("None", Node::Null),
-            _ => Err(self.expected("a value")),
+            _ => Err(self.expected_fault("a value")),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), Fault> {
-        let head = self.open(depth)?;
+    fn parse_object(&mut self, depth: usize) -> Result<(), ParseFault> {
+        let head = self.open_container(depth)?;
         let mut len = 0;
         if self.peek() != Some(b'}') {
             loop {
-                self.key()?;
-                self.value(depth + 1)?;
+                self.parse_key()?;
+                self.parse_value(depth + 1)?;
                 len += 1;
                 if self.is_last(b'}', "`,` or `}`")? {
                     break;
@@ -147,16 +147,16 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         }
         self.at += 1;
         let end = offset(self.nodes.len());
-        self.set(head, Node::Object { len, end });
+        self.set_node(head, Node::Object { len, end });
         Ok(())
     }
 
-    fn array(&mut self, depth: usize) -> Result<(), Fault> {
-        let head = self.open(depth)?;
+    fn parse_array(&mut self, depth: usize) -> Result<(), ParseFault> {
+        let head = self.open_container(depth)?;
         let mut len = 0;
         if self.peek() != Some(b']') {
             loop {
-                self.value(depth + 1)?;
+                self.parse_value(depth + 1)?;
                 len += 1;
                 if self.is_last(b']', "`,` or `]`")? {
                     break;
@@ -165,14 +165,14 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         }
         self.at += 1;
         let end = offset(self.nodes.len());
-        self.set(head, Node::Array { len, end });
+        self.set_node(head, Node::Array { len, end });
         Ok(())
     }
 
     /// Steps into a bracket and reserves the node of its container.
-    fn open(&mut self, depth: usize) -> Result<usize, Fault> {
+    fn open_container(&mut self, depth: usize) -> Result<usize, ParseFault> {
         if depth >= self.max_depth {
-            return Err(self.fault(ParseErrorKind::TooDeep));
+            return Err(self.fault_here(ParseErrorKind::TooDeep));
         }
         let head = self.nodes.len();
         self.nodes.push(Node::Null);
@@ -181,22 +181,22 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         Ok(head)
     }
 
-    fn set(&mut self, at: usize, node: Node) {
+    fn set_node(&mut self, at: usize, node: Node) {
         if let Some(place) = self.nodes.get_mut(at) {
             *place = node;
         }
     }
 
     /// Reads a key and its colon and stops at the value.
-    fn key(&mut self) -> Result<(), Fault> {
+    fn parse_key(&mut self) -> Result<(), ParseFault> {
         match self.peek() {
-            Some(quote @ b'"') => self.string(quote)?,
-            Some(quote @ b'\'') if LENIENT => self.string(quote)?,
-            _ => return Err(self.expected("a key in double quotes")),
+            Some(quote @ b'"') => self.parse_string(quote)?,
+            Some(quote @ b'\'') if LENIENT => self.parse_string(quote)?,
+            _ => return Err(self.expected_fault("a key in double quotes")),
         }
         self.skip_space();
         if self.peek() != Some(b':') {
-            return Err(self.expected("`:`"));
+            return Err(self.expected_fault("`:`"));
         }
         self.at += 1;
         self.skip_space();
@@ -205,12 +205,12 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
 
     /// Behind a value inside a container: true at the closing bracket, false at the next value.
     #[inline]
-    fn is_last(&mut self, close: u8, what: &'static str) -> Result<bool, Fault> {
+    fn is_last(&mut self, close: u8, what: &'static str) -> Result<bool, ParseFault> {
         self.skip_space();
         match self.peek() {
             Some(b',') => {}
             Some(byte) if byte == close => return Ok(true),
-            _ => return Err(self.expected(what)),
+            _ => return Err(self.expected_fault(what)),
         }
         let comma = self.at;
         self.at += 1;
@@ -222,12 +222,12 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
             self.repairs.note(Repair::TrailingComma);
             return Ok(true);
         }
-        Err(Fault { kind: ParseErrorKind::TrailingComma, offset: comma })
+        Err(ParseFault { kind: ParseErrorKind::TrailingComma, offset: comma })
     }
 
     /// Reads a string from its opening quote. Without escapes it stays a part of the source text.
     #[inline]
-    fn string(&mut self, quote: u8) -> Result<(), Fault> {
+    fn parse_string(&mut self, quote: u8) -> Result<(), ParseFault> {
         if LENIENT && quote == b'\'' {
             self.repairs.note(Repair::SingleQuotes);
         }
@@ -236,7 +236,7 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         let len = short_plain_len(rest, quote).unwrap_or_else(|| plain_len(rest, quote));
         self.at = start + len;
         if rest.get(len) != Some(&quote)
-            && let Stop::Backslash = self.plain_text(quote)?
+            && let StringStop::Backslash = self.plain_text(quote)?
         {
             return self.escaped_string(quote, start);
         }
@@ -248,14 +248,14 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
 
     /// Copies a string that has escapes; stands at the first backslash.
     #[cold]
-    fn escaped_string(&mut self, quote: u8, start: usize) -> Result<(), Fault> {
+    fn escaped_string(&mut self, quote: u8, start: usize) -> Result<(), ParseFault> {
         let target = self.unescaped.len();
         let mut from = start;
         loop {
             self.unescaped.push_str(self.text.get(from..self.at).or_report_default(AT_BOUNDARY));
-            self.escape(quote)?;
+            self.parse_escape(quote)?;
             from = self.at;
-            if let Stop::Quote = self.plain_text(quote)? {
+            if let StringStop::Quote = self.plain_text(quote)? {
                 break;
             }
         }
@@ -268,25 +268,25 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
     }
 
     /// Moves to the next quote or backslash.
-    fn plain_text(&mut self, quote: u8) -> Result<Stop, Fault> {
+    fn plain_text(&mut self, quote: u8) -> Result<StringStop, ParseFault> {
         loop {
             let rest = self.bytes.get(self.at..).or_report_default(AT_BOUNDARY);
             let len = plain_len(rest, quote);
             self.at += len;
             match rest.get(len) {
-                Some(byte) if *byte == quote => return Ok(Stop::Quote),
-                Some(b'\\') => return Ok(Stop::Backslash),
+                Some(byte) if *byte == quote => return Ok(StringStop::Quote),
+                Some(b'\\') => return Ok(StringStop::Backslash),
                 Some(_) if LENIENT => {
                     self.repairs.note(Repair::RawControl);
                     self.at += 1;
                 }
-                Some(_) => return Err(self.fault(ParseErrorKind::ControlCharacter)),
-                None => return Err(self.fault(ParseErrorKind::Truncated)),
+                Some(_) => return Err(self.fault_here(ParseErrorKind::ControlCharacter)),
+                None => return Err(self.fault_here(ParseErrorKind::Truncated)),
             }
         }
     }
 
-    fn escape(&mut self, quote: u8) -> Result<(), Fault> {
+    fn parse_escape(&mut self, quote: u8) -> Result<(), ParseFault> {
         let backslash = self.at;
         let character = match self.bytes.get(backslash + 1) {
             Some(b'"') => '"',
@@ -303,17 +303,19 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
                 self.unescaped.push(character);
                 return Ok(());
             }
-            Some(_) => return Err(Fault { kind: ParseErrorKind::BadEscape, offset: backslash }),
-            None => return Err(self.truncated()),
+            Some(_) => {
+                return Err(ParseFault { kind: ParseErrorKind::BadEscape, offset: backslash });
+            }
+            None => return Err(self.truncated_fault()),
         };
         self.unescaped.push(character);
         self.at = backslash + 2;
         Ok(())
     }
 
-    fn unicode_escape(&mut self, backslash: usize) -> Result<char, Fault> {
-        let lone = Fault { kind: ParseErrorKind::LoneSurrogate, offset: backslash };
-        let high = self.hex4(backslash)?;
+    fn unicode_escape(&mut self, backslash: usize) -> Result<char, ParseFault> {
+        let lone = ParseFault { kind: ParseErrorKind::LoneSurrogate, offset: backslash };
+        let high = self.parse_hex4(backslash)?;
         if let Some(character) = char::from_u32(high) {
             return Ok(character);
         }
@@ -321,9 +323,9 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         let rest = self.bytes.get(self.at..).or_report_default(AT_BOUNDARY);
         if high >= 0xDC00 || !rest.starts_with(b"\\u") {
             let cut = high < 0xDC00 && b"\\u".starts_with(rest);
-            return Err(if cut { self.truncated() } else { lone });
+            return Err(if cut { self.truncated_fault() } else { lone });
         }
-        let low = self.hex4(self.at)?;
+        let low = self.parse_hex4(self.at)?;
         if !(0xDC00..0xE000).contains(&low) {
             return Err(lone);
         }
@@ -331,12 +333,12 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
     }
 
     /// The code unit of `\uXXXX` at `backslash`; moves behind it.
-    fn hex4(&mut self, backslash: usize) -> Result<u32, Fault> {
+    fn parse_hex4(&mut self, backslash: usize) -> Result<u32, ParseFault> {
         let mut unit = 0;
         for at in backslash + 2..backslash + 6 {
-            let Some(byte) = self.bytes.get(at) else { return Err(self.truncated()) };
+            let Some(byte) = self.bytes.get(at) else { return Err(self.truncated_fault()) };
             let digit = char::from(*byte).to_digit(16);
-            let bad = Fault { kind: ParseErrorKind::BadEscape, offset: backslash };
+            let bad = ParseFault { kind: ParseErrorKind::BadEscape, offset: backslash };
             unit = unit << 4 | digit.ok_or(bad)?;
         }
         self.at = backslash + 6;
@@ -344,36 +346,41 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
     }
 
     #[inline]
-    fn number(&mut self) -> Result<(), Fault> {
+    fn parse_number(&mut self) -> Result<(), ParseFault> {
         let start = self.at;
         let negative = self.peek() == Some(b'-');
         self.at += usize::from(negative);
         let first = self.at;
-        let whole = self.digits(0)?;
+        let whole = self.parse_digits(0)?;
         let digits = self.at - first;
         if digits > 1 && self.bytes.get(first) == Some(&b'0') {
-            return Err(Fault { kind: ParseErrorKind::LeadingZero, offset: first });
+            return Err(ParseFault { kind: ParseErrorKind::LeadingZero, offset: first });
         }
         match self.peek() {
-            Some(b'.') => self.fraction(start, whole, negative),
-            Some(b'e' | b'E') => self.exponent(start),
+            Some(b'.') => self.parse_fraction(start, whole, negative),
+            Some(b'e' | b'E') => self.parse_exponent(start),
             // Eighteen digits always fit; more may, and then all digits are looked at again.
             _ if digits <= 18 => {
                 let value = whole.cast_signed();
                 self.nodes.push(Node::Int(if negative { -value } else { value }));
                 Ok(())
             }
-            _ => self.literal(start),
+            _ => self.push_literal(start),
         }
     }
 
     /// Stands at the decimal point.
-    fn fraction(&mut self, start: usize, whole: u64, negative: bool) -> Result<(), Fault> {
+    fn parse_fraction(
+        &mut self,
+        start: usize,
+        whole: u64,
+        negative: bool,
+    ) -> Result<(), ParseFault> {
         self.at += 1;
         let first = self.at;
-        let significand = self.digits(whole)?;
+        let significand = self.parse_digits(whole)?;
         if let Some(b'e' | b'E') = self.peek() {
-            return self.exponent(start);
+            return self.parse_exponent(start);
         }
         // Within 18 characters the significand has not overflowed.
         let node = if self.at - start <= 18 {
@@ -381,41 +388,41 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         } else {
             None
         };
-        let Some(node) = node else { return self.literal(start) };
+        let Some(node) = node else { return self.push_literal(start) };
         self.nodes.push(node);
         Ok(())
     }
 
     /// Stands at the `e`.
-    fn exponent(&mut self, start: usize) -> Result<(), Fault> {
+    fn parse_exponent(&mut self, start: usize) -> Result<(), ParseFault> {
         self.at += 1;
         if let Some(b'+' | b'-') = self.peek() {
             self.at += 1;
         }
-        self.digits(0)?;
-        self.literal(start)
+        self.parse_digits(0)?;
+        self.push_literal(start)
     }
 
-    fn literal(&mut self, start: usize) -> Result<(), Fault> {
+    fn push_literal(&mut self, start: usize) -> Result<(), ParseFault> {
         let literal = self.text.get(start..self.at).or_report_default(AT_BOUNDARY);
         let node = number::literal_node(literal, &mut self.unescaped, self.text.len())
-            .ok_or(Fault { kind: ParseErrorKind::NumberOutOfRange, offset: start })?;
+            .ok_or(ParseFault { kind: ParseErrorKind::NumberOutOfRange, offset: start })?;
         self.nodes.push(node);
         Ok(())
     }
 
     /// Reads at least one digit and appends it to `value`, which wraps when it overflows.
     #[inline]
-    fn digits(&mut self, mut value: u64) -> Result<u64, Fault> {
+    fn parse_digits(&mut self, mut value: u64) -> Result<u64, ParseFault> {
         let first = self.at;
         while let Some(digit @ b'0'..=b'9') = self.peek() {
             value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
             self.at += 1;
         }
-        if self.at == first { Err(self.expected("a digit")) } else { Ok(value) }
+        if self.at == first { Err(self.expected_fault("a digit")) } else { Ok(value) }
     }
 
-    fn word(&mut self, word: &'static str, node: Node) -> Result<(), Fault> {
+    fn parse_word(&mut self, word: &'static str, node: Node) -> Result<(), ParseFault> {
         let rest = self.bytes.get(self.at..).or_report_default(AT_BOUNDARY);
         if rest.starts_with(word.as_bytes()) {
             self.at += word.len();
@@ -423,14 +430,14 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
             return Ok(());
         }
         if word.as_bytes().starts_with(rest) {
-            return Err(self.truncated());
+            return Err(self.truncated_fault());
         }
-        Err(self.expected("a value"))
+        Err(self.expected_fault("a value"))
     }
 
-    fn python_word(&mut self, word: &'static str, node: Node) -> Result<(), Fault> {
+    fn python_word(&mut self, word: &'static str, node: Node) -> Result<(), ParseFault> {
         self.repairs.note(Repair::PythonWord);
-        self.word(word, node)
+        self.parse_word(word, node)
     }
 
     #[inline]
@@ -445,27 +452,27 @@ impl<'a, const LENIENT: bool> Parser<'a, LENIENT> {
         }
     }
 
-    fn fault(&self, kind: ParseErrorKind) -> Fault {
-        Fault { kind, offset: self.at }
+    fn fault_here(&self, kind: ParseErrorKind) -> ParseFault {
+        ParseFault { kind, offset: self.at }
     }
 
-    fn truncated(&self) -> Fault {
-        Fault { kind: ParseErrorKind::Truncated, offset: self.bytes.len() }
+    fn truncated_fault(&self) -> ParseFault {
+        ParseFault { kind: ParseErrorKind::Truncated, offset: self.bytes.len() }
     }
 
     #[cold]
-    fn expected(&self, what: &'static str) -> Fault {
+    fn expected_fault(&self, what: &'static str) -> ParseFault {
         if self.at >= self.bytes.len() {
-            return self.truncated();
+            return self.truncated_fault();
         }
         let found = self.text.get(self.at..).and_then(|rest| rest.chars().next());
         let found = found.unwrap_or(char::REPLACEMENT_CHARACTER);
-        self.fault(ParseErrorKind::Expected { what, found })
+        self.fault_here(ParseErrorKind::Expected { what, found })
     }
 }
 
 /// Where plain string text ends.
-enum Stop {
+enum StringStop {
     Quote,
     Backslash,
 }

@@ -1,7 +1,7 @@
 //! Repair of JSON text that a model wrote, where it has only one reading.
 
 use super::error::{ParseError, ParseErrorKind};
-use super::parse::{Fault, Parser, strict};
+use super::parse::{JsonParser, ParseFault, strict};
 use super::{Document, MAX_TEXT};
 
 use crate::invariant::OrReport as _;
@@ -35,9 +35,9 @@ impl Repair {
 
 /// The kinds of repair that happened, as a set.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Repairs(u8);
+pub(super) struct RepairSet(u8);
 
-impl Repairs {
+impl RepairSet {
     pub(super) const fn note(&mut self, repair: Repair) {
         self.0 |= 1 << repair as u8;
     }
@@ -55,9 +55,9 @@ pub(super) fn lenient(text: &str) -> Result<(Document, Vec<Repair>), ParseError>
     if let Ok(doc) = strict(text) {
         return Ok((doc, Vec::new()));
     }
-    let error = |fault: Fault| ParseError::new(fault.kind, text, fault.offset);
+    let error = |fault: ParseFault| ParseError::new(fault.kind, text, fault.offset);
     let body = JsonBody::find(text).map_err(error)?;
-    let mut parsed = Parser::<true>::new(text, body.start, body.end).run().map_err(error)?;
+    let mut parsed = JsonParser::<true>::new(text, body.start, body.end).run().map_err(error)?;
     if body.fenced {
         parsed.repairs.note(Repair::CodeFence);
     }
@@ -73,16 +73,16 @@ struct JsonBody {
 }
 
 impl JsonBody {
-    fn find(text: &str) -> Result<Self, Fault> {
+    fn find(text: &str) -> Result<Self, ParseFault> {
         if text.len() > MAX_TEXT {
-            return Err(Fault { kind: ParseErrorKind::TooLong, offset: MAX_TEXT });
+            return Err(ParseFault { kind: ParseErrorKind::TooLong, offset: MAX_TEXT });
         }
         let rest = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let trimmed = rest.trim();
         let start = text.len() - rest.trim_start().len();
         let end = start + trimmed.len();
         if trimmed.is_empty() {
-            return Err(Fault { kind: ParseErrorKind::Empty, offset: text.len() });
+            return Err(ParseFault { kind: ParseErrorKind::Empty, offset: text.len() });
         }
         let inner = trimmed.trim_start_matches('`');
         let ticks = trimmed.len() - inner.len();
@@ -92,7 +92,7 @@ impl JsonBody {
         let body = inner.trim_end_matches('`');
         if inner.len() - body.len() != ticks {
             // The fence is open, so the text may go on.
-            return Err(Fault { kind: ParseErrorKind::Truncated, offset: end });
+            return Err(ParseFault { kind: ParseErrorKind::Truncated, offset: end });
         }
         let body = without_info_word(body);
         let end = end - ticks;

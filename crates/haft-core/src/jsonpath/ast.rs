@@ -7,13 +7,13 @@ use crate::json::Document;
 /// One segment: selectors applied to the children of a value, or also to those of all values below.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Segment {
-    pub(super) reach: Reach,
+    pub(super) reach: SegmentReach,
     /// At least one.
     pub(super) selectors: Vec<Selector>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum SegmentReach {
     Children,
     Descendants,
 }
@@ -24,7 +24,7 @@ pub(super) enum Selector {
     /// The element this far from the end; `1` is the last.
     FromEnd(u64),
     Slice(Slice),
-    Filter(Expr),
+    Filter(FilterExpr),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct Slice {
 
 /// A logical expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Expr {
+pub(super) enum FilterExpr {
     /// At least two, none of them `Or`.
     Or(Vec<Self>),
     /// At least two, none of them `And`.
@@ -107,13 +107,13 @@ pub(super) enum QueryRoot {
 /// The functions `match` and `search`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Matches {
-    pub(super) extent: Extent,
+    pub(super) extent: MatchExtent,
     pub(super) text: Operand,
     pub(super) pattern: PatternSource,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum MatchExtent {
     /// `match`: the whole string.
     Whole,
     /// `search`: some part of it.
@@ -132,7 +132,7 @@ impl Segment {
     /// The only selector of a child segment that has one.
     pub(super) fn only_child(&self) -> Option<&Selector> {
         match (self.reach, self.selectors.as_slice()) {
-            (Reach::Children, [selector]) => Some(selector),
+            (SegmentReach::Children, [selector]) => Some(selector),
             _ => None,
         }
     }
@@ -157,7 +157,7 @@ impl Selector {
     }
 }
 
-impl Expr {
+impl FilterExpr {
     fn looks_at_root(&self) -> bool {
         match self {
             Self::Or(parts) | Self::And(parts) => parts.iter().any(Self::looks_at_root),

@@ -60,14 +60,14 @@ fn last_members(view: ValueRef<'_>) -> Vec<ValueRef<'_>> {
 
 /// What one pass over a list or an object finds out.
 #[derive(Debug)]
-pub(super) struct Survey<'d> {
+pub(super) struct ChildSurvey<'d> {
     /// The member that was looked for.
     pub(super) member: Option<ValueRef<'d>>,
     /// The children that count, if one of them is a list or an object.
     pub(super) nested: Option<Children<'d>>,
 }
 
-impl<'d> Survey<'d> {
+impl<'d> ChildSurvey<'d> {
     /// Looks for a member and for children that have children.
     pub(super) fn of(view: ValueRef<'d>, wanted: Option<&str>) -> Self {
         if view.kind() != ValueKind::Object {
@@ -76,7 +76,7 @@ impl<'d> Survey<'d> {
             return Self { member: None, nested };
         }
         let (mut member, mut nested, mut repeats) = (None, false, view.len() > SMALL);
-        let mut marks = Marks::default();
+        let mut marks = NameMarks::default();
         for (name, value) in view.members() {
             if wanted == Some(name) {
                 member = Some(value);
@@ -99,19 +99,19 @@ const SMALL: usize = 16;
 
 /// Nearly every object answers after one pass over its names: 256 marks tell that all differ.
 fn repeats_a_name(view: ValueRef<'_>) -> bool {
-    let mut marks = Marks::default();
+    let mut marks = NameMarks::default();
     let suspicious = view.len() > SMALL || view.members().any(|(name, _)| marks.repeats(name));
     suspicious && compare_names(view)
 }
 
 #[derive(Default)]
-struct Marks([u64; 4]);
+struct NameMarks([u64; 4]);
 
-impl Marks {
+impl NameMarks {
     /// False if the name differs from all before it. True if it may not.
     #[inline]
     fn repeats(&mut self, name: &str) -> bool {
-        let mark = mark(name.as_bytes());
+        let mark = name_mark(name.as_bytes());
         let bit = 1_u64 << (mark & 63);
         let Some(word) = self.0.get_mut(usize::from(mark >> 6)) else { return true };
         let known = *word & bit != 0;
@@ -137,7 +137,7 @@ fn compare_names(view: ValueRef<'_>) -> bool {
 
 /// Eight bits that differ for most pairs of names.
 #[inline]
-fn mark(name: &[u8]) -> u8 {
+fn name_mark(name: &[u8]) -> u8 {
     let word = |bytes: Option<&[u8; 4]>| bytes.map(|it| u64::from(u32::from_le_bytes(*it)));
     let (first, last) = match (word(name.first_chunk()), word(name.last_chunk())) {
         (Some(first), Some(last)) => (first, last),

@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::ast::Operator;
-use super::walk::{Spent, Work};
+use super::walk::{WorkBudget, WorkExhausted};
 use crate::invariant::OrReport as _;
 use crate::json::{MAX_DEPTH, Number, ValueKind, ValueRef};
 
 /// What an operand of a comparison amounts to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'v> {
+pub(super) enum OperandValue<'v> {
     /// No value at all, which is not `null`.
     Nothing,
     Node(ValueRef<'v>),
@@ -20,54 +20,66 @@ pub(super) enum Value<'v> {
 }
 
 pub(super) fn holds(
-    left: Value<'_>,
+    left: OperandValue<'_>,
     operator: Operator,
-    right: Value<'_>,
-    work: &mut Work,
-) -> Result<bool, Spent> {
+    right: OperandValue<'_>,
+    work: &mut WorkBudget,
+) -> Result<bool, WorkExhausted> {
     Ok(match operator {
-        Operator::Equal => equal(left, right, work)?,
-        Operator::NotEqual => !equal(left, right, work)?,
-        Operator::Less => order(left, right, work)? == Some(Ordering::Less),
-        Operator::Greater => order(left, right, work)? == Some(Ordering::Greater),
+        Operator::Equal => is_equal(left, right, work)?,
+        Operator::NotEqual => !is_equal(left, right, work)?,
+        Operator::Less => compare_values(left, right, work)? == Some(Ordering::Less),
+        Operator::Greater => compare_values(left, right, work)? == Some(Ordering::Greater),
         Operator::LessOrEqual => {
-            order(left, right, work)? == Some(Ordering::Less) || equal(left, right, work)?
+            compare_values(left, right, work)? == Some(Ordering::Less)
+                || is_equal(left, right, work)?
         }
         Operator::GreaterOrEqual => {
-            order(left, right, work)? == Some(Ordering::Greater) || equal(left, right, work)?
+            compare_values(left, right, work)? == Some(Ordering::Greater)
+                || is_equal(left, right, work)?
         }
     })
 }
 
-fn equal(left: Value<'_>, right: Value<'_>, work: &mut Work) -> Result<bool, Spent> {
+fn is_equal(
+    left: OperandValue<'_>,
+    right: OperandValue<'_>,
+    work: &mut WorkBudget,
+) -> Result<bool, WorkExhausted> {
     match (left, right) {
-        (Value::Nothing, Value::Nothing) => Ok(true),
-        (Value::Node(left), Value::Node(right)) => deep_equal(left, right, MAX_DEPTH, work),
-        _ => Ok(numbers(left, right) == Some(Ordering::Equal)),
+        (OperandValue::Nothing, OperandValue::Nothing) => Ok(true),
+        (OperandValue::Node(left), OperandValue::Node(right)) => {
+            deep_equal(left, right, MAX_DEPTH, work)
+        }
+        _ => Ok(compare_numbers(left, right) == Some(Ordering::Equal)),
     }
 }
 
 /// Only two numbers or two strings have an order.
-fn order(left: Value<'_>, right: Value<'_>, work: &mut Work) -> Result<Option<Ordering>, Spent> {
-    if let (Value::Node(left), Value::Node(right)) = (left, right)
+fn compare_values(
+    left: OperandValue<'_>,
+    right: OperandValue<'_>,
+    work: &mut WorkBudget,
+) -> Result<Option<Ordering>, WorkExhausted> {
+    if let (OperandValue::Node(left), OperandValue::Node(right)) = (left, right)
         && let (Some(left), Some(right)) = (left.as_str(), right.as_str())
     {
         work.text(left.len().min(right.len()))?;
         // UTF-8 sorts by code point.
         return Ok(Some(left.cmp(right)));
     }
-    Ok(numbers(left, right))
+    Ok(compare_numbers(left, right))
 }
 
 fn deep_equal(
     left: ValueRef<'_>,
     right: ValueRef<'_>,
     levels: usize,
-    work: &mut Work,
-) -> Result<bool, Spent> {
+    work: &mut WorkBudget,
+) -> Result<bool, WorkExhausted> {
     match (left.kind(), right.kind()) {
         (ValueKind::Array, ValueKind::Array) => {
-            let levels = levels.checked_sub(1).ok_or(Spent)?;
+            let levels = levels.checked_sub(1).ok_or(WorkExhausted)?;
             if left.len() != right.len() {
                 return Ok(false);
             }
@@ -80,7 +92,7 @@ fn deep_equal(
             Ok(true)
         }
         (ValueKind::Object, ValueKind::Object) => {
-            let levels = levels.checked_sub(1).ok_or(Spent)?;
+            let levels = levels.checked_sub(1).ok_or(WorkExhausted)?;
             work.values(left.len() + right.len())?;
             // Of members with the same name the last one counts.
             let lefts: BTreeMap<&str, ValueRef<'_>> = left.members().collect();
@@ -106,27 +118,27 @@ fn deep_equal(
 
 /// Exact, whatever the two are: rounding keeps the order, so only numbers that round to the same
 /// double need a second look.
-fn numbers(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
-    let (left_number, right_number) = (number(left)?, number(right)?);
-    match (integer(left_number), integer(right_number)) {
+fn compare_numbers(left: OperandValue<'_>, right: OperandValue<'_>) -> Option<Ordering> {
+    let (left_number, right_number) = (as_number(left)?, as_number(right)?);
+    match (as_integer(left_number), as_integer(right_number)) {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
         _ => match left_number.to_f64().partial_cmp(&right_number.to_f64())? {
             // At least one is an integer of more than 64 bits; a fraction rounds to none.
-            Ordering::Equal => Some(digits(left).cmp(&digits(right))),
+            Ordering::Equal => Some(decimal_digits(left).cmp(&decimal_digits(right))),
             order => Some(order),
         },
     }
 }
 
-fn number(value: Value<'_>) -> Option<Number> {
+fn as_number(value: OperandValue<'_>) -> Option<Number> {
     match value {
-        Value::Nothing => None,
-        Value::Node(view) => view.as_number(),
-        Value::Size(size) => Some(Number::Uint(size as u64)),
+        OperandValue::Nothing => None,
+        OperandValue::Node(view) => view.as_number(),
+        OperandValue::Size(size) => Some(Number::Uint(size as u64)),
     }
 }
 
-fn integer(number: Number) -> Option<i128> {
+fn as_integer(number: Number) -> Option<i128> {
     match number {
         Number::Int(value) => Some(value.into()),
         Number::Uint(value) => Some(value.into()),
@@ -136,11 +148,11 @@ fn integer(number: Number) -> Option<i128> {
 
 /// A key that orders numbers of the same sign and nearly the same size.
 #[cold]
-fn digits(value: Value<'_>) -> (i64, Vec<i8>) {
+fn decimal_digits(value: OperandValue<'_>) -> (i64, Vec<i8>) {
     let text = match value {
-        Value::Nothing => String::new(),
-        Value::Node(view) => view.to_string(),
-        Value::Size(size) => size.to_string(),
+        OperandValue::Nothing => String::new(),
+        OperandValue::Node(view) => view.to_string(),
+        OperandValue::Size(size) => size.to_string(),
     };
     let (sign, text) = text.strip_prefix('-').map_or((1, text.as_str()), |it| (-1, it));
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::ast::{
-    Comparison, Expr, Extent, Matches, Operand, Operator, PathQuery, PatternSource, QueryRoot,
-    Reach, Segment, Selector, Singular, Slice,
+    Comparison, FilterExpr, MatchExtent, Matches, Operand, Operator, PathQuery, PatternSource,
+    QueryRoot, Segment, SegmentReach, Selector, Singular, Slice,
 };
 use super::parse::{is_name_char, is_name_first};
 use super::{JsonPath, PathStep};
@@ -22,10 +22,10 @@ impl Display for Segment {
             && name.chars().all(is_name_char)
             && name.chars().next().is_some_and(is_name_first)
         {
-            f.write_str(if self.reach == Reach::Children { "." } else { ".." })?;
+            f.write_str(if self.reach == SegmentReach::Children { "." } else { ".." })?;
             return f.write_str(name);
         }
-        if self.reach == Reach::Descendants {
+        if self.reach == SegmentReach::Descendants {
             f.write_str("..")?;
         }
         f.write_char('[')?;
@@ -60,7 +60,7 @@ impl Display for Slice {
     }
 }
 
-impl Display for Expr {
+impl Display for FilterExpr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Or(parts) => write_list(f, parts, " || "),
@@ -118,7 +118,7 @@ impl Display for Singular {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.origin.fmt(f)?;
         self.steps.iter().try_for_each(|step| {
-            Segment { reach: Reach::Children, selectors: vec![step.clone()] }.fmt(f)
+            Segment { reach: SegmentReach::Children, selectors: vec![step.clone()] }.fmt(f)
         })
     }
 }
@@ -138,7 +138,7 @@ impl Display for QueryRoot {
 
 impl Display for Matches {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let name = if self.extent == Extent::Whole { "match" } else { "search" };
+        let name = if self.extent == MatchExtent::Whole { "match" } else { "search" };
         write!(f, "{name}({}, ", self.text)?;
         match &self.pattern {
             PatternSource::Literal(pattern) => write_quoted(pattern.source(), f)?,

@@ -1,25 +1,25 @@
 //! Whether a filter holds for a value.
 
 use super::ast::{
-    Expr, LastLength, Matches, Operand, PathQuery, PatternSource, QueryRoot, Singular,
+    FilterExpr, LastLength, Matches, Operand, PathQuery, PatternSource, QueryRoot, Singular,
 };
 use super::children;
-use super::compare::{self, Value};
+use super::compare::{self, OperandValue};
 use super::pattern::FilterPattern;
-use super::walk::{Evaluation, Spent, Walk, step};
+use super::walk::{PathEvaluation, PathWalk, WorkExhausted, select_child};
 use crate::json::{ValueKind, ValueRef};
 
 /// What compiling a pattern from the document costs, in values: once, and for each of its bytes.
 const COMPILE: usize = 5_000;
 const COMPILE_BYTE: usize = 200;
 
-impl Expr {
+impl FilterExpr {
     /// Recurses as deep as the path is nested, which is bounded.
     pub(super) fn holds<'p, 'd>(
         &'p self,
         current: ValueRef<'d>,
-        evaluation: &mut Evaluation<'p, 'd>,
-    ) -> Result<bool, Spent> {
+        evaluation: &mut PathEvaluation<'p, 'd>,
+    ) -> Result<bool, WorkExhausted> {
         match self {
             Self::Or(parts) => {
                 for part in parts {
@@ -53,16 +53,18 @@ impl Matches {
     fn holds<'p, 'd>(
         &'p self,
         current: ValueRef<'d>,
-        evaluation: &mut Evaluation<'p, 'd>,
-    ) -> Result<bool, Spent> {
-        let Value::Node(text) = self.text.value(current, evaluation)? else { return Ok(false) };
+        evaluation: &mut PathEvaluation<'p, 'd>,
+    ) -> Result<bool, WorkExhausted> {
+        let OperandValue::Node(text) = self.text.value(current, evaluation)? else {
+            return Ok(false);
+        };
         let Some(text) = text.as_str() else { return Ok(false) };
         // Four times the price of a comparison.
         evaluation.work.text(text.len().saturating_mul(4))?;
         match &self.pattern {
             PatternSource::Literal(pattern) => Ok(pattern.is_match(text)),
             PatternSource::Found(operand) => {
-                let Value::Node(source) = operand.value(current, evaluation)? else {
+                let OperandValue::Node(source) = operand.value(current, evaluation)? else {
                     return Ok(false);
                 };
                 let Some(source) = source.as_str() else { return Ok(false) };
@@ -86,20 +88,22 @@ impl Operand {
     fn value<'v, 'p: 'v, 'd: 'v>(
         &'p self,
         current: ValueRef<'d>,
-        evaluation: &mut Evaluation<'p, 'd>,
-    ) -> Result<Value<'v>, Spent> {
+        evaluation: &mut PathEvaluation<'p, 'd>,
+    ) -> Result<OperandValue<'v>, WorkExhausted> {
         Ok(match self {
-            Self::Literal(literal) => Value::Node(literal.root()),
+            Self::Literal(literal) => OperandValue::Node(literal.root()),
             Self::Singular(query) => query.value(current, evaluation)?,
             Self::Length(operand) => match operand.value(current, evaluation)? {
-                Value::Node(view) => length(view, evaluation)?,
-                Value::Nothing | Value::Size(_) => Value::Nothing,
+                OperandValue::Node(view) => length(view, evaluation)?,
+                OperandValue::Nothing | OperandValue::Size(_) => OperandValue::Nothing,
             },
-            Self::Count(query) => Value::Size(query.values(usize::MAX, current, evaluation)?.0),
+            Self::Count(query) => {
+                OperandValue::Size(query.values(usize::MAX, current, evaluation)?.0)
+            }
             // The second value is enough to know that it is not alone.
             Self::Value(query) => match query.values(2, current, evaluation)? {
-                (1, Some(only)) => Value::Node(only),
-                _ => Value::Nothing,
+                (1, Some(only)) => OperandValue::Node(only),
+                _ => OperandValue::Nothing,
             },
         })
     }
@@ -109,23 +113,23 @@ impl Singular {
     fn value<'d>(
         &self,
         current: ValueRef<'d>,
-        evaluation: &mut Evaluation<'_, 'd>,
-    ) -> Result<Value<'d>, Spent> {
+        evaluation: &mut PathEvaluation<'_, 'd>,
+    ) -> Result<OperandValue<'d>, WorkExhausted> {
         let mut node = self.origin.of(current, evaluation);
         let mut rest = self.steps.as_slice();
         while let Some((selector, behind)) = rest.split_first() {
-            let Some(child) = step(node, selector, &mut evaluation.work)? else {
+            let Some(child) = select_child(node, selector, &mut evaluation.work)? else {
                 let is_last = behind.is_empty() && self.length == LastLength::MemberOrLength;
                 return if is_last && matches!(node.kind(), ValueKind::Array | ValueKind::String) {
                     length(node, evaluation)
                 } else {
-                    Ok(Value::Nothing)
+                    Ok(OperandValue::Nothing)
                 };
             };
             node = child;
             rest = behind;
         }
-        Ok(Value::Node(node))
+        Ok(OperandValue::Node(node))
     }
 }
 
@@ -135,10 +139,10 @@ impl PathQuery {
         &'p self,
         most: usize,
         current: ValueRef<'d>,
-        evaluation: &mut Evaluation<'p, 'd>,
-    ) -> Result<(usize, Option<ValueRef<'d>>), Spent> {
+        evaluation: &mut PathEvaluation<'p, 'd>,
+    ) -> Result<(usize, Option<ValueRef<'d>>), WorkExhausted> {
         let origin = self.origin.of(current, evaluation);
-        let mut walk = Walk::new(&self.segments, origin, evaluation);
+        let mut walk = PathWalk::new(&self.segments, origin, evaluation);
         let (mut count, mut last) = (0, None);
         while count < most
             && let Some(view) = walk.next(evaluation)?
@@ -152,7 +156,7 @@ impl PathQuery {
 }
 
 impl QueryRoot {
-    fn of<'d>(self, current: ValueRef<'d>, evaluation: &Evaluation<'_, 'd>) -> ValueRef<'d> {
+    fn of<'d>(self, current: ValueRef<'d>, evaluation: &PathEvaluation<'_, 'd>) -> ValueRef<'d> {
         match self {
             Self::Current => current,
             Self::Root => evaluation.root,
@@ -161,17 +165,20 @@ impl QueryRoot {
 }
 
 /// The function `length`: characters, elements or members.
-fn length<'v>(view: ValueRef<'_>, evaluation: &mut Evaluation<'_, '_>) -> Result<Value<'v>, Spent> {
+fn length<'v>(
+    view: ValueRef<'_>,
+    evaluation: &mut PathEvaluation<'_, '_>,
+) -> Result<OperandValue<'v>, WorkExhausted> {
     Ok(match (view.as_str(), view.kind()) {
         (Some(text), _) => {
             evaluation.work.text(text.len())?;
-            Value::Size(text.chars().count())
+            OperandValue::Size(text.chars().count())
         }
-        (None, ValueKind::Array) => Value::Size(view.len()),
+        (None, ValueKind::Array) => OperandValue::Size(view.len()),
         (None, ValueKind::Object) => {
             evaluation.work.values(view.len())?;
-            Value::Size(children::count(view))
+            OperandValue::Size(children::count(view))
         }
-        _ => Value::Nothing,
+        _ => OperandValue::Nothing,
     })
 }

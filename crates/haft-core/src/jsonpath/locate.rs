@@ -12,12 +12,12 @@ pub struct PathIter<'s, 'd> {
     views: slice::Iter<'s, ValueRef<'d>>,
     root: ValueRef<'d>,
     /// The way to the last value, one level after the other.
-    levels: Vec<Level<'d>>,
+    levels: Vec<PathLevel<'d>>,
 }
 
 /// A list or an object on the way, and its child that comes next on the way.
 #[derive(Clone, Debug)]
-struct Level<'d> {
+struct PathLevel<'d> {
     parent: ValueRef<'d>,
     child: Option<ValueRef<'d>>,
     /// The children behind that child.
@@ -43,7 +43,7 @@ impl<'s, 'd> PathIter<'s, 'd> {
         while node.index() < target {
             if self.levels.get(depth).is_none_or(|it| it.parent.index() != node.index()) {
                 self.levels.truncate(depth);
-                self.levels.push(Level::new(node));
+                self.levels.push(PathLevel::new(node));
             }
             let Some(level) = self.levels.get_mut(depth) else { break };
             let Some(child) = level.advance(target) else { break };
@@ -56,7 +56,7 @@ impl<'s, 'd> PathIter<'s, 'd> {
     }
 }
 
-impl<'d> Level<'d> {
+impl<'d> PathLevel<'d> {
     fn new(parent: ValueRef<'d>) -> Self {
         let rest = if parent.kind() == ValueKind::Object {
             RemainingChildren::Members { rest: parent.members(), name: "" }

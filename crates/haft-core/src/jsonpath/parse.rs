@@ -7,7 +7,7 @@ mod spellings;
 
 use std::borrow::Cow;
 
-use super::ast::{Reach, Segment, Selector, Slice};
+use super::ast::{Segment, SegmentReach, Selector, Slice};
 use super::{MAX_NESTING, MAX_PATH, PathError, PathStep};
 
 use crate::invariant::OrReport as _;
@@ -31,13 +31,13 @@ pub(super) fn path(text: &str, mode: PathSyntax) -> Result<Vec<Segment>, PathErr
         parser.skip_blank();
     }
     let mut segments = Vec::new();
-    if !parser.eat("$") {
+    if !parser.eat_token("$") {
         if mode == PathSyntax::Strict {
             return Err(parser.error("`$`", hints::NO_ROOT));
         }
         parser.without_root(&mut segments)?;
     }
-    parser.segments(&mut segments)?;
+    parser.parse_segments(&mut segments)?;
     if parser.at < parser.end {
         return Err(parser.error("a segment or the end of the path", parser.hint_behind_segment()));
     }
@@ -63,16 +63,16 @@ struct PathParser<'t> {
 }
 
 impl<'t> PathParser<'t> {
-    fn rest(&self) -> &'t str {
+    fn remaining_text(&self) -> &'t str {
         self.text.get(self.at..self.end).or_report_default(AT_BOUNDARY)
     }
 
     fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+        self.remaining_text().chars().next()
     }
 
-    fn eat(&mut self, token: &str) -> bool {
-        let found = self.rest().starts_with(token);
+    fn eat_token(&mut self, token: &str) -> bool {
+        let found = self.remaining_text().starts_with(token);
         if found {
             self.at += token.len();
         }
@@ -81,7 +81,7 @@ impl<'t> PathParser<'t> {
 
     /// Takes the longest run of characters that `wanted` accepts.
     fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
-        let rest = self.rest();
+        let rest = self.remaining_text();
         let len = rest.find(|it| !wanted(it)).unwrap_or(rest.len());
         self.at += len;
         rest.get(..len).or_report("a match ends at a boundary", rest)
@@ -107,7 +107,7 @@ impl<'t> PathParser<'t> {
     }
 
     /// Runs `body` one level deeper.
-    fn nested<T>(
+    fn parse_nested<T>(
         &mut self,
         body: impl FnOnce(&mut Self) -> Result<T, PathError>,
     ) -> Result<T, PathError> {
@@ -121,16 +121,16 @@ impl<'t> PathParser<'t> {
     }
 
     /// `*(S segment)`. Blanks in front of something else are left alone.
-    fn segments(&mut self, out: &mut Vec<Segment>) -> Result<(), PathError> {
+    fn parse_segments(&mut self, out: &mut Vec<Segment>) -> Result<(), PathError> {
         loop {
             let before = self.at;
             self.skip_blank();
-            let segment = if self.eat("..") {
+            let segment = if self.eat_token("..") {
                 self.behind_dots()?
-            } else if self.eat(".") {
-                Segment { reach: Reach::Children, selectors: vec![self.behind_dot()?] }
-            } else if self.eat("[") {
-                Segment { reach: Reach::Children, selectors: self.bracket()? }
+            } else if self.eat_token(".") {
+                Segment { reach: SegmentReach::Children, selectors: vec![self.behind_dot()?] }
+            } else if self.eat_token("[") {
+                Segment { reach: SegmentReach::Children, selectors: self.parse_bracket()? }
             } else {
                 self.at = before;
                 return Ok(());
@@ -140,13 +140,14 @@ impl<'t> PathParser<'t> {
     }
 
     fn behind_dots(&mut self) -> Result<Segment, PathError> {
-        let selectors = if self.eat("[") { self.bracket()? } else { vec![self.behind_dot()?] };
-        Ok(Segment { reach: Reach::Descendants, selectors })
+        let selectors =
+            if self.eat_token("[") { self.parse_bracket()? } else { vec![self.behind_dot()?] };
+        Ok(Segment { reach: SegmentReach::Descendants, selectors })
     }
 
     /// `*` or a name without quotes.
     fn behind_dot(&mut self) -> Result<Selector, PathError> {
-        if self.eat("*") {
+        if self.eat_token("*") {
             return Ok(Selector::Step(PathStep::Wildcard));
         }
         if !self.peek().is_some_and(is_name_first) {
@@ -159,37 +160,37 @@ impl<'t> PathParser<'t> {
     }
 
     /// Selectors up to the closing bracket.
-    fn bracket(&mut self) -> Result<Vec<Selector>, PathError> {
+    fn parse_bracket(&mut self) -> Result<Vec<Selector>, PathError> {
         let mut selectors = Vec::new();
         loop {
             self.skip_blank();
-            selectors.push(self.selector()?);
+            selectors.push(self.parse_selector()?);
             self.skip_blank();
-            if self.eat("]") {
+            if self.eat_token("]") {
                 return Ok(selectors);
             }
-            if !self.eat(",") {
+            if !self.eat_token(",") {
                 return Err(self.error("`,` or `]`", self.hint_behind_selector()));
             }
         }
     }
 
-    fn selector(&mut self) -> Result<Selector, PathError> {
+    fn parse_selector(&mut self) -> Result<Selector, PathError> {
         match self.peek() {
-            Some('\'' | '"') => Ok(Selector::Step(PathStep::Name(self.string()?.into()))),
+            Some('\'' | '"') => Ok(Selector::Step(PathStep::Name(self.parse_string()?.into()))),
             Some('*') => {
                 self.at += 1;
                 Ok(Selector::Step(PathStep::Wildcard))
             }
             Some('?') => {
                 self.at += 1;
-                self.nested(|it| {
+                self.parse_nested(|it| {
                     it.skip_blank();
-                    it.or().map(Selector::Filter)
+                    it.parse_or().map(Selector::Filter)
                 })
             }
             Some('-' | ':' | '0'..='9') => self.index_or_slice(),
-            Some('(') if self.mode == PathSyntax::Lenient => self.script(),
+            Some('(') if self.mode == PathSyntax::Lenient => self.parse_script(),
             _ => Err(self.error(
                 "a quoted name, an index, a slice, `*` or a filter",
                 self.hint_in_bracket(),
@@ -201,7 +202,7 @@ impl<'t> PathParser<'t> {
         let start = self.optional_integer()?;
         let behind = self.at;
         self.skip_blank();
-        if !self.eat(":") {
+        if !self.eat_token(":") {
             self.at = behind;
             // Neither an integer nor a colon: `optional_integer` refuses a lone minus.
             let Some(index) = start else { return Err(self.error("an index", hints::INTEGER)) };
@@ -215,7 +216,7 @@ impl<'t> PathParser<'t> {
         let behind = self.at;
         self.skip_blank();
         let mut step = None;
-        if self.eat(":") {
+        if self.eat_token(":") {
             let behind = self.at;
             self.skip_blank();
             step = self.optional_integer()?;
@@ -231,7 +232,7 @@ impl<'t> PathParser<'t> {
     /// An integer as indexes are written: no `+`, no `-0`, no superfluous zero, at most 2^53 - 1.
     fn optional_integer(&mut self) -> Result<Option<i64>, PathError> {
         let start = self.at;
-        let negative = self.eat("-");
+        let negative = self.eat_token("-");
         let digits = self.take_while(|it| it.is_ascii_digit());
         if digits.is_empty() {
             return if negative { Err(self.error("a digit", hints::INTEGER)) } else { Ok(None) };

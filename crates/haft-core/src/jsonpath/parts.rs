@@ -1,8 +1,8 @@
 //! The parts of a path, for evaluation on a text that is too large for a tree.
 
 use super::JsonPath;
-use super::ast::{Expr, Reach, Segment, Selector, Slice};
-use super::walk::{Evaluation, Work};
+use super::ast::{FilterExpr, Segment, SegmentReach, Selector, Slice};
+use super::walk::{PathEvaluation, WorkBudget};
 use super::{PathStep, SelectionLimits};
 use crate::invariant::OrReport as _;
 use crate::json::ValueRef;
@@ -54,7 +54,7 @@ impl<'p> SegmentRef<'p> {
     /// value's own children, then to each child that has children, in document order.
     #[must_use]
     pub fn is_descendant(self) -> bool {
-        self.0.reach == Reach::Descendants
+        self.0.reach == SegmentReach::Descendants
     }
 
     /// What is selected, in this order; at least one.
@@ -73,7 +73,10 @@ impl<'p> SegmentRef<'p> {
 
 /// Which children are selected.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "whoever evaluates a path must know every selector")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "code that evaluates a path must handle every selector"
+)]
 pub enum SelectorRef<'p> {
     /// The member of this name. Of members with the same name the last one counts.
     Name(&'p str),
@@ -131,14 +134,14 @@ impl Slice {
 
 /// A filter selector.
 #[derive(Clone, Copy, Debug)]
-pub struct FilterRef<'p>(&'p Expr);
+pub struct FilterRef<'p>(&'p FilterExpr);
 
 impl FilterRef<'_> {
     /// Whether it holds for a value, which is both `@` and `$`. False if that was not found out within
     /// the default [`SelectionLimits`].
     #[must_use]
     pub fn holds(self, view: ValueRef<'_>) -> bool {
-        let work = Work::new(SelectionLimits::default().max_nodes_visited);
-        self.0.holds(view, &mut Evaluation::new(view, work)).unwrap_or(false)
+        let work = WorkBudget::new(SelectionLimits::default().max_nodes_visited);
+        self.0.holds(view, &mut PathEvaluation::new(view, work)).unwrap_or(false)
     }
 }

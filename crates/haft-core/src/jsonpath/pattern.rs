@@ -2,7 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::ast::Extent;
+use super::ast::MatchExtent;
 
 /// Longest pattern that is compiled, in bytes.
 const MAX_PATTERN: usize = 1024;
@@ -17,13 +17,13 @@ const MAX_COMPILED: usize = 256 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct FilterPattern {
     source: Box<str>,
-    extent: Extent,
+    extent: MatchExtent,
     /// Nothing if it does not compile.
     compiled: Option<Regex>,
 }
 
 impl FilterPattern {
-    pub(super) fn new(source: &str, extent: Extent) -> Self {
+    pub(super) fn new(source: &str, extent: MatchExtent) -> Self {
         Self { source: source.into(), extent, compiled: compile(source, extent) }
     }
 
@@ -35,7 +35,7 @@ impl FilterPattern {
         self.compiled.is_some()
     }
 
-    pub(super) fn is_for(&self, source: &str, extent: Extent) -> bool {
+    pub(super) fn is_for(&self, source: &str, extent: MatchExtent) -> bool {
         self.extent == extent && *self.source == *source
     }
 
@@ -51,12 +51,12 @@ impl PartialEq for FilterPattern {
     }
 }
 
-fn compile(source: &str, extent: Extent) -> Option<Regex> {
+fn compile(source: &str, extent: MatchExtent) -> Option<Regex> {
     if source.len() > MAX_PATTERN {
         return None;
     }
     let mut translated = translate(source)?;
-    if extent == Extent::Whole {
+    if extent == MatchExtent::Whole {
         translated = format!(r"\A(?:{translated})\z");
     }
     RegexBuilder::new(&translated)

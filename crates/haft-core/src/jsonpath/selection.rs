@@ -4,7 +4,7 @@ use std::slice;
 
 use super::ast::Segment;
 use super::locate::{LocatedIter, PathIter};
-use super::walk::{Evaluation, Walk, Work};
+use super::walk::{PathEvaluation, PathWalk, WorkBudget};
 use crate::json::ValueRef;
 
 /// How much one evaluation may do.
@@ -140,8 +140,8 @@ pub(super) fn select<'d>(
     root: ValueRef<'d>,
     limits: &SelectionLimits,
 ) -> Selection<'d> {
-    let mut evaluation = Evaluation::new(root, Work::new(limits.max_nodes_visited));
-    let mut walk = Walk::new(segments, root, &mut evaluation);
+    let mut evaluation = PathEvaluation::new(root, WorkBudget::new(limits.max_nodes_visited));
+    let mut walk = PathWalk::new(segments, root, &mut evaluation);
     let mut views = Vec::new();
     let truncated = loop {
         match walk.next(&mut evaluation) {
@@ -155,7 +155,7 @@ pub(super) fn select<'d>(
 }
 
 pub(super) fn any(segments: &[Segment], root: ValueRef<'_>, limits: &SelectionLimits) -> bool {
-    let mut evaluation = Evaluation::new(root, Work::new(limits.max_nodes_visited));
-    let mut walk = Walk::new(segments, root, &mut evaluation);
+    let mut evaluation = PathEvaluation::new(root, WorkBudget::new(limits.max_nodes_visited));
+    let mut walk = PathWalk::new(segments, root, &mut evaluation);
     matches!(walk.next(&mut evaluation), Ok(Some(_)))
 }

@@ -4,30 +4,30 @@
 //! call frames, and the walk can stop after any value.
 
 use super::PathStep;
-use super::ast::{Expr, Reach, Segment, Selector, Slice};
-use super::children::{Children, Survey, is_container};
+use super::ast::{FilterExpr, Segment, SegmentReach, Selector, Slice};
+use super::children::{ChildSurvey, Children, is_container};
 use super::pattern::FilterPattern;
 use crate::invariant::OrReport as _;
 use crate::json::{Elements, ValueRef};
 
 /// The work that may still be done.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(super) struct WorkBudget {
     left: u64,
 }
 
 /// All work that was allowed is done.
 #[derive(Debug)]
-pub(super) struct Spent;
+pub(super) struct WorkExhausted;
 
-impl Work {
+impl WorkBudget {
     pub(super) const fn new(left: u64) -> Self {
         Self { left }
     }
 
     /// Charges for looking at this many values.
     #[inline]
-    pub(super) fn values(&mut self, count: usize) -> Result<(), Spent> {
+    pub(super) fn values(&mut self, count: usize) -> Result<(), WorkExhausted> {
         match self.left.checked_sub(count as u64) {
             Some(left) => {
                 self.left = left;
@@ -35,59 +35,64 @@ impl Work {
             }
             None => {
                 self.left = 0;
-                Err(Spent)
+                Err(WorkExhausted)
             }
         }
     }
 
     /// Charges for reading a string: every 64 bytes count as a value.
-    pub(super) fn text(&mut self, bytes: usize) -> Result<(), Spent> {
+    pub(super) fn text(&mut self, bytes: usize) -> Result<(), WorkExhausted> {
         self.values(bytes / 64)
     }
 }
 
 /// What one evaluation shares with the queries in its filters.
 #[derive(Debug)]
-pub(super) struct Evaluation<'p, 'd> {
+pub(super) struct PathEvaluation<'p, 'd> {
     pub(super) root: ValueRef<'d>,
-    pub(super) work: Work,
+    pub(super) work: WorkBudget,
     /// The last pattern that came from the document.
     pub(super) found_pattern: Option<FilterPattern>,
     /// Empty stacks for the queries in filters.
-    spare: Vec<Vec<Frame<'p, 'd>>>,
+    spare: Vec<Vec<WalkFrame<'p, 'd>>>,
 }
 
-impl<'d> Evaluation<'_, 'd> {
-    pub(super) const fn new(root: ValueRef<'d>, work: Work) -> Self {
+impl<'d> PathEvaluation<'_, 'd> {
+    pub(super) const fn new(root: ValueRef<'d>, work: WorkBudget) -> Self {
         Self { root, work, found_pattern: None, spare: Vec::new() }
     }
 }
 
 /// Segments on their way through a document.
 #[derive(Debug)]
-pub(super) struct Walk<'p, 'd> {
+pub(super) struct PathWalk<'p, 'd> {
     segments: &'p [Segment],
     /// Where to begin, until that is done.
     origin: Option<ValueRef<'d>>,
-    stack: Vec<Frame<'p, 'd>>,
+    stack: Vec<WalkFrame<'p, 'd>>,
 }
 
 /// Something that is still to be done; `at` is the position of the segment.
 #[derive(Debug)]
-enum Frame<'p, 'd> {
+enum WalkFrame<'p, 'd> {
     /// Apply what is left of the segment's selectors to `node`.
-    Select { at: usize, node: ValueRef<'d>, cursor: Cursor<'p, 'd>, selectors: &'p [Selector] },
+    Select {
+        at: usize,
+        node: ValueRef<'d>,
+        cursor: SelectorCursor<'p, 'd>,
+        selectors: &'p [Selector],
+    },
     /// Visit what is left of the children, and everything below them.
     Descend { at: usize, children: Children<'d> },
 }
 
 /// How far one selector is.
 #[derive(Debug)]
-enum Cursor<'p, 'd> {
+enum SelectorCursor<'p, 'd> {
     Done,
     One(ValueRef<'d>),
     All(Children<'d>),
-    Filter(&'p Expr, Children<'d>),
+    Filter(&'p FilterExpr, Children<'d>),
     /// `skip` elements before the next, `left` more to come.
     Forward {
         elements: Elements<'d>,
@@ -99,18 +104,18 @@ enum Cursor<'p, 'd> {
     Backward(Vec<ValueRef<'d>>),
 }
 
-impl<'p, 'd> Walk<'p, 'd> {
+impl<'p, 'd> PathWalk<'p, 'd> {
     pub(super) fn new(
         segments: &'p [Segment],
         origin: ValueRef<'d>,
-        evaluation: &mut Evaluation<'p, 'd>,
+        evaluation: &mut PathEvaluation<'p, 'd>,
     ) -> Self {
         let stack = evaluation.spare.pop().unwrap_or_default();
         Self { segments, origin: Some(origin), stack }
     }
 
     /// Hands the stack back for the next walk.
-    pub(super) fn finish(mut self, evaluation: &mut Evaluation<'p, 'd>) {
+    pub(super) fn finish(mut self, evaluation: &mut PathEvaluation<'p, 'd>) {
         self.stack.clear();
         evaluation.spare.push(self.stack);
     }
@@ -118,37 +123,38 @@ impl<'p, 'd> Walk<'p, 'd> {
     /// The next value.
     pub(super) fn next(
         &mut self,
-        evaluation: &mut Evaluation<'p, 'd>,
-    ) -> Result<Option<ValueRef<'d>>, Spent> {
+        evaluation: &mut PathEvaluation<'p, 'd>,
+    ) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
         if let Some(origin) = self.origin.take()
-            && let Some(found) = self.enter(0, origin, &mut evaluation.work)?
+            && let Some(found) = self.apply_segments(0, origin, &mut evaluation.work)?
         {
             return Ok(Some(found));
         }
         loop {
             let found = match self.stack.last_mut() {
                 None => return Ok(None),
-                Some(Frame::Descend { at, children }) => {
+                Some(WalkFrame::Descend { at, children }) => {
                     let at = *at;
                     match children.find(|it| is_container(*it)) {
-                        Some(child) => self.visit(at, child, &mut evaluation.work)?,
+                        Some(child) => self.visit_descendants(at, child, &mut evaluation.work)?,
                         None => {
                             self.stack.pop();
                             None
                         }
                     }
                 }
-                Some(Frame::Select { at, node, cursor, selectors }) => {
+                Some(WalkFrame::Select { at, node, cursor, selectors }) => {
                     match cursor.next(evaluation)? {
                         Some(child) => {
                             let at = *at + 1;
-                            self.enter(at, child, &mut evaluation.work)?
+                            self.apply_segments(at, child, &mut evaluation.work)?
                         }
                         None => {
                             match selectors.split_first() {
                                 Some((selector, rest)) => {
                                     *selectors = rest;
-                                    *cursor = Cursor::new(selector, *node, &mut evaluation.work)?;
+                                    *cursor =
+                                        SelectorCursor::new(selector, *node, &mut evaluation.work)?;
                                 }
                                 None => {
                                     self.stack.pop();
@@ -168,24 +174,31 @@ impl<'p, 'd> Walk<'p, 'd> {
     /// Applies the segments from `at` on to a value. Steps to a single child are taken at once; a
     /// value that has passed all segments is the answer.
     #[inline]
-    fn enter(
+    fn apply_segments(
         &mut self,
         mut at: usize,
         mut node: ValueRef<'d>,
-        work: &mut Work,
-    ) -> Result<Option<ValueRef<'d>>, Spent> {
+        work: &mut WorkBudget,
+    ) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
         while let Some(segment) = self.segments.get(at) {
             match segment.only_child() {
                 Some(selector) if selector.is_singular() => {
-                    let Some(child) = step(node, selector, work)? else { return Ok(None) };
+                    let Some(child) = select_child(node, selector, work)? else { return Ok(None) };
                     node = child;
                     at += 1;
                 }
                 _ if node.is_empty() => return Ok(None),
-                _ if segment.reach == Reach::Descendants => return self.visit(at, node, work),
+                _ if segment.reach == SegmentReach::Descendants => {
+                    return self.visit_descendants(at, node, work);
+                }
                 _ => {
                     let selectors = &segment.selectors;
-                    self.stack.push(Frame::Select { at, node, cursor: Cursor::Done, selectors });
+                    self.stack.push(WalkFrame::Select {
+                        at,
+                        node,
+                        cursor: SelectorCursor::Done,
+                        selectors,
+                    });
                     return Ok(None);
                 }
             }
@@ -194,21 +207,21 @@ impl<'p, 'd> Walk<'p, 'd> {
     }
 
     /// Applies a descendant segment to a list or an object: first its own children, then the rest.
-    fn visit(
+    fn visit_descendants(
         &mut self,
         at: usize,
         node: ValueRef<'d>,
-        work: &mut Work,
-    ) -> Result<Option<ValueRef<'d>>, Spent> {
+        work: &mut WorkBudget,
+    ) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
         work.values(node.len())?;
         let Some(segment) = self.segments.get(at) else { return Ok(None) };
         let wanted = match segment.selectors.as_slice() {
             [Selector::Step(PathStep::Name(name))] => Some(&**name),
             _ => None,
         };
-        let survey = Survey::of(node, wanted);
+        let survey = ChildSurvey::of(node, wanted);
         if let Some(children) = survey.nested {
-            self.stack.push(Frame::Descend { at, children });
+            self.stack.push(WalkFrame::Descend { at, children });
         }
         if wanted.is_some() {
             let Some(child) = survey.member else { return Ok(None) };
@@ -216,23 +229,23 @@ impl<'p, 'd> Walk<'p, 'd> {
                 return Ok(Some(child));
             }
             // Taken up by the loop: entering from here would be a recursion.
-            let cursor = Cursor::One(child);
-            self.stack.push(Frame::Select { at, node, cursor, selectors: &[] });
+            let cursor = SelectorCursor::One(child);
+            self.stack.push(WalkFrame::Select { at, node, cursor, selectors: &[] });
             return Ok(None);
         }
         let selectors = &segment.selectors;
-        self.stack.push(Frame::Select { at, node, cursor: Cursor::Done, selectors });
+        self.stack.push(WalkFrame::Select { at, node, cursor: SelectorCursor::Done, selectors });
         Ok(None)
     }
 }
 
 /// The child that a selector of at most one child selects.
 #[inline]
-pub(super) fn step<'d>(
+pub(super) fn select_child<'d>(
     node: ValueRef<'d>,
     selector: &Selector,
-    work: &mut Work,
-) -> Result<Option<ValueRef<'d>>, Spent> {
+    work: &mut WorkBudget,
+) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
     let len = node.len();
     if len == 0 {
         return Ok(None);
@@ -256,8 +269,12 @@ pub(super) fn step<'d>(
     Ok(node.item(index))
 }
 
-impl<'p, 'd> Cursor<'p, 'd> {
-    fn new(selector: &'p Selector, node: ValueRef<'d>, work: &mut Work) -> Result<Self, Spent> {
+impl<'p, 'd> SelectorCursor<'p, 'd> {
+    fn new(
+        selector: &'p Selector,
+        node: ValueRef<'d>,
+        work: &mut WorkBudget,
+    ) -> Result<Self, WorkExhausted> {
         Ok(match selector {
             Selector::Step(PathStep::Wildcard) => {
                 work.values(node.len())?;
@@ -270,15 +287,15 @@ impl<'p, 'd> Cursor<'p, 'd> {
             Selector::Slice(slice) => {
                 let elements = node.elements();
                 work.values(elements.len())?;
-                Self::slice(*slice, elements)
+                Self::slice_cursor(*slice, elements)
             }
             Selector::Step(_) | Selector::FromEnd(_) => {
-                step(node, selector, work)?.map_or(Self::Done, Self::One)
+                select_child(node, selector, work)?.map_or(Self::Done, Self::One)
             }
         })
     }
 
-    fn slice(slice: Slice, mut elements: Elements<'d>) -> Self {
+    fn slice_cursor(slice: Slice, mut elements: Elements<'d>) -> Self {
         let len = i64::try_from(elements.len()).or_report("a length fits `i64`", i64::MAX);
         let absolute = |it: i64| if it < 0 { len.saturating_add(it) } else { it };
         let start = slice.start.map(absolute);
@@ -311,7 +328,10 @@ impl<'p, 'd> Cursor<'p, 'd> {
         Self::Backward(found)
     }
 
-    fn next(&mut self, evaluation: &mut Evaluation<'p, 'd>) -> Result<Option<ValueRef<'d>>, Spent> {
+    fn next(
+        &mut self,
+        evaluation: &mut PathEvaluation<'p, 'd>,
+    ) -> Result<Option<ValueRef<'d>>, WorkExhausted> {
         match self {
             Self::Done => Ok(None),
             Self::One(view) => {

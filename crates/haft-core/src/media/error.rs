@@ -6,7 +6,7 @@ use std::fmt;
 use crate::error::{Coded, ErrorCode};
 use crate::failure::ToolFailure;
 
-/// A medium that was refused, with everything that is wrong with it.
+/// A media item that was refused, with everything that is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidMedia {
@@ -33,7 +33,7 @@ impl Coded for InvalidMedia {
     }
 }
 
-/// One thing that is wrong with a medium.
+/// One thing that is wrong with a media item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MediaFault {
@@ -55,7 +55,7 @@ pub enum MediaFault {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MediaError {
-    /// A stored medium is not a valid one.
+    /// A stored media item is not a valid one.
     #[error(transparent)]
     Invalid(#[from] InvalidMedia),
     /// The reader has no descriptor, so that it could not be found again.

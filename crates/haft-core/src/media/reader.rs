@@ -1,4 +1,4 @@
-//! Where the bytes of a medium come from, and how a stored medium finds them again.
+//! Where the bytes of a media item come from, and how a stored media item finds them again.
 
 use std::collections::BTreeMap;
 use std::fmt;

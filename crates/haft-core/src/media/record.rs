@@ -10,7 +10,7 @@ use super::{
 };
 use crate::tier::{ModalityHazard, TrustTier};
 
-/// A medium as it is stored: everything that is known of it, and the descriptor of its reader.
+/// A media item as it is stored: everything that is known of it, and the descriptor of its reader.
 ///
 /// ```
 /// use haft_core::media::{Media, MediaFile, MediaKind, MediaRecord, ReaderResolvers};
@@ -40,12 +40,12 @@ pub struct MediaRecord {
 }
 
 impl MediaRecord {
-    /// The medium, with a reader that the resolvers make. Entries of the stash are held below the
-    /// medium's tier, whatever was stored.
+    /// The media item, with a reader that the resolvers make. Entries of the stash are held below the
+    /// media item's tier, whatever was stored.
     ///
     /// # Errors
     ///
-    /// The record is not a valid medium, or its reader cannot be made.
+    /// The record is not a valid media item, or its reader cannot be made.
     pub fn load(self, resolvers: &ReaderResolvers) -> Result<Media, MediaError> {
         let reader = resolvers.resolve(&self.reader)?;
         let file = MediaFile::read_by(self.filename, self.mime_type, reader);

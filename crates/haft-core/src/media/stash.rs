@@ -1,14 +1,14 @@
-//! What was derived from a medium.
+//! What was derived from a media item.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::tier::TrustTier;
 
-/// Something derived from a medium: a transcript, a caption, what a classifier said.
+/// Something derived from a media item: a transcript, a caption, what a classifier said.
 ///
-/// It has a tier of its own, because who derived it may be less trusted than the medium. In the
-/// medium's stash it is never more trusted than the medium.
+/// It has a tier of its own, because who derived it may be less trusted than the media item. In the
+/// media item's stash it is never more trusted than the media item.
 ///
 /// ```
 /// use haft_core::media::MediaStashEntry;
@@ -34,7 +34,7 @@ impl MediaStashEntry {
         Self { value: value.into(), trust_tier, derived_from_media: None }
     }
 
-    /// States from which medium it was derived, if from another one.
+    /// States from which media item it was derived, if from another one.
     #[must_use]
     pub fn derived_from(mut self, media: impl Into<String>) -> Self {
         self.derived_from_media = Some(media.into());
@@ -59,15 +59,15 @@ impl MediaStashEntry {
         self.trust_tier
     }
 
-    /// From which medium it was derived.
+    /// From which media item it was derived.
     #[must_use]
     pub fn derived_from_media(&self) -> Option<&str> {
         self.derived_from_media.as_deref()
     }
 
-    /// The entry, trusted at most as far as its medium.
-    pub(super) fn floored(mut self, medium: TrustTier) -> Self {
-        self.trust_tier = self.trust_tier.floor(medium);
+    /// The entry, trusted at most as far as its media item.
+    pub(super) fn floored(mut self, ceiling: TrustTier) -> Self {
+        self.trust_tier = self.trust_tier.floor(ceiling);
         self
     }
 }

@@ -84,7 +84,7 @@ pub enum RecordFault {
         /// Which field.
         field: &'static str,
     },
-    /// A medium was refused.
+    /// A media item was refused.
     #[error("`{field}` {index}: {why}")]
     Media {
         /// Which field.
@@ -101,9 +101,9 @@ pub enum RecordFault {
 
 /// Gathers what is wrong with a record that is being made.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<RecordFault>);
+pub(crate) struct RecordFaults(Vec<RecordFault>);
 
-impl Faults {
+impl RecordFaults {
     pub(crate) fn add(&mut self, fault: RecordFault) {
         self.0.push(fault);
     }
@@ -118,12 +118,12 @@ impl Faults {
         text.parse().map_err(|why| self.add(RecordFault::Name { field, why })).ok()
     }
 
-    pub(crate) fn not_empty(&mut self, field: &'static str, text: &str) {
+    pub(crate) fn check_not_empty(&mut self, field: &'static str, text: &str) {
         self.add_if(text.is_empty(), RecordFault::Empty { field });
     }
 
     /// A number from 0 to 1.
-    pub(super) fn unit(&mut self, field: &'static str, found: f64) {
+    pub(super) fn check_unit_interval(&mut self, field: &'static str, found: f64) {
         let fault = RecordFault::OutOfRange { field, found };
         self.add_if(!(0.0..=1.0).contains(&found), fault);
     }
@@ -156,7 +156,7 @@ pub enum NotStorable {
     /// The content of an artifact could not be found again.
     #[error(transparent)]
     Artifact(#[from] NotDescribable),
-    /// The bytes of a medium could not be found again.
+    /// The bytes of a media item could not be found again.
     #[error(transparent)]
     Media(#[from] MediaError),
     /// A function makes the text.
@@ -209,7 +209,7 @@ pub enum LoadError {
     /// The stored record breaks a rule.
     #[error(transparent)]
     Invalid(#[from] InvalidRecord),
-    /// A medium of it could not be made again.
+    /// A media item of it could not be made again.
     #[error(transparent)]
     Media(#[from] MediaError),
     /// No resolver exists for the content of an artifact.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Faults, InvalidRecord};
+use super::{InvalidRecord, RecordFaults};
 
 /// Who says something: the name that the application knows, and the one that the model sees.
 ///
@@ -48,11 +48,11 @@ impl Identity {
     ) -> Result<Self, InvalidRecord> {
         let identity =
             Self { identifier: identifier.into(), representation: representation.into() };
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         if let Identifier::Text(text) = &identity.identifier {
-            faults.not_empty("identifier", text);
+            faults.check_not_empty("identifier", text);
         }
-        faults.not_empty("representation", &identity.representation);
+        faults.check_not_empty("representation", &identity.representation);
         if faults.is_empty() {
             return Ok(identity);
         }

@@ -1,4 +1,4 @@
-//! How stored records find again what is kept outside them.
+//! How stored records find the content that is stored outside them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl RecordLoader {
         self
     }
 
-    /// A medium of its stored form.
+    /// A media item of its stored form.
     ///
     /// # Errors
     ///

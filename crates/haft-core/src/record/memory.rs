@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Faults, InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordLoader, RecordName,
-    Text, read, write,
+    InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordFaults, RecordLoader,
+    RecordName, Text, read, write,
 };
 use crate::clock::Timestamp;
 use crate::store::RowKind;
@@ -204,17 +204,17 @@ impl MemoryBuilder {
     ///
     /// Everything that is wrong with it.
     pub fn build(self) -> Result<Memory, InvalidRecord> {
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);
-        faults.not_empty("content", self.content.as_str());
+        faults.check_not_empty("content", self.content.as_str());
         for (field, score) in [("confidence", self.confidence), ("importance", self.importance)] {
             match score {
-                Some(score) => faults.unit(field, score),
+                Some(score) => faults.check_unit_interval(field, score),
                 None => faults.add(RecordFault::Missing { field }),
             }
         }
         if let Some(source) = &self.source {
-            faults.not_empty("source", source);
+            faults.check_not_empty("source", source);
         }
         let trust = self.trust.unwrap_or(TrustLabel::UNTRUSTED);
         match (id, self.confidence, self.importance) {
@@ -235,7 +235,7 @@ impl MemoryBuilder {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Stored<'a> {
+struct StoredMemory<'a> {
     id: Cow<'a, str>,
     content: Cow<'a, str>,
     confidence: f64,
@@ -257,7 +257,7 @@ impl Record for Memory {
     }
 
     fn to_stored(&self) -> Result<String, NotStorable> {
-        let stored = Stored {
+        let stored = StoredMemory {
             id: self.id.as_str().into(),
             content: self.content.as_str().into(),
             confidence: self.confidence,
@@ -271,7 +271,7 @@ impl Record for Memory {
     }
 
     async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let stored: StoredMemory<'_> = read(Self::KIND, json)?;
         let mut memory = Self::builder(stored.id, stored.content.into_owned(), stored.created_at)
             .confidence(stored.confidence)
             .importance(stored.importance)

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Faults, Identity, InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordLoader,
-    RecordName, Text, read, write,
+    Identity, InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordFaults,
+    RecordLoader, RecordName, Text, read, write,
 };
 use crate::clock::Timestamp;
 use crate::media::{Media, MediaRecord};
@@ -243,10 +243,10 @@ impl MessageBuilder {
     ///
     /// Everything that is wrong with it.
     pub fn build(self) -> Result<Message, InvalidRecord> {
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);
         match &self.content {
-            Some(text) => faults.not_empty("content", text.as_str()),
+            Some(text) => faults.check_not_empty("content", text.as_str()),
             None => faults.add_if(self.attachments.is_empty(), RecordFault::NothingSaid),
         }
         faults.media("attachments", &self.attachments);
@@ -261,7 +261,7 @@ impl MessageBuilder {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Stored<'a> {
+struct StoredMessage<'a> {
     id: Cow<'a, str>,
     role: MessageRole,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -288,7 +288,7 @@ impl Record for Message {
 
     fn to_stored(&self) -> Result<String, NotStorable> {
         let attachments = self.attachments.iter().map(Media::to_record);
-        let stored = Stored {
+        let stored = StoredMessage {
             id: self.id.as_str().into(),
             role: self.role,
             content: self.content.as_ref().map(|it| it.as_str().into()),
@@ -301,7 +301,7 @@ impl Record for Message {
     }
 
     async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let stored: StoredMessage<'_> = read(Self::KIND, json)?;
         let attachments = stored.attachments.into_iter().map(|it| loader.load_media(it));
         let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
         let message = Self::builder(stored.id, stored.role, stored.created_at)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Faults, RecordFault, nests_within};
+use super::{RecordFault, RecordFaults, nests_within};
 
 /// The tag of what every provider can replay.
 const PLAIN_TEXT: &str = "plain-text";
@@ -25,11 +25,11 @@ impl ProviderPayload {
     pub(crate) fn new(
         payload: Option<Value>,
         compatibility: Option<Arc<str>>,
-        faults: &mut Faults,
+        faults: &mut RecordFaults,
     ) -> Self {
         let payload = payload.filter(|it| !it.is_null());
         if let Some(tag) = &compatibility {
-            faults.not_empty("replayCompatibility", tag);
+            faults.check_not_empty("replayCompatibility", tag);
         }
         faults.add_if(payload.is_some() && compatibility.is_none(), RecordFault::Unpaired);
         let deep = payload.as_ref().is_some_and(|it| !nests_within(it, MAX_DEPTH));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Faults, InvalidRecord, LoadError, NotStorable, Record, RecordLoader, RecordName, Text, read,
-    write,
+    InvalidRecord, LoadError, NotStorable, Record, RecordFaults, RecordLoader, RecordName, Text,
+    read, write,
 };
 use crate::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
 use crate::clock::Timestamp;
@@ -18,7 +18,7 @@ use crate::trust::{TrustLabel, TrustTier};
 
 /// Something that was retrieved as material for the answer. Where it comes from has to be said.
 ///
-/// Text is kept outside the prompt and queried by a handle, unless the record says `inline`: see
+/// Text is stored outside the prompt and queried by a handle, unless the record says `inline`: see
 /// [`to_spool`](Self::to_spool). The tier can be lowered and never raised; an artifact that is less trusted
 /// than the record says lowers the record.
 ///
@@ -52,7 +52,7 @@ pub struct Retrievable {
 pub enum RetrievableContent {
     /// Text, at hand.
     Text(Text),
-    /// Content that is kept outside the prompt.
+    /// Content that is stored outside the prompt.
     Artifact(SpooledArtifact),
 }
 
@@ -282,18 +282,18 @@ impl RetrievableBuilder {
     ///
     /// Everything that is wrong with it.
     pub fn build(self) -> Result<Retrievable, InvalidRecord> {
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);
         if let RetrievableContent::Text(text) = &self.content {
-            faults.not_empty("content", text.as_str());
+            faults.check_not_empty("content", text.as_str());
         }
         for (field, text) in [("source", &self.source), ("kind", &self.kind)] {
             if let Some(text) = text {
-                faults.not_empty(field, text);
+                faults.check_not_empty(field, text);
             }
         }
         if let Some(score) = self.score {
-            faults.unit("score", score);
+            faults.check_unit_interval("score", score);
         }
         let (Some(id), true) = (id, faults.is_empty()) else {
             return Err(faults.of("retrievable", codes::INVALID_INITIAL_RETRIEVABLE_VALUE));
@@ -346,7 +346,7 @@ impl From<SpooledArtifact> for RetrievableContent {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Stored<'a> {
+struct StoredRetrievable<'a> {
     id: Cow<'a, str>,
     content: StoredContent<'a>,
     trust_tier: TrustTier,
@@ -386,7 +386,7 @@ impl Record for Retrievable {
                 StoredContent::Artifact(artifact.to_record()?)
             }
         };
-        let stored = Stored {
+        let stored = StoredRetrievable {
             id: self.id.as_str().into(),
             content,
             trust_tier: self.trust_tier,
@@ -402,7 +402,7 @@ impl Record for Retrievable {
     }
 
     async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let stored: StoredRetrievable<'_> = read(Self::KIND, json)?;
         let content = match stored.content {
             StoredContent::Text(text) => RetrievableContent::from(text.into_owned()),
             StoredContent::Artifact(artifact) => loader.load_artifact(artifact).await?.into(),

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 120;
 pub(crate) fn write(kind: RowKind, form: &impl Serialize) -> Result<String, NotStorable> {
     let refused = |why| NotStorable::Extent { what: kind.as_str(), why };
     let json = serde_json::to_string(form).map_err(|_| refused("a part of it is not JSON"))?;
-    if depth(&json) > MAX_DEPTH {
+    if nesting_depth(&json) > MAX_DEPTH {
         return Err(refused("a part of it is nested too deeply"));
     }
     Ok(json)
@@ -42,7 +42,7 @@ pub(crate) fn nests_within(value: &Value, levels: usize) -> bool {
 }
 
 /// How deeply a JSON text nests.
-pub(crate) fn depth(json: &str) -> usize {
+pub(crate) fn nesting_depth(json: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
     for byte in json.bytes() {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Faults, Identity, InvalidRecord, LoadError, NotStorable, ProviderPayload, Record, RecordLoader,
-    RecordName, Text, read, write,
+    Identity, InvalidRecord, LoadError, NotStorable, ProviderPayload, Record, RecordFaults,
+    RecordLoader, RecordName, Text, read, write,
 };
 use crate::clock::Timestamp;
 use crate::store::RowKind;
@@ -203,11 +203,11 @@ impl ThoughtBuilder {
     ///
     /// Everything that is wrong with it.
     pub fn build(self) -> Result<Thought, InvalidRecord> {
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         let id = faults.name("id", &self.id);
         let replay = ProviderPayload::new(self.payload, self.replay_compatibility, &mut faults);
         if replay.payload().is_none() {
-            faults.not_empty("content", self.content.as_str());
+            faults.check_not_empty("content", self.content.as_str());
         }
         let (Some(id), true) = (id, faults.is_empty()) else {
             return Err(faults.of("thought", codes::INVALID_INITIAL_THOUGHT_VALUE));
@@ -227,7 +227,7 @@ impl ThoughtBuilder {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Stored<'a> {
+struct StoredThought<'a> {
     id: Cow<'a, str>,
     content: Cow<'a, str>,
     identity: Cow<'a, Identity>,
@@ -254,7 +254,7 @@ impl Record for Thought {
     }
 
     fn to_stored(&self) -> Result<String, NotStorable> {
-        let stored = Stored {
+        let stored = StoredThought {
             id: self.id.as_str().into(),
             content: self.content.as_str().into(),
             identity: Cow::Borrowed(&self.identity),
@@ -268,7 +268,7 @@ impl Record for Thought {
     }
 
     async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: Stored<'_> = read(Self::KIND, json)?;
+        let stored: StoredThought<'_> = read(Self::KIND, json)?;
         let mut thought = Self::builder(stored.id, stored.created_at)
             .content(stored.content.into_owned())
             .identity(stored.identity.into_owned())

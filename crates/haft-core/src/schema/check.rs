@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::coerce::{Mark, Patch, apply_patches};
+use super::coerce::{CheckerMark, DocumentPatch, apply_patches};
 use super::problem::{Change, ChangeKind, Problem, Rule, excerpt};
-use super::rules::{Broken, KEPT, broken_length, has_repeats, listed};
+use super::rules::{BrokenRules, KEPT, broken_length, has_repeats, is_listed};
 use super::{
     ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, UnionRules, UnknownFields,
 };
@@ -40,13 +40,13 @@ pub(super) struct Checker<'s> {
     pub(super) problems: Vec<Problem>,
     pub(super) changes: Vec<Change>,
     /// What has to change, by index of the value in the document that is being walked.
-    pub(super) patches: Vec<(usize, Patch)>,
+    pub(super) patches: Vec<(usize, DocumentPatch)>,
     /// How many strings-inside-strings deep the walk is.
     pub(super) nested: u32,
 }
 
 /// What became of a field's value.
-enum Verdict {
+enum FieldVerdict {
     Fine,
     Refused,
     /// Taken as absent.
@@ -78,20 +78,20 @@ impl<'s> Checker<'s> {
         if let Some(kind) = schema.shape.kind()
             && view.kind() != kind
         {
-            return self.mismatch(schema, view, place, Rule::Type);
+            return self.coerce_or_refuse(schema, view, place, Rule::Type);
         }
         let (mut fine, broken) = match &schema.shape {
             Shape::Any | Shape::Boolean => (true, KEPT),
             Shape::String(rules) => (true, rules.broken_by(view)),
             Shape::Integer(rules) => (true, rules.broken_by(view)),
             Shape::Number(rules) => (true, rules.broken_by(view)),
-            Shape::Enum(values) if listed(view, values) => (true, KEPT),
-            Shape::Enum(_) => return self.mismatch(schema, view, place, Rule::Enum),
-            Shape::Array(rules) => self.array(rules, view, place),
-            Shape::Tuple(places) => self.tuple(places, view, place),
-            Shape::Object(rules) => (self.object(rules, view, place), KEPT),
-            Shape::Map(rules) => self.map(rules, view, place),
-            Shape::Union(rules) => (self.union(rules, view, place), KEPT),
+            Shape::Enum(values) if is_listed(view, values) => (true, KEPT),
+            Shape::Enum(_) => return self.coerce_or_refuse(schema, view, place, Rule::Enum),
+            Shape::Array(rules) => self.check_array(rules, view, place),
+            Shape::Tuple(places) => self.check_tuple(places, view, place),
+            Shape::Object(rules) => (self.check_object(rules, view, place), KEPT),
+            Shape::Map(rules) => self.check_map(rules, view, place),
+            Shape::Union(rules) => (self.check_union(rules, view, place), KEPT),
             Shape::Ref(name) => match self.definitions.get(name) {
                 Some(target) => return self.check(target, view, place),
                 // Construction refuses dangling references.
@@ -99,17 +99,17 @@ impl<'s> Checker<'s> {
             },
         };
         for rule in broken.into_iter().flatten() {
-            fine = self.refuse(schema, view, place, rule);
+            fine = self.refuse_value(schema, view, place, rule);
         }
         fine
     }
 
-    fn array(
+    fn check_array(
         &mut self,
         rules: &ArrayRules,
         view: ValueRef<'_>,
         place: &SchemaPosition<'_>,
-    ) -> (bool, Broken) {
+    ) -> (bool, BrokenRules) {
         let mut fine = true;
         let before = self.patches.len();
         for (at, element) in view.elements().enumerate() {
@@ -127,12 +127,12 @@ impl<'s> Checker<'s> {
         (fine, [length, repeats.then_some(Rule::Unique)])
     }
 
-    fn tuple(
+    fn check_tuple(
         &mut self,
         places: &[Schema],
         view: ValueRef<'_>,
         place: &SchemaPosition<'_>,
-    ) -> (bool, Broken) {
+    ) -> (bool, BrokenRules) {
         if view.len() != places.len() {
             return (true, [Some(Rule::Length), None]);
         }
@@ -143,12 +143,12 @@ impl<'s> Checker<'s> {
         (fine, KEPT)
     }
 
-    fn map(
+    fn check_map(
         &mut self,
         rules: &MapRules,
         view: ValueRef<'_>,
         place: &SchemaPosition<'_>,
-    ) -> (bool, Broken) {
+    ) -> (bool, BrokenRules) {
         let mut fine = true;
         for (key, value) in view.members() {
             fine &= self.check(&rules.values, value, &place.key(key));
@@ -156,14 +156,14 @@ impl<'s> Checker<'s> {
         (fine, [broken_length(view, rules.min_entries, rules.max_entries), None])
     }
 
-    fn union(
+    fn check_union(
         &mut self,
         rules: &UnionRules,
         view: ValueRef<'_>,
         place: &SchemaPosition<'_>,
     ) -> bool {
         let Some(tag) = view.get(&rules.tag) else {
-            return self.missing(&rules.tag, &rules.tag_schema(), place);
+            return self.refuse_missing_field(&rules.tag, &rules.tag_schema(), place);
         };
         let name = tag.as_str().unwrap_or_default();
         let variant = rules.variants.get(name).or_else(|| {
@@ -174,18 +174,18 @@ impl<'s> Checker<'s> {
         });
         match variant {
             Some(variant) => self.check(variant, view, place),
-            None => self.refuse(&rules.tag_schema(), tag, &place.key(&rules.tag), Rule::Enum),
+            None => self.refuse_value(&rules.tag_schema(), tag, &place.key(&rules.tag), Rule::Enum),
         }
     }
 
-    fn object(
+    fn check_object(
         &mut self,
         rules: &ObjectRules,
         view: ValueRef<'_>,
         place: &SchemaPosition<'_>,
     ) -> bool {
         let mut fine = true;
-        let mut seen = Seen::new(rules.fields.len());
+        let mut seen = SeenFields::new(rules.fields.len());
         // Models mostly send fields in the order of the schema: try the next one first.
         let mut next = 0;
         for (key, value) in view.members() {
@@ -197,54 +197,54 @@ impl<'s> Checker<'s> {
             let judged = match found {
                 Some((at, field)) => {
                     next = at + 1;
-                    Some((at, self.field(key, field, value, place)))
+                    Some((at, self.check_field(key, field, value, place)))
                 }
-                None => self.alias((key, value), rules, view, place),
+                None => self.check_alias((key, value), rules, view, place),
             };
             match judged {
-                Some((at, Verdict::Fine)) => seen.insert(at),
-                Some((_, Verdict::Dropped)) => {}
-                Some((at, Verdict::Refused)) => {
+                Some((at, FieldVerdict::Fine)) => seen.insert(at),
+                Some((_, FieldVerdict::Dropped)) => {}
+                Some((at, FieldVerdict::Refused)) => {
                     fine = false;
                     seen.insert(at);
                 }
-                None => fine &= self.unknown(key, rules, place),
+                None => fine &= self.check_unknown_key(key, rules, place),
             }
         }
         if seen.count < rules.fields.len() {
-            fine &= self.absent(rules, &seen, view, place);
+            fine &= self.check_absent_fields(rules, &seen, view, place);
         }
         fine
     }
 
-    fn field(
+    fn check_field(
         &mut self,
         key: &str,
         field: &Field,
         value: ValueRef<'_>,
         place: &SchemaPosition<'_>,
-    ) -> Verdict {
+    ) -> FieldVerdict {
         let mark = self.mark();
         let place = place.key(key);
         if self.check(&field.schema, value, &place) {
-            return Verdict::Fine;
+            return FieldVerdict::Fine;
         }
         if self.mode == CoercionMode::Strict || field.is_required() || !means_absent(value) {
-            return Verdict::Refused;
+            return FieldVerdict::Refused;
         }
         self.rollback(&mark);
-        self.patch(value, Patch::Drop, ChangeKind::Dropped, &place);
-        Verdict::Dropped
+        self.add_patch(value, DocumentPatch::Drop, ChangeKind::Dropped, &place);
+        FieldVerdict::Dropped
     }
 
     /// A key that is another name of a field which is not there under its own name.
-    fn alias(
+    fn check_alias(
         &mut self,
         (key, value): (&str, ValueRef<'_>),
         rules: &ObjectRules,
         object: ValueRef<'_>,
         place: &SchemaPosition<'_>,
-    ) -> Option<(usize, Verdict)> {
+    ) -> Option<(usize, FieldVerdict)> {
         if self.mode == CoercionMode::Strict {
             return None;
         }
@@ -260,16 +260,21 @@ impl<'s> Checker<'s> {
         if twice.count() > 1 {
             return None;
         }
-        self.patch(
+        self.add_patch(
             value,
-            Patch::Rename(name.clone()),
+            DocumentPatch::Rename(name.clone()),
             ChangeKind::Renamed(name.clone()),
             &place.key(key),
         );
-        Some((at, self.field(key, field, value, place)))
+        Some((at, self.check_field(key, field, value, place)))
     }
 
-    fn unknown(&mut self, key: &str, rules: &ObjectRules, place: &SchemaPosition<'_>) -> bool {
+    fn check_unknown_key(
+        &mut self,
+        key: &str,
+        rules: &ObjectRules,
+        place: &SchemaPosition<'_>,
+    ) -> bool {
         if rules.unknown == UnknownFields::Allow {
             return true;
         }
@@ -286,10 +291,10 @@ impl<'s> Checker<'s> {
     }
 
     /// Fields that are not there: required ones are problems, others get their default.
-    fn absent(
+    fn check_absent_fields(
         &mut self,
         rules: &ObjectRules,
-        seen: &Seen,
+        seen: &SeenFields,
         view: ValueRef<'_>,
         place: &SchemaPosition<'_>,
     ) -> bool {
@@ -299,16 +304,21 @@ impl<'s> Checker<'s> {
                 continue;
             }
             if let Some(default) = &field.schema.annotations.default {
-                let patch = Patch::Append(name.clone(), default.clone());
-                self.patch(view, patch, ChangeKind::Default, &place.key(name));
+                let patch = DocumentPatch::Append(name.clone(), default.clone());
+                self.add_patch(view, patch, ChangeKind::Default, &place.key(name));
             } else if field.is_required() {
-                fine = self.missing(name, &field.schema, place);
+                fine = self.refuse_missing_field(name, &field.schema, place);
             }
         }
         fine
     }
 
-    fn missing(&mut self, name: &str, schema: &Schema, place: &SchemaPosition<'_>) -> bool {
+    fn refuse_missing_field(
+        &mut self,
+        name: &str,
+        schema: &Schema,
+        place: &SchemaPosition<'_>,
+    ) -> bool {
         let mut problem = Problem::of(
             Rule::Missing,
             place.key(name).pointer(),
@@ -321,19 +331,19 @@ impl<'s> Checker<'s> {
     }
 
     /// A value of the wrong kind: coerces it if there is one reading, refuses it otherwise.
-    fn mismatch(
+    fn coerce_or_refuse(
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
         place: &SchemaPosition<'_>,
         rule: Rule,
     ) -> bool {
-        (self.mode == CoercionMode::Coerce && self.coerce(schema, view, place))
-            || self.refuse(schema, view, place, rule)
+        (self.mode == CoercionMode::Coerce && self.coerce_value(schema, view, place))
+            || self.refuse_value(schema, view, place, rule)
     }
 
     /// Notes a problem; always false, for use as a tail expression.
-    pub(super) fn refuse(
+    pub(super) fn refuse_value(
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
@@ -351,15 +361,15 @@ impl<'s> Checker<'s> {
         false
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
+    pub(super) fn mark(&self) -> CheckerMark {
+        CheckerMark {
             problems: self.problems.len(),
             changes: self.changes.len(),
             patches: self.patches.len(),
         }
     }
 
-    pub(super) fn rollback(&mut self, mark: &Mark) {
+    pub(super) fn rollback(&mut self, mark: &CheckerMark) {
         self.problems.truncate(mark.problems);
         self.changes.truncate(mark.changes);
         self.patches.truncate(mark.patches);
@@ -405,13 +415,13 @@ impl<'p> SchemaPosition<'p> {
 }
 
 /// Which fields have been seen; a machine word for all but very wide objects.
-struct Seen {
+struct SeenFields {
     word: u64,
     wide: Vec<bool>,
     count: usize,
 }
 
-impl Seen {
+impl SeenFields {
     fn new(fields: usize) -> Self {
         let wide = if fields > 64 { vec![false; fields] } else { Vec::new() };
         Self { word: 0, wide, count: 0 }
@@ -469,14 +479,14 @@ fn describe_value(view: ValueRef<'_>) -> String {
 pub fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let key: String = key.chars().take(64).collect();
     names
-        .map(|name| (distance(&key.to_lowercase(), &name.to_lowercase()), name))
+        .map(|name| (edit_distance(&key.to_lowercase(), &name.to_lowercase()), name))
         .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
 /// Edit distance; names are short.
-fn distance(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {

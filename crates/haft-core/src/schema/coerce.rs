@@ -20,7 +20,7 @@ const MAX_NESTED: u32 = 3;
 
 /// One change to a document, noted under the index of the value it concerns.
 #[derive(Clone, Debug)]
-pub(super) enum Patch {
+pub(super) enum DocumentPatch {
     /// The value becomes this one.
     Replace(Document),
     /// The value and its key go.
@@ -33,7 +33,7 @@ pub(super) enum Patch {
 
 /// A point to come back to when an attempt fails.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct CheckerMark {
     pub(super) problems: usize,
     pub(super) changes: usize,
     pub(super) patches: usize,
@@ -41,7 +41,7 @@ pub(super) struct Mark {
 
 impl Checker<'_> {
     /// Tries to coerce a value of the wrong kind. True when a patch was noted.
-    pub(super) fn coerce(
+    pub(super) fn coerce_value(
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
@@ -52,7 +52,12 @@ impl Checker<'_> {
             && schema.nullable
             && text.eq_ignore_ascii_case("null")
         {
-            self.patch(view, Patch::Replace(scalar(&Value::Null)), ChangeKind::Null, place);
+            self.add_patch(
+                view,
+                DocumentPatch::Replace(scalar_document(&Value::Null)),
+                ChangeKind::Null,
+                place,
+            );
             return true;
         }
         match (&schema.shape, text) {
@@ -62,8 +67,8 @@ impl Checker<'_> {
                     () if text.eq_ignore_ascii_case("false") => false,
                     () => return false,
                 };
-                let value = scalar(&Value::Bool(value));
-                self.patch(view, Patch::Replace(value), ChangeKind::Boolean, place);
+                let value = scalar_document(&Value::Bool(value));
+                self.add_patch(view, DocumentPatch::Replace(value), ChangeKind::Boolean, place);
                 true
             }
             (Shape::Integer(_) | Shape::Number(_), Some(_)) => {
@@ -78,7 +83,7 @@ impl Checker<'_> {
                 list.array(|out| {
                     out.view(view);
                 });
-                self.candidate(schema, view, place, (&list.finish(), ChangeKind::Wrapped))
+                self.try_replacement(schema, view, place, (&list.finish(), ChangeKind::Wrapped))
             }
             (Shape::Object(_) | Shape::Map(_) | Shape::Union(_), Some(_)) => {
                 self.coerce_text(schema, view, place, ValueKind::Object)
@@ -105,7 +110,7 @@ impl Checker<'_> {
             return false;
         }
         let change = if kind == ValueKind::Number { ChangeKind::Number } else { ChangeKind::Json };
-        self.candidate(schema, view, place, (&doc, change))
+        self.try_replacement(schema, view, place, (&doc, change))
     }
 
     /// A string that differs from one allowed value only by case or by being spelled as a string.
@@ -127,12 +132,12 @@ impl Checker<'_> {
             Value::Null => ChangeKind::Null,
             _ => ChangeKind::Case,
         };
-        self.patch(view, Patch::Replace(scalar(value)), change, place);
+        self.add_patch(view, DocumentPatch::Replace(scalar_document(value)), change, place);
         true
     }
 
     /// Checks a replacement like any other value; it may itself need coercion.
-    fn candidate(
+    fn try_replacement(
         &mut self,
         schema: &Schema,
         view: ValueRef<'_>,
@@ -151,17 +156,18 @@ impl Checker<'_> {
         self.nested -= 1;
         let inner = std::mem::replace(&mut self.patches, outer);
         if fine {
-            self.patches.push((view.index(), Patch::Replace(apply_patches(doc.root(), inner))));
+            self.patches
+                .push((view.index(), DocumentPatch::Replace(apply_patches(doc.root(), inner))));
         } else {
             self.rollback(&mark);
         }
         fine
     }
 
-    pub(super) fn patch(
+    pub(super) fn add_patch(
         &mut self,
         view: ValueRef<'_>,
-        patch: Patch,
+        patch: DocumentPatch,
         change: ChangeKind,
         place: &SchemaPosition<'_>,
     ) {
@@ -170,24 +176,27 @@ impl Checker<'_> {
     }
 }
 
-fn scalar(value: &Value) -> Document {
+fn scalar_document(value: &Value) -> Document {
     let mut out = JsonWriter::new();
     out.value(value);
     out.finish()
 }
 
 /// A copy of the value with all patches applied.
-pub(super) fn apply_patches(view: ValueRef<'_>, mut patches: Vec<(usize, Patch)>) -> Document {
+pub(super) fn apply_patches(
+    view: ValueRef<'_>,
+    mut patches: Vec<(usize, DocumentPatch)>,
+) -> Document {
     patches.sort_by_key(|(at, _)| *at);
     let mut out = JsonWriter::new();
-    copy(view, &patches, &mut out);
+    copy_patched(view, &patches, &mut out);
     out.finish()
 }
 
-fn copy(view: ValueRef<'_>, patches: &[(usize, Patch)], out: &mut JsonWriter) {
+fn copy_patched(view: ValueRef<'_>, patches: &[(usize, DocumentPatch)], out: &mut JsonWriter) {
     let own = patches_at(patches, view.index());
     if let Some(doc) = own.iter().find_map(|(_, patch)| match patch {
-        Patch::Replace(doc) => Some(doc),
+        DocumentPatch::Replace(doc) => Some(doc),
         _ => None,
     }) {
         out.view(doc.root());
@@ -197,7 +206,7 @@ fn copy(view: ValueRef<'_>, patches: &[(usize, Patch)], out: &mut JsonWriter) {
         ValueKind::Array => {
             out.array(|out| {
                 for element in view.elements() {
-                    copy(element, patches, out);
+                    copy_patched(element, patches, out);
                 }
             });
         }
@@ -208,18 +217,18 @@ fn copy(view: ValueRef<'_>, patches: &[(usize, Patch)], out: &mut JsonWriter) {
                     let mut dropped = false;
                     for (_, patch) in patches_at(patches, value.index()) {
                         match patch {
-                            Patch::Rename(name) => key = name,
-                            Patch::Drop => dropped = true,
-                            Patch::Replace(_) | Patch::Append(..) => {}
+                            DocumentPatch::Rename(name) => key = name,
+                            DocumentPatch::Drop => dropped = true,
+                            DocumentPatch::Replace(_) | DocumentPatch::Append(..) => {}
                         }
                     }
                     if !dropped {
                         out.key(key);
-                        copy(value, patches, out);
+                        copy_patched(value, patches, out);
                     }
                 }
                 for (_, patch) in own {
-                    if let Patch::Append(key, value) = patch {
+                    if let DocumentPatch::Append(key, value) = patch {
                         out.key(key).value(value);
                     }
                 }
@@ -231,7 +240,7 @@ fn copy(view: ValueRef<'_>, patches: &[(usize, Patch)], out: &mut JsonWriter) {
     }
 }
 
-fn patches_at(patches: &[(usize, Patch)], index: usize) -> &[(usize, Patch)] {
+fn patches_at(patches: &[(usize, DocumentPatch)], index: usize) -> &[(usize, DocumentPatch)] {
     let from = patches.partition_point(|(at, _)| *at < index);
     let to = patches.partition_point(|(at, _)| *at <= index);
     patches.get(from..to).or_report_default("patches are sorted by index")
@@ -270,7 +279,7 @@ pub(super) fn find_wrapped_args<'a>(
 }
 
 /// A JSON pointer below another one.
-pub(super) fn below(prefix: &str, pointer: &mut String) {
+pub(super) fn prepend_pointer(prefix: &str, pointer: &mut String) {
     if !prefix.is_empty() {
         let mut text = String::with_capacity(prefix.len() + pointer.len() + 1);
         // Writing to a string cannot fail.

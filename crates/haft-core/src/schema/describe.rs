@@ -6,15 +6,15 @@ use super::{Definitions, Field, Schema, Shape, UnknownFields};
 use crate::json::{Document, JsonWriter};
 
 /// Describes a schema: `type`, `flags`, `rules`, `keys`, `items`, `allow`, `notes`, `examples`.
-pub(super) fn describe(root: &Schema, definitions: &Definitions) -> Document {
+pub(super) fn describe_schema(root: &Schema, definitions: &Definitions) -> Document {
     let mut out = JsonWriter::new();
     out.object(|out| {
-        members(root, None, out);
+        write_members(root, None, out);
         if !definitions.is_empty() {
             out.key("shared").object(|out| {
                 for (name, schema) in definitions {
                     out.key(name);
-                    write(schema, None, out);
+                    write_schema(schema, None, out);
                 }
             });
         }
@@ -22,14 +22,14 @@ pub(super) fn describe(root: &Schema, definitions: &Definitions) -> Document {
     out.finish()
 }
 
-fn write(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
-    out.object(|out| members(schema, field, out));
+fn write_schema(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
+    out.object(|out| write_members(schema, field, out));
 }
 
-fn members(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
+fn write_members(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
     out.key("type").string(type_name(&schema.shape));
-    flags(schema, field, out);
-    rules(&schema.shape, out);
+    write_flags(schema, field, out);
+    write_rules(&schema.shape, out);
     match &schema.shape {
         Shape::Enum(values) => {
             out.key("allow").array(|out| {
@@ -39,12 +39,12 @@ fn members(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
             });
         }
         Shape::Array(rules) => {
-            out.key("items").array(|out| write(&rules.items, None, out));
+            out.key("items").array(|out| write_schema(&rules.items, None, out));
         }
         Shape::Tuple(places) => {
             out.key("ordered").array(|out| {
                 for schema in places {
-                    write(schema, None, out);
+                    write_schema(schema, None, out);
                 }
             });
         }
@@ -52,19 +52,19 @@ fn members(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
             out.key("keys").object(|out| {
                 for (name, field) in &rules.fields {
                     out.key(name);
-                    write(&field.schema, Some(field), out);
+                    write_schema(&field.schema, Some(field), out);
                 }
             });
         }
         Shape::Map(rules) => {
             out.key("values");
-            write(&rules.values, None, out);
+            write_schema(&rules.values, None, out);
         }
         Shape::Union(rules) => {
             out.key("tag").string(&rules.tag);
             out.key("matches").array(|out| {
                 for variant in rules.variants.values() {
-                    write(variant, None, out);
+                    write_schema(variant, None, out);
                 }
             });
         }
@@ -73,7 +73,7 @@ fn members(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
         }
         Shape::Any | Shape::Boolean | Shape::String(_) | Shape::Integer(_) | Shape::Number(_) => {}
     }
-    texts("notes", &schema.annotations.notes, out);
+    write_texts("notes", &schema.annotations.notes, out);
     if !schema.annotations.examples.is_empty() {
         out.key("examples").array(|out| {
             for value in &schema.annotations.examples {
@@ -99,7 +99,7 @@ fn type_name(shape: &Shape) -> &'static str {
     }
 }
 
-fn flags(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
+fn write_flags(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
     let only = matches!(schema.shape, Shape::Enum(_));
     let required = field.is_some_and(Field::is_required);
     let unknown =
@@ -131,11 +131,11 @@ fn flags(schema: &Schema, field: Option<&Field>, out: &mut JsonWriter) {
     });
 }
 
-fn rules(shape: &Shape, out: &mut JsonWriter) {
+fn write_rules(shape: &Shape, out: &mut JsonWriter) {
     let list = match shape {
         Shape::String(rules) => vec![
-            limit("min", rules.min_length),
-            limit("max", rules.max_length),
+            limit_rule("min", rules.min_length),
+            limit_rule("max", rules.max_length),
             rules
                 .pattern
                 .as_ref()
@@ -143,8 +143,8 @@ fn rules(shape: &Shape, out: &mut JsonWriter) {
         ],
         Shape::Integer(rules) => vec![
             Some(("integer", "", Value::Null)),
-            bound("min", rules.min),
-            bound("max", rules.max),
+            bound_rule("min", rules.min),
+            bound_rule("max", rules.max),
             rules.multiple_of.map(|step| ("multiple", "base", step.into())),
         ],
         Shape::Number(rules) => vec![
@@ -154,11 +154,13 @@ fn rules(shape: &Shape, out: &mut JsonWriter) {
             rules.below.map(|it| ("less", "limit", it.into())),
         ],
         Shape::Array(rules) => vec![
-            limit("min", rules.min_items),
-            limit("max", rules.max_items),
+            limit_rule("min", rules.min_items),
+            limit_rule("max", rules.max_items),
             rules.unique.then_some(("unique", "", Value::Null)),
         ],
-        Shape::Map(rules) => vec![limit("min", rules.min_entries), limit("max", rules.max_entries)],
+        Shape::Map(rules) => {
+            vec![limit_rule("min", rules.min_entries), limit_rule("max", rules.max_entries)]
+        }
         _ => Vec::new(),
     };
     let list: Vec<_> = list.into_iter().flatten().collect();
@@ -179,20 +181,20 @@ fn rules(shape: &Shape, out: &mut JsonWriter) {
     });
 }
 
-type Described = (&'static str, &'static str, Value);
+type RuleEntry = (&'static str, &'static str, Value);
 
-fn limit(name: &'static str, value: Option<usize>) -> Option<Described> {
+fn limit_rule(name: &'static str, value: Option<usize>) -> Option<RuleEntry> {
     value.map(|it| (name, "limit", it.into()))
 }
 
-fn bound(name: &'static str, value: Option<i128>) -> Option<Described> {
+fn bound_rule(name: &'static str, value: Option<i128>) -> Option<RuleEntry> {
     let value = value?;
     let value =
         i64::try_from(value).map(Value::from).or_else(|_| u64::try_from(value).map(Value::from));
     value.ok().map(|it| (name, "limit", it))
 }
 
-fn texts(key: &str, list: &[String], out: &mut JsonWriter) {
+fn write_texts(key: &str, list: &[String], out: &mut JsonWriter) {
     if !list.is_empty() {
         out.key(key).array(|out| {
             for text in list {

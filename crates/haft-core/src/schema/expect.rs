@@ -25,13 +25,13 @@ impl Schema {
         let mut text = match &self.resolve(definitions).shape {
             Shape::Any | Shape::Ref(_) => "any value".to_owned(),
             Shape::Boolean => "true or false".to_owned(),
-            Shape::String(rules) => string(rules),
-            Shape::Integer(rules) => integer(rules),
-            Shape::Number(rules) => number(rules),
-            Shape::Enum(values) => choices(values),
+            Shape::String(rules) => describe_string(rules),
+            Shape::Integer(rules) => describe_integer(rules),
+            Shape::Number(rules) => describe_number(rules),
+            Shape::Enum(values) => describe_choices(values),
             Shape::Array(rules) => {
                 let items = inner(&rules.items);
-                let count = count("element", rules.min_items, rules.max_items);
+                let count = describe_count("element", rules.min_items, rules.max_items);
                 let unique = if rules.unique { " without repeats" } else { "" };
                 format!("a list{count}{unique}, each element {items}")
             }
@@ -45,13 +45,13 @@ impl Schema {
                 }
             }
             Shape::Map(rules) => {
-                let count = count("member", rules.min_entries, rules.max_entries);
+                let count = describe_count("member", rules.min_entries, rules.max_entries);
                 format!("an object{count}, each value {}", inner(&rules.values))
             }
             Shape::Union(rules) => {
                 let names: Vec<_> =
                     rules.variants.keys().map(|it| Value::from(it.as_str())).collect();
-                format!("an object whose `{}` is {}", rules.tag, choices(&names))
+                format!("an object whose `{}` is {}", rules.tag, describe_choices(&names))
             }
         };
         if self.nullable {
@@ -76,16 +76,16 @@ impl Schema {
         match &self.resolve(definitions).shape {
             Shape::Boolean => Some(Value::Bool(true)),
             Shape::String(rules) if rules.pattern.is_none() => {
-                let fits = within(&4, rules.min_length.as_ref(), rules.max_length.as_ref());
+                let fits = is_within(&4, rules.min_length.as_ref(), rules.max_length.as_ref());
                 fits.then(|| Value::from("text"))
             }
             Shape::Integer(rules) if rules.multiple_of.is_none() => {
-                let fits = within(&1, rules.min.as_ref(), rules.max.as_ref());
+                let fits = is_within(&1, rules.min.as_ref(), rules.max.as_ref());
                 let value = if fits { 1 } else { rules.min.or(rules.max)? };
                 i64::try_from(value).ok().map(Value::from)
             }
             Shape::Number(rules) if rules.above.is_none() && rules.below.is_none() => {
-                let fits = within(&1.5, rules.min.as_ref(), rules.max.as_ref());
+                let fits = is_within(&1.5, rules.min.as_ref(), rules.max.as_ref());
                 Some(Value::from(if fits { 1.5 } else { rules.min.or(rules.max)? }))
             }
             Shape::Enum(values) => values.first().cloned(),
@@ -110,14 +110,14 @@ impl Schema {
     }
 }
 
-fn within<N: PartialOrd>(value: &N, min: Option<&N>, max: Option<&N>) -> bool {
+fn is_within<N: PartialOrd>(value: &N, min: Option<&N>, max: Option<&N>) -> bool {
     min.is_none_or(|min| value >= min) && max.is_none_or(|max| value <= max)
 }
 
-fn string(rules: &StringRules) -> String {
+fn describe_string(rules: &StringRules) -> String {
     let mut text = match (rules.min_length, rules.max_length) {
         (Some(1), None) => "a non-empty string".to_owned(),
-        (min, max) => format!("a string{}", count("character", min, max)),
+        (min, max) => format!("a string{}", describe_count("character", min, max)),
     };
     if let Some(pattern) = &rules.pattern {
         let _ = write!(text, " that matches {}", pattern.as_str());
@@ -125,12 +125,12 @@ fn string(rules: &StringRules) -> String {
     text
 }
 
-fn integer(rules: &IntegerRules) -> String {
+fn describe_integer(rules: &IntegerRules) -> String {
     let mut text = "an integer".to_owned();
     // The edges of the machine's integers are no numbers to read.
     let edges = [i128::from(i64::MIN), i128::from(i64::MAX), i128::from(u64::MAX)];
     let told = |bound: Option<i128>| bound.filter(|it| !edges.contains(it));
-    range(&mut text, told(rules.min), told(rules.max));
+    write_range(&mut text, told(rules.min), told(rules.max));
     if told(rules.min) != rules.min || told(rules.max) != rules.max {
         text.push_str(" that fits 64 bits");
     }
@@ -140,11 +140,11 @@ fn integer(rules: &IntegerRules) -> String {
     text
 }
 
-fn number(rules: &NumberRules) -> String {
+fn describe_number(rules: &NumberRules) -> String {
     let mut text = "a number".to_owned();
     // The edges of a single are no numbers to read.
     let told = |bound: Option<f64>| bound.filter(|it| it.abs() != f64::from(f32::MAX));
-    range(&mut text, told(rules.min), told(rules.max));
+    write_range(&mut text, told(rules.min), told(rules.max));
     if told(rules.min) != rules.min || told(rules.max) != rules.max {
         text.push_str(" that fits 32 bits");
     }
@@ -157,7 +157,7 @@ fn number(rules: &NumberRules) -> String {
     text
 }
 
-fn range<N: std::fmt::Display>(text: &mut String, min: Option<N>, max: Option<N>) {
+fn write_range<N: std::fmt::Display>(text: &mut String, min: Option<N>, max: Option<N>) {
     let _ = match (min, max) {
         (Some(min), Some(max)) => write!(text, " from {min} to {max}"),
         (Some(min), None) => write!(text, " of at least {min}"),
@@ -166,7 +166,7 @@ fn range<N: std::fmt::Display>(text: &mut String, min: Option<N>, max: Option<N>
     };
 }
 
-fn count(unit: &str, min: Option<usize>, max: Option<usize>) -> String {
+fn describe_count(unit: &str, min: Option<usize>, max: Option<usize>) -> String {
     let plural = |n: usize| if n == 1 { "" } else { "s" };
     match (min, max) {
         (Some(min), Some(max)) if min == max => format!(" of exactly {min} {unit}{}", plural(min)),
@@ -177,7 +177,7 @@ fn count(unit: &str, min: Option<usize>, max: Option<usize>) -> String {
     }
 }
 
-fn choices(values: &[Value]) -> String {
+fn describe_choices(values: &[Value]) -> String {
     let shown: Vec<_> = values.iter().take(MAX_CHOICES).map(Value::to_string).collect();
     let more = values.len().saturating_sub(MAX_CHOICES);
     match (shown.as_slice(), more) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::check::{Checker, CoercionMode, SchemaPosition};
-use super::coerce::{apply_patches, below, find_wrapped_args};
+use super::coerce::{apply_patches, find_wrapped_args, prepend_pointer};
 use super::fault::{SchemaFault, find_schema_faults};
 use super::foreign::ForeignSchema;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
@@ -141,7 +141,7 @@ impl InputSchema {
     pub fn describe(&self) -> SchemaDescription {
         match &self.validator {
             SchemaValidator::Native(own) => {
-                describe::describe(&own.root, &own.definitions).root().to_value()
+                describe::describe_schema(&own.root, &own.definitions).root().to_value()
             }
             SchemaValidator::Foreign(foreign) => foreign.schema().clone(),
         }
@@ -260,7 +260,7 @@ impl Native {
                     kind: ChangeKind::Unwrapped(key.to_owned()),
                 });
                 for mut change in second.changes {
-                    below(key, &mut change.pointer);
+                    prepend_pointer(key, &mut change.pointer);
                     changes.push(change);
                 }
                 return Ok(Some(apply_patches(doc.root(), second.patches)));

@@ -9,10 +9,10 @@ use super::{IntegerRules, NumberRules, Shape, StringRules};
 use crate::json::{Number, ValueKind, ValueRef};
 
 /// The rules of a shape that a value breaks; no shape has more than two that are checked together.
-pub(super) type Broken = [Option<Rule>; 2];
+pub(super) type BrokenRules = [Option<Rule>; 2];
 
 /// No rule is broken.
-pub(super) const KEPT: Broken = [None, None];
+pub(super) const KEPT: BrokenRules = [None, None];
 
 impl Shape {
     /// The one kind of JSON value that fits; nothing where several do.
@@ -29,7 +29,7 @@ impl Shape {
 }
 
 impl StringRules {
-    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> Broken {
+    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> BrokenRules {
         let text = view.as_str().unwrap_or_default();
         if !has_length(text, self.min_length, self.max_length) {
             return [Some(Rule::Length), None];
@@ -42,12 +42,12 @@ impl StringRules {
 }
 
 impl IntegerRules {
-    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> Broken {
+    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> BrokenRules {
         let number = match view.as_number() {
             Some(number) if number.is_integer() => number,
             _ => return [Some(Rule::Type), None],
         };
-        let value = whole(number, view);
+        let value = to_whole_number(number, view);
         let in_range = self.min.is_none_or(|min| value >= min)
             && self.max.is_none_or(|max| value <= max)
             && self.multiple_of.is_none_or(|step| is_multiple(number, step));
@@ -56,12 +56,12 @@ impl IntegerRules {
 }
 
 impl NumberRules {
-    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> Broken {
+    pub(super) fn broken_by(&self, view: ValueRef<'_>) -> BrokenRules {
         let Some(value) = view.as_number() else { return [Some(Rule::Type), None] };
-        let in_range = self.min.is_none_or(|min| compare(value, min).is_ge())
-            && self.max.is_none_or(|max| compare(value, max).is_le())
-            && self.above.is_none_or(|bound| compare(value, bound).is_gt())
-            && self.below.is_none_or(|bound| compare(value, bound).is_lt());
+        let in_range = self.min.is_none_or(|min| compare_to_bound(value, min).is_ge())
+            && self.max.is_none_or(|max| compare_to_bound(value, max).is_le())
+            && self.above.is_none_or(|bound| compare_to_bound(value, bound).is_gt())
+            && self.below.is_none_or(|bound| compare_to_bound(value, bound).is_lt());
         [(!in_range).then_some(Rule::Range), None]
     }
 }
@@ -72,7 +72,7 @@ pub(super) fn broken_length(
     min: Option<usize>,
     max: Option<usize>,
 ) -> Option<Rule> {
-    (!within(view.len(), min, max)).then_some(Rule::Length)
+    (!is_within(view.len(), min, max)).then_some(Rule::Length)
 }
 
 /// Whether a string has a length in characters within the bounds. A character has one to four bytes,
@@ -80,17 +80,17 @@ pub(super) fn broken_length(
 fn has_length(text: &str, min: Option<usize>, max: Option<usize>) -> bool {
     let certain = min.is_none_or(|min| text.len().div_ceil(4) >= min)
         && max.is_none_or(|max| text.len() <= max);
-    certain || within(text.chars().count(), min, max)
+    certain || is_within(text.chars().count(), min, max)
 }
 
-fn within(count: usize, min: Option<usize>, max: Option<usize>) -> bool {
+fn is_within(count: usize, min: Option<usize>, max: Option<usize>) -> bool {
     min.is_none_or(|min| count >= min) && max.is_none_or(|max| count <= max)
 }
 
 /// An integer-valued number in 128 bits. One beyond 64 bits is read digit by digit, because the double
 /// next to it may lie within; values beyond 128 bits saturate, as no bound lies there.
 #[expect(clippy::cast_possible_truncation, reason = "saturating is what is wanted")]
-fn whole(number: Number, view: ValueRef<'_>) -> i128 {
+fn to_whole_number(number: Number, view: ValueRef<'_>) -> i128 {
     match number {
         Number::Int(value) => i128::from(value),
         Number::Uint(value) => i128::from(value),
@@ -110,8 +110,8 @@ fn is_multiple(number: Number, step: u64) -> bool {
 }
 
 /// Compares a number with a finite bound, exactly: a large integer is not rounded to a double.
-fn compare(number: Number, bound: f64) -> Ordering {
-    match (number, spelled(bound)) {
+fn compare_to_bound(number: Number, bound: f64) -> Ordering {
+    match (number, to_spelled_number(bound)) {
         (Number::Float(value), _) => value.partial_cmp(&bound).unwrap_or(Ordering::Equal),
         (Number::Int(value), Number::Int(bound)) => value.cmp(&bound),
         (Number::Int(value), Number::Uint(bound)) => i128::from(value).cmp(&i128::from(bound)),
@@ -125,7 +125,7 @@ fn compare(number: Number, bound: f64) -> Ordering {
 }
 
 /// Whether a value is one of the scalars of an enumeration.
-pub(super) fn listed(view: ValueRef<'_>, values: &[Value]) -> bool {
+pub(super) fn is_listed(view: ValueRef<'_>, values: &[Value]) -> bool {
     match view.as_str() {
         Some(text) => values.iter().any(|value| value.as_str() == Some(text)),
         None => values.iter().any(|value| same_scalar(view, value)),
@@ -135,7 +135,7 @@ pub(super) fn listed(view: ValueRef<'_>, values: &[Value]) -> bool {
 /// A finite double as the number that its text says, which is what the model reads: from 2^53 on,
 /// the shortest text of a double can be another integer than the double itself.
 #[expect(clippy::cast_possible_truncation, reason = "checked to be within 2^53")]
-fn spelled(value: f64) -> Number {
+fn to_spelled_number(value: f64) -> Number {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() != 0.0 {
         return Number::Float(value);
@@ -158,7 +158,9 @@ pub(super) fn same_scalar(view: ValueRef<'_>, value: &Value) -> bool {
         Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
             (Some(value), _, _) => view.as_i64() == Some(value),
             (None, Some(value), _) => view.as_u64() == Some(value),
-            (None, None, value) => value.is_some_and(|it| view.as_number() == Some(spelled(it))),
+            (None, None, value) => {
+                value.is_some_and(|it| view.as_number() == Some(to_spelled_number(it)))
+            }
         },
         Value::Array(_) | Value::Object(_) => false,
     }

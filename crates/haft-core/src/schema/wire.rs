@@ -17,12 +17,12 @@ use crate::json::{Document, JsonWriter};
 pub(super) fn json_schema(root: &Schema, definitions: &Definitions) -> Document {
     let mut out = JsonWriter::new();
     out.object(|out| {
-        members(root, out);
+        write_members(root, out);
         if !definitions.is_empty() {
             out.key("$defs").object(|out| {
                 for (name, schema) in definitions {
                     out.key(name);
-                    write(schema, out);
+                    write_schema(schema, out);
                 }
             });
         }
@@ -30,50 +30,50 @@ pub(super) fn json_schema(root: &Schema, definitions: &Definitions) -> Document 
     out.finish()
 }
 
-fn write(schema: &Schema, out: &mut JsonWriter) {
-    out.object(|out| members(schema, out));
+fn write_schema(schema: &Schema, out: &mut JsonWriter) {
+    out.object(|out| write_members(schema, out));
 }
 
-fn members(schema: &Schema, out: &mut JsonWriter) {
+fn write_members(schema: &Schema, out: &mut JsonWriter) {
     match &schema.shape {
         Shape::Any => {}
-        Shape::Boolean => kind("boolean", schema, out),
+        Shape::Boolean => write_type("boolean", schema, out),
         Shape::String(rules) => {
-            kind("string", schema, out);
-            string(rules, out);
+            write_type("string", schema, out);
+            write_string(rules, out);
         }
         Shape::Integer(rules) => {
-            kind("integer", schema, out);
-            integer(rules, out);
+            write_type("integer", schema, out);
+            write_integer(rules, out);
         }
         Shape::Number(rules) => {
-            kind("number", schema, out);
-            number(rules, out);
+            write_type("number", schema, out);
+            write_number(rules, out);
         }
-        Shape::Enum(values) => choices(values, schema, out),
+        Shape::Enum(values) => write_enum(values, schema, out),
         Shape::Array(rules) => {
-            kind("array", schema, out);
-            array(rules, out);
+            write_type("array", schema, out);
+            write_array(rules, out);
         }
         Shape::Tuple(places) => {
-            kind("array", schema, out);
-            tuple(places, out);
+            write_type("array", schema, out);
+            write_tuple(places, out);
         }
         Shape::Object(rules) => {
-            kind("object", schema, out);
-            object(rules, out);
+            write_type("object", schema, out);
+            write_object(rules, out);
         }
         Shape::Map(rules) => {
-            kind("object", schema, out);
-            map(rules, out);
+            write_type("object", schema, out);
+            write_map(rules, out);
         }
-        Shape::Union(rules) => union(rules, schema.nullable, out),
-        Shape::Ref(name) => reference(name, schema.nullable, out),
+        Shape::Union(rules) => write_union(rules, schema.nullable, out),
+        Shape::Ref(name) => write_reference(name, schema.nullable, out),
     }
-    annotations(&schema.annotations, out);
+    write_annotations(&schema.annotations, out);
 }
 
-fn kind(name: &str, schema: &Schema, out: &mut JsonWriter) {
+fn write_type(name: &str, schema: &Schema, out: &mut JsonWriter) {
     out.key("type");
     if schema.nullable {
         out.array(|out| {
@@ -84,15 +84,15 @@ fn kind(name: &str, schema: &Schema, out: &mut JsonWriter) {
     }
 }
 
-fn string(rules: &StringRules, out: &mut JsonWriter) {
-    count("minLength", rules.min_length, out);
-    count("maxLength", rules.max_length, out);
+fn write_string(rules: &StringRules, out: &mut JsonWriter) {
+    write_count("minLength", rules.min_length, out);
+    write_count("maxLength", rules.max_length, out);
     if let Some(pattern) = &rules.pattern {
         out.key("pattern").string(pattern.as_str());
     }
 }
 
-fn integer(rules: &IntegerRules, out: &mut JsonWriter) {
+fn write_integer(rules: &IntegerRules, out: &mut JsonWriter) {
     for (key, bound) in [("minimum", rules.min), ("maximum", rules.max)] {
         // Bounds outside 64 bits are faults, so one of the two always fits.
         match bound.map(|value| (i64::try_from(value), u64::try_from(value))) {
@@ -110,7 +110,7 @@ fn integer(rules: &IntegerRules, out: &mut JsonWriter) {
     }
 }
 
-fn number(rules: &NumberRules, out: &mut JsonWriter) {
+fn write_number(rules: &NumberRules, out: &mut JsonWriter) {
     let bounds = [
         ("minimum", rules.min),
         ("maximum", rules.max),
@@ -125,9 +125,9 @@ fn number(rules: &NumberRules, out: &mut JsonWriter) {
     }
 }
 
-fn choices(values: &[Value], schema: &Schema, out: &mut JsonWriter) {
+fn write_enum(values: &[Value], schema: &Schema, out: &mut JsonWriter) {
     if values.iter().all(Value::is_string) {
-        kind("string", schema, out);
+        write_type("string", schema, out);
     }
     out.key("enum").array(|out| {
         for value in values {
@@ -139,34 +139,34 @@ fn choices(values: &[Value], schema: &Schema, out: &mut JsonWriter) {
     });
 }
 
-fn array(rules: &ArrayRules, out: &mut JsonWriter) {
+fn write_array(rules: &ArrayRules, out: &mut JsonWriter) {
     out.key("items");
-    write(&rules.items, out);
-    count("minItems", rules.min_items, out);
-    count("maxItems", rules.max_items, out);
+    write_schema(&rules.items, out);
+    write_count("minItems", rules.min_items, out);
+    write_count("maxItems", rules.max_items, out);
     if rules.unique {
         out.key("uniqueItems").boolean(true);
     }
 }
 
-fn tuple(places: &[Schema], out: &mut JsonWriter) {
+fn write_tuple(places: &[Schema], out: &mut JsonWriter) {
     // JSON Schema does not allow an empty list of places.
     if !places.is_empty() {
         out.key("prefixItems").array(|out| {
             for schema in places {
-                write(schema, out);
+                write_schema(schema, out);
             }
         });
     }
     out.key("items").boolean(false);
-    count("minItems", Some(places.len()), out);
+    write_count("minItems", Some(places.len()), out);
 }
 
-fn object(rules: &ObjectRules, out: &mut JsonWriter) {
+fn write_object(rules: &ObjectRules, out: &mut JsonWriter) {
     out.key("properties").object(|out| {
         for (name, field) in &rules.fields {
             out.key(name);
-            write(&field.schema, out);
+            write_schema(&field.schema, out);
         }
     });
     if rules.fields.values().any(super::Field::is_required) {
@@ -181,34 +181,34 @@ fn object(rules: &ObjectRules, out: &mut JsonWriter) {
     }
 }
 
-fn map(rules: &MapRules, out: &mut JsonWriter) {
+fn write_map(rules: &MapRules, out: &mut JsonWriter) {
     out.key("additionalProperties");
-    write(&rules.values, out);
-    count("minProperties", rules.min_entries, out);
-    count("maxProperties", rules.max_entries, out);
+    write_schema(&rules.values, out);
+    write_count("minProperties", rules.min_entries, out);
+    write_count("maxProperties", rules.max_entries, out);
 }
 
-fn union(rules: &UnionRules, nullable: bool, out: &mut JsonWriter) {
+fn write_union(rules: &UnionRules, nullable: bool, out: &mut JsonWriter) {
     // The tag values differ, so at most one variant can match and `anyOf` says the same as `oneOf`,
     // which fewer providers take.
     out.key("anyOf").array(|out| {
         for variant in rules.variants.values() {
-            write(variant, out);
+            write_schema(variant, out);
         }
         if nullable {
-            null(out);
+            write_null(out);
         }
     });
 }
 
-fn reference(name: &str, nullable: bool, out: &mut JsonWriter) {
-    let target = target(name);
+fn write_reference(name: &str, nullable: bool, out: &mut JsonWriter) {
+    let target = reference_target(name);
     if nullable {
         out.key("anyOf").array(|out| {
             out.object(|out| {
                 out.key("$ref").string(&target);
             });
-            null(out);
+            write_null(out);
         });
     } else {
         out.key("$ref").string(&target);
@@ -216,7 +216,7 @@ fn reference(name: &str, nullable: bool, out: &mut JsonWriter) {
 }
 
 /// The reference to a definition: a JSON pointer, as the fragment of a URI.
-fn target(name: &str) -> String {
+fn reference_target(name: &str) -> String {
     let mut text = "#/$defs/".to_owned();
     for byte in name.replace('~', "~0").replace('/', "~1").bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {
@@ -229,19 +229,19 @@ fn target(name: &str) -> String {
     text
 }
 
-fn null(out: &mut JsonWriter) {
+fn write_null(out: &mut JsonWriter) {
     out.object(|out| {
         out.key("type").string("null");
     });
 }
 
-fn count(key: &str, value: Option<usize>, out: &mut JsonWriter) {
+fn write_count(key: &str, value: Option<usize>, out: &mut JsonWriter) {
     if let Some(value) = value {
         out.key(key).unsigned(value as u64);
     }
 }
 
-fn annotations(annotations: &Annotations, out: &mut JsonWriter) {
+fn write_annotations(annotations: &Annotations, out: &mut JsonWriter) {
     let mut text = annotations.description.clone().unwrap_or_default();
     for note in &annotations.notes {
         if !text.is_empty() {

@@ -40,12 +40,12 @@ pub enum StoreError {
         /// The turn.
         turn: TurnId,
     },
-    /// What was given cannot be kept.
+    /// The value cannot be stored.
     #[error("{what} cannot be kept: {reason}")]
     Invalid {
         /// What it is.
         what: &'static str,
-        /// Why it cannot be kept.
+        /// Why it cannot be stored.
         reason: &'static str,
     },
     /// The store was written by a newer version of Haft.

@@ -71,7 +71,7 @@ impl StoredText {
         }
     }
 
-    /// Checks that it can be kept, as every store does first; of a text that was not serialized yet it is taken for
+    /// Checks that it can be stored, as every store does first; of a text that was not serialized yet it is taken for
     /// granted, so that a store which reads it does so before.
     ///
     /// # Errors

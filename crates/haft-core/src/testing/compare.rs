@@ -5,7 +5,7 @@ use crate::schema::{Definitions, Schema, Shape, UnknownFields};
 
 /// Whether `encoded` is `accepted` again. Numbers may have been singles, lists without repeats may
 /// have been sets, and a type need not keep keys that its schema does not name.
-pub(super) fn survived(
+pub(super) fn is_same_after_round_trip(
     schema: &Schema,
     definitions: &Definitions,
     accepted: ValueRef<'_>,
@@ -23,8 +23,9 @@ pub(super) fn survived(
         Shape::Array(rules) if rules.unique => {
             let mut left: Vec<_> = encoded.elements().collect();
             let mut matched = accepted.elements().filter(|element| {
-                let found =
-                    left.iter().position(|it| survived(&rules.items, definitions, *element, *it));
+                let found = left.iter().position(|it| {
+                    is_same_after_round_trip(&rules.items, definitions, *element, *it)
+                });
                 found.map(|at| left.swap_remove(at)).is_some()
             });
             accepted.len() == encoded.len() && matched.by_ref().count() == accepted.len()
@@ -32,30 +33,30 @@ pub(super) fn survived(
         Shape::Array(rules) => {
             accepted.len() == encoded.len()
                 && accepted.elements().zip(encoded.elements()).all(|(accepted, encoded)| {
-                    survived(&rules.items, definitions, accepted, encoded)
+                    is_same_after_round_trip(&rules.items, definitions, accepted, encoded)
                 })
         }
         Shape::Tuple(places) => {
             accepted.len() == encoded.len()
                 && accepted.elements().zip(encoded.elements()).zip(places).all(
                     |((accepted, encoded), schema)| {
-                        survived(schema, definitions, accepted, encoded)
+                        is_same_after_round_trip(schema, definitions, accepted, encoded)
                     },
                 )
         }
         Shape::Map(rules) => {
             accepted.len() == encoded.len()
                 && accepted.members().all(|(key, value)| {
-                    encoded
-                        .get(key)
-                        .is_some_and(|encoded| survived(&rules.values, definitions, value, encoded))
+                    encoded.get(key).is_some_and(|encoded| {
+                        is_same_after_round_trip(&rules.values, definitions, value, encoded)
+                    })
                 })
         }
         Shape::Object(rules) => {
             let named = rules.fields.iter().all(|(name, field)| {
                 match (accepted.get(name), encoded.get(name)) {
                     (Some(accepted), Some(encoded)) => {
-                        survived(&field.schema, definitions, accepted, encoded)
+                        is_same_after_round_trip(&field.schema, definitions, accepted, encoded)
                     }
                     (None, None) => true,
                     _ => false,
@@ -68,7 +69,9 @@ pub(super) fn survived(
         Shape::Union(rules) => {
             let tag = accepted.get(&rules.tag).and_then(ValueRef::as_str).unwrap_or_default();
             let variant = rules.variants.get(tag);
-            variant.is_some_and(|variant| survived(variant, definitions, accepted, encoded))
+            variant.is_some_and(|variant| {
+                is_same_after_round_trip(variant, definitions, accepted, encoded)
+            })
         }
         _ => false,
     }

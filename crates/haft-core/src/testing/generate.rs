@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::random::Random;
-use super::scalars::exact;
+use super::scalars::with_exact_numbers;
 use crate::json::{Document, canonical_text};
 use crate::schema::{
     ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, UnknownFields,
@@ -58,14 +58,14 @@ impl Generator {
     #[must_use]
     pub fn near_miss(&mut self, schema: &Schema, definitions: &Definitions) -> Value {
         if self.random.once_in(16) {
-            return self.arbitrary(1);
+            return self.draw_any(1);
         }
         let mut value = match self.valid(schema, definitions) {
             Some(value) => value,
-            None => self.attempt(schema, definitions, 0),
+            None => self.draw_near_miss(schema, definitions, 0),
         };
-        for _ in 0..self.random.between(1, 2) {
-            value = self.spoil(schema, definitions, value);
+        for _ in 0..self.random.next_between(1, 2) {
+            value = self.spoil_value(schema, definitions, value);
         }
         value
     }
@@ -86,53 +86,52 @@ impl Generator {
         let shown = annotations.examples.iter().chain(&annotations.default);
         let shown: Vec<&Value> = shown.collect();
         if !shown.is_empty() && self.random.once_in(6) {
-            return self.random.pick(&shown).map(|value| exact((*value).clone()));
+            return self.random.pick(&shown).map(|value| with_exact_numbers((*value).clone()));
         }
         let found = match &schema.shape {
-            Shape::Any => Some(self.arbitrary(2)),
+            Shape::Any => Some(self.draw_any(2)),
             Shape::Boolean => Some(Value::Bool(self.random.once_in(2))),
-            Shape::String(rules) => self.string(rules),
-            Shape::Integer(rules) => self.integer(rules),
-            Shape::Number(rules) => self.number(rules),
+            Shape::String(rules) => self.draw_string(rules),
+            Shape::Integer(rules) => self.draw_integer(rules),
+            Shape::Number(rules) => self.draw_number(rules),
             Shape::Enum(values) => {
-                let value = self.random.pick(values).cloned().map(exact);
-                value.map(|value| self.respelled(value))
+                let value = self.random.pick(values).cloned().map(with_exact_numbers);
+                value.map(|value| self.respell_number(value))
             }
-            Shape::Array(rules) => self.array(rules, definitions, depth),
+            Shape::Array(rules) => self.draw_array(rules, definitions, depth),
             Shape::Tuple(places) => {
                 places.iter().map(|it| self.valid_at(it, definitions, depth + 1)).collect()
             }
-            Shape::Object(rules) => self.object(rules, definitions, depth),
-            Shape::Map(rules) => self.map(rules, definitions, depth),
+            Shape::Object(rules) => self.draw_object(rules, definitions, depth),
+            Shape::Map(rules) => self.draw_map(rules, definitions, depth),
             Shape::Union(rules) => {
-                let variant = self.random.below(rules.variants.len());
+                let variant = self.random.next_below(rules.variants.len());
                 let (_, variant) = rules.variants.get_index(variant)?;
                 self.valid_at(variant, definitions, depth + 1)
             }
             Shape::Ref(name) => self.valid_at(definitions.get(name)?, definitions, depth + 1),
         };
         found.or_else(|| {
-            schema
-                .nullable
-                .then_some(Value::Null)
-                .or_else(|| self.random.pick(&shown).map(|value| exact((*value).clone())))
+            schema.nullable.then_some(Value::Null).or_else(|| {
+                self.random.pick(&shown).map(|value| with_exact_numbers((*value).clone()))
+            })
         })
     }
 
-    fn array(
+    fn draw_array(
         &mut self,
         rules: &ArrayRules,
         definitions: &Definitions,
         depth: usize,
     ) -> Option<Value> {
-        let count = self.count(rules.min_items, rules.max_items, depth);
+        let count = self.draw_length(rules.min_items, rules.max_items, depth);
         let least = rules.min_items.unwrap_or_default();
         let mut list: Vec<Value> = Vec::new();
         let mut tries = 4 * count;
         while list.len() < count && tries > 0 {
             tries -= 1;
             match self.valid_at(&rules.items, definitions, depth + 1) {
-                Some(value) if rules.unique && list.iter().any(|it| same(it, &value)) => {}
+                Some(value) if rules.unique && list.iter().any(|it| is_same_value(it, &value)) => {}
                 Some(value) => list.push(value),
                 None if list.len() < least => return None,
                 None => break,
@@ -141,7 +140,7 @@ impl Generator {
         (list.len() >= least).then_some(Value::Array(list))
     }
 
-    fn object(
+    fn draw_object(
         &mut self,
         rules: &ObjectRules,
         definitions: &Definitions,
@@ -159,17 +158,22 @@ impl Generator {
             };
         }
         if rules.unknown == UnknownFields::Allow && self.random.once_in(2) {
-            let key = self.key();
+            let key = self.draw_key();
             if !rules.fields.contains_key(&key) {
-                let value = self.arbitrary(1);
+                let value = self.draw_any(1);
                 members.insert(key, value);
             }
         }
         Some(Value::Object(members))
     }
 
-    fn map(&mut self, rules: &MapRules, definitions: &Definitions, depth: usize) -> Option<Value> {
-        let count = self.count(rules.min_entries, rules.max_entries, depth);
+    fn draw_map(
+        &mut self,
+        rules: &MapRules,
+        definitions: &Definitions,
+        depth: usize,
+    ) -> Option<Value> {
+        let count = self.draw_length(rules.min_entries, rules.max_entries, depth);
         let least = rules.min_entries.unwrap_or_default();
         let mut members = Map::new();
         while members.len() < count {
@@ -182,29 +186,34 @@ impl Generator {
         Some(Value::Object(members))
     }
 
-    fn count(&mut self, min: Option<usize>, max: Option<usize>, depth: usize) -> usize {
+    fn draw_length(&mut self, min: Option<usize>, max: Option<usize>, depth: usize) -> usize {
         let least = min.unwrap_or_default();
         let most = max.unwrap_or(usize::MAX).min(least.saturating_add(3));
-        if depth > DEEP { least } else { self.random.between(least, most) }
+        if depth > DEEP { least } else { self.random.next_between(least, most) }
     }
 
-    pub(super) fn key(&mut self) -> String {
+    pub(super) fn draw_key(&mut self) -> String {
         self.random.pick(&KEYS).copied().unwrap_or_default().to_owned()
     }
 
     /// A key that the object does not have.
     pub(super) fn fresh_key(&mut self, members: &Map<String, Value>) -> String {
-        let mut key = self.key();
+        let mut key = self.draw_key();
         while members.contains_key(&key) {
-            key.push(self.character());
+            key.push(self.draw_character());
         }
         key
     }
 
     /// Something that looks like the schema where no valid value was found.
-    fn attempt(&mut self, schema: &Schema, definitions: &Definitions, depth: usize) -> Value {
+    fn draw_near_miss(
+        &mut self,
+        schema: &Schema,
+        definitions: &Definitions,
+        depth: usize,
+    ) -> Value {
         if depth > DEEP {
-            return self.arbitrary(0);
+            return self.draw_any(0);
         }
         if let Some(value) = self.valid_at(schema, definitions, depth) {
             return value;
@@ -212,36 +221,36 @@ impl Generator {
         match &schema.resolve(definitions).shape {
             Shape::Object(rules) => {
                 let member = |(name, field): (&String, &Field)| {
-                    (name.clone(), self.attempt(&field.schema, definitions, depth + 1))
+                    (name.clone(), self.draw_near_miss(&field.schema, definitions, depth + 1))
                 };
                 Value::Object(rules.fields.iter().map(member).collect())
             }
             Shape::Array(rules) => {
-                Value::Array(vec![self.attempt(&rules.items, definitions, depth + 1)])
+                Value::Array(vec![self.draw_near_miss(&rules.items, definitions, depth + 1)])
             }
             Shape::Tuple(places) => {
-                places.iter().map(|it| self.attempt(it, definitions, depth + 1)).collect()
+                places.iter().map(|it| self.draw_near_miss(it, definitions, depth + 1)).collect()
             }
-            Shape::String(_) => Value::from(self.text(3)),
-            _ => self.arbitrary(0),
+            Shape::String(_) => Value::from(self.draw_text(3)),
+            _ => self.draw_any(0),
         }
     }
 
     /// Any JSON value, with lists and objects nested `levels` deep at most.
-    pub(super) fn arbitrary(&mut self, levels: usize) -> Value {
+    pub(super) fn draw_any(&mut self, levels: usize) -> Value {
         let kinds = if levels == 0 { 6 } else { 8 };
-        match self.random.below(kinds) {
+        match self.random.next_below(kinds) {
             0 => Value::Null,
             1 => Value::Bool(self.random.once_in(2)),
             2 | 3 => self.any_number(),
             4 | 5 => {
-                let length = self.random.below(8);
-                Value::from(self.text(length))
+                let length = self.random.next_below(8);
+                Value::from(self.draw_text(length))
             }
-            6 => (0..self.random.below(4)).map(|_| self.arbitrary(levels - 1)).collect(),
+            6 => (0..self.random.next_below(4)).map(|_| self.draw_any(levels - 1)).collect(),
             _ => {
-                let count = self.random.below(4);
-                let member = |_| (self.key(), self.arbitrary(levels - 1));
+                let count = self.random.next_below(4);
+                let member = |_| (self.draw_key(), self.draw_any(levels - 1));
                 Value::Object((0..count).map(member).collect())
             }
         }
@@ -249,7 +258,7 @@ impl Generator {
 }
 
 /// Whether two values are the same JSON value: `1` and `1.0` are.
-pub(super) fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn is_same_value(a: &Value, b: &Value) -> bool {
     match (Document::from_value(a), Document::from_value(b)) {
         (Ok(a), Ok(b)) => canonical_text(a.root()) == canonical_text(b.root()),
         _ => false,

@@ -4,11 +4,11 @@ use jsonschema::Validator;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::compare::survived;
+use super::compare::is_same_after_round_trip;
 use super::disagreement::Disagreement;
 use super::generate::Generator;
-use super::sketch::sketch;
-use super::spell::spell;
+use super::sketch::approximate_schema;
+use super::spell::spell_json;
 use crate::json::{Document, JsonWriter, UnrepresentableValue};
 use crate::schema::args::{Args, DecodeError, RawArgs, Strictness, ToolArgs};
 use crate::schema::{ChangeKind, Definitions, InputSchema, Problems, Schema};
@@ -122,9 +122,15 @@ pub fn agreement(
 ) -> Result<Agreement, Disagreement> {
     let (root, definitions) = match input.tree() {
         Some((root, definitions)) => (root.clone(), definitions.clone()),
-        None => sketch(&input.json_schema()),
+        None => approximate_schema(&input.json_schema()),
     };
-    let proof = Proof { input, reference: reference(input)?, root, definitions, round_trip };
+    let proof = RunningProof {
+        input,
+        reference: reference_validator(input)?,
+        root,
+        definitions,
+        round_trip,
+    };
     let mut generator = Generator::new(options.seed);
     let mut agreement = Agreement { values: options.values, accepted: 0, refused: 0 };
     for at in 0..options.values {
@@ -135,8 +141,8 @@ pub fn agreement(
             _ => None,
         };
         let value = drawn.unwrap_or_else(|| generator.near_miss(&proof.root, &proof.definitions));
-        let text = spell(&value, &mut generator.random);
-        if proof.holds(&value, &text)? {
+        let text = spell_json(&value, &mut generator.random);
+        if proof.check_value(&value, &text)? {
             agreement.accepted += 1;
         } else {
             agreement.refused += 1;
@@ -144,13 +150,13 @@ pub fn agreement(
     }
     let Agreement { accepted, refused, .. } = agreement;
     if accepted == 0 || refused == 0 {
-        let schema = proof.schema();
+        let schema = proof.schema_text();
         return Err(Disagreement::Vacuous { accepted, refused, schema });
     }
     Ok(agreement)
 }
 
-struct Proof<'p> {
+struct RunningProof<'p> {
     input: &'p InputSchema,
     reference: Validator,
     root: Schema,
@@ -158,32 +164,32 @@ struct Proof<'p> {
     round_trip: Option<RoundTrip<'p>>,
 }
 
-impl Proof<'_> {
+impl RunningProof<'_> {
     /// Whether the value is accepted, if all agree about it.
-    fn holds(&self, value: &Value, text: &str) -> Result<bool, Disagreement> {
+    fn check_value(&self, value: &Value, text: &str) -> Result<bool, Disagreement> {
         let raw = RawArgs::text(text);
         let strict = self.validate(&raw, Strictness::Strict);
         self.same_verdict(value, &strict)?;
         let as_value = self.validate(&RawArgs::value(value), Strictness::Strict);
         let same = match (&strict, &as_value) {
             (Ok((text, _)), Ok((value, _))) => text == value,
-            (Err(text), Err(value)) => alike(text, value),
+            (Err(text), Err(value)) => is_same_refusal(text, value),
             _ => false,
         };
         if !same {
             let (value, text) = (value.to_string(), text.to_owned());
-            return Err(Disagreement::Spelling { value, text, schema: self.schema() });
+            return Err(Disagreement::Spelling { value, text, schema: self.schema_text() });
         }
         let coerced = self.validate(&raw, Strictness::Coerce);
         match (strict, coerced) {
             (Ok((strict, _)), coerced) => {
                 self.left_alone(text, &strict, coerced)?;
-                self.decodes(&strict)?;
+                self.check_round_trip(&strict)?;
                 Ok(true)
             }
             (Err(_), Ok((args, kinds))) => {
                 self.check_coerced(text, &args, &kinds)?;
-                self.decodes(&args)?;
+                self.check_round_trip(&args)?;
                 Ok(false)
             }
             (Err(_), Err(_)) => Ok(false),
@@ -201,7 +207,7 @@ impl Proof<'_> {
         }
         Err(Disagreement::Verdict {
             value: value.to_string(),
-            schema: self.schema(),
+            schema: self.schema_text(),
             problems: strict.as_ref().err().cloned(),
             reference: self.reference.validate(value).err().map(|error| error.to_string()),
         })
@@ -216,13 +222,15 @@ impl Proof<'_> {
     ) -> Result<(), Disagreement> {
         let (args, changes) = match coerced {
             Ok(coerced) => coerced,
-            Err(problems) => return Err(self.unsound(text, &problems.to_string(), Vec::new())),
+            Err(problems) => {
+                return Err(self.unsound_coercion(text, &problems.to_string(), Vec::new()));
+            }
         };
         let only_defaults = changes.iter().all(|it| it.kind == ChangeKind::Default);
         if args == *strict && only_defaults {
             return Ok(());
         }
-        Err(self.unsound(text, &args.to_string(), changes))
+        Err(self.unsound_coercion(text, &args.to_string(), changes))
     }
 
     /// What coercion made is accepted as it is.
@@ -230,7 +238,7 @@ impl Proof<'_> {
         &self,
         text: &str,
         args: &Args,
-        changes: &Changes,
+        changes: &ArgumentChanges,
     ) -> Result<(), Disagreement> {
         let raw = RawArgs::from(args.clone());
         let again = self.validate(&raw, Strictness::Strict);
@@ -238,42 +246,47 @@ impl Proof<'_> {
         if stays && !changes.is_empty() {
             return Ok(());
         }
-        Err(self.unsound(text, &args.to_string(), changes.clone()))
+        Err(self.unsound_coercion(text, &args.to_string(), changes.clone()))
     }
 
-    fn decodes(&self, args: &Args) -> Result<(), Disagreement> {
+    fn check_round_trip(&self, args: &Args) -> Result<(), Disagreement> {
         let Some(round_trip) = self.round_trip else { return Ok(()) };
         let value = args.to_string();
         let encoded = match round_trip(args) {
             Ok(Ok(encoded)) => encoded,
             Ok(Err(error)) => return Err(Disagreement::Encode { value, error }),
             Err(error) => {
-                return Err(Disagreement::Decode { value, schema: self.schema(), error });
+                return Err(Disagreement::Decode { value, schema: self.schema_text(), error });
             }
         };
-        if survived(&self.root, &self.definitions, args.root(), encoded.root()) {
+        if is_same_after_round_trip(&self.root, &self.definitions, args.root(), encoded.root()) {
             return Ok(());
         }
         let encoded = encoded.root().to_string();
-        Err(Disagreement::RoundTrip { value, encoded, schema: self.schema() })
+        Err(Disagreement::RoundTrip { value, encoded, schema: self.schema_text() })
     }
 
-    fn unsound(&self, text: &str, coerced: &str, changes: Changes) -> Disagreement {
+    fn unsound_coercion(
+        &self,
+        text: &str,
+        coerced: &str,
+        changes: ArgumentChanges,
+    ) -> Disagreement {
         let (value, coerced) = (text.to_owned(), coerced.to_owned());
-        Disagreement::Coercion { value, coerced, changes, schema: self.schema() }
+        Disagreement::Coercion { value, coerced, changes, schema: self.schema_text() }
     }
 
-    fn schema(&self) -> String {
+    fn schema_text(&self) -> String {
         self.input.json_schema_text().to_owned()
     }
 }
 
-type Changes = Vec<crate::schema::Change>;
+type ArgumentChanges = Vec<crate::schema::Change>;
 
-type ProofVerdict = Result<(Args, Changes), Problems>;
+type ProofVerdict = Result<(Args, ArgumentChanges), Problems>;
 
 /// Whether two refusals name the same rules at the same places. Members may come in another order.
-fn alike(a: &Problems, b: &Problems) -> bool {
+fn is_same_refusal(a: &Problems, b: &Problems) -> bool {
     let places = |problems: &Problems| {
         let mut places: Vec<_> = problems
             .list
@@ -288,7 +301,7 @@ fn alike(a: &Problems, b: &Problems) -> bool {
 }
 
 /// The emitted text, read by the `jsonschema` crate.
-fn reference(input: &InputSchema) -> Result<Validator, Disagreement> {
+fn reference_validator(input: &InputSchema) -> Result<Validator, Disagreement> {
     let schema = input.json_schema_text();
     let broken = |reason: String| Disagreement::NotASchema { schema: schema.to_owned(), reason };
     let value = Document::parse(schema).map_err(|error| broken(error.to_string()))?;

@@ -9,7 +9,7 @@ use crate::schema::{
 };
 
 /// The schema and its definitions.
-pub(super) fn sketch(schema: &Value) -> (Schema, Definitions) {
+pub(super) fn approximate_schema(schema: &Value) -> (Schema, Definitions) {
     let mut definitions = Definitions::new();
     for place in ["$defs", "definitions"] {
         for (name, target) in schema.get(place).and_then(Value::as_object).into_iter().flatten() {

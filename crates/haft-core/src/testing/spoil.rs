@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::generate::Generator;
-use super::scalars::{double, whole};
+use super::scalars::{exact_double, integer_value};
 use crate::schema::{
     ArrayRules, Definitions, IntegerRules, NumberRules, ObjectRules, Schema, Shape, StringRules,
     UnionRules,
@@ -11,7 +11,7 @@ use crate::schema::{
 
 impl Generator {
     /// Changes the value at one place, at any depth.
-    pub(super) fn spoil(
+    pub(super) fn spoil_value(
         &mut self,
         schema: &Schema,
         definitions: &Definitions,
@@ -39,7 +39,7 @@ impl Generator {
                 let tag = members.get(&rules.tag).and_then(Value::as_str).unwrap_or_default();
                 let value = Value::Object(members.clone());
                 match rules.variants.get(tag) {
-                    Some(variant) => self.spoil(variant, definitions, value),
+                    Some(variant) => self.spoil_value(variant, definitions, value),
                     None => self.spoil_here(schema, definitions, value),
                 }
             }
@@ -53,12 +53,12 @@ impl Generator {
         definitions: &Definitions,
         mut members: Map<String, Value>,
     ) -> Value {
-        let at = self.random.below(members.len());
+        let at = self.random.next_below(members.len());
         if let Some((key, value)) = members.iter_mut().nth(at) {
             let old = value.take();
             *value = match below(key) {
-                Some(schema) => self.spoil(schema, definitions, old),
-                None => self.arbitrary(1),
+                Some(schema) => self.spoil_value(schema, definitions, old),
+                None => self.draw_any(1),
             };
         }
         Value::Object(members)
@@ -70,16 +70,16 @@ impl Generator {
         definitions: &Definitions,
         mut elements: Vec<Value>,
     ) -> Value {
-        let at = self.random.below(elements.len());
+        let at = self.random.next_below(elements.len());
         if let Some((value, schema)) = elements.get_mut(at).zip(below(at)) {
-            *value = self.spoil(schema, definitions, value.take());
+            *value = self.spoil_value(schema, definitions, value.take());
         }
         Value::Array(elements)
     }
 
     fn spoil_here(&mut self, schema: &Schema, definitions: &Definitions, value: Value) -> Value {
         if self.random.once_in(3) {
-            return self.mistype(value);
+            return self.with_other_type(value);
         }
         match (&schema.shape, value) {
             (Shape::String(rules), value) => self.spoil_string(rules, value),
@@ -91,13 +91,13 @@ impl Generator {
             (Shape::Object(rules), Value::Object(members)) => self.spoil_object(rules, members),
             (Shape::Map(_), Value::Object(members)) => self.spoil_map(members),
             (Shape::Union(rules), Value::Object(members)) => self.spoil_union(rules, members),
-            (_, value) => self.mistype(value),
+            (_, value) => self.with_other_type(value),
         }
     }
 
     /// The value as something else: its text, a list of it, nothing, anything.
-    fn mistype(&mut self, value: Value) -> Value {
-        match (self.random.below(6), value) {
+    fn with_other_type(&mut self, value: Value) -> Value {
+        match (self.random.next_below(6), value) {
             (0, _) => Value::Null,
             (1, value) => Value::Array(vec![value]),
             (2, Value::String(text)) => text.parse().unwrap_or(Value::String(text)),
@@ -105,12 +105,12 @@ impl Generator {
             (3, Value::Array(list)) => list.into_iter().next().unwrap_or_default(),
             (3, Value::Object(members)) => members.into_values().collect(),
             (4, _) => Value::from(""),
-            _ => self.arbitrary(1),
+            _ => self.draw_any(1),
         }
     }
 
     fn spoil_string(&mut self, rules: &StringRules, value: Value) -> Value {
-        let length = match self.random.below(6) {
+        let length = match self.random.next_below(6) {
             0 => rules.min_length.unwrap_or_default().saturating_sub(1),
             1 => rules.min_length.unwrap_or_default(),
             2 => rules.max_length.unwrap_or(7),
@@ -120,29 +120,29 @@ impl Generator {
         };
         // A long limit is not worth a long text.
         let length = length.min(1000);
-        match (self.random.below(4), value) {
+        match (self.random.next_below(4), value) {
             // As many code points, twice as many UTF-16 units, four times as many bytes.
             (0, _) => Value::from("😀".repeat(length)),
-            (1, Value::String(text)) => Value::from(format!("{text}{}", self.character())),
+            (1, Value::String(text)) => Value::from(format!("{text}{}", self.draw_character())),
             (2, Value::String(text)) => {
-                let cut = self.random.below(text.chars().count());
+                let cut = self.random.next_below(text.chars().count());
                 let keep = |(at, it): (usize, char)| (at != cut).then_some(it);
                 Value::from(text.chars().enumerate().filter_map(keep).collect::<String>())
             }
-            _ => Value::from(self.text(length)),
+            _ => Value::from(self.draw_text(length)),
         }
     }
 
     fn spoil_integer(&mut self, rules: &IntegerRules, value: &Value) -> Value {
         let near = value.as_i64().map_or(0, i128::from);
-        let spoiled = match self.random.below(9) {
-            0 => rules.min.and_then(|min| whole(min - 1)),
-            1 => rules.max.and_then(|max| whole(max + 1)),
-            2 => whole(near + 1),
-            3 => value.as_f64().and_then(|it| double(it + 0.5)),
-            4 => rules.max.and_then(|max| double(as_double(max))),
-            5 => rules.min.and_then(|min| double(as_double(min).next_down())),
-            6 => rules.max.and_then(|max| double(as_double(max).next_up())),
+        let spoiled = match self.random.next_below(9) {
+            0 => rules.min.and_then(|min| integer_value(min - 1)),
+            1 => rules.max.and_then(|max| integer_value(max + 1)),
+            2 => integer_value(near + 1),
+            3 => value.as_f64().and_then(|it| exact_double(it + 0.5)),
+            4 => rules.max.and_then(|max| exact_double(as_double(max))),
+            5 => rules.min.and_then(|min| exact_double(as_double(min).next_down())),
+            6 => rules.max.and_then(|max| exact_double(as_double(max).next_up())),
             _ => None,
         };
         spoiled.unwrap_or_else(|| self.any_number())
@@ -152,11 +152,11 @@ impl Generator {
         let bounds = [rules.min, rules.max, rules.above, rules.below, value.as_f64()];
         let bounds: Vec<f64> = bounds.into_iter().flatten().collect();
         let spoiled =
-            self.random.pick(&bounds).copied().and_then(|bound| match self.random.below(5) {
-                0 => double(bound.next_up()),
-                1 => double(bound.next_down()),
-                2 => double(bound),
-                3 => double(-bound),
+            self.random.pick(&bounds).copied().and_then(|bound| match self.random.next_below(5) {
+                0 => exact_double(bound.next_up()),
+                1 => exact_double(bound.next_down()),
+                2 => exact_double(bound),
+                3 => exact_double(-bound),
                 _ => None,
             });
         spoiled.unwrap_or_else(|| self.any_number())
@@ -164,23 +164,25 @@ impl Generator {
 
     fn spoil_choice(&mut self, value: Value) -> Value {
         match value {
-            Value::String(text) => match self.random.below(4) {
+            Value::String(text) => match self.random.next_below(4) {
                 0 => Value::from(text.to_uppercase()),
                 1 => Value::from(text.to_lowercase()),
                 2 => Value::from(format!("{text} ")),
-                _ => Value::from(format!("{text}{}", self.character())),
+                _ => Value::from(format!("{text}{}", self.draw_character())),
             },
             Value::Bool(value) => Value::from(!value),
             Value::Number(number) => {
                 let whole_number = match number.as_i64() {
                     Some(value) => Some(i128::from(value)),
-                    None => number.as_f64().filter(|it| it.fract() == 0.0).map(saturated),
+                    None => {
+                        number.as_f64().filter(|it| it.fract() == 0.0).map(to_integer_saturating)
+                    }
                 };
-                let next = whole_number.and_then(|value| whole(value.saturating_add(1)));
-                let next = next.or_else(|| number.as_f64().and_then(|it| double(it + 1.0)));
+                let next = whole_number.and_then(|value| integer_value(value.saturating_add(1)));
+                let next = next.or_else(|| number.as_f64().and_then(|it| exact_double(it + 1.0)));
                 next.unwrap_or_default()
             }
-            value => self.mistype(value),
+            value => self.with_other_type(value),
         }
     }
 
@@ -190,7 +192,7 @@ impl Generator {
         definitions: &Definitions,
         mut list: Vec<Value>,
     ) -> Value {
-        match self.random.below(5) {
+        match self.random.next_below(5) {
             0 => {
                 list.pop();
             }
@@ -198,7 +200,7 @@ impl Generator {
             // A repeat, in the same or in another spelling.
             2 | 3 => {
                 let twin = self.random.pick(&list).cloned();
-                list.extend(twin.map(|it| self.respelled(it)));
+                list.extend(twin.map(|it| self.respell_number(it)));
             }
             _ => {
                 let most = rules.max_items.unwrap_or(2).min(64);
@@ -212,7 +214,7 @@ impl Generator {
     }
 
     fn spoil_tuple(&mut self, mut list: Vec<Value>) -> Value {
-        match self.random.below(3) {
+        match self.random.next_below(3) {
             0 => {
                 list.pop();
             }
@@ -223,9 +225,9 @@ impl Generator {
     }
 
     fn spoil_object(&mut self, rules: &ObjectRules, mut members: Map<String, Value>) -> Value {
-        let at = self.random.below(members.len());
+        let at = self.random.next_below(members.len());
         let chosen = members.keys().nth(at).cloned();
-        match (self.random.below(5), chosen) {
+        match (self.random.next_below(5), chosen) {
             (0, Some(key)) => {
                 members.remove(&key);
             }
@@ -235,7 +237,7 @@ impl Generator {
                 members.insert(twisted, value);
             }
             (2, _) => {
-                let at = self.random.below(rules.fields.len());
+                let at = self.random.next_below(rules.fields.len());
                 if let Some((name, _)) = rules.fields.get_index(at) {
                     members.insert(name.clone(), Value::Null);
                 }
@@ -249,7 +251,7 @@ impl Generator {
                 }
             }
             _ => {
-                let value = self.arbitrary(1);
+                let value = self.draw_any(1);
                 members.insert(self.fresh_key(&members), value);
             }
         }
@@ -264,7 +266,7 @@ impl Generator {
             }
             last => {
                 let value = last.map(|(_, value)| value).unwrap_or_default();
-                for _ in 0..self.random.between(1, 6) {
+                for _ in 0..self.random.next_between(1, 6) {
                     members.insert(self.fresh_key(&members), value.clone());
                 }
             }
@@ -273,14 +275,14 @@ impl Generator {
     }
 
     fn spoil_union(&mut self, rules: &UnionRules, mut members: Map<String, Value>) -> Value {
-        let at = self.random.below(rules.variants.len());
+        let at = self.random.next_below(rules.variants.len());
         let other = rules.variants.get_index(at).map(|(name, _)| name.clone()).unwrap_or_default();
-        match self.random.below(5) {
+        match self.random.next_below(5) {
             0 => drop(members.remove(&rules.tag)),
             1 => drop(members.insert(rules.tag.clone(), Value::from(other))),
             2 => drop(members.insert(rules.tag.clone(), Value::from(other.to_uppercase()))),
             3 => drop(members.insert(rules.tag.clone(), Value::from(other + "s"))),
-            _ => drop(members.insert(rules.tag.clone(), self.arbitrary(0))),
+            _ => drop(members.insert(rules.tag.clone(), self.draw_any(0))),
         }
         Value::Object(members)
     }
@@ -288,7 +290,7 @@ impl Generator {
 
 /// A whole double as an integer.
 #[expect(clippy::cast_possible_truncation, reason = "saturates")]
-const fn saturated(value: f64) -> i128 {
+const fn to_integer_saturating(value: f64) -> i128 {
     value as i128
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::random::Random;
-use super::spell::spell;
+use super::spell::spell_json;
 use super::{Agreement, Disagreement, Generator, ProofOptions, agreement, prove, prove_schema};
 use crate::json::{Document, JsonWriter, UnrepresentableValue, ValueRef};
 use crate::schema::args::{ArgDefinitions, ArgValue, DecodeError, ToolArgs};
@@ -101,15 +101,15 @@ fn the_same_seed_draws_the_same() {
 fn spellings_are_exact() {
     let mut generator = Generator::new(9);
     for _ in 0..5000 {
-        let value = generator.arbitrary(3);
-        let text = spell(&value, &mut generator.random);
+        let value = generator.draw_any(3);
+        let text = spell_json(&value, &mut generator.random);
         let read = Document::parse(&text).unwrap();
         assert_eq!(read, Document::from_value(&value).unwrap(), "{text}");
     }
     let members = json!({ "a": 1, "b": 2, "c": 3 });
     let mut random = Random::new(3);
     let texts: std::collections::BTreeSet<_> = (0..200)
-        .map(|_| Document::parse(&spell(&members, &mut random)).unwrap().root().to_string())
+        .map(|_| Document::parse(&spell_json(&members, &mut random)).unwrap().root().to_string())
         .collect();
     assert_eq!(texts.len(), 6, "members come in every order");
 }

@@ -207,7 +207,7 @@ impl DispatchContext {
         self.tool().map(Tool::meta)
     }
 
-    /// Asks the outside and waits for the answer. The question is kept, so that another process can
+    /// Asks the outside and waits for the answer. The question is stored, so that another process can
     /// answer it, and survives a crash.
     ///
     /// # Errors

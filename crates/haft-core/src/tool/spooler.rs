@@ -25,13 +25,13 @@ pub struct Spooler {
 }
 
 impl Spooler {
-    /// Keeps large results in a store.
+    /// Stores large results in a spool store.
     #[must_use]
     pub fn new(store: Arc<dyn SpoolStore>) -> Self {
         Self { store, inline_below: 4 * 1024 }
     }
 
-    /// Where large results are kept.
+    /// The store of large results.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn SpoolStore> {
         &self.store

@@ -46,7 +46,7 @@ impl TrustLabel {
     /// unknown origin must not outrank a known one.
     pub const UNTRUSTED: Self = Self(TrustTier::ThirdPartyPublic);
 
-    /// The label of a medium. The tool that returned it has no say in it.
+    /// The label of a media item. The tool that returned it has no say in it.
     #[must_use]
     pub fn of_media(media: &Media) -> Self {
         Self(media.trust_tier())

@@ -5,108 +5,112 @@ use crate::json::{Document, JsonWriter};
 use crate::jsonpath::PathError;
 use crate::jsonpath::PathStep;
 use crate::jsonpath::ast::{
-    Comparison, Expr, Extent, LastLength, Matches, Operand, Operator, PathQuery, PatternSource,
-    QueryRoot, Segment, Selector, Singular,
+    Comparison, FilterExpr, LastLength, MatchExtent, Matches, Operand, Operator, PathQuery,
+    PatternSource, QueryRoot, Segment, Selector, Singular,
 };
 use crate::jsonpath::pattern::FilterPattern;
 
 /// What stands on one side of a comparison, or alone.
-pub(super) enum Term {
+pub(super) enum FilterTerm {
     Operand(Operand),
     Query(PathQuery),
     /// A call that is true or false.
-    Logical(Expr),
+    Logical(FilterExpr),
 }
 
 impl PathParser<'_> {
     /// The cursor stands behind blanks, here and in the following.
-    pub(super) fn or(&mut self) -> Result<Expr, PathError> {
+    pub(super) fn parse_or(&mut self) -> Result<FilterExpr, PathError> {
         let mut parts = Vec::new();
         loop {
-            match self.and()? {
-                Expr::Or(inner) => parts.extend(inner),
+            match self.parse_and()? {
+                FilterExpr::Or(inner) => parts.extend(inner),
                 other => parts.push(other),
             }
             self.skip_blank();
-            if !self.eat("||") {
-                return Ok(single(parts, Expr::Or));
+            if !self.eat_token("||") {
+                return Ok(join_unless_single(parts, FilterExpr::Or));
             }
             self.skip_blank();
         }
     }
 
-    fn and(&mut self) -> Result<Expr, PathError> {
+    fn parse_and(&mut self) -> Result<FilterExpr, PathError> {
         let mut parts = Vec::new();
         loop {
-            match self.basic()? {
-                Expr::And(inner) => parts.extend(inner),
+            match self.parse_basic()? {
+                FilterExpr::And(inner) => parts.extend(inner),
                 other => parts.push(other),
             }
             self.skip_blank();
-            if !self.eat("&&") {
-                return Ok(single(parts, Expr::And));
+            if !self.eat_token("&&") {
+                return Ok(join_unless_single(parts, FilterExpr::And));
             }
             self.skip_blank();
         }
     }
 
-    fn basic(&mut self) -> Result<Expr, PathError> {
-        if self.eat("!") {
+    fn parse_basic(&mut self) -> Result<FilterExpr, PathError> {
+        if self.eat_token("!") {
             self.skip_blank();
-            let inner = if self.peek() == Some('(') { self.parenthesis()? } else { self.test()? };
+            let inner = if self.peek() == Some('(') {
+                self.parse_parenthesis()?
+            } else {
+                self.parse_test()?
+            };
             self.refuse_operator(hints::NOT)?;
-            return Ok(Expr::Not(Box::new(inner)));
+            return Ok(FilterExpr::Not(Box::new(inner)));
         }
         if self.peek() == Some('(') {
-            let inner = self.parenthesis()?;
+            let inner = self.parse_parenthesis()?;
             self.refuse_operator(hints::PARENTHESIS)?;
             return Ok(inner);
         }
         let start = self.at;
-        let left = self.term()?;
+        let left = self.parse_term()?;
         let behind = self.at;
         self.skip_blank();
-        if self.mode == PathSyntax::Lenient && self.eat("=~") {
-            let text = self.operand(left, start)?;
+        if self.mode == PathSyntax::Lenient && self.eat_token("=~") {
+            let text = self.to_operand(left, start)?;
             self.skip_blank();
             return self.regex_operand(text);
         }
-        let Some(operator) = self.operator() else {
+        let Some(operator) = self.parse_operator() else {
             self.at = behind;
-            return self.truth(left, start);
+            return self.existence_test(left, start);
         };
-        let left = self.operand(left, start)?;
+        let left = self.to_operand(left, start)?;
         self.skip_blank();
         let start = self.at;
-        let right = self.term()?;
-        let right = self.operand(right, start)?;
-        Ok(Expr::Compare(Box::new(Comparison { left, operator, right })))
+        let right = self.parse_term()?;
+        let right = self.to_operand(right, start)?;
+        Ok(FilterExpr::Compare(Box::new(Comparison { left, operator, right })))
     }
 
-    fn parenthesis(&mut self) -> Result<Expr, PathError> {
+    fn parse_parenthesis(&mut self) -> Result<FilterExpr, PathError> {
         self.at += 1;
-        self.nested(|it| {
+        self.parse_nested(|it| {
             it.skip_blank();
-            let inner = it.or()?;
+            let inner = it.parse_or()?;
             it.skip_blank();
-            if it.eat(")") { Ok(inner) } else { Err(it.error("`)`", it.hint_behind_term())) }
+            if it.eat_token(")") { Ok(inner) } else { Err(it.error("`)`", it.hint_behind_term())) }
         })
     }
 
-    fn test(&mut self) -> Result<Expr, PathError> {
+    fn parse_test(&mut self) -> Result<FilterExpr, PathError> {
         let start = self.at;
-        let term = self.term()?;
-        self.truth(term, start)
+        let term = self.parse_term()?;
+        self.existence_test(term, start)
     }
 
     /// What stands alone: a query asks whether anything is there.
-    fn truth(&self, term: Term, start: usize) -> Result<Expr, PathError> {
+    fn existence_test(&self, term: FilterTerm, start: usize) -> Result<FilterExpr, PathError> {
         match term {
-            Term::Query(query) => Ok(Expr::Exists(query)),
-            Term::Logical(expr) => Ok(expr),
-            Term::Operand(_) => {
+            FilterTerm::Query(query) => Ok(FilterExpr::Exists(query)),
+            FilterTerm::Logical(expr) => Ok(expr),
+            FilterTerm::Operand(_) => {
                 let mut at = self.at;
-                let rest = self.rest();
+                let rest = self.remaining_text();
                 at += rest.len() - rest.trim_start_matches(BLANK).len();
                 let hint = self.hint_uncompared(start, at);
                 Err(self.error_at(at, "a comparison such as `== 1`", hint))
@@ -114,7 +118,7 @@ impl PathParser<'_> {
         }
     }
 
-    fn operator(&mut self) -> Option<Operator> {
+    fn parse_operator(&mut self) -> Option<Operator> {
         const STRICT: [(&str, Operator); 6] = [
             ("==", Operator::Equal),
             ("!=", Operator::NotEqual),
@@ -123,11 +127,11 @@ impl PathParser<'_> {
             ("<", Operator::Less),
             (">", Operator::Greater),
         ];
-        let (_, operator) = STRICT.into_iter().find(|(token, _)| self.eat(token))?;
+        let (_, operator) = STRICT.into_iter().find(|(token, _)| self.eat_token(token))?;
         if self.mode == PathSyntax::Lenient
             && matches!(operator, Operator::Equal | Operator::NotEqual)
         {
-            self.eat("=");
+            self.eat_token("=");
         }
         Some(operator)
     }
@@ -136,46 +140,50 @@ impl PathParser<'_> {
         let behind = self.at;
         self.skip_blank();
         let at = self.at;
-        if self.operator().is_some() {
+        if self.parse_operator().is_some() {
             return Err(self.error_at(at, "`&&`, `||`, `)` or `]`", hint));
         }
         self.at = behind;
         Ok(())
     }
 
-    pub(super) fn term(&mut self) -> Result<Term, PathError> {
+    pub(super) fn parse_term(&mut self) -> Result<FilterTerm, PathError> {
         match self.peek() {
-            Some('@') => self.query(QueryRoot::Current),
-            Some('$') => self.query(QueryRoot::Root),
+            Some('@') => self.parse_query(QueryRoot::Current),
+            Some('$') => self.parse_query(QueryRoot::Root),
             Some('\'' | '"') => {
                 let mut out = JsonWriter::new();
-                out.string(&self.string()?);
-                Ok(Term::Operand(Operand::Literal(out.finish())))
+                out.string(&self.parse_string()?);
+                Ok(FilterTerm::Operand(Operand::Literal(out.finish())))
             }
-            Some('-' | '0'..='9') => Ok(Term::Operand(Operand::Literal(self.number()?))),
-            Some('a'..='z') => self.word(),
-            Some('/') if self.mode == PathSyntax::Lenient => self.regex_test().map(Term::Logical),
+            Some('-' | '0'..='9') => {
+                Ok(FilterTerm::Operand(Operand::Literal(self.parse_number()?)))
+            }
+            Some('a'..='z') => self.parse_word(),
+            Some('/') if self.mode == PathSyntax::Lenient => {
+                self.regex_test().map(FilterTerm::Logical)
+            }
             _ => Err(self.error("`@`, `$`, a literal or a function", self.hint_in_filter())),
         }
     }
 
-    fn query(&mut self, origin: QueryRoot) -> Result<Term, PathError> {
+    fn parse_query(&mut self, origin: QueryRoot) -> Result<FilterTerm, PathError> {
         self.at += 1;
         if let Some(hint) = self.hint_behind_origin(origin) {
             return Err(self.error("a segment such as `.name` or `[0]`", hint));
         }
         let mut segments = Vec::new();
-        self.segments(&mut segments)?;
-        Ok(Term::Query(PathQuery { origin, segments }))
+        self.parse_segments(&mut segments)?;
+        Ok(FilterTerm::Query(PathQuery { origin, segments }))
     }
 
     /// `true`, `false`, `null` or a call.
-    fn word(&mut self) -> Result<Term, PathError> {
+    fn parse_word(&mut self) -> Result<FilterTerm, PathError> {
         let start = self.at;
         let word = self.take_while(|it| matches!(it, 'a'..='z' | '0'..='9' | '_'));
         if self.peek() == Some('(') {
             self.at += 1;
-            return self.nested(|it| it.call(word, start));
+            return self.parse_nested(|it| it.parse_function_call(word, start));
         }
         let literal = match word {
             "true" | "false" | "null" => Document::parse(word).ok(),
@@ -185,48 +193,48 @@ impl PathParser<'_> {
             self.at = start;
             return Err(self.error("`@`, `$`, a literal or a function", self.hint_in_filter()));
         };
-        Ok(Term::Operand(Operand::Literal(literal)))
+        Ok(FilterTerm::Operand(Operand::Literal(literal)))
     }
 
     /// Behind the opening parenthesis.
-    fn call(&mut self, name: &str, start: usize) -> Result<Term, PathError> {
+    fn parse_function_call(&mut self, name: &str, start: usize) -> Result<FilterTerm, PathError> {
         let term = match name {
-            "length" => Term::Operand(Operand::Length(Box::new(self.argument()?))),
-            "count" => Term::Operand(Operand::Count(self.query_argument()?)),
-            "value" => Term::Operand(Operand::Value(self.query_argument()?)),
-            "match" => Term::Logical(self.matches(Extent::Whole)?),
-            "search" => Term::Logical(self.matches(Extent::Part)?),
+            "length" => FilterTerm::Operand(Operand::Length(Box::new(self.parse_argument()?))),
+            "count" => FilterTerm::Operand(Operand::Count(self.query_argument()?)),
+            "value" => FilterTerm::Operand(Operand::Value(self.query_argument()?)),
+            "match" => FilterTerm::Logical(self.parse_pattern_test(MatchExtent::Whole)?),
+            "search" => FilterTerm::Logical(self.parse_pattern_test(MatchExtent::Part)?),
             _ => return Err(self.error_at(start, "a known function", hints::FUNCTIONS)),
         };
         self.skip_blank();
-        if self.eat(")") { Ok(term) } else { Err(self.error("`)`", hints::FUNCTIONS)) }
+        if self.eat_token(")") { Ok(term) } else { Err(self.error("`)`", hints::FUNCTIONS)) }
     }
 
-    fn matches(&mut self, extent: Extent) -> Result<Expr, PathError> {
-        let text = self.argument()?;
+    fn parse_pattern_test(&mut self, extent: MatchExtent) -> Result<FilterExpr, PathError> {
+        let text = self.parse_argument()?;
         self.skip_blank();
-        if !self.eat(",") {
+        if !self.eat_token(",") {
             return Err(self.error("`,` and a pattern", hints::FUNCTIONS));
         }
         self.skip_blank();
         let start = self.at;
-        let argument = self.argument()?;
+        let argument = self.parse_argument()?;
         let literal = match &argument {
             Operand::Literal(literal) => literal.root().as_str(),
             _ => None,
         };
         let pattern = match literal {
-            Some(source) => PatternSource::Literal(self.pattern(source, extent, start)?),
+            Some(source) => PatternSource::Literal(self.compile_pattern(source, extent, start)?),
             None => PatternSource::Found(argument),
         };
-        Ok(Expr::Matches(Box::new(Matches { extent, text, pattern })))
+        Ok(FilterExpr::Matches(Box::new(Matches { extent, text, pattern })))
     }
 
     /// A pattern that does not compile matches nothing by RFC 9535. A model had better know.
-    pub(super) fn pattern(
+    pub(super) fn compile_pattern(
         &self,
         source: &str,
-        extent: Extent,
+        extent: MatchExtent,
         start: usize,
     ) -> Result<FilterPattern, PathError> {
         let pattern = FilterPattern::new(source, extent);
@@ -236,27 +244,27 @@ impl PathParser<'_> {
         Ok(pattern)
     }
 
-    pub(super) fn argument(&mut self) -> Result<Operand, PathError> {
+    pub(super) fn parse_argument(&mut self) -> Result<Operand, PathError> {
         self.skip_blank();
         let start = self.at;
-        let term = self.term()?;
-        self.operand(term, start)
+        let term = self.parse_term()?;
+        self.to_operand(term, start)
     }
 
     fn query_argument(&mut self) -> Result<PathQuery, PathError> {
         self.skip_blank();
         let start = self.at;
-        match self.term()? {
-            Term::Query(query) => Ok(query),
+        match self.parse_term()? {
+            FilterTerm::Query(query) => Ok(query),
             _ => Err(self.error_at(start, "a path such as `@.items[*]`", hints::FUNCTIONS)),
         }
     }
 
     /// What can be compared: at most one value.
-    fn operand(&self, term: Term, start: usize) -> Result<Operand, PathError> {
+    fn to_operand(&self, term: FilterTerm, start: usize) -> Result<Operand, PathError> {
         match term {
-            Term::Operand(operand) => Ok(operand),
-            Term::Query(query) => {
+            FilterTerm::Operand(operand) => Ok(operand),
+            FilterTerm::Query(query) => {
                 let PathQuery { origin, segments } = query;
                 let steps: Option<Vec<Selector>> = segments.iter().map(singular_step).collect();
                 let Some(steps) = steps else {
@@ -273,7 +281,7 @@ impl PathParser<'_> {
                 };
                 Ok(Operand::Singular(Singular { origin, steps, length }))
             }
-            Term::Logical(_) => Err(self.error_at(start, "a value", hints::LOGICAL)),
+            FilterTerm::Logical(_) => Err(self.error_at(start, "a value", hints::LOGICAL)),
         }
     }
 }
@@ -282,7 +290,10 @@ fn singular_step(segment: &Segment) -> Option<Selector> {
     segment.only_child().filter(|it| it.is_singular()).cloned()
 }
 
-fn single(mut parts: Vec<Expr>, join: impl FnOnce(Vec<Expr>) -> Expr) -> Expr {
+fn join_unless_single(
+    mut parts: Vec<FilterExpr>,
+    join: impl FnOnce(Vec<FilterExpr>) -> FilterExpr,
+) -> FilterExpr {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,
         last => {

@@ -186,7 +186,7 @@ impl PathParser<'_> {
     }
 
     fn next_word(&self) -> &str {
-        let rest = self.rest();
+        let rest = self.remaining_text();
         let end = rest.find(|it| !is_name_char(it)).unwrap_or(rest.len());
         rest.get(..end).or_report("a match begins at a boundary", rest)
     }
@@ -200,7 +200,10 @@ impl PathParser<'_> {
 
     /// What follows the next word, as an example: up to the closing bracket if that is short.
     fn behind_word(&self) -> &str {
-        let rest = self.rest().get(self.next_word().len()..).or_report_default(super::AT_BOUNDARY);
+        let rest = self
+            .remaining_text()
+            .get(self.next_word().len()..)
+            .or_report_default(super::AT_BOUNDARY);
         let end = rest.find([']', ')']).unwrap_or(rest.len());
         match rest.get(..end) {
             Some(tail) if end <= 40 && tail.starts_with([' ', '=', '<', '>', '!']) => tail,

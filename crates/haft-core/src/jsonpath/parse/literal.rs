@@ -7,7 +7,7 @@ use crate::jsonpath::PathError;
 
 impl PathParser<'_> {
     /// A string in either kind of quotes; the cursor stands on the first one.
-    pub(super) fn string(&mut self) -> Result<String, PathError> {
+    pub(super) fn parse_string(&mut self) -> Result<String, PathError> {
         let start = self.at;
         let quote = if self.peek() == Some('\'') { '\'' } else { '"' };
         self.at += 1;
@@ -16,7 +16,7 @@ impl PathParser<'_> {
             let plain = |it| it != quote && it != '\\' && it >= ' ';
             out.push_str(self.take_while(plain));
             match self.peek() {
-                Some('\\') => out.push(self.escape(quote)?),
+                Some('\\') => out.push(self.parse_escape(quote)?),
                 Some(found) if found == quote => {
                     self.at += 1;
                     return Ok(out);
@@ -31,7 +31,7 @@ impl PathParser<'_> {
     }
 
     /// The cursor stands on the backslash.
-    fn escape(&mut self, quote: char) -> Result<char, PathError> {
+    fn parse_escape(&mut self, quote: char) -> Result<char, PathError> {
         let start = self.at;
         self.at += 1;
         let escaped = self.peek();
@@ -60,7 +60,7 @@ impl PathParser<'_> {
         if let Some(char) = char::from_u32(first) {
             return Ok(char);
         }
-        if !(0xD800..0xDC00).contains(&first) || !self.eat("\\u") {
+        if !(0xD800..0xDC00).contains(&first) || !self.eat_token("\\u") {
             return Err(wrong(self));
         }
         let second = self.four_digits().ok_or_else(|| wrong(self))?;
@@ -72,32 +72,34 @@ impl PathParser<'_> {
     }
 
     fn four_digits(&mut self) -> Option<u32> {
-        let digits =
-            self.rest().get(..4).filter(|it| it.bytes().all(|it| it.is_ascii_hexdigit()))?;
+        let digits = self
+            .remaining_text()
+            .get(..4)
+            .filter(|it| it.bytes().all(|it| it.is_ascii_hexdigit()))?;
         self.at += 4;
         u32::from_str_radix(digits, 16).ok()
     }
 
     /// A number as JSON writes it; the cursor stands on its first character.
-    pub(super) fn number(&mut self) -> Result<Document, PathError> {
+    pub(super) fn parse_number(&mut self) -> Result<Document, PathError> {
         let start = self.at;
-        self.eat("-");
-        if !self.eat("0") {
-            self.digits()?;
+        self.eat_token("-");
+        if !self.eat_token("0") {
+            self.skip_digits()?;
         }
-        if self.eat(".") {
-            self.digits()?;
+        if self.eat_token(".") {
+            self.skip_digits()?;
         }
-        if self.eat("e") || self.eat("E") {
-            let _sign = self.eat("+") || self.eat("-");
-            self.digits()?;
+        if self.eat_token("e") || self.eat_token("E") {
+            let _sign = self.eat_token("+") || self.eat_token("-");
+            self.skip_digits()?;
         }
         let literal = self.text.get(start..self.at).or_report_default(super::AT_BOUNDARY);
         Document::parse(literal)
             .map_err(|_| self.error_at(start, "a number that a double can hold", hints::NUMBER))
     }
 
-    fn digits(&mut self) -> Result<(), PathError> {
+    fn skip_digits(&mut self) -> Result<(), PathError> {
         if self.take_while(|it| it.is_ascii_digit()).is_empty() {
             return Err(self.error("a digit", hints::NUMBER));
         }

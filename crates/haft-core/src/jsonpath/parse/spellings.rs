@@ -2,8 +2,10 @@
 
 use super::{PathParser, hints, is_name_first};
 use crate::jsonpath::PathError;
-use crate::jsonpath::ast::Reach;
-use crate::jsonpath::ast::{Expr, Extent, Matches, Operand, PatternSource, Segment, Selector};
+use crate::jsonpath::ast::SegmentReach;
+use crate::jsonpath::ast::{
+    FilterExpr, MatchExtent, Matches, Operand, PatternSource, Segment, Selector,
+};
 
 impl PathParser<'_> {
     /// A path whose `$` was left out. What starts with a dot or a bracket is left to the caller.
@@ -12,7 +14,7 @@ impl PathParser<'_> {
             Some('.' | '[') => Ok(()),
             Some(first) if is_name_first(first) || first == '*' => {
                 let selectors = vec![self.behind_dot()?];
-                out.push(Segment { reach: Reach::Children, selectors });
+                out.push(Segment { reach: SegmentReach::Children, selectors });
                 Ok(())
             }
             _ => Err(self.error("`$`", hints::NO_ROOT)),
@@ -20,11 +22,11 @@ impl PathParser<'_> {
     }
 
     /// `(@.length-1)`, the only script whose meaning is an index.
-    pub(super) fn script(&mut self) -> Result<Selector, PathError> {
+    pub(super) fn parse_script(&mut self) -> Result<Selector, PathError> {
         let start = self.at;
         let mut position = None;
         if ["(", "@", ".", "length", "-"].iter().all(|token| {
-            let found = self.eat(token);
+            let found = self.eat_token(token);
             self.skip_blank();
             found
         }) {
@@ -32,40 +34,44 @@ impl PathParser<'_> {
             self.skip_blank();
         }
         match position.and_then(|it| u64::try_from(it).ok()) {
-            Some(position) if position > 0 && self.eat(")") => Ok(Selector::FromEnd(position)),
+            Some(position) if position > 0 && self.eat_token(")") => {
+                Ok(Selector::FromEnd(position))
+            }
             _ => Err(self.error_at(start, "an index, a name or a filter", hints::SCRIPT)),
         }
     }
 
     /// `/x/i.test(@.s)`
-    pub(super) fn regex_test(&mut self) -> Result<Expr, PathError> {
+    pub(super) fn regex_test(&mut self) -> Result<FilterExpr, PathError> {
         let start = self.at;
-        let source = self.regex()?;
-        if !self.eat(".test(") {
+        let source = self.parse_regex()?;
+        if !self.eat_token(".test(") {
             return Err(self.error("`.test(@.name)`", hints::REGEX));
         }
-        let pattern = PatternSource::Literal(self.pattern(&source, Extent::Part, start)?);
-        let text = self.nested(Self::argument)?;
+        let pattern =
+            PatternSource::Literal(self.compile_pattern(&source, MatchExtent::Part, start)?);
+        let text = self.parse_nested(Self::parse_argument)?;
         self.skip_blank();
-        if !self.eat(")") {
+        if !self.eat_token(")") {
             return Err(self.error("`)`", hints::REGEX));
         }
-        Ok(Expr::Matches(Box::new(Matches { extent: Extent::Part, text, pattern })))
+        Ok(FilterExpr::Matches(Box::new(Matches { extent: MatchExtent::Part, text, pattern })))
     }
 
     /// What stands behind `=~`.
-    pub(super) fn regex_operand(&mut self, text: Operand) -> Result<Expr, PathError> {
+    pub(super) fn regex_operand(&mut self, text: Operand) -> Result<FilterExpr, PathError> {
         if self.peek() != Some('/') {
             return Err(self.error("a regular expression such as `/x/i`", hints::REGEX));
         }
         let start = self.at;
-        let source = self.regex()?;
-        let pattern = PatternSource::Literal(self.pattern(&source, Extent::Part, start)?);
-        Ok(Expr::Matches(Box::new(Matches { extent: Extent::Part, text, pattern })))
+        let source = self.parse_regex()?;
+        let pattern =
+            PatternSource::Literal(self.compile_pattern(&source, MatchExtent::Part, start)?);
+        Ok(FilterExpr::Matches(Box::new(Matches { extent: MatchExtent::Part, text, pattern })))
     }
 
     /// A regular expression between slashes, as the pattern that `search` takes.
-    fn regex(&mut self) -> Result<String, PathError> {
+    fn parse_regex(&mut self) -> Result<String, PathError> {
         self.at += 1;
         let mut source = String::new();
         let mut in_brackets = false;

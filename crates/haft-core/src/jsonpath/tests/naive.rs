@@ -24,13 +24,13 @@ pub(super) enum Test {
     And(Box<Self>, Box<Self>),
     Not(Box<Self>),
     Exists(bool, Path),
-    Compare(Term, &'static str, Term),
-    Search(Term, &'static str),
-    Match(Term, &'static str),
+    Compare(FilterTerm, &'static str, FilterTerm),
+    Search(FilterTerm, &'static str),
+    Match(FilterTerm, &'static str),
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Term {
+pub(super) enum FilterTerm {
     Literal(Value),
     Single(bool, Vec<Sel>),
     Length(Box<Self>),
@@ -85,7 +85,7 @@ impl Test {
     }
 }
 
-impl Term {
+impl FilterTerm {
     fn text(&self) -> String {
         match self {
             Self::Literal(value) => value.to_string(),
@@ -195,8 +195,9 @@ fn apply<'v>(selector: &Sel, at: &str, node: &'v Value, root: &'v Value, out: &m
 }
 
 fn holds(test: &Test, current: &Value, root: &Value) -> bool {
-    let text =
-        |term: &Term| value(term, current, root).and_then(|it| it.as_str().map(str::to_owned));
+    let text = |term: &FilterTerm| {
+        value(term, current, root).and_then(|it| it.as_str().map(str::to_owned))
+    };
     match test {
         Test::Or(a, b) => holds(a, current, root) || holds(b, current, root),
         Test::And(a, b) => holds(a, current, root) && holds(b, current, root),
@@ -231,24 +232,28 @@ fn query<'v>(from_root: bool, path: &Path, current: &'v Value, root: &'v Value) 
     run(path, String::new(), if from_root { root } else { current }, root)
 }
 
-fn value(term: &Term, current: &Value, root: &Value) -> Option<Value> {
+fn value(term: &FilterTerm, current: &Value, root: &Value) -> Option<Value> {
     match term {
-        Term::Literal(value) => Some(value.clone()),
-        Term::Single(from_root, steps) => {
+        FilterTerm::Literal(value) => Some(value.clone()),
+        FilterTerm::Single(from_root, steps) => {
             let path = Path(steps.iter().map(|it| (false, vec![it.clone()])).collect());
             query(*from_root, &path, current, root).pop().map(|(_, it)| it.clone())
         }
-        Term::Length(term) => match value(term, current, root)? {
+        FilterTerm::Length(term) => match value(term, current, root)? {
             Value::String(text) => Some(json!(text.chars().count())),
             Value::Array(list) => Some(json!(list.len())),
             Value::Object(map) => Some(json!(map.len())),
             _ => None,
         },
-        Term::Count(from_root, path) => Some(json!(query(*from_root, path, current, root).len())),
-        Term::Value(from_root, path) => match query(*from_root, path, current, root).as_slice() {
-            [(_, only)] => Some((*only).clone()),
-            _ => None,
-        },
+        FilterTerm::Count(from_root, path) => {
+            Some(json!(query(*from_root, path, current, root).len()))
+        }
+        FilterTerm::Value(from_root, path) => {
+            match query(*from_root, path, current, root).as_slice() {
+                [(_, only)] => Some((*only).clone()),
+                _ => None,
+            }
+        }
     }
 }
 
@@ -323,20 +328,20 @@ fn tests(depth: u32) -> BoxedStrategy<Test> {
     .boxed()
 }
 
-fn terms(depth: u32) -> BoxedStrategy<Term> {
+fn terms(depth: u32) -> BoxedStrategy<FilterTerm> {
     let step = prop_oneof![
         prop::sample::select(&NAMES[..]).prop_map(Sel::Name),
         (-2_i64..3).prop_map(Sel::Index),
     ];
     let single = (prop::bool::weighted(0.2), prop::collection::vec(step, 0..3));
-    let single = single.prop_map(|(root, steps)| Term::Single(root, steps));
+    let single = single.prop_map(|(root, steps)| FilterTerm::Single(root, steps));
     let path = || (prop::bool::weighted(0.2), paths(depth));
     prop_oneof![
-        3 => scalar().prop_map(Term::Literal),
+        3 => scalar().prop_map(FilterTerm::Literal),
         4 => single.clone(),
-        1 => single.prop_map(|it| Term::Length(Box::new(it))),
-        1 => path().prop_map(|(root, path)| Term::Count(root, path)),
-        1 => path().prop_map(|(root, path)| Term::Value(root, path)),
+        1 => single.prop_map(|it| FilterTerm::Length(Box::new(it))),
+        1 => path().prop_map(|(root, path)| FilterTerm::Count(root, path)),
+        1 => path().prop_map(|(root, path)| FilterTerm::Value(root, path)),
     ]
     .boxed()
 }

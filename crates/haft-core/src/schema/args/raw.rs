@@ -47,7 +47,7 @@ impl RawArgs {
         Self::built(Ok(Args::empty()))
     }
 
-    /// Text that a model wrote. Blank text means no arguments. Text that is not JSON is kept: the
+    /// Text that a model wrote. Blank text means no arguments. Text that is not JSON remains text: the
     /// executor repairs it, or refuses it with a reason.
     ///
     /// ```
@@ -68,7 +68,7 @@ impl RawArgs {
         Self { parsed, origin: ArgsOrigin::Text, has_duplicates: OnceLock::new() }
     }
 
-    /// A JSON value. One that nests too deeply is kept as text and will be refused.
+    /// A JSON value. One that nests too deeply remains text and will be refused.
     #[must_use]
     pub fn value(value: &Value) -> Self {
         Self::built(match Document::from_value(value) {

@@ -28,12 +28,12 @@ pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec
         if validator.is_valid(&value) {
             return Some((value, changes));
         }
-        let mut fixes: Vec<(String, Fix)> = Vec::new();
+        let mut fixes: Vec<(String, ValueFix)> = Vec::new();
         for error in validator.iter_errors(&value).take(64) {
             let pointer = error.instance_path().as_str();
             // Two keywords can complain about one value; one fix is enough.
             if !fixes.iter().any(|(at, _)| at == pointer)
-                && let Some(fix) = propose(error.kind(), error.instance())
+                && let Some(fix) = propose_fix(error.kind(), error.instance())
             {
                 fixes.push((pointer.to_owned(), fix));
             }
@@ -42,7 +42,7 @@ pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec
             return None;
         }
         for (pointer, (kind, fix)) in fixes {
-            apply(&mut value, &pointer, fix)?;
+            apply_fix(&mut value, &pointer, fix)?;
             changes.push(Change { pointer, kind });
         }
     }
@@ -50,12 +50,12 @@ pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec
 }
 
 /// What to put in place of a value; nothing to remove it.
-type Fix = (ChangeKind, Option<Value>);
+type ValueFix = (ChangeKind, Option<Value>);
 
-fn propose(kind: &ValidationErrorKind, found: &Value) -> Option<Fix> {
+fn propose_fix(kind: &ValidationErrorKind, found: &Value) -> Option<ValueFix> {
     match kind {
         ValidationErrorKind::Type { kind: TypeKind::Single(wanted) } => {
-            retype(wanted.to_string().as_str(), found)
+            propose_type_change(wanted.to_string().as_str(), found)
         }
         ValidationErrorKind::Enum { options } => {
             let text = found.as_str()?.trim().to_lowercase();
@@ -72,7 +72,7 @@ fn propose(kind: &ValidationErrorKind, found: &Value) -> Option<Fix> {
     }
 }
 
-fn retype(wanted: &str, found: &Value) -> Option<Fix> {
+fn propose_type_change(wanted: &str, found: &Value) -> Option<ValueFix> {
     let text = found.as_str().map(str::trim);
     match (wanted, text) {
         (_, None) if found.is_null() => Some((ChangeKind::Dropped, None)),
@@ -106,7 +106,7 @@ fn parse_as(text: &str, wanted: fn(&Value) -> bool) -> Option<Value> {
     (wanted(&value) && doc.duplicate_key().is_none()).then_some(value)
 }
 
-fn apply(value: &mut Value, pointer: &str, fix: Option<Value>) -> Option<()> {
+fn apply_fix(value: &mut Value, pointer: &str, fix: Option<Value>) -> Option<()> {
     match fix {
         Some(fix) => *value.pointer_mut(pointer)? = fix,
         None => {

@@ -17,7 +17,7 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 /// Refuses references to other documents and circles of references.
 pub(super) fn check(schema: &Value) -> Result<(), ForeignSchemaError> {
     let mut walk = ReferenceWalk { root: schema, state: HashMap::new() };
-    walk.every(schema)
+    walk.visit_schemas(schema)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -34,14 +34,16 @@ struct ReferenceWalk<'s> {
 
 impl<'s> ReferenceWalk<'s> {
     /// Visits every place that can hold a schema. The nesting was bounded before.
-    fn every(&mut self, schema: &'s Value) -> Result<(), ForeignSchemaError> {
+    fn visit_schemas(&mut self, schema: &'s Value) -> Result<(), ForeignSchemaError> {
         match schema {
             Value::Object(members) => {
                 self.in_place(schema)?;
                 let schemas = members.iter().filter(|(key, _)| !DATA.contains(&key.as_str()));
-                schemas.map(|(_, value)| value).try_for_each(|value| self.every(value))
+                schemas.map(|(_, value)| value).try_for_each(|value| self.visit_schemas(value))
             }
-            Value::Array(elements) => elements.iter().try_for_each(|value| self.every(value)),
+            Value::Array(elements) => {
+                elements.iter().try_for_each(|value| self.visit_schemas(value))
+            }
             _ => Ok(()),
         }
     }
@@ -50,7 +52,7 @@ impl<'s> ReferenceWalk<'s> {
     fn in_place(&mut self, schema: &'s Value) -> Result<(), ForeignSchemaError> {
         let reference = schema.get("$ref").or_else(|| schema.get("$dynamicRef"));
         if let Some(reference) = reference.and_then(Value::as_str) {
-            self.follow(reference)?;
+            self.follow_reference(reference)?;
         }
         for key in IN_PLACE {
             match schema.get(key) {
@@ -64,7 +66,7 @@ impl<'s> ReferenceWalk<'s> {
         Ok(())
     }
 
-    fn follow(&mut self, reference: &'s str) -> Result<(), ForeignSchemaError> {
+    fn follow_reference(&mut self, reference: &'s str) -> Result<(), ForeignSchemaError> {
         let Some(fragment) = reference.strip_prefix('#') else {
             // A reference by `$id` inside this document is rare; a standard dialect is built in.
             let known = reference.contains("json-schema.org/") || self.has_id(reference);
@@ -79,7 +81,8 @@ impl<'s> ReferenceWalk<'s> {
             }
             None => {}
         }
-        let target = if fragment.is_empty() { Some(self.root) } else { self.target(fragment) };
+        let target =
+            if fragment.is_empty() { Some(self.root) } else { self.reference_target(fragment) };
         // What does not resolve here (an anchor) is left to the validator.
         let Some(target) = target else { return Ok(()) };
         self.state.insert(reference, VisitState::Open);
@@ -88,7 +91,7 @@ impl<'s> ReferenceWalk<'s> {
         Ok(())
     }
 
-    fn target(&self, fragment: &str) -> Option<&'s Value> {
+    fn reference_target(&self, fragment: &str) -> Option<&'s Value> {
         self.root.pointer(fragment).or_else(|| self.root.pointer(&percent_decoded(fragment)))
     }
 

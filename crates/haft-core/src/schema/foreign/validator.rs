@@ -10,7 +10,7 @@ use super::{ForeignSchemaError, references};
 use crate::json::Document;
 use crate::schema::args::Args;
 use crate::schema::check::CoercionMode;
-use crate::schema::coerce::{below, find_wrapped_args};
+use crate::schema::coerce::{find_wrapped_args, prepend_pointer};
 use crate::schema::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
 
 /// Most bytes of a schema that is taken from elsewhere, as compact text.
@@ -85,7 +85,7 @@ impl ForeignSchema {
             let kind = ChangeKind::Unwrapped(key.to_owned());
             changes.push(Change { pointer: String::new(), kind });
             for mut change in made {
-                below(key, &mut change.pointer);
+                prepend_pointer(key, &mut change.pointer);
                 changes.push(change);
             }
             return Ok(document(&inner));

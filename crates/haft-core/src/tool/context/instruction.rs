@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{DispatchContext, Tokenizable};
 use crate::record::{
-    Faults, InvalidRecord, LoadError, NotStorable, Record, RecordLoader, RecordName, read, write,
+    InvalidRecord, LoadError, NotStorable, Record, RecordFaults, RecordLoader, RecordName, read,
+    write,
 };
 use crate::store::RowKind;
 use crate::tokens::EvaluatorInvalid;
@@ -41,12 +42,12 @@ impl Instruction {
         text: impl Into<Tokenizable>,
     ) -> Result<Self, InvalidRecord> {
         let text = text.into();
-        let mut faults = Faults::default();
+        let mut faults = RecordFaults::default();
         let id = faults.name("id", id.as_ref());
         if !text.is_dynamic()
             && let Ok(fixed) = text.render(None)
         {
-            faults.not_empty("text", &fixed);
+            faults.check_not_empty("text", &fixed);
         }
         match id {
             Some(id) if faults.is_empty() => Ok(Self { id, text }),
@@ -94,7 +95,7 @@ impl PartialEq for Instruction {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Stored {
+struct StoredInstruction {
     id: String,
     text: String,
 }
@@ -112,14 +113,14 @@ impl Record for Instruction {
         let id = self.id.to_string();
         match self.text.render(None) {
             Ok(text) if !self.is_dynamic() => {
-                write(Self::KIND, &Stored { id, text: text.as_ref().to_owned() })
+                write(Self::KIND, &StoredInstruction { id, text: text.as_ref().to_owned() })
             }
             _ => Err(NotStorable::Dynamic { id }),
         }
     }
 
     async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: Stored = read(Self::KIND, json)?;
+        let stored: StoredInstruction = read(Self::KIND, json)?;
         Ok(Self::from_developer(stored.id, stored.text)?)
     }
 }

@@ -16,8 +16,8 @@ type Evaluator = dyn Fn(Option<&DispatchContext>) -> Result<Arc<str>, BoxError> 
 /// A text that remembers how many tokens it is: a fixed one, or one that an evaluator makes when it is
 /// needed.
 ///
-/// A count is kept per name and set of [`Estimators`], so that a guess is never served where an exact
-/// count was asked for. The count of a dynamic text is kept for the text without a context; with one, it
+/// A count is cached per name and set of [`Estimators`], so that a guess is never served where an exact
+/// count was asked for. The count of a dynamic text is cached for the text without a context; with one, it
 /// is counted each time, since the evaluator may say something else each time.
 ///
 /// ```

@@ -29,7 +29,7 @@ use crate::trust::EnvelopeKey;
 
 /// A turn, as middleware and handlers see it. Cheap to clone: a handle.
 ///
-/// Records are kept before they are seen: what `store_…` returns from is stored, and what fails to be
+/// Records are stored before they are seen: what `store_…` returns from is stored, and what fails to be
 /// stored is not seen by anybody.
 #[derive(Clone)]
 pub struct TurnContext {
@@ -260,7 +260,7 @@ impl TurnContext {
         }
     }
 
-    /// Whether what the turn writes is kept.
+    /// Whether the writes of the turn are stored.
     #[must_use]
     pub fn is_durable(&self) -> bool {
         self.turn.recorder.is_some()

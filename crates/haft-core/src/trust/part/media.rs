@@ -1,4 +1,4 @@
-//! Media in a prompt: the frame around a native medium, and the text that stands for one.
+//! Media in a prompt: the frame around a native media item, and the text that stands for one.
 
 use super::PartOrigin;
 use super::tool::Scope;
@@ -11,10 +11,10 @@ use crate::trust::{
     sanitized_mime_type,
 };
 
-/// Text that stands for a medium which the model cannot perceive.
+/// Text that stands for a media item which the model cannot perceive.
 ///
-/// Two axes compose. The envelope's family follows the less trusted of the medium and of the text that
-/// was derived from it; the attribute `modality` follows the medium's hazard.
+/// Two axes compose. The envelope's family follows the less trusted of the media item and of the text that
+/// was derived from it; the attribute `modality` follows the media item's hazard.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct MediaFallbackPart<'a> {
@@ -25,7 +25,7 @@ pub struct MediaFallbackPart<'a> {
 }
 
 impl<'a> MediaFallbackPart<'a> {
-    /// The `part`-th medium of a record, shown by its first stash entry with a text under the usual
+    /// The `part`-th media item of a record, shown by its first stash entry with a text under the usual
     /// keys ([`Media::TEXT_KEYS`]), or else by a description made of its file.
     pub fn new(origin: PartOrigin<'a>, part: u32, media: &'a Media) -> Self {
         Self { origin, part, media, keys: Media::TEXT_KEYS }
@@ -38,19 +38,19 @@ impl<'a> MediaFallbackPart<'a> {
     }
 }
 
-/// The two texts around a medium that the wire shows natively.
+/// The two texts around a media item that the wire shows natively.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MediaFrame {
-    /// Goes before the medium: the open tag and the marker with the medium's id.
+    /// Goes before the media item: the open tag and the marker with the media item's id.
     pub open: PromptText,
-    /// Goes behind the medium.
+    /// Goes behind the media item.
     pub close: PromptText,
 }
 
 impl PromptRenderer {
-    /// The text for a medium. Its first line is the marker `[media id: … | …]` with which tools name
-    /// the medium; it stands inside the envelope because a file name is content.
+    /// The text for a media item. Its first line is the marker `[media id: … | …]` with which tools name
+    /// the media item; it stands inside the envelope because a file name is content.
     #[must_use]
     pub fn media_fallback(&self, part: &MediaFallbackPart<'_>) -> PromptText {
         let found = part.media.text(part.keys);
@@ -65,7 +65,7 @@ impl PromptRenderer {
         self.seal(&slot, attributes, &Clean::of(&body))
     }
 
-    /// The frame around the `part`-th medium of a record.
+    /// The frame around the `part`-th media item of a record.
     #[must_use]
     pub fn media_frame(&self, origin: PartOrigin<'_>, part: u32, media: &Media) -> MediaFrame {
         let record = origin.record();

@@ -63,9 +63,9 @@ enum Step {
     Summary(Vec<TrustTier>),
     /// A restart.
     Stored,
-    /// It becomes the stash entry of a medium, and is read from there.
+    /// It becomes the stash entry of a media item, and is read from there.
     Derived(TrustTier),
-    /// It becomes a medium with an entry that claims more, and is stored and lowered.
+    /// It becomes a media item with an entry that claims more, and is stored and lowered.
     Media(TrustTier),
 }
 
