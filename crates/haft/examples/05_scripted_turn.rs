@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .build()?;
 
-    // Whoever answers can be anywhere; here it is the same program.
+    // The decision can come from anywhere; here it comes from the same program.
     let answering = async {
         opened.recv().await;
         for gate in runner.gates().open_gates(None).await? {

@@ -47,6 +47,8 @@ pub use self::filter::EventFilter;
 pub use self::hub::EventHub;
 pub use self::queue::{Backlog, Overflow};
 #[cfg(feature = "otlp")]
-pub(crate) use self::spans::{Backend, Begin, Field, Note, Operation, SpanTracker};
+pub(crate) use self::spans::{
+    Field, SpanBackend, SpanEvent, SpanOperation, SpanStart, SpanTracker,
+};
 pub use self::subscription::{ReceivedEvent, Subscription};
 pub use self::trace::{TracedContent, TracingObserver};

@@ -47,7 +47,7 @@ pub use self::repetition::{OnRepetition, RepetitionGuard, repetition_guard};
 pub use self::veto::{SafetyVeto, Verdict, safety_veto};
 
 /// The calls of this iteration that are over, in order.
-fn completed(ctx: &DispatchContext) -> impl Iterator<Item = Arc<ToolCall>> {
+fn completed_calls(ctx: &DispatchContext) -> impl Iterator<Item = Arc<ToolCall>> {
     let iteration = ctx.iteration();
     let calls = ctx.turn().tool_calls().all().into_iter();
     calls.filter(move |call| call.iteration == iteration && call.state().is_final())
@@ -55,7 +55,7 @@ fn completed(ctx: &DispatchContext) -> impl Iterator<Item = Arc<ToolCall>> {
 
 /// The call with a notice for the model in the place of what came of it. Its artifacts cannot be queried
 /// any more.
-fn noticed(call: &ToolCall, notice: String, at: Timestamp) -> ToolCall {
+fn with_notice(call: &ToolCall, notice: String, at: Timestamp) -> ToolCall {
     let mut call = call.clone();
     match &mut call.error {
         Some(error) => error.message = notice,

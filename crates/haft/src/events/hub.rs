@@ -46,12 +46,12 @@ pub(super) struct HubState {
     /// How many subscriptions there are, readable without the lock.
     count: AtomicUsize,
     next_key: AtomicU64,
-    index: RwLock<Index>,
+    index: RwLock<SubscriberIndex>,
 }
 
 /// The subscribers, by the turn that they subscribed to.
 #[derive(Default)]
-struct Index {
+struct SubscriberIndex {
     every_turn: Subscribers,
     one_turn: HashMap<Arc<str>, Subscribers>,
 }
@@ -80,7 +80,7 @@ impl EventHub {
         let shared = &self.shared;
         let key = shared.next_key.fetch_add(1, Ordering::Relaxed);
         let subscriber = Arc::new(Subscriber::new(filter, backlog));
-        shared.change(|index| {
+        shared.with_index(|index| {
             let place = match subscriber.turn() {
                 Some(turn) => index.one_turn.entry(Arc::clone(turn)).or_default(),
                 None => &mut index.every_turn,
@@ -143,7 +143,7 @@ impl HubState {
     }
 
     fn end_turn(&self, turn: &str, wakers: &mut Vec<Waker>) {
-        let ended = self.change(|index| {
+        let ended = self.with_index(|index| {
             let ended = index.one_turn.remove(turn).unwrap_or_default();
             self.count.fetch_sub(ended.len(), Ordering::Relaxed);
             ended
@@ -152,7 +152,7 @@ impl HubState {
     }
 
     pub(super) fn unsubscribe(&self, key: u64, turn: Option<&Arc<str>>) {
-        let gone = self.change(|index| {
+        let gone = self.with_index(|index| {
             let Some(turn) = turn else { return index.every_turn.remove(&key) };
             let place = index.one_turn.get_mut(turn)?;
             let gone = place.remove(&key);
@@ -167,7 +167,7 @@ impl HubState {
     }
 
     /// Nothing panics while the lock is held, and if it did the index would still be whole.
-    fn change<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
+    fn with_index<T>(&self, change: impl FnOnce(&mut SubscriberIndex) -> T) -> T {
         change(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -78,7 +78,7 @@ pub enum TelemetryError {
 }
 
 impl OtlpBuilder {
-    /// Names the service that spans come from; `haft` if not said.
+    /// Names the service that spans come from; the default is `haft`.
     pub fn service(mut self, name: impl Into<String>) -> Self {
         self.service = name.into();
         self
@@ -96,13 +96,13 @@ impl OtlpBuilder {
         self
     }
 
-    /// How long one request may take; ten seconds if not said.
+    /// How long one request may take; the default is ten seconds.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Says whether spans have content; they do not if not said.
+    /// Sets whether spans have content; the default is that they do not.
     pub fn content(mut self, content: TracedContent) -> Self {
         self.content = content;
         self

@@ -60,7 +60,7 @@ pub enum Overflow {
 }
 
 /// What waits.
-pub(super) struct Queue {
+pub(super) struct EventQueue {
     backlog: Backlog,
     entries: VecDeque<Entry>,
     /// Events dropped since the last entry.
@@ -72,23 +72,23 @@ struct Entry {
     missed: u64,
     event: Arc<Event>,
     /// Text that comes after the event's own piece.
-    more: Option<Joined>,
+    more: Option<JoinedText>,
 }
 
 /// Text that was joined to an earlier piece, and the event whose place the whole takes.
-struct Joined {
+struct JoinedText {
     text: String,
     pieces: u64,
     last: Arc<Event>,
 }
 
 /// What leaves the queue.
-pub(super) enum Popped {
+pub(super) enum QueueItem {
     Event(Arc<Event>),
     Missed(u64),
 }
 
-impl Queue {
+impl EventQueue {
     pub(super) const fn new(backlog: Backlog) -> Self {
         Self { backlog, entries: VecDeque::new(), missed_since: 0 }
     }
@@ -122,23 +122,23 @@ impl Queue {
         self.entries.push_back(Entry { missed, event: Arc::clone(event), more: None });
     }
 
-    pub(super) fn pop(&mut self) -> Option<Popped> {
+    pub(super) fn pop(&mut self) -> Option<QueueItem> {
         let missed = self.entries.front_mut().map_or(&mut self.missed_since, |it| &mut it.missed);
         match std::mem::take(missed) {
-            0 => self.entries.pop_front().map(|it| Popped::Event(it.finish())),
-            missed => Some(Popped::Missed(missed)),
+            0 => self.entries.pop_front().map(|it| QueueItem::Event(it.finish())),
+            missed => Some(QueueItem::Missed(missed)),
         }
     }
 
     fn drop_oldest(&mut self) {
         if let Some(oldest) = self.entries.pop_front() {
             let joined = oldest.more.map_or(0, |it| it.pieces);
-            self.charge(0, oldest.missed + 1 + joined);
+            self.count_missed(0, oldest.missed + 1 + joined);
         }
     }
 
     /// Says that events are missing right before the entry at `index`.
-    fn charge(&mut self, index: usize, missed: u64) {
+    fn count_missed(&mut self, index: usize, missed: u64) {
         match self.entries.get_mut(index) {
             Some(next) => next.missed += missed,
             None => self.missed_since += missed,
@@ -151,7 +151,7 @@ impl Queue {
         let found = self.entries.iter_mut().skip(near).rposition(|it| it.join(event));
         let Some(index) = found.map(|it| it + near) else { return false };
         if let Some(mut joined) = self.entries.remove(index) {
-            self.charge(index, std::mem::take(&mut joined.missed));
+            self.count_missed(index, std::mem::take(&mut joined.missed));
             joined.missed = std::mem::take(&mut self.missed_since);
             self.entries.push_back(joined);
         }
@@ -162,7 +162,9 @@ impl Queue {
 impl Entry {
     /// Takes the event's text behind its own, if the two are consecutive pieces of one stream.
     fn join(&mut self, event: &Arc<Event>) -> bool {
-        let (Some(own), Some(next)) = (delta(self.last()), delta(event)) else { return false };
+        let (Some(own), Some(next)) = (stream_delta(self.last()), stream_delta(event)) else {
+            return false;
+        };
         let follows = own.state == StreamState::Open
             && own.id == next.id
             && own.offset + own.delta.len() as u64 == next.offset
@@ -173,7 +175,7 @@ impl Entry {
             let (text, pieces) =
                 self.more.take().map(|it| (it.text, it.pieces)).unwrap_or_default();
             let (text, pieces) = (text + &next.delta, pieces + 1);
-            self.more = Some(Joined { text, pieces, last: Arc::clone(event) });
+            self.more = Some(JoinedText { text, pieces, last: Arc::clone(event) });
         }
         follows
     }
@@ -185,7 +187,7 @@ impl Entry {
 
     /// The event: itself, or the last one that was joined with the text of all.
     fn finish(self) -> Arc<Event> {
-        let (Some(first), Some(joined)) = (delta(&self.event), &self.more) else {
+        let (Some(first), Some(joined)) = (stream_delta(&self.event), &self.more) else {
             return self.event;
         };
         let mut event = Event::clone(&joined.last);
@@ -197,7 +199,7 @@ impl Entry {
     }
 }
 
-fn delta(event: &Event) -> Option<&StreamDelta> {
+fn stream_delta(event: &Event) -> Option<&StreamDelta> {
     match &event.kind {
         EventKind::Message(delta) | EventKind::Thought(delta) => Some(delta),
         _ => None,

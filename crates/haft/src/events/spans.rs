@@ -18,26 +18,26 @@ use haft_core::usage::Usage;
 const MAX_TURNS: usize = 100_000;
 
 /// What draws spans.
-pub(crate) trait Backend: Send + Sync {
+pub(crate) trait SpanBackend: Send + Sync {
     /// A span that has begun. Dropping it without `end` ends it too.
     type Span: Send;
 
-    fn begin(&self, parent: Option<&Self::Span>, begin: &Begin<'_>) -> Self::Span;
+    fn begin(&self, parent: Option<&Self::Span>, begin: &SpanStart<'_>) -> Self::Span;
     fn set(&self, span: &mut Self::Span, key: &'static str, value: Field<'_>);
     /// Says that the span failed, with a word of few that says how.
     fn fail(&self, span: &mut Self::Span, kind: &str, message: &str);
-    fn note(&self, span: Option<&mut Self::Span>, note: &Note<'_>);
+    fn note(&self, span: Option<&mut Self::Span>, note: &SpanEvent<'_>);
     fn end(&self, span: Self::Span, at: Timestamp);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum SpanOperation {
     InvokeAgent,
     Chat,
     ExecuteTool,
 }
 
-impl Operation {
+impl SpanOperation {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::InvokeAgent => "invoke_agent",
@@ -48,8 +48,8 @@ impl Operation {
 }
 
 /// What is known of a span when it begins.
-pub(crate) struct Begin<'e> {
-    pub(crate) operation: Operation,
+pub(crate) struct SpanStart<'e> {
+    pub(crate) operation: SpanOperation,
     /// The agent or the tool, if it has a name.
     pub(crate) name: Option<&'e str>,
     pub(crate) event: &'e Event,
@@ -63,7 +63,7 @@ pub(crate) struct Begin<'e> {
     pub(crate) args: Option<&'e BoundedArgs>,
 }
 
-impl Begin<'_> {
+impl SpanStart<'_> {
     /// The operation, and what it is done to.
     pub(crate) fn title(&self) -> String {
         match self.name {
@@ -82,7 +82,7 @@ pub(crate) enum Field<'v> {
 }
 
 /// Something that happened within a span and takes no time.
-pub(crate) struct Note<'e> {
+pub(crate) struct SpanEvent<'e> {
     pub(crate) level: LogLevel,
     pub(crate) name: &'static str,
     /// What sort of note it is.
@@ -92,14 +92,14 @@ pub(crate) struct Note<'e> {
 }
 
 /// Follows turns by their events.
-pub(crate) struct SpanTracker<B: Backend> {
+pub(crate) struct SpanTracker<B: SpanBackend> {
     pub(crate) backend: B,
     pub(crate) agent: Option<Box<str>>,
     pub(crate) content: bool,
-    open: Mutex<Open<B::Span>>,
+    open: Mutex<OpenSpans<B::Span>>,
 }
 
-struct Open<S> {
+struct OpenSpans<S> {
     turns: HashMap<Arc<str>, Turn<S>>,
     /// Equal calls can run at the same time: any of their spans is as good as the other.
     calls: HashMap<(Arc<str>, CallId), Vec<S>>,
@@ -112,9 +112,9 @@ struct Turn<S> {
     dispatch_only: bool,
 }
 
-impl<B: Backend> SpanTracker<B> {
+impl<B: SpanBackend> SpanTracker<B> {
     pub(crate) fn new(backend: B) -> Self {
-        let open = Open { turns: HashMap::new(), calls: HashMap::new() };
+        let open = OpenSpans { turns: HashMap::new(), calls: HashMap::new() };
         Self { backend, agent: None, content: false, open: Mutex::new(open) }
     }
 
@@ -165,18 +165,19 @@ impl<B: Backend> SpanTracker<B> {
         }
     }
 
-    fn begin_turn(&self, open: &mut Open<B::Span>, event: &Event, dispatch_only: bool) {
+    fn begin_turn(&self, open: &mut OpenSpans<B::Span>, event: &Event, dispatch_only: bool) {
         if open.turns.len() >= MAX_TURNS || open.turns.contains_key(&event.turn) {
             return;
         }
         let name = self.agent.as_deref();
-        let agent = self.backend.begin(None, &Begin::of(Operation::InvokeAgent, name, event));
+        let agent =
+            self.backend.begin(None, &SpanStart::of(SpanOperation::InvokeAgent, name, event));
         open.turns.insert(Arc::clone(&event.turn), Turn { agent, chat: None, dispatch_only });
     }
 
     fn end_turn(
         &self,
-        open: &mut Open<B::Span>,
+        open: &mut OpenSpans<B::Span>,
         event: &Event,
         dispatch_only: bool,
         (error, usage): (Option<&ErrorReport>, Option<Usage>),
@@ -195,9 +196,9 @@ impl<B: Backend> SpanTracker<B> {
         }
     }
 
-    fn begin_chat(&self, open: &mut Open<B::Span>, event: &Event) {
+    fn begin_chat(&self, open: &mut OpenSpans<B::Span>, event: &Event) {
         if let Some(turn) = open.turns.get_mut(&event.turn) {
-            let begin = Begin::of(Operation::Chat, None, event);
+            let begin = SpanStart::of(SpanOperation::Chat, None, event);
             turn.chat = Some(self.backend.begin(Some(&turn.agent), &begin));
         }
     }
@@ -206,7 +207,7 @@ impl<B: Backend> SpanTracker<B> {
     /// iteration ends.
     fn end_chat(
         &self,
-        open: &mut Open<B::Span>,
+        open: &mut OpenSpans<B::Span>,
         event: &Event,
         last: impl FnOnce(&Self, &mut B::Span),
     ) {
@@ -219,13 +220,13 @@ impl<B: Backend> SpanTracker<B> {
 
     fn call(
         &self,
-        open: &Open<B::Span>,
+        open: &OpenSpans<B::Span>,
         event: &Event,
         (tool, call_id): (&str, CallId),
         (at, args): (Timestamp, Option<&BoundedArgs>),
     ) -> B::Span {
-        let begin = Begin::of(Operation::ExecuteTool, Some(tool), event);
-        let begin = Begin { at, args, call_id: Some(call_id), ..begin };
+        let begin = SpanStart::of(SpanOperation::ExecuteTool, Some(tool), event);
+        let begin = SpanStart { at, args, call_id: Some(call_id), ..begin };
         self.backend.begin(open.turns.get(&event.turn).map(|it| &it.agent), &begin)
     }
 
@@ -256,7 +257,7 @@ impl<B: Backend> SpanTracker<B> {
         }
     }
 
-    fn note(&self, open: &mut Open<B::Span>, event: &Event) {
+    fn note(&self, open: &mut OpenSpans<B::Span>, event: &Event) {
         let (level, kind, message): (_, &str, &str) = match &event.kind {
             EventKind::Log { level, topic, message, .. } => (*level, topic, message),
             EventKind::Warning { topic, message, .. } => (LogLevel::Warn, topic, message),
@@ -269,18 +270,18 @@ impl<B: Backend> SpanTracker<B> {
             EventKind::TurnGateClosed { gate_id, .. } => (LogLevel::Info, gate_id, ""),
             _ => return,
         };
-        let note = Note { level, name: event.kind.name().as_str(), kind, message, event };
+        let note = SpanEvent { level, name: event.kind.name().as_str(), kind, message, event };
         self.backend.note(open.turns.get_mut(&event.turn).map(|it| &mut it.agent), &note);
     }
 }
 
-impl<'e> Begin<'e> {
-    fn of(operation: Operation, name: Option<&'e str>, event: &'e Event) -> Self {
+impl<'e> SpanStart<'e> {
+    fn of(operation: SpanOperation, name: Option<&'e str>, event: &'e Event) -> Self {
         Self { operation, name, event, at: event.at, call_id: None, args: None }
     }
 }
 
-impl<S> Open<S> {
+impl<S> OpenSpans<S> {
     fn take_call(&mut self, turn: &Arc<str>, call_id: CallId) -> Option<S> {
         let key = (Arc::clone(turn), call_id);
         let spans = self.calls.get_mut(&key)?;

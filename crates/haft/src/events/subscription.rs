@@ -10,7 +10,7 @@ use haft_core::event::{Event, EventKind, EventName};
 
 use super::filter::EventFilter;
 use super::hub::HubState;
-use super::queue::{Backlog, Popped, Queue};
+use super::queue::{Backlog, EventQueue, QueueItem};
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a subscription yields.
@@ -95,11 +95,11 @@ impl fmt::Debug for Subscription {
     }
 }
 
-impl From<Popped> for ReceivedEvent {
-    fn from(popped: Popped) -> Self {
+impl From<QueueItem> for ReceivedEvent {
+    fn from(popped: QueueItem) -> Self {
         match popped {
-            Popped::Event(event) => Self::Event(event),
-            Popped::Missed(missed) => Self::Lagged { missed },
+            QueueItem::Event(event) => Self::Event(event),
+            QueueItem::Missed(missed) => Self::Lagged { missed },
         }
     }
 }
@@ -111,14 +111,14 @@ pub(super) struct Subscriber {
 }
 
 struct State {
-    queue: Queue,
+    queue: EventQueue,
     waker: Option<Waker>,
     closed: bool,
 }
 
 impl Subscriber {
     pub(super) const fn new(filter: EventFilter, backlog: Backlog) -> Self {
-        let state = State { queue: Queue::new(backlog), waker: None, closed: false };
+        let state = State { queue: EventQueue::new(backlog), waker: None, closed: false };
         Self { filter, state: Mutex::new(state) }
     }
 

@@ -7,7 +7,7 @@ use ::tracing::{Span, debug, error, info, info_span, trace, warn};
 use haft_core::clock::Timestamp;
 use haft_core::event::{Event, LogLevel, Observer};
 
-use super::spans::{Backend, Begin, Field, Note, Operation, SpanTracker};
+use super::spans::{Field, SpanBackend, SpanEvent, SpanOperation, SpanStart, SpanTracker};
 
 /// Turns events into `tracing` spans, named as OpenTelemetry's conventions for generative AI have it.
 ///
@@ -113,21 +113,23 @@ macro_rules! operation_span {
     };
 }
 
-impl Backend for TracingBackend {
+impl SpanBackend for TracingBackend {
     type Span = Span;
 
-    fn begin(&self, parent: Option<&Span>, begin: &Begin<'_>) -> Span {
+    fn begin(&self, parent: Option<&Span>, begin: &SpanStart<'_>) -> Span {
         let parent = parent.map_or_else(|| Span::current().id(), Span::id);
         let call_id = begin.call_id.map(|it| it.to_string());
         match begin.operation {
-            Operation::InvokeAgent => operation_span!(parent, "invoke_agent", "internal", begin, {
-                gen_ai.agent.name = begin.name,
-                gen_ai.usage.input_tokens = Empty,
-                gen_ai.usage.output_tokens = Empty,
-                gen_ai.usage.cache_read.input_tokens = Empty,
-                gen_ai.usage.reasoning.output_tokens = Empty,
-            }),
-            Operation::Chat => operation_span!(parent, "chat", "client", begin, {
+            SpanOperation::InvokeAgent => {
+                operation_span!(parent, "invoke_agent", "internal", begin, {
+                    gen_ai.agent.name = begin.name,
+                    gen_ai.usage.input_tokens = Empty,
+                    gen_ai.usage.output_tokens = Empty,
+                    gen_ai.usage.cache_read.input_tokens = Empty,
+                    gen_ai.usage.reasoning.output_tokens = Empty,
+                })
+            }
+            SpanOperation::Chat => operation_span!(parent, "chat", "client", begin, {
                 haft.iteration = begin.event.iteration,
                 gen_ai.provider.name = Empty,
                 gen_ai.response.model = Empty,
@@ -137,13 +139,15 @@ impl Backend for TracingBackend {
                 gen_ai.usage.cache_read.input_tokens = Empty,
                 gen_ai.usage.reasoning.output_tokens = Empty,
             }),
-            Operation::ExecuteTool => operation_span!(parent, "execute_tool", "internal", begin, {
-                haft.iteration = begin.event.iteration,
-                gen_ai.tool.name = begin.name,
-                gen_ai.tool.type = "function",
-                gen_ai.tool.call.id = call_id,
-                gen_ai.tool.call.arguments = begin.args.map(ToString::to_string),
-            }),
+            SpanOperation::ExecuteTool => {
+                operation_span!(parent, "execute_tool", "internal", begin, {
+                    haft.iteration = begin.event.iteration,
+                    gen_ai.tool.name = begin.name,
+                    gen_ai.tool.type = "function",
+                    gen_ai.tool.call.id = call_id,
+                    gen_ai.tool.call.arguments = begin.args.map(ToString::to_string),
+                })
+            }
         }
     }
 
@@ -162,9 +166,9 @@ impl Backend for TracingBackend {
         }
     }
 
-    fn note(&self, span: Option<&mut Span>, note: &Note<'_>) {
+    fn note(&self, span: Option<&mut Span>, note: &SpanEvent<'_>) {
         let parent = span.map_or_else(|| Span::current().id(), |it| it.id());
-        let Note { name, kind, message, event, .. } = note;
+        let SpanEvent { name, kind, message, event, .. } = note;
         let (turn, sequence) = (&*event.turn, event.sequence);
         macro_rules! emit {
             ($level:ident) => {

@@ -5,61 +5,70 @@ use haft_core::json::{ValueKind, ValueRef};
 
 /// How two values of different origin are named in a difference.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Names {
+pub(super) struct ValueNames {
     pub(super) left: &'static str,
     pub(super) right: &'static str,
 }
 
 /// One line for every place where the values differ, with its JSON pointer; the first few of them.
-pub(super) fn differences(left: ValueRef<'_>, right: ValueRef<'_>, names: Names) -> Vec<String> {
-    let mut found = Found { lines: Vec::new(), more: 0, names };
-    found.compare(left, right, &mut String::new());
+pub(super) fn list_differences(
+    left: ValueRef<'_>,
+    right: ValueRef<'_>,
+    names: ValueNames,
+) -> Vec<String> {
+    let mut found = DifferenceList { lines: Vec::new(), more: 0, names };
+    found.compare_values(left, right, &mut String::new());
     if found.more > 0 {
         found.lines.push(format!("and {} more", found.more));
     }
     found.lines
 }
 
-struct Found {
+struct DifferenceList {
     lines: Vec<String>,
     more: usize,
-    names: Names,
+    names: ValueNames,
 }
 
-impl Found {
-    fn compare(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
+impl DifferenceList {
+    fn compare_values(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
         match (left.kind(), right.kind()) {
-            (ValueKind::Object, ValueKind::Object) => self.objects(left, right, at),
-            (ValueKind::Array, ValueKind::Array) => self.lists(left, right, at),
+            (ValueKind::Object, ValueKind::Object) => self.compare_objects(left, right, at),
+            (ValueKind::Array, ValueKind::Array) => self.compare_lists(left, right, at),
             _ if left == right => {}
-            _ => self.note(at, Some(left), Some(right)),
+            _ => self.push_difference(at, Some(left), Some(right)),
         }
     }
 
-    fn objects(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
+    fn compare_objects(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
         for (key, one) in left.members() {
-            self.below(at, key, |found, at| match right.get(key) {
-                Some(two) => found.compare(one, two, at),
-                None => found.note(at, Some(one), None),
+            self.visit_child(at, key, |found, at| match right.get(key) {
+                Some(two) => found.compare_values(one, two, at),
+                None => found.push_difference(at, Some(one), None),
             });
         }
         for (key, two) in right.members().filter(|(key, _)| left.get(key).is_none()) {
-            self.below(at, key, |found, at| found.note(at, None, Some(two)));
+            self.visit_child(at, key, |found, at| found.push_difference(at, None, Some(two)));
         }
     }
 
-    fn lists(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
+    fn compare_lists(&mut self, left: ValueRef<'_>, right: ValueRef<'_>, at: &mut String) {
         let (mut one, mut two) = (left.elements(), right.elements());
         for index in 0..left.len().max(right.len()) {
             let (one, two) = (one.next(), two.next());
-            self.below(at, &index.to_string(), |found, at| match (one, two) {
-                (Some(one), Some(two)) => found.compare(one, two, at),
-                (one, two) => found.note(at, one, two),
+            self.visit_child(at, &index.to_string(), |found, at| match (one, two) {
+                (Some(one), Some(two)) => found.compare_values(one, two, at),
+                (one, two) => found.push_difference(at, one, two),
             });
         }
     }
 
-    fn below(&mut self, at: &mut String, key: &str, run: impl FnOnce(&mut Self, &mut String)) {
+    fn visit_child(
+        &mut self,
+        at: &mut String,
+        key: &str,
+        run: impl FnOnce(&mut Self, &mut String),
+    ) {
         let length = at.len();
         at.push('/');
         at.push_str(&key.replace('~', "~0").replace('/', "~1"));
@@ -67,12 +76,17 @@ impl Found {
         at.truncate(length);
     }
 
-    fn note(&mut self, at: &str, left: Option<ValueRef<'_>>, right: Option<ValueRef<'_>>) {
+    fn push_difference(
+        &mut self,
+        at: &str,
+        left: Option<ValueRef<'_>>,
+        right: Option<ValueRef<'_>>,
+    ) {
         if self.lines.len() >= MOST_LINES {
             self.more += 1;
             return;
         }
-        let Names { left: one, right: two } = self.names;
+        let ValueNames { left: one, right: two } = self.names;
         let shown = |view: Option<ValueRef<'_>>| match view {
             Some(view) => excerpt(&view.to_string()),
             None => "nothing".to_owned(),

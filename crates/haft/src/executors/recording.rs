@@ -190,7 +190,7 @@ pub enum RecordingError {
     /// The content of a result could not be read.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// A medium could not be read.
+    /// A media item could not be read.
     #[error(transparent)]
     Media(#[from] MediaError),
 }
@@ -241,7 +241,7 @@ impl Coded for NotReplayable {
 }
 
 /// A text as a document; text that is no JSON as a string.
-fn document(text: &str) -> Document {
+fn text_document(text: &str) -> Document {
     Document::parse(text).unwrap_or_else(|_| {
         let mut out = haft_core::json::JsonWriter::new();
         out.string(text);

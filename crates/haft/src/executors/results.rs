@@ -7,7 +7,7 @@ use haft_core::spool::SpoolError;
 
 /// What came of a call, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct CallText {
     pub(super) text: String,
     /// How many bytes there are beyond the text.
     pub(super) left_out: u64,
@@ -15,10 +15,15 @@ pub(super) struct Said {
 
 /// Reads what came of a call: its text, the beginning of its artifacts, or why it failed. Nothing for a
 /// call that is not over.
-pub(super) async fn said(call: &ToolCall, limit: usize) -> Result<Option<Said>, SpoolError> {
+pub(super) async fn read_call_text(
+    call: &ToolCall,
+    limit: usize,
+) -> Result<Option<CallText>, SpoolError> {
     let text = match (&call.results, &call.error) {
         (Some(ToolResults::Text(text)), _) => text.clone(),
-        (Some(ToolResults::Artifacts(all)), _) => return beginning(all, limit).await.map(Some),
+        (Some(ToolResults::Artifacts(all)), _) => {
+            return read_artifact_start(all, limit).await.map(Some);
+        }
         (Some(ToolResults::Media(all)), _) => {
             let names: Vec<&str> = all.iter().map(Media::filename).collect();
             format!("(media: {})", names.join(", "))
@@ -26,11 +31,14 @@ pub(super) async fn said(call: &ToolCall, limit: usize) -> Result<Option<Said>, 
         (_, Some(error)) => error.message.clone(),
         _ => return Ok(None),
     };
-    Ok(Some(Said { text, left_out: 0 }))
+    Ok(Some(CallText { text, left_out: 0 }))
 }
 
-async fn beginning(artifacts: &[SpooledArtifact], limit: usize) -> Result<Said, SpoolError> {
-    let mut said = Said { text: String::new(), left_out: 0 };
+async fn read_artifact_start(
+    artifacts: &[SpooledArtifact],
+    limit: usize,
+) -> Result<CallText, SpoolError> {
+    let mut said = CallText { text: String::new(), left_out: 0 };
     for artifact in artifacts {
         let reader = artifact.reader();
         let mut at = 0;

@@ -17,8 +17,8 @@ use haft_core::error::{Coded, ErrorCode};
 use haft_core::usage::Usage;
 use serde_json::Value;
 
-use self::expect::Expectation;
-use self::parse::Parser;
+use self::expect::CallExpectation;
+use self::parse::ScriptParser;
 use self::template::{ArgsTemplate, Template};
 
 pub use self::plan::PlannedCall;
@@ -35,15 +35,15 @@ pub struct Script {
 /// One step, in the order in which its parts happen.
 #[derive(Clone, Debug)]
 struct ScriptStep {
-    expect: Vec<Expectation>,
-    stall: Option<Stall>,
+    expect: Vec<CallExpectation>,
+    stall: Option<ScriptStall>,
     think: Vec<Template>,
     say: Vec<Template>,
     /// In how many pieces it is said.
     pieces: usize,
     call: Vec<ScriptCall>,
     usage: Usage,
-    end: End,
+    end: StepEnd,
 }
 
 #[derive(Clone, Debug)]
@@ -53,14 +53,14 @@ struct ScriptCall {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stall {
+enum ScriptStall {
     For(Duration),
     Forever,
 }
 
 /// How a step ends.
 #[derive(Clone, Debug)]
-enum End {
+enum StepEnd {
     Continue,
     Done,
     Nack(Template),
@@ -85,7 +85,7 @@ impl Script {
     /// Everything that is wrong with it, each with its place.
     pub fn parse(text: &str) -> Result<Self, InvalidScript> {
         let source = source::read(text)?;
-        Parser::read(source.document).map_err(|faults| InvalidScript {
+        ScriptParser::read(source.document).map_err(|faults| InvalidScript {
             faults: faults.into_iter().map(|fault| source.places.locate(fault)).collect(),
         })
     }
@@ -105,7 +105,7 @@ impl Script {
     /// Everything that is wrong with it, each with its JSON pointer.
     pub fn from_value(value: &Value) -> Result<Self, InvalidScript> {
         let document = source::of_value(value)?;
-        Parser::read(document).map_err(|faults| InvalidScript { faults })
+        ScriptParser::read(document).map_err(|faults| InvalidScript { faults })
     }
 
     /// Its name, if it has one.

@@ -11,17 +11,17 @@ use haft_core::event::{BoundedArgs, BoundedText, LogLevel, ResultSummary};
 use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
 use serde::{Deserialize, Serialize};
 
-type Sink = dyn Fn(&str) -> Result<(), BoxError> + Send + Sync;
+type LineSink = dyn Fn(&str) -> Result<(), BoxError> + Send + Sync;
 
 /// See [`audit_log`].
 #[derive(Clone)]
 pub struct AuditLog {
-    sink: Arc<Sink>,
-    written: Arc<Mutex<Written>>,
+    sink: Arc<LineSink>,
+    written: Arc<Mutex<WrittenCalls>>,
 }
 
 /// What was written already, by turn.
-type Written = HashMap<Arc<str>, TurnLog>;
+type WrittenCalls = HashMap<Arc<str>, TurnLog>;
 
 #[derive(Default)]
 struct TurnLog {
@@ -32,12 +32,12 @@ struct TurnLog {
 
 /// The logs that write what is left when the dispatch ends; kept in the scratchpad of a running turn.
 #[derive(Default)]
-struct Watching(Mutex<HashSet<usize>>);
+struct WatchingLogs(Mutex<HashSet<usize>>);
 
 /// One line of the log.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'c> {
+struct AuditLine<'c> {
     turn: &'c str,
     id: RecordId,
     iteration: u32,
@@ -105,37 +105,37 @@ impl AuditLog {
         }
         let known = lines.into_iter().filter_map(|line| serde_json::from_str::<Known>(line).ok());
         for Known { turn, id } in known {
-            self.written().entry(turn).or_default().ids.insert(id);
+            self.lock_written().entry(turn).or_default().ids.insert(id);
         }
         self
     }
 
     /// Writes what was not written yet.
-    fn write(&self, ctx: &TurnContext) -> Result<(), BoxError> {
+    fn write_new_lines(&self, ctx: &TurnContext) -> Result<(), BoxError> {
         for call in ctx.tool_calls().all() {
             if call.state().is_final() && self.is_new(ctx.turn_id(), &call) {
-                (self.sink)(&line(ctx, &call)?)?;
-                self.written().entry(ctx.turn_id().into()).or_default().ids.insert(call.id());
+                (self.sink)(&audit_line(ctx, &call)?)?;
+                self.lock_written().entry(ctx.turn_id().into()).or_default().ids.insert(call.id());
             }
         }
         Ok(())
     }
 
     fn is_new(&self, turn: &str, call: &ToolCall) -> bool {
-        let written = self.written();
+        let written = self.lock_written();
         let log = written.get(turn);
         log.is_none_or(|log| call.iteration >= log.from && !log.ids.contains(&call.id()))
     }
 
     /// Notes where the turn is, and writes what is left when its dispatch ends. It is forgotten then.
-    fn watch(&self, ctx: &DispatchContext) {
-        self.written().entry(ctx.turn_id().into()).or_insert_with(|| TurnLog {
+    fn watch_dispatch(&self, ctx: &DispatchContext) {
+        self.lock_written().entry(ctx.turn_id().into()).or_insert_with(|| TurnLog {
             ids: HashSet::new(),
             from: if ctx.turn().is_resumed() { ctx.iteration() } else { 0 },
         });
         let stash = ctx.stash();
-        let watching = stash.typed::<Watching>().unwrap_or_else(|| {
-            stash.insert_typed(Watching::default());
+        let watching = stash.typed::<WatchingLogs>().unwrap_or_else(|| {
+            stash.insert_typed(WatchingLogs::default());
             stash.typed().unwrap_or_default()
         });
         let this = Arc::as_ptr(&self.written).addr();
@@ -145,14 +145,14 @@ impl AuditLog {
         // The turn and not the dispatch, which holds what waits for its end.
         let (log, turn) = (self.clone(), ctx.turn().clone());
         ctx.on_settled(move |_| {
-            if let Err(error) = log.write(&turn) {
+            if let Err(error) = log.write_new_lines(&turn) {
                 turn.log(LogLevel::Error, "audit-log", &error.to_string(), None);
             }
-            log.written().remove(turn.turn_id());
+            log.lock_written().remove(turn.turn_id());
         });
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn lock_written(&self) -> MutexGuard<'_, WrittenCalls> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -161,8 +161,8 @@ impl Middleware<DispatchContext> for AuditLog {
     fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> MiddlewareFuture {
         let log = self.clone();
         Box::pin(async move {
-            log.watch(&ctx);
-            log.write(ctx.turn())?;
+            log.watch_dispatch(&ctx);
+            log.write_new_lines(ctx.turn())?;
             next.run().await
         })
     }
@@ -170,13 +170,13 @@ impl Middleware<DispatchContext> for AuditLog {
 
 impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AuditLog({} turns)", self.written().len())
+        write!(f, "AuditLog({} turns)", self.lock_written().len())
     }
 }
 
-fn line(ctx: &TurnContext, call: &ToolCall) -> Result<String, serde_json::Error> {
+fn audit_line(ctx: &TurnContext, call: &ToolCall) -> Result<String, serde_json::Error> {
     let handle = ctx.artifacts().handle(call.id());
-    serde_json::to_string(&Line {
+    serde_json::to_string(&AuditLine {
         turn: ctx.turn_id(),
         id: call.id(),
         iteration: call.iteration,

@@ -7,7 +7,7 @@ use haft_core::context::DispatchContext;
 use haft_core::event::LogLevel;
 use haft_core::pipeline::{Middleware, MiddlewareFuture, Next};
 
-use super::{completed, noticed};
+use super::{completed_calls, with_notice};
 
 /// See [`repetition_guard`].
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ impl Middleware<DispatchContext> for RepetitionGuard {
             let too_often = |call: &&std::sync::Arc<ToolCall>| {
                 u64::from(call.id().occurrence().get()) > guard.max.get() as u64
             };
-            let calls: Vec<_> = completed(&ctx).collect();
+            let calls: Vec<_> = completed_calls(&ctx).collect();
             for call in calls.iter().filter(too_often) {
                 let explanation = guard.explanation(call);
                 ctx.log(LogLevel::Warn, "repetition-guard", &explanation, None);
@@ -108,7 +108,9 @@ impl Middleware<DispatchContext> for RepetitionGuard {
                     let notice = format!(
                         "{explanation}; the result is the one you have already, do something else"
                     );
-                    ctx.turn().store_tool_call(noticed(call, notice, ctx.clock().now())).await?;
+                    ctx.turn()
+                        .store_tool_call(with_notice(call, notice, ctx.clock().now()))
+                        .await?;
                 } else if ctx.signal().is_none() {
                     ctx.nack(explanation)?;
                 }

@@ -10,7 +10,7 @@ use haft_core::context::DispatchContext;
 use haft_core::event::LogLevel;
 use haft_core::pipeline::{BoxError, Middleware, MiddlewareFuture, Next};
 
-use super::{completed, noticed};
+use super::{completed_calls, with_notice};
 
 /// What a check says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,12 +85,14 @@ impl Middleware<DispatchContext> for SafetyVeto {
     fn handle(&self, ctx: DispatchContext, next: Next<DispatchContext>) -> MiddlewareFuture {
         let check = Arc::clone(&self.check);
         Box::pin(async move {
-            let calls: Vec<_> = completed(&ctx).collect();
+            let calls: Vec<_> = completed_calls(&ctx).collect();
             for call in calls {
                 if let Verdict::Veto { reason } = check(Arc::clone(&call)).await? {
                     let notice = format!("what `{}` gave was withheld: {reason}", call.tool());
                     ctx.log(LogLevel::Warn, "safety-veto", &notice, None);
-                    ctx.turn().store_tool_call(noticed(&call, notice, ctx.clock().now())).await?;
+                    ctx.turn()
+                        .store_tool_call(with_notice(&call, notice, ctx.clock().now()))
+                        .await?;
                 }
             }
             next.run().await

@@ -9,14 +9,14 @@ use opentelemetry::trace::{
 use opentelemetry::{Array, Context, KeyValue, Value};
 use opentelemetry_sdk::trace::{SdkTracer, Span};
 
-use crate::events::{Backend, Begin, Field, Note, Operation};
+use crate::events::{Field, SpanBackend, SpanEvent, SpanOperation, SpanStart};
 
 pub(super) struct OtlpBackend(pub(super) SdkTracer);
 
-impl Backend for OtlpBackend {
+impl SpanBackend for OtlpBackend {
     type Span = Span;
 
-    fn begin(&self, parent: Option<&Span>, begin: &Begin<'_>) -> Span {
+    fn begin(&self, parent: Option<&Span>, begin: &SpanStart<'_>) -> Span {
         let (operation, event) = (begin.operation, begin.event);
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", operation.as_str()),
@@ -24,16 +24,16 @@ impl Backend for OtlpBackend {
         ];
         let name = begin.name.map(ToOwned::to_owned);
         match operation {
-            Operation::InvokeAgent => {
+            SpanOperation::InvokeAgent => {
                 attributes.extend(name.map(|it| KeyValue::new("gen_ai.agent.name", it)));
             }
-            Operation::Chat => {}
-            Operation::ExecuteTool => {
+            SpanOperation::Chat => {}
+            SpanOperation::ExecuteTool => {
                 attributes.extend(name.map(|it| KeyValue::new("gen_ai.tool.name", it)));
                 attributes.push(KeyValue::new("gen_ai.tool.type", "function"));
             }
         }
-        if operation != Operation::InvokeAgent {
+        if operation != SpanOperation::InvokeAgent {
             attributes.push(KeyValue::new("haft.iteration", i64::from(event.iteration)));
         }
         let call_id = begin.call_id.map(|it| KeyValue::new("gen_ai.tool.call.id", it.to_string()));
@@ -41,7 +41,8 @@ impl Backend for OtlpBackend {
         let args = begin.args.map(ToString::to_string);
         attributes.extend(args.map(|it| KeyValue::new("gen_ai.tool.call.arguments", it)));
 
-        let kind = if operation == Operation::Chat { SpanKind::Client } else { SpanKind::Internal };
+        let kind =
+            if operation == SpanOperation::Chat { SpanKind::Client } else { SpanKind::Internal };
         let builder = SpanBuilder::from_name(begin.title())
             .with_kind(kind)
             .with_start_time(system_time(begin.at))
@@ -69,7 +70,7 @@ impl Backend for OtlpBackend {
         span.set_status(Status::error(message.to_owned()));
     }
 
-    fn note(&self, span: Option<&mut Span>, note: &Note<'_>) {
+    fn note(&self, span: Option<&mut Span>, note: &SpanEvent<'_>) {
         let Some(span) = span else { return };
         let attributes = vec![
             KeyValue::new("haft.kind", note.kind.to_owned()),

@@ -183,7 +183,7 @@ impl ProposalForm {
         raw(&self.args, &self.tool, RecordId::first(self.id))
     }
 
-    pub(super) fn proposed(&self) -> Result<ProposedCall, InvalidRecording> {
+    pub(super) fn to_proposed_call(&self) -> Result<ProposedCall, InvalidRecording> {
         let mut call = ProposedCall::new(self.tool.clone(), self.raw()?);
         call.provider_id.clone_from(&self.provider_id);
         let tag = self.replay_compatibility.as_deref().map(Into::into);
@@ -273,7 +273,7 @@ impl OutcomeForm {
                 drafts.collect::<Result<_, ToolFailure>>().map(ToolOutput::Artifacts)
             }
             Self::Media(all) => {
-                let media = all.iter().cloned().map(loaded);
+                let media = all.iter().cloned().map(load_media);
                 Ok(ToolOutput::Media(media.collect::<Result<_, _>>()?))
             }
             Self::Error(error) => {
@@ -287,6 +287,6 @@ impl OutcomeForm {
     }
 }
 
-pub(super) fn loaded(record: MediaRecord) -> Result<Media, MediaError> {
+pub(super) fn load_media(record: MediaRecord) -> Result<Media, MediaError> {
     record.load(&ReaderResolvers::default())
 }

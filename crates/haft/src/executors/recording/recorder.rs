@@ -42,13 +42,13 @@ use crate::turn::TurnReport;
 #[derive(Clone)]
 pub struct RecordingExecutor {
     executor: Arc<dyn DispatchExecutor>,
-    turns: Arc<Mutex<HashMap<String, Turn>>>,
+    turns: Arc<Mutex<HashMap<String, RecordedTurn>>>,
     limit: u64,
 }
 
 /// What is known of a turn.
 #[derive(Default)]
-struct Turn {
+struct RecordedTurn {
     tools: BTreeMap<String, ToolForm>,
     steps: BTreeMap<u32, StepForm>,
     /// The body of the last request.
@@ -62,7 +62,7 @@ impl RecordingExecutor {
         Self { executor: Arc::new(executor), turns: Arc::default(), limit: 64 * 1024 * 1024 }
     }
 
-    /// How many bytes of results a recording may have; 64 MiB if not said.
+    /// How many bytes of results a recording may have; the default is 64 MiB.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;
@@ -76,7 +76,7 @@ impl RecordingExecutor {
     /// Steps of the turn were taken elsewhere, or its results are too large or cannot be read.
     pub async fn finish(&self, report: &TurnReport) -> Result<Recording, RecordingError> {
         let turn = report.turn.as_str();
-        let Turn { tools, steps, .. } = self.turns().remove(turn).unwrap_or_default();
+        let RecordedTurn { tools, steps, .. } = self.lock_turns().remove(turn).unwrap_or_default();
         // The last iteration has no step if it ended before the executor was asked.
         let needed = report.iterations.saturating_sub(1).max(1);
         if let Some(iteration) = (0..needed).find(|n| !steps.contains_key(n)) {
@@ -85,7 +85,7 @@ impl RecordingExecutor {
         let mut left = self.limit;
         let mut calls = Vec::with_capacity(report.calls.len());
         for call in &report.calls {
-            calls.extend(self.call(call, &mut left).await?);
+            calls.extend(self.call_form(call, &mut left).await?);
         }
         let version = Versioned::of_steps(steps.values());
         let (tools, steps) = (tools.into_values().collect(), steps.into_values().collect());
@@ -94,15 +94,15 @@ impl RecordingExecutor {
 
     /// Forgets a turn without a recording of it.
     pub fn forget(&self, turn: &str) {
-        self.turns().remove(turn);
+        self.lock_turns().remove(turn);
     }
 
-    async fn call(
+    async fn call_form(
         &self,
         call: &ToolCall,
         left: &mut u64,
     ) -> Result<Option<CallForm>, RecordingError> {
-        let mut room = Room { left, limit: self.limit, call };
+        let mut room = RecordingRoom { left, limit: self.limit, call };
         let outcome = match (&call.results, &call.error) {
             (Some(ToolResults::Text(text)), _) => {
                 room.take(text.len() as u64)?;
@@ -112,14 +112,14 @@ impl RecordingExecutor {
                 let mut parts = Vec::with_capacity(all.len());
                 for artifact in all {
                     room.take(artifact.reader().byte_length())?;
-                    parts.push(part(artifact).await?);
+                    parts.push(part_form(artifact).await?);
                 }
                 OutcomeForm::Artifacts(parts)
             }
             (Some(ToolResults::Media(all)), _) => {
                 let mut media = Vec::with_capacity(all.len());
-                for medium in all {
-                    let (record, bytes) = whole(medium, *room.left).await?;
+                for item in all {
+                    let (record, bytes) = media_with_content(item, *room.left).await?;
                     room.take(bytes)?;
                     media.push(record);
                 }
@@ -132,14 +132,14 @@ impl RecordingExecutor {
         Ok(Some(CallForm { id, tool, args: call.raw().to_text().into_owned(), outcome }))
     }
 
-    async fn keep(
+    async fn record_step(
         &self,
         ctx: &StepContext,
         step: &Result<Step, StepError>,
     ) -> Result<(), StepError> {
         let request = step.as_ref().ok().and_then(|step| step.request.as_ref());
         let mut step = match step {
-            Ok(step) => self.written(ctx.dispatch().iteration(), step).await?,
+            Ok(step) => self.step_form(ctx.dispatch().iteration(), step).await?,
             Err(error) => StepForm {
                 iteration: ctx.dispatch().iteration(),
                 thoughts: Vec::new(),
@@ -154,7 +154,7 @@ impl RecordingExecutor {
                 request: None,
             },
         };
-        let mut turns = self.turns();
+        let mut turns = self.lock_turns();
         let turn = turns.entry(ctx.dispatch().turn_id().to_owned()).or_default();
         if let Some(request) = request {
             step.request = Some(RequestForm::of(request, &turn.last_request));
@@ -172,14 +172,14 @@ impl RecordingExecutor {
         Ok(())
     }
 
-    async fn written(&self, iteration: u32, step: &Step) -> Result<StepForm, StepError> {
+    async fn step_form(&self, iteration: u32, step: &Step) -> Result<StepForm, StepError> {
         let mut messages = Vec::with_capacity(step.messages.len());
         for message in &step.messages {
-            messages.push(self.message(message).await?);
+            messages.push(self.message_form(message).await?);
         }
         Ok(StepForm {
             iteration,
-            thoughts: step.thoughts.iter().map(thought).collect(),
+            thoughts: step.thoughts.iter().map(thought_form).collect(),
             messages,
             calls: step.calls.iter().map(ProposalForm::of).collect(),
             then: step.then.clone(),
@@ -189,16 +189,16 @@ impl RecordingExecutor {
         })
     }
 
-    async fn message(&self, message: &Message) -> Result<MessageForm, StepError> {
+    async fn message_form(&self, message: &Message) -> Result<MessageForm, StepError> {
         let mut attachments = Vec::with_capacity(message.attachments().len());
-        for medium in message.attachments() {
-            attachments.push(whole(medium, self.limit).await?.0);
+        for media in message.attachments() {
+            attachments.push(media_with_content(media, self.limit).await?.0);
         }
         let text = message.content().map(|text| text.as_str().to_owned());
         Ok(MessageForm { text, attachments })
     }
 
-    fn turns(&self) -> MutexGuard<'_, HashMap<String, Turn>> {
+    fn lock_turns(&self) -> MutexGuard<'_, HashMap<String, RecordedTurn>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -207,7 +207,7 @@ impl DispatchExecutor for RecordingExecutor {
     fn step(&self, ctx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             let step = self.executor.step(ctx.clone()).await;
-            self.keep(&ctx, &step).await?;
+            self.record_step(&ctx, &step).await?;
             step
         })
     }
@@ -225,19 +225,19 @@ impl DispatchExecutor for RecordingExecutor {
 impl fmt::Debug for RecordingExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordingExecutor")
-            .field("turns", &self.turns().len())
+            .field("turns", &self.lock_turns().len())
             .finish_non_exhaustive()
     }
 }
 
 /// How much more a recording can take.
-struct Room<'r> {
+struct RecordingRoom<'r> {
     left: &'r mut u64,
     limit: u64,
     call: &'r ToolCall,
 }
 
-impl Room<'_> {
+impl RecordingRoom<'_> {
     fn take(&mut self, bytes: u64) -> Result<(), RecordingError> {
         match self.left.checked_sub(bytes) {
             Some(left) => {
@@ -252,7 +252,7 @@ impl Room<'_> {
     }
 }
 
-fn thought(thought: &Thought) -> ThoughtForm {
+fn thought_form(thought: &Thought) -> ThoughtForm {
     ThoughtForm {
         text: thought.content().as_str().to_owned(),
         payload: thought.payload().cloned(),
@@ -260,7 +260,7 @@ fn thought(thought: &Thought) -> ThoughtForm {
     }
 }
 
-async fn part(artifact: &SpooledArtifact) -> Result<PartForm, RecordingError> {
+async fn part_form(artifact: &SpooledArtifact) -> Result<PartForm, RecordingError> {
     let reader = artifact.reader();
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < reader.byte_length() {
@@ -274,15 +274,15 @@ async fn part(artifact: &SpooledArtifact) -> Result<PartForm, RecordingError> {
     Ok(PartForm { kind, label, content: ContentForm::of(bytes) })
 }
 
-/// A medium with its bytes in its record, and how many they are.
-async fn whole(
-    medium: &Media,
+/// A media item with its bytes in its record, and how many they are.
+async fn media_with_content(
+    media: &Media,
     limit: u64,
 ) -> Result<(MediaRecord, u64), haft_core::media::MediaError> {
-    let bytes = medium.bytes(limit).await?;
+    let bytes = media.bytes(limit).await?;
     let length = bytes.len() as u64;
-    let medium = medium.clone().with_reader(Arc::new(MemoryReader::new(bytes)));
-    Ok((medium.to_record()?, length))
+    let media = media.clone().with_reader(Arc::new(MemoryReader::new(bytes)));
+    Ok((media.to_record()?, length))
 }
 
 const CHUNK: usize = 256 * 1024;

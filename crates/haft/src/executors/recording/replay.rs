@@ -13,10 +13,10 @@ use haft_core::step::{
 };
 use haft_core::tool::{InvalidTool, Tool, ToolEffect, ToolFailure, ToolOutput, ToolRole};
 
-use super::super::difference::{Names, differences, excerpt};
-use super::super::results::said;
-use super::form::{CallForm, OutcomeForm, StepForm, loaded};
-use super::{NotReplayable, Recording, ReplayDifference, document};
+use super::super::difference::{ValueNames, excerpt, list_differences};
+use super::super::results::read_call_text;
+use super::form::{CallForm, OutcomeForm, StepForm, load_media};
+use super::{NotReplayable, Recording, ReplayDifference, text_document};
 
 /// Gives back the steps of a [`Recording`], and what its calls gave. Cheap to clone.
 ///
@@ -47,11 +47,11 @@ use super::{NotReplayable, Recording, ReplayDifference, document};
 /// ```
 #[derive(Clone)]
 pub struct ReplayExecutor {
-    recorded: Arc<Recorded>,
+    recorded: Arc<RecordedCalls>,
     tools: Vec<Tool>,
 }
 
-struct Recorded {
+struct RecordedCalls {
     steps: HashMap<u32, StepForm>,
     calls: HashMap<RecordId, CallForm>,
 }
@@ -69,7 +69,7 @@ impl Recording {
     ) -> Result<ReplayExecutor, NotReplayable> {
         let tools: HashMap<String, Tool> =
             tools.into_iter().map(|tool| (tool.name().to_string(), tool)).collect();
-        let recorded = Arc::new(Recorded {
+        let recorded = Arc::new(RecordedCalls {
             steps: self.steps.iter().map(|step| (step.iteration, step.clone())).collect(),
             calls: self.calls.iter().map(|call| (call.id, call.clone())).collect(),
         });
@@ -101,14 +101,14 @@ fn schema_changes(recorded: &str, tool: &Tool) -> Option<String> {
     if recorded == now {
         return None;
     }
-    let (recorded, now) = (document(recorded), document(now));
-    let changes = differences(recorded.root(), now.root(), NAMES);
+    let (recorded, now) = (text_document(recorded), text_document(now));
+    let changes = list_differences(recorded.root(), now.root(), NAMES);
     // The order of keys is no change.
     let lines = (!changes.is_empty()).then(|| changes.join("\n  "))?;
     Some(format!("its input schema has changed\n  {lines}"))
 }
 
-const NAMES: Names = Names { left: "recorded", right: "now" };
+const NAMES: ValueNames = ValueNames { left: "recorded", right: "now" };
 
 impl ReplayExecutor {
     /// The tools, with handlers that look up what was recorded.
@@ -127,7 +127,7 @@ impl DispatchExecutor for ReplayExecutor {
             }
             for call in ctx.dispatch().turn().tool_calls().all() {
                 if call.state().is_final() {
-                    self.recorded.compare(&call).await?;
+                    self.recorded.check_outcome(&call).await?;
                 }
             }
             let Some(step) = self.recorded.steps.get(&ctx.dispatch().iteration()) else {
@@ -137,7 +137,7 @@ impl DispatchExecutor for ReplayExecutor {
                     "the recording is over: it has {steps} steps, and a step {number} was asked for"
                 )));
             };
-            step.again(&ctx)
+            step.rebuild_step(&ctx)
         })
     }
 
@@ -158,7 +158,7 @@ impl fmt::Debug for ReplayExecutor {
 
 impl StepForm {
     /// The step, with records of this turn.
-    fn again(&self, ctx: &StepContext) -> Result<Step, StepError> {
+    fn rebuild_step(&self, ctx: &StepContext) -> Result<Step, StepError> {
         if let Some(failure) = &self.failure {
             let error = StepError::new(failure.message.clone());
             return Err(if failure.retryable { error.retryable() } else { error });
@@ -182,19 +182,19 @@ impl StepForm {
             if let Some(text) = &known.text {
                 message = message.content(text.as_str());
             }
-            for medium in &known.attachments {
-                message = message.attachment(loaded(medium.clone())?);
+            for media in &known.attachments {
+                message = message.attachment(load_media(media.clone())?);
             }
             step = step.say(message.build()?);
         }
         for known in &self.calls {
-            step = step.call(known.proposed()?);
+            step = step.call(known.to_proposed_call()?);
         }
         Ok(step)
     }
 }
 
-impl Recorded {
+impl RecordedCalls {
     /// The tool with a handler that looks up what was recorded. It needs no leave and does nothing.
     fn tool(self: &Arc<Self>, tool: &Tool) -> Result<Tool, InvalidTool> {
         let recorded = Arc::clone(self);
@@ -204,7 +204,7 @@ impl Recorded {
             .on_collision(tool.on_collision())
             .effect(ToolEffect::ReadOnly)
             .concurrency(tool.concurrency().clone())
-            .handler(move |args: Args, ctx: &DispatchContext| recorded.answer(&args, ctx));
+            .handler(move |args: Args, ctx: &DispatchContext| recorded.recorded_output(&args, ctx));
         same = match tool.role() {
             ToolRole::Standard(kind) => same.artifact(kind.clone()),
             _ => same.artifact_query(),
@@ -227,7 +227,11 @@ impl Recorded {
     }
 
     /// What a call gave when it was recorded.
-    fn answer(&self, args: &Args, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
+    fn recorded_output(
+        &self,
+        args: &Args,
+        ctx: &DispatchContext,
+    ) -> Result<ToolOutput, ToolFailure> {
         let id = ctx.record_id().or_else(|| ctx.call_id().map(RecordId::first));
         if let Some(call) = id.and_then(|id| self.calls.get(&id)) {
             return call.outcome.output(&call.tool);
@@ -235,14 +239,14 @@ impl Recorded {
         let tool = ctx.tool().map_or_else(String::new, |tool| tool.name().to_string());
         let asked = id.and_then(|id| ctx.turn().tool_calls().get(&id));
         let text = asked.map_or_else(|| args.to_string(), |call| call.raw().to_text().into_owned());
-        let words = self.missing(id, &tool, &text);
+        let words = self.explain_missing_call(id, &tool, &text);
         // Whatever comes next would be about something that did not happen.
         let _ = ctx.nack(words.clone());
         Err(ToolFailure::new(words))
     }
 
     /// Says that a call is not in the recording, and what is.
-    fn missing(&self, id: Option<RecordId>, tool: &str, args: &str) -> String {
+    fn explain_missing_call(&self, id: Option<RecordId>, tool: &str, args: &str) -> String {
         let same = self.calls.keys().filter(|it| Some(it.call_id()) == id.map(RecordId::call_id));
         let (same, id) = (same.count(), id.map(|id| id.occurrence().get()));
         if let (1.., Some(time)) = (same, id) {
@@ -251,9 +255,9 @@ impl Recorded {
                  time {time}"
             );
         }
-        let now = document(args);
+        let now = text_document(args);
         let near = self.calls.values().filter(|call| call.tool == tool).map(|call| {
-            let lines = differences(document(&call.args).root(), now.root(), NAMES);
+            let lines = list_differences(text_document(&call.args).root(), now.root(), NAMES);
             (lines.len(), call.id, lines)
         });
         match near.min() {
@@ -266,10 +270,10 @@ impl Recorded {
     }
 
     /// Whether a call ended as it did when it was recorded.
-    async fn compare(&self, call: &ToolCall) -> Result<(), StepError> {
+    async fn check_outcome(&self, call: &ToolCall) -> Result<(), StepError> {
         let tool = call.tool();
         let Some(known) = self.calls.get(&call.id()) else {
-            let words = self.missing(Some(call.id()), tool, &call.raw().to_text());
+            let words = self.explain_missing_call(Some(call.id()), tool, &call.raw().to_text());
             return Err(StepError::new(words));
         };
         let (expected, found) = match (&known.outcome, &call.error) {
@@ -277,7 +281,7 @@ impl Recorded {
             (OutcomeForm::Error(error), None) => (error.message.clone(), "a result".to_owned()),
             (_, Some(error)) => ("a result".to_owned(), error.message.clone()),
             (OutcomeForm::Text(text), None) if call.from_artifact_tool => {
-                let found = said(call, text.len() + 1).await?.map(|said| said.text);
+                let found = read_call_text(call, text.len() + 1).await?.map(|said| said.text);
                 (text.clone(), found.unwrap_or_default())
             }
             _ => return Ok(()),

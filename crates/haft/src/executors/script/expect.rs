@@ -7,22 +7,22 @@ use haft_core::json::Document;
 use haft_core::step::{StepContext, StepError};
 use regex_automata::meta::Regex;
 
-use super::super::difference::{Names, differences, excerpt};
-use super::super::results::{Said, said};
+use super::super::difference::{ValueNames, excerpt, list_differences};
+use super::super::results::{CallText, read_call_text};
 
 /// What is expected of one call.
 #[derive(Clone, Debug)]
-pub(super) struct Expectation {
+pub(super) struct CallExpectation {
     pub(super) tool: String,
     /// How many calls of the tool came after it.
     pub(super) back: usize,
-    pub(super) ends: Ends,
-    pub(super) checks: Vec<Check>,
+    pub(super) ends: ExpectedEnding,
+    pub(super) checks: Vec<TextCheck>,
 }
 
 /// How the call is expected to end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(super) enum ExpectedEnding {
     Well,
     Failing,
     FailingWith(String),
@@ -30,16 +30,16 @@ pub(super) enum Ends {
 
 /// What is expected of its text.
 #[derive(Clone, Debug)]
-pub(super) enum Check {
+pub(super) enum TextCheck {
     Equals(String),
     EqualsJson(Document),
     Contains(String),
     Matches { pattern: String, regex: Regex },
 }
 
-impl Expectation {
+impl CallExpectation {
     /// Looks at the call.
-    pub(super) async fn meet(&self, ctx: &StepContext) -> Result<(), StepError> {
+    pub(super) async fn check_call(&self, ctx: &StepContext) -> Result<(), StepError> {
         let calls = ctx.dispatch().turn().tool_calls().all();
         let tool = self.tool.as_str();
         let mut calls = calls.iter().rev().filter(|call| call.tool() == tool);
@@ -57,27 +57,29 @@ impl Expectation {
                 "expected {back} results of `{tool}`, and it was called {made} times"
             )));
         };
-        self.ending(call)?;
-        let said = said(call, LONGEST_TEXT)
+        self.check_ending(call)?;
+        let said = read_call_text(call, LONGEST_TEXT)
             .await?
-            .unwrap_or_else(|| Said { text: String::new(), left_out: 0 });
-        self.checks.iter().try_for_each(|check| check.meet(tool, &said))
+            .unwrap_or_else(|| CallText { text: String::new(), left_out: 0 });
+        self.checks.iter().try_for_each(|check| check.check_call(tool, &said))
     }
 
-    fn ending(&self, call: &ToolCall) -> Result<(), StepError> {
+    fn check_ending(&self, call: &ToolCall) -> Result<(), StepError> {
         let tool = &self.tool;
         match (&self.ends, &call.error) {
-            (Ends::Well, None) | (Ends::Failing, Some(_)) => Ok(()),
-            (Ends::FailingWith(code), Some(error)) if error.code.as_str() == code => Ok(()),
-            (Ends::Well, Some(error)) => Err(StepError::new(format!(
+            (ExpectedEnding::Well, None) | (ExpectedEnding::Failing, Some(_)) => Ok(()),
+            (ExpectedEnding::FailingWith(code), Some(error)) if error.code.as_str() == code => {
+                Ok(())
+            }
+            (ExpectedEnding::Well, Some(error)) => Err(StepError::new(format!(
                 "expected a result of `{tool}`, and the call failed with {}: {}",
                 error.code.as_str(),
                 excerpt(&error.message)
             ))),
-            (Ends::Failing, None) => {
+            (ExpectedEnding::Failing, None) => {
                 Err(StepError::new(format!("expected `{tool}` to fail, and it did not")))
             }
-            (Ends::FailingWith(code), error) => {
+            (ExpectedEnding::FailingWith(code), error) => {
                 let came = error.as_ref().map_or("it did not fail", |error| error.code.as_str());
                 Err(StepError::new(format!("expected `{tool}` to fail with {code}; got: {came}")))
             }
@@ -85,8 +87,8 @@ impl Expectation {
     }
 }
 
-impl Check {
-    fn meet(&self, tool: &str, said: &Said) -> Result<(), StepError> {
+impl TextCheck {
+    fn check_call(&self, tool: &str, said: &CallText) -> Result<(), StepError> {
         let text = said.text.as_str();
         let met = match self {
             Self::Equals(expected) => text == expected && said.left_out == 0,
@@ -115,8 +117,8 @@ impl Check {
     fn meet_json(&self, tool: &str, expected: &Document, text: &str) -> Result<(), StepError> {
         let lines = match Document::parse(text) {
             Ok(found) => {
-                let names = Names { left: "expected", right: "got" };
-                differences(expected.root(), found.root(), names)
+                let names = ValueNames { left: "expected", right: "got" };
+                list_differences(expected.root(), found.root(), names)
             }
             Err(error) => vec![format!("expected: {self}"), format!("got: no JSON ({error})")],
         };
@@ -128,7 +130,7 @@ impl Check {
     }
 }
 
-impl fmt::Display for Check {
+impl fmt::Display for TextCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Equals(text) => write!(f, "{:?}", excerpt(text)),

@@ -11,23 +11,23 @@ use haft_core::schema::{Field, InputSchema, Schema, any, array, integer, object,
 use haft_core::usage::Usage;
 use regex_automata::meta::Regex;
 
-use super::expect::{Check, Ends, Expectation};
-use super::template::{ArgsTemplate, Hole, Template};
-use super::{End, Script, ScriptCall, ScriptFault, ScriptStep, Stall};
+use super::expect::{CallExpectation, ExpectedEnding, TextCheck};
+use super::template::{ArgsTemplate, Placeholder, Template};
+use super::{Script, ScriptCall, ScriptFault, ScriptStall, ScriptStep, StepEnd};
 
 /// Reads scripts. The schema of the format finds what has the wrong name or type; what is left is
 /// found here.
 #[derive(Default)]
-pub(super) struct Parser {
+pub(super) struct ScriptParser {
     faults: Vec<ScriptFault>,
     /// The tools that were called so far.
     called: BTreeSet<String>,
 }
 
-impl Parser {
+impl ScriptParser {
     pub(super) fn read(document: Document) -> Result<Script, Vec<ScriptFault>> {
         let raw = RawArgs::from(Args::new(document));
-        let schema = format().map_err(|faults| {
+        let schema = script_schema().map_err(|faults| {
             let faults = faults.iter().map(|it| ScriptFault::new("", it.to_string()));
             faults.collect::<Vec<_>>()
         })?;
@@ -40,42 +40,43 @@ impl Parser {
             problems.collect::<Vec<_>>()
         })?;
         let hash = raw.call_id("script").to_string();
-        Self::default().script(accepted.args.root(), hash)
+        Self::default().parse_script(accepted.args.root(), hash)
     }
 
-    fn script(mut self, root: ValueRef<'_>, hash: String) -> Result<Script, Vec<ScriptFault>> {
+    fn parse_script(mut self, root: ValueRef<'_>, hash: String) -> Result<Script, Vec<ScriptFault>> {
         let steps: Vec<ValueRef<'_>> =
             root.get("steps").map(|it| it.elements().collect()).unwrap_or_default();
         let last = steps.len().saturating_sub(1);
         let steps = (0..).zip(&steps);
         let steps: Vec<ScriptStep> =
-            steps.map(|(n, step)| self.step(*step, n, n == last)).collect();
+            steps.map(|(n, step)| self.parse_step(*step, n, n == last)).collect();
         let name = root.get("name").and_then(ValueRef::as_str).map(str::to_owned);
         if self.faults.is_empty() { Ok(Script { name, hash, steps }) } else { Err(self.faults) }
     }
 
-    fn step(&mut self, step: ValueRef<'_>, n: usize, is_last: bool) -> ScriptStep {
+    fn parse_step(&mut self, step: ValueRef<'_>, n: usize, is_last: bool) -> ScriptStep {
         let at = format!("/steps/{n}");
         if step.is_empty() {
-            self.fault(
+            self.add_fault(
                 &at,
                 "a step does something: `say`, `think`, `call`, `expect`, `stall`, `fail`",
             );
         }
-        let expect = self.expectations(step.get("expect"), &format!("{at}/expect"));
-        let stall = step.get("stall").and_then(|it| self.stall(it, &format!("{at}/stall")));
-        let think = self.texts(step.get("think"), &format!("{at}/think"));
-        let say = self.texts(step.get("say"), &format!("{at}/say"));
+        let expect = self.parse_expectations(step.get("expect"), &format!("{at}/expect"));
+        let stall =
+            step.get("stall").and_then(|it| self.parse_stall_key(it, &format!("{at}/stall")));
+        let think = self.parse_texts(step.get("think"), &format!("{at}/think"));
+        let say = self.parse_texts(step.get("say"), &format!("{at}/say"));
         let stream = step.get("stream").and_then(ValueRef::as_u64);
         let pieces = stream.and_then(|it| usize::try_from(it).ok()).unwrap_or(1);
         if stream.is_some() && think.is_empty() && say.is_empty() {
-            self.fault(
+            self.add_fault(
                 &format!("{at}/stream"),
                 "there is nothing to stream: no `say` and no `think`",
             );
         }
-        let call = self.calls(step.get("call"), &format!("{at}/call"));
-        let end = self.end(step, &at, call.is_empty(), is_last);
+        let call = self.parse_calls(step.get("call"), &format!("{at}/call"));
+        let end = self.parse_end(step, &at, call.is_empty(), is_last);
         self.called.extend(call.iter().map(|call| call.tool.clone()));
         let usage = step.get("usage").map(|usage| {
             let count = |name| usage.get(name).and_then(ValueRef::as_u64).unwrap_or(0);
@@ -93,50 +94,59 @@ impl Parser {
         }
     }
 
-    fn end(&mut self, step: ValueRef<'_>, at: &str, calls_nothing: bool, is_last: bool) -> End {
+    fn parse_end(
+        &mut self,
+        step: ValueRef<'_>,
+        at: &str,
+        calls_nothing: bool,
+        is_last: bool,
+    ) -> StepEnd {
         let ways: Vec<&str> =
             ["then", "nack", "fail"].into_iter().filter(|it| step.get(it).is_some()).collect();
         if ways.len() > 1 {
-            self.fault(at, format!("a step ends one way, not with `{}`", ways.join("` and `")));
+            self.add_fault(at, format!("a step ends one way, not with `{}`", ways.join("` and `")));
         }
         if let Some(reason) = step.get("nack") {
-            return End::Nack(self.text(reason, &format!("{at}/nack")));
+            return StepEnd::Nack(self.parse_text(reason, &format!("{at}/nack")));
         }
         if let Some(fail) = step.get("fail") {
             if !calls_nothing {
-                self.fault(at, "a step that fails is not kept, so that its `call` is never made");
+                self.add_fault(
+                    at,
+                    "a step that fails is not kept, so that its `call` is never made",
+                );
             }
-            return self.fail(fail, &format!("{at}/fail"));
+            return self.parse_failure(fail, &format!("{at}/fail"));
         }
         match step.get("then").and_then(ValueRef::as_str) {
-            Some("done") => End::Done,
-            Some(_) => End::Continue,
+            Some("done") => StepEnd::Done,
+            Some(_) => StepEnd::Continue,
             None if !calls_nothing && is_last => {
-                self.fault(
+                self.add_fault(
                     &format!("{at}/call"),
                     "nothing follows these calls; add a step that reacts to them, or `then: done`",
                 );
-                End::Done
+                StepEnd::Done
             }
-            None if is_last => End::Done,
-            None => End::Continue,
+            None if is_last => StepEnd::Done,
+            None => StepEnd::Continue,
         }
     }
 
-    fn fail(&mut self, fail: ValueRef<'_>, at: &str) -> End {
+    fn parse_failure(&mut self, fail: ValueRef<'_>, at: &str) -> StepEnd {
         let (reason, retryable) = match fail.kind() {
             ValueKind::Object => (fail.get("reason"), fail.get("retryable")),
             _ => (Some(fail), None),
         };
         let known = ["reason", "retryable"];
         for (key, _) in fail.members().filter(|(key, _)| !known.contains(key)) {
-            self.fault(&format!("{at}/{key}"), "there are `reason` and `retryable`");
+            self.add_fault(&format!("{at}/{key}"), "there are `reason` and `retryable`");
         }
         let retryable = match retryable.map(|it| (it, it.as_bool())) {
             None => false,
             Some((_, Some(retryable))) => retryable,
             Some((found, None)) => {
-                self.fault(
+                self.add_fault(
                     &format!("{at}/retryable"),
                     format!("expected true or false, got {found}"),
                 );
@@ -144,33 +154,37 @@ impl Parser {
             }
         };
         let reason = match reason {
-            Some(reason) => self.text(reason, at),
+            Some(reason) => self.parse_text(reason, at),
             None => {
-                self.fault(at, "`reason` is missing");
+                self.add_fault(at, "`reason` is missing");
                 Template::empty()
             }
         };
-        End::Fail { reason, retryable }
+        StepEnd::Fail { reason, retryable }
     }
 
     /// Calls: a mapping of tools to arguments, or a list of such mappings.
-    fn calls(&mut self, calls: Option<ValueRef<'_>>, at: &str) -> Vec<ScriptCall> {
+    fn parse_calls(&mut self, calls: Option<ValueRef<'_>>, at: &str) -> Vec<ScriptCall> {
         let mut all = Vec::new();
         for (tool, args, at) in self.by_tool(calls, at) {
             let mut faults = Vec::new();
             let args = ArgsTemplate::parse(args, &mut faults);
             for (below, what) in faults {
-                self.fault(&format!("{at}{below}"), what);
+                self.add_fault(&format!("{at}{below}"), what);
             }
             let mut holes = BTreeSet::new();
-            args.holes(&mut holes);
-            self.holes(&holes, &at);
+            args.collect_placeholders(&mut holes);
+            self.collect_placeholders(&holes, &at);
             all.push(ScriptCall { tool, args });
         }
         all
     }
 
-    fn expectations(&mut self, expect: Option<ValueRef<'_>>, at: &str) -> Vec<Expectation> {
+    fn parse_expectations(
+        &mut self,
+        expect: Option<ValueRef<'_>>,
+        at: &str,
+    ) -> Vec<CallExpectation> {
         let listed = self.by_tool(expect, at);
         let mut left: BTreeMap<&str, usize> = BTreeMap::new();
         for (tool, ..) in &listed {
@@ -181,71 +195,75 @@ impl Parser {
             if !self.called.contains(tool) {
                 self.not_called(tool, at);
             }
-            let (ends, checks) = self.wanted(*wanted, at);
+            let (ends, checks) = self.parse_expected_result(*wanted, at);
             let back = left.get_mut(tool.as_str()).map_or(0, |left| {
                 *left = left.saturating_sub(1);
                 *left
             });
-            all.push(Expectation { tool: tool.clone(), back, ends, checks });
+            all.push(CallExpectation { tool: tool.clone(), back, ends, checks });
         }
         all
     }
 
-    fn wanted(&mut self, wanted: ValueRef<'_>, at: &str) -> (Ends, Vec<Check>) {
+    fn parse_expected_result(
+        &mut self,
+        wanted: ValueRef<'_>,
+        at: &str,
+    ) -> (ExpectedEnding, Vec<TextCheck>) {
         if let Some(text) = wanted.as_str() {
-            return (Ends::Well, vec![Check::Equals(text.to_owned())]);
+            return (ExpectedEnding::Well, vec![TextCheck::Equals(text.to_owned())]);
         }
-        let (mut ends, mut checks) = (Ends::Well, Vec::new());
+        let (mut ends, mut checks) = (ExpectedEnding::Well, Vec::new());
         if wanted.kind() != ValueKind::Object || wanted.is_empty() {
             let what = "expected a text, or `equals`, `contains`, `matches` or `error`";
-            self.fault(at, format!("{what}, got {wanted}"));
+            self.add_fault(at, format!("{what}, got {wanted}"));
         }
         for (key, value) in wanted.members() {
             let at = format!("{at}/{key}");
             match (key, value.as_str()) {
-                ("equals", Some(text)) => checks.push(Check::Equals(text.to_owned())),
-                ("equals", None) => checks.push(Check::EqualsJson(value.to_document())),
-                ("contains", Some(text)) => checks.push(Check::Contains(text.to_owned())),
+                ("equals", Some(text)) => checks.push(TextCheck::Equals(text.to_owned())),
+                ("equals", None) => checks.push(TextCheck::EqualsJson(value.to_document())),
+                ("contains", Some(text)) => checks.push(TextCheck::Contains(text.to_owned())),
                 ("contains", None) => {
                     for part in self.list_of_text(value, &at) {
-                        checks.push(Check::Contains(part));
+                        checks.push(TextCheck::Contains(part));
                     }
                 }
-                ("matches", Some(pattern)) => checks.extend(self.pattern(pattern, &at)),
-                ("error", _) => ends = self.ends(value, &at),
-                ("matches", None) => self.fault(&at, "expected a regular expression"),
-                _ => self.fault(&at, "there are `equals`, `contains`, `matches` and `error`"),
+                ("matches", Some(pattern)) => checks.extend(self.parse_pattern(pattern, &at)),
+                ("error", _) => ends = self.parse_ending(value, &at),
+                ("matches", None) => self.add_fault(&at, "expected a regular expression"),
+                _ => self.add_fault(&at, "there are `equals`, `contains`, `matches` and `error`"),
             }
         }
         (ends, checks)
     }
 
-    fn ends(&mut self, value: ValueRef<'_>, at: &str) -> Ends {
+    fn parse_ending(&mut self, value: ValueRef<'_>, at: &str) -> ExpectedEnding {
         match (value.as_bool(), value.as_str()) {
-            (Some(true), _) => Ends::Failing,
-            (Some(false), _) => Ends::Well,
+            (Some(true), _) => ExpectedEnding::Failing,
+            (Some(false), _) => ExpectedEnding::Well,
             (_, Some(code)) if codes::ALL.iter().any(|it| it.as_str() == code) => {
-                Ends::FailingWith(code.to_owned())
+                ExpectedEnding::FailingWith(code.to_owned())
             }
             _ => {
-                self.fault(
+                self.add_fault(
                     at,
                     format!(
                         "expected true, false or a code such as E_INVALID_TOOL_ARGS, got {value}"
                     ),
                 );
-                Ends::Failing
+                ExpectedEnding::Failing
             }
         }
     }
 
-    fn pattern(&mut self, pattern: &str, at: &str) -> Option<Check> {
+    fn parse_pattern(&mut self, pattern: &str, at: &str) -> Option<TextCheck> {
         match Regex::new(pattern) {
-            Ok(regex) => Some(Check::Matches { pattern: pattern.to_owned(), regex }),
+            Ok(regex) => Some(TextCheck::Matches { pattern: pattern.to_owned(), regex }),
             Err(error) => {
                 let why =
                     error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
-                self.fault(at, format!("not a regular expression: {why}"));
+                self.add_fault(at, format!("not a regular expression: {why}"));
                 None
             }
         }
@@ -275,44 +293,46 @@ impl Parser {
                         (Some((tool, value)), 1) => {
                             all.push((tool.to_owned(), value, format!("{at}/{}", member(tool))));
                         }
-                        _ => self.fault(&at, format!("expected one `TOOL: …`, got {item}")),
+                        _ => self.add_fault(&at, format!("expected one `TOOL: …`, got {item}")),
                     }
                 }
             }
-            _ => self.fault(at, format!("{form}, got {value}")),
+            _ => self.add_fault(at, format!("{form}, got {value}")),
         }
         if all.is_empty() && self.faults.is_empty() {
-            self.fault(at, format!("{form}, got nothing"));
+            self.add_fault(at, format!("{form}, got nothing"));
         }
         all
     }
 
     /// Text, or a list of texts.
-    fn texts(&mut self, value: Option<ValueRef<'_>>, at: &str) -> Vec<Template> {
+    fn parse_texts(&mut self, value: Option<ValueRef<'_>>, at: &str) -> Vec<Template> {
         match value {
             None => Vec::new(),
             Some(list) if list.kind() == ValueKind::Array => {
                 let items = (0..).zip(list.elements());
-                items.map(|(n, item): (usize, _)| self.text(item, &format!("{at}/{n}"))).collect()
+                items
+                    .map(|(n, item): (usize, _)| self.parse_text(item, &format!("{at}/{n}")))
+                    .collect()
             }
-            Some(text) => vec![self.text(text, at)],
+            Some(text) => vec![self.parse_text(text, at)],
         }
     }
 
-    fn text(&mut self, value: ValueRef<'_>, at: &str) -> Template {
+    fn parse_text(&mut self, value: ValueRef<'_>, at: &str) -> Template {
         let Some(text) = value.as_str().filter(|text| !text.is_empty()) else {
-            self.fault(at, format!("expected a text, got {value}"));
+            self.add_fault(at, format!("expected a text, got {value}"));
             return Template::empty();
         };
         match Template::parse(text) {
             Ok(template) => {
                 let mut holes = BTreeSet::new();
-                template.holes(&mut holes);
-                self.holes(&holes, at);
+                template.collect_placeholders(&mut holes);
+                self.collect_placeholders(&holes, at);
                 template
             }
             Err(what) => {
-                self.fault(at, what);
+                self.add_fault(at, what);
                 Template::empty()
             }
         }
@@ -324,24 +344,24 @@ impl Parser {
         match texts.filter(|texts| !texts.is_empty()) {
             Some(texts) => texts,
             None => {
-                self.fault(at, format!("expected a text or a list of texts, got {value}"));
+                self.add_fault(at, format!("expected a text or a list of texts, got {value}"));
                 Vec::new()
             }
         }
     }
 
-    fn stall(&mut self, value: ValueRef<'_>, at: &str) -> Option<Stall> {
-        let stall = value.as_str().and_then(stall);
+    fn parse_stall_key(&mut self, value: ValueRef<'_>, at: &str) -> Option<ScriptStall> {
+        let stall = value.as_str().and_then(parse_stall);
         if stall.is_none() {
             let what = "expected a time such as `500ms`, `5s` or `2m`, or `forever`";
-            self.fault(at, format!("{what}, got {value}"));
+            self.add_fault(at, format!("{what}, got {value}"));
         }
         stall
     }
 
-    fn holes(&mut self, holes: &BTreeSet<&Hole>, at: &str) {
+    fn collect_placeholders(&mut self, holes: &BTreeSet<&Placeholder>, at: &str) {
         for hole in holes {
-            if let Hole::Last(tool) = hole
+            if let Placeholder::Last(tool) = hole
                 && !self.called.contains(tool)
             {
                 self.not_called(tool, at);
@@ -355,17 +375,17 @@ impl Parser {
             [] => "nothing".to_owned(),
             called => called.join(", "),
         };
-        self.fault(at, format!("no step before this one calls `{tool}`; they call {called}"));
+        self.add_fault(at, format!("no step before this one calls `{tool}`; they call {called}"));
     }
 
-    fn fault(&mut self, at: &str, what: impl Into<String>) {
+    fn add_fault(&mut self, at: &str, what: impl Into<String>) {
         self.faults.push(ScriptFault::new(at, what));
     }
 }
 
-fn stall(text: &str) -> Option<Stall> {
+fn parse_stall(text: &str) -> Option<ScriptStall> {
     if text == "forever" {
-        return Some(Stall::Forever);
+        return Some(ScriptStall::Forever);
     }
     let unit = text.find(|it: char| !it.is_ascii_digit())?;
     let (count, unit) = text.split_at_checked(unit)?;
@@ -377,11 +397,11 @@ fn stall(text: &str) -> Option<Stall> {
         "h" => 3_600_000,
         _ => return None,
     };
-    Some(Stall::For(Duration::from_millis(count.checked_mul(milliseconds)?)))
+    Some(ScriptStall::For(Duration::from_millis(count.checked_mul(milliseconds)?)))
 }
 
 /// The names and types of the format.
-fn format() -> Result<InputSchema, Vec<haft_core::schema::SchemaFault>> {
+fn script_schema() -> Result<InputSchema, Vec<haft_core::schema::SchemaFault>> {
     let usage = object()
         .field("prompt", integer().min(0).optional())
         .field("completion", integer().min(0).optional());

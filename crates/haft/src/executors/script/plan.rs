@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use haft_core::args::RawArgs;
 
-use super::expect::Ends;
-use super::template::Filling;
+use super::expect::ExpectedEnding;
+use super::template::PlaceholderValues;
 use super::{Script, ScriptCall};
 
 /// A call that a script makes.
@@ -53,14 +53,14 @@ impl Script {
 
     fn expects_failure_of(&self, tool: &str) -> bool {
         let mut expected = self.steps.iter().flat_map(|step| &step.expect);
-        expected.any(|it| it.tool == tool && it.ends != Ends::Well)
+        expected.any(|it| it.tool == tool && it.ends != ExpectedEnding::Well)
     }
 }
 
 impl ScriptCall {
     fn known_args(&self) -> Option<RawArgs> {
         let mut holes = BTreeSet::new();
-        self.args.holes(&mut holes);
-        holes.is_empty().then(|| self.args.fill(&Filling::new()))
+        self.args.collect_placeholders(&mut holes);
+        holes.is_empty().then(|| self.args.fill(&PlaceholderValues::new()))
     }
 }

@@ -10,8 +10,8 @@ use haft_core::step::{
 };
 use haft_core::stream::{StreamError, StreamPart};
 
-use super::template::{Filling, Hole, Template};
-use super::{End, InvalidScript, Script, ScriptStep, Stall};
+use super::template::{Placeholder, PlaceholderValues, Template};
+use super::{InvalidScript, Script, ScriptStall, ScriptStep, StepEnd};
 
 /// Takes the steps of a [`Script`], one in every iteration.
 ///
@@ -102,14 +102,14 @@ impl DispatchExecutor for ScriptExecutor {
 }
 
 /// Why a step did not happen.
-enum Stopped {
+enum StepStop {
     /// The script says so.
     Failed { reason: String, retryable: bool },
     /// It is not as the script says.
     Wrong(StepError),
 }
 
-impl Stopped {
+impl StepStop {
     fn at(self, step: u32) -> StepError {
         match self {
             Self::Failed { reason, retryable: true } => StepError::new(reason).retryable(),
@@ -121,26 +121,26 @@ impl Stopped {
     }
 }
 
-impl From<StepError> for Stopped {
+impl From<StepError> for StepStop {
     fn from(error: StepError) -> Self {
         Self::Wrong(error)
     }
 }
 
 impl ScriptStep {
-    async fn take(&self, ctx: &StepContext) -> Result<Step, Stopped> {
+    async fn take(&self, ctx: &StepContext) -> Result<Step, StepStop> {
         for expectation in &self.expect {
-            expectation.meet(ctx).await?;
+            expectation.check_call(ctx).await?;
         }
         if let Some(stall) = self.stall {
             stall.wait(ctx.dispatch().cancellation()).await?;
         }
-        let filling = self.filling(ctx).await?;
+        let filling = self.placeholder_values(ctx).await?;
         let mut step = Step::new().usage(self.usage);
-        let voice = Voice::new(ctx, self);
+        let voice = ScriptStreams::new(ctx, self);
         for thought in &self.think {
             let thought = ctx.thought(thought.fill(&filling)).map_err(StepError::from)?;
-            voice.speak(
+            voice.stream_text(
                 StepContext::report_thought,
                 thought.id().as_str(),
                 thought.content().as_str(),
@@ -150,34 +150,34 @@ impl ScriptStep {
         for text in &self.say {
             let text = text.fill(&filling);
             let message = ctx.message(text.as_str()).map_err(StepError::from)?;
-            voice.speak(StepContext::report_message, message.id().as_str(), &text)?;
+            voice.stream_text(StepContext::report_message, message.id().as_str(), &text)?;
             step = step.say(message);
         }
         for call in &self.call {
             step = step.call(ProposedCall::new(call.tool.clone(), call.args.fill(&filling)));
         }
         step.then = match &self.end {
-            End::Continue => NextAction::Continue,
-            End::Done => NextAction::Done,
-            End::Nack(reason) => NextAction::Fail(reason.fill(&filling)),
-            End::Fail { reason, retryable } => {
+            StepEnd::Continue => NextAction::Continue,
+            StepEnd::Done => NextAction::Done,
+            StepEnd::Nack(reason) => NextAction::Fail(reason.fill(&filling)),
+            StepEnd::Fail { reason, retryable } => {
                 let (reason, retryable) = (reason.fill(&filling), *retryable);
-                return Err(Stopped::Failed { reason, retryable });
+                return Err(StepStop::Failed { reason, retryable });
             }
         };
         Ok(step)
     }
 
     /// What the placeholders of the step stand for.
-    async fn filling(&self, ctx: &StepContext) -> Result<Filling, StepError> {
-        let mut holes: BTreeSet<&Hole> = BTreeSet::new();
+    async fn placeholder_values(&self, ctx: &StepContext) -> Result<PlaceholderValues, StepError> {
+        let mut holes: BTreeSet<&Placeholder> = BTreeSet::new();
         let texts = self.think.iter().chain(&self.say);
-        texts.for_each(|text: &Template| text.holes(&mut holes));
-        self.call.iter().for_each(|call| call.args.holes(&mut holes));
-        if let End::Nack(reason) | End::Fail { reason, .. } = &self.end {
-            reason.holes(&mut holes);
+        texts.for_each(|text: &Template| text.collect_placeholders(&mut holes));
+        self.call.iter().for_each(|call| call.args.collect_placeholders(&mut holes));
+        if let StepEnd::Nack(reason) | StepEnd::Fail { reason, .. } = &self.end {
+            reason.collect_placeholders(&mut holes);
         }
-        let mut filling = Filling::new();
+        let mut filling = PlaceholderValues::new();
         for hole in holes {
             filling.insert(hole.clone(), hole.value(ctx).await?);
         }
@@ -186,23 +186,23 @@ impl ScriptStep {
 }
 
 /// Tells observers what is said, piece by piece.
-struct Voice<'s> {
+struct ScriptStreams<'s> {
     ctx: &'s StepContext,
     pieces: usize,
     /// Whether the step fails, so that what it says breaks off.
     breaks: bool,
 }
 
-type Report = fn(&StepContext, &str, &str, StreamPart) -> Result<(), StreamError>;
+type StreamReporter = fn(&StepContext, &str, &str, StreamPart) -> Result<(), StreamError>;
 
-impl<'s> Voice<'s> {
+impl<'s> ScriptStreams<'s> {
     fn new(ctx: &'s StepContext, step: &ScriptStep) -> Self {
-        let breaks = matches!(step.end, End::Fail { .. });
+        let breaks = matches!(step.end, StepEnd::Fail { .. });
         Self { ctx, pieces: step.pieces, breaks }
     }
 
-    fn speak(&self, report: Report, id: &str, text: &str) -> Result<(), StepError> {
-        let mut pieces = pieces(text, self.pieces).into_iter().peekable();
+    fn stream_text(&self, report: StreamReporter, id: &str, text: &str) -> Result<(), StepError> {
+        let mut pieces = split_into_pieces(text, self.pieces).into_iter().peekable();
         while let Some(piece) = pieces.next() {
             let last = pieces.peek().is_none() && !self.breaks;
             report(self.ctx, id, piece, if last { StreamPart::Last } else { StreamPart::More })?;
@@ -212,7 +212,7 @@ impl<'s> Voice<'s> {
 }
 
 /// Cuts a text into so many pieces of about the same length, or into its characters if it has fewer.
-fn pieces(text: &str, count: usize) -> Vec<&str> {
+fn split_into_pieces(text: &str, count: usize) -> Vec<&str> {
     let characters = text.chars().count();
     let count = count.clamp(1, characters.max(1));
     let (mut rest, mut left, mut all) = (text, characters, Vec::with_capacity(count));
@@ -226,7 +226,7 @@ fn pieces(text: &str, count: usize) -> Vec<&str> {
     all
 }
 
-impl Stall {
+impl ScriptStall {
     #[expect(clippy::disallowed_methods, reason = "a script says how long to wait, not until when")]
     async fn wait(self, cancellation: &Cancellation) -> Result<(), StepError> {
         let over = async {

@@ -9,16 +9,16 @@ use super::{InvalidScript, ScriptFault};
 
 /// A script as a document.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct ScriptSource {
     pub(super) document: Document,
-    pub(super) places: Places,
+    pub(super) places: ValueLocations,
 }
 
 /// Where the values of a text begin, by JSON pointer: line and column, from one.
 #[derive(Debug, Default)]
-pub(super) struct Places(pub(super) HashMap<String, (usize, usize)>);
+pub(super) struct ValueLocations(pub(super) HashMap<String, (usize, usize)>);
 
-impl Places {
+impl ValueLocations {
     /// Says where a fault is: at its value, or at the nearest value around it.
     pub(super) fn locate(&self, mut fault: ScriptFault) -> ScriptFault {
         let mut pointer = fault.pointer.as_str();
@@ -34,20 +34,20 @@ impl Places {
 }
 
 /// Reads JSON or YAML. What begins with a brace is JSON.
-pub(super) fn read(text: &str) -> Result<Source, InvalidScript> {
+pub(super) fn read(text: &str) -> Result<ScriptSource, InvalidScript> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_start().starts_with('{') {
-        let document = Document::parse(text).map_err(|error| refused(&error))?;
-        return Ok(Source { places: places(text), document });
+        let document = Document::parse(text).map_err(|error| invalid_json(&error))?;
+        return Ok(ScriptSource { places: locate_values(text), document });
     }
-    yaml(text)
+    read_yaml(text)
 }
 
 pub(super) fn of_value(value: &Value) -> Result<Document, InvalidScript> {
-    Document::from_value(value).map_err(|error| refused(&error))
+    Document::from_value(value).map_err(|error| invalid_json(&error))
 }
 
-fn refused(error: &ParseError) -> InvalidScript {
+fn invalid_json(error: &ParseError) -> InvalidScript {
     let place = error.line().zip(error.column());
     let place = place.map(|(line, column)| (line as usize, column as usize));
     ScriptFault { place, ..ScriptFault::new("", format!("not JSON: {}", error.kind)) }.into()
@@ -55,22 +55,22 @@ fn refused(error: &ParseError) -> InvalidScript {
 
 /// JSON is YAML too, and the reader of YAML knows the places.
 #[cfg(feature = "formats")]
-fn places(text: &str) -> Places {
-    super::yaml::read(text).map_or_else(|_| Places::default(), |source| source.places)
+fn locate_values(text: &str) -> ValueLocations {
+    super::yaml::read(text).map_or_else(|_| ValueLocations::default(), |source| source.places)
 }
 
 #[cfg(not(feature = "formats"))]
-fn places(_: &str) -> Places {
-    Places::default()
+fn locate_values(_: &str) -> ValueLocations {
+    ValueLocations::default()
 }
 
 #[cfg(feature = "formats")]
-fn yaml(text: &str) -> Result<Source, InvalidScript> {
+fn read_yaml(text: &str) -> Result<ScriptSource, InvalidScript> {
     super::yaml::read(text).map_err(Into::into)
 }
 
 #[cfg(not(feature = "formats"))]
-fn yaml(_: &str) -> Result<Source, InvalidScript> {
+fn read_yaml(_: &str) -> Result<ScriptSource, InvalidScript> {
     let what = "not JSON; a script in YAML needs the feature `formats`";
     Err(ScriptFault::new("", what).into())
 }

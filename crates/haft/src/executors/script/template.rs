@@ -10,21 +10,21 @@ use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
 use haft_core::record::MessageRole;
 use haft_core::step::{StepContext, StepError};
 
-use super::super::results::said;
+use super::super::results::read_call_text;
 
 /// Text with placeholders. What is put in is not looked at again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Template(Vec<Part>);
+pub(super) struct Template(Vec<TemplatePart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
-    Hole(Hole),
+    Placeholder(Placeholder),
 }
 
 /// What can be put in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Hole {
+pub(super) enum Placeholder {
     /// What the user said last.
     User,
     /// What came of the newest call of a tool.
@@ -34,7 +34,7 @@ pub(super) enum Hole {
 }
 
 /// What the placeholders of a step stand for.
-pub(super) type Filling = HashMap<Hole, String>;
+pub(super) type PlaceholderValues = HashMap<Placeholder, String>;
 
 impl Template {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
@@ -52,14 +52,14 @@ impl Template {
                 return Err("a `{{` has no `}}`; write `\\{{` for the characters".to_owned());
             };
             if !plain.is_empty() {
-                parts.push(Part::Text(std::mem::take(&mut plain)));
+                parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
             }
-            parts.push(Part::Hole(Hole::parse(name.trim())?));
+            parts.push(TemplatePart::Placeholder(Placeholder::parse(name.trim())?));
             rest = after;
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            parts.push(Part::Text(plain));
+            parts.push(TemplatePart::Text(plain));
         }
         Ok(Self(parts))
     }
@@ -68,23 +68,23 @@ impl Template {
         Self(Vec::new())
     }
 
-    pub(super) fn holes<'t>(&'t self, all: &mut BTreeSet<&'t Hole>) {
+    pub(super) fn collect_placeholders<'t>(&'t self, all: &mut BTreeSet<&'t Placeholder>) {
         all.extend(self.0.iter().filter_map(|part| match part {
-            Part::Hole(hole) => Some(hole),
-            Part::Text(_) => None,
+            TemplatePart::Placeholder(hole) => Some(hole),
+            TemplatePart::Text(_) => None,
         }));
     }
 
-    pub(super) fn fill(&self, filling: &Filling) -> String {
+    pub(super) fn fill(&self, filling: &PlaceholderValues) -> String {
         let texts = self.0.iter().map(|part| match part {
-            Part::Text(text) => text.as_str(),
-            Part::Hole(hole) => filling.get(hole).map_or("", String::as_str),
+            TemplatePart::Text(text) => text.as_str(),
+            TemplatePart::Placeholder(hole) => filling.get(hole).map_or("", String::as_str),
         });
         texts.collect()
     }
 }
 
-impl Hole {
+impl Placeholder {
     fn parse(name: &str) -> Result<Self, String> {
         let named = |prefix| name.strip_prefix(prefix).filter(|it| !it.is_empty());
         match (name, named("last."), named("handle.")) {
@@ -108,26 +108,26 @@ impl Hole {
                 Ok(text.map_or_else(String::new, |text| text.as_str().to_owned()))
             }
             Self::Last(tool) => {
-                let call = newest(ctx, tool)
+                let call = newest_call(ctx, tool)
                     .ok_or_else(|| StepError::new(format!("`{tool}` was not called yet")))?;
-                let said = said(&call, LONGEST_FILLING).await?;
+                let said = read_call_text(&call, LONGEST_FILLING).await?;
                 Ok(said.map_or_else(String::new, |said| said.text))
             }
-            Self::Handle(name) => handle(ctx, name),
+            Self::Handle(name) => artifact_handle(ctx, name),
         }
     }
 }
 
 /// The newest call of a tool.
-pub(super) fn newest(ctx: &StepContext, tool: &str) -> Option<std::sync::Arc<ToolCall>> {
+pub(super) fn newest_call(ctx: &StepContext, tool: &str) -> Option<std::sync::Arc<ToolCall>> {
     ctx.dispatch().turn().tool_calls().all().into_iter().rfind(|call| call.tool() == tool)
 }
 
-fn handle(ctx: &StepContext, name: &str) -> Result<String, StepError> {
+fn artifact_handle(ctx: &StepContext, name: &str) -> Result<String, StepError> {
     if ctx.dispatch().artifacts().get(name).is_some() {
         return Ok(name.to_owned());
     }
-    let Some(call) = newest(ctx, name) else {
+    let Some(call) = newest_call(ctx, name) else {
         let what = format!("`{{{{ handle.{name} }}}}`: no call of `{name}` and no such record");
         return Err(StepError::new(what));
     };
@@ -144,11 +144,11 @@ pub(super) enum ArgsTemplate {
     /// Text as a model would write it, JSON or not.
     Raw(Template),
     /// JSON.
-    Json(Node),
+    Json(ArgsNode),
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum ArgsNode {
     Plain(Document),
     Text(Template),
     List(Vec<Self>),
@@ -166,19 +166,19 @@ impl ArgsTemplate {
                     Self::Raw(Template::empty())
                 }
             },
-            None if view.is_null() => Self::Json(Node::Plain(Document::empty_object())),
-            None => Self::Json(Node::parse(view, &mut String::new(), faults)),
+            None if view.is_null() => Self::Json(ArgsNode::Plain(Document::empty_object())),
+            None => Self::Json(ArgsNode::parse(view, &mut String::new(), faults)),
         }
     }
 
-    pub(super) fn holes<'t>(&'t self, all: &mut BTreeSet<&'t Hole>) {
+    pub(super) fn collect_placeholders<'t>(&'t self, all: &mut BTreeSet<&'t Placeholder>) {
         match self {
-            Self::Raw(template) => template.holes(all),
-            Self::Json(node) => node.holes(all),
+            Self::Raw(template) => template.collect_placeholders(all),
+            Self::Json(node) => node.collect_placeholders(all),
         }
     }
 
-    pub(super) fn fill(&self, filling: &Filling) -> RawArgs {
+    pub(super) fn fill(&self, filling: &PlaceholderValues) -> RawArgs {
         match self {
             Self::Raw(template) => RawArgs::text(&template.fill(filling)),
             Self::Json(node) => {
@@ -190,7 +190,7 @@ impl ArgsTemplate {
     }
 }
 
-impl Node {
+impl ArgsNode {
     fn parse(view: ValueRef<'_>, at: &mut String, faults: &mut Vec<(String, String)>) -> Self {
         let length = at.len();
         let mut below = |key: &str, value: ValueRef<'_>| {
@@ -221,16 +221,18 @@ impl Node {
         }
     }
 
-    fn holes<'t>(&'t self, all: &mut BTreeSet<&'t Hole>) {
+    fn collect_placeholders<'t>(&'t self, all: &mut BTreeSet<&'t Placeholder>) {
         match self {
             Self::Plain(_) => {}
-            Self::Text(template) => template.holes(all),
-            Self::List(items) => items.iter().for_each(|item| item.holes(all)),
-            Self::Object(members) => members.iter().for_each(|(_, value)| value.holes(all)),
+            Self::Text(template) => template.collect_placeholders(all),
+            Self::List(items) => items.iter().for_each(|item| item.collect_placeholders(all)),
+            Self::Object(members) => {
+                members.iter().for_each(|(_, value)| value.collect_placeholders(all))
+            }
         }
     }
 
-    fn write(&self, filling: &Filling, out: &mut JsonWriter) {
+    fn write(&self, filling: &PlaceholderValues, out: &mut JsonWriter) {
         match self {
             Self::Plain(document) => {
                 out.view(document.root());

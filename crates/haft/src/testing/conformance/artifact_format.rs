@@ -77,20 +77,20 @@ pub async fn artifact_format(
     let formats = Formats::new().with(format);
     let formats =
         formats.map_err(|error| ContractViolation::new("the queries are sound tools", error))?;
-    let small = formats.clone().budget(budget());
+    let small = formats.clone().budget(sample_budget());
     for sample in samples {
-        let answers = ask(&formats, sample, &sample.content).await?;
+        let answers = ask_queries(&formats, sample, &sample.content).await?;
         for ((tool, args), answer) in sample.questions.iter().zip(&answers) {
             if let Err(error) = answer {
                 let found = format!("`{tool}` with {args}: {error}");
                 return Err(ContractViolation::new("a sample answers what is asked of it", found));
             }
         }
-        let again = ask(&formats, sample, &sample.content).await?;
+        let again = ask_queries(&formats, sample, &sample.content).await?;
         ContractViolation::ensure_equal("the same question has the same answer", &again, &answers)?;
         let half = sample.content.slice(..sample.content.len() / 2);
-        for content in hostile().into_iter().chain([sample.content.clone(), half]) {
-            for answer in ask(&small, sample, &content).await?.into_iter().flatten() {
+        for content in hostile_contents().into_iter().chain([sample.content.clone(), half]) {
+            for answer in ask_queries(&small, sample, &content).await?.into_iter().flatten() {
                 let (bytes, lines) = (answer.len(), answer.lines().count());
                 if bytes > BYTES + NOTES || lines > LINES + 8 {
                     let found = format!("{bytes} bytes and {lines} lines");
@@ -103,7 +103,7 @@ pub async fn artifact_format(
 }
 
 /// Asks everything that a sample asks, of some content.
-async fn ask(
+async fn ask_queries(
     formats: &Formats,
     sample: &FormatSample,
     content: &Bytes,
@@ -139,7 +139,7 @@ async fn ask(
 }
 
 /// Content that no format expects.
-fn hostile() -> Vec<Bytes> {
+fn hostile_contents() -> Vec<Bytes> {
     vec![
         Bytes::new(),
         Bytes::from_static(b"\n"),
@@ -152,7 +152,7 @@ fn hostile() -> Vec<Bytes> {
     ]
 }
 
-fn budget() -> Budget {
+fn sample_budget() -> Budget {
     let lines = NonZeroUsize::new(LINES).unwrap_or(NonZeroUsize::MIN);
     Budget::new().lines(lines).bytes(BYTES)
 }

@@ -37,13 +37,13 @@ pub async fn media_reader<F>(
 where
     F: Future<Output = Arc<dyn MediaReader>> + Send,
 {
-    for content in contents() {
+    for content in sample_contents() {
         let reader = make(content.clone()).await;
-        length(&*reader, &content)?;
+        check_length(&*reader, &content)?;
         for _ in 0..2 {
-            same(&read(reader.open()).await?, &content)?;
+            expect_same_bytes(&read_stream(reader.open()).await?, &content)?;
         }
-        length(&*reader, &content)?;
+        check_length(&*reader, &content)?;
         streams_can_be_dropped(&*reader, &content).await?;
         streams_are_apart(&*reader, &content).await?;
         descriptors_lead_back(&*reader, resolvers, &content).await?;
@@ -51,7 +51,7 @@ where
     Ok(())
 }
 
-fn contents() -> [Bytes; 5] {
+fn sample_contents() -> [Bytes; 5] {
     let large: Vec<u8> = (0..300_001_u32).flat_map(u32::to_le_bytes).skip(1).collect();
     [
         Bytes::new(),
@@ -62,7 +62,7 @@ fn contents() -> [Bytes; 5] {
     ]
 }
 
-fn length(reader: &dyn MediaReader, content: &[u8]) -> Result<(), ContractViolation> {
+fn check_length(reader: &dyn MediaReader, content: &[u8]) -> Result<(), ContractViolation> {
     match reader.byte_length() {
         None => Ok(()),
         Some(length) => ContractViolation::ensure_equal(
@@ -79,7 +79,7 @@ async fn streams_can_be_dropped(
 ) -> Result<(), ContractViolation> {
     drop(reader.open());
     let mut half = reader.open();
-    let first = next(&mut half).await?;
+    let first = next_chunk(&mut half).await?;
     drop(half);
     let found = first.unwrap_or_default();
     ContractViolation::ensure_equal(
@@ -87,7 +87,7 @@ async fn streams_can_be_dropped(
         &content.starts_with(&found),
         &true,
     )?;
-    same(&read(reader.open()).await?, content)
+    expect_same_bytes(&read_stream(reader.open()).await?, content)
 }
 
 async fn streams_are_apart(
@@ -97,13 +97,13 @@ async fn streams_are_apart(
     let mut streams: Vec<_> = (0..3).map(|_| (reader.open(), Vec::new(), false)).collect();
     while streams.iter().any(|(.., ended)| !ended) {
         for (stream, bytes, ended) in streams.iter_mut().filter(|(.., ended)| !ended) {
-            match next(stream).await? {
+            match next_chunk(stream).await? {
                 Some(chunk) => bytes.extend_from_slice(&chunk),
                 None => *ended = true,
             }
         }
     }
-    streams.into_iter().try_for_each(|(_, bytes, _)| same(&bytes, content))
+    streams.into_iter().try_for_each(|(_, bytes, _)| expect_same_bytes(&bytes, content))
 }
 
 async fn descriptors_lead_back(
@@ -131,24 +131,24 @@ async fn descriptors_lead_back(
         &described,
         &Some(descriptor),
     )?;
-    length(&*found, content)?;
-    same(&read(found.open()).await?, content)
+    check_length(&*found, content)?;
+    expect_same_bytes(&read_stream(found.open()).await?, content)
 }
 
-async fn read(mut stream: ByteStream) -> Result<Vec<u8>, ContractViolation> {
+async fn read_stream(mut stream: ByteStream) -> Result<Vec<u8>, ContractViolation> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = next(&mut stream).await? {
+    while let Some(chunk) = next_chunk(&mut stream).await? {
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
 }
 
-async fn next(stream: &mut ByteStream) -> Result<Option<Bytes>, ContractViolation> {
+async fn next_chunk(stream: &mut ByteStream) -> Result<Option<Bytes>, ContractViolation> {
     let next = poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await;
     next.transpose().map_err(|failure| ContractViolation::new("a stream gives the bytes", failure))
 }
 
-fn same(found: &[u8], content: &[u8]) -> Result<(), ContractViolation> {
+fn expect_same_bytes(found: &[u8], content: &[u8]) -> Result<(), ContractViolation> {
     if found == content {
         return Ok(());
     }

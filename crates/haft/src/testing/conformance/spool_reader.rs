@@ -27,16 +27,21 @@ pub async fn spool_reader(
         &(content.len() as u64),
     )?;
     index_fits(reader, content).await?;
-    let block = done("content has an index", reader.index().await)?.block_size().get();
+    let block = expect_ok("content has an index", reader.index().await)?.block_size().get();
     let block = usize::try_from(block).or_report("`usize` has at least 32 bits", content.len());
-    let ranges = ranges(content.len(), block);
+    let ranges = probe_ranges(content.len(), block);
     for (offset, len) in &ranges {
-        let read = done("any range can be read", reader.read_at(*offset, *len).await)?;
-        same("the bytes are those that were given", *offset, &read, part(content, *offset, *len))?;
+        let read = expect_ok("any range can be read", reader.read_at(*offset, *len).await)?;
+        expect_same_bytes(
+            "the bytes are those that were given",
+            *offset,
+            &read,
+            expected_part(content, *offset, *len),
+        )?;
     }
     if let Some(local) = reader.local() {
         for (offset, len) in &ranges {
-            check_local(&*local, *offset, part(content, *offset, *len))?;
+            check_local(&*local, *offset, expected_part(content, *offset, *len))?;
         }
         local_past_the_end(&*local, content.len() as u64)?;
         local_side_by_side(&*local, content, &ranges)?;
@@ -53,7 +58,7 @@ pub async fn spool_reader(
 }
 
 async fn index_fits(reader: &dyn SpoolReader, content: &[u8]) -> Result<(), ContractViolation> {
-    let index = done("content has an index", reader.index().await)?;
+    let index = expect_ok("content has an index", reader.index().await)?;
     let mut expected = LineIndexBuilder::new(index.block_size());
     expected.push(content);
     let expected = expected.finish();
@@ -75,7 +80,7 @@ async fn index_fits(reader: &dyn SpoolReader, content: &[u8]) -> Result<(), Cont
 }
 
 /// Reads at all sorts of places: around blocks and ends, past the end, of nothing and of too much.
-fn ranges(len: usize, block: usize) -> Vec<(u64, usize)> {
+fn probe_ranges(len: usize, block: usize) -> Vec<(u64, usize)> {
     let mut ranges = vec![(u64::MAX, 1), (u64::MAX, 0), (len as u64 + 5, 5), (0, usize::MAX)];
     let edges = [0, 1, 63, block, len / 3, len / 2, len.saturating_sub(block), len];
     for edge in edges {
@@ -90,13 +95,13 @@ fn ranges(len: usize, block: usize) -> Vec<(u64, usize)> {
     ranges
 }
 
-fn part(content: &[u8], offset: u64, len: usize) -> &[u8] {
+fn expected_part(content: &[u8], offset: u64, len: usize) -> &[u8] {
     let start = usize::try_from(offset).map_or(content.len(), |it| it.min(content.len()));
     let end = start.saturating_add(len).min(content.len());
     content.get(start..end).or_report_default("both ends are at most the length")
 }
 
-fn same(
+fn expect_same_bytes(
     promise: &'static str,
     offset: u64,
     got: &[u8],
@@ -128,7 +133,7 @@ fn check_local(
             read => filled += read,
         }
     }
-    same("local reads give the same bytes", offset, &buffer, expected)
+    expect_same_bytes("local reads give the same bytes", offset, &buffer, expected)
 }
 
 fn local_past_the_end(local: &dyn LocalRead, len: u64) -> Result<(), ContractViolation> {
@@ -147,7 +152,7 @@ fn local_side_by_side(
     ranges: &[(u64, usize)],
 ) -> Result<(), ContractViolation> {
     let check = |(offset, len): &(u64, usize)| {
-        check_local(local, *offset, part(content, *offset, *len))
+        check_local(local, *offset, expected_part(content, *offset, *len))
             .map_err(|it| ContractViolation::new("local reads do not disturb each other", it))
     };
     thread::scope(|scope| {
@@ -174,15 +179,20 @@ async fn side_by_side(
     ranges: &[(u64, usize)],
 ) -> Result<(), ContractViolation> {
     let reads = ranges.iter().map(|(offset, len)| reader.read_at(*offset, *len)).collect();
-    for ((offset, len), read) in ranges.iter().zip(all(reads).await) {
+    for ((offset, len), read) in ranges.iter().zip(read_all(reads).await) {
         let promise = "reads do not disturb each other";
-        same(promise, *offset, &done(promise, read)?, part(content, *offset, *len))?;
+        expect_same_bytes(
+            promise,
+            *offset,
+            &expect_ok(promise, read)?,
+            expected_part(content, *offset, *len),
+        )?;
     }
     Ok(())
 }
 
 /// Waits for all reads at once, the last first.
-async fn all(reads: Vec<SpoolFuture<'_, Bytes>>) -> Vec<Result<Bytes, SpoolError>> {
+async fn read_all(reads: Vec<SpoolFuture<'_, Bytes>>) -> Vec<Result<Bytes, SpoolError>> {
     let mut reads: Vec<_> = reads.into_iter().map(|read| (read, None)).collect();
     poll_fn(|cx| {
         let mut waiting = false;
@@ -198,6 +208,9 @@ async fn all(reads: Vec<SpoolFuture<'_, Bytes>>) -> Vec<Result<Bytes, SpoolError
     reads.into_iter().filter_map(|(_, outcome)| outcome).collect()
 }
 
-fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, ContractViolation> {
+fn expect_ok<T>(
+    promise: &'static str,
+    result: Result<T, SpoolError>,
+) -> Result<T, ContractViolation> {
     result.map_err(|error| ContractViolation::new(promise, error))
 }

@@ -27,12 +27,20 @@ use super::{ContractViolation, spool_reader};
 ///
 /// The first promise of [`SpoolStore`] that is not kept, or of its readers as [`spool_reader`] has them.
 pub async fn spool_store(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
-    ContractViolation::ensure_equal("a fresh store has no keys", &list(store).await?, &Vec::new())?;
+    ContractViolation::ensure_equal(
+        "a fresh store has no keys",
+        &list_keys(store).await?,
+        &Vec::new(),
+    )?;
     content_is_kept(store).await?;
     readers_are_snapshots(store).await?;
     failed_writes_change_nothing(store).await?;
     keys_are_apart(store).await?;
-    ContractViolation::ensure_equal("deleted keys are not listed", &list(store).await?, &Vec::new())
+    ContractViolation::ensure_equal(
+        "deleted keys are not listed",
+        &list_keys(store).await?,
+        &Vec::new(),
+    )
 }
 
 async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
@@ -48,53 +56,57 @@ async fn content_is_kept(store: &dyn SpoolStore) -> Result<(), ContractViolation
         &large,
     ];
     for content in contents {
-        for payload in payloads(content) {
-            let written = done("a write of any bytes succeeds", store.write(key(), payload).await)?;
+        for payload in sample_payloads(content) {
+            let written = expect_ok(
+                "a write of any bytes succeeds",
+                store.write(sample_key(), payload).await,
+            )?;
             spool_reader(&*written, content).await?;
-            let found = done("stored content can be read", store.read(key()).await)?;
+            let found = expect_ok("stored content can be read", store.read(sample_key()).await)?;
             let found = found.ok_or_else(|| {
                 ContractViolation::new("stored content can be read", "nothing under its key")
             })?;
             spool_reader(&*found, content).await?;
             ContractViolation::ensure_equal(
                 "keys with content are listed",
-                &list(store).await?,
-                &vec![key()],
+                &list_keys(store).await?,
+                &vec![sample_key()],
             )?;
         }
     }
-    delete(store, key(), true).await?;
-    delete(store, key(), false).await?;
-    let gone = done("a deleted key can be asked for", store.read(key()).await)?;
+    delete_spool(store, sample_key(), true).await?;
+    delete_spool(store, sample_key(), false).await?;
+    let gone = expect_ok("a deleted key can be asked for", store.read(sample_key()).await)?;
     ContractViolation::ensure_equal("deleted content is gone", &gone.is_some(), &false)
 }
 
 async fn readers_are_snapshots(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
-    let first = done("a write succeeds", store.write(key(), "first\n".into()).await)?;
-    let second = done("a key can be written again", store.write(key(), "second".into()).await)?;
+    let first = expect_ok("a write succeeds", store.write(sample_key(), "first\n".into()).await)?;
+    let second =
+        expect_ok("a key can be written again", store.write(sample_key(), "second".into()).await)?;
     spool_reader(&*first, b"first\n").await?;
     spool_reader(&*second, b"second").await?;
-    delete(store, key(), true).await?;
+    delete_spool(store, sample_key(), true).await?;
     spool_reader(&*second, b"second").await
 }
 
 async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
     let broken = || {
         let pieces = vec![Ok(Bytes::from_static(b"half")), Err(ToolFailure::new("broken"))];
-        SpoolPayload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
+        SpoolPayload::Stream(ByteStream::new(PieceStream(pieces.into_iter())))
     };
     for old in [None, Some("old")] {
         if let Some(old) = old {
-            done("a write succeeds", store.write(key(), old.into()).await)?;
+            expect_ok("a write succeeds", store.write(sample_key(), old.into()).await)?;
         }
-        match store.write(key(), broken()).await {
+        match store.write(sample_key(), broken()).await {
             Err(SpoolError::Source { received: 4, .. }) => {}
             other => {
                 let promise = "a stream that fails is reported with what had come";
                 return Err(ContractViolation::new(promise, format_args!("{other:?}")));
             }
         }
-        let found = done("a key can be asked for", store.read(key()).await)?;
+        let found = expect_ok("a key can be asked for", store.read(sample_key()).await)?;
         match (found, old) {
             (None, None) => {}
             (Some(found), Some(old)) => spool_reader(&*found, old.as_bytes()).await?,
@@ -106,63 +118,70 @@ async fn failed_writes_change_nothing(store: &dyn SpoolStore) -> Result<(), Cont
             }
         }
     }
-    delete(store, key(), true).await
+    delete_spool(store, sample_key(), true).await
 }
 
 async fn keys_are_apart(store: &dyn SpoolStore) -> Result<(), ContractViolation> {
     let long = "key/".repeat(500);
     let texts = ["", ".", "..", "/", "a/b", "a\\b", "a", "A", "a.", "\0", "%61", "é", &long];
     for text in texts {
-        done("any text is a key", store.write(text.into(), text.into()).await)?;
+        expect_ok("any text is a key", store.write(text.into(), text.into()).await)?;
     }
     let mut keys: Vec<SpoolKey> = texts.into_iter().map(SpoolKey::from).collect();
     keys.sort();
-    ContractViolation::ensure_equal("all keys are listed, sorted", &list(store).await?, &keys)?;
+    ContractViolation::ensure_equal(
+        "all keys are listed, sorted",
+        &list_keys(store).await?,
+        &keys,
+    )?;
     for text in texts {
-        let found = done("any text is a key", store.read(text.into()).await)?;
+        let found = expect_ok("any text is a key", store.read(text.into()).await)?;
         let found = found
             .ok_or_else(|| ContractViolation::new("any text is a key", format_args!("{text:?}")))?;
         spool_reader(&*found, text.as_bytes()).await?;
-        delete(store, text.into(), true).await?;
+        delete_spool(store, text.into(), true).await?;
     }
     Ok(())
 }
 
-async fn list(store: &dyn SpoolStore) -> Result<Vec<SpoolKey>, ContractViolation> {
-    done("a store can be listed", store.list().await)
+async fn list_keys(store: &dyn SpoolStore) -> Result<Vec<SpoolKey>, ContractViolation> {
+    expect_ok("a store can be listed", store.list().await)
 }
 
-async fn delete(
+async fn delete_spool(
     store: &dyn SpoolStore,
     key: SpoolKey,
     existed: bool,
 ) -> Result<(), ContractViolation> {
-    let found = done("any key can be deleted", store.delete(key).await)?;
+    let found = expect_ok("any key can be deleted", store.delete(key).await)?;
     ContractViolation::ensure_equal("delete says whether there was something", &found, &existed)
 }
 
-fn done<T>(promise: &'static str, result: Result<T, SpoolError>) -> Result<T, ContractViolation> {
+fn expect_ok<T>(
+    promise: &'static str,
+    result: Result<T, SpoolError>,
+) -> Result<T, ContractViolation> {
     result.map_err(|error| ContractViolation::new(promise, error))
 }
 
-fn payloads(content: &[u8]) -> Vec<SpoolPayload> {
+fn sample_payloads(content: &[u8]) -> Vec<SpoolPayload> {
     let pieces = |size| {
         let pieces: Vec<_> =
             content.chunks(size).map(|it| Ok(Bytes::copy_from_slice(it))).collect();
-        SpoolPayload::Stream(ByteStream::new(Pieces(pieces.into_iter())))
+        SpoolPayload::Stream(ByteStream::new(PieceStream(pieces.into_iter())))
     };
     let mut payloads = vec![SpoolPayload::from(content.to_vec()), pieces(1000), pieces(1_000_000)];
     payloads.extend(str::from_utf8(content).ok().map(SpoolPayload::from));
     payloads
 }
 
-fn key() -> SpoolKey {
+fn sample_key() -> SpoolKey {
     SpoolKey::from("conformance")
 }
 
-struct Pieces(std::vec::IntoIter<Result<Bytes, ToolFailure>>);
+struct PieceStream(std::vec::IntoIter<Result<Bytes, ToolFailure>>);
 
-impl Stream for Pieces {
+impl Stream for PieceStream {
     type Item = Result<Bytes, ToolFailure>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {

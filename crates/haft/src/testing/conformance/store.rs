@@ -53,91 +53,94 @@ pub async fn store(store: &dyn TurnStore) -> Result<(), ContractViolation> {
 }
 
 async fn is_empty(promise: &'static str, store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    let turns = done("turns can be listed", store.turns(TurnQuery::default()).await)?;
+    let turns = expect_ok("turns can be listed", store.turns(TurnQuery::default()).await)?;
     ContractViolation::ensure_equal(promise, &turns, &Vec::new())?;
-    let gates = done("open gates can be listed", store.open_gates(None).await)?;
+    let gates = expect_ok("open gates can be listed", store.open_gates(None).await)?;
     ContractViolation::ensure_equal(promise, &gates, &Vec::new())
 }
 
 async fn nothing_is_there(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let (turn, gate) = (turn_id("nothing")?, gate_id("nothing")?);
-    let lease = Lease::new(turn.clone(), &holder("a", 0), 1);
-    let loaded = done("any turn can be asked for", store.load(turn.clone()).await)?;
+    let lease = Lease::new(turn.clone(), &lease_request("a", 0), 1);
+    let loaded = expect_ok("any turn can be asked for", store.load(turn.clone()).await)?;
     ContractViolation::ensure_equal("a turn that was not begun is not there", &loaded, &None)?;
-    let found = done("any gate can be asked for", store.gate(gate.clone()).await)?;
+    let found = expect_ok("any gate can be asked for", store.gate(gate.clone()).await)?;
     ContractViolation::ensure_equal("a gate that was not opened is not there", &found, &None)?;
     let open = store.open_gates(Some(turn.clone())).await;
-    let open = done("the gates of any turn can be asked for", open)?;
+    let open = expect_ok("the gates of any turn can be asked for", open)?;
     ContractViolation::ensure_equal("a turn that was not begun has no gates", &open, &Vec::new())?;
-    remove(store, &turn, 0, false).await?;
-    done("a lease on nothing can be given back", store.release(lease.clone()).await)?;
+    remove_turn(store, &turn, 0, false).await?;
+    expect_ok("a lease on nothing can be given back", store.release(lease.clone()).await)?;
 
     let promise = "a turn that is not there is unknown";
-    unknown(promise, store.claim(turn.clone(), holder("a", 0)).await)?;
-    unknown(promise, store.renew(lease.clone(), at(1)).await)?;
-    unknown(promise, store.commit(lease, Vec::new()).await)?;
-    unknown(promise, store.turns(TurnQuery::default().before(turn)).await)?;
+    expect_unknown_turn(promise, store.claim(turn.clone(), lease_request("a", 0)).await)?;
+    expect_unknown_turn(promise, store.renew(lease.clone(), timestamp(1)).await)?;
+    expect_unknown_turn(promise, store.commit(lease, Vec::new()).await)?;
+    expect_unknown_turn(promise, store.turns(TurnQuery::default().before(turn)).await)?;
     let promise = "a gate that is not there is unknown";
-    unknown(promise, store.settle(gate, "{}".to_owned()).await)
+    expect_unknown_turn(promise, store.settle(gate, "{}".to_owned()).await)
 }
 
 /// Begins a turn with a lease of a hundred seconds from second 0 on.
-async fn begin(
+async fn begin_turn(
     store: &dyn TurnStore,
     id: &str,
     writes: Vec<StoreWrite>,
 ) -> Result<Lease, ContractViolation> {
-    let new = NewTurn::new(turn_id(id)?, holder("a", 0)).writes(writes);
-    done("a turn can begin", store.create(new).await)
+    let new = NewTurn::new(turn_id(id)?, lease_request("a", 0)).writes(writes);
+    expect_ok("a turn can begin", store.create(new).await)
 }
 
-async fn commit(
+async fn commit_writes(
     store: &dyn TurnStore,
     lease: &Lease,
     writes: Vec<StoreWrite>,
 ) -> Result<(), ContractViolation> {
-    done("the holder can commit", store.commit(lease.clone(), writes).await)
+    expect_ok("the holder can commit", store.commit(lease.clone(), writes).await)
 }
 
-async fn load(store: &dyn TurnStore, turn: &TurnId) -> Result<StoredTurn, ContractViolation> {
-    let loaded = done("a turn can be loaded", store.load(turn.clone()).await)?;
+async fn load_turn(store: &dyn TurnStore, turn: &TurnId) -> Result<StoredTurn, ContractViolation> {
+    let loaded = expect_ok("a turn can be loaded", store.load(turn.clone()).await)?;
     loaded.ok_or_else(|| {
         ContractViolation::new("a turn that began is there", format_args!("no {turn:?}"))
     })
 }
 
 /// Gives the lease back and removes the turn.
-async fn end(store: &dyn TurnStore, lease: Lease) -> Result<(), ContractViolation> {
+async fn end_turn(store: &dyn TurnStore, lease: Lease) -> Result<(), ContractViolation> {
     let turn = lease.turn.clone();
-    done("a lease can be given back", store.release(lease).await)?;
-    remove(store, &turn, 0, true).await
+    expect_ok("a lease can be given back", store.release(lease).await)?;
+    remove_turn(store, &turn, 0, true).await
 }
 
-async fn remove(
+async fn remove_turn(
     store: &dyn TurnStore,
     turn: &TurnId,
     second: u64,
     existed: bool,
 ) -> Result<(), ContractViolation> {
-    let removed = store.remove(turn.clone(), at(second)).await;
-    let removed = done("a turn that nobody has can be removed", removed)?;
+    let removed = store.remove(turn.clone(), timestamp(second)).await;
+    let removed = expect_ok("a turn that nobody has can be removed", removed)?;
     ContractViolation::ensure_equal("remove says whether there was a turn", &removed, &existed)
 }
 
-/// What is kept of a turn that `begin` began, while its lease holds.
-fn stored(lease: &Lease) -> StoredTurn {
-    let mut summary = TurnSummary::new(lease.turn.clone(), at(0));
+/// What is stored of a turn that `begin` began, while its lease holds.
+fn expected_turn(lease: &Lease) -> StoredTurn {
+    let mut summary = TurnSummary::new(lease.turn.clone(), timestamp(0));
     summary.holder = Some(Arc::clone(&lease.holder));
     summary.held_until = Some(lease.until);
     StoredTurn::new(summary)
 }
 
-fn done<T>(promise: &'static str, result: Result<T, StoreError>) -> Result<T, ContractViolation> {
+fn expect_ok<T>(
+    promise: &'static str,
+    result: Result<T, StoreError>,
+) -> Result<T, ContractViolation> {
     result.map_err(|error| ContractViolation::new(promise, error))
 }
 
 /// Expects a refusal that `is_right` knows.
-fn refused<T: fmt::Debug>(
+fn expect_refusal<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
     is_right: impl FnOnce(&StoreError) -> bool,
@@ -148,25 +151,25 @@ fn refused<T: fmt::Debug>(
     }
 }
 
-fn unknown<T: fmt::Debug>(
+fn expect_unknown_turn<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
 ) -> Result<(), ContractViolation> {
-    refused(promise, result, |error| matches!(error, StoreError::Unknown { .. }))
+    expect_refusal(promise, result, |error| matches!(error, StoreError::Unknown { .. }))
 }
 
-fn exists<T: fmt::Debug>(
+fn expect_turn_exists<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
 ) -> Result<(), ContractViolation> {
-    refused(promise, result, |error| matches!(error, StoreError::Exists { .. }))
+    expect_refusal(promise, result, |error| matches!(error, StoreError::Exists { .. }))
 }
 
-fn lost<T: fmt::Debug>(
+fn expect_lease_lost<T: fmt::Debug>(
     promise: &'static str,
     result: Result<T, StoreError>,
 ) -> Result<(), ContractViolation> {
-    refused(promise, result, |error| matches!(error, StoreError::LeaseLost { .. }))
+    expect_refusal(promise, result, |error| matches!(error, StoreError::LeaseLost { .. }))
 }
 
 fn turn_id(name: &str) -> Result<TurnId, ContractViolation> {
@@ -177,16 +180,16 @@ fn gate_id(name: &str) -> Result<GateId, ContractViolation> {
     name.parse().map_err(|error| ContractViolation::new("the id of a gate is valid", error))
 }
 
-fn holder(name: &str, second: u64) -> LeaseRequest {
-    LeaseRequest::new(name, at(second), Duration::from_secs(100))
+fn lease_request(name: &str, second: u64) -> LeaseRequest {
+    LeaseRequest::new(name, timestamp(second), Duration::from_secs(100))
 }
 
-fn at(second: u64) -> Timestamp {
+fn timestamp(second: u64) -> Timestamp {
     Timestamp::EPOCH.saturating_add(Duration::from_secs(second))
 }
 
 /// Runs all of them at once, and gives what they gave in their order.
-async fn all<'a, T>(
+async fn run_all<'a, T>(
     futures: impl IntoIterator<Item = impl Future<Output = T> + Send + 'a>,
 ) -> Vec<T> {
     enum Slot<'a, T> {

@@ -62,7 +62,7 @@ impl Server {
         self.put(path, Answer::Raw(whole(head, body)))
     }
 
-    /// Lets a path answer with a medium.
+    /// Lets a path answer with a media item.
     pub(super) fn serve(&self, path: &str, body: &[u8]) -> String {
         self.answer(path, &format!("200 OK\r\ncontent-length: {}", body.len()), body)
     }

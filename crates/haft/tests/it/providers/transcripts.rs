@@ -321,7 +321,7 @@ pub(crate) async fn media_results() -> Turn {
     turn
 }
 
-/// One medium of each kind, of several tiers.
+/// One media item of each kind, of several tiers.
 pub(crate) fn media() -> [Media; 4] {
     let file = |name: &str, mime: &str| MediaFile::new(name, mime, &b"bytes"[..]);
     let transcript = MediaStashEntry::new("a dog barks", TrustTier::FirstParty);

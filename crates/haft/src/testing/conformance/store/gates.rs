@@ -5,8 +5,8 @@ use haft_core::store::{
 };
 
 use super::{
-    ContractViolation, begin, commit, done, end, exists, gate_id, holder, load, stored, turn_id,
-    unknown,
+    ContractViolation, begin_turn, commit_writes, end_turn, expect_ok, expect_turn_exists,
+    expect_unknown_turn, expected_turn, gate_id, lease_request, load_turn, turn_id,
 };
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -17,58 +17,62 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
 }
 
 async fn gates_open_once(store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    let lease = begin(store, "gates", vec![open("g", "1")?]).await?;
-    let other = begin(store, "other", Vec::new()).await?;
+    let lease = begin_turn(store, "gates", vec![open("g", "1")?]).await?;
+    let other = begin_turn(store, "other", Vec::new()).await?;
     for settled in [false, true] {
-        let mut expected = stored(&lease);
+        let mut expected = expected_turn(&lease);
         expected.gates.push(gate(&lease, "g", "1")?);
         if settled {
             let settlement = store.settle(gate_id("g")?, "yes".to_owned()).await;
-            done("a gate can be settled", settlement)?;
+            expect_ok("a gate can be settled", settlement)?;
             expected.gates.iter_mut().for_each(|it| it.settlement = Some("yes".to_owned()));
         }
         // The last one opens it twice at once.
         for writes in [vec![open("g", "1")?], vec![open("g", "1")?, open("g", "1")?]] {
-            commit(store, &lease, writes).await?;
+            commit_writes(store, &lease, writes).await?;
         }
         let promise = "a gate has one text";
-        exists(promise, store.commit(lease.clone(), vec![open("g", "2")?]).await)?;
+        expect_turn_exists(promise, store.commit(lease.clone(), vec![open("g", "2")?]).await)?;
         let both = vec![open("new", "1")?, open("new", "2")?];
-        exists(promise, store.commit(lease.clone(), both).await)?;
+        expect_turn_exists(promise, store.commit(lease.clone(), both).await)?;
         let promise = "a gate has one turn";
-        exists(promise, store.commit(other.clone(), vec![open("g", "1")?]).await)?;
-        let new = NewTurn::new(turn_id("third")?, holder("a", 0)).writes(vec![open("g", "1")?]);
-        exists(promise, store.create(new).await)?;
-        let third = done("any turn can be asked for", store.load(turn_id("third")?).await)?;
+        expect_turn_exists(promise, store.commit(other.clone(), vec![open("g", "1")?]).await)?;
+        let new =
+            NewTurn::new(turn_id("third")?, lease_request("a", 0)).writes(vec![open("g", "1")?]);
+        expect_turn_exists(promise, store.create(new).await)?;
+        let third = expect_ok("any turn can be asked for", store.load(turn_id("third")?).await)?;
         ContractViolation::ensure_equal("a turn whose gate exists does not begin", &third, &None)?;
         let promise = "a gate that is opened again stays as it is";
-        ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
+        ContractViolation::ensure_equal(promise, &load_turn(store, &lease.turn).await?, &expected)?;
         ContractViolation::ensure_equal(
             promise,
-            &load(store, &other.turn).await?,
-            &stored(&other),
+            &load_turn(store, &other.turn).await?,
+            &expected_turn(&other),
         )?;
     }
-    end(store, lease).await?;
-    unknown("the gates of a removed turn are gone", store.settle(gate_id("g")?, "1".into()).await)?;
-    commit(store, &other, vec![open("g", "3")?]).await?;
-    let found = done("any gate can be asked for", store.gate(gate_id("g")?).await)?;
+    end_turn(store, lease).await?;
+    expect_unknown_turn(
+        "the gates of a removed turn are gone",
+        store.settle(gate_id("g")?, "1".into()).await,
+    )?;
+    commit_writes(store, &other, vec![open("g", "3")?]).await?;
+    let found = expect_ok("any gate can be asked for", store.gate(gate_id("g")?).await)?;
     let promise = "a gate whose turn was removed can be opened anew";
     ContractViolation::ensure_equal(promise, &found, &Some(gate(&other, "g", "3")?))?;
-    end(store, other).await
+    end_turn(store, other).await
 }
 
 async fn the_first_settlement_holds(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let gates = vec![open("settled", "1")?, open("closed", "2")?];
-    let lease = begin(store, "settle", gates).await?;
-    let other = begin(store, "other", Vec::new()).await?;
+    let lease = begin_turn(store, "settle", gates).await?;
+    let other = begin_turn(store, "other", Vec::new()).await?;
     let close = |id: &str, text: &str| {
         gate_id(id).map(|id| StoreWrite::CloseGate { id, settlement: text.to_owned() })
     };
     let settle = async |id: &str, text: &str| {
-        done("a gate can be settled", store.settle(gate_id(id)?, text.to_owned()).await)
+        expect_ok("a gate can be settled", store.settle(gate_id(id)?, text.to_owned()).await)
     };
-    commit(store, &other, vec![close("settled", "no")?, close("never", "no")?]).await?;
+    commit_writes(store, &other, vec![close("settled", "no")?, close("never", "no")?]).await?;
     let promise = "the first settlement holds, and only the first call has made it";
     for (id, text, settled) in [
         ("settled", "yes", SettleOutcome::new("yes", true)),
@@ -77,41 +81,41 @@ async fn the_first_settlement_holds(store: &dyn TurnStore) -> Result<(), Contrac
     ] {
         ContractViolation::ensure_equal(promise, &settle(id, text).await?, &settled)?;
     }
-    commit(store, &lease, vec![close("settled", "late")?, close("closed", "over")?]).await?;
-    commit(store, &lease, vec![close("closed", "over again")?]).await?;
+    commit_writes(store, &lease, vec![close("settled", "late")?, close("closed", "over")?]).await?;
+    commit_writes(store, &lease, vec![close("closed", "over again")?]).await?;
     let found = settle("closed", "yes").await?;
     ContractViolation::ensure_equal(
         "a gate that was closed stays so",
         &found,
         &SettleOutcome::new("over", false),
     )?;
-    let mut expected = stored(&lease);
+    let mut expected = expected_turn(&lease);
     for (id, json, settlement) in [("settled", "1", "yes"), ("closed", "2", "over")] {
         let mut gate = gate(&lease, id, json)?;
         gate.settlement = Some(settlement.to_owned());
-        let found = done("a gate can be asked for", store.gate(gate.id.clone()).await)?;
+        let found = expect_ok("a gate can be asked for", store.gate(gate.id.clone()).await)?;
         ContractViolation::ensure_equal(promise, &found.as_ref(), &Some(&gate))?;
         expected.gates.push(gate);
     }
-    ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
+    ContractViolation::ensure_equal(promise, &load_turn(store, &lease.turn).await?, &expected)?;
     // Settling needs no lease, so a gate can be settled while no process runs its turn.
-    commit(store, &lease, vec![open("late", "3")?]).await?;
-    done("a lease can be given back", store.release(lease.clone()).await)?;
+    commit_writes(store, &lease, vec![open("late", "3")?]).await?;
+    expect_ok("a lease can be given back", store.release(lease.clone()).await)?;
     ContractViolation::ensure_equal(
         promise,
         &settle("late", "yes").await?,
         &SettleOutcome::new("yes", true),
     )?;
-    end(store, lease).await?;
-    end(store, other).await
+    end_turn(store, lease).await?;
+    end_turn(store, other).await
 }
 
 async fn gates_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     // Neither their names nor their turns are in the order in which they are opened.
-    let first = begin(store, "z", vec![open("3", "a")?]).await?;
-    let second = begin(store, "a", vec![open("1", "b")?, open("4", "c")?]).await?;
-    commit(store, &first, vec![open("2", "d")?, open("0", "e")?]).await?;
-    done("a gate can be settled", store.settle(gate_id("4")?, "{}".to_owned()).await)?;
+    let first = begin_turn(store, "z", vec![open("3", "a")?]).await?;
+    let second = begin_turn(store, "a", vec![open("1", "b")?, open("4", "c")?]).await?;
+    commit_writes(store, &first, vec![open("2", "d")?, open("0", "e")?]).await?;
+    expect_ok("a gate can be settled", store.settle(gate_id("4")?, "{}".to_owned()).await)?;
     let all = [
         gate(&first, "3", "a")?,
         gate(&second, "1", "b")?,
@@ -119,22 +123,22 @@ async fn gates_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation
         gate(&first, "0", "e")?,
     ];
     for turn in [None, Some(&first.turn), Some(&second.turn)] {
-        let listed = done("open gates can be listed", store.open_gates(turn.cloned()).await)?;
+        let listed = expect_ok("open gates can be listed", store.open_gates(turn.cloned()).await)?;
         let expected = all.iter().filter(|it| turn.is_none_or(|turn| it.turn == *turn));
         let expected: Vec<_> = expected.cloned().collect();
         ContractViolation::ensure_equal("open gates are listed, oldest first", &listed, &expected)?;
     }
-    end(store, first).await?;
-    end(store, second).await
+    end_turn(store, first).await?;
+    end_turn(store, second).await
 }
 
 async fn a_commit_is_whole(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let row = |id: &str, json: &str| StoreWrite::Put(Row::new(RowKind::Message, id, json));
     let kept =
         vec![row("a", "1"), row("b", "2"), StoreWrite::Journal("1".into()), open("mine", "1")?];
-    let lease = begin(store, "whole", kept).await?;
-    let other = begin(store, "other", vec![open("taken", "1")?]).await?;
-    let before = load(store, &lease.turn).await?;
+    let lease = begin_turn(store, "whole", kept).await?;
+    let other = begin_turn(store, "other", vec![open("taken", "1")?]).await?;
+    let before = load_turn(store, &lease.turn).await?;
     let changes = [
         row("a", "changed"),
         row("c", "new"),
@@ -148,14 +152,14 @@ async fn a_commit_is_whole(store: &dyn TurnStore) -> Result<(), ContractViolatio
     for place in 0..=changes.len() {
         let mut writes = changes.to_vec();
         writes.insert(place, open("taken", "1")?);
-        exists("a gate has one turn", store.commit(lease.clone(), writes).await)?;
+        expect_turn_exists("a gate has one turn", store.commit(lease.clone(), writes).await)?;
         let promise = "a commit that fails writes nothing";
-        ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &before)?;
-        let new = done("any gate can be asked for", store.gate(gate_id("new")?).await)?;
+        ContractViolation::ensure_equal(promise, &load_turn(store, &lease.turn).await?, &before)?;
+        let new = expect_ok("any gate can be asked for", store.gate(gate_id("new")?).await)?;
         ContractViolation::ensure_equal(promise, &new, &None)?;
     }
-    end(store, lease).await?;
-    end(store, other).await
+    end_turn(store, lease).await?;
+    end_turn(store, other).await
 }
 
 fn open(id: &str, json: &str) -> Result<StoreWrite, ContractViolation> {

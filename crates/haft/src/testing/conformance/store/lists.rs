@@ -4,7 +4,9 @@ use haft_core::store::{
     NewTurn, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStore, TurnSummary,
 };
 
-use super::{ContractViolation, begin, done, end, holder, turn_id, unknown};
+use super::{
+    ContractViolation, begin_turn, end_turn, expect_ok, expect_unknown_turn, lease_request, turn_id,
+};
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     turns_are_listed(store).await?;
@@ -16,7 +18,7 @@ async fn turns_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation
     for number in 0..30_usize {
         // The clocks run backwards and the names are in no order: turns are in the order of their begin.
         let id = turn_id(&format!("turn {}", number * 7 % 30))?;
-        let holder = holder("a", 500 - number as u64);
+        let holder = lease_request("a", 500 - number as u64);
         let status = TurnStatus::ALL.get(number % 7).copied().unwrap_or(TurnStatus::Running);
         let mut new =
             NewTurn::new(id.clone(), holder.clone()).writes(vec![StoreWrite::Status(status)]);
@@ -25,7 +27,7 @@ async fn turns_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation
         let mut summary = TurnSummary::new(id, holder.now);
         summary.conversation.clone_from(&new.conversation);
         summary.status = status;
-        let lease = done("a turn can begin", store.create(new).await)?;
+        let lease = expect_ok("a turn can begin", store.create(new).await)?;
         summary.holder = Some(holder.name);
         summary.held_until = Some(lease.until);
         leases.push(lease);
@@ -51,11 +53,11 @@ async fn turns_are_listed(store: &dyn TurnStore) -> Result<(), ContractViolation
         check_page(store, query, &kept).await?;
     }
     for lease in leases {
-        end(store, lease).await?;
+        end_turn(store, lease).await?;
     }
     let promise = "a list cannot go on behind a turn that is not there";
     let before = from.map_or_else(|| turn_id("nothing"), Ok)?;
-    unknown(promise, store.turns(TurnQuery::default().before(before)).await)
+    expect_unknown_turn(promise, store.turns(TurnQuery::default().before(before)).await)
 }
 
 /// Goes through a list, page by page.
@@ -83,7 +85,7 @@ async fn check_page(
         .filter(|it| !query.unfinished || !it.status.is_final())
         .take(query.limit.unwrap_or(100));
     let expected: Vec<_> = expected.cloned().collect();
-    let listed = done("turns can be listed", store.turns(query).await)?;
+    let listed = expect_ok("turns can be listed", store.turns(query).await)?;
     ContractViolation::ensure_equal(
         "the turns that were asked for are listed, newest first",
         &listed,
@@ -97,7 +99,7 @@ async fn a_hundred_are_listed_if_nothing_is_said(
 ) -> Result<(), ContractViolation> {
     let mut leases = Vec::new();
     for number in 0..101 {
-        leases.push(begin(store, &format!("turn {number}"), Vec::new()).await?);
+        leases.push(begin_turn(store, &format!("turn {number}"), Vec::new()).await?);
     }
     for (query, expected) in [
         (TurnQuery::default(), 100),
@@ -105,7 +107,7 @@ async fn a_hundred_are_listed_if_nothing_is_said(
         (TurnQuery::default().before(turn_id("turn 99")?), 99),
         (TurnQuery::default().limit(1000), 101),
     ] {
-        let listed = done("turns can be listed", store.turns(query).await)?.len();
+        let listed = expect_ok("turns can be listed", store.turns(query).await)?.len();
         ContractViolation::ensure_equal(
             "a hundred turns are listed if nothing is said",
             &listed,
@@ -113,7 +115,7 @@ async fn a_hundred_are_listed_if_nothing_is_said(
         )?;
     }
     for lease in leases {
-        end(store, lease).await?;
+        end_turn(store, lease).await?;
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use haft_core::store::{
 };
 
 use super::{
-    ContractViolation, all, begin, commit, done, end, gate_id, holder, load, stored, turn_id,
+    ContractViolation, begin_turn, commit_writes, end_turn, expect_ok, expected_turn, gate_id,
+    lease_request, load_turn, run_all, turn_id,
 };
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -17,8 +18,8 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
 
 async fn one_begins(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let id = turn_id("race")?;
-    let begun = all((0..MANY).map(|number| {
-        let holder = holder(&format!("holder {number}"), 0);
+    let begun = run_all((0..MANY).map(|number| {
+        let holder = lease_request(&format!("holder {number}"), 0);
         store.create(NewTurn::new(id.clone(), holder))
     }));
     let mut leases = Vec::new();
@@ -37,17 +38,17 @@ async fn one_begins(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     };
     ContractViolation::ensure_equal(
         "who begins has the turn",
-        &load(store, &id).await?,
-        &stored(&lease),
+        &load_turn(store, &id).await?,
+        &expected_turn(&lease),
     )?;
-    end(store, lease).await
+    end_turn(store, lease).await
 }
 
 async fn one_takes_over(store: &dyn TurnStore) -> Result<(), ContractViolation> {
-    let mut lease = begin(store, "take over", Vec::new()).await?;
+    let mut lease = begin_turn(store, "take over", Vec::new()).await?;
     for round in 1..5 {
-        let taken = all((0..MANY).map(|number| {
-            let holder = holder(&format!("holder {number}"), 100 * round);
+        let taken = run_all((0..MANY).map(|number| {
+            let holder = lease_request(&format!("holder {number}"), 100 * round);
             store.claim(lease.turn.clone(), holder)
         }));
         let mut leases = Vec::new();
@@ -66,20 +67,20 @@ async fn one_takes_over(store: &dyn TurnStore) -> Result<(), ContractViolation> 
             &lease.epoch,
             &(before + 1),
         )?;
-        commit(store, &lease, Vec::new()).await?;
+        commit_writes(store, &lease, Vec::new()).await?;
     }
-    end(store, lease).await
+    end_turn(store, lease).await
 }
 
 async fn one_settles(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let gate = gate_id("race")?;
     let open = StoreWrite::OpenGate { id: gate.clone(), json: "{}".to_owned() };
-    let lease = begin(store, "settle", vec![open]).await?;
+    let lease = begin_turn(store, "settle", vec![open]).await?;
     let texts: Vec<_> = (0..MANY).map(|number| format!("settlement {}", number / 2)).collect();
-    let settled = all(texts.iter().map(|text| store.settle(gate.clone(), text.clone()))).await;
+    let settled = run_all(texts.iter().map(|text| store.settle(gate.clone(), text.clone()))).await;
     let (mut holds, mut firsts) = (None, 0);
     for (text, settled) in texts.iter().zip(settled) {
-        let settled = done("everybody can settle", settled)?;
+        let settled = expect_ok("everybody can settle", settled)?;
         if settled.first {
             firsts += 1;
             let promise = "who settles first has settled";
@@ -93,25 +94,28 @@ async fn one_settles(store: &dyn TurnStore) -> Result<(), ContractViolation> {
         )?;
     }
     ContractViolation::ensure_equal("exactly one settles first", &firsts, &1)?;
-    let found = done("a gate can be asked for", store.gate(gate).await)?;
+    let found = expect_ok("a gate can be asked for", store.gate(gate).await)?;
     let found = found.and_then(|gate| gate.settlement);
     ContractViolation::ensure_equal("the settlement that was told is kept", &found, &holds)?;
-    end(store, lease).await
+    end_turn(store, lease).await
 }
 
 async fn turns_do_not_disturb_each_other(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let ids: Vec<TurnId> =
         (0..MANY).map(|number| turn_id(&format!("turn {number}"))).collect::<Result<_, _>>()?;
-    let runs = all(ids.iter().map(|id| run(store, id))).await;
+    let runs = run_all(ids.iter().map(|id| run(store, id))).await;
     runs.into_iter().collect()
 }
 
 /// A turn that loses its lease on the way, from begin to end.
 async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), ContractViolation> {
-    let first =
-        done("a turn can begin", store.create(NewTurn::new(id.clone(), holder("a", 0))).await)?;
-    let lease = done("a lease can be taken", store.claim(id.clone(), holder("b", 100)).await)?;
-    let mut expected = stored(&lease);
+    let first = expect_ok(
+        "a turn can begin",
+        store.create(NewTurn::new(id.clone(), lease_request("a", 0))).await,
+    )?;
+    let lease =
+        expect_ok("a lease can be taken", store.claim(id.clone(), lease_request("b", 100)).await)?;
+    let mut expected = expected_turn(&lease);
     for number in 0..10 {
         let row = Row::new(RowKind::ToolCall, (number % 4).to_string(), format!("{id} {number}"));
         let entry = StoredText::from(format!("entry {number} of {id}"));
@@ -122,7 +126,7 @@ async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), ContractViolation
         expected.journal.push(entry.clone());
         let writes = vec![StoreWrite::Put(row), StoreWrite::Journal(entry)];
         // One of the two fails, and that does not concern the other, nor other turns.
-        let late = all([(&first, false), (&lease, true)].map(|(lease, good)| {
+        let late = run_all([(&first, false), (&lease, true)].map(|(lease, good)| {
             let writes = writes.clone();
             async move { (store.commit(lease.clone(), writes).await, good) }
         }));
@@ -133,8 +137,8 @@ async fn run(store: &dyn TurnStore, id: &TurnId) -> Result<(), ContractViolation
     }
     expected.summary.holder = Some("b".into());
     let promise = "turns that run at the same time keep what is theirs";
-    ContractViolation::ensure_equal(promise, &load(store, id).await?, &expected)?;
-    end(store, lease).await
+    ContractViolation::ensure_equal(promise, &load_turn(store, id).await?, &expected)?;
+    end_turn(store, lease).await
 }
 
 /// How many try at once.

@@ -8,8 +8,8 @@ use haft_core::store::{
 };
 
 use super::{
-    ContractViolation, at, begin, commit, done, end, gate_id, holder, load, refused, stored,
-    turn_id,
+    ContractViolation, begin_turn, commit_writes, end_turn, expect_ok, expect_refusal,
+    expected_turn, gate_id, lease_request, load_turn, timestamp, turn_id,
 };
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -22,8 +22,8 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
 }
 
 async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), ContractViolation> {
-    let lease = begin(store, "texts", Vec::new()).await?;
-    let mut expected = stored(&lease);
+    let lease = begin_turn(store, "texts", Vec::new()).await?;
+    let mut expected = expected_turn(&lease);
     for (number, text) in (0..).zip(texts) {
         // What databases take for equal are different ids here.
         let row = Row::new(RowKind::Memory, *text, *text);
@@ -34,9 +34,9 @@ async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Con
             StoreWrite::Journal(StoredText::of((*text).to_owned(), String::clone)),
             StoreWrite::OpenGate { id: gate.clone(), json: (*text).to_owned() },
         ];
-        commit(store, &lease, writes).await?;
+        commit_writes(store, &lease, writes).await?;
         let settled = store.settle(gate.clone(), (*text).to_owned()).await;
-        let settled = done("a gate can be settled", settled)?;
+        let settled = expect_ok("a gate can be settled", settled)?;
         ContractViolation::ensure_equal(
             "a settlement is kept byte by byte",
             &&*settled.settlement,
@@ -48,47 +48,47 @@ async fn texts_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), Con
         expected.journal.push((*text).into());
         expected.gates.push(gate);
     }
-    if load(store, &lease.turn).await? != expected {
+    if load_turn(store, &lease.turn).await? != expected {
         let promise = "texts are kept byte by byte";
         return Err(ContractViolation::new(
             promise,
             "a turn with other texts than those that were put",
         ));
     }
-    end(store, lease).await
+    end_turn(store, lease).await
 }
 
 async fn names_are_kept(store: &dyn TurnStore, texts: &[&str]) -> Result<(), ContractViolation> {
     for text in texts {
-        let holder = LeaseRequest::new(*text, at(0), Duration::from_secs(100));
+        let holder = LeaseRequest::new(*text, timestamp(0), Duration::from_secs(100));
         let new = NewTurn::new(turn_id("names")?, holder).conversation(*text);
-        let lease = done("conversations and holders have any names", store.create(new).await)?;
-        let mut expected = stored(&lease);
+        let lease = expect_ok("conversations and holders have any names", store.create(new).await)?;
+        let mut expected = expected_turn(&lease);
         expected.summary.conversation = Some((*text).to_owned());
         let promise = "the names of conversations and holders are kept byte by byte";
-        ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &expected)?;
+        ContractViolation::ensure_equal(promise, &load_turn(store, &lease.turn).await?, &expected)?;
         for other in texts {
             let listed = store.turns(TurnQuery::default().conversation(*other)).await;
-            let listed = done("turns of a conversation can be listed", listed)?.len();
+            let listed = expect_ok("turns of a conversation can be listed", listed)?.len();
             let promise = "conversations are told apart byte by byte";
             ContractViolation::ensure_equal(promise, &listed, &usize::from(text == other))?;
         }
-        end(store, lease).await?;
+        end_turn(store, lease).await?;
     }
     let ids =
         ["e\u{301}", "é", "É", "a", "A", " a", "%", "_", "\u{1f980}", &"\u{10ffff}".repeat(200)];
     let mut leases = Vec::new();
     for id in ids {
-        leases.push(begin(store, id, Vec::new()).await?);
+        leases.push(begin_turn(store, id, Vec::new()).await?);
     }
     for (id, lease) in ids.iter().zip(leases) {
         let promise = "turns are told apart byte by byte";
         ContractViolation::ensure_equal(
             promise,
-            &load(store, &turn_id(id)?).await?,
-            &stored(&lease),
+            &load_turn(store, &turn_id(id)?).await?,
+            &expected_turn(&lease),
         )?;
-        end(store, lease).await?;
+        end_turn(store, lease).await?;
     }
     Ok(())
 }
@@ -97,8 +97,8 @@ async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), ContractViolation> 
     let (bad, good) = (|| "a\0b".to_owned(), || "ab".to_owned());
     let gate = gate_id("nul")?;
     let open = StoreWrite::OpenGate { id: gate.clone(), json: good() };
-    let lease = begin(store, "nul", vec![open]).await?;
-    let before = load(store, &lease.turn).await?;
+    let lease = begin_turn(store, "nul", vec![open]).await?;
+    let before = load_turn(store, &lease.turn).await?;
     let promise = "texts with U+0000 are refused";
     let writes = [
         StoreWrite::Put(Row::new(RowKind::Thought, bad(), good())),
@@ -110,19 +110,23 @@ async fn nul_is_refused(store: &dyn TurnStore) -> Result<(), ContractViolation> 
     ];
     for write in writes {
         let writes = vec![StoreWrite::Journal(good().into()), write];
-        refused(promise, store.commit(lease.clone(), writes.clone()).await, is_invalid)?;
-        let new = NewTurn::new(turn_id("new")?, holder("a", 0)).writes(writes);
-        refused(promise, store.create(new).await, is_invalid)?;
+        expect_refusal(promise, store.commit(lease.clone(), writes.clone()).await, is_invalid)?;
+        let new = NewTurn::new(turn_id("new")?, lease_request("a", 0)).writes(writes);
+        expect_refusal(promise, store.create(new).await, is_invalid)?;
     }
-    refused(promise, store.settle(gate, bad()).await, is_invalid)?;
-    let bad_holder = || LeaseRequest::new(bad(), at(500), Duration::from_secs(100));
-    refused(promise, store.claim(lease.turn.clone(), bad_holder()).await, is_invalid)?;
-    refused(promise, store.create(NewTurn::new(turn_id("new")?, bad_holder())).await, is_invalid)?;
-    let new = NewTurn::new(turn_id("new")?, holder("a", 0)).conversation(bad());
-    refused(promise, store.create(new).await, is_invalid)?;
+    expect_refusal(promise, store.settle(gate, bad()).await, is_invalid)?;
+    let bad_holder = || LeaseRequest::new(bad(), timestamp(500), Duration::from_secs(100));
+    expect_refusal(promise, store.claim(lease.turn.clone(), bad_holder()).await, is_invalid)?;
+    expect_refusal(
+        promise,
+        store.create(NewTurn::new(turn_id("new")?, bad_holder())).await,
+        is_invalid,
+    )?;
+    let new = NewTurn::new(turn_id("new")?, lease_request("a", 0)).conversation(bad());
+    expect_refusal(promise, store.create(new).await, is_invalid)?;
     let promise = "what is refused changes nothing";
-    ContractViolation::ensure_equal(promise, &load(store, &lease.turn).await?, &before)?;
-    end(store, lease).await
+    ContractViolation::ensure_equal(promise, &load_turn(store, &lease.turn).await?, &before)?;
+    end_turn(store, lease).await
 }
 
 fn is_invalid(error: &StoreError) -> bool {
