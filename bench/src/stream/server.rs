@@ -1,4 +1,4 @@
-//! The other side: a process of its own that streams the answer to whoever asks.
+//! The other side: a process of its own that streams the response to its client.
 //!
 //! It is started with [`COMMAND`], prints its port, and ends with its standard input.
 
@@ -16,7 +16,10 @@ pub(crate) const COMMAND: &str = "stream-server";
 /// # Errors
 ///
 /// When it cannot listen.
-#[expect(clippy::exit, reason = "whoever started it is gone, and nothing is left to be done")]
+#[expect(
+    clippy::exit,
+    reason = "the process that started it is gone, and nothing is left to be done"
+)]
 pub(crate) fn run(out: &mut dyn Write) -> Result<(), String> {
     let text = |error: io::Error| error.to_string();
     let listener = TcpListener::bind("127.0.0.1:0").map_err(text)?;

@@ -184,7 +184,7 @@ impl AssistantCall {
     }
 }
 
-/// The arguments of a recorded call, as the model wrote them: the order of keys and the digits of numbers are kept.
+/// The arguments of a recorded call, as the model wrote them: the order of keys and the digits of numbers remain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallArgs {

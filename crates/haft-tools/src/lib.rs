@@ -7,7 +7,7 @@
 //! | [`math`](math()) | expressions, units of measure | |
 //! | [`text`](text()) | counts, transformations, differences, patterns, encodings, hashes | |
 //! | [`data`](data()) | CSV, JSON and YAML; statistics; tables | |
-//! | [`memory`](memory()) | memories that are kept between turns | |
+//! | [`memory`](memory()) | memories that remain between turns | |
 //! | `web` (feature `http`) | fetches pages from allowed hosts | hosts |
 //!
 //! A pack is a list of [`Tool`](haft_core::Tool)s: register all of them, leave some out, or replace one by a custom tool.

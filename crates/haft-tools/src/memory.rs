@@ -1,4 +1,4 @@
-//! Tools for memories that are kept between turns. The memories are those of the turn's context; content that the
+//! Tools for memories that remain between turns. The memories are those of the turn's context; content that the
 //! model writes is untrusted.
 
 pub(super) mod delete_memory;

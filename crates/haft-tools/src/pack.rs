@@ -33,7 +33,7 @@ pub enum Pack {
     Text,
     /// CSV, JSON, YAML, statistics and tables.
     Data,
-    /// Memories that are kept between turns.
+    /// Memories that remain between turns.
     Memory,
     /// Pages of the web.
     Web,

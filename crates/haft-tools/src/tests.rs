@@ -81,7 +81,7 @@ fn every_tool_has_its_proof_and_is_listed_in_its_pack() {
     assert_eq!(names, listed);
 }
 
-/// Whoever chooses a tool reads what it does, what it returns and what each argument is.
+/// A model that chooses a tool reads what it does, what it returns and what each argument is.
 #[test]
 fn every_tool_is_described() {
     let folder = tempfile::tempdir().unwrap();

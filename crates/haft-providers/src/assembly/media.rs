@@ -15,7 +15,7 @@ use super::{AssembleError, Funnel, UnsupportedMedia};
 use crate::dialect::{NoteTopic, RequestNote};
 use crate::prompt::{ContentPart, MediaPosition, NativeMedia};
 
-/// Where a medium goes.
+/// Where a media item goes.
 pub(super) enum MediaPlacement {
     /// Where it is.
     Inline(ContentPart),
@@ -24,7 +24,7 @@ pub(super) enum MediaPlacement {
 }
 
 impl Funnel<'_> {
-    /// The `part`-th medium of a record.
+    /// The `part`-th media item of a record.
     pub(super) async fn place_media(
         &self,
         (origin, part): (PartOrigin<'_>, u32),
@@ -39,7 +39,7 @@ impl Funnel<'_> {
                 return self.fallback(origin, part, media, notes).map(MediaPlacement::Inline);
             }
             let native = self.encode_native(origin, part, media).await?;
-            // Another part than the medium itself, so that no two envelopes share a name.
+            // Another part than the media item itself, so that no two envelopes share a name.
             let stub = MediaFallbackPart::new(origin, u32::MAX - part, media).keys(&[]);
             let stub = self.renderer.media_fallback(&stub);
             return Ok(MediaPlacement::Below(
@@ -70,7 +70,7 @@ impl Funnel<'_> {
         }))
     }
 
-    /// The bytes of a medium as text, from an earlier iteration if they were encoded then.
+    /// The bytes of a media item as text, from an earlier iteration if they were encoded then.
     async fn encode_base64(&self, media: &Media) -> Result<Arc<str>, MediaError> {
         let (cache, turn) = (&self.options.media_cache, self.ctx.turn_id());
         if let Some(known) = cache.get(turn, media) {
@@ -109,10 +109,10 @@ impl Funnel<'_> {
     }
 }
 
-/// Says that a medium follows.
+/// Says that a media item follows.
 const BELOW: &str = "It is shown in the message below.";
 
-/// The bytes of a medium as text, never whole as bytes.
+/// The bytes of a media item as text, never whole as bytes.
 async fn read_base64(media: &Media, limit: u64) -> Result<String, MediaError> {
     let too_large = || MediaError::TooLarge { filename: media.filename().to_owned(), limit };
     if media.byte_length().is_some_and(|bytes| bytes > limit) {
