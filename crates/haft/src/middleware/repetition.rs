@@ -110,7 +110,7 @@ impl Middleware<DispatchContext> for RepetitionGuard {
                     );
                     ctx.turn().store_tool_call(noticed(call, notice, ctx.clock().now())).await?;
                 } else if ctx.signal().is_none() {
-                    ctx.nack(explanation)?;
+                    next.nack(explanation)?;
                 }
             }
             next.run().await
