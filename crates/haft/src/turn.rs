@@ -33,9 +33,9 @@ pub use haft_core::clock::{
 };
 #[doc(inline)]
 pub use haft_core::context::{
-    AckSubscription, AlreadySignalled, DispatchContext, DispatchContextBuilder, GateContext,
-    GateFuture, Gates, Instruction, RecordError, RecordWriter, Signal, Tokenizable, ToolSource,
-    ToolsFuture, TurnContext,
+    AckSubscription, DispatchContext, DispatchContextBuilder, GateContext, GateFuture, Gates,
+    Instruction, RecordError, RecordWriter, Signal, SignalError, Tokenizable, ToolSource,
+    ToolsFuture, TurnContext, UnknownMedia,
 };
 #[doc(inline)]
 pub use haft_core::gate::{
@@ -45,7 +45,9 @@ pub use haft_core::gate::{
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};
 
-pub use self::gates::{Gatekeeper, SettleError};
+pub use self::gates::{
+    Approver, ApproverFuture, GatePolicy, Gatekeeper, IntoGateDecision, SettleError,
+};
 pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};

@@ -183,7 +183,7 @@ impl TurnSession {
         match decided {
             Ok(()) => {}
             Err(SettleError::Invalid { problems }) => {
-                self.printer.print_notice(&problems.to_string())?;
+                self.printer.print_notice(&problems.to_text("the reply"))?;
                 return self.ask_first_gate();
             }
             Err(SettleError::Closed { settlement }) => {

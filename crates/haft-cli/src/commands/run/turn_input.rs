@@ -42,7 +42,7 @@ pub(crate) async fn build_turn_input(
 
 /// Makes a message of the user.
 pub(crate) fn new_user_message(id: impl Into<String>, text: String) -> Result<Message> {
-    Ok(Message::user(id, text, SystemClock::new().now())?)
+    Ok(Message::user_at(id, text, SystemClock::new().now())?)
 }
 
 /// Loads the memories of the newest turn that this agent has started in the store. They include the memories of
