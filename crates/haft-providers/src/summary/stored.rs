@@ -84,12 +84,14 @@ pub(super) fn covered_trust(
     TrustLabel::join(messages.chain(thoughts).chain(calls).chain(before))
 }
 
-/// Messages of users and of the agent itself are first-party; attachments have labels of their own, and messages of other
-/// agents are untrusted.
+/// Messages of users and of the agent itself have the tier of their role; attachments have labels of their own, and
+/// messages of other agents are untrusted.
 fn message_trust(message: &Message, is_self: &dyn Fn(&Identity) -> bool) -> TrustLabel {
     let is_peer = message.role() == MessageRole::Assistant && !is_self(message.identity());
-    let said =
-        if is_peer { TrustLabel::UNTRUSTED } else { TrustLabel::declared(TrustTier::FirstParty) };
+    let said = match is_peer {
+        true => TrustLabel::UNTRUSTED,
+        false => TrustLabel::declared(message.role().trust_tier()),
+    };
     message.attachments().iter().map(TrustLabel::of_media).fold(said, TrustLabel::floor)
 }
 

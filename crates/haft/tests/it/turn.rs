@@ -16,6 +16,7 @@ mod points;
 mod polls;
 mod resume;
 mod scripts;
+mod short_ways;
 mod stress;
 mod waits;
 
@@ -53,7 +54,7 @@ pub(crate) fn call(tool: &str, args: &str) -> ProposedCall {
 }
 
 pub(crate) fn input() -> TurnInput {
-    let hello = Message::user("m-1", "hello", Timestamp::EPOCH).unwrap();
+    let hello = Message::user_at("m-1", "hello", Timestamp::EPOCH).unwrap();
     TurnInput::new("You help.").message(hello)
 }
 
