@@ -92,3 +92,8 @@ fn custom_dialect() {
     the last request has "system", "user", "assistant", "tool"
     "##);
 }
+
+#[test]
+fn seeds() {
+    insta::assert_snapshot!(run("08_seeds"), @"completed: 21° Celsius in Paris. Conditions: sunny.");
+}
