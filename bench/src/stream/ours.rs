@@ -115,7 +115,7 @@ struct Note {
 
 /// Runs one turn: the long answer, its calls, the brief one.
 pub(crate) async fn turn(runner: &TurnRunner) -> Result<Answer, String> {
-    let hello = Message::user("m-1", "Go on.", Timestamp::EPOCH).map_err(|it| it.to_string())?;
+    let hello = Message::user_at("m-1", "Go on.", Timestamp::EPOCH).map_err(|it| it.to_string())?;
     let input = TurnInput::new("You help.").message(hello);
     let report = runner.run(input).await.map_err(|error| error.to_string())?;
     if report.outcome != TurnOutcome::Completed || report.text() != "Done." {

@@ -81,7 +81,7 @@ async fn records() -> Result<DispatchContext, String> {
     }
     let spooler = ctx.turn().spooler().ok_or("there is no spooler")?;
     for n in 0..150u32 {
-        let asks = Message::user(format!("user-{n}"), LOREM, AT).map_err(text)?;
+        let asks = Message::user_at(format!("user-{n}"), LOREM, AT).map_err(text)?;
         ctx.turn().store_message(asks).await.map_err(text)?;
         let thought = Thought::builder(format!("thought-{n}"), AT).content(LOREM);
         ctx.turn().store_thought(thought.build().map_err(text)?).await.map_err(text)?;
@@ -93,7 +93,7 @@ async fn records() -> Result<DispatchContext, String> {
                 spooler.complete_call("turn-1", done.to_requested(NonZeroU32::MIN), done).await;
             ctx.turn().store_tool_call(call.at_place(n, ordinal)).await.map_err(text)?;
         }
-        let answers = Message::assistant(format!("own-{n}"), LOREM, AT).map_err(text)?;
+        let answers = Message::assistant_at(format!("own-{n}"), LOREM, AT).map_err(text)?;
         ctx.turn().store_message(answers).await.map_err(text)?;
     }
     Ok(ctx)

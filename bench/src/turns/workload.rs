@@ -159,7 +159,7 @@ pub(crate) async fn one(runner: &TurnRunner) -> Result<(), String> {
 }
 
 pub(crate) fn input() -> Result<TurnInput, String> {
-    let said = Message::user("m-1", "What about the weather?", Timestamp::EPOCH);
+    let said = Message::user_at("m-1", "What about the weather?", Timestamp::EPOCH);
     Ok(TurnInput::new("You help.").message(said.map_err(|error| error.to_string())?))
 }
 

@@ -109,7 +109,7 @@ pub use self::error::ContentError;
 pub use self::json::JsonFormat;
 #[cfg(feature = "formats")]
 pub use self::markdown::MarkdownFormat;
-pub use self::text::TextFormat;
+pub use self::text::{TextFormat, TextQueries};
 #[cfg(feature = "formats")]
 pub use self::xml::XmlFormat;
 #[cfg(feature = "formats")]

@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod artifact_queries;
 mod error;
 mod grep;
 mod line;
@@ -31,6 +32,7 @@ mod queries;
 mod scan;
 mod view;
 
+pub use self::artifact_queries::TextQueries;
 pub use self::error::TextError;
 pub use self::grep::GrepOptions;
 pub use self::line_part::{LinePart, NextLinePart};

@@ -88,6 +88,21 @@ impl MediaId {
         Self(format!("{call}/media/{n}").into_boxed_str())
     }
 
+    /// The name of the n-th attachment of a message: `<message>/media/<n>`.
+    #[must_use]
+    pub fn of_message(message: &str, n: usize) -> Self {
+        Self(format!("{message}/media/{n}").into_boxed_str())
+    }
+
+    /// The owner and the number of an id of the form `<owner>/media/<n>`.
+    #[must_use]
+    pub(crate) fn split(text: &str) -> Option<(&str, usize)> {
+        let (owner, n) = text.rsplit_once("/media/")?;
+        let number = n.parse::<usize>().ok()?;
+        // One spelling for one number.
+        (number.to_string() == n).then_some((owner, number))
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -215,9 +230,14 @@ impl Media {
         self
     }
 
-    /// Names it as the n-th media item of a call, unless it has a name.
+    /// Names it as the n-th media item of a call, unless it has a name. Every media item of a stored call has a name.
     pub fn assign_id(&mut self, call: RecordId, n: usize) {
         self.id.get_or_insert_with(|| MediaId::of_call(call, n));
+    }
+
+    /// Names it as the n-th attachment of a message, unless it has a name.
+    pub(crate) fn assign_attachment_id(&mut self, message: &str, n: usize) {
+        self.id.get_or_insert_with(|| MediaId::of_message(message, n));
     }
 
     /// States where it was found.

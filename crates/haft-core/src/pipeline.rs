@@ -119,6 +119,12 @@ impl<C: PipelineContext> Next<C> {
     }
 }
 
+impl<C> Next<C> {
+    pub(crate) fn ctx(&self) -> &C {
+        &self.ctx
+    }
+}
+
 impl<C> fmt::Debug for Next<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Next({} of {})", self.at, self.members.len())

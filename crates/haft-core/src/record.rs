@@ -16,11 +16,11 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let hello = Message::user("m-1", "hello", Timestamp::EPOCH)?;
+//! let hello = Message::user_at("m-1", "hello", Timestamp::EPOCH)?;
 //! let stored = hello.to_stored()?;
 //! assert_eq!(Message::from_stored(&stored, &RecordLoader::new()).await?, hello);
 //!
-//! let refused = Message::user("", "", Timestamp::EPOCH).unwrap_err();
+//! let refused = Message::user_at("", "", Timestamp::EPOCH).unwrap_err();
 //! assert_eq!(refused.faults.len(), 2);
 //! # Ok(())
 //! # }

@@ -34,7 +34,7 @@ use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
 use crate::schema::args::RawArgs;
 use crate::stream::{StreamError, StreamPart, StreamTracker};
-use crate::tool::context::DispatchContext;
+use crate::tool::context::{DispatchContext, SignalError};
 use crate::usage::Usage;
 
 pub use self::description::ExecutorDescription;
@@ -109,6 +109,45 @@ impl StepContext {
         &self.ctx
     }
 
+    /// Says that the dispatch succeeded, and runs what was registered with
+    /// [`on_ack`](DispatchContext::on_ack), in order. A step that says [`Step::done`] does the same when all
+    /// of it is stored; call this only to signal earlier.
+    ///
+    /// Handlers have no such function: they see a [`DispatchContext`], and the record of their call is not
+    /// stored before they return.
+    ///
+    /// ```
+    /// use haft_core::DispatchContext;
+    /// use haft_core::step::StepContext;
+    ///
+    /// let ctx = StepContext::new(DispatchContext::builder("turn-1").build());
+    /// ctx.ack()?;
+    /// assert!(ctx.nack("changed my mind").is_err());
+    /// # Ok::<(), haft_core::context::SignalError>(())
+    /// ```
+    ///
+    /// ```compile_fail,E0624
+    /// # let ctx = haft_core::DispatchContext::builder("turn-1").build();
+    /// ctx.ack()?;
+    /// # Ok::<(), haft_core::context::SignalError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// It was signalled already.
+    pub fn ack(&self) -> Result<(), SignalError> {
+        self.ctx.ack()
+    }
+
+    /// Says that the dispatch failed, and why. Nothing that waits for an ack runs.
+    ///
+    /// # Errors
+    ///
+    /// It was signalled already.
+    pub fn nack(&self, reason: impl Into<String>) -> Result<(), SignalError> {
+        self.ctx.nack(reason.into())
+    }
+
     /// An id for the next record of this step. It is the same when the step is taken again.
     #[must_use]
     pub fn next_id(&self, what: &str) -> String {
@@ -122,7 +161,7 @@ impl StepContext {
     ///
     /// The text is empty.
     pub fn message(&self, text: impl Into<Text>) -> Result<Message, InvalidRecord> {
-        Message::assistant(self.next_id("message"), text, self.ctx.clock().now())
+        Message::assistant_at(self.next_id("message"), text, self.ctx.clock().now())
     }
 
     /// A thought of the assistant, with an id of its own.

@@ -111,6 +111,7 @@ struct Flags {
     timeout: Option<Duration>,
     /// The tier of the source of the definition; nothing if the developer wrote it.
     definition_tier: Option<TrustTier>,
+    aliases: Vec<String>,
 }
 
 /// What happens when a merge meets a tool of the same name.
@@ -292,6 +293,37 @@ impl Tool {
     #[must_use]
     pub fn without_approval(&self) -> Self {
         self.replace_approval(None)
+    }
+
+    /// The same tool, also found under another name: one that it had before, so that stored calls and
+    /// configurations go on working. The model is offered the tool under its name only.
+    ///
+    /// ```
+    /// use haft_core::{Tool, ToolRegistry};
+    ///
+    /// let now = Tool::builder("get_current_time").description("Tells the time.").handler(|| "noon");
+    /// let tools = ToolRegistry::with_tools([now.build()?.with_alias("current_time")])?;
+    /// assert_eq!(tools.find("current_time")?.name().as_str(), "get_current_time");
+    /// assert!(!tools.has("current_time"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_alias(&self, name: impl Into<String>) -> Self {
+        let mut definition = Definition::clone(&self.0);
+        definition.flags.aliases.push(name.into());
+        Self(Arc::new(definition))
+    }
+
+    /// The names under which it is found besides its own.
+    #[must_use]
+    pub fn aliases(&self) -> &[String] {
+        &self.0.flags.aliases
+    }
+
+    /// Whether a name is that of the tool or one of its aliases.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name().as_str() == name || self.aliases().iter().any(|alias| alias == name)
     }
 
     fn replace_approval(&self, approval: Option<String>) -> Self {

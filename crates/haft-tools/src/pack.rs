@@ -151,14 +151,16 @@ impl Pack {
                 "write_file",
                 "edit_file",
             ],
-            Self::Time => &["current_time", "convert_time", "time_add", "time_diff", "time_info"],
+            Self::Time => {
+                &["get_current_time", "convert_time", "date_add", "date_diff", "date_calendar_info"]
+            }
             Self::Math => &["calculate", "convert_unit"],
             Self::Text => &[
                 "text_analyze",
-                "text_transform",
+                "string_transform",
                 "text_diff",
-                "text_extract",
-                "text_encode",
+                "string_extract",
+                "encode_text",
                 "text_hash",
             ],
             Self::Data => &[

@@ -16,18 +16,18 @@ const PROOFS: &[(&str, Proof)] = &[
     ("search_files", prove::<super::files::search_files::SearchFilesArgs>),
     ("write_file", prove::<super::files::write_file::WriteFileArgs>),
     ("edit_file", prove::<super::files::edit_file::EditFileArgs>),
-    ("current_time", prove::<super::time::current_time::CurrentTimeArgs>),
+    ("get_current_time", prove::<super::time::get_current_time::GetCurrentTimeArgs>),
     ("convert_time", prove::<super::time::convert_time::ConvertTimeArgs>),
-    ("time_add", prove::<super::time::time_add::TimeAddArgs>),
-    ("time_diff", prove::<super::time::time_diff::TimeDiffArgs>),
-    ("time_info", prove::<super::time::time_info::TimeInfoArgs>),
+    ("date_add", prove::<super::time::date_add::DateAddArgs>),
+    ("date_diff", prove::<super::time::date_diff::DateDiffArgs>),
+    ("date_calendar_info", prove::<super::time::date_calendar_info::DateCalendarInfoArgs>),
     ("calculate", prove::<super::math::calculate::CalculateArgs>),
     ("convert_unit", prove::<super::math::convert_unit::ConvertUnitArgs>),
     ("text_analyze", prove::<super::text::text_analyze::TextAnalyzeArgs>),
-    ("text_transform", prove::<super::text::text_transform::TextTransformArgs>),
+    ("string_transform", prove::<super::text::string_transform::StringTransformArgs>),
     ("text_diff", prove::<super::text::text_diff::TextDiffArgs>),
-    ("text_extract", prove::<super::text::text_extract::TextExtractArgs>),
-    ("text_encode", prove::<super::text::text_encode::TextEncodeArgs>),
+    ("string_extract", prove::<super::text::string_extract::StringExtractArgs>),
+    ("encode_text", prove::<super::text::encode_text::EncodeTextArgs>),
     ("text_hash", prove::<super::text::text_hash::TextHashArgs>),
     ("parse_csv", prove::<super::data::parse_csv::ParseCsvArgs>),
     ("parse_json", prove::<super::data::parse_json::ParseJsonArgs>),
@@ -100,6 +100,36 @@ fn every_tool_is_described() {
     }
 }
 
+/// A schema goes into every request.
+#[test]
+fn no_schema_is_long() {
+    let folder = tempfile::tempdir().unwrap();
+    for tool in all(folder.path()) {
+        let bytes = tool.input_schema().json_schema().to_string().len();
+        assert!(bytes < 1536, "{}: {bytes} bytes", tool.name());
+    }
+}
+
+/// The names of earlier versions find the tools, and are not offered.
+#[test]
+fn former_names_are_found() {
+    let tools: Vec<Tool> =
+        crate::time().unwrap().into_iter().chain(crate::text().unwrap()).collect();
+    let tools = haft_core::ToolRegistry::with_tools(tools).unwrap();
+    for (former, name) in [
+        ("current_time", "get_current_time"),
+        ("time_add", "date_add"),
+        ("time_diff", "date_diff"),
+        ("time_info", "date_calendar_info"),
+        ("text_transform", "string_transform"),
+        ("text_extract", "string_extract"),
+        ("text_encode", "encode_text"),
+    ] {
+        assert_eq!(tools.find(former).unwrap().name().as_str(), name);
+        assert!(!tools.has(former));
+    }
+}
+
 #[test]
 fn effects_and_leave() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,11 +146,11 @@ fn effects_and_leave() {
             tool.name().as_str(),
             "calculate"
                 | "convert_unit"
-                | "current_time"
+                | "get_current_time"
                 | "convert_time"
-                | "time_add"
-                | "time_diff"
-                | "time_info"
+                | "date_add"
+                | "date_diff"
+                | "date_calendar_info"
         );
         assert_eq!(tool.is_trusted(), computed, "{}", tool.name());
     }

@@ -1,18 +1,18 @@
 //! Tools for text: counts, transformations, differences, patterns, encodings and hashes.
 
 mod cases;
+pub(super) mod encode_text;
 mod html_entities;
 mod pattern;
+pub(super) mod string_extract;
+pub(super) mod string_transform;
 pub(super) mod text_analyze;
 pub(super) mod text_diff;
-pub(super) mod text_encode;
-pub(super) mod text_extract;
 pub(super) mod text_hash;
-pub(super) mod text_transform;
 
 use haft_core::tool::{InvalidTool, Tool};
 
-/// Creates the tools `text_analyze`, `text_transform`, `text_diff`, `text_extract`, `text_encode` and `text_hash`.
+/// Creates the tools `text_analyze`, `string_transform`, `text_diff`, `string_extract`, `encode_text` and `text_hash`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -31,16 +31,14 @@ use haft_core::tool::{InvalidTool, Tool};
 ///
 /// Does not fail in practice, because the definitions are fixed.
 pub fn text() -> Result<Vec<Tool>, InvalidTool> {
-    [
-        text_analyze::text_analyze(),
-        text_transform::text_transform(),
-        text_diff::text_diff(),
-        text_extract::text_extract(),
-        text_encode::text_encode(),
-        text_hash::text_hash(),
-    ]
-    .into_iter()
-    .collect()
+    Ok(vec![
+        text_analyze::text_analyze()?,
+        string_transform::string_transform()?.with_alias("text_transform"),
+        text_diff::text_diff()?,
+        string_extract::string_extract()?.with_alias("text_extract"),
+        encode_text::encode_text()?.with_alias("text_encode"),
+        text_hash::text_hash()?,
+    ])
 }
 
 /// The maximum size of a result.

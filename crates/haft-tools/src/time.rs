@@ -1,15 +1,15 @@
 //! Tools for dates, times and time zones. The zones are built in, and the time is that of the turn's clock.
 
 pub(super) mod convert_time;
-pub(super) mod current_time;
+pub(super) mod date_add;
+pub(super) mod date_calendar_info;
+pub(super) mod date_diff;
+pub(super) mod get_current_time;
 mod moment;
-pub(super) mod time_add;
-pub(super) mod time_diff;
-pub(super) mod time_info;
 
 use haft_core::tool::{InvalidTool, Tool};
 
-/// Creates the tools `current_time`, `convert_time`, `time_add`, `time_diff` and `time_info`.
+/// Creates the tools `get_current_time`, `convert_time`, `date_add`, `date_diff` and `date_calendar_info`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -18,7 +18,7 @@ use haft_core::tool::{InvalidTool, Tool};
 ///
 /// let tools = ToolRegistry::with_tools(haft_tools::time()?)?;
 /// let ctx = DispatchContext::builder("turn-1").build();
-/// let call = tools.find("time_info")?.executor(&ctx).call(r#"{"time": "2026-01-31"}"#).await;
+/// let call = tools.find("date_calendar_info")?.executor(&ctx).call(r#"{"time": "2026-01-31"}"#).await;
 /// assert!(format!("{:?}", call.outcome?).replace('\\', "").contains(r#"Saturday"#));
 /// # Ok(())
 /// # }
@@ -28,13 +28,11 @@ use haft_core::tool::{InvalidTool, Tool};
 ///
 /// Does not fail in practice, because the definitions are fixed.
 pub fn time() -> Result<Vec<Tool>, InvalidTool> {
-    [
-        current_time::current_time(),
-        convert_time::convert_time(),
-        time_add::time_add(),
-        time_diff::time_diff(),
-        time_info::time_info(),
-    ]
-    .into_iter()
-    .collect()
+    Ok(vec![
+        get_current_time::get_current_time()?.with_alias("current_time"),
+        convert_time::convert_time()?,
+        date_add::date_add()?.with_alias("time_add"),
+        date_diff::date_diff()?.with_alias("time_diff"),
+        date_calendar_info::date_calendar_info()?.with_alias("time_info"),
+    ])
 }

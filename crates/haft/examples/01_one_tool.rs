@@ -36,7 +36,11 @@ async fn main() -> Result<(), haft::Error> {
 
     // Near misses of a model are coerced, and the record lists the changes.
     let done = run.call("```json\n{\"city\": \"Paris\", \"units\": \"CELSIUS\",}\n```").await;
-    println!("call {}\n{:?}\nchanged: {:?}\n", done.call_id, done.outcome?, done.changes);
+    println!("call {:.8}: {}", done.call_id.to_string(), done.text().unwrap_or_default());
+    for change in &done.changes {
+        println!("- {change}");
+    }
+    println!();
 
     // A call that cannot be coerced is data for the model; it does not end the run.
     if let Err(error) = run.call(r#"{"town": "Paris"}"#).await.outcome {

@@ -30,7 +30,8 @@ async fn main() -> Result<(), haft::Error> {
     let tools = ToolRegistry::with_tools([get_weather])?;
     let ctx = DispatchContext::builder("turn-1").build();
     let done = tools.find("get_weather")?.executor(&ctx).call(r#"{"city": "Paris"}"#).await;
-    println!("{:?} with {}", done.outcome?, done.accepted.unwrap_or_else(Args::empty));
+    let accepted = done.accepted.clone().unwrap_or_else(Args::empty);
+    println!("{accepted}: {}", done.text().unwrap_or_default());
 
     // A name that does not exist is an answer for the model, with the name it may have meant.
     if let Err(error) = tools.find("get_wether") {

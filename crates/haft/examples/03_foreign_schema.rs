@@ -26,7 +26,11 @@ async fn main() -> Result<(), haft::Error> {
     let run = transfer.executor(&ctx);
     let args = r#"{"account": "4711", "amount": "12.5", "currency": "eur"}"#;
     let done = run.call(args).await;
-    println!("{:?}\nchanged: {:?}\n", done.outcome?, done.changes);
+    println!("{}", done.text().unwrap_or_default());
+    for change in &done.changes {
+        println!("- {change}");
+    }
+    println!();
 
     if let Err(error) = run.call(r#"{"account": "47", "amount": -1}"#).await.outcome {
         println!("{error}");

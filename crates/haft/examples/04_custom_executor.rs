@@ -2,9 +2,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use haft::executors::{DispatchExecutor, ProposedCall, Step, StepContext, StepError, StepFuture};
-use haft::records::Message;
 use haft::schema::json::ValueRef;
-use haft::turn::Timestamp;
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Args, Tool};
 use serde_json::json;
@@ -17,8 +15,8 @@ impl DispatchExecutor for Rules {
         Box::pin(async move {
             // The second time: the result is there, as part of the turn.
             if let Some(call) = ctx.dispatch().turn().tool_calls().all().last() {
-                let text = format!("{:?}", call.results);
-                return Ok(Step::done().say(ctx.message(format!("The tool says {text}"))?));
+                let sum = call.text().unwrap_or("nothing");
+                return Ok(Step::done().say(ctx.message(format!("The sum is {sum}."))?));
             }
             let messages = ctx.dispatch().turn().messages().all();
             let said = messages.last().and_then(|it| it.content()).map_or("", |it| it.as_str());
@@ -50,15 +48,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runner = TurnRunner::builder(Rules).tool(add).build()?;
 
     for said in ["19 + 23", "hello"] {
-        let message = Message::user("m-1", said, Timestamp::EPOCH)?;
-        let report = runner.run(TurnInput::new("You add.").message(message)).await?;
-        let error = report.error.as_ref().map_or("", |error| error.message.as_str());
-        println!(
-            "{:?} after {} iterations: {}{error}",
-            report.outcome,
-            report.iterations,
-            report.text()
-        );
+        let report = runner.run(TurnInput::new("You add.").user(said)).await?;
+        match &report.error {
+            None => println!("{said}: {}", report.text()),
+            Some(error) => println!("{said}: {}: {}", report.outcome, error.message),
+        }
     }
     Ok(())
 }

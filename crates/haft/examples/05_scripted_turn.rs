@@ -1,12 +1,10 @@
-//! A whole turn without a model: a script calls tools, queries an artifact, and somebody allows a call.
+//! A whole turn without a model: a script calls tools, queries an artifact, and the program approves a call.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use haft::events::{Event, EventKind};
 use haft::executors::ScriptExecutor;
 use haft::tool;
-use haft::turn::{TurnInput, TurnRunner};
+use haft::turn::{Gate, TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs};
-use tokio::sync::mpsc;
 
 const SCRIPT: &str = r#"
 steps:
@@ -46,30 +44,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .requires_approval("May this file be deleted?")
         .handler(|file: File| format!("deleted {}", file.path))
         .build()?;
-    let (gates, mut opened) = mpsc::unbounded_channel();
+    // Any process can decide a gate; here it is the same program.
     let runner = TurnRunner::builder(ScriptExecutor::parse(SCRIPT)?)
         .tools([get_log()?, delete_file])
-        .observer(move |event: &Event| {
-            if matches!(event.kind, EventKind::TurnGateOpen { .. }) {
-                let _ = gates.send(());
-            }
+        .approver(async |gate: Gate| {
+            println!("{} {}", gate.reason, gate.payload);
+            true
         })
         .build()?;
-
-    // The decision can come from anywhere; here it comes from the same program.
-    let answering = async {
-        opened.recv().await;
-        for gate in runner.gates().open_gates(None).await? {
-            println!("{} {}", gate.reason, gate.payload);
-            runner.gates().resolve(&gate.id, true.into(), "ada").await?;
-        }
-        Ok::<_, Box<dyn std::error::Error>>(())
-    };
-    let (report, answered) = tokio::join!(runner.run(TurnInput::new("You help.")), answering);
-    answered?;
-    let report = report?;
+    let report = runner.run(TurnInput::new("You help.").user("Why is the disk full?")).await?;
     for call in &report.calls {
-        println!("{} {} {:?}", call.tool(), call.raw().to_text(), call.state());
+        println!("{} {}: {}", call.tool(), call.raw().to_text(), call.state());
     }
     println!("{}", report.text());
     Ok(())

@@ -91,12 +91,8 @@ steps:
         .build()?;
     let report = runner.run(TurnInput::new("You help.")).await?;
     for call in report.calls.iter().skip(1) {
-        println!(
-            "{}: {:?} {:?}",
-            call.tool(),
-            call.results,
-            call.error.as_ref().map(|it| &it.message)
-        );
+        let error = call.error.as_ref().map(|it| it.message.as_str());
+        println!("{}: {}", call.tool(), call.text().or(error).unwrap_or_default());
     }
     println!("{}", report.text());
     Ok(())

@@ -19,8 +19,6 @@ use haft::providers::prompt::{
 };
 use haft::providers::tool_schema::lower_full;
 use haft::providers::{Options, Provider};
-use haft::records::Message;
-use haft::turn::Timestamp;
 use haft::turn::{TurnInput, TurnRunner};
 use haft::{Tool, ToolArgs, ToolFailure};
 use serde_json::{Map, Value, json};
@@ -312,9 +310,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .handler(async |place: Place| Ok::<_, ToolFailure>(format!("sunny in {}", place.city)))
         .build()?;
     let runner = TurnRunner::builder(model).tool(weather).build()?;
-    let question = Message::user("m-1", "How is the weather in Zürich?", Timestamp::EPOCH)?;
-    let report = runner.run(TurnInput::new("You help.").message(question)).await?;
-    println!("{:?}: {} ({} tokens)", report.outcome, report.text(), report.usage.total);
+    let input = TurnInput::new("You help.").user("How is the weather in Zürich?");
+    let report = runner.run(input).await?;
+    println!("{}: {} ({} tokens)", report.outcome, report.text(), report.usage.total);
 
     let requests = requests.join().map_err(|_| "the server failed")??;
     let last: Value = serde_json::from_str(requests.last().ok_or("nothing was sent")?)?;

@@ -49,8 +49,10 @@ gather_errors! {
     ToolRegistry(haft_core::tool::ToolRegistryError);
     /// The stash refused an operation.
     Stash(haft_core::stash::StashError);
-    /// A dispatch was signalled twice.
-    Signal(haft_core::context::AlreadySignalled);
+    /// A dispatch was not signalled.
+    Signal(haft_core::context::SignalError);
+    /// No medium of the turn has the given id.
+    UnknownMedia(haft_core::context::UnknownMedia);
     /// A store of turns failed.
     Store(haft_core::store::StoreError);
     /// A call record cannot move to the requested state.

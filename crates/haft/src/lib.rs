@@ -10,7 +10,7 @@
 //! # A program
 //!
 //! ```
-//! use haft::{DispatchContext, ToolArgs, ToolFailure, ToolOutput, tool};
+//! use haft::{DispatchContext, ToolArgs, ToolFailure, tool};
 //!
 //! #[derive(ToolArgs)]
 //! struct Weather {
@@ -45,7 +45,7 @@
 //! let weather = get_weather.executor(&ctx);
 //!
 //! let call = weather.call(r#"{"city": "Paris"}"#).await;
-//! assert!(matches!(call.outcome, Ok(ToolOutput::Text(text)) if text == "21 degrees in Paris"));
+//! assert_eq!(call.text(), Some("21 degrees in Paris"));
 //!
 //! // What does not fit never reaches the function, and the model is told why.
 //! let call = weather.call(r#"{"city": "Paris", "units": "kelvin"}"#).await;

@@ -34,10 +34,10 @@ pub use haft_core::clock::{
 };
 #[doc(inline)]
 pub use haft_core::context::{
-    AckSubscription, AlreadySignalled, DispatchContext, DispatchContextBuilder, EarlierRecord,
-    EarlierTurn, FetchFuture, GateContext, GateFuture, Gates, HistoryError, HistoryFuture,
-    HistoryReader, HydratedTurn, Hydration, Instruction, RecordError, RecordWriter, RemovedRecord,
-    Signal, Tokenizable, ToolSource, ToolsFuture, TurnContext, TurnSource,
+    AckSubscription, DispatchContext, DispatchContextBuilder, EarlierRecord, EarlierTurn,
+    FetchFuture, GateContext, GateFuture, Gates, HistoryError, HistoryFuture, HistoryReader,
+    HydratedTurn, Hydration, Instruction, RecordError, RecordWriter, RemovedRecord, Signal,
+    SignalError, Tokenizable, ToolSource, ToolsFuture, TurnContext, TurnSource, UnknownMedia,
 };
 #[doc(inline)]
 pub use haft_core::gate::{
@@ -47,7 +47,9 @@ pub use haft_core::gate::{
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};
 
-pub use self::gates::{Gatekeeper, SettleError};
+pub use self::gates::{
+    Approver, ApproverFuture, GatePolicy, Gatekeeper, IntoGateDecision, SettleError,
+};
 pub use self::history::{SentRequest, StepHistory, TurnHistory};
 pub use self::input::TurnInput;
 pub use self::limits::{Deadlines, Limit, Limits};

@@ -11,15 +11,11 @@ mod desk;
 use std::env;
 
 use anyhow::Result;
-use haft::events::{Event, EventKind};
 use haft::executors::ScriptExecutor;
 use haft::providers::Provider;
 use haft::providers::dialects::chat_completions::ChatCompletions;
-use haft::records::Message;
 use haft::stores::TurnDir;
-use haft::turn::{Clock as _, SystemClock};
-use haft::turn::{TurnInput, TurnReport, TurnRunner};
-use tokio::sync::mpsc;
+use haft::turn::{Gate, TurnInput, TurnReport, TurnRunner};
 
 use crate::desk::Desk;
 
@@ -32,7 +28,7 @@ async fn main() -> Result<()> {
     let store_dir = TurnDir::open(env::temp_dir().join("haft-room-desk"))?;
     let report = run_booking(&store_dir, prompt).await?;
     for call in &report.calls {
-        println!("{} {} {:?}", call.tool(), call.raw().to_text(), call.state());
+        println!("{} {}: {}", call.tool(), call.raw().to_text(), call.state());
     }
     println!("{}", report.text());
     Ok(())
@@ -41,13 +37,6 @@ async fn main() -> Result<()> {
 /// Runs a turn that is stored in a directory. After a crash, `TurnRunner::resume` continues it.
 async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
     let desk = Desk::parse(include_str!("../data/rooms.json"))?;
-    let (gates, mut opened) = mpsc::unbounded_channel();
-    let watch_gates = move |event: &Event| {
-        if let EventKind::TurnGateOpen { .. } = &event.kind {
-            // This fails only after the turn has ended, when nothing receives.
-            let _ = gates.send(());
-        }
-    };
     let builder = match read_variable("MODEL") {
         Some(model) => {
             let mut provider = Provider::builder(ChatCompletions::new(), model);
@@ -58,24 +47,13 @@ async fn run_booking(store_dir: &TurnDir, prompt: &str) -> Result<TurnReport> {
         }
         None => TurnRunner::builder(ScriptExecutor::parse(include_str!("../script.yaml"))?),
     };
-    let runner = builder.dir(store_dir).tools(desk.tools()?).observer(watch_gates).build()?;
-    let now = SystemClock::new().now();
-    let input = TurnInput::new(SYSTEM).message(Message::user("prompt", prompt, now)?);
-
     // Any process can approve a call, for example `haft approve`. Here it is the same program.
-    let approve_calls = async {
-        while opened.recv().await.is_some() {
-            for gate in runner.gates().open_gates(None).await? {
-                println!("{} {}", gate.reason, gate.payload);
-                runner.gates().resolve(&gate.id, true.into(), "the example").await?;
-            }
-        }
-        anyhow::Ok(())
+    let approve_calls = async |gate: Gate| {
+        println!("{} {}", gate.reason, gate.payload);
+        true
     };
-    tokio::select! {
-        report = runner.run(input) => Ok(report?),
-        Err(error) = approve_calls => Err(error),
-    }
+    let builder = builder.dir(store_dir).tools(desk.tools()?).approver(approve_calls);
+    Ok(builder.build()?.run(TurnInput::new(SYSTEM).user(prompt)).await?)
 }
 
 fn read_variable(name: &str) -> Option<String> {

@@ -147,7 +147,10 @@ impl ToolsTable {
             with_own_question.extend(tool.has_approval_question().then_some(name.as_str()));
         }
         reject_duplicate_names(&all)?;
-        let names = all.iter().map(|(_, tool)| tool.name().as_str());
+        let names = all.iter().flat_map(|(_, tool)| {
+            let aliases = tool.aliases().iter().map(String::as_str);
+            std::iter::once(tool.name().as_str()).chain(aliases)
+        });
         approvals.validate(names, &with_own_question)?;
         // A tool's own question says more than the one that the approval rules would set.
         let tools = all.into_iter().map(|(_, tool)| {

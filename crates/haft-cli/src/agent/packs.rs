@@ -149,11 +149,11 @@ pub(super) fn build_pack(
     selection: ToolSelection<'_>,
 ) -> Result<Vec<Tool>, AgentFileError> {
     let tools = pack.build(options).map_err(AgentFileError::whole_file)?;
-    let names: Vec<&str> = tools.iter().map(|it| it.name().as_str()).collect();
+    let is_called = |name: &str| tools.iter().any(|tool| tool.is_called(name));
     let only = selection.only.unwrap_or_default().iter().map(|it| ("only", it));
     let except = selection.except.iter().map(|it| ("except", it));
     for (key, name) in only.chain(except) {
-        if names.contains(&name.as_str()) {
+        if is_called(name) {
             continue;
         }
         if pack.tools().contains(&name.as_str()) {
@@ -161,12 +161,11 @@ pub(super) fn build_pack(
             return Err(error.hint("set `write = true`"));
         }
         let error = AgentFileError::at([key], format!("the pack `{pack}` has no tool `{name}`"));
-        return Err(error.suggest(name, names));
+        return Err(error.suggest(name, tools.iter().map(|it| it.name().as_str())));
     }
     let is_selected = |tool: &Tool| {
-        let name = tool.name().as_str();
-        selection.only.is_none_or(|only| only.iter().any(|it| it == name))
-            && !selection.except.iter().any(|it| it == name)
+        selection.only.is_none_or(|only| only.iter().any(|it| tool.is_called(it)))
+            && !selection.except.iter().any(|it| tool.is_called(it))
     };
     Ok(tools.iter().filter(|tool| is_selected(tool)).cloned().collect())
 }

@@ -38,7 +38,8 @@ fn tool_to_json(tool: &Tool) -> Result<Value> {
 
 /// Finds a tool of an agent by its name.
 pub(super) fn find_tool(agent: &Agent, name: &str) -> Result<Tool> {
-    let found = agent.tools.iter().find(|tool| tool.name().as_str() == name).cloned();
+    let by_name = agent.tools.iter().find(|tool| tool.name().as_str() == name);
+    let found = by_name.or_else(|| agent.tools.iter().find(|tool| tool.is_called(name))).cloned();
     let names =
         || agent.tools.iter().map(|tool| tool.name().as_str()).collect::<Vec<_>>().join(", ");
     Ok(found.ok_or_else(|| {

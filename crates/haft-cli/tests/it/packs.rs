@@ -27,7 +27,7 @@ fn packs_bring_their_tools() {
         list.lines().skip(2).filter_map(|it| it.split_once(' ')).map(|it| it.0).collect();
     let names: Vec<&str> =
         names.into_iter().filter(|it| it.contains('_') || *it == "calculate").collect();
-    assert_snapshot!(names.join(" "), @"read_file list_files find_files search_files current_time calculate text_analyze text_transform text_diff text_extract text_encode text_hash parse_csv parse_json parse_yaml stats_describe stats_histogram format_table list_memories store_memory update_memory delete_memory web_fetch");
+    assert_snapshot!(names.join(" "), @"read_file list_files find_files search_files get_current_time calculate text_analyze string_transform text_diff string_extract encode_text text_hash parse_csv parse_json parse_yaml stats_describe stats_histogram format_table list_memories store_memory update_memory delete_memory web_fetch");
     let call = |tool: &str, args: &str| run_haft(dir.path(), &["call", "a", tool, args]);
     assert_eq!(call("read_file", r#"{"path": "note.txt"}"#), "exit 0\n--- out\nhello");
     assert_eq!(call("calculate", r#"{"expression": "2^10"}"#).lines().next(), Some("exit 0"));
@@ -95,14 +95,17 @@ fn mistakes_in_packs_are_explained() {
     hint: omit `https://` and the path
     ");
     assert_snapshot!(
-        check("[tools.time]\n[tools.command.current_time]\ndescription = 'T.'\nargv = ['date']"),
+        check("[tools.time]\n[tools.command.get_current_time]\ndescription = 'T.'\nargv = ['date']"),
         @r"
     exit 1
     --- err
-    error: a/agent.toml:3: `tools.command.current_time`: `tools.time` already defines a tool `current_time`
+    error: a/agent.toml:3: `tools.command.get_current_time`: `tools.time` already defines a tool `get_current_time`
     hint: rename it, or exclude the other one with `except`
     "
     );
+    // The names of earlier versions work, also where they ask for approval.
+    let old = "[tools.text]\nexcept = ['text_hash']\n[approvals]\nrequire = ['text_encode']";
+    assert!(check(old).starts_with("exit 0"), "{}", check(old));
     assert_snapshot!(check("[tools.math]\n[approvals]\nrequire = ['calculat']"), @r"
     exit 1
     --- err

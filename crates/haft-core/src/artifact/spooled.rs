@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::ArtifactKind;
 use crate::error::{Coded, ErrorCode};
 use crate::spool::{
-    ContentDigest, LostReader, ReaderDescriptor, SpoolPayload, SpoolReader, VerifiedReader,
+    ContentDigest, LostReader, ReaderDescriptor, SpoolError, SpoolKey, SpoolPayload, SpoolReader,
+    VerifiedReader,
 };
 use crate::trust::TrustLabel;
 
@@ -62,6 +63,33 @@ impl SpooledArtifact {
     #[must_use]
     pub fn reader(&self) -> &Arc<dyn SpoolReader> {
         &self.shared.reader
+    }
+
+    /// All of it as text, if it has at most `limit` bytes. Bytes that are not UTF-8 become U+FFFD.
+    ///
+    /// Lines, ranges and searches of content of any size are queries of the text:
+    /// `head`, `tail`, `cat` and `grep` of `haft::artifacts::TextQueries`.
+    ///
+    /// # Errors
+    ///
+    /// It has more bytes, or they could not be read.
+    pub async fn as_string(&self, limit: u64) -> Result<String, SpoolError> {
+        let reader = self.reader();
+        let total = reader.byte_length();
+        let Some(length) = usize::try_from(total).ok().filter(|_| total <= limit) else {
+            let key = SpoolKey::new(format!("artifact of kind {}", self.kind()));
+            return Err(SpoolError::TooLarge { key, limit });
+        };
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            let piece = reader.read_at(bytes.len() as u64, length - bytes.len()).await?;
+            if piece.is_empty() {
+                break;
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     /// How far it may be trusted.

@@ -145,6 +145,21 @@ impl Coded for IllegalTransition {
     }
 }
 
+/// The word that is stored.
+impl std::fmt::Display for CallState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Requested => "requested",
+            Self::Approved => "approved",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
 impl CallState {
     /// Whether the call is over.
     #[must_use]
@@ -302,6 +317,20 @@ impl ToolCall {
         if faults.is_empty() { Ok(()) } else { Err(Self::refused(faults)) }
     }
 
+    /// Names the media among the results that have no name yet.
+    pub(crate) fn name_media(&mut self) {
+        if let Some(ToolResults::Media(all)) = &mut self.results {
+            for (n, media) in all.iter_mut().enumerate() {
+                media.assign_id(self.id, n);
+            }
+        }
+    }
+
+    /// Whether a medium among the results has no name yet.
+    pub(crate) fn has_unnamed_media(&self) -> bool {
+        matches!(&self.results, Some(ToolResults::Media(all)) if all.iter().any(|it| it.id().is_none()))
+    }
+
     pub(super) fn refused(faults: RecordFaults) -> InvalidRecord {
         faults.of("tool call", codes::INVALID_INITIAL_TOOL_CALL_VALUE)
     }
@@ -357,6 +386,27 @@ impl ToolCall {
     #[must_use]
     pub fn raw(&self) -> &RawArgs {
         &self.raw
+    }
+
+    /// The text of its result; nothing if it gave none, or artifacts or media.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use haft_core::RawArgs;
+    /// use haft_core::call::{ToolCall, ToolResults};
+    /// use haft_core::clock::Timestamp;
+    ///
+    /// let mut call = ToolCall::requested("add", RawArgs::text("{}"), NonZeroU32::MIN, Timestamp::EPOCH);
+    /// assert_eq!(call.text(), None);
+    /// call.results = Some(ToolResults::Text("42".to_owned()));
+    /// assert_eq!(call.text(), Some("42"));
+    /// ```
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match &self.results {
+            Some(ToolResults::Text(text)) => Some(text),
+            _ => None,
+        }
     }
 
     /// How far the call's own text may be trusted, fixed when it ran: registering another tool under the

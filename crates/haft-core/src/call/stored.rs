@@ -145,7 +145,7 @@ impl Record for ToolCall {
             Some(results) => Some(results.load(loader).await?),
             None => None,
         };
-        let call = Self {
+        let mut call = Self {
             id: stored.id,
             tool: stored.tool.into_owned(),
             raw,
@@ -166,6 +166,8 @@ impl Record for ToolCall {
             updated_at: stored.updated_at,
             completed_at: stored.completed_at,
         };
+        // Earlier versions stored media without names.
+        call.name_media();
         call.check()?;
         Ok(call)
     }

@@ -43,6 +43,8 @@ crate::error_codes! {
     TURN_GATE_TIMEOUT: 408, continues, Model, retryable;
     /// A gate was aborted.
     TURN_GATE_ABORTED: 499, continues, Model, permanent;
+    /// A decision came to a gate that was settled before.
+    TURN_GATE_ALREADY_SETTLED: 409, continues, Operator, permanent;
     /// A gate was answered with a no.
     TURN_GATE_REJECTED: 403, continues, Model, permanent;
     /// An answer to a gate was forged, edited, or meant for another gate.
@@ -73,6 +75,8 @@ crate::error_codes! {
     LLM_EXECUTION_GATE_NOT_SUPPORTED: 501, continues, Operator, permanent;
     /// A dispatch was signalled a second time.
     LLM_EXECUTION_ALREADY_SIGNALLED: 500, fatal, Operator, permanent;
+    /// A handler tried to signal the dispatch that its call belongs to.
+    LLM_EXECUTION_SIGNAL_IN_HANDLER: 500, continues, Operator, permanent;
     /// The input of a dispatch was refused.
     INVALID_LLM_DISPATCH_INPUT: 529, fatal, Operator, permanent;
     /// Dispatch middleware failed.
@@ -99,6 +103,8 @@ crate::error_codes! {
     TOOL_OUTCOME_UNKNOWN: 500, continues, Model, permanent;
     /// A record could not be stored.
     STORE: 500, continues, Operator, retryable;
+    /// No media item of the turn has the id that was given.
+    UNKNOWN_MEDIA: 404, continues, Model, permanent;
     /// A media item cannot be shown to the model, and nothing may stand for it.
     UNSUPPORTED_MEDIA_MODALITY: 422, fatal, Operator, permanent;
 }

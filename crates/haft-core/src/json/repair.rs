@@ -23,6 +23,19 @@ pub enum Repair {
     PythonWord,
 }
 
+/// What was done, in words.
+impl std::fmt::Display for Repair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::CodeFence => "the code fence was removed",
+            Self::TrailingComma => "a comma before a closing bracket was removed",
+            Self::SingleQuotes => "single quotes were read as double quotes",
+            Self::RawControl => "a raw control character was kept",
+            Self::PythonWord => "a word of Python was read as the word of JSON",
+        })
+    }
+}
+
 impl Repair {
     const ALL: [Self; 5] = [
         Self::CodeFence,

@@ -49,9 +49,9 @@ impl Default for RecordSequence {
 /// use haft_core::record::{Message, RecordSequence, RecordList};
 ///
 /// let list = RecordList::new(RecordSequence::new());
-/// let draft = Message::assistant("m-1", "helo", Timestamp::EPOCH)?;
+/// let draft = Message::assistant_at("m-1", "helo", Timestamp::EPOCH)?;
 /// list.put(draft.clone());
-/// list.put(Message::user("m-2", "thanks", Timestamp::EPOCH)?);
+/// list.put(Message::user_at("m-2", "thanks", Timestamp::EPOCH)?);
 /// list.put(draft.to_builder(Timestamp::EPOCH).content("hello").build()?);
 ///
 /// let texts: Vec<_> = list.all().iter().filter_map(|it| it.content().cloned()).collect();
@@ -92,8 +92,8 @@ impl<T: Record> RecordList<T> {
     /// use haft_core::record::{Message, RecordList, RecordSequence};
     ///
     /// let list = RecordList::new(RecordSequence::new());
-    /// assert!(list.put(Message::user("m", "Hi", Timestamp::EPOCH)?).is_none());
-    /// let replaced = list.put(Message::user("m", "Hello", Timestamp::EPOCH)?);
+    /// assert!(list.put(Message::user_at("m", "Hi", Timestamp::EPOCH)?).is_none());
+    /// let replaced = list.put(Message::user_at("m", "Hello", Timestamp::EPOCH)?);
     /// assert!(replaced.is_some());
     /// assert_eq!(list.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

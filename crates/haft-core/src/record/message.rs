@@ -2,6 +2,8 @@
 
 use crate::error::codes;
 use std::borrow::Cow;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +11,10 @@ use super::{
     Identity, InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordFaults,
     RecordLoader, RecordName, Text, read_stored, write_stored,
 };
-use crate::clock::Timestamp;
+use crate::clock::{Clock as _, SystemClock, Timestamp};
 use crate::media::{Media, MediaRecord};
 use crate::store::RowKind;
+use crate::tier::TrustTier;
 
 /// One message of a user or of the agent: text, attachments, or both.
 ///
@@ -43,13 +46,31 @@ pub struct Message {
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::exhaustive_enums, reason = "the two roles are part of the contract")]
 pub enum MessageRole {
-    /// A user.
+    /// A user. The words of a user are [first-party](crate::trust::TrustTier::FirstParty): they are what the turn is
+    /// for, and they stand in the user's role without an envelope. What a user pastes into them counts as theirs; what
+    /// a user attaches has a label of its own.
     User,
     /// The agent.
     Assistant,
 }
 
 impl MessageRole {
+    /// How far the words of this side are trusted: those of a user, and those of this agent itself. A text that is
+    /// made of several parts, such as a summary, has the least tier among them; messages of other agents are untrusted.
+    ///
+    /// ```
+    /// use haft_core::record::MessageRole;
+    /// use haft_core::trust::TrustTier;
+    ///
+    /// assert_eq!(MessageRole::User.trust_tier(), TrustTier::FirstParty);
+    /// ```
+    #[must_use]
+    pub const fn trust_tier(self) -> TrustTier {
+        match self {
+            Self::User | Self::Assistant => TrustTier::FirstParty,
+        }
+    }
+
     /// Its word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -73,13 +94,42 @@ impl Message {
         MessageBuilder { id, role, content, attachments, identity, created_at: at, updated_at: at }
     }
 
-    /// Text of a user.
+    /// Text of a user, written now by the clock of the machine, with an id of its own.
+    ///
+    /// ```
+    /// use haft_core::record::{Message, MessageRole};
+    ///
+    /// let message = Message::user("Hi")?;
+    /// assert_eq!(message.role(), MessageRole::User);
+    /// assert_ne!(message.id(), Message::user("Hi")?.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The text is empty.
+    pub fn user(text: impl Into<Text>) -> Result<Self, InvalidRecord> {
+        let at = SystemClock::new().now();
+        Self::user_at(generate_id(at), text, at)
+    }
+
+    /// Text of the agent, written now by the clock of the machine, with an id of its own.
+    ///
+    /// # Errors
+    ///
+    /// The text is empty.
+    pub fn assistant(text: impl Into<Text>) -> Result<Self, InvalidRecord> {
+        let at = SystemClock::new().now();
+        Self::assistant_at(generate_id(at), text, at)
+    }
+
+    /// Text of a user, with an id and a time that are known.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
     /// use haft_core::record::{Message, MessageRole};
     ///
-    /// let message = Message::user("m-1", "Hi", Timestamp::EPOCH)?;
+    /// let message = Message::user_at("m-1", "Hi", Timestamp::EPOCH)?;
     /// assert_eq!(message.role(), MessageRole::User);
     /// assert_eq!(message.content().map(|text| text.as_str()), Some("Hi"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -88,7 +138,7 @@ impl Message {
     /// # Errors
     ///
     /// The id or the text is refused.
-    pub fn user(
+    pub fn user_at(
         id: impl Into<String>,
         text: impl Into<Text>,
         at: Timestamp,
@@ -96,13 +146,13 @@ impl Message {
         Self::builder(id, MessageRole::User, at).content(text).build()
     }
 
-    /// Text of the agent.
+    /// Text of the agent, with an id and a time that are known.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
     /// use haft_core::record::{Message, MessageRole};
     ///
-    /// let message = Message::assistant("m-2", "Hello!", Timestamp::EPOCH)?;
+    /// let message = Message::assistant_at("m-2", "Hello!", Timestamp::EPOCH)?;
     /// assert_eq!(message.role(), MessageRole::Assistant);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -110,7 +160,7 @@ impl Message {
     /// # Errors
     ///
     /// The id or the text is refused.
-    pub fn assistant(
+    pub fn assistant_at(
         id: impl Into<String>,
         text: impl Into<Text>,
         at: Timestamp,
@@ -124,7 +174,7 @@ impl Message {
     /// use haft_core::clock::Timestamp;
     /// use haft_core::record::Message;
     ///
-    /// let draft = Message::assistant("m-2", "Helo!", Timestamp::EPOCH)?;
+    /// let draft = Message::assistant_at("m-2", "Helo!", Timestamp::EPOCH)?;
     /// let fixed = draft.to_builder(Timestamp::MAX).content("Hello!").build()?;
     /// assert_eq!(fixed.id(), draft.id());
     /// assert_eq!(fixed.updated_at(), Timestamp::MAX);
@@ -205,7 +255,7 @@ impl MessageBuilder {
         self
     }
 
-    /// One more attachment.
+    /// One more attachment. Without a name it becomes `<message id>/media/<n>`.
     ///
     /// ```
     /// use haft_core::clock::Timestamp;
@@ -258,10 +308,21 @@ impl MessageBuilder {
         let (Some(id), true) = (id, faults.is_empty()) else {
             return Err(faults.of("message", codes::INVALID_INITIAL_MESSAGE_VALUE));
         };
-        let Self { role, content, attachments, identity, created_at, updated_at, .. } = self;
+        let Self { role, content, mut attachments, identity, created_at, updated_at, .. } = self;
+        for (n, media) in attachments.iter_mut().enumerate() {
+            media.assign_attachment_id(id.as_str(), n);
+        }
         let identity = identity.unwrap_or_else(|| Identity::of_word(role.as_str()));
         Ok(Message { id, role, content, attachments, identity, created_at, updated_at })
     }
+}
+
+/// An id that no other message has: the time, and 64 bits that differ in every process and call.
+fn generate_id(at: Timestamp) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let random = RandomState::new().hash_one((at.as_micros(), count));
+    format!("m-{:x}-{random:016x}", at.as_micros())
 }
 
 #[derive(Serialize, Deserialize)]

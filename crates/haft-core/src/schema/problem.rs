@@ -106,8 +106,15 @@ impl Problem {
 /// `` `/days`: expected an integer from 1 to 14, got 99; for example 3 ``
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_text("the arguments", f)
+    }
+}
+
+impl Problem {
+    /// Writes the problem, with a name for the value as a whole.
+    fn write_text(&self, whole: &str, f: &mut dyn fmt::Write) -> fmt::Result {
         match self.pointer.as_str() {
-            "" => f.write_str("the arguments: ")?,
+            "" => write!(f, "{whole}: ")?,
             pointer => write!(f, "`{}`: ", excerpt(pointer))?,
         }
         match self.rule {
@@ -143,6 +150,34 @@ impl Problems {
         list.truncate(MAX_LISTED);
         Self { list, left_out }
     }
+
+    /// The text of the problems of something that is not the arguments of a call, with a name for the value
+    /// as a whole.
+    ///
+    /// ```
+    /// use haft_core::schema::{Problem, Problems};
+    ///
+    /// let problems = Problems::from(Problem::new("", "true or false").found("\"yes\""));
+    /// assert_eq!(problems.to_text("the decision"), "- the decision: expected true or false, got \"yes\"");
+    /// ```
+    #[must_use]
+    pub fn to_text(&self, whole: &str) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_text(whole, &mut text);
+        text
+    }
+
+    fn write_text(&self, whole: &str, f: &mut dyn fmt::Write) -> fmt::Result {
+        for (at, problem) in self.list.iter().enumerate() {
+            f.write_str(if at > 0 { "\n- " } else { "- " })?;
+            problem.write_text(whole, f)?;
+        }
+        if self.left_out > 0 {
+            write!(f, "\n- and {} more", self.left_out)?;
+        }
+        Ok(())
+    }
 }
 
 impl From<Problem> for Problems {
@@ -153,16 +188,7 @@ impl From<Problem> for Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, problem) in self.list.iter().enumerate() {
-            if at > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "- {problem}")?;
-        }
-        if self.left_out > 0 {
-            write!(f, "\n- and {} more", self.left_out)?;
-        }
-        Ok(())
+        self.write_text("the arguments", f)
     }
 }
 
@@ -210,6 +236,29 @@ pub enum ChangeKind {
     Unwrapped(String),
     /// A key was an alias of this field.
     Renamed(String),
+}
+
+/// `` `/units`: the case of a letter was changed ``
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.pointer.is_empty() {
+            write!(f, "`{}`: ", excerpt(&self.pointer))?;
+        }
+        match &self.kind {
+            ChangeKind::Repaired(repair) => write!(f, "{repair}"),
+            ChangeKind::Absent => f.write_str("absent arguments became `{}`"),
+            ChangeKind::Default => f.write_str("the default was used"),
+            ChangeKind::Number => f.write_str("a string became a number"),
+            ChangeKind::Boolean => f.write_str("a string became a boolean"),
+            ChangeKind::Null => f.write_str("a string became `null`"),
+            ChangeKind::Json => f.write_str("a string became the JSON that it held"),
+            ChangeKind::Wrapped => f.write_str("a single value became a list"),
+            ChangeKind::Case => f.write_str("the case of letters was changed"),
+            ChangeKind::Dropped => f.write_str("an empty value was taken as absent"),
+            ChangeKind::Unwrapped(key) => write!(f, "the wrapper `{}` was removed", excerpt(key)),
+            ChangeKind::Renamed(field) => write!(f, "the key was read as `{}`", excerpt(field)),
+        }
+    }
 }
 
 /// Shortens a text for a message, by characters, saying how much is left out.

@@ -208,6 +208,12 @@ impl ArtifactSet {
         calls.chain(retrieved).collect()
     }
 
+    /// The call that a handle names.
+    #[must_use]
+    pub fn call_of(&self, handle: &str) -> Option<RecordId> {
+        self.read().handles.resolve(handle)
+    }
+
     /// The handle of a call, which it keeps for the whole turn.
     #[must_use]
     pub fn handle(&self, call: RecordId) -> Handle {

@@ -20,6 +20,15 @@ impl Invocation {
         call.at_place(0, self.ordinal)
     }
 
+    /// The text that the handler returned; nothing if it failed, or returned something else.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match &self.outcome {
+            Ok(ToolOutput::Text(text) | ToolOutput::Answer { text, .. }) => Some(text),
+            _ => None,
+        }
+    }
+
     fn call_state(&self) -> CallState {
         match &self.outcome {
             Ok(_) => CallState::Succeeded,

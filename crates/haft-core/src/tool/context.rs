@@ -3,6 +3,7 @@
 mod builder;
 mod history;
 mod instruction;
+mod media;
 mod records;
 mod signal;
 mod source;
@@ -24,7 +25,8 @@ pub use history::{
     Hydration, RemovedRecord,
 };
 pub use instruction::Instruction;
-pub use signal::{AckSubscription, AlreadySignalled, Signal};
+pub use media::UnknownMedia;
+pub use signal::{AckSubscription, Signal, SignalError};
 pub use source::{FetchFuture, TurnSource};
 pub use tokenizable::Tokenizable;
 pub use turn::{
@@ -36,7 +38,8 @@ use crate::cancel::Cancellation;
 use crate::clock::Clock;
 use crate::event::{DispatchStatus, EventKind, LogLevel};
 use crate::gate::{GateError, GateRequest};
-use crate::pipeline::PipelineContext;
+use crate::media::Media;
+use crate::pipeline::{Next, PipelineContext};
 use crate::stash::Stash;
 use crate::tool::registry::ToolRegistry;
 use crate::tool::{ArtifactSet, Tool};
@@ -112,6 +115,30 @@ impl DispatchContext {
     #[must_use]
     pub fn artifacts(&self) -> &Arc<ArtifactSet> {
         self.turn.artifacts()
+    }
+
+    /// The medium that an id names, as [`TurnContext::media`] finds it: this is how a tool takes media as
+    /// arguments.
+    ///
+    /// ```
+    /// use haft_core::media::Media;
+    /// use haft_core::{DispatchContext, ToolFailure};
+    ///
+    /// /// `image` is an argument of the tool: the id that the model read in a marker.
+    /// fn rotate(image: &str, ctx: &DispatchContext) -> Result<Media, ToolFailure> {
+    ///     let image = ctx.media(image)?;
+    ///     // … rotate its bytes …
+    ///     Ok(image)
+    /// }
+    /// # let ctx = DispatchContext::builder("turn-1").build();
+    /// # assert!(rotate("7ea1e3e3/media/0", &ctx).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// No medium of the turn has this id. The message lists those that there are.
+    pub fn media(&self, id: &str) -> Result<Media, UnknownMedia> {
+        self.turn.media(id)
     }
 
     /// The clock of the turn.
@@ -234,23 +261,26 @@ impl DispatchContext {
         self.turn.emit_in(&self.dispatch.id, self.dispatch.iteration, kind);
     }
 
-    /// Says that the dispatch succeeded, and runs what was registered with
-    /// [`on_ack`](Self::on_ack), in order.
+    /// Acknowledges the dispatch. Only executors and middleware can: see [`StepContext::ack`] and [`Next::ack`].
     ///
-    /// # Errors
-    ///
-    /// It was signalled already.
-    pub fn ack(&self) -> Result<(), AlreadySignalled> {
-        self.dispatch.signals.ack()
+    /// [`StepContext::ack`]: crate::step::StepContext::ack
+    pub(crate) fn ack(&self) -> Result<(), SignalError> {
+        self.signals()?.ack()
     }
 
-    /// Says that the dispatch failed, and why. Nothing that waits for an ack runs.
+    /// Refuses the dispatch. Only executors and middleware can: see [`StepContext::nack`] and [`Next::nack`].
     ///
-    /// # Errors
-    ///
-    /// It was signalled already.
-    pub fn nack(&self, reason: impl Into<String>) -> Result<(), AlreadySignalled> {
-        self.dispatch.signals.nack(reason.into())
+    /// [`StepContext::nack`]: crate::step::StepContext::nack
+    pub(crate) fn nack(&self, reason: String) -> Result<(), SignalError> {
+        self.signals()?.nack(reason)
+    }
+
+    /// The signal of the dispatch, unless a handler has this context.
+    fn signals(&self) -> Result<&Signals, SignalError> {
+        match &self.call {
+            Some(_) => Err(SignalError::InHandler),
+            None => Ok(&self.dispatch.signals),
+        }
     }
 
     /// How the dispatch was signalled, if it was.
@@ -259,8 +289,8 @@ impl DispatchContext {
         self.dispatch.signals.get()
     }
 
-    /// Runs `callback` when the dispatch is acknowledged, never when it is not. A panic in one callback
-    /// does not keep the others from running.
+    /// Runs `callback` when the dispatch is acknowledged: at once if it was already, and never if it was
+    /// refused. A panic in one callback does not keep the others from running.
     pub fn on_ack(&self, callback: impl FnOnce() + Send + 'static) -> AckSubscription {
         self.dispatch.signals.on_ack(Box::new(callback))
     }
@@ -274,6 +304,25 @@ impl DispatchContext {
 
     /// Makes the dispatch end like this once output middleware has run. `None` lets another iteration
     /// follow instead: this is how output middleware withholds an answer that is not good enough.
+    ///
+    /// This is also how a handler ends the dispatch: the signal is given when the record of its call is
+    /// stored. It is not journaled; if the process dies before output middleware has run, it is forgotten.
+    ///
+    /// ```
+    /// use haft_core::context::Signal;
+    /// use haft_core::{DispatchContext, Tool};
+    ///
+    /// # fn main() -> Result<(), haft_core::tool::InvalidTool> {
+    /// let finish = Tool::builder("finish").description("Ends the work.");
+    /// let finish = finish.handler(|_: haft_core::Args, ctx: &DispatchContext| {
+    ///     ctx.set_pending(Some(Signal::Ack));
+    ///     "done"
+    /// });
+    /// let finish = finish.input(haft_core::schema::object()).build()?;
+    /// # let _ = finish;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_pending(&self, signal: Option<Signal>) {
         self.dispatch.signals.set_pending(signal);
     }
@@ -296,6 +345,29 @@ impl DispatchContext {
     pub(crate) fn for_call(&self, scope: CallScope) -> Self {
         let (turn, dispatch) = (self.turn.clone(), Arc::clone(&self.dispatch));
         Self { turn, dispatch, call: Some(scope) }
+    }
+}
+
+/// What only middleware of a dispatch can do, because it runs between what is stored.
+impl Next<DispatchContext> {
+    /// Says that the dispatch succeeded, and runs what was registered with
+    /// [`on_ack`](DispatchContext::on_ack), in order. Input middleware that does so spares the executor its
+    /// step.
+    ///
+    /// # Errors
+    ///
+    /// It was signalled already.
+    pub fn ack(&self) -> Result<(), SignalError> {
+        self.ctx().ack()
+    }
+
+    /// Says that the dispatch failed, and why. Nothing that waits for an ack runs.
+    ///
+    /// # Errors
+    ///
+    /// It was signalled already.
+    pub fn nack(&self, reason: impl Into<String>) -> Result<(), SignalError> {
+        self.ctx().nack(reason.into())
     }
 }
 

@@ -147,7 +147,8 @@ impl ToolRegistry {
         self.read().get(name).map(|entry| entry.tool.clone())
     }
 
-    /// The tool that a model called, or the error it is told: which name it may have meant.
+    /// The tool that a model called, by its name or an alias, or the error it is told: which name it may
+    /// have meant.
     ///
     /// ```
     /// use haft_core::{Tool, ToolRegistry};
@@ -164,7 +165,8 @@ impl ToolRegistry {
     /// There is no such tool.
     pub fn find(&self, name: &str) -> Result<Tool, ToolError> {
         let entries = self.read();
-        if let Some(entry) = entries.get(name) {
+        let by_alias = || entries.values().find(|entry| entry.tool.is_called(name));
+        if let Some(entry) = entries.get(name).or_else(by_alias) {
             return Ok(entry.tool.clone());
         }
         let offered =

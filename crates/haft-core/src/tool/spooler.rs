@@ -92,7 +92,10 @@ impl Spooler {
         let place = CallSpool { spooler: self, turn, id: call.id(), label: call.label() };
         // Boxed, because most results are small text and every call would make room for the others.
         match Box::pin(place.results(output, kind)).await {
-            Ok(results) => call.results = Some(results),
+            Ok(results) => {
+                call.results = Some(results);
+                call.name_media();
+            }
             Err(error) => call.fail(CallError {
                 code: error.code(),
                 message: failure_message(done.tool.name().as_str(), &error),

@@ -1,6 +1,7 @@
 mod build;
 mod execute;
 mod handlers;
+mod media;
 
 use crate::schema::args::Args;
 use crate::schema::{integer, object, string};

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_core::Stream as _;
-use haft_core::media::{Media, MediaError};
+use haft_core::media::{Media, MediaError, MediaId};
 use haft_core::trust::{
     DeveloperText, MediaFallbackPart, PartOrigin, PromptText, sanitized_file_name,
     sanitized_mime_type,
@@ -32,6 +32,10 @@ impl Funnel<'_> {
         position: MediaPosition,
         notes: &mut Vec<RequestNote>,
     ) -> Result<MediaPlacement, AssembleError> {
+        // The marker shows the short form of the id, which is what the model copies.
+        let shown_id = self.ctx.turn().shown_media_id(media).map(MediaId::new);
+        let named = shown_id.map(|id| media.clone().with_id(id));
+        let media = named.as_ref().unwrap_or(media);
         let mime_type = sanitized_mime_type(media.mime_type());
         let can = |position| (self.supports_media)(media.kind(), mime_type, position);
         if !can(position) {

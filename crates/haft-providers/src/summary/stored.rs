@@ -116,7 +116,7 @@ fn message_trust(
     let said = if is_unknown {
         TrustLabel::UNTRUSTED
     } else {
-        TrustLabel::declared(TrustTier::FirstParty)
+        TrustLabel::declared(message.role().trust_tier())
     };
     message.attachments().iter().map(TrustLabel::of_media).fold(said, TrustLabel::floor)
 }

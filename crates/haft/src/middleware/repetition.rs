@@ -112,7 +112,7 @@ impl Middleware<DispatchContext> for RepetitionGuard {
                         .store_tool_call(with_notice(call, notice, ctx.clock().now()))
                         .await?;
                 } else if ctx.signal().is_none() {
-                    ctx.nack(explanation)?;
+                    next.nack(explanation)?;
                 }
             }
             next.run().await

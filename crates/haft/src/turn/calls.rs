@@ -138,6 +138,7 @@ impl CallRunner {
         tool: Option<Tool>,
         slots: Option<&Semaphore>,
     ) -> Result<(), RecordError> {
+        let _running = self.gates.waits.begin_call();
         let ended = self.execute_call(call, tool, slots).await?;
         self.store_call(Arc::new(ended)).await
     }
@@ -275,6 +276,10 @@ impl CallRunner {
 
     /// Waits until another call may run, or until the turn is cancelled.
     async fn acquire_slot<'s>(&self, slots: &'s Semaphore) -> Option<SemaphorePermit<'s>> {
+        if let Ok(slot) = slots.try_acquire() {
+            return Some(slot);
+        }
+        let _queued = self.gates.waits.queue_call();
         tokio::select! {
             slot = slots.acquire() => slot.ok(),
             _ = self.ctx.cancellation().cancelled() => None,

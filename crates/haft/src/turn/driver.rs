@@ -16,9 +16,10 @@ use std::time::Duration;
 use haft_core::call::{OccurrenceCounter, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::Timestamp;
-use haft_core::context::{DispatchContext, DispatchContextBuilder, Tokenizable};
+use haft_core::context::{DispatchContext, DispatchContextBuilder, Signal, Tokenizable};
 use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::stash::Stash;
+use haft_core::step::StepContext;
 use haft_core::store::{GateRow, Lease, MemoryScope, TurnId};
 use haft_core::usage::Usage;
 
@@ -29,7 +30,7 @@ use self::step::ProposedStep;
 use super::TurnReport;
 use super::deadline::Stopwatch;
 use super::envelopes::{NonceOrigin, derive_envelope_key};
-use super::gates::{GateScope, TurnGates};
+use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
 use super::journal::RequestHistory;
 use super::machine::{Effect, Interruption, TurnEntry, TurnMachine, TurnTotals};
 use super::recorder::LeasedRecorder;
@@ -129,6 +130,8 @@ impl RunningTurn {
         let cancellation = driver.ctx.turn().cancellation().clone();
         let watch = driver.watch.clone();
         let mut wall_time = std::pin::pin!(watch.reaches(driver.runner.limits.wall_time));
+        let waits = driver.gates.waits.clone();
+        let suspends = driver.runner.gate_policy == GatePolicy::Suspend;
         let mut effects = driver.apply(machine, TurnEntry::Begun);
         while let Some(last) = effects.pop() {
             // Only the last effect has an answer. The list is gone while that is awaited, which may take days.
@@ -138,18 +141,25 @@ impl RunningTurn {
                 }
             }
             let reply = match driver.perform(last) {
-                PerformedEffect::Now(entry) => entry.map_or(EffectReply::None, EffectReply::One),
+                PerformedEffect::Now(entry) => {
+                    Ok(entry.map_or(EffectReply::None, EffectReply::One))
+                }
                 PerformedEffect::Later(mut work) => loop {
                     tokio::select! {
                         biased;
-                        reply = &mut work => break reply,
+                        reply = &mut work => break Ok(reply),
+                        gates = waits.all_wait(), if suspends && machine.is_working() => break Err(gates),
                         () = &mut wall_time, if machine.is_working() => {
                             cancel_work(machine, &cancellation);
                         }
                     }
                 },
             };
-            effects = driver.apply_reply(machine, reply);
+            effects = match reply {
+                Ok(reply) => driver.apply_reply(machine, reply),
+                // What waited is dropped, as if the process had ended here.
+                Err(gates) => machine.suspend_waiting(Conclusion::waiting(gates)),
+            };
         }
         let Self { machine, driver } = *self;
         driver.report(machine)
@@ -205,6 +215,7 @@ impl TurnDriver {
             scope: Mutex::new(GateScope::Opening),
             opened: Mutex::default(),
             known: start.gates,
+            waits: GateWaits::default(),
         });
         let parts = ContextParts {
             id: &id,
@@ -328,10 +339,16 @@ impl TurnDriver {
                 // The subscription lasts until the dispatch is signalled, whether or not it is held.
                 let _ = turn.tools().bind_context(&self.ctx);
             }
-            Effect::SetPendingSignal(signal) => self.iteration.ctx.set_pending(signal),
+            // What a handler of the step has asked for stands, unless the step itself failed.
+            Effect::SetPendingSignal(signal)
+                if self.iteration.ctx.pending().is_none()
+                    || matches!(signal, Some(Signal::Nack { .. })) =>
+            {
+                self.iteration.ctx.set_pending(signal);
+            }
             Effect::Acknowledge => {
                 // The turn has ended, whatever signal the dispatch has.
-                let _ = self.iteration.ctx.ack();
+                let _ = StepContext::new(self.iteration.ctx.clone()).ack();
             }
             Effect::CloseIteration { totals } => self.close_iteration(totals),
             Effect::CloseDispatch { conclusion, totals } => {

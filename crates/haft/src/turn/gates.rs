@@ -1,5 +1,6 @@
 //! Opening gates, awaiting their settlement, and settling them.
 
+mod approver;
 mod gatekeeper;
 mod notifier;
 
@@ -18,6 +19,8 @@ use haft_core::tool::Tool;
 use serde_json::Value;
 use sha2::Digest as _;
 
+pub(super) use self::approver::GateWaits;
+pub use self::approver::{Approver, ApproverFuture, GatePolicy, IntoGateDecision};
 pub use self::gatekeeper::{Gatekeeper, SettleError};
 pub(super) use self::notifier::GateNotifier;
 use super::deadline::Stopwatch;
@@ -61,6 +64,8 @@ pub(super) struct TurnGates {
     pub(super) opened: Mutex<HashMap<String, u32>>,
     /// Gates that another process opened for this turn before it died.
     pub(super) known: Vec<GateRow>,
+    /// What waits at gates, and what does not.
+    pub(super) waits: GateWaits,
 }
 
 impl TurnGates {
@@ -173,7 +178,18 @@ impl TurnGates {
         let settled = {
             let _turn = self.watch.pause();
             let _call = ctx.record_id().and_then(|id| self.call_stopwatch(id)).map(|it| it.pause());
-            self.poll_gate(gate, ctx.cancellation()).await?
+            let polled = self.poll_gate(gate, ctx.cancellation());
+            if self.runner.approver.is_some() || self.runner.gate_policy == GatePolicy::Suspend {
+                // Boxed, so that gates without either of them take no room for it.
+                let consulted = Box::pin(self.consult_approver(ctx, gate));
+                tokio::select! {
+                    biased;
+                    settled = polled => settled?,
+                    never = consulted => match never {},
+                }
+            } else {
+                polled.await?
+            }
         };
         self.verify_decision(ctx, gate, &settled)
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use haft_core::clock::Timestamp;
 use haft_core::context::{Instruction, Tokenizable};
-use haft_core::record::{Memory, Message, Retrievable, Thought};
+use haft_core::record::{Memory, Message, Retrievable, Text, Thought};
 use haft_core::stash::Stash;
 use haft_core::store::{MemoryScope, TurnId};
 use serde_json::Value;
@@ -14,13 +15,9 @@ use super::TurnError;
 ///
 /// ```
 /// use haft::turn::TurnInput;
-/// # use haft::records::Message;
-/// # use haft::turn::Timestamp;
 ///
-/// let input = TurnInput::new("You are a helpful assistant.")
-///     .message(Message::user("m-1", "What is the weather in Paris?", Timestamp::EPOCH)?);
+/// let input = TurnInput::new("You are a helpful assistant.").user("What is the weather in Paris?");
 /// # let _ = input;
-/// # Ok::<(), haft::records::InvalidRecord>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "an input does nothing until it is run"]
@@ -30,11 +27,19 @@ pub struct TurnInput {
     pub(super) memory_scope: Option<MemoryScope>,
     pub(super) system_prompt: Tokenizable,
     pub(super) instructions: Vec<Instruction>,
-    pub(super) messages: Vec<Message>,
+    messages: Vec<InputMessage>,
     pub(super) memories: Vec<Memory>,
     pub(super) retrievables: Vec<Retrievable>,
     pub(super) thoughts: Vec<Thought>,
     pub(super) stash: Value,
+}
+
+/// A message of the input.
+#[derive(Clone, Debug)]
+enum InputMessage {
+    Whole(Box<Message>),
+    /// Text of the user, which becomes a message when the turn begins.
+    UserText(Text),
 }
 
 impl TurnInput {
@@ -104,11 +109,33 @@ impl TurnInput {
         self
     }
 
+    /// Adds a text of the user. It gets the time of the runner's clock, and an id that follows from that of the turn.
+    ///
+    /// The words of a user are first-party: see [`MessageRole::User`](crate::records::MessageRole::User). Content that the
+    /// program got from elsewhere is a retrieved record or an attachment, which have labels of their own.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft::Error> {
+    /// let script = ScriptExecutor::parse("steps:\n  - say: Hello!\n")?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// let report = runner.run(TurnInput::new("Be polite.").user("Hi")).await?;
+    /// assert_eq!(report.text(), "Hello!");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn user(mut self, text: impl Into<Text>) -> Self {
+        self.messages.push(InputMessage::UserText(text.into()));
+        self
+    }
+
     /// Adds a message: first the history, then the new message of the user.
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
-    /// use haft::turn::Timestamp;
     /// use haft::{Message, TurnInput, TurnRunner};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -119,14 +146,15 @@ impl TurnInput {
     /// })
     /// .build()?;
     /// let input = TurnInput::new("Be brief.")
-    ///     .message(Message::user("m-1", "Hi", Timestamp::EPOCH)?)
-    ///     .message(Message::assistant("m-2", "Hello!", Timestamp::EPOCH)?);
-    /// assert_eq!(runner.run(input).await?.text(), "2 messages");
+    ///     .message(Message::user("Hi")?)
+    ///     .message(Message::assistant("Hello!")?)
+    ///     .user("How are you?");
+    /// assert_eq!(runner.run(input).await?.text(), "3 messages");
     /// # Ok(())
     /// # }
     /// ```
     pub fn message(mut self, message: Message) -> Self {
-        self.messages.push(message);
+        self.messages.push(InputMessage::Whole(Box::new(message)));
         self
     }
 
@@ -179,6 +207,22 @@ impl TurnInput {
                 .parse()
                 .map_err(|error| TurnError::invalid("id", error)),
         }
+    }
+
+    /// Takes the messages, of which texts of the user become messages of this turn and time.
+    pub(super) fn take_messages(
+        &mut self,
+        turn: &TurnId,
+        at: Timestamp,
+    ) -> Result<Vec<Message>, TurnError> {
+        let messages = std::mem::take(&mut self.messages).into_iter().enumerate();
+        let whole = messages.map(|(n, message)| match message {
+            InputMessage::Whole(message) => Ok(*message),
+            InputMessage::UserText(text) => {
+                Message::user_at(format!("{turn}/input/message-{n}"), text, at)
+            }
+        });
+        whole.collect::<Result<_, _>>().map_err(|error| TurnError::invalid("messages", error))
     }
 
     /// The stash at the beginning.

@@ -89,6 +89,19 @@ impl TurnMachine {
         self.suspend_with(Vec::new(), conclusion)
     }
 
+    /// Ends the attempt to run a turn that waits. What is stored stays, and the turn can be resumed.
+    pub(super) fn suspend_waiting(&mut self, conclusion: Conclusion) -> Vec<Effect> {
+        let totals = self.totals;
+        let effects = match self.state {
+            TurnState::Dispatch { .. } => vec![
+                Effect::CloseIteration { totals },
+                Effect::CloseDispatch { conclusion: conclusion.clone(), totals },
+            ],
+            _ => Vec::new(),
+        };
+        self.suspend_with(effects, conclusion)
+    }
+
     /// Whether the limit on working time applies: from the first effect until the end of the turn is being stored.
     pub(super) fn is_working(&self) -> bool {
         !self.wall_time_reached && self.state.is_working()

@@ -102,9 +102,10 @@ pub(super) async fn render_stored_request(
 /// Renders the first request of a turn that is not created.
 pub(super) async fn render_first_request(
     runner: &RunnerShared,
-    input: TurnInput,
+    mut input: TurnInput,
 ) -> Result<Option<StepRequest>, TurnError> {
     let id = input.turn_id()?;
+    let messages = input.take_messages(&id, runner.clock.now())?;
     let stash = input.parse_stash()?;
     // What cannot be stored is refused here as it is when the turn is created.
     input.prompt_text()?;
@@ -115,7 +116,7 @@ pub(super) async fn render_first_request(
     for instruction in input.instructions {
         turn.instructions().put(instruction);
     }
-    for message in input.messages {
+    for message in messages {
         turn.messages().put(message);
     }
     for memory in input.memories {

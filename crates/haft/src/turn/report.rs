@@ -11,7 +11,7 @@ use haft_core::event::{DispatchStatus, ErrorReport};
 use haft_core::pipeline::Stage;
 use haft_core::record::{LoadError, Message};
 use haft_core::step::ExecutorDescription;
-use haft_core::store::{StoreError, TurnId, TurnStatus};
+use haft_core::store::{GateId, StoreError, TurnId, TurnStatus};
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +100,28 @@ pub enum TurnOutcome {
         /// The limit.
         limit: Limit,
     },
+    /// It has not ended: it waits at gates that nothing in this process settles, and the runner does not wait with it
+    /// ([`GatePolicy::Suspend`](super::GatePolicy::Suspend)). Settle them and resume the turn.
+    Waiting {
+        /// The gates.
+        gates: Vec<GateId>,
+    },
+}
+
+/// The outcome in words, such as `completed` or `cancelled: the user left`.
+impl fmt::Display for TurnOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed => f.write_str("completed"),
+            Self::Failed => f.write_str("failed"),
+            Self::Cancelled { reason } => write!(f, "cancelled: {reason}"),
+            Self::LimitReached { limit } => write!(f, "reached its limit of {limit}"),
+            Self::Waiting { gates } => {
+                let gates: Vec<&str> = gates.iter().map(GateId::as_str).collect();
+                write!(f, "waiting at {}", gates.join(", "))
+            }
+        }
+    }
 }
 
 impl TurnOutcome {
@@ -109,6 +131,7 @@ impl TurnOutcome {
             Self::Failed => TurnStatus::Failed,
             Self::Cancelled { .. } => TurnStatus::Cancelled,
             Self::LimitReached { .. } => TurnStatus::LimitReached,
+            Self::Waiting { .. } => TurnStatus::Waiting,
         }
     }
 }
@@ -141,6 +164,11 @@ impl Conclusion {
         Self::stored(TurnOutcome::LimitReached { limit }, Some(error))
     }
 
+    /// The attempt to run a turn that waits at gates.
+    pub(super) fn waiting(gates: Vec<GateId>) -> Self {
+        Self::stored(TurnOutcome::Waiting { gates }, None).resumable()
+    }
+
     /// The end of a turn as the journal has it.
     pub(super) fn stored(outcome: TurnOutcome, error: Option<ErrorReport>) -> Self {
         Self { outcome, error, is_final: true }
@@ -168,7 +196,7 @@ impl Conclusion {
         match self.outcome {
             TurnOutcome::Completed => DispatchStatus::Ack,
             TurnOutcome::Failed => DispatchStatus::Nack,
-            TurnOutcome::Cancelled { .. } => DispatchStatus::Aborted,
+            TurnOutcome::Cancelled { .. } | TurnOutcome::Waiting { .. } => DispatchStatus::Aborted,
             TurnOutcome::LimitReached { .. } => DispatchStatus::LimitReached,
         }
     }

@@ -24,7 +24,7 @@ use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 
 use super::earlier_turns::StoredHistory;
-use super::gates::{GateNotifier, Gatekeeper};
+use super::gates::{Approver, GateNotifier, GatePolicy, Gatekeeper};
 use super::lease::LeaseRenewer;
 use super::limits::{Deadlines, Limits};
 use super::machine::{TurnMachine, TurnRules};
@@ -37,8 +37,6 @@ use haft_stores::{MemorySpoolStore, MemoryStore};
 /// Runs turns. Cheap to clone, and usable for any number of turns, one after the other and in parallel.
 ///
 /// ```
-/// use haft::turn::Timestamp;
-/// use haft::records::Message;
 /// use haft::executors::{Step, StepContext, StepError};
 /// use haft::turn::{TurnInput, TurnRunner};
 ///
@@ -49,8 +47,7 @@ use haft_stores::{MemorySpoolStore, MemoryStore};
 /// })
 /// .build()?;
 ///
-/// let input = TurnInput::new("You are polite.").message(Message::user("m", "Hi", Timestamp::EPOCH)?);
-/// let report = runner.run(input).await?;
+/// let report = runner.run(TurnInput::new("You are polite.").user("Hi")).await?;
 /// assert_eq!(report.text(), "Hello!");
 /// # Ok(())
 /// # }
@@ -76,6 +73,8 @@ pub(super) struct RunnerShared {
     pub(super) tool_source: Option<Arc<dyn ToolSource>>,
     pub(super) source: Option<Arc<dyn TurnSource>>,
     pub(super) earlier_turns: Arc<StoredHistory>,
+    pub(super) approver: Option<Arc<dyn Approver>>,
+    pub(super) gate_policy: GatePolicy,
     pub(super) limits: Limits,
     pub(super) deadlines: Deadlines,
     pub(super) clock: Arc<dyn Clock>,
@@ -374,6 +373,8 @@ pub struct TurnRunnerBuilder {
     dispatch_output: Pipeline<DispatchContext>,
     tool_source: Option<Arc<dyn ToolSource>>,
     source: Option<Arc<dyn TurnSource>>,
+    approver: Option<Arc<dyn Approver>>,
+    gate_policy: GatePolicy,
     limits: Limits,
     deadlines: Deadlines,
     clock: Arc<dyn Clock>,
@@ -416,6 +417,8 @@ impl TurnRunnerBuilder {
             dispatch_output: Pipeline::new(Stage::DispatchOutput),
             tool_source: None,
             source: None,
+            approver: None,
+            gate_policy: GatePolicy::default(),
             limits: Limits::new(),
             deadlines: Deadlines::new(),
             clock: Arc::new(SystemClock::new()),
@@ -529,8 +532,8 @@ impl TurnRunnerBuilder {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let refuse = async |ctx: DispatchContext, next: Next<DispatchContext>| {
-    ///     ctx.nack("not today")?;
+    /// let refuse = async |_: DispatchContext, next: Next<DispatchContext>| {
+    ///     next.nack("not today")?;
     ///     next.run().await
     /// };
     /// let runner = TurnRunner::builder(script).dispatch_input("refuse", refuse).build()?;
@@ -569,6 +572,59 @@ impl TurnRunnerBuilder {
     /// [`hydrate_from_source`](crate::middleware::hydrate_from_source).
     pub fn source(mut self, source: impl TurnSource + 'static) -> Self {
         self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// Decides the gates of the turns in this program: calls that require approval, and questions of handlers and
+    /// middleware. See [`Approver`] for what it returns. Its decisions are signed in the name `approver`.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::turn::Gate;
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft::Error> {
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .approver(async |_: Gate| false)
+    ///     .build()?;
+    /// let report = runner.run(TurnInput::new("You deploy.").user("Go!")).await?;
+    /// assert_eq!(report.text(), "the call of `deploy` was not allowed: it was not approved");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// What happens at a gate that the approver does not decide (default: the runner waits).
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::turn::{GatePolicy, TurnOutcome};
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), haft::Error> {
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .gate_policy(GatePolicy::Suspend)
+    ///     .build()?;
+    /// let report = runner.run(TurnInput::new("You deploy.").user("Go!")).await?;
+    /// let TurnOutcome::Waiting { gates } = &report.outcome else { panic!("{report:?}") };
+    /// runner.gates().resolve(&gates[0], true.into(), "Ada").await?;
+    /// assert_eq!(runner.resume(&report.turn).await?.text(), "done");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn gate_policy(mut self, policy: GatePolicy) -> Self {
+        self.gate_policy = policy;
         self
     }
 
@@ -707,6 +763,8 @@ impl TurnRunnerBuilder {
             tool_source: self.tool_source,
             source: self.source,
             earlier_turns,
+            approver: self.approver,
+            gate_policy: self.gate_policy,
             limits: self.limits,
             deadlines: self.deadlines,
             clock: self.clock,

@@ -17,9 +17,10 @@ fn one_tool() {
     insta::assert_snapshot!(run("01_one_tool"), @r##"
     the model sees {"type":"object","properties":{"city":{"type":"string","minLength":1,"description":"The city name"},"units":{"type":"string","enum":["celsius","fahrenheit"],"description":"Unit of the answer","default":"celsius"}},"required":["city"],"additionalProperties":false}
 
-    call 067ddf6d3ab9064dc0f213026296ca16cf54586c6213f2ebfa00d6248de1e352
-    Text("21 degrees Celsius in Paris")
-    changed: [Change { pointer: "", kind: Repaired(CodeFence) }, Change { pointer: "", kind: Repaired(TrailingComma) }, Change { pointer: "/units", kind: Case }]
+    call 067ddf6d: 21 degrees Celsius in Paris
+    - the code fence was removed
+    - a comma before a closing bracket was removed
+    - `/units`: the case of letters was changed
 
     the arguments of `get_weather` were refused:
     - `/town`: this field does not exist; the fields are `city`, `units`
@@ -31,7 +32,7 @@ fn one_tool() {
 #[test]
 fn builder() {
     insta::assert_snapshot!(run("02_builder"), @r##"
-    Text("21 degrees in Paris") with {"city":"Paris","units":"celsius"}
+    {"city":"Paris","units":"celsius"}: 21 degrees in Paris
     there is no tool `get_wether`; did you mean `get_weather`?
     "##);
 }
@@ -39,8 +40,9 @@ fn builder() {
 #[test]
 fn foreign_schema() {
     insta::assert_snapshot!(run("03_foreign_schema"), @r##"
-    Text("moved: {\"account\":\"4711\",\"amount\":12.5,\"currency\":\"EUR\"}")
-    changed: [Change { pointer: "/amount", kind: Number }, Change { pointer: "/currency", kind: Case }]
+    moved: {"account":"4711","amount":12.5,"currency":"EUR"}
+    - `/amount`: a string became a number
+    - `/currency`: the case of letters was changed
 
     the arguments of `transfer` were refused:
     - `/account`: "47" does not match "^[0-9]{4}$"; expected a value that meets `pattern`
@@ -52,8 +54,8 @@ fn foreign_schema() {
 #[test]
 fn custom_executor() {
     insta::assert_snapshot!(run("04_custom_executor"), @r##"
-    Completed after 2 iterations: The tool says Some(Text("42"))
-    Failed after 1 iterations: the executor failed: no rule for "hello"
+    19 + 23: The sum is 42.
+    hello: failed: the executor failed: no rule for "hello"
     "##);
 }
 
@@ -62,9 +64,9 @@ fn custom_executor() {
 fn scripted_turn() {
     insta::assert_snapshot!(run("05_scripted_turn"), @r##"
     May this file be deleted? {"arguments":{"path":"/tmp/old"},"tool":"delete_file"}
-    get_log {} Succeeded
-    artifact_grep {"callId":"7ea1e3e3","pattern":"ERROR"} Succeeded
-    delete_file {"path":"/tmp/old"} Succeeded
+    get_log {}: succeeded
+    artifact_grep {"callId":"7ea1e3e3","pattern":"ERROR"}: succeeded
+    delete_file {"path":"/tmp/old"}: succeeded
     The log says 4711:ERROR disk full. I made room: deleted /tmp/old.
     "##);
 }
@@ -73,9 +75,10 @@ fn scripted_turn() {
 #[test]
 fn own_format() {
     insta::assert_snapshot!(run("06_own_format"), @r##"
-    artifact_ini_sections: Some(Text("[server]\n[log]")) None
-    artifact_ini_get: None Some("`artifact_ini_get` failed: no such section; there are [server] [log]")
-    artifact_ini_get: Some(Text("8080")) None
+    artifact_ini_sections: [server]
+    [log]
+    artifact_ini_get: `artifact_ini_get` failed: no such section; there are [server] [log]
+    artifact_ini_get: 8080
     The port is 8080.
     "##);
 }
@@ -85,7 +88,12 @@ fn own_format() {
 fn custom_dialect() {
     insta::assert_snapshot!(run("07_custom_dialect"), @r##"
     the dialect conforms
-    Completed: It is sunny in Zürich. (61 tokens)
+    completed: It is sunny in Zürich. (61 tokens)
     the last request has "system", "user", "assistant", "tool"
     "##);
+}
+
+#[test]
+fn seeds() {
+    insta::assert_snapshot!(run("08_seeds"), @"completed: 21° Celsius in Paris. Conditions: sunny.");
 }

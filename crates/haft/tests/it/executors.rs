@@ -24,7 +24,7 @@ async fn ids_that_change_are_found() {
         let taken = Arc::clone(&taken);
         move |_: StepContext| {
             let id = format!("message-{}", taken.fetch_add(1, Ordering::Relaxed));
-            async move { Ok(Step::done().say(Message::assistant(id, "Hi.", Timestamp::EPOCH)?)) }
+            async move { Ok(Step::done().say(Message::assistant_at(id, "Hi.", Timestamp::EPOCH)?)) }
         }
     };
     let violation = conformance::executor(random).await.unwrap_err();
@@ -34,7 +34,7 @@ async fn ids_that_change_are_found() {
 #[tokio::test]
 async fn ids_that_two_turns_share_are_found() {
     async fn fixed(_: StepContext) -> Result<Step, StepError> {
-        Ok(Step::done().say(Message::assistant("m-1", "Hi.", Timestamp::EPOCH)?))
+        Ok(Step::done().say(Message::assistant_at("m-1", "Hi.", Timestamp::EPOCH)?))
     }
     let violation = conformance::executor(|| fixed).await.unwrap_err();
     assert_eq!(violation.promise, "records of two turns share no id");

@@ -17,6 +17,7 @@ mod points;
 mod polls;
 mod resume;
 mod scripts;
+mod short_ways;
 mod stress;
 mod waits;
 
@@ -54,7 +55,7 @@ pub(crate) fn call(tool: &str, args: &str) -> ProposedCall {
 }
 
 pub(crate) fn input() -> TurnInput {
-    let hello = Message::user("m-1", "hello", Timestamp::EPOCH).unwrap();
+    let hello = Message::user_at("m-1", "hello", Timestamp::EPOCH).unwrap();
     TurnInput::new("You help.").message(hello)
 }
 

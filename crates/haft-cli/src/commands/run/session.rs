@@ -200,7 +200,7 @@ impl TurnSession {
         match decided {
             Ok(()) => {}
             Err(SettleError::Invalid { problems }) => {
-                self.printer.print_notice(&problems.to_string());
+                self.printer.print_notice(&problems.to_text("the reply"));
                 self.ask_first_gate();
                 return Ok(());
             }

@@ -51,7 +51,7 @@ fn memory_scope(path: &Path) -> MemoryScope {
 
 /// Makes a message of the user.
 pub(crate) fn new_user_message(id: impl Into<String>, text: String) -> Result<Message> {
-    Ok(Message::user(id, text, SystemClock::new().now())?)
+    Ok(Message::user_at(id, text, SystemClock::new().now())?)
 }
 
 /// Loads the path of the agent that started a turn.

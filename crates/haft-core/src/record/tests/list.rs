@@ -11,7 +11,7 @@ use crate::record::{Memory, Message, Record as _, RecordList, RecordSequence};
 use crate::schema::args::RawArgs;
 
 fn message(id: &str, text: &str) -> Message {
-    Message::user(id, text, AT).unwrap()
+    Message::user_at(id, text, AT).unwrap()
 }
 
 #[track_caller]

@@ -87,7 +87,8 @@ fn a_message_says_something() {
 
     assert_eq!(builder().content("x").attachments([]).build().unwrap().attachments(), []);
     let only = builder().attachment(image("a")).build().unwrap();
-    assert_eq!((only.content(), only.attachments()), (None, &[image("a")][..]));
+    let named = image("a").with_id(crate::media::MediaId::of_message(only.id().as_str(), 0));
+    assert_eq!((only.content(), only.attachments()), (None, &[named][..]));
 }
 
 #[test]
@@ -281,7 +282,7 @@ fn an_instruction_has_an_id_and_a_text() {
 #[test]
 fn a_revision_keeps_what_is_not_said_and_never_gains_trust() {
     let later = Timestamp::MAX;
-    let message = Message::user("m", "one", AT).unwrap();
+    let message = Message::user_at("m", "one", AT).unwrap();
     let revised = message.to_builder(later).content("two").build().unwrap();
     assert_eq!((revised.id(), revised.created_at()), (message.id(), AT));
     assert_eq!((revised.updated_at(), revised.identity()), (later, message.identity()));
@@ -322,7 +323,7 @@ fn text_is_counted_once() {
         Ok(crate::tokens::TokenCount::exact(text.len() as u64))
     };
     estimators.register("bytes", count).unwrap();
-    let message = Message::user("m", "hello", AT).unwrap();
+    let message = Message::user_at("m", "hello", AT).unwrap();
     for _ in 0..3 {
         let tokens = message.content().unwrap().count(&estimators, "bytes").unwrap().tokens;
         assert_eq!(tokens, 5);

@@ -251,7 +251,7 @@ fn a_reader_is_opened_by_whoever_knows_it() {
 
 #[test]
 fn a_row_keeps_the_record_that_it_says() {
-    let row = Arc::new(Message::user("m-1", "hello", AT).unwrap()).to_row().unwrap();
+    let row = Arc::new(Message::user_at("m-1", "hello", AT).unwrap()).to_row().unwrap();
     let error = now(Thought::from_row(&row, &loader())).unwrap_err();
     assert!(matches!(error, LoadError::Damaged { kind: RowKind::Thought, .. }), "{error}");
 

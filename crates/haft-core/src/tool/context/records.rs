@@ -263,7 +263,8 @@ impl TurnContext {
     /// # Errors
     ///
     /// A retrieved record has its id.
-    pub fn restore_tool_call(&self, call: ToolCall) -> Result<(), RecordError> {
+    pub fn restore_tool_call(&self, mut call: ToolCall) -> Result<(), RecordError> {
+        call.name_media();
         self.artifacts().put_call(&call)?;
         self.records().tool_calls.put(call);
         Ok(())
@@ -291,9 +292,12 @@ impl TurnContext {
         &self,
         thoughts: Vec<Arc<Thought>>,
         messages: Vec<Arc<Message>>,
-        calls: Vec<Arc<ToolCall>>,
+        mut calls: Vec<Arc<ToolCall>>,
         mut writes: Vec<StoreWrite>,
     ) -> Result<(), RecordError> {
+        for call in calls.iter_mut().filter(|call| call.has_unnamed_media()) {
+            Arc::make_mut(call).name_media();
+        }
         writes.reserve(thoughts.len() + messages.len() + calls.len());
         for thought in &thoughts {
             writes.extend(self.put(thought)?);

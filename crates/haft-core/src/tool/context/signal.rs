@@ -21,18 +21,29 @@ pub enum Signal {
     },
 }
 
-/// A dispatch was signalled a second time.
+/// A dispatch was not signalled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the dispatch was signalled before, with {}", match .signal { Signal::Ack => "an ack", Signal::Nack { .. } => "a nack" })]
 #[non_exhaustive]
-pub struct AlreadySignalled {
-    /// How it was signalled the first time.
-    pub signal: Signal,
+pub enum SignalError {
+    /// It was signalled before.
+    #[error("the dispatch was signalled before, with {}", match .signal { Signal::Ack => "an ack", Signal::Nack { .. } => "a nack" })]
+    AlreadySignalled {
+        /// How it was signalled the first time.
+        signal: Signal,
+    },
+    /// A handler tried to signal it: the record of its call is not stored yet.
+    #[error(
+        "a handler cannot signal the dispatch: its call has not ended; set a pending signal instead"
+    )]
+    InHandler,
 }
 
-impl Coded for AlreadySignalled {
+impl Coded for SignalError {
     fn code(&self) -> ErrorCode {
-        codes::LLM_EXECUTION_ALREADY_SIGNALLED
+        match self {
+            Self::AlreadySignalled { .. } => codes::LLM_EXECUTION_ALREADY_SIGNALLED,
+            Self::InHandler => codes::LLM_EXECUTION_SIGNAL_IN_HANDLER,
+        }
     }
 }
 
@@ -81,7 +92,7 @@ impl Signals {
         }
     }
 
-    pub(super) fn ack(&self) -> Result<(), AlreadySignalled> {
+    pub(super) fn ack(&self) -> Result<(), SignalError> {
         for (_, callback) in self.settle(Signal::Ack)? {
             // A callback that panics does not keep the others from running.
             let _ = catch_unwind(AssertUnwindSafe(callback));
@@ -89,26 +100,33 @@ impl Signals {
         Ok(())
     }
 
-    pub(super) fn nack(&self, reason: String) -> Result<(), AlreadySignalled> {
+    pub(super) fn nack(&self, reason: String) -> Result<(), SignalError> {
         self.settle(Signal::Nack { reason }).map(drop)
     }
 
     pub(super) fn on_ack(&self, callback: Callback) -> AckSubscription {
-        let id = lock(&self.0, |state| {
+        let (id, late) = lock(&self.0, |state| {
             let id = state.next;
             state.next += 1;
-            if state.signal.is_none() {
-                state.callbacks.push((id, callback));
+            match &state.signal {
+                None => {
+                    state.callbacks.push((id, callback));
+                    (id, None)
+                }
+                Some(Signal::Ack) => (id, Some(callback)),
+                Some(Signal::Nack { .. }) => (id, None),
             }
-            id
         });
+        if let Some(callback) = late {
+            let _ = catch_unwind(AssertUnwindSafe(callback));
+        }
         AckSubscription { id, state: Arc::downgrade(&self.0) }
     }
 
     /// Sets the signal and hands out the callbacks, which must not run under the lock.
-    fn settle(&self, signal: Signal) -> Result<Vec<(u64, Callback)>, AlreadySignalled> {
+    fn settle(&self, signal: Signal) -> Result<Vec<(u64, Callback)>, SignalError> {
         lock(&self.0, |state| match &state.signal {
-            Some(signal) => Err(AlreadySignalled { signal: signal.clone() }),
+            Some(signal) => Err(SignalError::AlreadySignalled { signal: signal.clone() }),
             None => {
                 state.signal = Some(signal);
                 Ok(std::mem::take(&mut state.callbacks))

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 
-use super::{DispatchContext, Signal};
+use super::{DispatchContext, Signal, SignalError};
 use crate::clock::{ManualClock, Timestamp};
 use crate::error::Coded as _;
 use crate::event::{Event, EventKind, LogLevel};
@@ -30,15 +30,18 @@ fn ack_runs_callbacks_once_in_order_and_nack_runs_none() {
 
     let again = ctx.ack().unwrap_err();
     assert_eq!(again.code(), "E_LLM_EXECUTION_ALREADY_SIGNALLED");
-    assert_eq!(ctx.nack("late").unwrap_err().signal, Signal::Ack);
-    let _never = ctx.on_ack(note(4));
+    let signal = Signal::Ack;
+    assert_eq!(ctx.nack("late".into()), Err(SignalError::AlreadySignalled { signal }));
+    let _late = ctx.on_ack(note(4));
+    assert_eq!(*order.lock().unwrap(), [1, 3, 4], "a late callback runs at once");
 
     let failed = DispatchContext::builder("t").build();
     let _waits = failed.on_ack(note(5));
-    failed.nack("no answer").unwrap();
+    failed.nack("no answer".into()).unwrap();
     assert_eq!(failed.signal(), Some(Signal::Nack { reason: "no answer".into() }));
     assert!(failed.ack().is_err());
-    assert_eq!(*order.lock().unwrap(), [1, 3]);
+    let _never = failed.on_ack(note(6));
+    assert_eq!(*order.lock().unwrap(), [1, 3, 4]);
 }
 
 #[test]

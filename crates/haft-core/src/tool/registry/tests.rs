@@ -156,7 +156,7 @@ fn ephemeral_tools_go_on_ack_and_stay_on_nack() {
     let nacked = build();
     let ctx = DispatchContext::builder("t").build();
     let _bound = nacked.bind_context(&ctx);
-    ctx.nack("failed").unwrap();
+    ctx.nack("failed".into()).unwrap();
     assert_eq!(names(&nacked.all()), ["a", "artifact_head"]);
 
     let unbound = build();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_core::Args;
 use haft_core::call::{RecordId, ToolCall};
-use haft_core::context::DispatchContext;
+use haft_core::context::{DispatchContext, Signal};
 use haft_core::record::{Message, MessageRole, Thought};
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, Step, StepContext, StepError, StepFuture,
@@ -223,7 +223,8 @@ impl RecordedCalls {
         if tool.strictness() == haft_core::args::Strictness::Strict {
             same = same.strict();
         }
-        same.build()
+        let same = same.build()?;
+        Ok(tool.aliases().iter().fold(same, |same, alias| same.with_alias(alias)))
     }
 
     /// What a call gave when it was recorded.
@@ -241,7 +242,7 @@ impl RecordedCalls {
         let text = asked.map_or_else(|| args.to_string(), |call| call.raw().to_text().into_owned());
         let words = self.explain_missing_call(id, &tool, &text);
         // Whatever comes next would be about something that did not happen.
-        let _ = ctx.nack(words.clone());
+        ctx.set_pending(Some(Signal::Nack { reason: words.clone() }));
         Err(ToolFailure::new(words))
     }
 

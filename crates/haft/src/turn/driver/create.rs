@@ -31,10 +31,11 @@ pub(in crate::turn) fn create_turn(
 /// Stores what a turn begins with.
 async fn store_turn(
     runner: Arc<RunnerShared>,
-    input: TurnInput,
+    mut input: TurnInput,
     cancellation: Cancellation,
 ) -> Result<Box<RunningTurn>, TurnError> {
     let id = input.turn_id()?;
+    let messages = share(input.take_messages(&id, runner.clock.now())?);
     let stash = input.parse_stash()?;
     let system_prompt = input.prompt_text()?;
     let conversation = input.conversation;
@@ -56,7 +57,6 @@ async fn store_turn(
     let first = machine.apply(TurnEntry::Journal(started.clone()));
     first.map_err(|error| TurnError::invalid("turn", error))?;
     let instructions = share(input.instructions);
-    let messages = share(input.messages);
     let memories = share(input.memories);
     let thoughts = share(input.thoughts);
     let retrievables = share(input.retrievables);

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_core::context::{DispatchContext, Signal};
+use haft_core::context::{DispatchContext, Signal, SignalError};
 use haft_core::event::{ErrorReport, EventKind};
 use haft_core::registry::ToolRegistry;
+use haft_core::step::StepContext;
 use haft_core::tool::OnCollision;
 use haft_core::usage::Usage;
 
@@ -43,11 +44,15 @@ impl TurnDriver {
 
     /// Gives the dispatch a signal, unless it has one.
     pub(super) fn signal_dispatch(&self, signal: Signal) -> TurnEntry {
+        let ctx = StepContext::new(self.ctx.clone());
         let given = match &signal {
-            Signal::Nack { reason } => self.ctx.nack(reason.clone()),
-            _ => self.ctx.ack(),
+            Signal::Nack { reason } => ctx.nack(reason.clone()),
+            _ => ctx.ack(),
         };
-        TurnEntry::Signalled(given.err().map_or(signal, |earlier| earlier.signal))
+        TurnEntry::Signalled(match given {
+            Err(SignalError::AlreadySignalled { signal }) => signal,
+            _ => signal,
+        })
     }
 
     /// Journals the end of the iteration, with the next commit.

@@ -98,7 +98,10 @@ impl TurnDriver {
             calls_made,
             most_repeated: repeated.max().unwrap_or_default(),
             // Only a step that is the last one is worth the look at all calls.
-            can_end: next == NextAction::Done && calls.is_empty() && self.can_end(),
+            can_end: next == NextAction::Done
+                && calls.is_empty()
+                && ctx.pending().is_none()
+                && self.can_end(),
             next: next.clone(),
         };
         let thoughts = thoughts.into_iter().map(Arc::new).collect();

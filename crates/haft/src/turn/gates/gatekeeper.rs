@@ -44,7 +44,7 @@ pub struct Gatekeeper {
 #[non_exhaustive]
 pub enum SettleError {
     /// The value breaks the schema of the gate, which stays open.
-    #[error("the answer does not fit the question:\n{problems}")]
+    #[error("the decision does not have the form that the gate asks for, and the gate stays open:\n{}", .problems.to_text("the decision"))]
     Invalid {
         /// Every problem.
         problems: Problems,
@@ -53,7 +53,7 @@ pub enum SettleError {
     #[error(transparent)]
     Edit(#[from] InvalidEdit),
     /// The gate was settled before, or the turn waits no longer.
-    #[error("the gate is closed already: {settlement}")]
+    #[error("the gate was settled before: {settlement}")]
     Closed {
         /// How it was settled, and by whom.
         settlement: String,
@@ -68,7 +68,7 @@ impl Coded for SettleError {
         match self {
             Self::Invalid { .. } => codes::INVALID_TURN_GATE_RESOLUTION,
             Self::Edit(error) => error.code(),
-            Self::Closed { .. } => codes::TURN_GATE_ABORTED,
+            Self::Closed { .. } => codes::TURN_GATE_ALREADY_SETTLED,
             Self::Store(error) => error.code(),
         }
     }

@@ -4,6 +4,7 @@ use haft::artifacts;
 use haft::artifacts::{ArtifactDraft, ArtifactKind, QueryOutput, SpooledArtifact};
 use haft::artifacts::{ArtifactFormat, Formats, Query, QueryContext};
 use haft::error::Coded as _;
+use haft::executors::StepContext;
 use haft::stores::MemorySpoolStore;
 use haft::stores::SpoolStore as _;
 use haft::tools::ArtifactSet;
@@ -66,7 +67,7 @@ async fn forged_tools_are_ephemeral_queries_that_replace() {
     let registry = Arc::new(merged.unwrap());
     assert_eq!(names(&registry), BASE);
     let _bound = registry.bind_context(&turn.ctx);
-    turn.ctx.ack().unwrap();
+    StepContext::new(turn.ctx.clone()).ack().unwrap();
     assert!(registry.is_empty());
 }
 

@@ -96,7 +96,7 @@ async fn run(answers: impl IntoIterator<Item = Result<Reply, TransportError>>) -
 }
 
 pub(super) fn input() -> TurnInput {
-    let hello = Message::user("m-1", "Weather in Paris?", Timestamp::EPOCH).unwrap();
+    let hello = Message::user_at("m-1", "Weather in Paris?", Timestamp::EPOCH).unwrap();
     TurnInput::new("You help.").message(hello)
 }
 
@@ -358,14 +358,14 @@ async fn calls_and_reasoning_that_stand_in_the_text() {
 #[tokio::test]
 async fn a_prompt_that_does_not_fit_is_refused_or_made_to() {
     let long =
-        |id: &str, text: &str| Message::user(id, text.repeat(400), Timestamp::EPOCH).unwrap();
+        |id: &str, text: &str| Message::user_at(id, text.repeat(400), Timestamp::EPOCH).unwrap();
     let small = json!({ "contextWindow": 400, "tokenEncoding": "claude" });
     let conversation = || {
-        let answer = Message::assistant("m-2", "Fine.", Timestamp::EPOCH).unwrap();
+        let answer = Message::assistant_at("m-2", "Fine.", Timestamp::EPOCH).unwrap();
         TurnInput::new("You help.")
             .message(long("m-1", "old "))
             .message(answer)
-            .message(Message::user("m-3", "And now?", Timestamp::EPOCH).unwrap())
+            .message(Message::user_at("m-3", "And now?", Timestamp::EPOCH).unwrap())
     };
     let ran = run_with([], small.clone(), conversation()).await;
     let (code, message) = failed(&ran);
@@ -396,7 +396,7 @@ async fn without_auto_ack_output_middleware_decides() {
         "once",
         |ctx: haft::DispatchContext, next: haft::middleware::Next<haft::DispatchContext>| async move {
             if ctx.iteration() == 1 {
-                ctx.ack()?;
+                next.ack()?;
             }
             next.run().await
         },

@@ -92,7 +92,7 @@ async fn ask<D: Dialect>(provider: Provider<D>, said: &str) -> (TurnReport, usiz
         .unwrap();
     let runner = TurnRunner::builder(provider).tool(tool).limits(Limits::new().iterations(4));
     let runner = runner.build().unwrap();
-    let message = Message::user("u1", said, Timestamp::EPOCH).unwrap();
+    let message = Message::user_at("u1", said, Timestamp::EPOCH).unwrap();
     let report = runner.run(TurnInput::new("You help.").message(message)).await.unwrap();
     (report, ran.load(Ordering::SeqCst))
 }

@@ -38,15 +38,15 @@ fn counting(text: &'static str) -> (RollingSummary, Asked) {
 fn exchange(n: usize) -> [Message; 2] {
     let said = |who: &str| format!("{who} {n} {}", "word ".repeat(100));
     [
-        Message::user(format!("u-{n}"), said("question"), AT).unwrap(),
-        Message::assistant(format!("a-{n}"), said("answer"), AT).unwrap(),
+        Message::user_at(format!("u-{n}"), said("question"), AT).unwrap(),
+        Message::assistant_at(format!("a-{n}"), said("answer"), AT).unwrap(),
     ]
 }
 
 fn conversation(exchanges: usize) -> TurnInput {
     let past = (1..exchanges).flat_map(exchange);
     let input = past.fold(TurnInput::new("You help."), TurnInput::message);
-    input.message(Message::user("u-now", "And now?", AT).unwrap())
+    input.message(Message::user_at("u-now", "And now?", AT).unwrap())
 }
 
 /// Which exchanges stand in a request.

@@ -57,11 +57,11 @@ impl Turn {
     }
 
     pub(crate) async fn user(&self, id: &str, text: &str) {
-        self.ctx.turn().store_message(Message::user(id, text, AT).unwrap()).await.unwrap();
+        self.ctx.turn().store_message(Message::user_at(id, text, AT).unwrap()).await.unwrap();
     }
 
     pub(crate) async fn assistant(&self, id: &str, text: &str) {
-        self.ctx.turn().store_message(Message::assistant(id, text, AT).unwrap()).await.unwrap();
+        self.ctx.turn().store_message(Message::assistant_at(id, text, AT).unwrap()).await.unwrap();
     }
 
     pub(crate) async fn thought(&self, id: &str, text: &str) {

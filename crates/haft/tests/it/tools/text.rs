@@ -46,13 +46,16 @@ async fn steps() {
         ("abc", json!([{"do": "reverse"}, {"do": "uppercase"}]), "CBA"),
     ] {
         let args = json!({"text": input, "steps": steps});
-        assert_eq!(text.text("text_transform", args).await, expect, "{input} {steps}");
+        assert_eq!(text.text("string_transform", args).await, expect, "{input} {steps}");
     }
     let args = json!({"text": "a", "steps": [{"do": "trim"}, {"do": "regex_replace", "pattern": "(", "with": ""}]});
-    text.fails("text_transform", args, "step 2: the pattern cannot be used: unclosed group").await;
+    text.fails("string_transform", args, "step 2: the pattern cannot be used: unclosed group")
+        .await;
+    let args = json!({"text": "a", "steps": [{"do": "replace", "with": "b"}]});
+    text.fails("string_transform", args, "step 1: `find` is missing or empty").await;
     let grow = json!({"do": "replace", "find": "a", "with": "a".repeat(1000)});
     let args = json!({"text": "aaaaaaaaaa", "steps": [grow, grow, grow]});
-    text.fails("text_transform", args, "step 2: the text gets longer than 4 MiB").await;
+    text.fails("string_transform", args, "step 2: the text gets longer than 4 MiB").await;
 }
 
 #[tokio::test]
@@ -82,15 +85,15 @@ async fn patterns() {
     let text = Bench::new(tools::text());
     let mails = "ann@example.com\nbob@example.com, eve@example.org";
     let args = json!({"text": mails, "pattern": r"(\w+)@example\.com", "group": 1});
-    insta::assert_snapshot!(text.text("text_extract", args).await, @r#"{"matches":[{"text":"ann","line":1},{"text":"bob","line":2}],"truncated":false}"#);
+    insta::assert_snapshot!(text.text("string_extract", args).await, @r#"{"matches":[{"text":"ann","line":1},{"text":"bob","line":2}],"truncated":false}"#);
     let args = json!({"text": mails, "pattern": r"\w+@", "limit": 2});
-    assert_eq!(text.json("text_extract", args).await["truncated"], true);
+    assert_eq!(text.json("string_extract", args).await["truncated"], true);
     let args = json!({"text": mails, "pattern": "a(?=b)"});
-    text.fails("text_extract", args, "look-around does not exist here").await;
+    text.fails("string_extract", args, "look-around does not exist here").await;
     let args = json!({"text": mails, "pattern": "a", "group": 3});
-    text.fails("text_extract", args, "the pattern has 0 groups").await;
+    text.fails("string_extract", args, "the pattern has 0 groups").await;
     let args = json!({"text": mails, "pattern": "(a{100}){100}{100}"});
-    text.fails("text_extract", args, "smaller counts").await;
+    text.fails("string_extract", args, "smaller counts").await;
 }
 
 /// Patterns that make backtracking engines, and naive loops over matches, take forever.
@@ -98,9 +101,9 @@ async fn patterns() {
 async fn patterns_cannot_run_away() {
     let text = Bench::new(tools::text());
     let args = json!({"text": "a".repeat(100_000), "pattern": "(a*)*b"});
-    assert_eq!(text.json("text_extract", args).await["matches"], json!([]));
+    assert_eq!(text.json("string_extract", args).await["matches"], json!([]));
     let args = json!({"text": "A".repeat(50_000), "pattern": ".*[^A-Z]|[A-Z]"});
-    assert_eq!(text.json("text_extract", args).await["truncated"], true);
+    assert_eq!(text.json("string_extract", args).await["truncated"], true);
 }
 
 #[tokio::test]
@@ -115,9 +118,9 @@ async fn encodings() {
         ("json", "a\"b\n", "a\\\"b\\n"),
     ] {
         let args = json!({"text": plain, "scheme": scheme});
-        assert_eq!(text.text("text_encode", args).await, encoded, "{scheme}");
+        assert_eq!(text.text("encode_text", args).await, encoded, "{scheme}");
         let args = json!({"text": encoded, "scheme": scheme, "direction": "decode"});
-        assert_eq!(text.text("text_encode", args).await, plain, "{scheme}");
+        assert_eq!(text.text("encode_text", args).await, plain, "{scheme}");
     }
     for (scheme, wrong, words) in [
         ("base64", "a*", "not base64"),
@@ -128,10 +131,10 @@ async fn encodings() {
         ("regex", "a", "only encodes"),
     ] {
         let args = json!({"text": wrong, "scheme": scheme, "direction": "decode"});
-        text.fails("text_encode", args, words).await;
+        text.fails("encode_text", args, words).await;
     }
     let args = json!({"text": "a.b*", "scheme": "regex"});
-    assert_eq!(text.text("text_encode", args).await, r"a\.b\*");
+    assert_eq!(text.text("encode_text", args).await, r"a\.b\*");
 }
 
 #[tokio::test]
@@ -157,9 +160,9 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for scheme in ["base64", "base64_url", "hex", "url", "html", "json"] {
             let args = json!({"text": plain, "scheme": scheme});
-            let encoded = runtime.block_on(text.text("text_encode", args));
+            let encoded = runtime.block_on(text.text("encode_text", args));
             let args = json!({"text": encoded, "scheme": scheme, "direction": "decode"});
-            prop_assert_eq!(&runtime.block_on(text.text("text_encode", args)), &plain);
+            prop_assert_eq!(&runtime.block_on(text.text("encode_text", args)), &plain);
         }
     }
 
@@ -168,11 +171,11 @@ proptest! {
         let text = Bench::new(tools::text());
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let args = json!({"text": input, "pattern": pattern});
-        let found = runtime.block_on(text.text("text_extract", args));
+        let found = runtime.block_on(text.text("string_extract", args));
         prop_assert!(!found.contains("unexpectedly"), "{found}");
         let step = json!({"do": "regex_replace", "pattern": pattern, "with": "$1x$$"});
         let args = json!({"text": input, "steps": [step]});
-        let found = runtime.block_on(text.text("text_transform", args));
+        let found = runtime.block_on(text.text("string_transform", args));
         prop_assert!(!found.contains("unexpectedly"), "{found}");
     }
 }

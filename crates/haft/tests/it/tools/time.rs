@@ -6,10 +6,11 @@ use super::Bench;
 #[tokio::test]
 async fn the_time_is_that_of_the_clock() {
     let time = Bench::new(tools::time());
-    insta::assert_snapshot!(time.text("current_time", json!({})).await, @r#"{"time":"2026-01-31T12:00:00+00:00","timezone":"UTC","weekday":"Saturday","unix_seconds":1769860800}"#);
+    insta::assert_snapshot!(time.text("get_current_time", json!({})).await, @r#"{"time":"2026-01-31T12:00:00+00:00","timezone":"UTC","weekday":"Saturday","unix_seconds":1769860800}"#);
     let args = json!({"timezone": "asia/tokyo"});
-    insta::assert_snapshot!(time.text("current_time", args).await, @r#"{"time":"2026-01-31T21:00:00+09:00","timezone":"Asia/Tokyo","weekday":"Saturday","unix_seconds":1769860800}"#);
-    time.fails("current_time", json!({"timezone": "Mars/Olympus"}), "use a name of the IANA").await;
+    insta::assert_snapshot!(time.text("get_current_time", args).await, @r#"{"time":"2026-01-31T21:00:00+09:00","timezone":"Asia/Tokyo","weekday":"Saturday","unix_seconds":1769860800}"#);
+    time.fails("get_current_time", json!({"timezone": "Mars/Olympus"}), "use a name of the IANA")
+        .await;
 }
 
 #[tokio::test]
@@ -49,21 +50,21 @@ async fn adding() {
         ),
     ] {
         let shown = args.to_string();
-        assert_eq!(time.json("time_add", args).await["time"], expect, "{shown}");
+        assert_eq!(time.json("date_add", args).await["time"], expect, "{shown}");
     }
-    time.fails("time_add", json!({"time": "2026-01-01", "years": 9000}), "-9999 to 9999").await;
+    time.fails("date_add", json!({"time": "2026-01-01", "years": 9000}), "-9999 to 9999").await;
 }
 
 #[tokio::test]
 async fn differences() {
     let time = Bench::new(tools::time());
     let args = json!({"from": "2024-02-29", "to": "2026-03-01T06:30"});
-    insta::assert_snapshot!(time.text("time_diff", args).await, @r#"{"to_is":"later","years":2,"months":0,"days":1,"hours":6,"minutes":30,"seconds":0,"total_seconds":63181800,"calendar_days":731,"weekdays":522}"#);
+    insta::assert_snapshot!(time.text("date_diff", args).await, @r#"{"to_is":"later","years":2,"months":0,"days":1,"hours":6,"minutes":30,"seconds":0,"total_seconds":63181800,"calendar_days":731,"weekdays":522}"#);
     let back =
-        time.json("time_diff", json!({"from": "2026-03-01T06:30", "to": "2024-02-29"})).await;
+        time.json("date_diff", json!({"from": "2026-03-01T06:30", "to": "2024-02-29"})).await;
     assert_eq!((&back["to_is"], &back["calendar_days"]), (&json!("earlier"), &json!(731)));
     // Saturday to Saturday.
-    let week = time.json("time_diff", json!({"from": "now", "to": "2026-02-07"})).await;
+    let week = time.json("date_diff", json!({"from": "now", "to": "2026-02-07"})).await;
     assert_eq!((&week["calendar_days"], &week["weekdays"]), (&json!(7), &json!(5)));
 }
 
@@ -71,7 +72,7 @@ async fn differences() {
 async fn calendars() {
     let time = Bench::new(tools::time());
     let args = json!({"time": "2026-07-04T10:00", "timezone": "America/New_York"});
-    insta::assert_snapshot!(time.text("time_info", args).await, @r#"{"time":"2026-07-04T10:00:00-04:00","timezone":"America/New_York","weekday":"Saturday","unix_seconds":1783173600,"weekend":true,"day_of_year":185,"iso_week":"2026-W27","quarter":3,"days_in_month":31,"leap_year":false,"daylight_saving":true}"#);
+    insta::assert_snapshot!(time.text("date_calendar_info", args).await, @r#"{"time":"2026-07-04T10:00:00-04:00","timezone":"America/New_York","weekday":"Saturday","unix_seconds":1783173600,"weekend":true,"day_of_year":185,"iso_week":"2026-W27","quarter":3,"days_in_month":31,"leap_year":false,"daylight_saving":true}"#);
     let args = json!({"time": "2027-01-01"});
-    assert_eq!(time.json("time_info", args).await["iso_week"], "2026-W53");
+    assert_eq!(time.json("date_calendar_info", args).await["iso_week"], "2026-W53");
 }

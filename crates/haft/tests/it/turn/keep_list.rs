@@ -67,7 +67,7 @@ async fn line_5_what_comes_after_next_runs() {
 
 #[tokio::test]
 async fn line_6_a_signal_or_a_cancellation_excuses_a_forgotten_next() {
-    let acks = async |ctx: DispatchContext, _: Next<DispatchContext>| Ok(ctx.ack()?);
+    let acks = async |_: DispatchContext, next: Next<DispatchContext>| Ok(next.ack()?);
     let cancels = async |ctx: DispatchContext, _: Next<DispatchContext>| {
         ctx.turn().cancellation().cancel("enough");
         Ok(())
@@ -123,8 +123,8 @@ async fn line_11_a_callback_that_panics_takes_nothing_from_others() {
 #[tokio::test]
 async fn line_12_a_second_signal_is_an_error() {
     let executor = |ctx: StepContext| async move {
-        ctx.dispatch().ack()?;
-        let again = ctx.dispatch().nack("changed my mind").unwrap_err();
+        ctx.ack()?;
+        let again = ctx.nack("changed my mind").unwrap_err();
         assert_eq!(again.code(), "E_LLM_EXECUTION_ALREADY_SIGNALLED");
         Ok::<_, StepError>(Step::new().say(ctx.message("once")?))
     };

@@ -83,7 +83,7 @@ async fn middleware_that_calls_nothing_is_named() {
 #[tokio::test]
 async fn two_records_of_the_input_with_one_id_are_refused() {
     let at = Timestamp::EPOCH;
-    let message = || Message::user("x", "hello", at).unwrap();
+    let message = || Message::user_at("x", "hello", at).unwrap();
     let memory = || Memory::builder("x", "m", at).confidence(1.0).importance(1.0).build().unwrap();
     let thought = || Thought::builder("x", at).content("t").build().unwrap();
     let found = || {

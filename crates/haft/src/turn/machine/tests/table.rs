@@ -158,6 +158,7 @@ fn show_conclusion(conclusion: &Conclusion) -> String {
         TurnOutcome::Failed => "failed".to_owned(),
         TurnOutcome::Cancelled { .. } => "cancelled".to_owned(),
         TurnOutcome::LimitReached { limit } => format!("limit {limit}"),
+        TurnOutcome::Waiting { .. } => "waiting".to_owned(),
     }
 }
 

@@ -158,7 +158,7 @@ fn take_step(cx: &StepContext, planned: Option<PlannedStep>) -> Result<Step, Ste
         PlannedEnd::Fail => Step::failed("the model gives up"),
         PlannedEnd::ExecutorFails => return Err(StepError::new("there is no model")),
         PlannedEnd::ExecutorNacks => {
-            cx.dispatch().nack("the executor refuses")?;
+            cx.nack("the executor refuses")?;
             Step::new()
         }
     };
@@ -183,10 +183,10 @@ fn middleware(does: Middleware) -> impl haft::middleware::Middleware<DispatchCon
                 ctx.stash().set("reply", reply)?;
             }
             (Middleware::Acks, 2) => {
-                let _ = ctx.ack();
+                let _ = next.ack();
             }
             (Middleware::Nacks, 1) => {
-                let _ = ctx.nack("the middleware refuses");
+                let _ = next.nack("the middleware refuses");
             }
             (Middleware::Fails, 1) => return Err("the middleware is broken".into()),
             (Middleware::Withholds, 1) => ctx.set_pending(None),

@@ -1,4 +1,4 @@
-//! The tool `text_extract`.
+//! The tool `string_extract`.
 
 use haft_core::tool::ToolFailure;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use haft_core::tool::Json;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct TextExtractArgs {
+pub(crate) struct StringExtractArgs {
     /// The text
     #[arg(max_len = 500000, example = "mail ann@example.com or bob@example.com")]
     text: String,
@@ -44,7 +44,9 @@ struct Match {
 /// Returns JSON: `matches`, each with its `text` and `line`, in the order of the text; and `truncated`, which is
 /// true if there are more than `limit`. A match in which the group takes no part is left out.
 #[tool(effect = "read-only", artifact = "json")]
-pub(super) fn text_extract(args: TextExtractArgs) -> Result<Json<ExtractedMatches>, ToolFailure> {
+pub(super) fn string_extract(
+    args: StringExtractArgs,
+) -> Result<Json<ExtractedMatches>, ToolFailure> {
     let regex = pattern::compile_pattern(&args.pattern, args.ignore_case)?;
     let groups = regex.captures_len() - 1;
     if args.group > groups {

@@ -1,4 +1,4 @@
-//! The tool `time_add`.
+//! The tool `date_add`.
 
 use jiff::Span;
 
@@ -8,7 +8,7 @@ use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
 #[arg(note = "negative numbers go back in time")]
-pub(crate) struct TimeAddArgs {
+pub(crate) struct DateAddArgs {
     /// The time in ISO 8601, or `now`
     #[arg(min_len = 1, max_len = 80, example = "2026-01-31")]
     time: String,
@@ -39,8 +39,8 @@ pub(crate) struct TimeAddArgs {
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn time_add(
-    args: TimeAddArgs,
+pub(super) fn date_add(
+    args: DateAddArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Moment>, ToolFailure> {
     let time = moment::parse_moment(&args.time, args.timezone.as_deref(), ctx)?;
@@ -52,7 +52,7 @@ pub(super) fn time_add(
 }
 
 /// One span for each unit, the largest first: their signs may differ.
-fn spans(args: &TimeAddArgs) -> Result<[Span; 7], jiff::Error> {
+fn spans(args: &DateAddArgs) -> Result<[Span; 7], jiff::Error> {
     let zero = Span::new();
     Ok([
         zero.try_years(args.years)?,

@@ -1,4 +1,4 @@
-//! The tool `text_encode`.
+//! The tool `encode_text`.
 
 use base64::alphabet::STANDARD;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
@@ -9,7 +9,7 @@ use super::html_entities::decode_entities;
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct TextEncodeArgs {
+pub(crate) struct EncodeTextArgs {
     /// The text
     #[arg(max_len = 200000, example = "a & b")]
     text: String,
@@ -47,7 +47,7 @@ pub(crate) enum Direction {
 ///
 /// Text is UTF-8. Returns the text. What decodes to bytes that are not text is refused.
 #[tool(effect = "read-only")]
-pub(super) fn text_encode(args: TextEncodeArgs) -> Result<String, ToolFailure> {
+pub(super) fn encode_text(args: EncodeTextArgs) -> Result<String, ToolFailure> {
     match args.direction {
         Direction::Encode => Ok(encode(&args.text, args.scheme)),
         Direction::Decode => decode(&args.text, args.scheme),

@@ -1,4 +1,4 @@
-//! The tool `time_info`.
+//! The tool `date_calendar_info`.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct TimeInfoArgs {
+pub(crate) struct DateCalendarInfoArgs {
     /// The time in ISO 8601, or `now`
     #[arg(min_len = 1, max_len = 80, example = "2026-01-31")]
     time: String,
@@ -35,8 +35,8 @@ pub(super) struct Facts {
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`, `weekend`,
 /// `day_of_year`, `iso_week`, `quarter`, `days_in_month`, `leap_year`, `daylight_saving`.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn time_info(
-    args: TimeInfoArgs,
+pub(super) fn date_calendar_info(
+    args: DateCalendarInfoArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Facts>, ToolFailure> {
     let time = moment::parse_moment(&args.time, args.timezone.as_deref(), ctx)?;

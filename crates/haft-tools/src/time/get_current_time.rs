@@ -1,11 +1,11 @@
-//! The tool `current_time`.
+//! The tool `get_current_time`.
 
 use super::moment::{self, Moment};
 use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct CurrentTimeArgs {
+pub(crate) struct GetCurrentTimeArgs {
     /// The time zone, as a name of the IANA database; UTC if not given
     #[arg(max_len = 60, example = "Europe/Paris")]
     timezone: Option<String>,
@@ -15,8 +15,8 @@ pub(crate) struct CurrentTimeArgs {
 ///
 /// Returns JSON: `time` (ISO 8601 with the offset), `timezone`, `weekday`, `unix_seconds`.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn current_time(
-    args: CurrentTimeArgs,
+pub(super) fn get_current_time(
+    args: GetCurrentTimeArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Moment>, ToolFailure> {
     let zone = moment::find_zone(args.timezone.as_deref())?;

@@ -1,4 +1,4 @@
-//! The tool `time_diff`.
+//! The tool `date_diff`.
 
 use jiff::civil::{Date, Weekday};
 use jiff::{Unit, Zoned};
@@ -9,7 +9,7 @@ use haft_core::{DispatchContext, ToolFailure, tool::Json};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct TimeDiffArgs {
+pub(crate) struct DateDiffArgs {
     /// The first time in ISO 8601, or `now`
     #[arg(min_len = 1, max_len = 80, example = "2026-01-31")]
     from: String,
@@ -43,8 +43,8 @@ pub(super) struct Between {
 ///
 /// Returns JSON. `to_is` says whether `to` is later or earlier than `from`; the numbers are never negative.
 #[tool(effect = "read-only", artifact = "json", trusted)]
-pub(super) fn time_diff(
-    args: TimeDiffArgs,
+pub(super) fn date_diff(
+    args: DateDiffArgs,
     ctx: &DispatchContext,
 ) -> Result<Json<Between>, ToolFailure> {
     let zone = args.timezone.as_deref();

@@ -1,4 +1,4 @@
-//! The tool `text_transform`.
+//! The tool `string_transform`.
 
 use std::collections::HashSet;
 
@@ -9,105 +9,174 @@ use super::{MAX_TEXT_BYTES, cases, pattern};
 use haft_macros::{ToolArgs, tool};
 
 #[derive(ToolArgs)]
-pub(crate) struct TextTransformArgs {
+pub(crate) struct StringTransformArgs {
     /// The text
     #[arg(max_len = 200000, example = "Hello, World")]
     text: String,
     /// What to do with it, one step after the other
-    #[arg(min_len = 1, max_len = 20, example = vec![Step::Trim, Step::Slug])]
-    steps: Vec<Step>,
+    #[arg(min_len = 1, max_len = 20)]
+    steps: Vec<StepArgs>,
+}
+
+// One step as the model writes it. The options of all operations are fields of one object, because a schema with one
+// branch per operation is six times as long and goes into every request.
+#[derive(ToolArgs)]
+pub(crate) struct StepArgs {
+    #[arg(rename = "do")]
+    operation: Operation,
+    /// replace, regex_replace: the new text (regex: `$1`, `${name}`, `$$`); indent: what precedes each line
+    #[arg(max_len = 1000)]
+    with: Option<String>,
+    /// replace: the text to find
+    #[arg(max_len = 1000)]
+    find: Option<String>,
+    /// regex_replace: the expression
+    #[arg(max_len = 1000, example = "([0-9]+)-([0-9]+)")]
+    pattern: Option<String>,
+    /// regex_replace
+    ignore_case: Option<bool>,
+    /// split, join_lines
+    #[arg(max_len = 100)]
+    separator: Option<String>,
+    /// sort_lines
+    descending: Option<bool>,
+    /// slice: from 0, negative from the end
+    start: Option<i64>,
+    /// slice: not included
+    end: Option<i64>,
+    /// truncate: the most
+    #[arg(min = 1)]
+    characters: Option<usize>,
 }
 
 #[derive(ToolArgs)]
-#[arg(tag = "do")]
-pub(crate) enum Step {
+pub(crate) enum Operation {
     Uppercase,
     Lowercase,
-    /// Every Word With A Capital
     TitleCase,
-    /// With a capital first, the rest as it is
     Capitalize,
     CamelCase,
     PascalCase,
     SnakeCase,
     KebabCase,
     ConstantCase,
-    /// Letters and digits in lower case, parted by `-`: for addresses and file names
     Slug,
-    /// Takes white space from both ends
     Trim,
-    /// Takes white space from both ends of each line
     TrimLines,
-    /// Makes one space of each run of white space
     NormalizeWhitespace,
-    /// Turns the order of the characters around
     Reverse,
-    SortLines {
-        #[arg(default = false)]
-        descending: bool,
-    },
-    /// Keeps the first of equal lines
+    SortLines,
     UniqueLines,
     RemoveEmptyLines,
-    /// Writes `1: ` and so on before the lines
     NumberLines,
-    /// Turns the order of the lines around
     ReverseLines,
-    /// Puts this before each line
-    Indent {
-        #[arg(min_len = 1, max_len = 40, example = "  ")]
-        with: String,
-    },
-    /// Takes the white space that all lines begin with from each
+    Indent,
     Dedent,
-    /// Replaces every occurrence of a text
-    Replace {
-        #[arg(min_len = 1, max_len = 1000)]
-        find: String,
-        #[arg(max_len = 1000)]
-        with: String,
-    },
-    /// Replaces every match of a regular expression; `$1` and `${name}` stand for groups, `$$` for `$`
-    RegexReplace {
-        #[arg(min_len = 1, max_len = 1000, example = "([0-9]+)-([0-9]+)")]
-        pattern: String,
-        #[arg(max_len = 1000, example = "$2-$1")]
-        with: String,
-        #[arg(default = false)]
-        ignore_case: bool,
-    },
-    /// Puts each part on a line of its own
-    Split {
-        #[arg(min_len = 1, max_len = 100, example = ", ")]
-        separator: String,
-    },
-    /// Makes one line of all lines, with this between them
-    JoinLines {
-        #[arg(max_len = 100, example = ", ")]
-        separator: String,
-    },
-    /// The characters from `start` to before `end`, counted from 0; negative numbers count from the end
-    Slice {
-        #[arg(default = 0)]
-        start: i64,
-        end: Option<i64>,
-    },
-    /// At most so many characters, with `…` as the last one if something was cut
-    Truncate {
-        #[arg(min = 1)]
-        characters: usize,
-    },
+    Replace,
+    RegexReplace,
+    Split,
+    JoinLines,
+    Slice,
+    Truncate,
+}
+
+/// One step with the options of its operation.
+enum Step {
+    Uppercase,
+    Lowercase,
+    TitleCase,
+    Capitalize,
+    CamelCase,
+    PascalCase,
+    SnakeCase,
+    KebabCase,
+    ConstantCase,
+    Slug,
+    Trim,
+    TrimLines,
+    NormalizeWhitespace,
+    Reverse,
+    SortLines { descending: bool },
+    UniqueLines,
+    RemoveEmptyLines,
+    NumberLines,
+    ReverseLines,
+    Indent { with: String },
+    Dedent,
+    Replace { find: String, with: String },
+    RegexReplace { pattern: String, with: String, ignore_case: bool },
+    Split { separator: String },
+    JoinLines { separator: String },
+    Slice { start: i64, end: Option<i64> },
+    Truncate { characters: usize },
+}
+
+impl StepArgs {
+    /// The step, unless an option that its operation needs is missing.
+    fn into_step(self) -> Result<Step, ToolFailure> {
+        let needed = |name: &str, value: Option<String>| match value {
+            Some(value) if !value.is_empty() => Ok(value),
+            _ => Err(ToolFailure::new(format!("`{name}` is missing or empty"))),
+        };
+        let with = |value: Option<String>| value.unwrap_or_default();
+        Ok(match self.operation {
+            Operation::Uppercase => Step::Uppercase,
+            Operation::Lowercase => Step::Lowercase,
+            Operation::TitleCase => Step::TitleCase,
+            Operation::Capitalize => Step::Capitalize,
+            Operation::CamelCase => Step::CamelCase,
+            Operation::PascalCase => Step::PascalCase,
+            Operation::SnakeCase => Step::SnakeCase,
+            Operation::KebabCase => Step::KebabCase,
+            Operation::ConstantCase => Step::ConstantCase,
+            Operation::Slug => Step::Slug,
+            Operation::Trim => Step::Trim,
+            Operation::TrimLines => Step::TrimLines,
+            Operation::NormalizeWhitespace => Step::NormalizeWhitespace,
+            Operation::Reverse => Step::Reverse,
+            Operation::SortLines => {
+                Step::SortLines { descending: self.descending.unwrap_or_default() }
+            }
+            Operation::UniqueLines => Step::UniqueLines,
+            Operation::RemoveEmptyLines => Step::RemoveEmptyLines,
+            Operation::NumberLines => Step::NumberLines,
+            Operation::ReverseLines => Step::ReverseLines,
+            Operation::Indent => Step::Indent { with: needed("with", self.with)? },
+            Operation::Dedent => Step::Dedent,
+            Operation::Replace => {
+                Step::Replace { find: needed("find", self.find)?, with: with(self.with) }
+            }
+            Operation::RegexReplace => Step::RegexReplace {
+                pattern: needed("pattern", self.pattern)?,
+                with: with(self.with),
+                ignore_case: self.ignore_case.unwrap_or_default(),
+            },
+            Operation::Split => Step::Split { separator: needed("separator", self.separator)? },
+            Operation::JoinLines => Step::JoinLines { separator: with(self.separator) },
+            Operation::Slice => {
+                Step::Slice { start: self.start.unwrap_or_default(), end: self.end }
+            }
+            Operation::Truncate => match self.characters {
+                Some(characters) => Step::Truncate { characters },
+                None => return Err(ToolFailure::new("`characters` is missing")),
+            },
+        })
+    }
 }
 
 /// Changes a text by one step or several: case, white space, lines, replacing, cutting, splitting. Use it
 /// for exact work on text that is too long or too delicate to retype.
 ///
-/// Characters are Unicode scalar values. Returns the text.
+/// `slug` keeps letters and digits in lower case, parted by `-`; `dedent` removes the indent that all lines share;
+/// `number_lines` writes `1: ` before the first line; `truncate` ends a cut text with `…`. Characters are Unicode scalar
+/// values. Returns the text.
 #[tool(effect = "read-only")]
-pub(super) fn text_transform(args: TextTransformArgs) -> Result<String, ToolFailure> {
+pub(super) fn string_transform(args: StringTransformArgs) -> Result<String, ToolFailure> {
     let mut text = args.text;
     for (at, step) in (1..).zip(args.steps) {
-        text = apply(step, text)
+        text = step
+            .into_step()
+            .and_then(|step| apply(step, text))
             .map_err(|failure| ToolFailure::new(format!("step {at}: {failure}")))?;
         if text.len() > MAX_TEXT_BYTES {
             return Err(ToolFailure::new(format!("step {at}: {TOO_LONG}")));
