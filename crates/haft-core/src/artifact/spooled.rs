@@ -31,6 +31,7 @@ struct Shared {
     reader: Arc<dyn SpoolReader>,
     /// The digest of the content, as it was when it was stored.
     digest: Option<ContentDigest>,
+    is_lost: bool,
     /// What a format has found out about the content: one value, of the type the format likes.
     memo: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
@@ -50,7 +51,8 @@ impl SpooledArtifact {
         label: TrustLabel,
         digest: Option<ContentDigest>,
     ) -> Self {
-        Self { shared: Arc::new(Shared { kind, reader, digest, memo: Mutex::default() }), label }
+        let (memo, is_lost) = (Mutex::default(), false);
+        Self { shared: Arc::new(Shared { kind, reader, digest, is_lost, memo }), label }
     }
 
     /// How it is queried.
@@ -90,6 +92,12 @@ impl SpooledArtifact {
         }
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Whether the content was not there any more when the artifact was loaded. Every read fails then.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.shared.is_lost
     }
 
     /// How far it may be trusted.
@@ -195,7 +203,9 @@ impl ArtifactRecord {
     pub(crate) fn load_lost(self) -> SpooledArtifact {
         let bytes = self.content.map_or(0, |digest| digest.byte_length());
         let reader = LostReader::open(Some(self.reader), bytes, "it is gone".to_owned());
-        SpooledArtifact::with_digest(self.kind, reader, self.label, self.content)
+        let (kind, digest, memo) = (self.kind, self.content, Mutex::default());
+        let shared = Shared { kind, reader, digest, is_lost: true, memo };
+        SpooledArtifact { shared: Arc::new(shared), label: self.label }
     }
 }
 

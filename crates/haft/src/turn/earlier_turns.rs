@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use haft_core::call::ToolCall;
+use haft_core::artifact::SpooledArtifact;
+use haft_core::call::{ToolCall, ToolResults};
 use haft_core::context::{
     EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedTurn,
 };
 use haft_core::record::{
-    LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, Thought,
+    LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, RetrievableContent, Thought,
 };
 use haft_core::store::{
     MemoryScope, Row, RowKind, StoreError, StoreFuture, StoredText, StoredTurn, TurnId, TurnQuery,
     TurnSummary,
 };
-use serde_json::{Value, json};
 
 use super::journal::JournalEntry;
 use super::timed::TimedStore;
@@ -54,11 +54,14 @@ impl StoredHistory {
                 let call = self.load_call(row).await?;
                 call.state().is_final().then(|| EarlierRecord::ToolCall(Arc::new(call)))
             }
-            RowKind::Retrievable => match Retrievable::from_row(row, loader).await {
-                Ok(record) => Some(EarlierRecord::Retrievable(Arc::new(record))),
-                Err(LoadError::Gone { .. }) => None,
-                Err(error) => return Err(error),
-            },
+            RowKind::Retrievable => {
+                let record = Retrievable::from_row(row, loader).await?;
+                let is_lost = matches!(
+                    record.content(),
+                    RetrievableContent::Artifact(artifact) if artifact.is_lost()
+                );
+                (!is_lost).then(|| EarlierRecord::Retrievable(Arc::new(record)))
+            }
             // Memories belong to their scope, and every turn brings its own instructions.
             _ => None,
         })
@@ -66,18 +69,13 @@ impl StoredHistory {
 
     /// Loads a call. A result whose content was removed is replaced by a notice: the call was made all the same.
     async fn load_call(&self, row: &Row) -> Result<ToolCall, LoadError> {
-        match ToolCall::from_row(row, &self.loader).await {
-            Err(LoadError::Gone { .. }) => {
-                let damaged = |error| LoadError::damaged(RowKind::ToolCall, error);
-                let mut stored: Value =
-                    serde_json::from_str(&row.json).map_err(|error| damaged(error.to_string()))?;
-                if let Some(results) = stored.get_mut("results") {
-                    *results = json!({ "text": GONE_TEXT });
-                }
-                ToolCall::from_stored(&stored.to_string(), &self.loader).await
-            }
-            loaded => loaded,
+        let mut call = ToolCall::from_row(row, &self.loader).await?;
+        if let Some(ToolResults::Artifacts(artifacts)) = &call.results
+            && artifacts.iter().any(SpooledArtifact::is_lost)
+        {
+            call.results = Some(ToolResults::Text(GONE_TEXT.to_owned()));
         }
+        Ok(call)
     }
 
     async fn load_scope(&self, scope: MemoryScope) -> Result<Vec<Memory>, HistoryError> {

@@ -62,7 +62,7 @@ impl World {
 }
 
 fn message(turn: &str, text: &str) -> TurnInput {
-    let message = Message::user(format!("{turn}-prompt"), text, Timestamp::EPOCH).unwrap();
+    let message = Message::user_at(format!("{turn}-prompt"), text, Timestamp::EPOCH).unwrap();
     TurnInput::new("You help.").id(turn).conversation("c").message(message)
 }
 
@@ -292,7 +292,7 @@ async fn ids_that_are_used_again_lose_nothing() {
     let runner = runner.limits(Limits::new().identical_calls(1)).build().unwrap();
     for turn in ["one", "two", "three"] {
         // Every turn has a message `m` and the same call.
-        let message = Message::user("m", format!("question {turn}"), Timestamp::EPOCH).unwrap();
+        let message = Message::user_at("m", format!("question {turn}"), Timestamp::EPOCH).unwrap();
         let input = TurnInput::new("You help.").id(turn).conversation("c").message(message);
         let report = runner.run(input).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
@@ -454,7 +454,7 @@ struct Everything;
 
 impl TurnSource for Everything {
     fn fetch_messages(&self, _: TurnContext) -> FetchFuture<Message> {
-        Box::pin(async { Ok(vec![Message::user("old", "an old message", Timestamp::EPOCH)?]) })
+        Box::pin(async { Ok(vec![Message::user_at("old", "an old message", Timestamp::EPOCH)?]) })
     }
 
     fn fetch_memories(&self, _: TurnContext) -> FetchFuture<Memory> {

@@ -4,7 +4,10 @@ use haft_core::store::{
     Lease, MemoryRow, MemoryScope, MemoryScopeKind, StoreWrite, StoredText, TurnStore,
 };
 
-use super::{ContractViolation, all, begin, commit, done, end, holder, lost};
+use super::{
+    ContractViolation, begin_turn, commit_writes, end_turn, expect_lease_lost, expect_ok,
+    lease_request, run_all,
+};
 
 pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     memories_keep_their_places(store).await?;
@@ -17,7 +20,7 @@ pub(super) async fn check(store: &dyn TurnStore) -> Result<(), ContractViolation
 async fn memories_keep_their_places(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let scope = MemoryScope::user("ada");
     let writes = vec![put(&scope, "a", "1"), put(&scope, "b", "2"), put(&scope, "c", "3")];
-    let lease = begin(store, "memories", writes).await?;
+    let lease = begin_turn(store, "memories", writes).await?;
     let steps: [(Vec<StoreWrite>, Vec<MemoryRow>); 5] = [
         (Vec::new(), vec![row("a", "1", 1), row("b", "2", 1), row("c", "3", 1)]),
         (vec![put(&scope, "a", "4")], vec![row("a", "4", 2), row("b", "2", 1), row("c", "3", 1)]),
@@ -32,11 +35,11 @@ async fn memories_keep_their_places(store: &dyn TurnStore) -> Result<(), Contrac
         (vec![delete(&scope, "a"), delete(&scope, "b"), delete(&scope, "c")], Vec::new()),
     ];
     for (writes, expected) in steps {
-        commit(store, &lease, writes).await?;
+        commit_writes(store, &lease, writes).await?;
         let promise = "memories stand where they were first put, with the text that was put last";
         ContractViolation::ensure_equal(promise, &memories(store, &scope).await?, &expected)?;
     }
-    end(store, lease).await
+    end_turn(store, lease).await
 }
 
 async fn scopes_are_apart(store: &dyn TurnStore) -> Result<(), ContractViolation> {
@@ -44,61 +47,62 @@ async fn scopes_are_apart(store: &dyn TurnStore) -> Result<(), ContractViolation
         .into_iter()
         .flat_map(|id| MemoryScopeKind::ALL.iter().map(move |kind| scope(*kind, id)))
         .collect();
-    let lease = begin(store, "scopes", Vec::new()).await?;
+    let lease = begin_turn(store, "scopes", Vec::new()).await?;
     for scope in &scopes {
-        commit(store, &lease, vec![put(scope, "same", &scope.to_string())]).await?;
+        commit_writes(store, &lease, vec![put(scope, "same", &scope.to_string())]).await?;
     }
     for scope in &scopes {
         let expected = vec![row("same", &scope.to_string(), 1)];
         let promise = "memories of different scopes are different memories";
         ContractViolation::ensure_equal(promise, &memories(store, scope).await?, &expected)?;
     }
-    commit(store, &lease, scopes.iter().map(|scope| delete(scope, "same")).collect()).await?;
-    end(store, lease).await
+    commit_writes(store, &lease, scopes.iter().map(|scope| delete(scope, "same")).collect())
+        .await?;
+    end_turn(store, lease).await
 }
 
 async fn memories_outlive_their_turns(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let scope = MemoryScope::conversation("outlive");
-    let lease = begin(store, "first", vec![put(&scope, "a", "1")]).await?;
-    end(store, lease).await?;
+    let lease = begin_turn(store, "first", vec![put(&scope, "a", "1")]).await?;
+    end_turn(store, lease).await?;
     let promise = "memories stay when their turn is removed";
     ContractViolation::ensure_equal(
         promise,
         &memories(store, &scope).await?,
         &vec![row("a", "1", 1)],
     )?;
-    let lease = begin(store, "second", vec![delete(&scope, "a")]).await?;
+    let lease = begin_turn(store, "second", vec![delete(&scope, "a")]).await?;
     let promise = "a turn deletes the memories of another";
     ContractViolation::ensure_equal(promise, &memories(store, &scope).await?, &Vec::new())?;
-    end(store, lease).await
+    end_turn(store, lease).await
 }
 
 async fn a_lost_lease_writes_no_memories(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let scope = MemoryScope::agent("lost");
-    let lease = begin(store, "lost", Vec::new()).await?;
-    let taken = store.claim(lease.turn.clone(), holder("b", 200)).await;
-    let taken = done("a lease that has run out can be taken", taken)?;
+    let lease = begin_turn(store, "lost", Vec::new()).await?;
+    let taken = store.claim(lease.turn.clone(), lease_request("b", 200)).await;
+    let taken = expect_ok("a lease that has run out can be taken", taken)?;
     let promise = "a lease that was taken over writes no memories";
-    lost(promise, store.commit(lease, vec![put(&scope, "a", "1")]).await)?;
+    expect_lease_lost(promise, store.commit(lease, vec![put(&scope, "a", "1")]).await)?;
     ContractViolation::ensure_equal(promise, &memories(store, &scope).await?, &Vec::new())?;
-    end(store, taken).await
+    end_turn(store, taken).await
 }
 
 /// Turns that run at once put memories with ids of their own, and all of them one that they share.
 async fn turns_at_once_lose_no_memories(store: &dyn TurnStore) -> Result<(), ContractViolation> {
     let scope = MemoryScope::agent("at once");
-    let begun = all((0..TURNS).map(|turn| async move {
+    let begun = run_all((0..TURNS).map(|turn| async move {
         let id = format!("memories {turn}");
-        begin(store, &id, Vec::new()).await
+        begin_turn(store, &id, Vec::new()).await
     }));
     let leases: Vec<Lease> = begun.await.into_iter().collect::<Result<_, _>>()?;
-    let written = all(leases.iter().enumerate().map(|(turn, lease)| {
+    let written = run_all(leases.iter().enumerate().map(|(turn, lease)| {
         let scope = &scope;
         async move {
             for number in 0..EACH {
                 let id = format!("{turn}-{number}");
                 let writes = vec![put(scope, &id, &id), put(scope, "shared", &id)];
-                commit(store, lease, writes).await?;
+                commit_writes(store, lease, writes).await?;
             }
             Ok(())
         }
@@ -119,11 +123,12 @@ async fn turns_at_once_lose_no_memories(store: &dyn TurnStore) -> Result<(), Con
     )?;
     let mut leases = leases.into_iter();
     if let Some(lease) = leases.next() {
-        commit(store, &lease, stored.iter().map(|row| delete(&scope, &row.id)).collect()).await?;
-        end(store, lease).await?;
+        commit_writes(store, &lease, stored.iter().map(|row| delete(&scope, &row.id)).collect())
+            .await?;
+        end_turn(store, lease).await?;
     }
     for lease in leases {
-        end(store, lease).await?;
+        end_turn(store, lease).await?;
     }
     Ok(())
 }
@@ -132,7 +137,7 @@ async fn memories(
     store: &dyn TurnStore,
     scope: &MemoryScope,
 ) -> Result<Vec<MemoryRow>, ContractViolation> {
-    done("memories can be loaded", store.load_memories(scope.clone()).await)
+    expect_ok("memories can be loaded", store.load_memories(scope.clone()).await)
 }
 
 fn scope(kind: MemoryScopeKind, id: &str) -> MemoryScope {
