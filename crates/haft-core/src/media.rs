@@ -143,25 +143,25 @@ impl Media {
     /// Something that a user attached: third-party, private.
     #[must_use]
     pub fn user_attachment(kind: MediaKind, file: MediaFile) -> Self {
-        Self::of(kind, TrustTier::ThirdPartyPrivate, kind.default_hazard(), file)
+        Self::new_unchecked(kind, TrustTier::ThirdPartyPrivate, kind.default_hazard(), file)
     }
 
     /// Something that the tool made itself: first-party.
     #[must_use]
     pub fn tool_generated(kind: MediaKind, file: MediaFile) -> Self {
-        Self::of(kind, TrustTier::FirstParty, kind.default_hazard(), file)
+        Self::new_unchecked(kind, TrustTier::FirstParty, kind.default_hazard(), file)
     }
 
     /// Something from the open web: third-party, public.
     #[must_use]
     pub fn retrieved_public(kind: MediaKind, file: MediaFile) -> Self {
-        Self::of(kind, TrustTier::ThirdPartyPublic, kind.default_hazard(), file)
+        Self::new_unchecked(kind, TrustTier::ThirdPartyPublic, kind.default_hazard(), file)
     }
 
     /// Something from a private source: third-party, private.
     #[must_use]
     pub fn retrieved_private(kind: MediaKind, file: MediaFile) -> Self {
-        Self::of(kind, TrustTier::ThirdPartyPrivate, kind.default_hazard(), file)
+        Self::new_unchecked(kind, TrustTier::ThirdPartyPrivate, kind.default_hazard(), file)
     }
 
     /// A media item with both axes stated. Only here it can be inert.
@@ -175,12 +175,12 @@ impl Media {
         modality_hazard: ModalityHazard,
         file: MediaFile,
     ) -> Result<Self, InvalidMedia> {
-        let media = Self::of(kind, trust_tier, modality_hazard, file);
+        let media = Self::new_unchecked(kind, trust_tier, modality_hazard, file);
         media.check()?;
         Ok(media)
     }
 
-    fn of(
+    fn new_unchecked(
         kind: MediaKind,
         trust_tier: TrustTier,
         modality_hazard: ModalityHazard,

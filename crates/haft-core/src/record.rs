@@ -59,7 +59,7 @@ pub use self::message::{Message, MessageBuilder, MessageRole};
 pub use self::name::{InvalidRecordName, RecordName};
 pub(crate) use self::provider_payload::ProviderPayload;
 pub use self::retrievable::{Retrievable, RetrievableBuilder, RetrievableContent};
-pub(crate) use self::stored::{nesting_depth, nests_within, read, write};
+pub(crate) use self::stored::{nesting_depth, nests_within, read_stored, write_stored};
 pub use self::text::Text;
 pub use self::thought::{Thought, ThoughtBuilder};
 

@@ -13,7 +13,7 @@ impl BlockMasks {
     #[inline]
     pub(super) fn of(block: &[u8; 64]) -> Self {
         Self {
-            quotes: mask(block, |byte| byte == b'"'),
+            quotes: match_mask(block, |byte| byte == b'"'),
             backslashes: rare_mask(block, |byte| byte == b'\\'),
             brackets: rare_mask(block, |byte| byte & 0xD9 == 0x59),
         }
@@ -23,7 +23,7 @@ impl BlockMasks {
 /// The bits of the bytes for which something holds, quickly if there are none.
 #[inline]
 fn rare_mask(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> u64 {
-    if any(block, &holds) { mask(block, holds) } else { 0 }
+    if any(block, &holds) { match_mask(block, holds) } else { 0 }
 }
 
 #[inline]
@@ -33,7 +33,7 @@ fn any(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> bool {
 
 /// The bits of the bytes for which something holds.
 #[inline]
-fn mask(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> u64 {
+fn match_mask(block: &[u8; 64], holds: impl Fn(u8) -> bool) -> u64 {
     let marks = marks(block, holds);
     let mut bits = 0;
     for (at, word) in marks.as_chunks().0.iter().enumerate() {

@@ -253,7 +253,7 @@ pub(super) fn read_name(cursor: &mut ContentCursor) -> Result<MemberName, ScanEr
     let short = cursor.skip_string(start + LONGEST_NAME);
     let short = match short {
         Ok(Some(())) if cursor.offset() - start <= LONGEST_NAME => {
-            Some(text_of(cursor.bytes_since_mark()))
+            Some(unquote_text(cursor.bytes_since_mark()))
         }
         _ => None,
     };
@@ -295,7 +295,7 @@ fn long_name(cursor: &mut ContentCursor, start: u64) -> Result<MemberName, ScanE
 }
 
 /// The text of a string, from its quotes; `None` if it is not one.
-fn text_of(quoted: &[u8]) -> Option<String> {
+fn unquote_text(quoted: &[u8]) -> Option<String> {
     let inner = quoted.get(1..quoted.len().checked_sub(1)?)?;
     if inner.iter().any(|byte| *byte == b'\\' || *byte < b' ') {
         let doc = Document::parse(&String::from_utf8_lossy(quoted)).ok()?;

@@ -103,7 +103,7 @@ impl Projection {
         out: &mut JsonWriter,
     ) -> Result<(), TooDeep> {
         let groups = self.groups(at);
-        let text = self.text_of(at);
+        let text = self.element_text(at);
         if groups.is_empty() {
             write_text(&text, numbers, out);
             return Ok(());
@@ -170,7 +170,7 @@ impl Projection {
         groups
     }
 
-    fn text_of(&self, at: usize) -> String {
+    fn element_text(&self, at: usize) -> String {
         let texts = self.children(at).filter_map(|(_, item)| match item {
             ProjectionItem::Text { start, len } => Some(self.slice(start, len)),
             _ => None,

@@ -18,7 +18,7 @@ use crate::json::{Document, OWN_DEPTH, OWN_TEXT};
 use crate::media::{Media, MediaRecord};
 use crate::record::{
     LoadError, NotStorable, ProviderPayload, Record, RecordFaults, RecordList, RecordLoader,
-    nesting_depth, read, write,
+    nesting_depth, read_stored, write_stored,
 };
 use crate::schema::Change;
 use crate::schema::args::{Args, RawArgs};
@@ -121,11 +121,11 @@ impl Record for ToolCall {
         };
         readable(&stored.raw, self.raw.parsed().is_ok())?;
         readable(stored.accepted.as_deref().unwrap_or_default(), true)?;
-        write(Self::KIND, &stored)
+        write_stored(Self::KIND, &stored)
     }
 
     async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredCall<'_> = read(Self::KIND, json)?;
+        let stored: StoredCall<'_> = read_stored(Self::KIND, json)?;
         let damaged = |reason| LoadError::damaged(Self::KIND, reason);
         let raw = RawArgs::from_text_of(&stored.raw, &stored.tool, stored.id.call_id())
             .ok_or_else(|| {

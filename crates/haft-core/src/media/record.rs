@@ -49,7 +49,8 @@ impl MediaRecord {
     pub fn load(self, resolvers: &ReaderResolvers) -> Result<Media, MediaError> {
         let reader = resolvers.resolve(&self.reader)?;
         let file = MediaFile::read_by(self.filename, self.mime_type, reader);
-        let mut media = Media::of(self.kind, self.trust_tier, self.modality_hazard, file);
+        let mut media =
+            Media::new_unchecked(self.kind, self.trust_tier, self.modality_hazard, file);
         media.id = self.id;
         media.source = self.source;
         for (key, entry) in self.stash {

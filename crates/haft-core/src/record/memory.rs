@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordFaults, RecordLoader,
-    RecordName, Text, read, write,
+    RecordName, Text, read_stored, write_stored,
 };
 use crate::clock::Timestamp;
 use crate::store::RowKind;
@@ -267,11 +267,11 @@ impl Record for Memory {
             created_at: self.created_at,
             updated_at: self.updated_at,
         };
-        write(Self::KIND, &stored)
+        write_stored(Self::KIND, &stored)
     }
 
     async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredMemory<'_> = read(Self::KIND, json)?;
+        let stored: StoredMemory<'_> = read_stored(Self::KIND, json)?;
         let mut memory = Self::builder(stored.id, stored.content.into_owned(), stored.created_at)
             .confidence(stored.confidence)
             .importance(stored.importance)

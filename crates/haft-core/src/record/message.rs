@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Identity, InvalidRecord, LoadError, NotStorable, Record, RecordFault, RecordFaults,
-    RecordLoader, RecordName, Text, read, write,
+    RecordLoader, RecordName, Text, read_stored, write_stored,
 };
 use crate::clock::Timestamp;
 use crate::media::{Media, MediaRecord};
@@ -297,11 +297,11 @@ impl Record for Message {
             created_at: self.created_at,
             updated_at: self.updated_at,
         };
-        write(Self::KIND, &stored)
+        write_stored(Self::KIND, &stored)
     }
 
     async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredMessage<'_> = read(Self::KIND, json)?;
+        let stored: StoredMessage<'_> = read_stored(Self::KIND, json)?;
         let attachments = stored.attachments.into_iter().map(|it| loader.load_media(it));
         let attachments = attachments.collect::<Result<Vec<_>, _>>()?;
         let message = Self::builder(stored.id, stored.role, stored.created_at)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     InvalidRecord, LoadError, NotStorable, Record, RecordFaults, RecordLoader, RecordName, Text,
-    read, write,
+    read_stored, write_stored,
 };
 use crate::artifact::{ArtifactKind, ArtifactRecord, SpooledArtifact};
 use crate::clock::Timestamp;
@@ -398,11 +398,11 @@ impl Record for Retrievable {
             created_at: self.created_at,
             updated_at: self.updated_at,
         };
-        write(Self::KIND, &stored)
+        write_stored(Self::KIND, &stored)
     }
 
     async fn from_stored(json: &str, loader: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredRetrievable<'_> = read(Self::KIND, json)?;
+        let stored: StoredRetrievable<'_> = read_stored(Self::KIND, json)?;
         let content = match stored.content {
             StoredContent::Text(text) => RetrievableContent::from(text.into_owned()),
             StoredContent::Artifact(artifact) => loader.load_artifact(artifact).await?.into(),

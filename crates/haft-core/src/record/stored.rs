@@ -11,7 +11,7 @@ use crate::store::RowKind;
 const MAX_DEPTH: usize = 120;
 
 /// The text of a stored form.
-pub(crate) fn write(kind: RowKind, form: &impl Serialize) -> Result<String, NotStorable> {
+pub(crate) fn write_stored(kind: RowKind, form: &impl Serialize) -> Result<String, NotStorable> {
     let refused = |why| NotStorable::Extent { what: kind.as_str(), why };
     let json = serde_json::to_string(form).map_err(|_| refused("a part of it is not JSON"))?;
     if nesting_depth(&json) > MAX_DEPTH {
@@ -22,7 +22,7 @@ pub(crate) fn write(kind: RowKind, form: &impl Serialize) -> Result<String, NotS
 
 /// The form that a text holds. It is an object: a list of the fields in order, which serde would take
 /// too, is none.
-pub(crate) fn read<T: DeserializeOwned>(kind: RowKind, json: &str) -> Result<T, LoadError> {
+pub(crate) fn read_stored<T: DeserializeOwned>(kind: RowKind, json: &str) -> Result<T, LoadError> {
     if !json.trim_start().starts_with('{') {
         return Err(LoadError::damaged(kind, "it is not an object"));
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     Identity, InvalidRecord, LoadError, NotStorable, ProviderPayload, Record, RecordFaults,
-    RecordLoader, RecordName, Text, read, write,
+    RecordLoader, RecordName, Text, read_stored, write_stored,
 };
 use crate::clock::Timestamp;
 use crate::store::RowKind;
@@ -264,11 +264,11 @@ impl Record for Thought {
             created_at: self.created_at,
             updated_at: self.updated_at,
         };
-        write(Self::KIND, &stored)
+        write_stored(Self::KIND, &stored)
     }
 
     async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredThought<'_> = read(Self::KIND, json)?;
+        let stored: StoredThought<'_> = read_stored(Self::KIND, json)?;
         let mut thought = Self::builder(stored.id, stored.created_at)
             .content(stored.content.into_owned())
             .identity(stored.identity.into_owned())

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{DispatchContext, Tokenizable};
 use crate::record::{
-    InvalidRecord, LoadError, NotStorable, Record, RecordFaults, RecordLoader, RecordName, read,
-    write,
+    InvalidRecord, LoadError, NotStorable, Record, RecordFaults, RecordLoader, RecordName,
+    read_stored, write_stored,
 };
 use crate::store::RowKind;
 use crate::tokens::EvaluatorInvalid;
@@ -113,14 +113,14 @@ impl Record for Instruction {
         let id = self.id.to_string();
         match self.text.render(None) {
             Ok(text) if !self.is_dynamic() => {
-                write(Self::KIND, &StoredInstruction { id, text: text.as_ref().to_owned() })
+                write_stored(Self::KIND, &StoredInstruction { id, text: text.as_ref().to_owned() })
             }
             _ => Err(NotStorable::Dynamic { id }),
         }
     }
 
     async fn from_stored(json: &str, _: &RecordLoader) -> Result<Self, LoadError> {
-        let stored: StoredInstruction = read(Self::KIND, json)?;
+        let stored: StoredInstruction = read_stored(Self::KIND, json)?;
         Ok(Self::from_developer(stored.id, stored.text)?)
     }
 }

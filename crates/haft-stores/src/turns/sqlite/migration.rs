@@ -95,11 +95,11 @@ impl CopyDraft {
     fn write(file: &DatabaseFile, version: usize) -> Result<Self, SqliteCause> {
         let copy = copy_path(&file.path, version);
         let this = Self { draft: append(&copy, ".new"), copy };
-        this.fill(file).map_err(|error| this.failed(error))?;
+        this.copy_database(file).map_err(|error| this.failed(error))?;
         Ok(this)
     }
 
-    fn fill(&self, file: &DatabaseFile) -> Result<(), SqliteCause> {
+    fn copy_database(&self, file: &DatabaseFile) -> Result<(), SqliteCause> {
         // Only the holder of the write lock comes here, so an older draft belongs to a process that died.
         match fs::remove_file(&self.draft) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),

@@ -43,7 +43,11 @@ impl ScriptParser {
         Self::default().parse_script(accepted.args.root(), hash)
     }
 
-    fn parse_script(mut self, root: ValueRef<'_>, hash: String) -> Result<Script, Vec<ScriptFault>> {
+    fn parse_script(
+        mut self,
+        root: ValueRef<'_>,
+        hash: String,
+    ) -> Result<Script, Vec<ScriptFault>> {
         let steps: Vec<ValueRef<'_>> =
             root.get("steps").map(|it| it.elements().collect()).unwrap_or_default();
         let last = steps.len().saturating_sub(1);
