@@ -168,7 +168,7 @@ fn runner(
 
 fn input(turn: usize) -> Result<TurnInput, String> {
     let text = format!("Question {turn}: is there anything wrong in the log of today?");
-    let message = Message::user(format!("question-{turn}"), text, Timestamp::EPOCH);
+    let message = Message::user_at(format!("question-{turn}"), text, Timestamp::EPOCH);
     let message = message.map_err(|error| error.to_string())?;
     Ok(TurnInput::new("You watch a log.").conversation("watch").message(message))
 }

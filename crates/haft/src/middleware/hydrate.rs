@@ -51,7 +51,7 @@ pub struct HydrateConversation {
 /// .build()?;
 ///
 /// let say = |id: &str| {
-///     let message = Message::user(id, "Hi", Timestamp::EPOCH)?;
+///     let message = Message::user_at(id, "Hi", Timestamp::EPOCH)?;
 ///     Ok::<_, Box<dyn std::error::Error>>(TurnInput::new("Count.").conversation("c-1").message(message))
 /// };
 /// assert_eq!(runner.run(say("m-1")?).await?.text(), "1 messages");

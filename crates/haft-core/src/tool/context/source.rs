@@ -30,7 +30,7 @@ pub type FetchFuture<T> = Pin<Box<dyn Future<Output = Result<Vec<T>, BoxError>> 
 ///
 /// impl TurnSource for Inbox {
 ///     fn fetch_messages(&self, _: TurnContext) -> FetchFuture<Message> {
-///         Box::pin(async { Ok(vec![Message::user("mail-1", "Where is my order?", Timestamp::EPOCH)?]) })
+///         Box::pin(async { Ok(vec![Message::user_at("mail-1", "Where is my order?", Timestamp::EPOCH)?]) })
 ///     }
 /// }
 ///

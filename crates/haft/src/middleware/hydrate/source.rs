@@ -31,7 +31,7 @@ pub struct HydrateFromSource;
 ///
 /// impl TurnSource for Inbox {
 ///     fn fetch_messages(&self, _: TurnContext) -> FetchFuture<Message> {
-///         Box::pin(async { Ok(vec![Message::user("mail-1", "Where is my order?", Timestamp::EPOCH)?]) })
+///         Box::pin(async { Ok(vec![Message::user_at("mail-1", "Where is my order?", Timestamp::EPOCH)?]) })
 ///     }
 /// }
 ///
@@ -44,7 +44,7 @@ pub struct HydrateFromSource;
 /// .source(Inbox)
 /// .turn_input("source", hydrate_from_source())
 /// .build()?;
-/// let input = TurnInput::new("Answer.").message(Message::user("m-1", "Well?", Timestamp::EPOCH)?);
+/// let input = TurnInput::new("Answer.").message(Message::user_at("m-1", "Well?", Timestamp::EPOCH)?);
 /// assert_eq!(runner.run(input).await?.text(), "mail-1");
 /// # Ok(())
 /// # }
