@@ -1,6 +1,7 @@
 //! `cargo xtask soak`: what takes too long for every change.
 //!
-//! - Every property test with twenty times its cases (`HAFT_CASES_FACTOR`), and the comparison of Markdown with another
+//! - Every property test with twenty times its cases (`HAFT_CASES_FACTOR`) and a seed of its own, which the printed
+//!   command repeats (`PROPTEST_RNG_SEED`; other runs have the seed of `.cargo/config.toml`), and the comparison of Markdown with another
 //!   parser on 200 000 new documents (`HAFT_CASES`).
 //! - Turns that are killed 300 times at random moments, with five seeds (`HAFT_KILLS`, `HAFT_SEED`), and every other
 //!   test of kills and leases, five times each.
@@ -12,6 +13,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::ci::{self, Step};
 
@@ -21,7 +23,9 @@ const TESTS: &str = "nextest run --locked --all-features --profile soak";
 pub(crate) fn run(root: &Path) -> ExitCode {
     let mut steps = vec![
         Step::cargo("run --locked --quiet --package xtask -- setup"),
-        Step::cargo(TESTS).env("HAFT_CASES_FACTOR", "20"),
+        Step::cargo(TESTS)
+            .env("HAFT_CASES_FACTOR", "20")
+            .env("PROPTEST_RNG_SEED", new_seed().to_string()),
         Step::cargo(&format!("{TESTS} differential")).env("HAFT_CASES", "200000"),
     ];
     for seed in 1..=5 {
@@ -37,6 +41,12 @@ pub(crate) fn run(root: &Path) -> ExitCode {
         println!("left out: `cargo install --locked cargo-mutants` adds mutants of haft-core");
     }
     ci::run_plain(root, &steps)
+}
+
+/// A seed that differs from run to run.
+fn new_seed() -> u128 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.map_or(1, |it| it.as_nanos() % u128::from(u64::MAX))
 }
 
 fn has_mutants() -> bool {

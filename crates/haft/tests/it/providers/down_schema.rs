@@ -161,6 +161,11 @@ proptest! {
         for _ in 0..8 {
             let Some(value) = generator.valid(tree, definitions) else { continue };
             let sent = filled(&value, &text);
+            // In strict mode an optional field is always there: `{}` and `{"x": null}` are sent alike, and a list that
+            // must not repeat an item cannot have both.
+            if has_equal_items(&sent) && !has_equal_items(&value) {
+                continue;
+            }
             prop_assert!(judge.check(&sent).is_ok(), "{sent} by {text:#}");
             let taken = schema.accept("t", &RawArgs::from(sent.clone()), Strictness::Coerce);
             prop_assert!(taken.is_ok(), "{sent}: {taken:?}");
@@ -182,6 +187,18 @@ proptest! {
                 prop_assert!(after.check(&value).is_ok(), "{value} by {root} and not by {text}");
             }
         }
+    }
+}
+
+/// Whether a list in the value has two equal items.
+fn has_equal_items(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .any(|(n, item)| items[..n].contains(item) || has_equal_items(item)),
+        Value::Object(members) => members.values().any(has_equal_items),
+        _ => false,
     }
 }
 
