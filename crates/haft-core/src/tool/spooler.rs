@@ -9,7 +9,9 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream as _;
 
-use crate::artifact::{ArtifactDraft, ArtifactKind, Budget, DraftContent, SpooledArtifact, cut_to_budget};
+use crate::artifact::{
+    ArtifactDraft, ArtifactKind, Budget, DraftContent, SpooledArtifact, cut_to_budget,
+};
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
 use crate::error::Coded as _;
 use crate::record::Retrievable;
