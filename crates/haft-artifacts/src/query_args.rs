@@ -12,9 +12,14 @@ pub(super) fn count(description: &str) -> SchemaBuilder<IntegerRules> {
     integer().min(0).description(description).optional()
 }
 
+/// The number of a line, counted from 1, that may be omitted.
+pub(super) fn line(description: &str) -> SchemaBuilder<IntegerRules> {
+    integer().min(1).description(description).optional()
+}
+
 /// How many values of the result to skip.
 pub(super) fn skip() -> SchemaBuilder<IntegerRules> {
-    count("How many values to pass over, to go on where an answer stopped")
+    count("Go on after so many values")
 }
 
 /// Arguments by name.
@@ -26,6 +31,11 @@ pub(super) trait Named {
     /// A text that the schema of the arguments requires.
     fn required_text(&self, name: &str) -> &str {
         invariant::or_default(self.text(name), "arguments have what their schema requires")
+    }
+
+    /// The position of a line, counted from 0, by its number, which a model counts from 1.
+    fn line(&self, name: &str) -> Option<u64> {
+        self.count(name).map(|number| number.saturating_sub(1))
     }
 
     fn skip(&self) -> u64 {

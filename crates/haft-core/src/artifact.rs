@@ -15,6 +15,7 @@ mod tests;
 
 pub use self::budget::Budget;
 pub use self::kind::{ArtifactKind, InvalidArtifactKind};
+pub(crate) use self::output::cut_to_budget;
 pub use self::output::{QueryListBuilder, QueryOutput};
 pub(crate) use self::spooled::DraftContent;
 pub use self::spooled::{ArtifactDraft, ArtifactRecord, NotDescribable, SpooledArtifact};

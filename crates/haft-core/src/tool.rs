@@ -29,13 +29,16 @@ use serde_json::Value;
 
 pub use crate::id::{DefinitionDigest, ParseDigestError};
 pub(crate) use artifact_set::ForgedTools;
-pub use artifact_set::{ArtifactIdCollision, ArtifactSet};
+pub use artifact_set::{ArtifactIdCollision, ArtifactSet, LiveArtifact};
 pub use builder::{InvalidTool, ToolBuilder};
-pub use error::ToolError;
+pub use error::{ToolError, Unavailability};
 pub use executor::{AcceptedCall, Invocation, ToolExecutor};
 pub use handler::{Handler, IntoHandler, signature};
 pub use output::{IntoToolOutput, Json, ToolOutput};
-pub use registry::{ToolRegistry, ToolRegistryError};
+pub use registry::{
+    AppendedTool, BlockTool, OfferPoint, RegisteredTool, ToolChanges, ToolRegistry,
+    ToolRegistryError,
+};
 pub use spooler::Spooler;
 
 pub use crate::byte_stream::ByteStream;
@@ -78,8 +81,10 @@ struct Definition {
     input: InputSchema,
     handler: Handler,
     role: ToolRole,
-    /// The handles that a query tool can be asked about.
-    queried_handles: Arc<HashSet<String>>,
+    /// The kinds of artifacts that the results can be.
+    kinds: Vec<ArtifactKind>,
+    /// The artifacts that a query tool can be asked about.
+    queried: QueriedArtifacts,
     meta: Stash,
     strictness: Strictness,
     validators: Vec<Validator>,
@@ -98,6 +103,15 @@ pub enum ToolRole {
     Standard(ArtifactKind),
     /// The text is the final answer to a query on an artifact and is never wrapped again.
     ArtifactQuery,
+}
+
+/// The artifacts that a query tool can be asked about.
+#[derive(Clone, Default)]
+enum QueriedArtifacts {
+    #[default]
+    None,
+    Handles(Arc<HashSet<String>>),
+    Kinds(Arc<dyn Fn(&ArtifactKind) -> bool + Send + Sync>),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -205,10 +219,21 @@ impl Tool {
         &self.0.role
     }
 
-    /// Whether this tool queries the artifact with this handle.
+    /// The kinds of artifacts that the tool declares as its results. If a tool declares one, the tools that query it are
+    /// offered from the first request on.
     #[must_use]
-    pub fn queries_handle(&self, handle: &str) -> bool {
-        self.0.queried_handles.contains(handle)
+    pub fn declared_kinds(&self) -> &[ArtifactKind] {
+        &self.0.kinds
+    }
+
+    /// Whether this tool queries an artifact, so that a prompt names the tool where it shows the handle.
+    #[must_use]
+    pub fn queries_artifact(&self, handle: &str, kind: &ArtifactKind) -> bool {
+        match &self.0.queried {
+            QueriedArtifacts::None => false,
+            QueriedArtifacts::Handles(handles) => handles.contains(handle),
+            QueriedArtifacts::Kinds(reads) => reads(kind),
+        }
     }
 
     /// Free metadata for middleware; Haft does not read it.

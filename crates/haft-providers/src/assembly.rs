@@ -20,6 +20,7 @@ use haft_core::invariant::OrReport as _;
 use haft_core::media::{MediaError, MediaKind};
 use haft_core::spool::SpoolError;
 use haft_core::tokens::EvaluatorInvalid;
+use haft_core::tool::BlockTool;
 use haft_core::trust::{PromptRenderer, PromptText};
 use serde::{Deserialize, Serialize};
 
@@ -185,12 +186,14 @@ pub async fn assemble_prompt<D: Dialect + ?Sized>(
     renderer: &PromptRenderer,
     options: &AssemblyOptions,
 ) -> Result<AssembledPrompt, AssembleError> {
-    let tools = ctx.tools().visible();
+    let block = ctx.tools().tool_block();
     let all = ctx.tools().all();
     let calls = ctx.turn().tool_calls().all();
-    let known = all.iter().map(|tool| tool.name().as_str());
+    let offered =
+        block.iter().map(|it| &it.tool).filter(|tool| !ctx.tools().has(tool.name().as_str()));
+    let known = all.iter().chain(offered).map(|tool| tool.name().as_str());
     let names = WireNames::new(known.chain(calls.iter().map(|call| call.tool())));
-    let queries = ArtifactQueries::new(&tools, &names);
+    let queries = ArtifactQueries::new(&block, &names);
     let supports_media: &(dyn Fn(MediaKind, &str, crate::prompt::MediaPosition) -> bool + Sync) =
         &|kind, mime_type, place| dialect.supports_media(kind, mime_type, place);
     let funnel = Funnel {
@@ -219,10 +222,12 @@ pub async fn assemble_prompt<D: Dialect + ?Sized>(
         timeline.add_records(&mut notes).await?;
         (prompt.timeline, numbers) = timeline.finish(&mut notes);
     }
-    let offered = tools.into_iter();
-    prompt.tools = offered
-        .map(|tool| OfferedTool { wire_name: names.wire_name(tool.name().as_str()), tool })
-        .collect();
+    let offered = block.into_iter().map(|BlockTool { tool, added_at, .. }| OfferedTool {
+        wire_name: names.wire_name(tool.name().as_str()),
+        tool,
+        added_at,
+    });
+    prompt.tools = offered.collect();
     Ok(AssembledPrompt { prompt, notes, names, numbers })
 }
 

@@ -188,13 +188,22 @@ pub struct EncodedRequest {
     pub body: Bytes,
     /// What was changed or left out so that the provider accepts the request.
     pub notes: Vec<RequestNote>,
+    /// Headers that only this request needs, such as that of a beta feature.
+    pub headers: Vec<(&'static str, String)>,
 }
 
 impl EncodedRequest {
     /// A body, and notes about what was changed.
     #[must_use]
     pub fn new(body: impl Into<Bytes>, notes: Vec<RequestNote>) -> Self {
-        Self { body: body.into(), notes }
+        Self { body: body.into(), notes, headers: Vec::new() }
+    }
+
+    /// Adds a header that only this request needs.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
     }
 }
 

@@ -22,7 +22,7 @@ use haft_core::args::RawArgs;
 use haft_core::call::RecordId;
 use haft_core::json::ValueKind;
 use haft_core::media::{Media, MediaKind};
-use haft_core::tool::Tool;
+use haft_core::tool::{OfferPoint, Tool};
 use haft_core::trust::{
     MediaFrame, PromptRenderer, PromptText, TrustTier, sanitized_definition, sanitized_file_name,
     sanitized_mime_type,
@@ -39,7 +39,7 @@ pub struct Prompt {
     pub timeline: Vec<PromptEntry>,
     /// The sections behind the timeline.
     pub trailing: Vec<SystemPart>,
-    /// The tools that the model may call, in the order of their registry.
+    /// The tools that the model sees. Within a turn the list only grows at its end.
     pub tools: Vec<OfferedTool>,
 }
 
@@ -313,15 +313,17 @@ impl NativeMedia {
 pub struct OfferedTool {
     /// Its name on the wire: letters, digits, `_` and `-`, at most 64.
     pub wire_name: Arc<str>,
-    /// The tool.
+    /// The tool. It may be hidden or removed since it was first offered.
     pub tool: Tool,
+    /// For a tool that was added after the first request of the turn: when that was.
+    pub added_at: Option<OfferPoint>,
 }
 
 impl OfferedTool {
     /// A tool with its name on the wire.
     #[must_use]
     pub fn new(wire_name: impl Into<Arc<str>>, tool: Tool) -> Self {
-        Self { wire_name: wire_name.into(), tool }
+        Self { wire_name: wire_name.into(), tool, added_at: None }
     }
 
     /// The description of the tool as it may stand in a request: reserved tags are inert, and the model is told if a third

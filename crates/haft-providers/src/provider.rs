@@ -259,8 +259,8 @@ impl<D: Dialect> Provider<D> {
             delivery: control.delivery,
         });
         let sent = request::describe_request(&request, encoded.body.clone());
-        let (request, body, is_observed) = (&request, encoded.body, true);
-        let exchange = Exchange { ctx, control, request, body, is_observed };
+        let (request, is_observed) = (&request, true);
+        let exchange = Exchange { ctx, control, request, encoded, is_observed };
         let response = state.request_response(exchange).await?;
         let (generation, outcome) = (&response.generation, response.outcome);
         let report = GenerationReport { dialect, turn, iteration, generation, outcome };

@@ -17,4 +17,6 @@ pub use haft_core::artifact::{
     QueryListBuilder, QueryOutput, SpooledArtifact,
 };
 #[doc(inline)]
-pub use haft_core::forge::{ArtifactFormat, Formats, InvalidFormat, Query, QueryContext};
+pub use haft_core::forge::{
+    ArtifactFormat, Formats, HandleSchema, InvalidFormat, Query, QueryContext,
+};

@@ -2,11 +2,12 @@
 
 #[doc(inline)]
 pub use haft_core::tool::{
-    AcceptedCall, ArtifactIdCollision, ArtifactSet, ByteStream, Concurrency, DefinitionDigest,
-    Handler, IntoHandler, IntoToolOutput, InvalidTool, InvalidToolName, Invocation, Json,
-    OnCollision, ParseDigestError, Spooler, Tool, ToolBuilder, ToolDescription, ToolEffect,
+    AcceptedCall, AppendedTool, ArtifactIdCollision, ArtifactSet, BlockTool, ByteStream,
+    Concurrency, DefinitionDigest, Handler, IntoHandler, IntoToolOutput, InvalidTool,
+    InvalidToolName, Invocation, Json, LiveArtifact, OfferPoint, OnCollision, ParseDigestError,
+    RegisteredTool, Spooler, Tool, ToolBuilder, ToolChanges, ToolDescription, ToolEffect,
     ToolError, ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry, ToolRegistryError,
-    ToolRole,
+    ToolRole, Unavailability,
 };
 #[cfg(feature = "tools")]
 #[doc(inline)]

@@ -20,6 +20,7 @@ mod journal;
 mod lease;
 mod limits;
 mod machine;
+mod query_tools;
 mod recorder;
 mod rendering;
 mod report;

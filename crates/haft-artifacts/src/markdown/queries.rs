@@ -10,7 +10,7 @@ use haft_core::{Args, ToolFailure};
 
 use crate::markdown::view::{MarkdownPart, MarkdownView};
 use crate::markdown::{MarkdownFragment, MarkdownIndex};
-use crate::query_args::{Named as _, count, skip};
+use crate::query_args::{Named as _, count, line, skip};
 
 /// Markdown: front matter, headings, code blocks, sections, links, images, text and tree.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,20 +37,19 @@ impl ArtifactFormat for MarkdownFormat {
         vec![
             Query::new(
                 "artifact_md_frontmatter",
-                "Returns the front matter of a Markdown artifact as JSON.",
+                "Front matter of a Markdown artifact as JSON.",
                 front_matter,
             )
             .input(object()),
             Query::new(
                 "artifact_md_headings",
-                "Returns the headings of a Markdown artifact, each with the lines of its section. \
-                 Lines start at 0 and ends are included.",
+                "Headings of a Markdown artifact, with the first and last line of each section.",
                 headings,
             )
             .input(object().field("depth", depth()).field("skip", skip())),
             Query::new(
                 "artifact_md_code_blocks",
-                "Returns where the code blocks of a Markdown artifact are, with their languages.",
+                "Code blocks of a Markdown artifact: language, first and last line.",
                 code_blocks,
             )
             .input(
@@ -60,32 +59,31 @@ impl ArtifactFormat for MarkdownFormat {
             ),
             Query::new(
                 "artifact_md_sections",
-                "Returns the sections of a Markdown artifact: heading, and first and last line of \
-                 the body. Read one with artifact_cat from its headingLine to bodyEndLine + 1.",
+                "Sections of a Markdown artifact. Read one with artifact_cat from its headingLine to its bodyEndLine.",
                 sections,
             )
             .input(object().field("depth", depth()).field("skip", skip())),
             Query::new(
                 "artifact_md_links",
-                "Returns the links in a range of lines of a Markdown artifact, also those by reference.",
+                "Links in lines of a Markdown artifact.",
                 links,
             )
             .input(range().field("skip", skip())),
             Query::new(
                 "artifact_md_images",
-                "Returns the images in a range of lines of a Markdown artifact.",
+                "Images in lines of a Markdown artifact.",
                 images,
             )
             .input(range().field("skip", skip())),
             Query::new(
                 "artifact_md_text",
-                "Returns the text of a range of lines of a Markdown artifact without markup.",
+                "Text of lines of a Markdown artifact without markup.",
                 text,
             )
             .input(range()),
             Query::new(
                 "artifact_md_ast",
-                "Returns the syntax tree of a range of lines of a Markdown artifact as JSON.",
+                "Syntax tree of lines of a Markdown artifact as JSON.",
                 tree,
             )
             .input(range()),
@@ -95,8 +93,8 @@ impl ArtifactFormat for MarkdownFormat {
 
 fn range() -> ObjectSchema {
     object()
-        .field("startLine", count("The first line, from 0"))
-        .field("endLine", count("The line before which to stop"))
+        .field("startLine", line("First line, counted from 1"))
+        .field("endLine", count("Last line, included"))
 }
 
 /// The index of an artifact, which is built once and kept with it.
@@ -120,7 +118,7 @@ async fn headings(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFa
     let depth = args.count("depth");
     let asked_for = index.headings().iter().filter(|it| is_depth(depth, it.depth));
     let found = asked_for.map(|it| {
-        let (start, end) = (it.start_line as u64, it.end_line as u64);
+        let (start, end) = (line_number(it.start_line), line_number(it.end_line));
         row(|w| {
             w.key("depth").unsigned(it.depth.into()).key("text").string(&it.text);
             w.key("startLine").unsigned(start).key("endLine").unsigned(end);
@@ -143,8 +141,8 @@ async fn code_blocks(args: Args, asked: QueryContext) -> Result<QueryOutput, Too
                 Some(lang) => w.key("lang").string(lang),
                 None => w.key("lang").null(),
             };
-            w.key("startLine").unsigned(it.start_line as u64);
-            w.key("endLine").unsigned(it.end_line as u64);
+            w.key("startLine").unsigned(line_number(it.start_line));
+            w.key("endLine").unsigned(line_number(it.end_line));
         })
     });
     Ok(listed(found, &args, &asked, &index))
@@ -157,9 +155,9 @@ async fn sections(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFa
     let found = asked_for.map(|it| {
         row(|w| {
             w.key("depth").unsigned(it.depth.into()).key("heading").string(it.heading);
-            w.key("headingLine").unsigned(it.heading_line as u64);
-            w.key("bodyStartLine").unsigned(it.body_start_line as u64);
-            w.key("bodyEndLine").unsigned(it.body_end_line as u64);
+            w.key("headingLine").unsigned(line_number(it.heading_line));
+            w.key("bodyStartLine").unsigned(line_number(it.body_start_line));
+            w.key("bodyEndLine").unsigned(line_number(it.body_end_line));
         })
     });
     Ok(listed(found, &args, &asked, &index))
@@ -173,7 +171,7 @@ async fn links(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailu
             if let Some(title) = &it.title {
                 w.key("title").string(title);
             }
-            w.key("line").unsigned(it.line as u64);
+            w.key("line").unsigned(line_number(it.line));
         })
     });
     Ok(part.note_rest(listed(found, &args, &asked, &part.index)))
@@ -187,7 +185,7 @@ async fn images(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFail
             if let Some(title) = &it.title {
                 w.key("title").string(title);
             }
-            w.key("line").unsigned(it.line as u64);
+            w.key("line").unsigned(line_number(it.line));
         })
     });
     Ok(part.note_rest(listed(found, &args, &asked, &part.index)))
@@ -214,7 +212,7 @@ struct IndexedPart {
 impl IndexedPart {
     async fn read(args: &Args, asked: &QueryContext) -> Result<Self, ToolFailure> {
         let index = index(asked).await?;
-        let start = args.count("startLine").unwrap_or(0);
+        let start = args.line("startLine").unwrap_or(0);
         let end = args.count("endLine").unwrap_or(u64::MAX);
         let part = MarkdownView::of_query(asked).read_part(start..end).await?;
         Ok(Self { index, part })
@@ -227,8 +225,9 @@ impl IndexedPart {
     /// Adds a note if lines were omitted.
     fn note_rest(&self, answer: QueryOutput) -> QueryOutput {
         match self.part.next {
-            Some(line) => answer.noted(format_args!(
-                "read up to line {line}; ask again with startLine {line} for the rest"
+            Some(next) => answer.noted(format_args!(
+                "read up to line {next}; ask again with startLine {} for the rest",
+                next.saturating_add(1)
             )),
             None => answer,
         }
@@ -237,6 +236,11 @@ impl IndexedPart {
 
 fn is_depth(wanted: Option<u64>, depth: u8) -> bool {
     wanted.is_none_or(|wanted| wanted == u64::from(depth))
+}
+
+/// The number of a line as a model counts: from 1.
+fn line_number(line: usize) -> u64 {
+    (line as u64).saturating_add(1)
 }
 
 fn row(fields: impl FnOnce(&mut JsonWriter)) -> Document {

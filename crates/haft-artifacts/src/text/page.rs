@@ -70,7 +70,7 @@ pub struct TextLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NextPage {
-    /// The line to begin with next time.
+    /// The line to begin with next time, counted from 0.
     pub start: u64,
     /// The line before which to stop next time; `None` for the end of the content.
     pub end: Option<u64>,
@@ -93,7 +93,7 @@ impl NextPage {
     }
 }
 
-/// Displays it in words for a model.
+/// Displays it in words for a model, whose tools count lines from 1 and include the last one.
 impl fmt::Display for NextPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.omitted {
@@ -101,7 +101,7 @@ impl fmt::Display for NextPage {
             Some(count) => write!(f, "{count} lines were left out")?,
             None => f.write_str("there may be more")?,
         }
-        write!(f, " ({}); go on with start {}", self.limit, self.start)?;
+        write!(f, " ({}); go on with start {}", self.limit, self.start.saturating_add(1))?;
         self.end.map_or(Ok(()), |end| write!(f, " and end {end}"))
     }
 }

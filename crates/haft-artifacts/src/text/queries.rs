@@ -7,7 +7,7 @@ use haft_core::tokens::Encoding;
 use haft_core::{Args, ToolFailure};
 
 use crate::content_view::ContentView;
-use crate::query_args::{Named as _, count, refused};
+use crate::query_args::{Named as _, count, line, refused};
 use crate::text::{GrepOptions, LinePart, TextLine, TextPage, TextView, check_pattern};
 
 /// The format of text. It reads every kind, so that every artifact can be paged through and searched.
@@ -29,52 +29,40 @@ impl ArtifactFormat for TextFormat {
     }
 
     fn queries(&self) -> Vec<Query> {
-        let lines = || integer().min(1).default(10).description("How many lines");
+        let lines = || integer().min(1).default(10);
         vec![
-            Query::new("artifact_head", "Returns the first lines of an artifact.", head)
+            Query::new("artifact_head", "First lines of an artifact.", head)
                 .input(object().field("n", lines())),
-            Query::new("artifact_tail", "Returns the last lines of an artifact.", tail)
+            Query::new("artifact_tail", "Last lines of an artifact.", tail)
                 .input(object().field("n", lines())),
             Query::new(
                 "artifact_grep",
-                "Returns the lines of an artifact that match a regular expression, as \
-                 `number:line`, and lines around them as `number-line`. Numbers start at 0.",
+                "Lines of an artifact that match a regular expression, as `number:line`.",
                 grep,
             )
             .input(grep_input())
             .check(check_grep),
             Query::new(
                 "artifact_cat",
-                "Returns a range of lines of an artifact. Lines are counted from 0; `end` is not \
-                 included.",
+                "Lines `start` to `end` of an artifact, counted from 1, both included.",
                 cat,
             )
             .input(
                 object()
-                    .field("start", count("The first line"))
-                    .field("end", count("The line before which to stop"))
+                    .field("start", integer().min(1).optional())
+                    .field("end", count("Last line"))
                     .field(
                         "offset",
-                        count(
-                            "For one line that is too long: the byte of line `start` to begin with",
-                        ),
+                        count("Byte of line `start` to begin with, if it is too long"),
                     ),
             ),
-            Query::new(
-                "artifact_byte_length",
-                "Returns how many bytes an artifact has.",
-                byte_length,
-            )
-            .input(object()),
-            Query::new(
-                "artifact_line_count",
-                "Returns how many lines an artifact has.",
-                line_count,
-            )
-            .input(object()),
+            Query::new("artifact_byte_length", "Size of an artifact in bytes.", byte_length)
+                .input(object()),
+            Query::new("artifact_line_count", "Number of lines of an artifact.", line_count)
+                .input(object()),
             Query::new(
                 "artifact_estimate_tokens",
-                "Returns how many tokens the whole artifact has in an encoding.",
+                "Size of an artifact in tokens of an encoding.",
                 tokens,
             )
             .input(
@@ -88,13 +76,12 @@ impl ArtifactFormat for TextFormat {
 }
 
 fn grep_input() -> haft_core::schema::ObjectSchema {
-    let flags = "Any of `i` (upper and lower case are the same), `m`, `s`, `u`";
     object()
-        .field("pattern", string().non_empty().description("What to search for").required())
-        .field("flags", string().pattern("^[imsu]*$").description(flags).optional())
-        .field("context", count("How many lines to show around each match"))
-        .field("start", count("The line to begin with, to go on where an answer stopped"))
-        .field("limit", integer().min(1).description("Stop after so many matches").optional())
+        .field("pattern", string().non_empty().required())
+        .field("flags", string().pattern("^[imsu]*$").description("`i`: ignore case").optional())
+        .field("context", count("Lines to show around a match"))
+        .field("start", line("First line to search"))
+        .field("limit", integer().min(1).description("Most matches").optional())
 }
 
 fn view(asked: &QueryContext) -> TextView {
@@ -112,7 +99,7 @@ async fn tail(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailur
 }
 
 async fn cat(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure> {
-    let start = args.count("start").unwrap_or(0);
+    let start = args.line("start").unwrap_or(0);
     if let Some(offset) = args.count("offset") {
         let part = view(&asked).read_line_part(start, offset..).await?;
         return Ok(part.map_or_else(|| QueryOutput::list([], asked.budget, 0), line_part_answer));
@@ -123,6 +110,7 @@ async fn cat(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailure
 
 fn line_part_answer(part: LinePart) -> QueryOutput {
     let LinePart { number, text, next, .. } = part;
+    let number = number.saturating_add(1);
     let answer = if text.is_empty() {
         QueryOutput::sentinel("empty text")
     } else {
@@ -142,7 +130,7 @@ async fn grep(args: Args, asked: QueryContext) -> Result<QueryOutput, ToolFailur
     let page = view(&asked).grep(pattern, grep_options(&args)).await?;
     Ok(page_answer(&page, &asked, |line| {
         let mark = if line.context { '-' } else { ':' };
-        format!("{}{mark}{}", line.number, line.text)
+        format!("{}{mark}{}", line.number.saturating_add(1), line.text)
     }))
 }
 
@@ -150,7 +138,7 @@ fn grep_options(args: &Args) -> GrepOptions {
     let around = args.count("context").unwrap_or(0);
     let mut options = GrepOptions::new().context(around, around);
     options.ignore_case = args.text("flags").is_some_and(|flags| flags.contains('i'));
-    options = options.start_line(args.count("start").unwrap_or(0));
+    options = options.start_line(args.line("start").unwrap_or(0));
     match args.count("limit").and_then(|limit| usize::try_from(limit).ok()) {
         Some(limit) => options.max_matches(limit),
         None => options,
@@ -236,12 +224,13 @@ fn page_answer(
     };
     for cut in page.lines.iter().filter(|line| line.truncated) {
         let TextLine { number, bytes, .. } = cut;
+        let number = number.saturating_add(1);
         answer = answer.noted(format_args!(
             "line {number} has {bytes} bytes and was cut; artifact_cat with start {number} and offset 0 reads it in parts"
         ));
     }
     if page.unsearched_lines > 0 {
-        let first = page.first_unsearched_line.unwrap_or(0);
+        let first = page.first_unsearched_line.unwrap_or(0).saturating_add(1);
         answer = answer.noted(format_args!(
             "{} lines were too long to be searched; the first is line {first}",
             page.unsearched_lines

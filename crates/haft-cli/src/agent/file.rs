@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use haft::Tool;
+use haft::artifacts::HandleSchema;
 use haft::tools::{Pack, PackOptions};
 use haft::turn::Limits;
 use schemars::JsonSchema;
@@ -41,6 +42,10 @@ pub(crate) struct AgentFile {
     /// Options of the model, with the names that the provider uses.
     #[serde(default)]
     pub(crate) options: serde_json::Map<String, serde_json::Value>,
+    /// How the tools that query artifacts name them: `pattern` keeps the tools of a turn unchanged, so that prompt caches
+    /// hold; `enum` lists the artifacts in the schemas, which helps small local models; default: `pattern`.
+    #[serde(default)]
+    pub(crate) handles: HandlesKey,
     /// Script that replaces the model, inside the agent's directory.
     pub(crate) script: Option<PathBuf>,
     /// Directory of the store, relative to the agent's directory; default: `.haft` in the current directory.
@@ -57,6 +62,26 @@ pub(crate) struct AgentFile {
     /// The tools of the agent.
     #[serde(default)]
     pub(crate) tools: ToolsTable,
+}
+
+/// How the tools that query artifacts name them.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum HandlesKey {
+    /// A string with a pattern.
+    #[default]
+    Pattern,
+    /// One of the artifacts that there are.
+    Enum,
+}
+
+impl From<HandlesKey> for HandleSchema {
+    fn from(key: HandlesKey) -> Self {
+        match key {
+            HandlesKey::Pattern => Self::Pattern,
+            HandlesKey::Enum => Self::Enum,
+        }
+    }
 }
 
 /// Limits of a turn.

@@ -202,9 +202,8 @@ async fn print_links(
     // Without links the result is a sentence for a model instead of JSON.
     let links: Vec<Map<String, Value>> = serde_json::from_str(&result).unwrap_or_default();
     let mut text = String::new();
-    for mut link in links {
-        let line = link.get("line").and_then(Value::as_u64).unwrap_or_default() + 1;
-        link.insert("line".to_owned(), line.into());
+    for link in links {
+        let line = link.get("line").and_then(Value::as_u64).unwrap_or_default();
         if as_json {
             text.push_str(&format!("{}\n", Value::Object(link)));
         } else {

@@ -130,7 +130,8 @@ pub(super) fn build_runner(agent: &Agent, options: &RunOptions) -> Result<TurnRu
 
 /// Builds a runner with an executor and the agent's tools.
 pub(super) fn runner_builder(agent: &Agent, executor: ModelExecutor) -> TurnRunnerBuilder {
-    TurnRunner::builder(executor).tools(agent.tools.iter().cloned())
+    let builder = TurnRunner::builder(executor).tools(agent.tools.iter().cloned());
+    builder.handles(agent.file.handles.into())
 }
 
 fn exit_code(report: &TurnReport) -> ExitCode {

@@ -43,7 +43,7 @@ fn run_example(dir: &Path, name: &str, expected: &[&str]) -> String {
 #[test]
 fn the_log_detective_finds_the_cause_in_200_mb() {
     let dir = tempfile::tempdir().unwrap();
-    let expected = ["text ", "203158043 bytes", "set payment.pool_size from 64 to 6", "920416:"];
+    let expected = ["text ", "203158043 bytes", "set payment.pool_size from 64 to 6", "920417:"];
     let run = run_example(dir.path(), "log-detective", &expected);
     // The log stays outside the prompt: the queries return only a few lines of it.
     let bytes = run.lines().filter(|line| line.starts_with("← artifact_"));

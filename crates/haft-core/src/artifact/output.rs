@@ -336,7 +336,7 @@ fn quote_text(text: &str) -> String {
 }
 
 /// The start of a text that is too long: whole lines if possible, whole characters in any case.
-fn cut_to_budget(text: &str, budget: Budget) -> Option<&str> {
+pub(crate) fn cut_to_budget(text: &str, budget: Budget) -> Option<&str> {
     let lines = text.match_indices('\n').nth(budget.lines.get() - 1).map(|(at, _)| at);
     let by_lines =
         lines.map_or(text, |at| text.get(..at).or_report("a line ends at a boundary", text));

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use crate::artifact::{ArtifactKind, Budget, QueryOutput, SpooledArtifact};
 use crate::cancel::Cancellation;
 use crate::schema::args::{Args, FromArgs};
-use crate::schema::{InputSchema, Problems, Schema, SchemaFault, object};
+use crate::schema::{
+    InputSchema, ObjectSchema, Problems, Schema, SchemaFault, object, one_of, string,
+};
 use crate::tool::ToolFailure;
 
 /// What can be asked of content of some kinds.
@@ -114,22 +116,54 @@ impl Query {
         self.check.clone()
     }
 
-    /// The arguments with `callId` as the last of them, restricted to these handles.
-    pub(super) fn schema_for(&self, handles: &[String]) -> Result<InputSchema, Vec<SchemaFault>> {
-        let call_id = crate::schema::one_of(handles.iter().cloned())
-            .description("Which artifact: its callId")
-            .required();
+    /// The arguments with `callId` as the last of them.
+    pub(super) fn schema_for(&self, handles: &Handles) -> Result<InputSchema, Vec<SchemaFault>> {
         let own = match &self.input {
             Some(input) => input.as_ref().map_err(Vec::clone)?.tree(),
             None => None,
         };
         let Some((root, definitions)) = own else {
-            return InputSchema::new(object().field(CALL_ID, call_id));
+            return InputSchema::new(handles.add_to(object()));
         };
-        let root = object().fields_of(root.clone()).field(CALL_ID, call_id);
+        let root = handles.add_to(object().fields_of(root.clone()));
         InputSchema::with_definitions(root, definitions.clone())
     }
 }
+
+/// How the schema of a query tool says which artifact is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HandleSchema {
+    /// `callId` is a string with a pattern. The tools are the same whatever artifacts there are, so that the prompt
+    /// caches of providers hold, and a handle is checked when the call is made.
+    #[default]
+    Pattern,
+    /// `callId` is one of the live handles. Every new artifact changes the tools, and with them everything that a
+    /// provider has cached. This helps small local models that follow a grammar.
+    Enum,
+}
+
+/// The handles that a schema accepts.
+pub(super) enum Handles {
+    Any,
+    Live(Vec<String>),
+}
+
+impl Handles {
+    fn add_to(&self, arguments: ObjectSchema) -> ObjectSchema {
+        match self {
+            Self::Any => arguments.field(CALL_ID, string().pattern(HANDLE_PATTERN).required()),
+            Self::Live(handles) => {
+                let handle = one_of(handles.iter().cloned());
+                let handle = handle.description("Which artifact: its callId");
+                arguments.field(CALL_ID, handle.required())
+            }
+        }
+    }
+}
+
+/// What every handle matches, and nothing that could be mistaken for text.
+const HANDLE_PATTERN: &str = "^[\\w.:#/-]+$";
 
 /// The argument that names the artifact.
 pub(super) const CALL_ID: &str = "callId";

@@ -4,11 +4,12 @@ use crate::error::codes;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
-use super::format::{AnswerFuture, CALL_ID};
+use super::format::{AnswerFuture, CALL_ID, Handles};
+use super::list_tool::{artifact_list, live_handles};
 use super::{ArtifactFormat, Query, QueryContext};
-use crate::artifact::{Budget, SpooledArtifact};
+use crate::artifact::{ArtifactKind, Budget, SpooledArtifact};
 use crate::error::{Coded, ErrorCode};
 use crate::json::ValueRef;
 use crate::schema::args::Args;
@@ -43,6 +44,14 @@ pub struct Formats {
 struct Known {
     format: Arc<dyn ArtifactFormat>,
     queries: Vec<Query>,
+    /// The tools whose schemas name no artifacts, once they were asked for.
+    tools: OnceLock<Vec<Tool>>,
+}
+
+impl Known {
+    fn new(format: Arc<dyn ArtifactFormat>, queries: Vec<Query>) -> Self {
+        Self { format, queries, tools: OnceLock::new() }
+    }
 }
 
 /// A format that cannot be used, with every reason.
@@ -73,7 +82,15 @@ impl Formats {
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         (self.budget, self.stamp) = (budget, stamp());
+        let anew = |it: &Known| Known::new(Arc::clone(&it.format), it.queries.clone());
+        self.formats = self.formats.iter().map(anew).collect();
         self
+    }
+
+    /// What one answer may hold at most.
+    #[must_use]
+    pub fn answer_budget(&self) -> Budget {
+        self.budget
     }
 
     /// Adds a format. The model sees the queries of formats in the order in which they were added.
@@ -82,12 +99,12 @@ impl Formats {
     ///
     /// A query is not a sound tool, or its name is taken by a query of another format.
     pub fn with(self, format: impl ArtifactFormat) -> Result<Self, InvalidFormat> {
+        let format: Arc<dyn ArtifactFormat> = Arc::new(format);
         let queries = format.queries();
         let mut faults = Vec::new();
         for (at, query) in queries.iter().enumerate() {
-            if let Err(invalid) =
-                forged(query, &["00000000".to_owned()], self.budget).and_then(ToolBuilder::build)
-            {
+            let tool = forged(query, &Handles::Any, self.budget, &format);
+            if let Err(invalid) = tool.and_then(ToolBuilder::build) {
                 faults.extend(invalid.faults);
             }
             let known = self.queries().chain(queries.iter().take(at));
@@ -99,7 +116,7 @@ impl Formats {
         if !faults.is_empty() {
             return Err(InvalidFormat { format: format!("{format:?}"), faults });
         }
-        Ok(self.push(Known { format: Arc::new(format), queries }))
+        Ok(self.push(Known::new(format, queries)))
     }
 
     /// Adds a format whose queries are known to be valid, such as a built-in one, without checking them.
@@ -109,7 +126,7 @@ impl Formats {
     #[must_use]
     pub fn with_unchecked(self, format: impl ArtifactFormat) -> Self {
         let queries = format.queries();
-        self.push(Known { format: Arc::new(format), queries })
+        self.push(Known::new(Arc::new(format), queries))
     }
 
     fn push(mut self, added: Known) -> Self {
@@ -122,6 +139,49 @@ impl Formats {
     pub fn queries_of(&self, artifact: &SpooledArtifact) -> impl Iterator<Item = &Query> {
         let formats = self.formats.iter().filter(|known| known.format.reads(artifact.kind()));
         formats.flat_map(|known| &known.queries)
+    }
+
+    /// The tools that query artifacts of these kinds, in a fixed order: `artifact_list` and one per query. Their schemas
+    /// name no artifacts, so that they are the same from the first request of a turn to the last; a handle is checked
+    /// when the call is made. They are ephemeral, replace what has their name, and are built once.
+    ///
+    /// ```
+    /// use haft_core::artifact::ArtifactKind;
+    /// use haft_core::forge::Formats;
+    ///
+    /// // Without formats there is nothing to ask.
+    /// assert!(Formats::new().query_tools(&[ArtifactKind::TEXT])?.is_empty());
+    /// # Ok::<(), haft_core::tool::InvalidTool>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A tool cannot be built. With queries that [`Formats::with`] has taken this does not happen.
+    pub fn query_tools(&self, kinds: &[ArtifactKind]) -> Result<Vec<Tool>, InvalidTool> {
+        let mut tools = Vec::new();
+        for known in self.formats.iter() {
+            if !kinds.iter().any(|kind| known.format.reads(kind)) {
+                continue;
+            }
+            if tools.is_empty() {
+                tools.push(artifact_list(self.budget)?);
+            }
+            tools.extend_from_slice(self.stable_tools(known)?);
+        }
+        Ok(tools)
+    }
+
+    fn stable_tools<'k>(&self, known: &'k Known) -> Result<&'k [Tool], InvalidTool> {
+        if let Some(tools) = known.tools.get() {
+            return Ok(tools);
+        }
+        let mut tools = Vec::new();
+        for query in &known.queries {
+            let reads = Arc::clone(&known.format);
+            let tool = forged(query, &Handles::Any, self.budget, &known.format)?;
+            tools.push(tool.queried_kinds(move |kind| reads.reads(kind)).build()?);
+        }
+        Ok(known.tools.get_or_init(|| tools))
     }
 
     /// Forges the tools that query the artifacts of a turn: one per query that some artifact can be
@@ -149,15 +209,16 @@ impl Formats {
         }
         let live = artifacts.all();
         let mut tools = Vec::new();
-        for Known { format, queries } in self.formats.iter() {
+        for Known { format, queries, .. } in self.formats.iter() {
             let read = live.iter().filter(|(_, artifact)| format.reads(artifact.kind()));
             let handles: Vec<String> = read.map(|(handle, _)| handle.clone()).collect();
             if handles.is_empty() {
                 continue;
             }
             let queried = Arc::new(handles.iter().cloned().collect::<HashSet<_>>());
+            let handles = Handles::Live(handles);
             for query in queries {
-                let tool = forged(query, &handles, self.budget)?;
+                let tool = forged(query, &handles, self.budget, format)?;
                 tools.push(tool.queried_handles(Arc::clone(&queried)).build()?);
             }
         }
@@ -176,11 +237,16 @@ impl Formats {
 }
 
 /// The builder of the tool of a query.
-fn forged(query: &Query, handles: &[String], budget: Budget) -> Result<ToolBuilder, InvalidTool> {
+fn forged(
+    query: &Query,
+    handles: &Handles,
+    budget: Budget,
+    format: &Arc<dyn ArtifactFormat>,
+) -> Result<ToolBuilder, InvalidTool> {
     let input = query
         .schema_for(handles)
         .map_err(|faults| InvalidTool { tool: query.name().to_owned(), faults })?;
-    let asked = query.clone();
+    let asked = ForgedQuery { query: query.clone(), format: Arc::clone(format), budget };
     let mut tool = Tool::builder(query.name())
         .description(query.description())
         .input_schema(input)
@@ -189,8 +255,8 @@ fn forged(query: &Query, handles: &[String], budget: Budget) -> Result<ToolBuild
         .on_collision(OnCollision::Replace)
         .effect(ToolEffect::ReadOnly)
         .handler(move |args: Args, ctx: DispatchContext| {
-            let query = asked.clone();
-            async move { answer(&query, &args, &ctx, budget).await }
+            let asked = asked.clone();
+            async move { asked.answer(&args, &ctx).await }
         });
     if let Some(check) = query.checker() {
         tool = tool.validator(move |args: Args| std::future::ready(check(&args)));
@@ -198,25 +264,40 @@ fn forged(query: &Query, handles: &[String], budget: Budget) -> Result<ToolBuild
     Ok(tool)
 }
 
-/// Asks the artifact that the handle names now, not the one it named when the tool was forged.
-async fn answer(
-    query: &Query,
-    args: &Args,
-    ctx: &DispatchContext,
+/// What a forged tool runs.
+#[derive(Clone)]
+struct ForgedQuery {
+    query: Query,
+    format: Arc<dyn ArtifactFormat>,
     budget: Budget,
-) -> Result<ToolOutput, ToolFailure> {
-    let handle = args.root().get(CALL_ID).and_then(ValueRef::as_str).unwrap_or_default();
-    let Some(artifact) = ctx.artifacts().get(handle) else {
-        let text = format!(
-            "Error: there is no artifact with id `{handle}` in this turn any more; \
-             call the tool that made it again"
-        );
-        return Ok(ToolOutput::Text(text));
-    };
-    let label = artifact.label();
-    let cancellation = ctx.cancellation().clone();
-    let asking: AnswerFuture = query.ask(args, QueryContext { artifact, budget, cancellation });
-    Ok(ToolOutput::Answer { text: asking.await?.into_string(), label })
+}
+
+impl ForgedQuery {
+    /// Asks the artifact that the handle names now, not the one it named when the tool was forged.
+    async fn answer(&self, args: &Args, ctx: &DispatchContext) -> Result<ToolOutput, ToolFailure> {
+        let handle = args.root().get(CALL_ID).and_then(ValueRef::as_str).unwrap_or_default();
+        let reads = |kind: &ArtifactKind| self.format.reads(kind);
+        let artifact = match ctx.artifacts().get(handle) {
+            Some(artifact) if reads(artifact.kind()) => artifact,
+            found => {
+                let shown = crate::schema::excerpt(handle);
+                let why = match found {
+                    Some(artifact) => format!(
+                        "the artifact with id `{shown}` is {}, which this tool does not read",
+                        artifact.kind()
+                    ),
+                    None => format!("there is no artifact with id `{shown}` in this turn"),
+                };
+                let live = live_handles(ctx.artifacts(), reads);
+                return Ok(ToolOutput::Text(format!("Error: {why}; {live}")));
+            }
+        };
+        let label = artifact.label();
+        let (budget, cancellation) = (self.budget, ctx.cancellation().clone());
+        let asked = QueryContext { artifact, budget, cancellation };
+        let asking: AnswerFuture = self.query.ask(args, asked);
+        Ok(ToolOutput::Answer { text: asking.await?.into_string(), label })
+    }
 }
 
 fn stamp() -> u64 {

@@ -4,10 +4,10 @@ use crate::error::codes;
 use crate::invariant::OrReport as _;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use super::Tool;
-use crate::artifact::SpooledArtifact;
+use crate::artifact::{ArtifactKind, SpooledArtifact};
 use crate::call::{CallId, Handle, HandleTable, RecordId, ToolCall, ToolResults};
 use crate::error::{Coded, ErrorCode};
 
@@ -38,7 +38,21 @@ struct Live {
     calls: IndexMap<RecordId, Vec<ArtifactEntry>>,
     /// By handle.
     retrieved: IndexMap<String, Retrieved>,
+    /// Every kind that an artifact of the set has had, in order of appearance.
+    kinds: IndexSet<ArtifactKind>,
     revision: u64,
+}
+
+/// An artifact that can be queried.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LiveArtifact {
+    /// How the model names it.
+    pub handle: String,
+    /// The artifact.
+    pub artifact: SpooledArtifact,
+    /// The call that made it; nothing for the content of a retrieved record.
+    pub call: Option<RecordId>,
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +118,7 @@ impl ArtifactSet {
             return Ok(());
         }
         live.revision += 1;
+        live.kinds.extend(artifacts.iter().map(|artifact| artifact.kind().clone()));
         let single = artifacts.len() == 1;
         let entries = artifacts.iter().enumerate().map(|(part, artifact)| ArtifactEntry {
             handle: if single { handle.to_string() } else { format!("{handle}.{part}") },
@@ -146,6 +161,7 @@ impl ArtifactSet {
         self.check_retrieved(id)?;
         let mut live = self.write();
         live.revision += 1;
+        live.kinds.insert(artifact.kind().clone());
         live.retrieved.insert(handle_of(id), Retrieved { id: id.to_owned(), artifact });
         Ok(())
     }
@@ -200,12 +216,35 @@ impl ArtifactSet {
     /// records.
     #[must_use]
     pub fn all(&self) -> Vec<(String, SpooledArtifact)> {
+        self.live().into_iter().map(|it| (it.handle, it.artifact)).collect()
+    }
+
+    /// Every artifact that can be queried, in the order of [`all`](Self::all), with the call that made it.
+    #[must_use]
+    pub fn live(&self) -> Vec<LiveArtifact> {
         let live = self.read();
-        let calls =
-            live.calls.values().flatten().map(|it| (it.handle.clone(), it.artifact.clone()));
-        let retrieved =
-            live.retrieved.iter().map(|(handle, it)| (handle.clone(), it.artifact.clone()));
-        calls.chain(retrieved).collect()
+        let of_call = |(id, entries): (&RecordId, &Vec<ArtifactEntry>)| {
+            let call = Some(*id);
+            let entries = entries.iter().map(move |it| LiveArtifact {
+                handle: it.handle.clone(),
+                artifact: it.artifact.clone(),
+                call,
+            });
+            entries.collect::<Vec<_>>()
+        };
+        let retrieved = live.retrieved.iter().map(|(handle, it)| LiveArtifact {
+            handle: handle.clone(),
+            artifact: it.artifact.clone(),
+            call: None,
+        });
+        live.calls.iter().flat_map(of_call).chain(retrieved).collect()
+    }
+
+    /// Every kind that an artifact of the turn has had, from the one at this position on, in order of appearance. The
+    /// cost does not depend on the number of artifacts.
+    #[must_use]
+    pub fn kinds_since(&self, position: usize) -> Vec<ArtifactKind> {
+        self.read().kinds.iter().skip(position).cloned().collect()
     }
 
     /// The call that a handle names.

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, Tool, ToolEffect, ToolName,
-    ToolRole,
+    Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, QueriedArtifacts, Tool,
+    ToolEffect, ToolName, ToolRole,
 };
 use crate::artifact::ArtifactKind;
 use crate::error::{Coded, ErrorCode};
@@ -42,7 +42,8 @@ pub struct ToolBuilder {
     handler: Option<Handler>,
     artifact: Option<ArtifactKind>,
     artifact_query: bool,
-    queried_handles: Arc<HashSet<String>>,
+    kinds: Vec<ArtifactKind>,
+    queried: QueriedArtifacts,
     meta: Stash,
     strictness: Strictness,
     validators: Vec<Validator>,
@@ -89,7 +90,8 @@ impl ToolBuilder {
             handler: None,
             artifact: None,
             artifact_query: false,
-            queried_handles: Arc::default(),
+            kinds: Vec::new(),
+            queried: QueriedArtifacts::None,
             meta: Stash::new(),
             strictness: Strictness::default(),
             validators: Vec::new(),
@@ -165,9 +167,27 @@ impl ToolBuilder {
         self
     }
 
-    /// How text and bytes are wrapped; the default is plain text.
+    /// How text and bytes are wrapped; the default is plain text. A tool that declares its kind can return large
+    /// results: the tools that query them are offered from the first request on.
     pub fn artifact(mut self, kind: ArtifactKind) -> Self {
         self.artifact = Some(kind);
+        self
+    }
+
+    /// Declares the kinds of the artifacts that the handler chooses itself, so that the tools that query them are offered
+    /// from the first request on. Without it they are added to the tools when the first artifact of a kind appears.
+    ///
+    /// ```
+    /// use haft_core::Tool;
+    /// use haft_core::artifact::ArtifactKind;
+    ///
+    /// let read = Tool::builder("read").description("Reads a file.").handler(|| "…");
+    /// let read = read.artifact_kinds([ArtifactKind::TEXT, ArtifactKind::CSV]).build()?;
+    /// assert_eq!(read.declared_kinds().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn artifact_kinds(mut self, kinds: impl IntoIterator<Item = ArtifactKind>) -> Self {
+        self.kinds.extend(kinds);
         self
     }
 
@@ -180,7 +200,17 @@ impl ToolBuilder {
     /// Declares the handles of the artifacts that a query tool can be asked about, so that a prompt names the tool where
     /// it shows such a handle. The forge declares them for the tools that it makes.
     pub fn queried_handles(mut self, handles: Arc<HashSet<String>>) -> Self {
-        self.queried_handles = handles;
+        self.queried = QueriedArtifacts::Handles(handles);
+        self
+    }
+
+    /// Declares the kinds of artifacts that a query tool can be asked about, as
+    /// [`queried_handles`](Self::queried_handles) declares single ones.
+    pub fn queried_kinds(
+        mut self,
+        reads: impl Fn(&ArtifactKind) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.queried = QueriedArtifacts::Kinds(Arc::new(reads));
         self
     }
 
@@ -328,6 +358,13 @@ impl ToolBuilder {
                 "a tool needs a description: the model chooses by it",
             );
         }
+        let mut kinds = std::mem::take(&mut self.kinds);
+        let is_large = self.handler.as_ref().is_some_and(Handler::is_large);
+        let declared = self
+            .artifact
+            .clone()
+            .or_else(|| (is_large && kinds.is_empty()).then(ArtifactKind::default));
+        kinds.extend(declared.filter(|kind| !kinds.contains(kind) && !self.artifact_query));
         let role = match (self.artifact_query, self.artifact.take()) {
             (true, Some(_)) => {
                 self.add_fault(
@@ -356,7 +393,8 @@ impl ToolBuilder {
                 input,
                 handler,
                 role,
-                queried_handles: self.queried_handles,
+                kinds,
+                queried: self.queried,
                 meta: self.meta,
                 strictness: self.strictness,
                 validators: self.validators,

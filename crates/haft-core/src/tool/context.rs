@@ -72,7 +72,6 @@ struct Dispatch {
     id: Arc<str>,
     iteration: u32,
     ordinal: AtomicU32,
-    tools: Arc<ToolRegistry>,
     cancellation: Cancellation,
     signals: Signals,
 }
@@ -165,10 +164,11 @@ impl DispatchContext {
         self.dispatch.iteration
     }
 
-    /// The tools of the iteration: those of the turn, and those that query its artifacts.
+    /// The tools of the turn, and the overlay of those that query its artifacts. What is registered, hidden or removed
+    /// here lasts for the turn; the model sees it from the next request on.
     #[must_use]
     pub fn tools(&self) -> &Arc<ToolRegistry> {
-        &self.dispatch.tools
+        self.turn.tools()
     }
 
     /// Tells when the dispatch is cancelled, and in a handler when the call is. Long-running handlers
@@ -178,14 +178,13 @@ impl DispatchContext {
         &self.dispatch.cancellation
     }
 
-    /// The same dispatch in another iteration, with the tools of that iteration.
+    /// The same dispatch in another iteration.
     #[must_use]
-    pub fn at_iteration(&self, iteration: u32, tools: Arc<ToolRegistry>) -> Self {
+    pub fn at_iteration(&self, iteration: u32) -> Self {
         let dispatch = Dispatch {
             id: Arc::clone(&self.dispatch.id),
             iteration,
             ordinal: AtomicU32::new(0),
-            tools,
             cancellation: self.dispatch.cancellation.clone(),
             signals: self.dispatch.signals.clone(),
         };
@@ -199,7 +198,6 @@ impl DispatchContext {
             id: Arc::clone(&self.dispatch.id),
             iteration: self.dispatch.iteration,
             ordinal: AtomicU32::new(self.dispatch.ordinal.load(Ordering::Relaxed)),
-            tools: Arc::clone(&self.dispatch.tools),
             cancellation,
             signals: self.dispatch.signals.clone(),
         };

@@ -54,6 +54,31 @@ pub enum ToolError {
         /// The name it is closest to.
         nearest: Option<String>,
     },
+    /// The model saw the tool earlier in the turn, and it cannot be called any more.
+    #[error("`{tool}` cannot be called any more: {reason}")]
+    Unavailable {
+        /// The tool.
+        tool: String,
+        /// Why.
+        reason: Unavailability,
+    },
+}
+
+/// Why a tool that the model has seen cannot be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unavailability {
+    /// It was hidden.
+    #[error("it is not offered at this point of the conversation")]
+    Hidden,
+    /// It was removed.
+    #[error("it was removed")]
+    Removed,
+    /// It was registered during the turn, and its source has not registered it again since the turn was resumed.
+    #[error(
+        "it was added during this turn, and was not added again after an interruption; use the call that added it again, or go on without it"
+    )]
+    NotRestored,
 }
 
 impl ToolError {
@@ -63,7 +88,10 @@ impl ToolError {
         match self {
             Self::InvalidArgs { problems, .. } => Some(problems),
             Self::Downstream { failure, .. } => failure.source().map(|it| it as _),
-            Self::Panicked { .. } | Self::Cancelled { .. } | Self::Unknown { .. } => None,
+            Self::Panicked { .. }
+            | Self::Cancelled { .. }
+            | Self::Unknown { .. }
+            | Self::Unavailable { .. } => None,
         }
     }
 }
@@ -74,7 +102,7 @@ impl Coded for ToolError {
             Self::InvalidArgs { .. } => codes::INVALID_TOOL_ARGS,
             Self::Downstream { .. } | Self::Panicked { .. } => codes::TOOL_DOWNSTREAM_ERROR,
             Self::Cancelled { .. } => codes::TOOL_CANCELLED,
-            Self::Unknown { .. } => codes::UNKNOWN_TOOL,
+            Self::Unknown { .. } | Self::Unavailable { .. } => codes::UNKNOWN_TOOL,
         }
     }
 

@@ -40,13 +40,15 @@ pub struct Handler {
     input: Option<Result<InputSchema, Vec<SchemaFault>>>,
     /// Whether it does its work before it returns a future.
     blocks: bool,
+    /// Whether its results are large by their type.
+    is_large: bool,
 }
 
 impl Handler {
     fn new<A: FromArgs>(
         run: impl Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
-        Self { run: Arc::new(run), input: A::input_schema(), blocks: false }
+        Self { run: Arc::new(run), input: A::input_schema(), blocks: false, is_large: false }
     }
 
     /// A handler that is not async.
@@ -54,6 +56,15 @@ impl Handler {
         run: impl Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
         Self { blocks: true, ..Self::new::<A>(run) }
+    }
+
+    /// Says what the handler returns.
+    fn returning<R: IntoToolOutput>(self) -> Self {
+        Self { is_large: R::IS_LARGE, ..self }
+    }
+
+    pub(super) fn is_large(&self) -> bool {
+        self.is_large
     }
 
     pub(super) fn blocks(&self) -> bool {
@@ -144,7 +155,7 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::blocking::<NoArgs>(move |_, _| HandlerFuture::ready(self()))
+        Handler::blocking::<NoArgs>(move |_, _| HandlerFuture::ready(self())).returning::<R>()
     }
 }
 
@@ -155,7 +166,7 @@ where
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<NoArgs>(move |_, _| HandlerFuture::running(self()))
+        Handler::new::<NoArgs>(move |_, _| HandlerFuture::running(self())).returning::<R>()
     }
 }
 
@@ -170,6 +181,7 @@ where
             Ok(args) => HandlerFuture::ready(self(args)),
             Err(error) => HandlerFuture::failed(error),
         })
+        .returning::<R>()
     }
 }
 
@@ -185,6 +197,7 @@ where
             Ok(args) => HandlerFuture::running(self(args)),
             Err(error) => HandlerFuture::failed(error),
         })
+        .returning::<R>()
     }
 }
 
@@ -199,6 +212,7 @@ where
             Ok(args) => HandlerFuture::ready(self(args, &scope.context())),
             Err(error) => HandlerFuture::failed(error),
         })
+        .returning::<R>()
     }
 }
 
@@ -214,6 +228,7 @@ where
             Ok(args) => HandlerFuture::running(self(args, scope.context())),
             Err(error) => HandlerFuture::failed(error),
         })
+        .returning::<R>()
     }
 }
 
@@ -247,5 +262,6 @@ where
             }
             Err(error) => HandlerFuture::failed(error),
         })
+        .returning::<<<F as Borrowing<'static, A>>::Future as Future>::Output>()
     }
 }

@@ -45,6 +45,10 @@ pub struct Json<T>(pub T);
     note = "return String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, ArtifactDraft, SpooledArtifact, a list of these, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`"
 )]
 pub trait IntoToolOutput {
+    /// Whether values of this type are meant for large content: a stream, or an artifact. The tools that query it are
+    /// offered from the first request on.
+    const IS_LARGE: bool = false;
+
     /// Makes the output.
     ///
     /// # Errors
@@ -60,6 +64,8 @@ impl IntoToolOutput for ToolOutput {
 }
 
 impl<T: IntoToolOutput, E: Into<ToolFailure>> IntoToolOutput for Result<T, E> {
+    const IS_LARGE: bool = T::IS_LARGE;
+
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         self.map_err(Into::into)?.into_tool_output()
     }
@@ -78,6 +84,8 @@ impl IntoToolOutput for Media {
 }
 
 impl IntoToolOutput for Vec<ArtifactDraft> {
+    const IS_LARGE: bool = true;
+
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         if self.is_empty() {
             return Err(ToolFailure::new("the tool returned an empty list of artifacts"));
@@ -87,6 +95,8 @@ impl IntoToolOutput for Vec<ArtifactDraft> {
 }
 
 impl IntoToolOutput for Vec<SpooledArtifact> {
+    const IS_LARGE: bool = true;
+
     fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
         self.into_iter().map(ArtifactDraft::from).collect::<Vec<_>>().into_tool_output()
     }
@@ -105,8 +115,10 @@ impl IntoToolOutput for Vec<Media> {
 }
 
 macro_rules! outputs {
-    ($($type:ty => |$value:ident| $output:expr;)*) => {$(
+    ($($type:ty, $is_large:literal => |$value:ident| $output:expr;)*) => {$(
         impl IntoToolOutput for $type {
+            const IS_LARGE: bool = $is_large;
+
             fn into_tool_output(self) -> Result<ToolOutput, ToolFailure> {
                 let $value = self;
                 Ok($output)
@@ -116,12 +128,12 @@ macro_rules! outputs {
 }
 
 outputs! {
-    () => |_nothing| ToolOutput::Text(String::new());
-    String => |text| ToolOutput::Text(text);
-    &'static str => |text| ToolOutput::Text(text.to_owned());
-    Vec<u8> => |bytes| ToolOutput::Bytes(bytes.into());
-    Bytes => |bytes| ToolOutput::Bytes(bytes);
-    ByteStream => |stream| ToolOutput::Stream(stream);
-    SpooledArtifact => |artifact| ToolOutput::Artifacts(vec![artifact.into()]);
-    ArtifactDraft => |draft| ToolOutput::Artifacts(vec![draft]);
+    (), false => |_nothing| ToolOutput::Text(String::new());
+    String, false => |text| ToolOutput::Text(text);
+    &'static str, false => |text| ToolOutput::Text(text.to_owned());
+    Vec<u8>, false => |bytes| ToolOutput::Bytes(bytes.into());
+    Bytes, false => |bytes| ToolOutput::Bytes(bytes);
+    ByteStream, true => |stream| ToolOutput::Stream(stream);
+    SpooledArtifact, true => |artifact| ToolOutput::Artifacts(vec![artifact.into()]);
+    ArtifactDraft, true => |draft| ToolOutput::Artifacts(vec![draft]);
 }

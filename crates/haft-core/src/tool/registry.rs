@@ -1,5 +1,7 @@
 //! The tools of a turn, by name.
 
+mod block;
+mod changes;
 mod merge;
 
 #[cfg(test)]
@@ -14,28 +16,71 @@ use indexmap::map::Entry as MapEntry;
 use crate::error::{Coded, ErrorCode};
 use crate::schema::nearest;
 use crate::tool::context::{AckSubscription, DispatchContext};
-use crate::tool::{Tool, ToolError, ToolName};
+use crate::tool::{Tool, ToolError, ToolName, Unavailability};
+
+use self::block::{BlockPlace, RestoredTools};
+pub use self::block::{BlockTool, OfferPoint};
+pub use self::changes::{AppendedTool, RegisteredTool, ToolChanges};
 
 /// Tools by name, in the order they were registered.
 ///
-/// A turn has a registry of its own, made fresh from the runner's baseline; whatever middleware does to
-/// it ends with the turn. Methods take `&self`, so that the handle in a context can be shared. Cloning
-/// copies the list, not the tools.
+/// A turn has a registry of its own, made fresh from the runner's baseline. What middleware and handlers register, hide
+/// and remove lasts for the turn, and the model sees it from the next request on. Methods take `&self`, so that the
+/// handle in a context can be shared. Cloning copies the list, not the tools.
 ///
 /// Hidden tools can be called but are not offered to the model. Hiding belongs to the entry: replacing a
-/// tool in place keeps it, removing the tool ends it.
+/// tool in place keeps it, removing the tool ends it. A tool that the model has seen stays in the
+/// [block of tools](Self::tool_block), so that prompt caches hold: calls to it are refused once it is hidden or removed.
 #[derive(Debug, Default)]
 pub struct ToolRegistry {
-    /// Shared by clones until one of them changes: a turn and each of its iterations have one.
+    /// Shared by clones until one of them changes: the runner and each of its turns have one.
     entries: RwLock<Arc<Entries>>,
 }
 
-type Entries = IndexMap<ToolName, ToolEntry>;
+#[derive(Clone, Debug, Default)]
+struct Entries {
+    tools: IndexMap<ToolName, ToolEntry>,
+    /// How many tools were offered to the model.
+    offered: u32,
+    /// How many of them were offered by the first request.
+    first_offered: u32,
+    /// What an earlier process has journaled about tools.
+    restored: Option<Arc<RestoredTools>>,
+}
 
 #[derive(Clone, Debug)]
 struct ToolEntry {
     tool: Tool,
-    hidden: bool,
+    status: EntryStatus,
+    layer: Layer,
+    /// The place in the block of tools, once the model has seen it.
+    place: Option<BlockPlace>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EntryStatus {
+    Visible,
+    Hidden,
+    /// Removed after the model has seen it: only its bytes are left.
+    Removed,
+}
+
+#[derive(Clone, Debug)]
+enum Layer {
+    /// Registered by the application.
+    Own,
+    /// Laid over the registered tools, with the tool that it covers.
+    Overlay { covered: Option<Tool> },
+}
+
+impl ToolEntry {
+    fn new(tool: Tool) -> Self {
+        Self { tool, status: EntryStatus::Visible, layer: Layer::Own, place: None }
+    }
+
+    fn is_registered(&self) -> bool {
+        self.status != EntryStatus::Removed
+    }
 }
 
 /// What a tool registry refuses.
@@ -101,15 +146,11 @@ impl ToolRegistry {
     ///
     /// The name is taken; the tool's collision policy is for merges and is not asked.
     pub fn register(&self, tool: Tool) -> Result<(), ToolRegistryError> {
-        self.change(|entries| match entries.entry(tool.name().clone()) {
-            MapEntry::Occupied(entry) => {
-                Err(ToolRegistryError::AlreadyRegistered { tool: entry.key().clone() })
-            }
-            MapEntry::Vacant(entry) => {
-                entry.insert(ToolEntry { tool, hidden: false });
-                Ok(())
-            }
-        })
+        if self.has(tool.name().as_str()) {
+            return Err(ToolRegistryError::AlreadyRegistered { tool: tool.name().clone() });
+        }
+        self.change(|entries| entries.insert(tool));
+        Ok(())
     }
 
     /// Adds a tool, or replaces the one of the same name, which keeps its position and stays hidden if
@@ -125,20 +166,16 @@ impl ToolRegistry {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn overwrite(&self, tool: Tool) -> Option<Tool> {
-        self.change(|entries| match entries.entry(tool.name().clone()) {
-            MapEntry::Occupied(mut entry) => {
-                Some(std::mem::replace(&mut entry.get_mut().tool, tool))
-            }
-            MapEntry::Vacant(entry) => {
-                entry.insert(ToolEntry { tool, hidden: false });
-                None
-            }
-        })
+        self.change(|entries| entries.insert(tool))
     }
 
-    /// Removes a tool. An unknown name changes nothing.
+    /// Removes a tool. An unknown name changes nothing. If the model has seen the tool in this turn, its bytes stay in
+    /// the [block of tools](Self::tool_block), and calls to it are refused.
     pub fn unregister(&self, name: &str) -> Option<Tool> {
-        self.change(|entries| entries.shift_remove(name)).map(|entry| entry.tool)
+        if !self.has(name) {
+            return None;
+        }
+        self.change(|entries| entries.remove(name))
     }
 
     /// The tool of this name, hidden or not.
@@ -162,35 +199,38 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// There is no such tool.
+    /// There is no such tool, or the model saw it earlier in the turn and cannot call it any more.
     pub fn find(&self, name: &str) -> Result<Tool, ToolError> {
         let entries = self.read();
-        let by_alias = || entries.values().find(|entry| entry.tool.is_called(name));
-        if let Some(entry) = entries.get(name).or_else(by_alias) {
-            return Ok(entry.tool.clone());
-        }
-        let offered =
-            entries.iter().filter(|(_, entry)| !entry.hidden).map(|(name, _)| name.as_str());
-        let nearest = nearest(name, offered).map(str::to_owned);
-        Err(ToolError::Unknown { tool: crate::schema::excerpt(name), nearest })
+        let by_alias = || entries.registered().find(|entry| entry.tool.is_called(name));
+        let unavailable = match entries.tools.get(name).or_else(by_alias) {
+            Some(ToolEntry { status: EntryStatus::Removed, .. }) => Unavailability::Removed,
+            Some(ToolEntry { status: EntryStatus::Hidden, place: Some(_), .. }) => {
+                Unavailability::Hidden
+            }
+            Some(entry) => return Ok(entry.tool.clone()),
+            None if entries.is_lost(name) => Unavailability::NotRestored,
+            None => return Err(entries.unknown(name)),
+        };
+        Err(ToolError::Unavailable { tool: name.to_owned(), reason: unavailable })
     }
 
     /// Whether there is a tool of this name, hidden or not.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.read().contains_key(name)
+        self.read().get(name).is_some()
     }
 
     /// How many tools there are, hidden ones included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.read().len()
+        self.read().registered().count()
     }
 
     /// Whether there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.read().is_empty()
+        self.read().registered().next().is_none()
     }
 
     /// Every tool, in order of registration.
@@ -202,13 +242,13 @@ impl ToolRegistry {
     /// The tools that are offered to the model.
     #[must_use]
     pub fn visible(&self) -> Vec<Tool> {
-        self.collect_tools(|entry| !entry.hidden)
+        self.collect_tools(|entry| entry.status == EntryStatus::Visible)
     }
 
     /// The tools that are not offered to the model.
     #[must_use]
     pub fn hidden(&self) -> Vec<Tool> {
-        self.collect_tools(|entry| entry.hidden)
+        self.collect_tools(|entry| entry.status == EntryStatus::Hidden)
     }
 
     /// Hides tools. All of them, or none if one is unknown.
@@ -232,7 +272,7 @@ impl ToolRegistry {
         &self,
         names: impl IntoIterator<Item = N>,
     ) -> Result<(), ToolRegistryError> {
-        self.mark(names, true)
+        self.mark(names, EntryStatus::Hidden)
     }
 
     /// Offers hidden tools again. All of them, or none if one is unknown.
@@ -244,7 +284,7 @@ impl ToolRegistry {
         &self,
         names: impl IntoIterator<Item = N>,
     ) -> Result<(), ToolRegistryError> {
-        self.mark(names, false)
+        self.mark(names, EntryStatus::Visible)
     }
 
     /// Hides exactly these tools and offers all others.
@@ -258,17 +298,15 @@ impl ToolRegistry {
     ) -> Result<(), ToolRegistryError> {
         self.change(|entries| {
             let names = known(entries, names)?;
-            for entry in entries.values_mut() {
-                entry.hidden = false;
-            }
-            apply(entries, &names, true);
+            entries.show_all();
+            apply(entries, &names, EntryStatus::Hidden);
             Ok(())
         })
     }
 
     /// Offers every tool.
     pub fn clear_hidden(&self) {
-        self.change(|entries| entries.values_mut().for_each(|entry| entry.hidden = false));
+        self.change(Entries::show_all);
     }
 
     /// Drops every ephemeral tool. Returns how many went.
@@ -284,14 +322,10 @@ impl ToolRegistry {
     /// ```
     pub fn prune_ephemeral(&self) -> usize {
         // Every turn ends with this, and most have none.
-        if !self.read().values().any(|entry| entry.tool.is_ephemeral()) {
+        if !self.read().registered().any(|entry| entry.tool.is_ephemeral()) {
             return 0;
         }
-        self.change(|entries| {
-            let before = entries.len();
-            entries.retain(|_, entry| !entry.tool.is_ephemeral());
-            before - entries.len()
-        })
+        self.change(Entries::prune_ephemeral)
     }
 
     /// Drops ephemeral tools when the dispatch is acknowledged. A dispatch that fails keeps them, so
@@ -308,17 +342,21 @@ impl ToolRegistry {
     fn mark<N: AsRef<str>>(
         &self,
         names: impl IntoIterator<Item = N>,
-        hidden: bool,
+        status: EntryStatus,
     ) -> Result<(), ToolRegistryError> {
         self.change(|entries| {
             let names = known(entries, names)?;
-            apply(entries, &names, hidden);
+            apply(entries, &names, status);
             Ok(())
         })
     }
 
     fn collect_tools(&self, keep: impl Fn(&ToolEntry) -> bool) -> Vec<Tool> {
-        self.read().values().filter(|entry| keep(entry)).map(|entry| entry.tool.clone()).collect()
+        self.read()
+            .registered()
+            .filter(|entry| keep(entry))
+            .map(|entry| entry.tool.clone())
+            .collect()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Arc<Entries>> {
@@ -331,6 +369,85 @@ impl ToolRegistry {
     }
 }
 
+impl Entries {
+    /// The entry of a tool that is registered, hidden or not.
+    fn get(&self, name: &str) -> Option<&ToolEntry> {
+        self.tools.get(name).filter(|entry| entry.is_registered())
+    }
+
+    /// The tools that are registered, hidden or not, in their order.
+    fn registered(&self) -> impl Iterator<Item = &ToolEntry> {
+        self.tools.values().filter(|entry| entry.is_registered())
+    }
+
+    /// Registers a tool, or replaces the one of the same name, and returns that.
+    fn insert(&mut self, tool: Tool) -> Option<Tool> {
+        let restored = self.restored_status(tool.name().as_str());
+        match self.tools.entry(tool.name().clone()) {
+            MapEntry::Occupied(mut entry) => {
+                let entry = entry.get_mut();
+                let was_registered = entry.is_registered();
+                if !was_registered {
+                    entry.status = restored.unwrap_or(EntryStatus::Visible);
+                }
+                entry.layer = Layer::Own;
+                let replaced = std::mem::replace(&mut entry.tool, tool);
+                was_registered.then_some(replaced)
+            }
+            MapEntry::Vacant(entry) => {
+                let status = restored.unwrap_or(EntryStatus::Visible);
+                entry.insert(ToolEntry { status, ..ToolEntry::new(tool) });
+                None
+            }
+        }
+    }
+
+    /// Removes a tool. The entry of one that the model has seen stays.
+    fn remove(&mut self, name: &str) -> Option<Tool> {
+        let entry = self.tools.get_mut(name)?;
+        if !entry.is_registered() {
+            return None;
+        }
+        if entry.place.is_some() {
+            entry.status = EntryStatus::Removed;
+            return Some(entry.tool.clone());
+        }
+        self.tools.shift_remove(name).map(|entry| entry.tool)
+    }
+
+    fn show_all(&mut self) {
+        for entry in self.tools.values_mut().filter(|entry| entry.is_registered()) {
+            entry.status = EntryStatus::Visible;
+        }
+    }
+
+    /// Removes ephemeral tools, and uncovers what lay below them.
+    fn prune_ephemeral(&mut self) -> usize {
+        let mut pruned = 0;
+        self.tools.retain(|_, entry| {
+            if !entry.tool.is_ephemeral() {
+                return true;
+            }
+            pruned += usize::from(entry.is_registered());
+            match std::mem::replace(&mut entry.layer, Layer::Own) {
+                Layer::Overlay { covered: Some(covered) } => {
+                    entry.tool = covered;
+                    true
+                }
+                _ => false,
+            }
+        });
+        pruned
+    }
+
+    fn unknown(&self, name: &str) -> ToolError {
+        let visible = self.registered().filter(|entry| entry.status == EntryStatus::Visible);
+        let nearest = nearest(name, visible.map(|entry| entry.tool.name().as_str()));
+        let nearest = nearest.map(str::to_owned);
+        ToolError::Unknown { tool: crate::schema::excerpt(name), nearest }
+    }
+}
+
 /// The positions of these tools.
 fn known<N: AsRef<str>>(
     entries: &Entries,
@@ -339,15 +456,15 @@ fn known<N: AsRef<str>>(
     let position = |name: N| {
         let name = name.as_ref();
         let unknown = || ToolRegistryError::Unknown { tool: crate::schema::excerpt(name) };
-        entries.get_index_of(name).ok_or_else(unknown)
+        entries.get(name).and_then(|_| entries.tools.get_index_of(name)).ok_or_else(unknown)
     };
     names.into_iter().map(position).collect()
 }
 
-fn apply(entries: &mut Entries, positions: &[usize], hidden: bool) {
+fn apply(entries: &mut Entries, positions: &[usize], status: EntryStatus) {
     for at in positions {
-        if let Some((_, entry)) = entries.get_index_mut(*at) {
-            entry.hidden = hidden;
+        if let Some((_, entry)) = entries.tools.get_index_mut(*at) {
+            entry.status = status;
         }
     }
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream as _;
 
-use crate::artifact::{ArtifactDraft, ArtifactKind, DraftContent, SpooledArtifact};
+use crate::artifact::{
+    ArtifactDraft, ArtifactKind, Budget, DraftContent, SpooledArtifact, cut_to_budget,
+};
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
 use crate::error::Coded as _;
 use crate::record::Retrievable;
@@ -22,13 +24,14 @@ use crate::trust::TrustLabel;
 pub struct Spooler {
     store: Arc<dyn SpoolStore>,
     inline_below: usize,
+    query_budget: Budget,
 }
 
 impl Spooler {
     /// Stores large results in a spool store.
     #[must_use]
     pub fn new(store: Arc<dyn SpoolStore>) -> Self {
-        Self { store, inline_below: 4 * 1024 }
+        Self { store, inline_below: 4 * 1024, query_budget: Budget::new() }
     }
 
     /// The store of large results.
@@ -42,6 +45,14 @@ impl Spooler {
     #[must_use]
     pub fn inline_below(mut self, bytes: usize) -> Self {
         self.inline_below = bytes;
+        self
+    }
+
+    /// Bounds the text of query tools, which is never an artifact itself: what does not fit is cut off, with a note for
+    /// the model. The default is that of [`Budget::new`].
+    #[must_use]
+    pub fn query_budget(mut self, budget: Budget) -> Self {
+        self.query_budget = budget;
         self
     }
 
@@ -133,7 +144,12 @@ impl CallSpool<'_> {
     ) -> Result<ToolResults, SpoolError> {
         let payload = match output {
             ToolOutput::Media(media) => return Ok(ToolResults::Media(media)),
-            ToolOutput::Answer { text, .. } => return Ok(ToolResults::Text(text)),
+            ToolOutput::Answer { text, .. } => {
+                // Answers of formats keep to the budget and add notes behind it.
+                let is_bounded = text.len() <= self.spooler.query_budget.bytes + MAX_NOTES;
+                let text = if is_bounded { text } else { self.bounded(text, "") };
+                return Ok(ToolResults::Text(text));
+            }
             ToolOutput::Artifacts(drafts) => return self.drafts(drafts).await,
             ToolOutput::Text(text) if text.is_empty() || text.len() < self.spooler.inline_below => {
                 return Ok(ToolResults::Text(text));
@@ -185,14 +201,31 @@ impl CallSpool<'_> {
         Ok(SpooledArtifact::new(kind, reader, label))
     }
 
-    /// The answer of a query that a program wrote itself: text, however long it is.
+    /// The answer of a query that a program wrote itself, within the budget of queries.
     async fn final_text(self, payload: SpoolPayload) -> Result<String, SpoolError> {
-        let bytes = match payload {
-            SpoolPayload::Text(text) => return Ok(text),
-            SpoolPayload::Bytes(bytes) => bytes,
-            SpoolPayload::Stream(stream) => collect_stream(stream, &self.key(None)).await?,
+        let (bytes, more) = match payload {
+            SpoolPayload::Text(text) => return Ok(self.bounded(text, "")),
+            SpoolPayload::Bytes(bytes) => (bytes, ""),
+            SpoolPayload::Stream(stream) => {
+                let limit = self.spooler.query_budget.bytes.saturating_add(1);
+                collect_start(stream, limit, &self.key(None)).await?
+            }
         };
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(self.bounded(String::from_utf8_lossy(&bytes).into_owned(), more))
+    }
+
+    /// Cuts an answer that is longer than a query may answer. `more` says that there are bytes that were not read.
+    fn bounded(self, text: String, more: &str) -> String {
+        let budget = self.spooler.query_budget;
+        let all = text.len();
+        match cut_to_budget(&text, budget) {
+            None => text,
+            Some(start) => format!(
+                "{start}\n[cut after {} of {more}{all} bytes, the most that one answer has; ask for a smaller part, or \
+                 for what follows if the tool can skip what was shown]",
+                start.len()
+            ),
+        }
     }
 
     /// One key per record and part: a call that is run again after a crash writes to the same place.
@@ -243,18 +276,24 @@ async fn start_of(
     Ok(Start::Stream(ByteStream::new(Then { start: Some(start.freeze()), stream })))
 }
 
-async fn collect_stream(mut stream: ByteStream, key: &SpoolKey) -> Result<Bytes, SpoolError> {
-    let mut all = BytesMut::new();
-    while let Some(chunk) = next(&mut stream, all.len(), key).await? {
-        all.extend_from_slice(&chunk);
-        if all.len() > LONGEST_ANSWER {
-            return Err(SpoolError::TooLarge { key: key.clone(), limit: LONGEST_ANSWER as u64 });
+/// Reads the first bytes of a stream. The text says whether there are more.
+async fn collect_start(
+    mut stream: ByteStream,
+    limit: usize,
+    key: &SpoolKey,
+) -> Result<(Bytes, &'static str), SpoolError> {
+    let mut start = BytesMut::new();
+    while let Some(chunk) = next(&mut stream, start.len(), key).await? {
+        start.extend_from_slice(&chunk);
+        if start.len() >= limit {
+            return Ok((start.freeze(), "more than "));
         }
     }
-    Ok(all.freeze())
+    Ok((start.freeze(), ""))
 }
 
-const LONGEST_ANSWER: usize = 1024 * 1024;
+/// How many bytes the notes of an answer may have.
+const MAX_NOTES: usize = 4 * 1024;
 
 async fn next(
     stream: &mut ByteStream,

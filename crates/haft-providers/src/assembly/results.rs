@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_core::artifact::SpooledArtifact;
+use haft_core::artifact::{ArtifactKind, SpooledArtifact};
 use haft_core::call::{CallState, ToolCall, ToolResults};
 use haft_core::spool::SpoolError;
-use haft_core::tool::{Tool, ToolRole};
+use haft_core::tool::{BlockTool, Tool, ToolRole};
 use haft_core::trust::{HandlePart, PartOrigin, ToolResultPart, TrustLabel};
 
 use super::media::MediaPlacement;
@@ -23,8 +23,9 @@ struct ArtifactQuery {
 }
 
 impl ArtifactQueries {
-    pub(super) fn new(tools: &[Tool], names: &WireNames) -> Self {
-        let queries = tools.iter().filter(|tool| *tool.role() == ToolRole::ArtifactQuery);
+    pub(super) fn new(block: &[BlockTool], names: &WireNames) -> Self {
+        let tools = block.iter().map(|it| &it.tool);
+        let queries = tools.filter(|tool| *tool.role() == ToolRole::ArtifactQuery);
         let queries = queries.map(|tool| ArtifactQuery {
             wire_name: names.wire_name(tool.name().as_str()),
             tool: tool.clone(),
@@ -33,8 +34,8 @@ impl ArtifactQueries {
     }
 
     /// What an artifact can be asked: names and what they do.
-    pub(super) fn for_handle(&self, handle: &str) -> Vec<(&str, &str)> {
-        let of = self.0.iter().filter(|query| query.tool.queries_handle(handle));
+    pub(super) fn for_handle(&self, handle: &str, kind: &ArtifactKind) -> Vec<(&str, &str)> {
+        let of = self.0.iter().filter(|query| query.tool.queries_artifact(handle, kind));
         of.map(|query| (&*query.wire_name, query.tool.description())).collect()
     }
 }
@@ -140,7 +141,7 @@ impl Funnel<'_> {
         artifact: &SpooledArtifact,
     ) -> ContentPart {
         let origin = PartOrigin::Call { tool: call.tool(), id: call.id() };
-        let tools = self.queries.for_handle(handle);
+        let tools = self.queries.for_handle(handle, artifact.kind());
         let shown = HandlePart::new(origin, handle, artifact.kind().as_str())
             .part(part)
             .byte_length(artifact.reader().byte_length())

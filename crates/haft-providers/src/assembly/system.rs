@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use haft_core::artifact::ArtifactKind;
 use haft_core::context::DispatchContext;
 use haft_core::record::{MessageRole, Retrievable, RetrievableContent};
 use haft_core::trust::{
@@ -85,7 +86,10 @@ impl Funnel<'_> {
         }
         let lists: Vec<Vec<(&str, &str)>> = shown
             .iter()
-            .map(|it| self.queries.for_handle(it.handle().unwrap_or_default()))
+            .map(|it| match it.queried() {
+                Some((handle, kind)) => self.queries.for_handle(handle, kind),
+                None => Vec::new(),
+            })
             .collect();
         let parts = shown.iter().zip(&lists).map(|(it, tools)| it.part(tools));
         Ok(self.renderer.retrieved(&parts.collect::<Vec<_>>()))
@@ -145,10 +149,13 @@ enum RetrievableBody {
 }
 
 impl ShownRetrievable {
-    fn handle(&self) -> Option<&str> {
-        match &self.body {
-            RetrievableBody::Handle { handle, .. } => Some(handle),
-            RetrievableBody::RecordText | RetrievableBody::Text(_) => None,
+    /// The handle of content that can be queried, and its kind.
+    fn queried(&self) -> Option<(&str, &ArtifactKind)> {
+        match (&self.body, self.record.content()) {
+            (RetrievableBody::Handle { handle, .. }, RetrievableContent::Artifact(artifact)) => {
+                Some((handle, artifact.kind()))
+            }
+            _ => None,
         }
     }
 

@@ -29,6 +29,7 @@
 //! the last message is from the model. The sections behind the timeline are added to the last message of the user, after
 //! the last breakpoint of the cache.
 
+mod additions;
 mod cache;
 mod decode;
 mod encode;

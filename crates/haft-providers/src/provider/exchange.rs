@@ -1,6 +1,5 @@
 //! Requests a response and reads it to its end. A response that breaks off is requested again.
 
-use bytes::Bytes;
 use haft_core::error::Coded as _;
 use haft_core::event::LogLevel;
 use haft_core::step::StepContext;
@@ -8,7 +7,7 @@ use serde_json::json;
 
 use super::response::{FinishedResponse, ResponseReader};
 use super::{ProviderError, ProviderState};
-use crate::dialect::{Dialect, ModelRequest};
+use crate::dialect::{Dialect, EncodedRequest, ModelRequest};
 use crate::options::ControlOptions;
 use crate::retry::{RetryNotice, RetryProgress, RetryReason};
 use crate::transport::TransportError;
@@ -18,7 +17,7 @@ pub(super) struct Exchange<'r> {
     pub(super) ctx: &'r StepContext,
     pub(super) control: &'r ControlOptions,
     pub(super) request: &'r ModelRequest<'r>,
-    pub(super) body: Bytes,
+    pub(super) encoded: EncodedRequest,
     /// Whether observers see the response as it arrives.
     pub(super) is_observed: bool,
 }
@@ -30,7 +29,7 @@ impl<D: Dialect> ProviderState<D> {
         &self,
         exchange: Exchange<'_>,
     ) -> Result<FinishedResponse, ProviderError> {
-        let Exchange { ctx, control, request, body, is_observed } = exchange;
+        let Exchange { ctx, control, request, encoded, is_observed } = exchange;
         self.check_key_exposure(control)?;
         let (client, mut progress) = (self.retry_client(control), RetryProgress::start());
         let cancellation = ctx.dispatch().cancellation();
@@ -38,7 +37,7 @@ impl<D: Dialect> ProviderState<D> {
         loop {
             let reader = ResponseReader::new(ctx, control, &self.dialect, request);
             let reader = if is_observed { reader } else { reader.unobserved() };
-            let sent = self.build_request(control, body.clone());
+            let sent = self.build_request(control, &encoded);
             let sent = sent.map_err(|source| self.malformed_request(source))?;
             let response = client.send_attempts(sent, &mut progress, cancellation, &observe).await;
             let response = response.map_err(|error| self.send_error(error))?;

@@ -170,9 +170,9 @@ impl<D: Dialect> Provider<D> {
         };
         let request = ModelRequest::new(&control.model, &prompt, &resolved.wire);
         let request = request.delivery(control.delivery);
-        let body = state.dialect.encode_request(&request)?.body;
+        let encoded = state.dialect.encode_request(&request)?;
         let (request, is_observed) = (&request, false);
-        let exchange = Exchange { ctx, control, request, body, is_observed };
+        let exchange = Exchange { ctx, control, request, encoded, is_observed };
         let response = state.request_response(exchange).await?;
         let (text, usage) = (response.generation.text, response.generation.usage);
         match response.outcome {

@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue, Request};
 use tokio::time::timeout;
 
 use super::{KeyExposure, ProviderError, ProviderState};
-use crate::dialect::{Dialect, Framing, ModelRequest};
+use crate::dialect::{Dialect, EncodedRequest, Framing, ModelRequest};
 use crate::options::{ControlOptions, RetryOptions};
 use crate::retry::{RetryClient, RetryHints, RetryPolicy, SendError};
 use crate::transport::{HttpPhase, Secret, Transport, TransportError, TransportFuture, post};
@@ -23,7 +23,7 @@ impl<D: Dialect> ProviderState<D> {
     pub(super) fn build_request(
         &self,
         control: &ControlOptions,
-        body: Bytes,
+        encoded: &EncodedRequest,
     ) -> Result<Request<Bytes>, TransportError> {
         let path = self.dialect.path(&control.model, control.delivery);
         let accept = match self.dialect.framing() {
@@ -31,7 +31,7 @@ impl<D: Dialect> ProviderState<D> {
             Framing::Sse => "text/event-stream",
             Framing::Ndjson => "application/x-ndjson",
         };
-        let mut request = post(&format!("{}{path}", self.base_url), body)?;
+        let mut request = post(&format!("{}{path}", self.base_url), encoded.body.clone())?;
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
@@ -43,6 +43,11 @@ impl<D: Dialect> ProviderState<D> {
         for (name, value) in &control.headers {
             let (name, value) = sensitive_header(name, value)?;
             headers.insert(name, value);
+        }
+        // In addition to those of the options, which may list features too.
+        for (name, value) in &encoded.headers {
+            let (name, value) = sensitive_header(name, value)?;
+            headers.append(name, value);
         }
         Ok(request)
     }

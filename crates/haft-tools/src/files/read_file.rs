@@ -28,7 +28,8 @@ Pictures, sound, video and PDF are shown as such. Other files that are not text 
 pub(super) fn read_file(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();
     let read = move |args: ReadFileArgs| read(&shared, &args.path);
-    options.read_only_tool("read_file").description(DESCRIPTION).handler(read).build()
+    let tool = options.read_only_tool("read_file").description(DESCRIPTION);
+    tool.artifact_kinds(KINDS).handler(read).build()
 }
 
 fn read(options: &FilesOptions, path: &str) -> Result<ToolOutput, ToolFailure> {
@@ -70,6 +71,18 @@ fn media(
     let media = Media::new(kind, options.tier, kind.default_hazard(), file)?;
     Ok(ToolOutput::Media(vec![media.with_source(path)]))
 }
+
+/// The kinds that [`kind_by_extension`] can return.
+const KINDS: [ArtifactKind; 8] = [
+    ArtifactKind::TEXT,
+    ArtifactKind::JSON,
+    ArtifactKind::JSONL,
+    ArtifactKind::JSON5,
+    ArtifactKind::MARKDOWN,
+    ArtifactKind::CSV,
+    ArtifactKind::YAML,
+    ArtifactKind::XML,
+];
 
 /// The format by the extension of the file name.
 fn kind_by_extension(path: &str) -> ArtifactKind {

@@ -49,7 +49,8 @@ and whether something was left out.";
 pub(super) fn search_files(options: &FilesOptions) -> Result<Tool, InvalidTool> {
     let shared = options.clone();
     let search = move |args: SearchFilesArgs, ctx: &DispatchContext| search(&shared, &args, ctx);
-    options.read_only_tool("search_files").description(DESCRIPTION).handler(search).build()
+    let tool = options.read_only_tool("search_files").description(DESCRIPTION);
+    tool.artifact_kinds([ArtifactKind::TEXT]).handler(search).build()
 }
 
 fn search(

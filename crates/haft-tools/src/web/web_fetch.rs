@@ -38,6 +38,12 @@ pub(super) fn web_fetch(fetcher: Fetcher) -> Result<Tool, InvalidTool> {
     Tool::builder("web_fetch")
         .description(DESCRIPTION)
         .effect(ToolEffect::ReadOnly)
+        .artifact_kinds([
+            ArtifactKind::MARKDOWN,
+            ArtifactKind::TEXT,
+            ArtifactKind::JSON,
+            ArtifactKind::XML,
+        ])
         .handler(move |args: WebFetchArgs, ctx: DispatchContext| {
             let fetcher = fetcher.clone();
             async move { fetch(&fetcher, args, &ctx).await }

@@ -144,8 +144,8 @@ impl CallRunner {
     }
 
     async fn store_call(&self, record: Arc<ToolCall>) -> Result<(), RecordError> {
-        // What the handler changed in the stash belongs to its effect.
-        self.gates.recorder.defer_stash(self.ctx.stash());
+        // What the handler changed in the stash and in the tools belongs to its effect.
+        self.gates.recorder.defer_changes(self.ctx.turn());
         self.ctx.turn().store_tool_call(Arc::clone(&record)).await?;
         self.ctx.emit_with(|| {
             let handle = self.ctx.artifacts().handle(record.id());

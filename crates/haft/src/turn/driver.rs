@@ -21,10 +21,10 @@ use haft_core::event::{ErrorReport, EventKind, LogLevel};
 use haft_core::stash::Stash;
 use haft_core::step::StepContext;
 use haft_core::store::{GateRow, Lease, MemoryScope, TurnId};
+use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 
 pub(super) use self::create::create_turn;
-pub(super) use self::iteration::collect_tools;
 pub(super) use self::resume::{load_turn, restore_history, restore_records, resume_turn};
 use self::step::ProposedStep;
 use super::TurnReport;
@@ -33,6 +33,7 @@ use super::envelopes::{NonceOrigin, derive_envelope_key};
 use super::gates::{GatePolicy, GateScope, GateWaits, TurnGates};
 use super::journal::RequestHistory;
 use super::machine::{Effect, Interruption, TurnEntry, TurnMachine, TurnTotals};
+use super::query_tools::QueryTools;
 use super::recorder::LeasedRecorder;
 use super::report::{Conclusion, FailurePoint, LogTopic};
 use super::runner::RunnerShared;
@@ -50,6 +51,7 @@ struct TurnDriver {
     recorder: Arc<LeasedRecorder>,
     gates: Arc<TurnGates>,
     ctx: DispatchContext,
+    query_tools: QueryTools,
     watch: Stopwatch,
     occurrences: OccurrenceCounter,
     started_at: Timestamp,
@@ -88,6 +90,8 @@ struct TurnStart {
     memory_scope: Option<MemoryScope>,
     system_prompt: Tokenizable,
     stash: Stash,
+    /// How the tools have changed since the turn was created.
+    tools: Vec<ToolChanges>,
     is_resumed: bool,
     /// The tools that its requests have offered.
     offered: HashSet<String>,
@@ -204,7 +208,11 @@ impl TurnDriver {
         let cancellation = cancellation.child();
         let lease = runner.leases.acquire(start.lease, cancellation.clone());
         let store = Arc::clone(&runner.store);
-        let recorder = Arc::new(LeasedRecorder::new(store, lease, start.stash.clone()));
+        let tools = runner.tools.clone();
+        start.tools.iter().for_each(|changes| tools.restore(changes));
+        let stash = start.stash.clone();
+        let recorder = Arc::new(LeasedRecorder::new(store, lease, stash, tools.clone()));
+        let query_tools = QueryTools::new(runner.handles, &runner.tools);
         let watch = Stopwatch::start();
         let gates = Arc::new(TurnGates {
             runner: Arc::clone(runner),
@@ -227,6 +235,7 @@ impl TurnDriver {
             .resumed(start.is_resumed)
             .system_prompt(start.system_prompt)
             .stash(start.stash)
+            .tools(Arc::new(tools))
             .observers(runner.observers.iter().cloned())
             .cancellation(cancellation)
             .recorder(Arc::clone(&recorder) as _)
@@ -258,6 +267,7 @@ impl TurnDriver {
                 usage: Usage::default(),
             },
             ctx,
+            query_tools,
             watch,
             occurrences: OccurrenceCounter::default(),
             started_at: not_started.started_at,

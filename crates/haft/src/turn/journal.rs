@@ -12,6 +12,7 @@ use haft_core::event::ErrorReport;
 use haft_core::record::RecordName;
 use haft_core::step::{ExecutorDescription, NextAction};
 use haft_core::store::{MemoryScope, StoreError, StoreWrite, StoredText, TurnId};
+use haft_core::tool::ToolChanges;
 use haft_core::usage::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -81,6 +82,8 @@ pub(super) enum JournalEntry {
     Stash { stash: Value },
     /// The turn shows records of earlier turns.
     Hydrated(Hydration),
+    /// Tools were registered, hidden or removed, or added to the block that the model sees.
+    Tools(ToolChanges),
     /// An iteration has ended, and with it the dispatch if that is done.
     Iterated { iteration: u32, done: bool },
     /// The turn has ended.
@@ -138,6 +141,8 @@ pub(super) struct ReplayedTurn {
     pub(super) memory_scope: Option<MemoryScope>,
     /// What it shows of earlier turns.
     pub(super) hydrations: Vec<Hydration>,
+    /// How its tools have changed, in order.
+    pub(super) tools: Vec<ToolChanges>,
 }
 
 /// Reads the entries of a journal.
@@ -176,7 +181,7 @@ pub(super) fn replay_journal(
     check_version(first)?;
     let (mut system_prompt, mut latest_stash) = (None, Value::Null);
     let (mut latest_executor, mut nonce_origin) = (None, None);
-    let mut offered = HashSet::new();
+    let (mut offered, mut tool_changes) = (HashSet::new(), Vec::new());
     let (mut memory_scope, mut hydrations) = (None, Vec::new());
     for (at, text) in entries.iter().enumerate() {
         let mut entry: JournalEntry = serde_json::from_str(text)
@@ -205,6 +210,7 @@ pub(super) fn replay_journal(
             }
             JournalEntry::Stash { stash } => latest_stash = stash.take(),
             JournalEntry::Hydrated(hydration) => hydrations.push(hydration.clone()),
+            JournalEntry::Tools(changes) => tool_changes.push(std::mem::take(changes)),
             _ => {}
         }
         // What is to be done after an entry was done when it was stored, or is done again by who resumes the turn.
@@ -222,6 +228,7 @@ pub(super) fn replay_journal(
         offered,
         memory_scope,
         hydrations,
+        tools: tool_changes,
     })
 }
 

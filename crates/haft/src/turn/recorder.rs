@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::context::{Hydration, RecordWriter};
+use haft_core::context::{Hydration, RecordWriter, TurnContext};
+use haft_core::registry::ToolRegistry;
 use haft_core::stash::Stash;
 use haft_core::store::{StoreError, StoreFuture, StoreWrite};
 
@@ -24,13 +25,20 @@ struct Deferred {
     writes: Vec<StoreWrite>,
     /// The stash as it was last written, or is about to be.
     stash: Stash,
+    /// The tools as they were last written, or are about to be.
+    tools: ToolRegistry,
     /// Whether the store failed at the last commit.
     is_failing: bool,
 }
 
 impl LeasedRecorder {
-    pub(super) fn new(store: Arc<TimedStore>, lease: ActiveLease, stash: Stash) -> Self {
-        let deferred = Deferred { writes: Vec::new(), stash, is_failing: false };
+    pub(super) fn new(
+        store: Arc<TimedStore>,
+        lease: ActiveLease,
+        stash: Stash,
+        tools: ToolRegistry,
+    ) -> Self {
+        let deferred = Deferred { writes: Vec::new(), stash, tools, is_failing: false };
         Self { store, lease, deferred: Mutex::new(deferred) }
     }
 
@@ -39,14 +47,23 @@ impl LeasedRecorder {
         self.lock().writes.push(write);
     }
 
-    /// Journals the stash together with the next commit, if it has changed.
-    pub(super) fn defer_stash(&self, stash: &Stash) {
+    /// Journals the stash and the tools of the turn together with the next commit, if they have changed.
+    pub(super) fn defer_changes(&self, ctx: &TurnContext) {
         let mut deferred = self.lock();
-        let now = stash.clone();
-        if now != deferred.stash {
-            deferred.writes.push(JournalEntry::Stash { stash: now.all() }.into_write());
-            deferred.stash = now;
+        let stash = ctx.stash().clone();
+        if stash != deferred.stash {
+            deferred.writes.push(JournalEntry::Stash { stash: stash.all() }.into_write());
+            deferred.stash = stash;
         }
+        if ctx.tools().is_unchanged_since(&deferred.tools) {
+            return;
+        }
+        let tools = ToolRegistry::clone(ctx.tools());
+        let changes = tools.changes_since(&deferred.tools);
+        if !changes.is_empty() {
+            deferred.writes.push(JournalEntry::Tools(changes).into_write());
+        }
+        deferred.tools = tools;
     }
 
     /// Whether a write waits for the next commit.

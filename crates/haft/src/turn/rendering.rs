@@ -12,10 +12,12 @@ use haft_core::record::Memory;
 use haft_core::stash::Stash;
 use haft_core::step::{StepContext, StepRequest};
 use haft_core::store::{MemoryScope, Row, RowKind, StoreError, StoredTurn, TurnId};
+use haft_core::tool::{OfferPoint, ToolChanges};
 use serde_json::Value;
 
-use super::driver::{ContextParts, collect_tools, load_turn, restore_history, restore_records};
+use super::driver::{ContextParts, load_turn, restore_history, restore_records};
 use super::history::{SentRequest, StepHistory, read_history};
+use super::query_tools::QueryTools;
 use super::runner::RunnerShared;
 use super::{TurnError, TurnInput};
 
@@ -45,6 +47,8 @@ impl RenderedRequest {
 struct TurnMoment<'t> {
     system_prompt: Arc<str>,
     stash: Value,
+    /// How the tools of the turn have changed.
+    tools: &'t [ToolChanges],
     rows: &'t [Row],
     /// What the turn shows of earlier turns.
     hydrations: Vec<Hydration>,
@@ -79,6 +83,7 @@ pub(super) async fn render_stored_request(
     let moment = TurnMoment {
         system_prompt: Arc::clone(&replayed.system_prompt),
         stash: Value::clone(step.map_or(&latest_stash, |step| &step.stash)),
+        tools: &replayed.tools,
         rows: stored.rows.get(..end).unwrap_or_default(),
         hydrations: replayed.hydrations.clone(),
         memories: load_other_memories(runner, &stored, replayed.memory_scope.clone()).await?,
@@ -163,6 +168,7 @@ async fn restore_context(runner: &RunnerShared, id: &TurnId) -> Result<DispatchC
     let moment = TurnMoment {
         system_prompt: replayed.system_prompt,
         stash: replayed.stash,
+        tools: &replayed.tools,
         rows: &stored.rows,
         hydrations: replayed.hydrations,
         memories: Vec::new(),
@@ -184,6 +190,7 @@ async fn build_context(
     })?;
     let builder = runner.context_builder(parts).stash(stash);
     let ctx = builder.system_prompt(Tokenizable::new(moment.system_prompt)).build();
+    moment.tools.iter().for_each(|changes| ctx.tools().restore(changes));
     restore_history(ctx.turn(), runner, moment.hydrations).await?;
     for memory in moment.memories {
         ctx.turn().memories().put(memory);
@@ -212,8 +219,11 @@ async fn ask_for_request(
     ctx: &DispatchContext,
     iteration: u32,
 ) -> Result<Option<StepRequest>, TurnError> {
-    let tools = collect_tools(runner, ctx).map_err(|error| TurnError::NotRendered { error })?;
-    let ctx = StepContext::new(ctx.at_iteration(iteration, Arc::new(tools)));
+    let mut query_tools = QueryTools::new(runner.handles, &runner.tools);
+    let updated = query_tools.update(&runner.formats, ctx);
+    updated.map_err(|error| TurnError::NotRendered { error: ErrorReport::of(&error) })?;
+    ctx.tools().offer_tools(OfferPoint::new());
+    let ctx = StepContext::new(ctx.at_iteration(iteration));
     let request = runner.executor.render_request(ctx).await;
     request.map_err(|error| TurnError::NotRendered { error: ErrorReport::of(&error) })
 }

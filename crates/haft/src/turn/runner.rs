@@ -11,7 +11,7 @@ use haft_core::clock::{Clock, SystemClock};
 use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
-use haft_core::forge::Formats;
+use haft_core::forge::{Formats, HandleSchema};
 use haft_core::gate::{ApprovalLedger, GateKey};
 use haft_core::media::Media;
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
@@ -28,6 +28,7 @@ use super::gates::{Approver, GateNotifier, GatePolicy, Gatekeeper};
 use super::lease::LeaseRenewer;
 use super::limits::{Deadlines, Limits};
 use super::machine::{TurnMachine, TurnRules};
+use super::query_tools::overlay_baseline;
 use super::rendering::RenderedRequest;
 use super::timed::TimedStore;
 use super::{TurnError, TurnInput, TurnReport, driver, rendering};
@@ -66,6 +67,7 @@ pub(super) struct RunnerShared {
     pub(super) loader: RecordLoader,
     pub(super) tools: ToolRegistry,
     pub(super) formats: Formats,
+    pub(super) handles: HandleSchema,
     pub(super) turn_input: Pipeline<TurnContext>,
     pub(super) turn_output: Pipeline<TurnContext>,
     pub(super) dispatch_input: Pipeline<DispatchContext>,
@@ -367,6 +369,7 @@ pub struct TurnRunnerBuilder {
     loader: RecordLoader,
     tools: Vec<Tool>,
     formats: Option<Formats>,
+    handles: HandleSchema,
     turn_input: Pipeline<TurnContext>,
     turn_output: Pipeline<TurnContext>,
     dispatch_input: Pipeline<DispatchContext>,
@@ -411,6 +414,7 @@ impl TurnRunnerBuilder {
             loader: RecordLoader::new(),
             tools: Vec::new(),
             formats: None,
+            handles: HandleSchema::default(),
             turn_input: Pipeline::new(Stage::TurnInput),
             turn_output: Pipeline::new(Stage::TurnOutput),
             dispatch_input: Pipeline::new(Stage::DispatchInput),
@@ -498,6 +502,13 @@ impl TurnRunnerBuilder {
     /// The formats of artifacts that can be queried (default: [`standard_formats`](haft_artifacts::standard_formats)).
     pub fn formats(mut self, formats: Formats) -> Self {
         self.formats = Some(formats);
+        self
+    }
+
+    /// How the tools that query artifacts name them (default: [`HandleSchema::Pattern`], so that the tools of a turn stay
+    /// the same when artifacts appear).
+    pub fn handles(mut self, handles: HandleSchema) -> Self {
+        self.handles = handles;
         self
     }
 
@@ -724,6 +735,12 @@ impl TurnRunnerBuilder {
         for (what, _) in times.iter().filter(|(_, time)| time.is_zero()) {
             faults.push(format!("the deadline `{what}` is zero"));
         }
+        let formats = self.formats.unwrap_or_else(haft_artifacts::standard_formats);
+        if let (Ok(tools), HandleSchema::Pattern) = (&tools, self.handles)
+            && let Err(error) = overlay_baseline(tools, &formats)
+        {
+            faults.push(error.to_string());
+        }
         let secret = self.secret.map_or_else(random_secret, Ok);
         if let Err(error) = &secret {
             faults.push(format!("there are no random bytes for the key of gates: {error}"));
@@ -731,14 +748,13 @@ impl TurnRunnerBuilder {
         let (Ok(tools), Ok(secret), true) = (tools, secret, faults.is_empty()) else {
             return Err(InvalidRunner { faults });
         };
-        let formats = self.formats.unwrap_or_else(haft_artifacts::standard_formats);
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         let store = Arc::new(TimedStore::new(store, deadlines.store));
         let (spools, resolver) = self.spools.unwrap_or_else(|| {
             let spools = Arc::new(MemorySpoolStore::new());
             (Arc::clone(&spools) as _, spools)
         });
-        let spooler = Spooler::new(spools);
+        let spooler = Spooler::new(spools).query_budget(formats.answer_budget());
         let spooler = match self.inline_below {
             Some(bytes) => spooler.inline_below(bytes),
             None => spooler,
@@ -756,6 +772,7 @@ impl TurnRunnerBuilder {
             loader,
             tools,
             formats,
+            handles: self.handles,
             turn_input: self.turn_input,
             turn_output: self.turn_output,
             dispatch_input: self.dispatch_input,

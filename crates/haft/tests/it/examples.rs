@@ -67,7 +67,7 @@ fn scripted_turn() {
     get_log {}: succeeded
     artifact_grep {"callId":"7ea1e3e3","pattern":"ERROR"}: succeeded
     delete_file {"path":"/tmp/old"}: succeeded
-    The log says 4711:ERROR disk full. I made room: deleted /tmp/old.
+    The log says 4712:ERROR disk full. I made room: deleted /tmp/old.
     "##);
 }
 
@@ -96,4 +96,14 @@ fn custom_dialect() {
 #[test]
 fn seeds() {
     insta::assert_snapshot!(run("08_seeds"), @"completed: 21° Celsius in Paris. Conditions: sunny.");
+}
+
+#[test]
+fn skills() {
+    insta::assert_snapshot!(run("09_skills"), @r##"
+    refund_order failed: there is no tool `refund_order`
+    load_skill succeeded
+    refund_order succeeded
+    You can call refund_order now. order 7 is refunded.
+    "##);
 }

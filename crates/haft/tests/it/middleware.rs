@@ -119,7 +119,7 @@ steps:
       fine: ok
       bad: {error: E_TOOL_DOWNSTREAM_ERROR, contains: withheld}
     call: {artifact_head: {callId: 'x'}}
-  - expect: {artifact_head: {error: E_UNKNOWN_TOOL}}
+  - expect: {artifact_head: {contains: no artifact with id}}
     say: '{{ last.large }}'
 ";
     let check = async |call: Arc<haft::ToolCall>| {

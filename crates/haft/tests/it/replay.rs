@@ -226,13 +226,13 @@ async fn a_call_that_was_not_recorded_ends_the_turn_with_the_difference() {
 #[tokio::test]
 async fn what_queries_answer_is_compared() {
     let (_, recording) = recorded().await;
-    let text = recording.to_json().replace("1234:line 1234\"", "1234:line 4321\"");
+    let text = recording.to_json().replace("1235:line 1234\"", "1235:line 4321\"");
     let replay = Recording::from_json(&text).unwrap().replay(tools().0).unwrap();
     let report = replayed(&replay, replay.tools()).await;
     insta::assert_snapshot!(report.error.unwrap().message, @r"
     the executor failed: `artifact_grep` gave something else than when it was recorded
-    recorded: 1234:line 4321
-         now: 1234:line 1234
+    recorded: 1235:line 4321
+         now: 1235:line 1234
     ");
 }
 

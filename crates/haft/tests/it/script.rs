@@ -130,7 +130,7 @@ steps:
     assert!(ScriptExecutor::parse(script).is_err());
     let script = script.replace("call: {get_log: {}}", "call: {get_log: {}, two: {}}");
     let report = run(&script, [gives("get_log", log), gives("two", "9")]).await;
-    assert_eq!(report.text(), "Found 1999:line 1999", "{:?}", report.error);
+    assert_eq!(report.text(), "Found 2000:line 1999", "{:?}", report.error);
     let small = script.replace("expect: {get_log: {contains: line 1999}}", "think: small");
     let report = run(&small, [gives("get_log", "small"), gives("two", "9")]).await;
     let expected = "the executor failed: step 2 of the script: `{{ handle.get_log }}`: what `get_log` gave \

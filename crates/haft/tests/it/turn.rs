@@ -19,6 +19,8 @@ mod resume;
 mod scripts;
 mod short_ways;
 mod stress;
+#[cfg(all(feature = "http", feature = "formats"))]
+mod tool_block;
 mod waits;
 
 use std::sync::{Arc, Mutex};

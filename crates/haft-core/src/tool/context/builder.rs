@@ -228,7 +228,6 @@ impl DispatchContextBuilder {
             id: self.dispatch.unwrap_or_else(|| Arc::clone(&turn.id)),
             iteration: self.iteration,
             ordinal: AtomicU32::new(0),
-            tools: Arc::clone(&turn.tools),
             cancellation: turn.cancellation.clone(),
             signals: Signals::default(),
         };

@@ -226,7 +226,7 @@ impl TurnContext {
         &self.turn.stash
     }
 
-    /// The tools of the turn.
+    /// The tools of the turn: the same as [`DispatchContext::tools`](super::DispatchContext::tools).
     #[must_use]
     pub fn tools(&self) -> &Arc<ToolRegistry> {
         &self.turn.tools

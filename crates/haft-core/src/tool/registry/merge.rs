@@ -4,7 +4,7 @@ use std::sync::{Arc, RwLock};
 
 use indexmap::map::Entry as MapEntry;
 
-use super::{Entries, ToolRegistry, ToolRegistryError};
+use super::{Entries, ToolEntry, ToolRegistry, ToolRegistryError};
 use crate::tool::OnCollision;
 
 impl ToolRegistry {
@@ -21,17 +21,18 @@ impl ToolRegistry {
         registries: impl IntoIterator<Item = &'r Self>,
         otherwise: OnCollision,
     ) -> Result<Self, ToolRegistryError> {
-        let mut merged = Entries::new();
+        let mut merged = Entries::default();
         for registry in registries {
-            for (name, incoming) in registry.read().iter() {
-                match merged.entry(name.clone()) {
+            for incoming in registry.read().registered() {
+                let name = incoming.tool.name();
+                match merged.tools.entry(name.clone()) {
                     MapEntry::Vacant(entry) => {
-                        entry.insert(incoming.clone());
+                        entry.insert(unplaced(incoming));
                     }
                     MapEntry::Occupied(mut entry) => {
                         match policy(incoming.tool.on_collision(), otherwise) {
                             OnCollision::Replace => {
-                                entry.insert(incoming.clone());
+                                entry.insert(unplaced(incoming));
                             }
                             OnCollision::Keep => {}
                             OnCollision::Throw => {
@@ -45,6 +46,11 @@ impl ToolRegistry {
         }
         Ok(Self { entries: RwLock::new(Arc::new(merged)) })
     }
+}
+
+/// An entry as a registry has it that was never offered.
+fn unplaced(entry: &ToolEntry) -> ToolEntry {
+    ToolEntry { status: entry.status, ..ToolEntry::new(entry.tool.clone()) }
 }
 
 fn policy(own: OnCollision, otherwise: OnCollision) -> OnCollision {

@@ -29,7 +29,7 @@ pub(super) fn set_breakpoints<'b>(
     }
     if let Some(slot) = body.system.last_mut().and_then(Block::cache_control) {
         mark(slot);
-    } else if let Some(tool) = body.tools.last_mut() {
+    } else if let Some(tool) = body.tools.iter_mut().rfind(|tool| !tool.defer_loading) {
         mark(&mut tool.cache_control);
     }
     let ahead = stable.checked_sub(1).and_then(|it| body.system.get_mut(it));

@@ -7,6 +7,7 @@ use haft_core::media::{MediaKind, decode_base64};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::additions::{ADDITIONS_BETA, BETA_HEADER, ToolAdditions};
 use super::cache;
 use super::options::{self, WIRE_OPTIONS};
 use super::wire::{Block, Message, RequestBody, Role, Source, StoredThinking, Tool};
@@ -24,16 +25,21 @@ const CONTINUE: &str = "Continue.";
 
 pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedRequest, EncodeError> {
     let (prompt, wire) = (request.prompt, request.options);
+    let mut additions = ToolAdditions::of(request);
     let mut messages = Messages::new(request.model);
     for entry in &prompt.timeline {
         messages.push_entry(entry)?;
+        if let PromptEntry::ToolResults(results) = entry {
+            messages.push(Role::System, additions.take_after(results));
+        }
     }
+    messages.push(Role::System, additions.take_rest());
     let (messages, mut notes) = messages.finish();
     let mut body = RequestBody {
         model: request.model,
         max_tokens: options::max_tokens(wire),
         stream: request.delivery.is_streamed(),
-        tools: tools(&prompt.tools, &mut notes)?,
+        tools: tools(&prompt.tools, &additions, &mut notes)?,
         tool_choice: tool_choice(wire, &prompt.tools, &mut notes),
         system: prompt.system.iter().map(|it| Block::text(it.text.as_str())).collect(),
         options: wire_options(wire, &messages, &mut notes),
@@ -44,11 +50,17 @@ pub(super) fn encode_request(request: &ModelRequest<'_>) -> Result<EncodedReques
     ensure_user_turns(&mut body.messages, &prompt.trailing, &mut notes);
     let body = serde_json::to_vec(&body)
         .map_err(|error| EncodeError::new(format!("the request cannot be written: {error}")))?;
-    Ok(EncodedRequest::new(body, notes))
+    let encoded = EncodedRequest::new(body, notes);
+    Ok(if additions.is_empty() {
+        encoded
+    } else {
+        encoded.with_header(BETA_HEADER, ADDITIONS_BETA)
+    })
 }
 
 fn tools<'b>(
     offered: &'b [OfferedTool],
+    additions: &ToolAdditions<'_>,
     notes: &mut Vec<RequestNote>,
 ) -> Result<Vec<Tool<'b>>, EncodeError> {
     let mut tools = Vec::new();
@@ -62,7 +74,14 @@ fn tools<'b>(
             EncodeError::new(format!("the schema of `{}` is not JSON", it.tool.name()))
         })?;
         let description = it.description();
-        tools.push(Tool { name: &it.wire_name, description, input_schema, cache_control: None });
+        let defer_loading = additions.has(&it.wire_name);
+        tools.push(Tool {
+            name: &it.wire_name,
+            description,
+            input_schema,
+            defer_loading,
+            cache_control: None,
+        });
     }
     Ok(tools)
 }

@@ -30,6 +30,8 @@ pub(super) struct Tool<'b> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) description: Cow<'b, str>,
     pub(super) input_schema: Box<RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) defer_loading: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cache_control: Option<CacheControl<'b>>,
 }
@@ -45,6 +47,8 @@ pub(super) struct Message<'b> {
 pub(super) enum Role {
     User,
     Assistant,
+    /// In the middle of a conversation, to add tools.
+    System,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,6 +89,17 @@ pub(super) enum Block<'b> {
     RedactedThinking {
         data: String,
     },
+    /// Makes a deferred tool available from here on.
+    ToolAddition {
+        tool: AddedTool<'b>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum AddedTool<'b> {
+    /// One of the tools of the request, by its name.
+    ToolReference { name: &'b str },
 }
 
 #[derive(Debug, Serialize)]
@@ -113,7 +128,10 @@ impl<'b> Block<'b> {
             | Self::Image { cache_control, .. }
             | Self::Document { cache_control, .. }
             | Self::ToolResult { cache_control, .. } => Some(cache_control),
-            Self::ToolUse { .. } | Self::Thinking { .. } | Self::RedactedThinking { .. } => None,
+            Self::ToolUse { .. }
+            | Self::Thinking { .. }
+            | Self::RedactedThinking { .. }
+            | Self::ToolAddition { .. } => None,
         }
     }
 

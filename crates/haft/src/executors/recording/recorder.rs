@@ -160,7 +160,7 @@ impl RecordingExecutor {
             step.request = Some(RequestForm::of(request, &turn.last_request));
             turn.last_request = String::from_utf8_lossy(&request.body).into_owned();
         }
-        for tool in ctx.dispatch().turn().tools().all() {
+        for tool in ctx.dispatch().tools().without_overlay() {
             let name = tool.name().to_string();
             turn.tools.entry(name.clone()).or_insert_with(|| ToolForm {
                 name,

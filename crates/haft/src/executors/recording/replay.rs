@@ -122,7 +122,6 @@ impl DispatchExecutor for ReplayExecutor {
     fn step(&self, ctx: StepContext) -> StepFuture<'_> {
         Box::pin(async move {
             for tool in &self.tools {
-                ctx.dispatch().turn().tools().overwrite(tool.clone());
                 ctx.dispatch().tools().overwrite(tool.clone());
             }
             for call in ctx.dispatch().turn().tool_calls().of_turn() {

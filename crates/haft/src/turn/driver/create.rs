@@ -77,6 +77,7 @@ async fn store_turn(
         nonce,
         system_prompt,
         stash,
+        tools: Vec::new(),
         is_resumed: false,
         offered: HashSet::new(),
         gates: Vec::new(),

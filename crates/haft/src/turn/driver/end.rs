@@ -42,7 +42,7 @@ impl TurnDriver {
 
     /// Stores what was noted after the end of the turn was stored. If that fails, the turn has ended all the same.
     pub(super) async fn flush_deferred(&self) -> EffectReply {
-        self.recorder.defer_stash(self.ctx.stash());
+        self.recorder.defer_changes(self.ctx.turn());
         if self.recorder.has_deferred() {
             // A gate that closed meanwhile has deferred that the turn runs; the last status is that it has ended.
             let last = vec![StoreWrite::Status(TurnStatus::Completed)];

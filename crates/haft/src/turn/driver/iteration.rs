@@ -1,18 +1,13 @@
 //! Opening and closing iterations and the dispatch.
 
-use std::sync::Arc;
-
-use haft_core::context::{DispatchContext, Signal, SignalError};
+use haft_core::context::{Signal, SignalError};
 use haft_core::event::{ErrorReport, EventKind};
-use haft_core::registry::ToolRegistry;
 use haft_core::step::StepContext;
-use haft_core::tool::OnCollision;
 use haft_core::usage::Usage;
 
 use super::super::journal::JournalEntry;
 use super::super::machine::{Interruption, TurnEntry, TurnTotals};
 use super::super::report::{Conclusion, FailurePoint};
-use super::super::runner::RunnerShared;
 use super::{IterationScope, TurnDriver};
 
 impl TurnDriver {
@@ -27,16 +22,13 @@ impl TurnDriver {
         }
     }
 
-    /// Collects the tools of an iteration, and tells observers that it starts.
+    /// Adds the tools that query new kinds of artifacts, and tells observers that the iteration starts.
     pub(super) fn open_iteration(&mut self, iteration: u32, usage: Usage) -> TurnEntry {
-        let tools = match collect_tools(&self.runner, &self.ctx) {
-            Ok(tools) => Arc::new(tools),
-            Err(error) => {
-                let error = error.at(FailurePoint::Forge.as_str());
-                return TurnEntry::Interrupted(Interruption::failed(error));
-            }
-        };
-        let ctx = self.ctx.at_iteration(iteration, tools);
+        if let Err(error) = self.query_tools.update(&self.runner.formats, &self.ctx) {
+            let error = ErrorReport::of(&error).at(FailurePoint::Forge.as_str());
+            return TurnEntry::Interrupted(Interruption::failed(error));
+        }
+        let ctx = self.ctx.at_iteration(iteration);
         self.iteration = IterationScope { ctx, start: self.record_start(), usage };
         self.iteration.ctx.emit_with(|| EventKind::IterationStart {});
         TurnEntry::IterationOpened
@@ -58,7 +50,7 @@ impl TurnDriver {
     /// Journals the end of the iteration, with the next commit.
     pub(super) fn journal_iteration(&self, iteration: u32, done: bool) -> TurnEntry {
         let entry = JournalEntry::Iterated { iteration, done };
-        self.recorder.defer_stash(self.iteration.ctx.stash());
+        self.recorder.defer_changes(self.iteration.ctx.turn());
         self.recorder.defer(entry.clone().into_write());
         TurnEntry::Journal(entry)
     }
@@ -91,19 +83,4 @@ impl TurnDriver {
             self.ctx.turn().emit_with(|| EventKind::Error(error.clone()));
         }
     }
-}
-
-/// The tools of an iteration: a copy in any case, because what is registered during an iteration ends with it.
-pub(in crate::turn) fn collect_tools(
-    runner: &RunnerShared,
-    ctx: &DispatchContext,
-) -> Result<ToolRegistry, ErrorReport> {
-    let forged = runner.formats.forge(ctx.artifacts());
-    let forged = forged.map_err(|error| ErrorReport::of(&error))?;
-    let tools = ctx.turn().tools();
-    if forged.is_empty() {
-        return Ok(ToolRegistry::clone(tools));
-    }
-    let merged = ToolRegistry::merge([&**tools, &forged], OnCollision::Keep);
-    merged.map_err(|error| ErrorReport::of(&error))
 }

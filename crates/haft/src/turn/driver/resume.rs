@@ -65,7 +65,7 @@ async fn take_over(
     // The process that had the lease may have run the turn until now.
     let (stored, replayed) = load_turn(runner, &id).await?;
     let other_executor = check_executor(runner, &id, &replayed)?;
-    let ReplayedTurn { mut machine, system_prompt, stash, nonce, offered, .. } = replayed;
+    let ReplayedTurn { mut machine, system_prompt, stash, nonce, offered, tools, .. } = replayed;
     let (memory_scope, hydrations) = (replayed.memory_scope, replayed.hydrations);
     if machine.end().is_some() {
         return Ok(TakenOver::Ended(Box::new((stored, machine))));
@@ -81,6 +81,7 @@ async fn take_over(
         nonce,
         system_prompt,
         stash,
+        tools,
         is_resumed: true,
         offered,
         gates: stored.gates,

@@ -9,6 +9,7 @@ use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
 use haft_core::record::{Message, Thought};
 use haft_core::step::{NextAction, ProposedCall, Step, StepContext, StepError, StepRequest};
+use haft_core::tool::OfferPoint;
 use haft_core::usage::Usage;
 
 use super::super::calls::CallRunner;
@@ -37,6 +38,16 @@ pub(super) struct ProposedStep {
     request: Option<StepRequest>,
 }
 
+/// Where in the turn the tools of the next request are offered.
+fn offer_point(ctx: &DispatchContext) -> OfferPoint {
+    let own = format!("{}/", ctx.turn_id());
+    // Only reasoning that goes back to its provider binds the tools.
+    let is_own = |it: &Arc<Thought>| it.payload().is_some() && it.id().as_str().starts_with(&own);
+    let has_reasoned = ctx.turn().thoughts().all().iter().any(is_own);
+    let last_call = ctx.turn().tool_calls().all().last().map(|call| call.id());
+    OfferPoint::new().after_call(last_call).has_reasoned(has_reasoned)
+}
+
 impl TurnDriver {
     /// Lets the executor take the step of the iteration.
     pub(super) async fn ask_executor(&mut self) -> EffectReply {
@@ -50,6 +61,10 @@ impl TurnDriver {
         let ctx = &self.iteration.ctx;
         let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
         let step_ctx = StepContext::new(ctx.clone());
+        // From here on the model may have seen these tools.
+        if ctx.tools().has_new_tools() {
+            ctx.tools().offer_tools(offer_point(ctx));
+        }
         self.gates.enter(GateScope::Step);
         let work = self.runner.executor.step(step_ctx.clone());
         let until = self.watch.worked() + limit;
@@ -152,7 +167,7 @@ impl TurnDriver {
         if let Some(end) = &end {
             writes.extend(end.clone().into_end_writes());
         }
-        self.recorder.defer_stash(ctx.stash());
+        self.recorder.defer_changes(ctx.turn());
         if let Err(error) = ctx.turn().store_step(thoughts, messages, calls.clone(), writes).await {
             return Interruption::not_stored(&error).into();
         }

@@ -77,6 +77,7 @@ impl TurnEntry {
             Self::Journal(JournalEntry::Step { .. }) => "step",
             Self::Journal(JournalEntry::Stash { .. }) => "stash",
             Self::Journal(JournalEntry::Hydrated(_)) => "hydrated",
+            Self::Journal(JournalEntry::Tools(_)) => "tools",
             Self::Journal(JournalEntry::Iterated { .. }) => "iterated",
             Self::Journal(JournalEntry::Ended { .. }) => "ended",
             Self::Begun => "begun",

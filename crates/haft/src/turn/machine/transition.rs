@@ -58,7 +58,7 @@ impl TurnMachine {
                 let is_legal = matches!(&self.state, TurnState::Stored { .. });
                 is_legal.then(Vec::new)
             }
-            JournalEntry::Stash { .. } | JournalEntry::Hydrated(_) => {
+            JournalEntry::Stash { .. } | JournalEntry::Hydrated(_) | JournalEntry::Tools(_) => {
                 (self.state != TurnState::New).then(Vec::new)
             }
             JournalEntry::Step { iteration, messages, calls, then, usage, limit, .. } => {

@@ -18,44 +18,44 @@ async fn a_guide_answers_every_question() {
         (
             "artifact_md_headings",
             r#"{"depth":2,ID}"#,
-            "[\n  {\n    \"depth\": 2,\n    \"text\": \"Part\",\n    \"startLine\": 7,\n    \"endLine\": 17\n  }\n]",
+            "[\n  {\n    \"depth\": 2,\n    \"text\": \"Part\",\n    \"startLine\": 8,\n    \"endLine\": 18\n  }\n]",
         ),
         (
             "artifact_md_sections",
             r#"{"depth":2,ID}"#,
-            "[\n  {\n    \"depth\": 2,\n    \"heading\": \"Part\",\n    \"headingLine\": 7,\n    \"bodyStartLine\": 8,\n    \"bodyEndLine\": 17\n  }\n]",
+            "[\n  {\n    \"depth\": 2,\n    \"heading\": \"Part\",\n    \"headingLine\": 8,\n    \"bodyStartLine\": 9,\n    \"bodyEndLine\": 18\n  }\n]",
         ),
         (
             "artifact_md_code_blocks",
             r#"{"lang":"rust",ID}"#,
-            "[\n  {\n    \"lang\": \"rust\",\n    \"startLine\": 9,\n    \"endLine\": 11\n  }\n]",
+            "[\n  {\n    \"lang\": \"rust\",\n    \"startLine\": 10,\n    \"endLine\": 12\n  }\n]",
         ),
         (
             "artifact_md_code_blocks",
             r#"{"lang":"",ID}"#,
-            "[\n  {\n    \"lang\": null,\n    \"startLine\": 13,\n    \"endLine\": 15\n  }\n]",
+            "[\n  {\n    \"lang\": null,\n    \"startLine\": 14,\n    \"endLine\": 16\n  }\n]",
         ),
         (
             "artifact_md_links",
             "{ID}",
-            "[\n  {\n    \"text\": \"a link\",\n    \"url\": \"https://example.org\",\n    \"title\": \"T\",\n    \"line\": 5\n  }\n]",
+            "[\n  {\n    \"text\": \"a link\",\n    \"url\": \"https://example.org\",\n    \"title\": \"T\",\n    \"line\": 6\n  }\n]",
         ),
         (
             "artifact_md_images",
-            r#"{"startLine":4,"endLine":6,ID}"#,
-            "[\n  {\n    \"alt\": \"alt\",\n    \"url\": \"i.png\",\n    \"line\": 5\n  }\n]",
+            r#"{"startLine":5,"endLine":6,ID}"#,
+            "[\n  {\n    \"alt\": \"alt\",\n    \"url\": \"i.png\",\n    \"line\": 6\n  }\n]",
         ),
-        ("artifact_md_images", r#"{"startLine":6,ID}"#, "(empty list)"),
+        ("artifact_md_images", r#"{"startLine":7,ID}"#, "(empty list)"),
         (
             "artifact_md_text",
-            r#"{"startLine":3,"endLine":6,ID}"#,
+            r#"{"startLine":4,"endLine":6,ID}"#,
             "Title\n\ntext with a link and alt",
         ),
     ] {
         assert_eq!(ask(&mut turn, tool, args).await, expected, "{tool} {args}");
     }
     assert!(
-        ask(&mut turn, "artifact_md_ast", r#"{"startLine":7,"endLine":8,ID}"#)
+        ask(&mut turn, "artifact_md_ast", r#"{"startLine":8,"endLine":8,ID}"#)
             .await
             .contains("heading")
     );

@@ -106,3 +106,30 @@ async fn an_artifact_is_found_again_by_its_record() {
         "one\ntwo\n"
     );
 }
+
+#[tokio::test]
+async fn text_of_a_custom_query_is_cut_like_any_other() {
+    let query = |name: &str| haft::Tool::builder(name).description("Queries.").artifact_query();
+    let long = || "a line of some length\n".repeat(250_000);
+    let chunks = move || stream(vec![Ok(&*"a line of some length\n".repeat(9_000).leak()); 3]);
+    let answer = move || haft::ToolOutput::Answer {
+        text: long(),
+        label: haft::trust::TrustLabel::UNTRUSTED,
+    };
+    let tools = [
+        query("text").handler(long).build().unwrap(),
+        query("bytes").handler(move || long().into_bytes()).build().unwrap(),
+        query("stream").handler(chunks).build().unwrap(),
+        query("answer").handler(answer).build().unwrap(),
+        haft::Tool::builder("plain").description("Answers.").handler(answer).build().unwrap(),
+    ];
+    let mut turn = Turn::new();
+    for tool in tools {
+        let call = turn.call(&tool, "{}").await;
+        let Some(ToolResults::Text(text)) = &call.results else {
+            panic!("{}: {:?}", call.tool(), call.error)
+        };
+        assert!(text.len() < 17 * 1024, "{} has {} bytes", call.tool(), text.len());
+        assert!(text.contains("[cut after ") && text.contains("ask for a smaller part"), "{text}");
+    }
+}

@@ -24,9 +24,10 @@ fn the_five_lines_of_the_reference() {
             ("artifact_head", r#"{"n":1,ID}"#, "alpha"),
             ("artifact_head", r"{ID}", "alpha\nbeta\ngamma\ndelta\nepsilon"),
             ("artifact_tail", r#"{"n":2,ID}"#, "delta\nepsilon"),
-            ("artifact_cat", r#"{"start":1,"end":4,ID}"#, "beta\ngamma\ndelta"),
-            ("artifact_cat", r#"{"start":3,"end":100,ID}"#, "delta\nepsilon"),
-            ("artifact_cat", r#"{"start":3,"end":3,ID}"#, "(empty list)"),
+            ("artifact_cat", r#"{"start":2,"end":4,ID}"#, "beta\ngamma\ndelta"),
+            ("artifact_cat", r#"{"start":4,"end":100,ID}"#, "delta\nepsilon"),
+            ("artifact_cat", r#"{"start":3,"end":3,ID}"#, "gamma"),
+            ("artifact_cat", r#"{"start":3,"end":2,ID}"#, "(empty list)"),
             ("artifact_cat", r#"{"start":9,ID}"#, "(empty list)"),
             ("artifact_byte_length", r"{ID}", "30"),
             ("artifact_line_count", r"{ID}", "5"),
@@ -35,18 +36,18 @@ fn the_five_lines_of_the_reference() {
                 r#"{"encoding":"claude",ID}"#,
                 "9\n[an estimate, not an exact count]",
             ),
-            // Line numbers are ours, on purpose.
-            ("artifact_grep", r#"{"pattern":"a$",ID}"#, "0:alpha\n1:beta\n2:gamma\n3:delta"),
-            ("artifact_grep", r#"{"pattern":"ALPHA","flags":"i",ID}"#, "0:alpha"),
+            // Line numbers are ours, on purpose, and start at 1.
+            ("artifact_grep", r#"{"pattern":"a$",ID}"#, "1:alpha\n2:beta\n3:gamma\n4:delta"),
+            ("artifact_grep", r#"{"pattern":"ALPHA","flags":"i",ID}"#, "1:alpha"),
             ("artifact_grep", r#"{"pattern":"ALPHA","flags":"",ID}"#, "(empty list)"),
             ("artifact_grep", r#"{"pattern":"^zzzzz$",ID}"#, "(empty list)"),
-            ("artifact_grep", r#"{"pattern":"gam","context":1,ID}"#, "1-beta\n2:gamma\n3-delta"),
+            ("artifact_grep", r#"{"pattern":"gam","context":1,ID}"#, "2-beta\n3:gamma\n4-delta"),
             (
                 "artifact_grep",
                 r#"{"pattern":"a","limit":2,ID}"#,
-                "0:alpha\n1:beta\n[there may be more (as many matches as were asked for); go on with start 2]",
+                "1:alpha\n2:beta\n[there may be more (as many matches as were asked for); go on with start 3]",
             ),
-            ("artifact_grep", r#"{"pattern":"a","start":2,ID}"#, "2:gamma\n3:delta"),
+            ("artifact_grep", r#"{"pattern":"a","start":3,ID}"#, "3:gamma\n4:delta"),
         ],
         SAMPLE,
     );
@@ -93,7 +94,7 @@ async fn an_answer_has_a_bound_and_says_how_to_go_on() {
     let mut turn = Turn::new();
     let lines: String = (0..1000).map(|n| format!("line {n}\n")).collect::<String>() + "end";
     let id = turn.hold(ArtifactKind::TEXT, lines.leak()).await;
-    let mut start = 0;
+    let mut start = 1;
     let mut seen = Vec::new();
     loop {
         let args = format!(r#"{{"callId":"{id}","start":{start}}}"#);
@@ -119,10 +120,10 @@ async fn a_line_that_is_too_long_is_read_in_parts() {
     let content: &'static str = format!("short\n{line}\nend").leak();
     let id = turn.hold(ArtifactKind::TEXT, content).await;
     let head = turn.ask("artifact_head", &format!(r#"{{"callId":"{id}"}}"#)).await;
-    assert!(head.contains("line 1 has 20000 bytes and was cut"), "{}", head.len());
+    assert!(head.contains("line 2 has 20000 bytes and was cut"), "{}", head.len());
     let (mut read, mut offset) = (String::new(), 0);
     loop {
-        let args = format!(r#"{{"callId":"{id}","start":1,"offset":{offset}}}"#);
+        let args = format!(r#"{{"callId":"{id}","start":2,"offset":{offset}}}"#);
         let text = turn.ask("artifact_cat", &args).await;
         let Some((part, note)) = text.split_once("\n[") else {
             read.push_str(&text);

@@ -16,7 +16,6 @@ use haft::records::{CallError, CallState, OccurrenceCounter, ToolCall};
 use haft::records::{Identity, Memory, Message, MessageRole, Retrievable, Thought};
 use haft::schema::RawArgs;
 use haft::stores::MemorySpoolStore;
-use haft::tools::OnCollision;
 use haft::tools::Spooler;
 use haft::trust::{EnvelopeKey, PromptRenderer, TrustLabel, TrustTier};
 use haft::turn::Instruction;
@@ -107,10 +106,9 @@ impl Turn {
 
     /// The turn as the next iteration sees it, with the tools that query its artifacts.
     pub(crate) fn forged(mut self) -> Self {
-        let forged = artifacts::standard_formats().forge(self.ctx.artifacts()).unwrap();
-        let own = Arc::clone(self.ctx.turn().tools());
-        let tools = ToolRegistry::merge([&*own, &forged], OnCollision::Keep).unwrap();
-        self.ctx = self.ctx.at_iteration(self.iteration + 1, Arc::new(tools));
+        let kinds = self.ctx.artifacts().kinds_since(0);
+        self.ctx.tools().extend_overlay(artifacts::standard_formats().query_tools(&kinds).unwrap());
+        self.ctx = self.ctx.at_iteration(self.iteration + 1);
         self
     }
 

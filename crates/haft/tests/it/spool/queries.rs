@@ -262,7 +262,7 @@ fn a_cap_says_what_was_left_out() {
         assert_eq!((page.lines.len(), page.total_lines, page.total_bytes), (200, 1001, 5000));
         assert_eq!(
             next.to_string(),
-            "801 lines were left out (an answer has a limited number of lines); go on with start 200 and end 1001"
+            "801 lines were left out (an answer has a limited number of lines); go on with start 201 and end 1001"
         );
     });
 }

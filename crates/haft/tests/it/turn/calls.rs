@@ -256,10 +256,8 @@ async fn a_large_result_is_queried_in_the_next_iteration() {
             Ok(Step::new().call(call("artifact_grep", &args)))
         },
         |ctx| {
-            assert!(
-                !ctx.dispatch().turn().tools().has("artifact_grep"),
-                "forged tools stay out of the turn's"
-            );
+            let own = ctx.dispatch().tools().without_overlay();
+            assert_eq!(own.len(), 1, "forged tools are an overlay of the turn's");
             done(ctx)
         },
     ]));
@@ -267,7 +265,7 @@ async fn a_large_result_is_queried_in_the_next_iteration() {
         built.tool(fetch).observer(seen.observer()).build().unwrap().run(input()).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", report.error);
     assert!(matches!(report.calls[0].results, Some(ToolResults::Artifacts(_))));
-    assert_eq!(report.calls[1].results, Some(ToolResults::Text("1999:line 1999".to_owned())));
+    assert_eq!(report.calls[1].results, Some(ToolResults::Text("2000:line 1999".to_owned())));
 }
 
 #[tokio::test]

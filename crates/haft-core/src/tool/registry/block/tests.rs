@@ -1,0 +1,117 @@
+use super::{OfferPoint, ToolChanges, ToolRegistry};
+use crate::tool::Tool;
+
+fn tool(name: &str) -> Tool {
+    Tool::builder(name).description("A tool.").handler(|| "").build().unwrap()
+}
+
+fn names(tools: &[Tool]) -> Vec<String> {
+    tools.iter().map(|tool| tool.name().to_string()).collect()
+}
+
+fn block(tools: &ToolRegistry) -> Vec<String> {
+    tools.tool_block().iter().map(|it| it.tool.name().to_string()).collect()
+}
+
+#[test]
+fn the_block_only_grows_at_its_end() {
+    let tools = ToolRegistry::with_tools([tool("a"), tool("b"), tool("c")]).unwrap();
+    tools.hide(["b"]).unwrap();
+    assert_eq!(block(&tools), ["a", "c"]);
+    tools.offer_tools(OfferPoint::new());
+    tools.unregister("a");
+    tools.hide(["c"]).unwrap();
+    tools.register(tool("d")).unwrap();
+    tools.unhide(["b"]).unwrap();
+    assert_eq!(block(&tools), ["a", "c", "b", "d"]);
+    tools.offer_tools(OfferPoint::new().has_reasoned(true));
+    assert_eq!(block(&tools), ["a", "c", "b", "d"]);
+    let added: Vec<bool> = tools.tool_block().iter().map(|it| it.added_at.is_some()).collect();
+    assert_eq!(added, [false, false, true, true]);
+    assert_eq!(names(&tools.all()), ["b", "c", "d"], "what was removed is not registered");
+    assert!(tools.find("a").unwrap_err().to_string().contains("it was removed"));
+    assert!(tools.find("c").unwrap_err().to_string().contains("not offered at this point"));
+    // A removed tool that is registered again has its place, and a copy for another turn begins anew.
+    tools.register(tool("a")).unwrap();
+    assert!(tools.find("a").is_ok());
+    assert_eq!(block(&tools), ["a", "c", "b", "d"]);
+    assert_eq!(tools.len(), 4);
+}
+
+#[test]
+fn a_tool_that_the_model_never_saw_can_be_called_while_hidden() {
+    let tools = ToolRegistry::with_tools([tool("a"), tool("b")]).unwrap();
+    tools.hide(["b"]).unwrap();
+    tools.offer_tools(OfferPoint::new());
+    assert!(tools.find("b").is_ok());
+    assert!(!tools.has_new_tools());
+}
+
+#[test]
+fn an_overlay_covers_and_uncovers() {
+    let forged = |name: &str| {
+        let tool = Tool::builder(name).description("Forged.").handler(|| "forged");
+        tool.artifact_query().ephemeral().build().unwrap()
+    };
+    let tools = ToolRegistry::with_tools([tool("a"), tool("query")]).unwrap();
+    let before = tools.clone();
+    tools.extend_overlay([forged("query"), forged("other")]);
+    assert_eq!(names(&tools.all()), ["a", "query", "other"]);
+    assert!(tools.get("query").unwrap().is_ephemeral());
+    assert!(tools.changes_since(&before).is_empty(), "overlays are not journaled");
+    // A program that forges by hand has the last word.
+    let own = forged("other");
+    tools.overwrite(own.clone());
+    tools.extend_overlay([forged("other")]);
+    assert_eq!(tools.get("other").unwrap().description(), own.description());
+    tools.replace_overlay([]);
+    assert!(!tools.get("query").unwrap().is_ephemeral());
+    tools.extend_overlay([forged("query")]);
+    assert_eq!(tools.prune_ephemeral(), 2);
+    assert_eq!(names(&tools.all()), ["a", "query"]);
+    assert!(!tools.get("query").unwrap().is_ephemeral());
+}
+
+/// What a turn journals is enough to have the same block in another process, however the journal is cut into entries.
+#[test]
+fn a_restored_registry_has_the_same_block() {
+    let own = || ToolRegistry::with_tools([tool("a"), tool("b"), tool("c")]).unwrap();
+    let tools = own();
+    let mut journaled = tools.clone();
+    let mut entries = Vec::new();
+    let mut journal = |tools: &ToolRegistry| {
+        entries.push(tools.changes_since(&journaled));
+        journaled = tools.clone();
+    };
+    tools.register(tool("early")).unwrap();
+    tools.hide(["c"]).unwrap();
+    tools.offer_tools(OfferPoint::new());
+    journal(&tools);
+    tools.register(tool("late")).unwrap();
+    tools.unregister("a");
+    journal(&tools);
+    tools.hide(["b"]).unwrap();
+    tools.offer_tools(OfferPoint::new().has_reasoned(true));
+    journal(&tools);
+    tools.register(tool("last")).unwrap();
+    journal(&tools);
+    let text = serde_json::to_string(&entries).unwrap();
+    let entries: Vec<ToolChanges> = serde_json::from_str(&text).unwrap();
+
+    let restored = own();
+    entries.iter().for_each(|entry| restored.restore(entry));
+    assert!(restored.find("late").unwrap_err().to_string().contains("not added again"));
+    for name in ["last", "late", "early"] {
+        restored.register(tool(name)).unwrap();
+    }
+    let point = OfferPoint::new().has_reasoned(true);
+    restored.offer_tools(point);
+    tools.offer_tools(point);
+    assert_eq!(block(&restored), block(&tools));
+    assert_eq!(block(&restored), ["a", "b", "early", "late", "last"]);
+    let added =
+        |tools: &ToolRegistry| tools.tool_block().iter().map(|it| it.added_at).collect::<Vec<_>>();
+    assert_eq!(added(&restored), added(&tools));
+    assert_eq!(names(&restored.hidden()), names(&tools.hidden()));
+    assert!(restored.find("a").is_err() && restored.find("b").is_err());
+}
