@@ -131,7 +131,8 @@ fn requests_and_responses_of_a_turn_are_shown() {
     let ran = run_with_server(dir.path(), port, &["run", "a", "--model", "openai:m"]);
     assert!(ran.starts_with("exit 0"), "{ran}");
     let request = requests.recv().unwrap();
-    let sent: Value = serde_json::from_str(&request[request.find('{').unwrap()..]).unwrap();
+    let (_, rest) = request.split_once('{').unwrap();
+    let sent: Value = serde_json::from_str(&format!("{{{rest}")).unwrap();
     let turn = turn_id(dir.path());
     // No key and no server: the request is rendered, and not sent.
     let shown = run_haft(dir.path(), &["show", &turn, "--request", "1", "--json"]);

@@ -116,8 +116,8 @@ impl Recording {
     pub fn request(&self, step: usize) -> Option<String> {
         let upto = self.steps.get(..=step)?;
         upto.last()?.request.as_ref()?;
-        let requests = upto.iter().filter_map(|step| step.request.as_ref());
-        requests.fold(Some(String::new()), |before, request| request.body(&before?))
+        let mut requests = upto.iter().filter_map(|step| step.request.as_ref());
+        requests.try_fold(String::new(), |before, request| request.body(&before))
     }
 
     /// How many calls it has.

@@ -120,13 +120,13 @@ pub(super) fn read_history(turn: &StoredTurn) -> Result<(TurnHistory, Arc<Value>
             } => steps.push(StepHistory {
                 iteration,
                 executor: executor.clone(),
-                thoughts,
+                thoughts: thoughts.into_vec(),
                 messages,
                 calls,
                 then,
                 usage,
-                model,
-                options,
+                model: model.map(str::into_string),
+                options: options.map(|it| *it),
                 request: request.map(|it| SentRequest {
                     sha256: it.sha256,
                     bytes: it.bytes,

@@ -59,8 +59,8 @@ pub(super) enum JournalEntry {
     /// The executor has taken the step of an iteration. It is not asked again for it.
     Step {
         iteration: u32,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        thoughts: Vec<RecordName>,
+        #[serde(default, skip_serializing_if = "<[RecordName]>::is_empty")]
+        thoughts: Box<[RecordName]>,
         messages: Vec<RecordName>,
         calls: Vec<RecordId>,
         then: NextAction,
@@ -70,13 +70,13 @@ pub(super) enum JournalEntry {
         limit: Option<Limit>,
         /// The request with which it was taken; nothing if none was sent. So are the fields below.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        request: Option<RequestDigest>,
+        request: Option<Box<RequestDigest>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<String>,
+        model: Option<Box<str>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        options: Option<Map<String, Value>>,
+        options: Option<Box<Map<String, Value>>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        tools: Option<OfferedTools>,
+        tools: Option<Box<OfferedTools>>,
     },
     /// The stash has changed.
     Stash { stash: Value },

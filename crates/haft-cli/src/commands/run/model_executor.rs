@@ -142,7 +142,7 @@ pub(super) const CHANGE_EXECUTOR: &str = "`haft resume TURN --change-executor` c
 /// environment variable HAFT_MODEL is for new turns and is not compared.
 pub(super) fn check_model_option(options: &RunOptions, stored: &ExecutorDescription) -> Result<()> {
     let Some(given) = options.model.as_deref() else { return Ok(()) };
-    let is_default = std::env::var("HAFT_MODEL").is_ok_and(|it| it == given);
+    let is_default = std::env::var_os("HAFT_MODEL").is_some_and(|it| it == given);
     let is_stored = match stored {
         ExecutorDescription::Model { provider, model, .. } => {
             given.split_once(':') == Some((provider, model))

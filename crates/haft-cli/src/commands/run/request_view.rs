@@ -32,13 +32,13 @@ impl ShownRequest<'_> {
         let body: Value = serde_json::from_slice(&self.request.body)
             .unwrap_or_else(|_| String::from_utf8_lossy(&self.request.body).into());
         if as_json {
-            return print_text(&format!("{}\n", self.to_json(body)));
+            return print_text(&format!("{}\n", self.to_json(&body)));
         }
         let body = terminal.sanitize_for_stdout(&format!("{body:#}")).into_owned();
         print_text(&format!("{}{body}\n", self.to_text(terminal)))
     }
 
-    fn to_json(&self, body: Value) -> Value {
+    fn to_json(&self, body: &Value) -> Value {
         let request = self.request;
         let mut shown = json!({
             "executor": self.executor,

@@ -148,7 +148,8 @@ impl TurnDriver {
             calls = self.refuse_calls(&calls, limit);
         }
         let (digest, tools) = request.as_ref().map(|it| self.requests.add(it)).unzip();
-        let (model, options) = request.map(|it| (it.model, it.options)).unzip();
+        let (model, options) =
+            request.map(|it| (it.model.into_boxed_str(), Box::new(it.options))).unzip();
         let entry = JournalEntry::Step {
             iteration: ctx.iteration(),
             thoughts: thoughts.iter().map(|thought| thought.id().clone()).collect(),

@@ -47,7 +47,10 @@ impl RequestHistory {
     }
 
     /// Adds a request, and returns what the journal says about it.
-    pub(in crate::turn) fn add(&mut self, request: &StepRequest) -> (RequestDigest, OfferedTools) {
+    pub(in crate::turn) fn add(
+        &mut self,
+        request: &StepRequest,
+    ) -> (Box<RequestDigest>, Box<OfferedTools>) {
         let bytes = request.body.len() as u64;
         let blocks = request.body.chunks(BLOCK_BYTES).map(|block| self.hasher.hash_one(block));
         let blocks: Vec<u64> = blocks.collect();
@@ -58,7 +61,8 @@ impl RequestHistory {
         let appended = request.tools.iter().filter(|name| self.offered.insert((*name).clone()));
         let appended = appended.cloned().collect();
         let tools = OfferedTools { sha256: request.tools_sha256.clone(), appended };
-        (RequestDigest { sha256: request.sha256(), bytes, prefix }, tools)
+        let digest = RequestDigest { sha256: request.sha256(), bytes, prefix };
+        (Box::new(digest), Box::new(tools))
     }
 }
 

@@ -38,7 +38,7 @@ fn step(iteration: u32, next: NextAction, calls: usize, limit: Option<Limit>) ->
     let messages = vec![format!("m-{iteration}").parse().unwrap()];
     JournalEntry::Step {
         iteration,
-        thoughts: Vec::new(),
+        thoughts: Box::default(),
         messages,
         calls,
         then: next,

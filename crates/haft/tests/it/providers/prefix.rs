@@ -133,11 +133,17 @@ impl Answering for OpenAiResponses {
     }
 }
 
+/// The number that a tool is called with.
+fn number(args: &Args) -> u64 {
+    let n = args.document().root().get("n");
+    n.and_then(|n| n.as_u64().filter(|n| *n < 1_000)).unwrap_or_default()
+}
+
 /// Large results of every format, by number.
 fn produce() -> Tool {
     let tool = Tool::builder("produce").description("Produces a report.");
     let handler = |args: Args| {
-        let n = args.document().root().get("n").and_then(|it| it.as_u64()).unwrap_or_default();
+        let n = number(&args);
         let (kind, text) = match n % 6 {
             0 => (ArtifactKind::TEXT, format!("line {n}\n").repeat(1_000)),
             1 => (ArtifactKind::CSV, format!("a,b\n{}", format!("{n},x\n").repeat(1_000))),
@@ -382,7 +388,7 @@ async fn artifacts_of_a_stored_turn_are_opened_by_their_handles() {
     let runner = world.runner(&dialect, &answers);
     let report = runner.run(input().message(named("m-1", "Hi."))).await.unwrap();
     let id = report.calls[0].id().to_string();
-    let handle = &id[..8];
+    let handle = id.get(..8).unwrap();
     assert!(String::from_utf8_lossy(&answers.sent()[1]).contains(handle), "the model sees it");
     let artifact = runner.open_artifact(&report.turn, handle).await.unwrap().unwrap();
     let bytes = artifact.reader().read_at(0, 7).await.unwrap();
@@ -467,7 +473,7 @@ async fn what_was_left_out_stays_out() {
 fn produce_small() -> Tool {
     let tool = Tool::builder("produce").description("Produces a report.").trusted();
     let handler = |args: Args| {
-        let n = args.document().root().get("n").and_then(|it| it.as_u64()).unwrap_or_default();
+        let n = number(&args);
         format!("{n} is a number. ").repeat(90)
     };
     tool.input(object().field("n", integer())).handler(handler).build().unwrap()
