@@ -8,7 +8,7 @@ use bytes::Bytes;
 use haft::artifacts::{ArtifactDraft, ArtifactKind};
 use haft::events::Usage;
 use haft::executors::{Recording, RecordingExecutor};
-use haft::middleware::Next;
+use haft::middleware::{Next, hydrate_conversation};
 use haft::providers::dialects::anthropic_messages::AnthropicMessages;
 use haft::providers::dialects::chat_completions::ChatCompletions;
 use haft::providers::dialects::openai_responses::OpenAiResponses;
@@ -157,14 +157,17 @@ fn produce() -> Tool {
     tool.input(object().field("n", integer())).handler(handler).build().unwrap()
 }
 
-/// What a provider caches of a request, in its order: the system text and the messages, without marks of the cache.
+/// What a provider caches of a request, in its order: the tools, the system text and the messages, without marks of the
+/// cache.
 fn cached_text(body: &Bytes) -> String {
     let mut body: Value = serde_json::from_slice(body).unwrap();
     remove_marks(&mut body);
+    assert!(body["tools"].as_array().is_some_and(|tools| tools.len() > 1), "{body}");
+    let tools = body["tools"].to_string();
     let system = [&body["system"], &body["instructions"]].map(Value::to_string).concat();
     let messages = [&body["messages"], &body["input"]];
     let messages = messages.into_iter().filter_map(Value::as_array).flatten();
-    system + &messages.map(Value::to_string).collect::<String>()
+    tools + &system + &messages.map(Value::to_string).collect::<String>()
 }
 
 fn remove_marks(value: &mut Value) {
@@ -226,6 +229,7 @@ impl World {
             .spools(Arc::clone(&self.spools))
             .clock(Arc::clone(&self.clock) as _)
             .envelope_secret([9; 32])
+            .turn_input("history", hydrate_conversation())
             .build()
             .unwrap()
     }
@@ -299,15 +303,16 @@ async fn a_long_turn_only_grows_at_its_end() {
 
 async fn check_second_turn<D: Answering>(dialect: D) {
     let world = World::default();
-    let answers = Answers::new([dialect.says("Hello, Ada."), dialect.says("Sure.")]);
+    let first = [dialect.calls(&[0, 1]), dialect.says("Hello, Ada.")];
+    let second = [dialect.calls(&[2]), dialect.says("Sure.")];
+    let answers = Answers::new(first.into_iter().chain(second));
     let question = named("m-1", &"What can you do? ".repeat(30));
-    let first = input().conversation("c-1").message(question.clone());
-    let first = world.runner(&dialect, &answers).run(first).await.unwrap();
-    let second = input().conversation("c-1").message(question);
-    let second = first.messages.iter().fold(second, |turn, it| turn.message(Message::clone(it)));
-    let second = second.message(named("m-2", "Then do it."));
+    let first = input().conversation("c-1").message(question);
+    world.runner(&dialect, &answers).run(first).await.unwrap();
+    let second = input().conversation("c-1").message(named("m-2", "Then do it."));
     let report = world.runner(&dialect, &answers).run(second).await.unwrap();
     assert_eq!(report.text(), "Sure.", "{:?}", report.error);
+    assert_eq!(answers.sent().len(), 4);
     assert_prefixes(dialect.name(), &answers.sent());
 }
 
