@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Err(error) => user_error::print_error(&terminal, &error),
     };
     mode.restore();
+    runtime.block_on(store::close_stores());
     // Tasks that still run, such as an abandoned tool call, must not delay the exit.
     runtime.shutdown_background();
     code

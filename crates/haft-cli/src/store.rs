@@ -1,23 +1,71 @@
-//! Opens the directory of a store and finds turns and gates in it.
+//! Opens and closes the directory of a store, and finds turns and gates in it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Result;
+use haft::error::Coded as _;
 use haft::stores::TurnDir;
-use haft::stores::{TurnId, TurnQuery, TurnStore as _, TurnSummary};
+use haft::stores::{StoreError, TurnId, TurnQuery, TurnStore as _, TurnSummary};
 use haft::turn::Gate;
 use haft::turn::Gatekeeper;
 
 use crate::user_error::{FailureCode, UserError};
 
+/// The stores that this process has open.
+static OPEN_STORES: Mutex<Vec<TurnDir>> = Mutex::new(Vec::new());
+
+/// Opens a store. It is created if it does not exist, and closed by [`close_stores`].
+pub(crate) fn open_or_create_store(path: impl Into<PathBuf>) -> Result<TurnDir> {
+    Ok(register_store(TurnDir::open(path)?))
+}
+
 /// Opens an existing store.
 pub(crate) fn open_store(path: &Path) -> Result<TurnDir> {
-    if !path.is_dir() {
-        let error = UserError::new(format!("there is no store at `{}`", path.display()));
-        let error = error.hint("set its directory with --store DIR; `haft run` creates a store");
-        return Err(error.code(FailureCode::NotFound).into());
+    check_exists(path)?;
+    open_or_create_store(path)
+}
+
+/// Opens an existing store whose turns are only read. It may be on a disk that is full or cannot be written.
+pub(crate) fn open_store_to_read(path: &Path) -> Result<TurnDir> {
+    check_exists(path)?;
+    let opened = match TurnDir::open(path) {
+        Err(error @ StoreError::Backend { .. }) if !error.retryable() => {
+            TurnDir::open_read_only(path).map_err(|_| error)
+        }
+        opened => opened,
+    };
+    Ok(register_store(opened?))
+}
+
+/// Closes all stores, so that the files of their databases are complete without their logs. A store that another
+/// process keeps busy is not waited for: its log is complete.
+pub(crate) async fn close_stores() {
+    let stores = std::mem::take(&mut *OPEN_STORES.lock().unwrap_or_else(PoisonError::into_inner));
+    let close_all = async {
+        for store in stores {
+            store.close().await;
+        }
+    };
+    let _ = tokio::time::timeout(MAX_CLOSE_TIME, close_all).await;
+}
+
+/// The longest time that the end of the program waits for the stores.
+const MAX_CLOSE_TIME: Duration = Duration::from_secs(2);
+
+fn register_store(store: TurnDir) -> TurnDir {
+    OPEN_STORES.lock().unwrap_or_else(PoisonError::into_inner).push(store.clone());
+    store
+}
+
+fn check_exists(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
     }
-    Ok(TurnDir::open(path)?)
+    let error = UserError::new(format!("there is no store at `{}`", path.display()));
+    let error = error.hint("set its directory with --store DIR; `haft run` creates a store");
+    Err(error.code(FailureCode::NotFound).into())
 }
 
 /// Finds the turn with this id, or the only one whose id starts with the text.

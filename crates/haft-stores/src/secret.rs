@@ -38,14 +38,14 @@ pub(crate) fn load_or_create_secret(file: &Path) -> Result<[u8; SECRET_BYTES], S
 }
 
 /// Reads 32 random bytes from the operating system.
-fn random_secret() -> Result<[u8; SECRET_BYTES], getrandom::Error> {
+pub(crate) fn random_secret() -> Result<[u8; SECRET_BYTES], getrandom::Error> {
     let mut secret = [0; SECRET_BYTES];
     getrandom::fill(&mut secret)?;
     Ok(secret)
 }
 
-/// Reads the secret in a file; `None` if there is no file.
-fn read_secret_file(path: &Path) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
+/// Reads the secret in a file; `None` if there is no file. The file is checked like that of [`load_or_create_secret`].
+pub(crate) fn read_secret_file(path: &Path) -> Result<Option<[u8; SECRET_BYTES]>, StoreError> {
     let failed = |error| StoreError::backend(format!("read the key `{}`", path.display()), error);
     // The link itself, and not what it names: opening a pipe would wait for its writer.
     let entry = match fs::symlink_metadata(path) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use haft_core::store::StoreError;
 
 use crate::private_file::create_private_dir;
-use crate::secret::load_or_create_secret;
+use crate::secret::{load_or_create_secret, random_secret, read_secret_file};
 use crate::{DirLedger, DirSpoolStore, SqliteStore};
 
 /// A directory with the database of turns, the content of their large results, the key that signs decisions on gates,
@@ -82,6 +82,48 @@ impl TurnDir {
         let spools = Arc::new(spools);
         let ledger = Arc::new(DirLedger::new(path.join("spent-approvals")));
         Ok(Self { path, store, spools, ledger, secret, envelope_secret })
+    }
+
+    /// Opens a directory whose turns are only read, also on a file system that cannot be written. Nothing is created or
+    /// migrated, and every write fails.
+    ///
+    /// Decisions on gates cannot be stored through it. If the directory has no key, [`TurnDir::secret`] is a random one.
+    ///
+    /// ```
+    /// use haft_core::store::{TurnQuery, TurnStore as _};
+    /// use haft_stores::TurnDir;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let parent = tempfile::tempdir()?;
+    /// let path = parent.path().join("turns");
+    /// TurnDir::open(&path)?.close().await;
+    /// let dir = TurnDir::open_read_only(&path)?;
+    /// assert!(dir.store().turns(TurnQuery::default()).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no store of a known version, or the key file is refused as in [`TurnDir::open`].
+    pub fn open_read_only(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        let secret = match read_secret_file(&path.join(Self::KEY_FILE))? {
+            Some(secret) => secret,
+            None => random_secret().map_err(|error| StoreError::backend("create a key", error))?,
+        };
+        let envelope_secret = read_secret_file(&path.join(Self::ENVELOPE_FILE))?;
+        let store = Arc::new(SqliteStore::open_read_only(&path)?);
+        let spools = Arc::new(DirSpoolStore::existing(path.join("spools")));
+        let ledger = Arc::new(DirLedger::new(path.join("spent-approvals")));
+        Ok(Self { path, store, spools, ledger, secret, envelope_secret })
+    }
+
+    /// Closes the database, as [`SqliteStore::close`] does: afterwards its file contains everything, so that it can be
+    /// copied. Call it before the program ends.
+    pub async fn close(&self) {
+        self.store.close().await;
     }
 
     /// The path of the directory.

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 use self::query_tools::FileQueries;
 use crate::args::{ArtifactArgs, ArtifactCommand, JsonCommand, MarkdownCommand, StoreArg};
-use crate::store::{find_turn, open_store};
+use crate::store::{find_turn, open_store_to_read};
 use crate::terminal::{Terminal, TextRole};
 use crate::user_error::{FailureCode, UserError};
 
@@ -71,7 +71,7 @@ impl ArtifactSource {
     async fn open(turn: Option<&str>, store: Option<PathBuf>) -> Result<Self> {
         let store = StoreArg { store };
         let Some(turn) = turn else { return Ok(Self::Files) };
-        let store_dir = open_store(store.path())?;
+        let store_dir = open_store_to_read(store.path())?;
         let id = find_turn(&store_dir, turn).await?;
         let no_step =
             |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };

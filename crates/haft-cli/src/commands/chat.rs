@@ -16,6 +16,7 @@ use crate::agent::{Agent, OwnPaths};
 use crate::args::ChatArgs;
 use crate::keyboard::{Keyboard, KeyboardInput};
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
+use crate::store::open_or_create_store;
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError, is_stopped, print_error};
 
@@ -28,7 +29,7 @@ pub(super) async fn run_chat(
     let own = OwnPaths { store: args.options.store.store.as_deref(), ..OwnPaths::default() };
     let agent = Agent::load_protected(path, &own)?;
     agent.prepare_files(args.options.trust, terminal).await?;
-    let store_dir = TurnDir::open(agent.store_path(args.options.store.store.as_deref()))?;
+    let store_dir = open_or_create_store(agent.store_path(args.options.store.store.as_deref()))?;
     let (conversation, newest) = match args.conversation {
         Some(id) => (id.clone(), Some(find_newest_turn(&store_dir, &id).await?)),
         None => (format!("chat-{}", Uuid::new_v4()), None),

@@ -8,12 +8,12 @@ use haft::turn::{Gatekeeper, SettleError};
 use serde_json::{Value, json};
 
 use crate::args::{ApproveArgs, DecisionArgs, DenyArgs, GatesArgs};
-use crate::store::{find_open_gate, open_store};
+use crate::store::{find_open_gate, open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::UserError;
 
 pub(super) async fn list_gates(args: &GatesArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store(args.store.path())?;
+    let store_dir = open_store_to_read(args.store.path())?;
     let open = Gatekeeper::of_dir(&store_dir).open_gates(None).await?;
     if open.is_empty() && !args.json {
         print_line(format_args!("no open gates"));

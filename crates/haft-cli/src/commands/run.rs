@@ -30,7 +30,7 @@ use self::turn_printer::TurnPrinter;
 use crate::agent::{Agent, OwnPaths};
 use crate::args::{ResumeArgs, RunArgs, RunOptions};
 use crate::stop_signals::StopSignals;
-use crate::store::{find_turn, open_store};
+use crate::store::{find_turn, open_or_create_store, open_store, open_store_to_read};
 use crate::terminal::{Terminal, print_line};
 use crate::user_error::{FailureCode, UserError};
 
@@ -66,7 +66,7 @@ pub(super) async fn run_turn(
         (None, Some(file)) => replay_recording(&agent, file)?,
         (None, None) => build_runner(&agent, &args.options)?,
     };
-    let store_dir = TurnDir::open(agent.store_path(args.options.store.store.as_deref()))?;
+    let store_dir = open_or_create_store(agent.store_path(args.options.store.store.as_deref()))?;
     let input = build_turn_input(&agent, &args.agent.agent)?;
     let input = input.message(new_user_message("prompt", prompt)?);
     let mut session = TurnSession::new(
@@ -95,7 +95,7 @@ async fn show_first_request(
         ModelExecutor::select_for(agent, args.options.model.as_deref(), ExecutorUse::Show)?;
     let store_path = agent.store_path(args.options.store.store.as_deref());
     // A dry run creates no store, and needs one only for memories.
-    let store_dir = store_path.is_dir().then(|| TurnDir::open(&store_path)).transpose()?;
+    let store_dir = store_path.is_dir().then(|| open_store_to_read(&store_path)).transpose()?;
     let mut input = build_turn_input(agent, &args.agent.agent)?;
     if let Some(store_dir) = store_dir.as_ref().filter(|_| agent.has_memory()) {
         for memory in load_memories(&args.agent.agent, store_dir).await? {

@@ -11,12 +11,12 @@ use haft::turn::TurnRunner;
 use serde_json::{Value, json};
 
 use crate::args::{GcArgs, ShowArgs, TurnsArgs};
-use crate::store::{find_turn, open_store};
+use crate::store::{find_turn, open_store, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
 pub(super) async fn list_turns(args: TurnsArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store(args.store.path())?;
+    let store_dir = open_store_to_read(args.store.path())?;
     let mut query = TurnQuery::default();
     query.limit = Some(args.limit);
     query.unfinished = args.unfinished;
@@ -52,7 +52,7 @@ fn status_role(status: TurnStatus) -> TextRole {
 }
 
 pub(super) async fn show_turn(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let store_dir = open_store(args.store.path())?;
+    let store_dir = open_store_to_read(args.store.path())?;
     let id = find_turn(&store_dir, &args.turn).await?;
     let Some(turn) = store_dir.store().load(id.clone()).await? else {
         let error = UserError::new(format!("turn `{id}` was removed")).code(FailureCode::NotFound);

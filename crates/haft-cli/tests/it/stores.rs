@@ -61,6 +61,38 @@ fn a_store_that_is_locked_can_be_read_and_is_waited_for() {
     assert!(cli(&["run", "hello"]).starts_with("exit 0"));
 }
 
+/// A copy of the one file has all turns.
+#[test]
+fn a_database_is_complete_without_its_log_after_each_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    cli(&["new", "hello"]);
+    for words in [["run", "hello"].as_slice(), &["turns"], &["gates"], &["gc"]] {
+        let said = cli(words);
+        assert!(said.starts_with("exit 0"), "{said}");
+        assert!(!dir.path().join(".haft/haft.sqlite-wal").exists(), "{words:?}");
+    }
+    let copy = dir.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(dir.path().join(".haft/haft.sqlite"), copy.join("haft.sqlite")).unwrap();
+    assert_eq!(cli(&["turns", "--store", "copy"]), cli(&["turns"]));
+}
+
+#[test]
+fn a_store_with_a_trigger_of_another_program_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    cli(&["new", "hello"]);
+    assert!(cli(&["run", "hello"]).starts_with("exit 0"));
+    let base = rusqlite::Connection::open(dir.path().join(".haft/haft.sqlite")).unwrap();
+    base.execute_batch("CREATE TRIGGER t AFTER INSERT ON gates BEGIN DELETE FROM gates; END")
+        .unwrap();
+    for words in [["turns"].as_slice(), &["run", "hello"], &["resume", "x"]] {
+        let said = cli(words);
+        assert!(said.starts_with("exit 1") && said.contains("a trigger `t`"), "{said}");
+    }
+}
+
 #[test]
 fn a_key_that_others_can_use_or_that_is_no_file_is_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();

@@ -66,6 +66,20 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The database contains something that Haft did not create and that could change what is stored.
+    #[error(
+        "the store contains {what}, which this program did not create; remove it before you use the store"
+    )]
+    Foreign {
+        /// What it is, with its name.
+        what: String,
+    },
+    /// The file of the store was deleted, or another one took its place, while the store was open.
+    #[error("the file `{path}` was deleted or replaced while it was open; nothing was written")]
+    Replaced {
+        /// The path of the file.
+        path: String,
+    },
     /// The store as a system failed.
     #[error("could not {doing}")]
     Backend {

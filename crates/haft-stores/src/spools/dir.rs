@@ -77,8 +77,13 @@ impl DirSpoolStore {
         let dir = dir.into();
         let failed = |source| SpoolError::Store { doing: "open", source };
         create_private_dir(&dir).map_err(failed)?;
+        Ok(Self::existing(dir))
+    }
+
+    /// The store in a directory that is only read.
+    pub(crate) fn existing(dir: PathBuf) -> Self {
         let (max_bytes, block_size, disk) = (None, LineIndex::BLOCK_SIZE, Disk::default());
-        Ok(Self { config: Arc::new(DirConfig { dir, max_bytes, block_size, disk }) })
+        Self { config: Arc::new(DirConfig { dir, max_bytes, block_size, disk }) }
     }
 
     /// Sets the maximum size of a result. A larger one is refused with [`SpoolError::TooLarge`].

@@ -1,7 +1,15 @@
 use std::fs;
 use std::thread;
+#[cfg(unix)]
+use std::{path::Path, time::Duration};
 
+#[cfg(unix)]
+use haft_core::clock::Timestamp;
 use haft_core::error::Coded as _;
+#[cfg(unix)]
+use haft_core::spool::SpoolStore as _;
+#[cfg(unix)]
+use haft_core::store::{LeaseRequest, NewTurn, StoreError, TurnQuery, TurnStore as _};
 
 use super::TurnDir;
 
@@ -94,4 +102,49 @@ fn the_secret_of_envelopes_is_kept_like_the_key() {
 fn a_directory_that_cannot_be_written_has_no_secret_of_envelopes() {
     let file = std::path::Path::new("/sys/kernel/haft-envelope.key");
     assert_eq!(super::load_envelope_secret(file).unwrap(), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_cannot_be_written_can_be_read() {
+    let name = "turn_dir::tests::a_directory_that_cannot_be_written_can_be_read";
+    haft_testkit::run_unprivileged(name, || {
+        use std::os::unix::fs::PermissionsExt as _;
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("a %#? store");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let secret = runtime.block_on(async {
+            let dir = TurnDir::open(&path).unwrap();
+            let holder = LeaseRequest::new("a", Timestamp::EPOCH, Duration::from_secs(100));
+            dir.store().create(NewTurn::new("t".parse().unwrap(), holder)).await.unwrap();
+            dir.spools().write("s".into(), "content".into()).await.unwrap();
+            dir.close().await;
+            dir.secret()
+        });
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(&path.join("haft.sqlite"), 0o400);
+        set(&path.join("spools"), 0o500);
+        set(&path, 0o500);
+        TurnDir::open(&path).unwrap_err();
+        let dir = TurnDir::open_read_only(&path).unwrap();
+        assert_eq!(dir.secret(), secret);
+        runtime.block_on(async {
+            assert_eq!(dir.store().turns(TurnQuery::default()).await.unwrap().len(), 1);
+            assert_eq!(dir.spools().read("s".into()).await.unwrap().unwrap().byte_length(), 7);
+            let removed = dir.store().remove("t".parse().unwrap(), Timestamp::MAX).await;
+            let Err(StoreError::Backend { source, .. }) = removed else { panic!("{removed:?}") };
+            assert_eq!(source.to_string(), "the store is open for reading only");
+            dir.close().await;
+        });
+        set(&path, 0o700);
+    });
+}
+
+#[test]
+fn a_directory_without_a_store_is_not_opened_to_be_read() {
+    let parent = tempfile::tempdir().unwrap();
+    TurnDir::open_read_only(parent.path()).unwrap_err();
+    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
 }

@@ -1,5 +1,6 @@
 //! Stores turns in an SQLite file.
 
+mod busy;
 mod database_file;
 mod error;
 mod migration;
@@ -39,8 +40,11 @@ use self::write_queue::WriteQueue;
 /// system. If a newer program migrates the file meanwhile, every later operation of this store fails with
 /// [`StoreError::NewerVersion`].
 ///
+/// While other processes write, an operation waits for up to [`SqliteOptions::busy_timeout`]. A file that was deleted or
+/// replaced while it was open is noticed by the next write, which fails with [`StoreError::Replaced`].
+///
 /// After a store is dropped, the writer thread finishes the queued writes in the background. [`SqliteStore::close`]
-/// waits for it.
+/// waits for it, and brings what is in the write-ahead log into the file.
 ///
 /// ```
 /// use haft_core::store::{TurnStore as _, TurnQuery};
@@ -75,8 +79,9 @@ impl SqliteStore {
     /// # Errors
     ///
     /// Returns [`StoreError::NewerVersion`] if a newer program has written the file, and [`StoreError::Backend`] if
-    /// the file cannot be opened or written, is locked, or is a database of another program. The file is unchanged
-    /// then.
+    /// the file cannot be opened or written, is locked, or is a database of another program. Returns
+    /// [`StoreError::Foreign`] if the database contains a trigger or a view, which could change what is stored. The file
+    /// is unchanged then.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::open_with(path, SqliteOptions::default())
     }
@@ -99,10 +104,41 @@ impl SqliteStore {
     /// Fails like [`SqliteStore::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SqliteOptions) -> Result<Self, StoreError> {
         let file = DatabaseFile::locate(path.as_ref(), options)?;
-        let connection = file.open(schema::MIGRATIONS)?;
+        let opened = file.open(schema::MIGRATIONS)?;
         let path = file.path.clone();
-        let write_queue = WriteQueue::start(connection, &file)?;
+        let write_queue = WriteQueue::start(opened, &file)?;
         Ok(Self { file: path, read_pool: ReadPool::new(file), write_queue })
+    }
+
+    /// Opens a store that is only read, also in a directory or on a file system that cannot be written. Nothing is
+    /// created or migrated, and every write fails.
+    ///
+    /// ```
+    /// use haft_core::store::{TurnQuery, TurnStore as _};
+    /// use haft_stores::SqliteStore;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// SqliteStore::open(dir.path())?.close().await;
+    /// let store = SqliteStore::open_read_only(dir.path())?;
+    /// assert!(store.turns(TurnQuery::default()).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`SqliteStore::open`], and if there is no store.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let file = DatabaseFile::locate_read_only(path.as_ref(), SqliteOptions::default())?;
+        file.check_readable()?;
+        let path = file.path.clone();
+        Ok(Self {
+            file: path,
+            read_pool: ReadPool::new(file),
+            write_queue: WriteQueue::read_only(),
+        })
     }
 
     /// The path of the file.
@@ -111,11 +147,11 @@ impl SqliteStore {
         &self.file
     }
 
-    /// Closes the store. Waits until all queued writes are committed and the file is closed.
-    pub async fn close(self) {
-        let Self { read_pool, write_queue, .. } = self;
-        drop(read_pool);
-        write_queue.close().await;
+    /// Closes the store: commits all queued writes, brings the write-ahead log into the file and closes it. Every later
+    /// operation fails, also through other references to the store.
+    pub async fn close(&self) {
+        self.read_pool.close();
+        self.write_queue.close().await;
     }
 }
 

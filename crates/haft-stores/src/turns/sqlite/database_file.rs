@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haft_core::store::StoreError;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
 
+use super::busy::{retry_while_busy, set_lock_wait};
 use super::error::{SqliteCause, SqliteError};
-use super::migration;
+use super::migration::{self, append};
 use super::options::{SqliteOptions, Synchronous};
+use super::schema::MIGRATIONS;
 use crate::private_file::{create_private_dir, private_file_options};
 
 /// The path of the file and the options of its connections.
@@ -16,37 +18,64 @@ use crate::private_file::{create_private_dir, private_file_options};
 pub(super) struct DatabaseFile {
     pub(super) path: PathBuf,
     pub(super) options: SqliteOptions,
+    /// Whether its connections change nothing on the disk.
+    pub(super) is_read_only: bool,
 }
 
 impl DatabaseFile {
     /// Makes the path absolute, appends the default name to a directory, and creates missing parent directories.
     pub(super) fn locate(path: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let failed = |error| StoreError::backend(open_action(path), error);
-        // An absolute path is never taken for a URI.
-        let mut path = std::path::absolute(path).map_err(failed)?;
-        if path.is_dir() {
-            path.push(DEFAULT_FILE_NAME);
-        } else if let Some(dir) = path.parent() {
+        let (path, is_dir) = file_path(path).map_err(failed)?;
+        if let Some(dir) = path.parent().filter(|_| !is_dir) {
             create_private_dir(dir).map_err(failed)?;
         }
-        Ok(Self { path, options })
+        Ok(Self { path, options, is_read_only: false })
     }
 
-    /// Opens a connection that writes, and creates or migrates the tables.
-    pub(super) fn open(&self, migrations: &[&str]) -> Result<Connection, StoreError> {
-        self.prepare(migrations).map_err(|error| error.into_store_error(&open_action(&self.path)))
+    /// Like [`DatabaseFile::locate`], for a file that is only read.
+    pub(super) fn locate_read_only(
+        path: &Path,
+        options: SqliteOptions,
+    ) -> Result<Self, StoreError> {
+        let located = file_path(path);
+        let (path, _) = located.map_err(|error| StoreError::backend(open_action(path), error))?;
+        Ok(Self { path, options, is_read_only: true })
+    }
+
+    /// Opens a connection that writes, and creates or migrates the tables. Waits while other processes do the same.
+    pub(super) fn open(&self, migrations: &[&str]) -> Result<OpenFile, StoreError> {
+        let opened = retry_while_busy(self.options.busy_timeout, || self.prepare(migrations));
+        opened.map_err(|error| error.into_store_error(&open_action(&self.path)))
+    }
+
+    /// Fails if there is no store of a known version that can be read.
+    pub(super) fn check_readable(&self) -> Result<(), StoreError> {
+        let checked = retry_while_busy(self.options.busy_timeout, || {
+            let connection = self.open_read_only()?;
+            match migration::read_version(&connection, MIGRATIONS.len())? {
+                0 => Err(SqliteCause::new("it contains no turns").into()),
+                _ => Ok::<_, SqliteError>(()),
+            }
+        });
+        checked.map_err(|error| error.into_store_error(&open_action(&self.path)))
     }
 
     /// Opens a connection that only reads.
     pub(super) fn open_read_only(&self) -> Result<Connection, rusqlite::Error> {
-        let connection = self.connect(OpenFlags::empty())?;
+        let connection = if self.is_read_only {
+            self.connect_read_only()?
+        } else {
+            self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?
+        };
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
     }
 
-    fn prepare(&self, migrations: &[&str]) -> Result<Connection, SqliteError> {
+    fn prepare(&self, migrations: &[&str]) -> Result<OpenFile, SqliteError> {
         self.create_file();
-        let mut connection = self.connect(OpenFlags::empty())?;
+        let identity = FileIdentity::read(&self.path);
+        let mut connection = self.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // Before anything is changed, so that a file of another program stays as it is.
         let version = migration::read_version(&connection, migrations.len())?;
         if connection.is_readonly("main")? {
@@ -56,7 +85,11 @@ impl DatabaseFile {
         if version < migrations.len() {
             migration::migrate(self, &mut connection, migrations)?;
         }
-        Ok(connection)
+        let (path, busy_timeout) = (self.path.clone(), self.options.busy_timeout);
+        let opened = OpenFile { connection, path, identity, busy_timeout };
+        // The file may have been replaced between the two calls that opened it.
+        opened.check_path()?;
+        Ok(opened)
     }
 
     /// Creates an empty file that only its owner can use, if there is none. SQLite gives its log files the same mode.
@@ -65,17 +98,34 @@ impl DatabaseFile {
         let _ = private_file_options().write(true).create_new(true).open(&self.path);
     }
 
-    pub(super) fn connect(&self, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
-        // Only one thread uses a connection at a time.
-        let always = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, always | flags)?;
-        connection.busy_timeout(self.options.busy_timeout)?;
+    /// Opens a connection with the given access.
+    pub(super) fn connect(&self, access: OpenFlags) -> Result<Connection, rusqlite::Error> {
+        self.set_up(Connection::open_with_flags(&self.path, access | NO_MUTEX)?)
+    }
+
+    /// Opens a connection that changes nothing on the disk.
+    ///
+    /// SQLite reads a write-ahead log with the help of a file that it shares with writers. Without that file there is no
+    /// writer and no log, and in a directory that cannot be written it cannot be created: then the file is opened as one that does
+    /// not change.
+    fn connect_read_only(&self) -> Result<Connection, rusqlite::Error> {
+        let access = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let log = std::fs::metadata(append(&self.path, "-wal"));
+        if append(&self.path, "-shm").exists() || log.is_ok_and(|it| it.len() > 0) {
+            return self.connect(access);
+        }
+        let flags = access | OpenFlags::SQLITE_OPEN_URI | NO_MUTEX;
+        self.set_up(Connection::open_with_flags(immutable_uri(&self.path), flags)?)
+    }
+
+    fn set_up(&self, connection: Connection) -> Result<Connection, rusqlite::Error> {
+        set_lock_wait(&connection, self.options.busy_timeout)?;
         connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
         Ok(connection)
     }
 
     fn configure(&self, connection: &Connection) -> Result<(), SqliteError> {
-        self.enable_write_ahead_log(connection)?;
+        Self::enable_write_ahead_log(connection)?;
         let synchronous = self.options.synchronous;
         connection.pragma_update(None, "synchronous", synchronous.pragma_value())?;
         // On systems with two kinds of fsync, the one that reaches the disk.
@@ -95,31 +145,90 @@ impl DatabaseFile {
     }
 
     /// Switches to a write-ahead log, so that reads and writes do not block each other.
-    ///
-    /// SQLite ignores the busy timeout while another process switches a new file, so this function waits itself.
-    fn enable_write_ahead_log(&self, connection: &Connection) -> Result<(), SqliteError> {
-        let mut waited = Duration::ZERO;
-        loop {
-            let mode = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| {
-                row.get::<_, String>(0)
-            });
-            match mode {
-                Ok(mode) if mode == "wal" => return Ok(()),
-                Ok(mode) => {
-                    let reason = format!("the file system allows no write-ahead log, only {mode}");
-                    return Err(SqliteCause::new(reason).into());
-                }
-                Err(error)
-                    if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
-                        && waited < self.options.busy_timeout =>
-                {
-                    std::thread::sleep(BUSY_PAUSE);
-                    waited += BUSY_PAUSE;
-                }
-                Err(error) => return Err(error.into()),
-            }
+    fn enable_write_ahead_log(connection: &Connection) -> Result<(), SqliteError> {
+        let mode = connection
+            .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))?;
+        if mode == "wal" {
+            return Ok(());
+        }
+        let reason = format!("the file system allows no write-ahead log, only {mode}");
+        Err(SqliteCause::new(reason).into())
+    }
+}
+
+/// A connection that writes, and the file that it has open.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub(super) connection: Connection,
+    path: PathBuf,
+    identity: Option<FileIdentity>,
+    pub(super) busy_timeout: Duration,
+}
+
+impl OpenFile {
+    /// Fails if the file was deleted, or another one has taken its place.
+    pub(super) fn check_path(&self) -> Result<(), StoreError> {
+        if self.identity.is_some() && FileIdentity::read(&self.path) == self.identity {
+            return Ok(());
+        }
+        Err(StoreError::Replaced { path: self.path.display().to_string() })
+    }
+
+    /// Writes the log into the file as far as no reader needs it, and closes the connection. The last connection of all
+    /// processes removes the log.
+    pub(super) fn close(self) {
+        // What cannot be copied now stays in the log, which the next connection reads.
+        let _ = self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(()));
+        drop(self.connection);
+    }
+}
+
+/// Tells a file from another one that has the same path later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    /// Reads the identity of a file; `None` if there is no file. On systems without inodes all files are the same.
+    fn read(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let (device, inode) = {
+            use std::os::unix::fs::MetadataExt as _;
+            (metadata.dev(), metadata.ino())
+        };
+        #[cfg(not(unix))]
+        let (device, inode) = (0, u64::from(metadata.is_file()));
+        Some(Self { device, inode })
+    }
+}
+
+/// The URI of a file that no process changes.
+fn immutable_uri(path: &Path) -> String {
+    use std::fmt::Write as _;
+    let mut uri = "file:".to_owned();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
+    uri + "?immutable=1"
+}
+
+/// The absolute path of the file, and whether a directory was given.
+fn file_path(path: &Path) -> std::io::Result<(PathBuf, bool)> {
+    // An absolute path is never taken for a URI.
+    let mut path = std::path::absolute(path)?;
+    let is_dir = path.is_dir();
+    if is_dir {
+        path.push(DEFAULT_FILE_NAME);
+    }
+    Ok((path, is_dir))
 }
 
 fn open_action(path: &Path) -> String {
@@ -130,6 +239,7 @@ const DEFAULT_FILE_NAME: &str = "haft.sqlite";
 const STATEMENT_CACHE_SIZE: usize = 64;
 /// The largest `max_page_count` that SQLite accepts.
 const MAX_PAGE_COUNT: u32 = 4_294_967_294;
-const BUSY_PAUSE: Duration = Duration::from_millis(5);
+/// Only one thread uses a connection at a time.
+const NO_MUTEX: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
 /// The log is truncated to this size after a checkpoint.
 const MAX_LOG_BYTES: i64 = 64 << 20;

@@ -5,6 +5,8 @@ use std::io;
 use haft_core::store::StoreError;
 use rusqlite::ErrorCode;
 
+use super::busy::is_busy_code;
+
 /// An error that the contract defines, or one of SQLite.
 #[derive(Debug)]
 pub(super) enum SqliteError {
@@ -39,12 +41,15 @@ impl SqliteCause {
         Self { message: format!("{what}: {}", self.message), code: self.code }
     }
 
+    pub(super) const fn code(&self) -> Option<ErrorCode> {
+        self.code
+    }
+
     pub(super) fn into_store_error(self, doing: &str) -> StoreError {
         if self.code == Some(ErrorCode::DatabaseCorrupt) {
             return damaged_error("the turns", self.message);
         }
-        let retryable =
-            matches!(self.code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked));
+        let retryable = is_busy_code(self.code);
         StoreError::Backend { doing: doing.to_owned(), retryable, source: Box::new(self) }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use haft_core::invariant::OrReport as _;
 use haft_core::store::StoreError;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior};
 
 use super::database_file::DatabaseFile;
 use super::error::{SqliteCause, SqliteError};
@@ -23,15 +23,28 @@ pub(super) fn read_version(connection: &Connection, known: usize) -> Result<usiz
     let (owner, found) = (number("application_id")?, number("user_version")?);
     let objects: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let foreign = find_foreign_object(connection)?;
     drop(snapshot);
     match (owner, u32::try_from(found)) {
         (0, Ok(0)) if objects == 0 => Ok(0),
         (OWNER, Ok(found)) => match usize::try_from(found) {
-            Ok(version) if version <= known => Ok(version),
+            Ok(version) if version <= known => match foreign {
+                Some(what) => Err(StoreError::Foreign { what }.into()),
+                None => Ok(version),
+            },
             _ => Err(newer_version(found, known)),
         },
         _ => Err(SqliteCause::new("the file is a database of another program").into()),
     }
+}
+
+/// Finds a trigger or a view, which this program never creates. Either can change what is written or read.
+fn find_foreign_object(connection: &Connection) -> Result<Option<String>, SqliteError> {
+    let sql = "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1";
+    let found = connection.query_row(sql, [], |row| {
+        Ok(format!("a {} `{}`", row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    });
+    Ok(found.optional()?)
 }
 
 /// Refuses a file that a newer program has migrated since it was opened.
@@ -109,7 +122,7 @@ impl CopyDraft {
             self.draft.to_str().ok_or_else(|| SqliteCause::new("its path is not UTF-8"))?;
         let draft = private_file_options().write(true).create_new(true).open(&self.draft)?;
         // A connection of its own reads what was committed, including what only the log has.
-        let source = file.connect(OpenFlags::empty())?;
+        let source = file.connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         source.execute("VACUUM INTO ?1", [target])?;
         Ok(draft.sync_all()?)
     }
@@ -148,7 +161,7 @@ fn copy_path(path: &Path, version: usize) -> PathBuf {
     append(path, &format!(".v{version}.bak"))
 }
 
-fn append(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn append(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()

@@ -19,7 +19,8 @@ use std::time::Duration;
 pub struct SqliteOptions {
     /// Which failures a commit survives. The default is [`Synchronous::Full`].
     pub synchronous: Synchronous,
-    /// How long to wait while another process writes to the file. The default is 5 seconds.
+    /// How long to wait while other processes write to the file. The default is 25 seconds, which is less than the time
+    /// that a turn gives its store.
     pub busy_timeout: Duration,
     /// How many writes can be queued before callers have to wait; at least 1. The default is 1024.
     pub queue: usize,
@@ -31,7 +32,7 @@ impl Default for SqliteOptions {
     fn default() -> Self {
         Self {
             synchronous: Synchronous::Full,
-            busy_timeout: Duration::from_secs(5),
+            busy_timeout: Duration::from_secs(25),
             queue: 1024,
             max_bytes: None,
         }

@@ -1,13 +1,14 @@
 //! Read-only connections.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_core::store::StoreError;
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
 use tokio::sync::Semaphore;
 
+use super::busy::retry_while_busy;
 use super::database_file::DatabaseFile;
-use super::error::SqliteError;
+use super::error::{SqliteCause, SqliteError};
 use super::migration::check_version;
 use crate::blocking::run_blocking;
 
@@ -19,13 +20,19 @@ pub(super) struct ReadPool {
 
 struct ConnectionPool {
     file: DatabaseFile,
-    idle: Mutex<Vec<Connection>>,
+    /// `None` after the pool was closed.
+    idle: Mutex<Option<Vec<Connection>>>,
 }
 
 impl ReadPool {
     pub(super) fn new(file: DatabaseFile) -> Self {
-        let pool = Arc::new(ConnectionPool { file, idle: Mutex::default() });
+        let pool = Arc::new(ConnectionPool { file, idle: Mutex::new(Some(Vec::new())) });
         Self { pool, permits: Arc::new(Semaphore::new(MAX_READERS)) }
+    }
+
+    /// Closes the connections. One that is in use is closed after its read.
+    pub(super) fn close(&self) {
+        drop(self.pool.lock_idle().take());
     }
 
     /// Runs a read in a transaction on a blocking thread.
@@ -51,17 +58,41 @@ impl ConnectionPool {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, SqliteError>,
     ) -> Result<T, SqliteError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut connection = match idle {
+        let idle = self.lock_idle().as_mut().and_then(Vec::pop);
+        let connection = match idle {
             Some(connection) => connection,
-            None => self.file.open_read_only()?,
+            None => self.connect()?,
         };
         // All statements of one read see the same snapshot.
-        let transaction = connection.transaction()?;
-        let result = check_version(&transaction).and_then(|()| work(&transaction));
+        let transaction = self.begin(&connection)?;
+        let result = work(&transaction);
         drop(transaction);
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        if let Some(idle) = &mut *self.lock_idle() {
+            idle.push(connection);
+        }
         result
+    }
+
+    fn connect(&self) -> Result<Connection, SqliteError> {
+        if self.lock_idle().is_none() {
+            return Err(SqliteCause::new("the store was closed").into());
+        }
+        let timeout = self.file.options.busy_timeout;
+        Ok(retry_while_busy(timeout, || self.file.open_read_only())?)
+    }
+
+    /// Begins a transaction and reads the version, with which the snapshot is taken. A process that opens or closes the
+    /// file can delay this.
+    fn begin<'c>(&self, connection: &'c Connection) -> Result<Transaction<'c>, SqliteError> {
+        retry_while_busy(self.file.options.busy_timeout, || {
+            let transaction = connection.unchecked_transaction()?;
+            check_version(&transaction)?;
+            Ok(transaction)
+        })
+    }
+
+    fn lock_idle(&self) -> MutexGuard<'_, Option<Vec<Connection>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -73,7 +73,7 @@ fn a_directory_holds_a_file_and_missing_directories_are_created() {
 fn the_file_is_used_as_it_should_be() {
     let (_dir, path) = temp_db();
     let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
-    let connection = file.open(super::schema::MIGRATIONS).unwrap();
+    let connection = file.open(super::schema::MIGRATIONS).unwrap().connection;
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     assert_eq!(number("synchronous").unwrap(), 2, "FULL");
     assert_eq!(number("foreign_keys").unwrap(), 1);
@@ -86,7 +86,7 @@ fn the_file_is_used_as_it_should_be() {
 fn lists_walk_through_what_they_list() {
     let (_dir, path) = temp_db();
     let file = DatabaseFile::locate(&path, SqliteOptions::default()).unwrap();
-    let connection = file.open(super::schema::MIGRATIONS).unwrap();
+    let connection = file.open(super::schema::MIGRATIONS).unwrap().connection;
     let plan = |query: TurnQuery| {
         let sql = format!("EXPLAIN QUERY PLAN {}", queries::turns_sql(&query));
         let parameters = (1, &query.conversation, 1);

@@ -1,37 +1,49 @@
 //! The writer thread, which groups many writes into one transaction.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use haft_core::store::StoreError;
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
-use super::database_file::DatabaseFile;
+use super::busy::retry_while_busy;
+use super::database_file::{DatabaseFile, OpenFile};
 use super::error::{SqliteCause, SqliteError};
 use super::migration::check_version;
 use super::options::Synchronous;
 
 /// Sends writes to the thread that owns the writing connection.
 pub(super) struct WriteQueue {
-    jobs: mpsc::Sender<Box<dyn WriteJob>>,
-    finished: oneshot::Receiver<()>,
+    /// `None` if no writes are accepted.
+    jobs: Mutex<Option<mpsc::Sender<Box<dyn WriteJob>>>>,
+    /// Why no writes are accepted.
+    refusal: &'static str,
+    /// Its sender is dropped when the thread has ended.
+    finished: watch::Receiver<()>,
 }
 
 impl WriteQueue {
-    pub(super) fn start(connection: Connection, file: &DatabaseFile) -> Result<Self, StoreError> {
+    pub(super) fn start(opened: OpenFile, file: &DatabaseFile) -> Result<Self, StoreError> {
         let queue = file.options.queue.clamp(1, MAX_QUEUE);
         let sync_level = SyncLevel::new(file.options.synchronous);
         let (sender, receiver) = mpsc::channel(queue);
-        let (send_finished, finished) = oneshot::channel();
+        let (is_running, finished) = watch::channel(());
         let thread = thread::Builder::new().name("haft-sqlite".to_owned());
         let started = thread.spawn(move || {
-            run_writer(receiver, &connection, sync_level);
-            drop(connection);
-            // Nothing receives it if the store was dropped instead of closed.
-            let _ = send_finished.send(());
+            run_writer(receiver, &opened, sync_level);
+            opened.close();
+            drop(is_running);
         });
         started.map_err(|error| StoreError::backend("start a thread that writes", error))?;
-        Ok(Self { jobs: sender, finished })
+        let jobs = Mutex::new(Some(sender));
+        Ok(Self { jobs, refusal: "the store was closed", finished })
+    }
+
+    /// A queue that refuses every write.
+    pub(super) fn read_only() -> Self {
+        let refusal = "the store is open for reading only";
+        Self { jobs: Mutex::new(None), refusal, finished: watch::channel(()).1 }
     }
 
     /// Runs a write in a transaction, and returns its result when the transaction is on the disk. A write that fails
@@ -62,17 +74,21 @@ impl WriteQueue {
     ) -> Result<T, StoreError> {
         let (send_result, result) = oneshot::channel();
         let task = QueuedWrite { doing, durability, work, result: None, send_result };
-        let stopped =
-            || StoreError::backend(doing, SqliteCause::new("the thread that writes has ended"));
-        self.jobs.send(Box::new(task)).await.map_err(|_| stopped())?;
+        let refused = |reason| StoreError::backend(doing, SqliteCause::new(reason));
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let jobs = jobs.ok_or_else(|| refused(self.refusal))?;
+        let stopped = || refused("the thread that writes has ended");
+        jobs.send(Box::new(task)).await.map_err(|_| stopped())?;
+        drop(jobs);
         result.await.map_err(|_| stopped())?
     }
 
-    /// Waits until the thread has run all queued writes and closed its connection.
-    pub(super) async fn close(self) {
-        drop(self.jobs);
-        // An error means that the thread has ended too.
-        let _ = self.finished.await;
+    /// Accepts no more writes, and waits until the thread has run all queued ones and closed its connection.
+    pub(super) async fn close(&self) {
+        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut finished = self.finished.clone();
+        // Nothing is sent; an error means that the thread has ended.
+        while finished.changed().await.is_ok() {}
     }
 }
 
@@ -158,7 +174,7 @@ impl SyncLevel {
 
 fn run_writer(
     mut receiver: mpsc::Receiver<Box<dyn WriteJob>>,
-    connection: &Connection,
+    opened: &OpenFile,
     mut sync_level: SyncLevel,
 ) {
     let (mut group, mut last_size) = (Vec::new(), 0);
@@ -166,8 +182,8 @@ fn run_writer(
         group.push(job);
         collect_waiting(&mut receiver, &mut group, last_size);
         last_size = group.len();
-        match sync_level.adjust(connection, &group) {
-            Ok(()) => write_group(connection, &mut group),
+        match sync_level.adjust(&opened.connection, &group) {
+            Ok(()) => write_group(opened, &mut group),
             Err(error) => group.iter_mut().for_each(|job| job.fail(error.clone().into())),
         }
         group.drain(..).for_each(WriteJob::send_result);
@@ -201,21 +217,34 @@ fn collect_waiting(
 ///
 /// Some errors end the whole transaction. Then each write gets its own transaction, so that none fails because of
 /// another one.
-fn write_group(connection: &Connection, group: &mut [Box<dyn WriteJob>]) {
+fn write_group(opened: &OpenFile, group: &mut [Box<dyn WriteJob>]) {
     if let [job] = group {
-        return write_one(connection, &mut **job);
+        return write_one(opened, &mut **job);
     }
-    if let Err(error) = execute(connection, "BEGIN IMMEDIATE") {
+    let connection = &opened.connection;
+    if let Err(error) = begin(opened) {
         // A retry for each write would only wait for the same lock again.
         return group.iter_mut().for_each(|job| job.fail(error.clone().into()));
     }
-    let is_written = check_version(connection).is_ok()
+    let is_written = check_file(opened).is_ok()
         && group.iter_mut().all(|job| write_in_savepoint(connection, &mut **job).is_ok())
         && execute(connection, "COMMIT").is_ok();
     if !is_written {
         roll_back(connection);
-        group.iter_mut().for_each(|job| write_one(connection, &mut **job));
+        group.iter_mut().for_each(|job| write_one(opened, &mut **job));
     }
+}
+
+/// Begins a transaction that writes. Waits while another process writes.
+fn begin(opened: &OpenFile) -> Result<(), SqliteCause> {
+    retry_while_busy(opened.busy_timeout, || execute(&opened.connection, "BEGIN IMMEDIATE"))
+}
+
+/// Refuses a file that a newer program has migrated since it was opened, and one that is not at its path any more:
+/// what is written to it would be lost.
+fn check_file(opened: &OpenFile) -> Result<(), SqliteError> {
+    opened.check_path()?;
+    check_version(&opened.connection)
 }
 
 /// Runs one write of a group. Fails if the whole transaction is lost.
@@ -227,11 +256,12 @@ fn write_in_savepoint(connection: &Connection, job: &mut dyn WriteJob) -> Result
     execute(connection, "RELEASE one")
 }
 
-fn write_one(connection: &Connection, job: &mut dyn WriteJob) {
-    if let Err(error) = execute(connection, "BEGIN IMMEDIATE") {
+fn write_one(opened: &OpenFile, job: &mut dyn WriteJob) {
+    let connection = &opened.connection;
+    if let Err(error) = begin(opened) {
         return job.fail(error.into());
     }
-    if let Err(fault) = check_version(connection) {
+    if let Err(fault) = check_file(opened) {
         roll_back(connection);
         job.fail(fault);
     } else if job.run(connection) {

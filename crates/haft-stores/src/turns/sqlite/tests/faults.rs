@@ -164,3 +164,116 @@ fn pages_that_are_damaged_are_told() {
         assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
     });
 }
+
+#[test]
+fn close_brings_the_log_into_the_file_and_refuses_what_comes_later() {
+    let (_dir, path) = temp_db();
+    run(async {
+        let store = SqliteStore::open(&path).unwrap();
+        let lease = begin(&store, "a").await;
+        assert_eq!(load(&store, "a").await.rows.len(), 1);
+        let log = path.with_extension("sqlite-wal");
+        assert!(log.exists());
+        store.close().await;
+        store.close().await;
+        assert!(!log.exists(), "the last connection removes the log");
+        let error = store.commit(lease, vec![StoreWrite::Journal("1".into())]).await.unwrap_err();
+        assert_eq!(message(&error), "could not commit: the store was closed");
+        let error = store.load(turn("a")).await.unwrap_err();
+        assert_eq!(message(&error), "could not load a turn: the store was closed");
+    });
+}
+
+/// Another process that still uses the file keeps its log, but the file has everything.
+#[test]
+fn close_brings_the_log_into_a_file_that_others_use() {
+    let (dir, path) = temp_db();
+    run(async {
+        let other = SqliteStore::open(&path).unwrap();
+        let store = SqliteStore::open(&path).unwrap();
+        begin(&store, "a").await;
+        store.close().await;
+        let copy = dir.path().join("copy.sqlite");
+        std::fs::copy(&path, &copy).unwrap();
+        let copy = SqliteStore::open(&copy).unwrap();
+        assert_eq!(load(&copy, "a").await, load(&other, "a").await);
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_deleted_or_replaced_is_noticed_by_the_next_write() {
+    let entry = || vec![StoreWrite::Journal("1".into())];
+    for is_replaced in [false, true] {
+        let (dir, path) = temp_db();
+        run(async {
+            let store = SqliteStore::open(&path).unwrap();
+            let lease = begin(&store, "a").await;
+            store.commit(lease.clone(), entry()).await.unwrap();
+            std::fs::rename(&path, dir.path().join("moved")).unwrap();
+            if is_replaced {
+                std::fs::copy(dir.path().join("moved"), &path).unwrap();
+            }
+            let error = store.commit(lease.clone(), entry()).await.unwrap_err();
+            assert!(matches!(error, StoreError::Replaced { .. }), "{error:?}");
+            assert!(!error.retryable());
+            std::fs::rename(dir.path().join("moved"), &path).unwrap();
+            store.commit(lease, entry()).await.unwrap();
+            assert_eq!(load(&store, "a").await.journal, ["1", "1"]);
+        });
+    }
+}
+
+#[test]
+fn triggers_and_views_of_others_are_refused() {
+    let objects = [
+        (
+            "CREATE TRIGGER t AFTER INSERT ON journal BEGIN DELETE FROM journal; END",
+            "a trigger `t`",
+        ),
+        ("CREATE VIEW v AS SELECT * FROM gates", "a view `v`"),
+    ];
+    for (statement, expected) in objects {
+        let (_dir, path) = temp_db();
+        run(async { SqliteStore::open(&path).unwrap().close().await });
+        sql(&path, statement);
+        for opened in [SqliteStore::open(&path), SqliteStore::open_read_only(&path)] {
+            let Err(StoreError::Foreign { what }) = opened else { panic!("{opened:?}") };
+            assert_eq!(what, expected);
+        }
+    }
+}
+
+/// Every store is opened and written while the others are, as by that many processes.
+#[test]
+fn many_stores_on_one_file_wait_for_each_other() {
+    let (_dir, path) = temp_db();
+    std::thread::scope(|scope| {
+        for store_number in 0..STORES {
+            let path = &path;
+            scope.spawn(move || {
+                run(async move {
+                    let options = SqliteOptions::default().synchronous(Synchronous::Normal);
+                    let options = options.busy_timeout(Duration::from_secs(120));
+                    let store = SqliteStore::open_with(path, options).unwrap();
+                    let lease = begin(&store, &format!("turn-{store_number}")).await;
+                    for _ in 0..3 {
+                        let entry = vec![StoreWrite::Journal("1".into())];
+                        store.commit(lease.clone(), entry).await.unwrap();
+                    }
+                    store.close().await;
+                });
+            });
+        }
+    });
+    run(async {
+        let store = SqliteStore::open(&path).unwrap();
+        let turns = store.turns(TurnQuery::default().limit(1000)).await.unwrap();
+        assert_eq!(turns.len(), STORES);
+        for summary in turns {
+            assert_eq!(store.load(summary.id).await.unwrap().unwrap().journal.len(), 3);
+        }
+    });
+}
+
+const STORES: usize = 48;

@@ -41,7 +41,7 @@ fn an_older_file_is_copied_and_migrated_once() {
     let copy = directory.path().join("turns.sqlite.v2.bak");
     let mut copied = None;
     for _ in 0..2 {
-        let connection = file.open(&newer(&[NOTE])).unwrap();
+        let connection = file.open(&newer(&[NOTE])).unwrap().connection;
         let note: (String, String) = connection
             .query_row("SELECT id, note FROM turns", [], |row| Ok((row.get(0)?, row.get(1)?)))
             .unwrap();
@@ -65,8 +65,8 @@ fn a_store_that_is_open_refuses_to_work_after_a_migration_by_a_newer_program() {
     let old = SqliteStore::open_with(&path, at_once()).unwrap();
     run(async {
         let lease = begin(&old, "old").await;
-        let connection =
-            DatabaseFile::locate(&path, at_once()).unwrap().open(&newer(&[NOTE])).unwrap();
+        let file = DatabaseFile::locate(&path, at_once()).unwrap();
+        let connection = file.open(&newer(&[NOTE])).unwrap().connection;
         let is_newer =
             |error: &StoreError| matches!(error, StoreError::NewerVersion { found: 3, known: 2 });
         let error =
@@ -105,7 +105,7 @@ fn check_not_migrated(path: &Path, migrations: &[&str], expected: &str) {
     let file = DatabaseFile::locate(path, at_once()).unwrap();
     let error = file.open(migrations).unwrap_err();
     assert!(message(&error).contains(expected), "{}", message(&error));
-    let connection = file.open(MIGRATIONS).unwrap();
+    let connection = file.open(MIGRATIONS).unwrap().connection;
     assert_eq!(version_of(&connection), 2);
     let half = "SELECT count(*) FROM sqlite_schema WHERE name = 'half'";
     assert_eq!(connection.query_row(half, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
@@ -177,7 +177,7 @@ fn processes_that_open_an_older_file_at_once_migrate_it_once() {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| file.open(&steps).unwrap())).collect();
         for thread in threads {
-            assert_eq!(version_of(&thread.join().unwrap()), 3);
+            assert_eq!(version_of(&thread.join().unwrap().connection), 3);
         }
     });
     assert_eq!(other_files(&directory), ["turns.sqlite.v2.bak"]);
