@@ -3,8 +3,9 @@
 #[doc(inline)]
 pub use haft_core::tool::{
     AcceptedCall, ArtifactIdCollision, ArtifactSet, ByteStream, Concurrency, DefinitionDigest,
-    Handler, IntoHandler, IntoToolOutput, InvalidTool, InvalidToolName, Invocation, Json,
-    OnCollision, ParseDigestError, Spooler, Tool, ToolBuilder, ToolDescription, ToolEffect,
+    FailureError, Handler, IntoHandler, IntoHandlerWithState, IntoToolOutput, InvalidTool,
+    InvalidToolName, Invocation, Json, OnCollision, PanicError, ParseDigestError, SharedState,
+    Spooler, State, Tool, ToolBuilder, ToolBuilderWithState, ToolDescription, ToolEffect,
     ToolError, ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry, ToolRegistryError,
     ToolRole,
 };

@@ -12,8 +12,9 @@ use indexmap::IndexMap;
 use indexmap::map::Entry as MapEntry;
 
 use crate::error::{Coded, ErrorCode};
-use crate::schema::nearest;
+use crate::schema::near_names;
 use crate::tool::context::{AckSubscription, DispatchContext};
+use crate::tool::error::{MAX_LISTED, MAX_NEAREST};
 use crate::tool::{Tool, ToolError, ToolName};
 
 /// Tools by name, in the order they were registered.
@@ -169,10 +170,17 @@ impl ToolRegistry {
         if let Some(entry) = entries.get(name).or_else(by_alias) {
             return Ok(entry.tool.clone());
         }
-        let offered =
-            entries.iter().filter(|(_, entry)| !entry.hidden).map(|(name, _)| name.as_str());
-        let nearest = nearest(name, offered).map(str::to_owned);
-        Err(ToolError::Unknown { tool: crate::schema::excerpt(name), nearest })
+        let visible = entries.iter().filter(|(_, entry)| !entry.hidden);
+        let mut offered: Vec<&str> = visible.map(|(name, _)| name.as_str()).collect();
+        // By name, so that a replay of the turn, which registers in another order, says the same.
+        offered.sort_unstable();
+        let nearest = near_names(name, offered.iter().copied());
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Err(ToolError::Unknown {
+            tool: crate::schema::excerpt(name),
+            nearest: owned(nearest.get(..MAX_NEAREST).unwrap_or(&nearest)),
+            offered: if offered.len() > MAX_LISTED { Vec::new() } else { owned(&offered) },
+        })
     }
 
     /// Whether there is a tool of this name, hidden or not.

@@ -215,5 +215,5 @@ async fn ask_for_request(
     let tools = collect_tools(runner, ctx).map_err(|error| TurnError::NotRendered { error })?;
     let ctx = StepContext::new(ctx.at_iteration(iteration, Arc::new(tools)));
     let request = runner.executor.render_request(ctx).await;
-    request.map_err(|error| TurnError::NotRendered { error: ErrorReport::of(&error) })
+    request.map_err(|error| TurnError::NotRendered { error: ErrorReport::from(&error) })
 }
