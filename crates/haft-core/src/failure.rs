@@ -1,31 +1,40 @@
 //! How a handler fails.
 
+#[cfg(test)]
+mod tests;
+
+use std::error::Error;
 use std::fmt;
 
 /// Longest message a failing handler can show to the model, in bytes.
 const MAX_MESSAGE: usize = 4096;
 
-/// Any error that code of the application fails with.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// Most errors of a chain that are written out. A chain that is longer is a loop or a defect.
+const MAX_CHAIN: usize = 32;
 
-/// What a failing handler returns: words for the model, and the cause for the operator.
+/// Any error that code of the application fails with.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// The error of a failing handler: a message for the model, and the cause for the operator.
 ///
-/// Any error becomes one with `?`:
+/// Everything that converts to `Box<dyn Error + Send + Sync>` becomes one with `?`: error types, `anyhow::Error`,
+/// boxed errors, `&str` and `String`. The message for the model is the text of the outermost error. The operator sees
+/// the whole chain of causes, in the record of the call, in events and in `tracing`.
 ///
 /// ```
 /// use haft_core::ToolFailure;
 ///
 /// fn read(path: &str) -> Result<String, ToolFailure> {
 ///     if path.contains("..") {
-///         return Err(ToolFailure::new("paths stay inside the folder"));
+///         return Err("paths stay inside the directory")?;
 ///     }
 ///     Ok(std::fs::read_to_string(path)?)
 /// }
-/// assert_eq!(read("../x").unwrap_err().message(), "paths stay inside the folder");
+/// assert_eq!(read("../x").unwrap_err().message(), "paths stay inside the directory");
 /// ```
 pub struct ToolFailure {
     message: String,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<BoxError>,
     retryable: bool,
 }
 
@@ -38,10 +47,7 @@ impl ToolFailure {
 
     /// Keeps the cause for the operator. The model does not see it.
     #[must_use]
-    pub fn with_source(
-        mut self,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
+    pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.source = Some(source.into());
         self
     }
@@ -67,15 +73,115 @@ impl ToolFailure {
 
     /// The cause.
     #[must_use]
-    pub fn source(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+    pub fn source(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.source.as_deref()
+    }
+
+    /// The failure as a link of a chain of errors. A failure cannot be an error itself, because every error converts
+    /// into one.
+    pub(crate) fn as_cause(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+
+    /// The whole failure for the operator: the message, and what caused it.
+    pub(crate) fn operator_text(&self) -> String {
+        append_causes(self.message.clone(), self.as_cause())
     }
 }
 
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for ToolFailure {
+impl<E: Into<BoxError>> From<E> for ToolFailure {
     fn from(error: E) -> Self {
-        Self::new(error.to_string()).with_source(error)
+        let source = error.into();
+        Self::new(source.to_string()).with_source(source)
     }
+}
+
+/// A [`ToolFailure`] as an error, for errors that it is the cause of.
+#[derive(Debug)]
+pub struct FailureError(ToolFailure);
+
+impl FailureError {
+    /// The failure.
+    #[must_use]
+    pub fn failure(&self) -> &ToolFailure {
+        &self.0
+    }
+}
+
+impl From<ToolFailure> for FailureError {
+    fn from(failure: ToolFailure) -> Self {
+        Self(failure)
+    }
+}
+
+impl fmt::Display for FailureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for FailureError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.as_cause()
+    }
+}
+
+/// The message of a panic, as an error for the operator.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("panicked: {message}")]
+#[non_exhaustive]
+pub struct PanicError {
+    /// What the panic said.
+    pub message: String,
+}
+
+impl PanicError {
+    /// A panic with this message, which is bounded.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: bounded_message(message.into()) }
+    }
+}
+
+/// The text of an error and of its causes, from the outermost to the innermost, separated by `: `. A cause that its
+/// error has quoted already is not repeated. The text is bounded.
+pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
+    append_causes(error.to_string(), error.source())
+}
+
+/// The texts of the causes of an error; nothing if its own text says it all.
+pub(crate) fn causes_beyond(text: &str, cause: Option<&(dyn Error + 'static)>) -> Option<String> {
+    let mut chain = String::new();
+    for cause in links(cause) {
+        let link = cause.to_string();
+        if !link.is_empty() && !text.contains(&link) && !chain.contains(&link) {
+            append_link(&mut chain, &link);
+        }
+    }
+    (!chain.is_empty()).then(|| bounded_message(chain))
+}
+
+fn append_causes(mut text: String, cause: Option<&(dyn Error + 'static)>) -> String {
+    for cause in links(cause) {
+        let link = cause.to_string();
+        if !text.contains(&link) {
+            append_link(&mut text, &link);
+        }
+    }
+    bounded_message(text)
+}
+
+fn append_link(chain: &mut String, link: &str) {
+    if !chain.is_empty() {
+        chain.push_str(": ");
+    }
+    chain.push_str(link);
+}
+
+fn links<'e>(
+    cause: Option<&'e (dyn Error + 'static)>,
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(cause, |cause| (*cause).source()).take(MAX_CHAIN)
 }
 
 impl fmt::Debug for ToolFailure {

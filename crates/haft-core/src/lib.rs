@@ -100,7 +100,7 @@ pub use error::{Coded, ErrorCode};
 pub use schema::args::{self, ArgValue, Args, FromArgs, RawArgs, ToolArgs};
 pub use tool::context::{self, DispatchContext};
 pub use tool::registry::{self, ToolRegistry};
-pub use tool::{IntoToolOutput, Tool, ToolFailure, ToolOutput};
+pub use tool::{IntoToolOutput, State, Tool, ToolFailure, ToolOutput};
 
 /// What the expansions of the macros refer to. Not part of the public API.
 #[doc(hidden)]
@@ -114,6 +114,7 @@ pub mod __macro {
     pub use crate::schema::{Field, ObjectSchema, Presence, Schema, object, one_of, tuple, union};
     pub use crate::tool::context::DispatchContext;
     pub use crate::tool::{
-        Concurrency, IntoToolOutput, InvalidTool, OnCollision, Tool, ToolEffect, signature,
+        Concurrency, IntoToolOutput, InvalidTool, OnCollision, State, Tool, ToolEffect,
+        shared_state, signature,
     };
 }

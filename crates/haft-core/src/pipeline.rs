@@ -51,6 +51,8 @@ pub trait PipelineContext: Clone + Send + Sync + 'static {
 }
 
 /// One step of a pipeline.
+///
+/// An async closure that is `Clone` is a middleware. It is cloned for each run, so that it may use up what it captured.
 pub trait Middleware<C>: Send + Sync {
     /// Does its part and runs the rest.
     fn handle(&self, ctx: C, next: Next<C>) -> MiddlewareFuture;
@@ -58,11 +60,11 @@ pub trait Middleware<C>: Send + Sync {
 
 impl<C, F, Fut> Middleware<C> for F
 where
-    F: Fn(C, Next<C>) -> Fut + Send + Sync,
+    F: FnOnce(C, Next<C>) -> Fut + Clone + Send + Sync,
     Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
 {
     fn handle(&self, ctx: C, next: Next<C>) -> MiddlewareFuture {
-        Box::pin(self(ctx, next))
+        Box::pin(self.clone()(ctx, next))
     }
 }
 

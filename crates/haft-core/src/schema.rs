@@ -40,6 +40,7 @@ pub use build::{
     AnyRules, BooleanRules, EnumRules, ObjectSchema, SchemaBuilder, TupleRules, any, array,
     boolean, integer, map, number, object, one_of, string, tuple, union,
 };
+pub(crate) use check::near_names;
 pub use check::nearest;
 pub use fault::{FaultLocation, SchemaFault};
 pub use foreign::{ForeignSchemaError, ValueSchema};

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Coded, ErrorCode};
-use crate::event::StreamState;
+use crate::event::{ErrorReport, StreamState};
 use crate::pipeline::BoxError;
 use crate::record::{InvalidRecord, Message, Text, Thought};
 use crate::schema::args::RawArgs;
@@ -41,6 +41,17 @@ pub use self::description::ExecutorDescription;
 pub use self::request::{RequestFuture, StepRequest};
 
 /// Takes steps.
+///
+/// An async closure that is `Clone` is an executor. It is cloned for each step, so that it may use up what it captured:
+///
+/// ```
+/// use haft_core::step::{DispatchExecutor, Step, StepContext, StepError};
+///
+/// fn executor(words: String) -> impl DispatchExecutor {
+///     async move |ctx: StepContext| Ok::<_, StepError>(Step::done().say(ctx.message(words)?))
+/// }
+/// # let _ = executor("Hello!".to_owned());
+/// ```
 pub trait DispatchExecutor: Send + Sync {
     /// Says what the model says next.
     fn step(&self, ctx: StepContext) -> StepFuture<'_>;
@@ -63,11 +74,11 @@ pub type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Step, StepError>> +
 
 impl<F, Fut> DispatchExecutor for F
 where
-    F: Fn(StepContext) -> Fut + Send + Sync,
+    F: FnOnce(StepContext) -> Fut + Clone + Send + Sync,
     Fut: Future<Output = Result<Step, StepError>> + Send + 'static,
 {
     fn step(&self, ctx: StepContext) -> StepFuture<'_> {
-        Box::pin(self(ctx))
+        Box::pin(self.clone()(ctx))
     }
 }
 
@@ -144,8 +155,8 @@ impl StepContext {
     /// # Errors
     ///
     /// It was signalled already.
-    pub fn nack(&self, reason: impl Into<String>) -> Result<(), SignalError> {
-        self.ctx.nack(reason.into())
+    pub fn nack(&self, error: impl Into<ErrorReport>) -> Result<(), SignalError> {
+        self.ctx.nack(error.into())
     }
 
     /// An id for the next record of this step. It is the same when the step is taken again.
@@ -314,8 +325,52 @@ pub enum NextAction {
     Continue,
     /// The dispatch is done, once output middleware agrees.
     Done,
-    /// The dispatch has failed.
-    Fail(String),
+    /// The dispatch has failed. The error has a code.
+    #[serde(with = "stored_failure")]
+    Fail(Box<ErrorReport>),
+}
+
+/// The stored form of the failure of a step: the error, or only the reason in words.
+mod stored_failure {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::error::codes;
+    use crate::event::ErrorReport;
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Reason(String),
+        Error(ErrorReport),
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        error: &ErrorReport,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let reason = ErrorReport::coded(codes::LLM_EXECUTION_NACKED, error.message.clone());
+        if *error == reason {
+            return serializer.serialize_str(&error.message);
+        }
+        error.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Box<ErrorReport>, D::Error> {
+        Ok(Box::new(match Stored::deserialize(deserializer)? {
+            Stored::Reason(reason) => ErrorReport::coded(codes::LLM_EXECUTION_NACKED, reason),
+            Stored::Error(error) => error.or_code(codes::LLM_EXECUTION_NACKED),
+        }))
+    }
+}
+
+impl NextAction {
+    /// The dispatch has failed. A reason in words has the code `E_LLM_EXECUTION_NACKED`.
+    #[must_use]
+    pub fn failed(error: impl Into<ErrorReport>) -> Self {
+        Self::Fail(Box::new(error.into().or_code(codes::LLM_EXECUTION_NACKED)))
+    }
 }
 
 /// A call that the model asks for.
@@ -350,9 +405,20 @@ impl Step {
         Self { then: NextAction::Done, ..Self::new() }
     }
 
-    /// A step with which the dispatch has failed.
-    pub fn failed(reason: impl Into<String>) -> Self {
-        Self { then: NextAction::Fail(reason.into()), ..Self::new() }
+    /// A step with which the dispatch has failed: an error that has a code, or a reason in words, whose code is
+    /// `E_LLM_EXECUTION_NACKED`.
+    ///
+    /// ```
+    /// use haft_core::error::codes;
+    /// use haft_core::step::{NextAction, Step, StepError};
+    ///
+    /// let step = Step::failed(StepError::coded(codes::LLM_RESPONSE_EMPTY, "the model said nothing"));
+    /// let NextAction::Fail(error) = step.then else { panic!("the step has not failed") };
+    /// assert_eq!(error.code, Some(codes::LLM_RESPONSE_EMPTY));
+    /// assert!(error.retryable);
+    /// ```
+    pub fn failed(error: impl Into<ErrorReport>) -> Self {
+        Self { then: NextAction::failed(error), ..Self::new() }
     }
 
     /// Thinks.
@@ -420,13 +486,13 @@ impl StepError {
     /// A failure in words for the operator.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self::coded(codes::LLM_EXECUTION_EXECUTOR_ERROR, message)
+        Self { retryable: false, ..Self::coded(codes::LLM_EXECUTION_EXECUTOR_ERROR, message) }
     }
 
-    /// A failure that has a code of its own, in words for the operator.
+    /// A failure that has a code of its own, in words for the operator. It is retryable if its code is.
     #[must_use]
     pub fn coded(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retryable: false, source: None }
+        Self { retryable: code.retryable(), code, message: message.into(), source: None }
     }
 
     /// Keeps the cause.
@@ -440,6 +506,13 @@ impl StepError {
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
+        self
+    }
+
+    /// Says whether the same step may succeed later.
+    #[must_use]
+    pub fn with_retryable(mut self, retryable: bool) -> Self {
+        self.retryable = retryable;
         self
     }
 
@@ -462,9 +535,25 @@ impl StepError {
     }
 }
 
-impl<E: std::error::Error + Send + Sync + 'static> From<E> for StepError {
+impl<E: Into<BoxError>> From<E> for StepError {
     fn from(error: E) -> Self {
-        Self::new(error.to_string()).with_source(error)
+        let source = error.into();
+        Self::new(source.to_string()).with_source(source)
+    }
+}
+
+/// What observers see of the error: its message, its code and its causes.
+impl From<&StepError> for ErrorReport {
+    fn from(error: &StepError) -> Self {
+        let mut report = Self::coded(error.code.clone(), error.message.as_str());
+        report.retryable = error.retryable;
+        report.caused_by(error.source.as_deref().map(|source| source as _))
+    }
+}
+
+impl From<StepError> for ErrorReport {
+    fn from(error: StepError) -> Self {
+        Self::from(&error)
     }
 }
 

@@ -15,6 +15,7 @@ mod handler;
 mod output;
 pub mod registry;
 mod spooler;
+mod state;
 
 #[cfg(test)]
 mod tests;
@@ -40,9 +41,12 @@ pub use registry::{
     ToolRegistryError,
 };
 pub use spooler::Spooler;
+#[doc(hidden)]
+pub use state::shared_state;
+pub use state::{IntoHandlerWithState, SharedState, State, ToolBuilderWithState};
 
 pub use crate::byte_stream::ByteStream;
-pub use crate::failure::ToolFailure;
+pub use crate::failure::{FailureError, PanicError, ToolFailure};
 pub use crate::id::{InvalidToolName, ToolName};
 
 use crate::artifact::ArtifactKind;
@@ -384,15 +388,16 @@ impl Tool {
     ///
     /// # Errors
     ///
-    /// Every problem, each with a JSON pointer.
+    /// [`ToolError::InvalidArgs`], with every problem and the code `E_INVALID_TOOL_ARGS`.
     pub async fn validate(
         &self,
         args: impl Into<RawArgs> + Send,
-    ) -> Result<AcceptedArgs, Problems> {
+    ) -> Result<AcceptedArgs, ToolError> {
         let raw = args.into();
         let name = self.name().as_str();
-        let accepted = self.0.input.accept(name, &raw, self.0.strictness)?;
-        self.validators_accept(&accepted.args).await?;
+        let refused = |problems| ToolError::InvalidArgs { tool: name.to_owned(), problems };
+        let accepted = self.0.input.accept(name, &raw, self.0.strictness).map_err(refused)?;
+        self.validators_accept(&accepted.args).await.map_err(refused)?;
         Ok(accepted)
     }
 

@@ -37,6 +37,7 @@ pub(crate) fn expand_tool(options: TokenStream, item: TokenStream) -> TokenStrea
              or write `#[tool(description = \"…\")]`",
         );
     }
+    let values = parameters.as_ref().map(ToolParameters::shared_values).unwrap_or_default();
     let body = match (parameters, description) {
         (Some(parameters), Some(text)) => {
             tool_function_body(&function, &options, &parameters, &text)
@@ -44,25 +45,30 @@ pub(crate) fn expand_tool(options: TokenStream, item: TokenStream) -> TokenStrea
         _ => TokenStream::new(),
     };
     match errors.into_result(()) {
-        Ok(()) => tool_function(&function, &options.root, &body),
+        Ok(()) => tool_function(&function, &options.root, &values, &body),
         // A function of the promised type, so that its callers do not fail as well.
         Err(error) => {
             let body = quote_spanned!(Span::mixed_site()=> ::core::unimplemented!());
-            let stub = tool_function(&function, &options.root, &body);
+            let stub = tool_function(&function, &options.root, &values, &body);
             let error = error.into_compile_error();
             quote_spanned!(Span::mixed_site()=> #error #stub)
         }
     }
 }
 
-/// The function that returns the tool.
-fn tool_function(function: &ItemFn, root: &Path, body: &TokenStream) -> TokenStream {
+/// The function that returns the tool, from the values that its calls share.
+fn tool_function(
+    function: &ItemFn,
+    root: &Path,
+    values: &TokenStream,
+    body: &TokenStream,
+) -> TokenStream {
     let (vis, name) = (&function.vis, &function.sig.ident);
     let attrs = function.attrs.iter().filter(|it| belongs_to_tool_function(it));
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
         #[doc = "\n\n# Errors\n\nThe definition of the tool has faults."]
-        #vis fn #name() -> ::core::result::Result<#root::Tool, #root::InvalidTool> {
+        #vis fn #name(#values) -> ::core::result::Result<#root::Tool, #root::InvalidTool> {
             #body
         }
     }
@@ -91,11 +97,13 @@ fn tool_function_body(
         .then(|| quote_spanned!(Span::mixed_site()=> #[allow(clippy::needless_pass_by_value)]));
     let handler = parameters.handler_call(sig, root);
     let builder_calls = &options.builder_calls;
+    let checks = parameters.shared_checks(root);
     quote_spanned! {Span::mixed_site()=>
         #(#attrs)*
         #by_value
         #sig #block
 
+        #checks
         #root::Tool::builder(#name)
             .description(#description)
             #handler

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use haft_core::args::RawArgs;
-use haft_core::call::RecordId;
+use haft_core::call::{RecordId, ToolCall};
 use haft_core::json::ValueKind;
 use haft_core::media::{Media, MediaKind};
 use haft_core::tool::{OfferPoint, Tool};
@@ -198,7 +198,17 @@ pub enum CallArgs {
 }
 
 impl CallArgs {
-    /// The arguments of a record.
+    /// The arguments of a record: as the model wrote them if they are a JSON object, else as they ran. Text that was
+    /// repaired or coerced before it ran is shown as what it became, so that the model sees what was executed.
+    #[must_use]
+    pub fn of_call(call: &ToolCall) -> Self {
+        match (Self::from_raw(call.raw()), &call.accepted) {
+            (Self::Invalid(_), Some(accepted)) => Self::Object(accepted.to_string()),
+            (args, _) => args,
+        }
+    }
+
+    /// Raw arguments.
     #[must_use]
     pub fn from_raw(raw: &RawArgs) -> Self {
         let text = raw.to_text().into_owned();

@@ -38,7 +38,7 @@ mod trace;
 pub use haft_core::event::{
     BoundedArgs, BoundedText, BoundedValue, DispatchStatus, ErrorReport, Event, EventClass,
     EventKind, EventName, GateResult, GenerationStats, LogLevel, Observer, ResultKind,
-    ResultSummary, StreamDelta, StreamState, ToolCallReport,
+    ResultSummary, ScopeGuard, StreamDelta, StreamState, ToolCallReport, WorkScope,
 };
 #[doc(inline)]
 pub use haft_core::usage::Usage;

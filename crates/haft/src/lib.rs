@@ -79,6 +79,7 @@
 //! | `otlp` | no | `telemetry`: turns as OpenTelemetry spans, sent to a collector |
 //! | `tokens` | no | `tokens::ExactCounter` and `tokens::StreamCounter`: exact token counts |
 //! | `http` | no | `providers::transport::HttpTransport`: models behind HTTP; `readers::HttpReader`: media from the network |
+//! | `tokio-util` | no | `CancellationToken` as what cancels a turn, and for handlers |
 //! | `tools` | no | `tools`: packs of ready-made tools: files, time, math, text, data, memory, web |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -120,8 +121,8 @@ pub use haft_core::record::Message;
 pub use haft_core::step::{DispatchExecutor, Step};
 #[doc(inline)]
 pub use haft_core::{
-    Args, DispatchContext, Tool, ToolArgs, ToolFailure, ToolOutput, ToolRegistry, call::ToolCall,
-    tool::Json,
+    Args, DispatchContext, State, Tool, ToolArgs, ToolFailure, ToolOutput, ToolRegistry,
+    call::ToolCall, tool::Json,
 };
 #[doc(inline)]
 pub use haft_providers::Provider;

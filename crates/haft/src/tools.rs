@@ -3,11 +3,12 @@
 #[doc(inline)]
 pub use haft_core::tool::{
     AcceptedCall, AppendedTool, ArtifactIdCollision, ArtifactSet, BlockTool, ByteStream,
-    Concurrency, DefinitionDigest, Handler, IntoHandler, IntoToolOutput, InvalidTool,
-    InvalidToolName, Invocation, Json, LiveArtifact, OfferPoint, OnCollision, ParseDigestError,
-    RegisteredTool, Spooler, Tool, ToolBuilder, ToolChanges, ToolDescription, ToolEffect,
-    ToolError, ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry, ToolRegistryError,
-    ToolRole, Unavailability,
+    Concurrency, DefinitionDigest, FailureError, Handler, IntoHandler, IntoHandlerWithState,
+    IntoToolOutput, InvalidTool, InvalidToolName, Invocation, Json, LiveArtifact, OfferPoint,
+    OnCollision, PanicError, ParseDigestError, RegisteredTool, SharedState, Spooler, State, Tool,
+    ToolBuilder, ToolBuilderWithState, ToolChanges, ToolDescription, ToolEffect, ToolError,
+    ToolExecutor, ToolFailure, ToolName, ToolOutput, ToolRegistry, ToolRegistryError, ToolRole,
+    Unavailability,
 };
 #[cfg(feature = "tools")]
 #[doc(inline)]

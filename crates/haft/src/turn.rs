@@ -8,6 +8,7 @@
 //! Inside, `machine` decides what happens next and `driver` does it.
 
 mod calls;
+mod cancel_signal;
 mod deadline;
 mod driver;
 mod earlier_turns;
@@ -48,6 +49,9 @@ pub use haft_core::gate::{
 #[doc(inline)]
 pub use haft_core::stash::{Stash, StashError, StashPath};
 
+#[cfg(feature = "tokio-util")]
+pub use self::cancel_signal::with_cancellation_token;
+pub use self::cancel_signal::{CancelSignal, CancelWatch};
 pub use self::gates::{
     Approver, ApproverFuture, GatePolicy, Gatekeeper, IntoGateDecision, SettleError,
 };

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::Result;
-use haft::tools::ToolEffect;
-use haft::{Json, Tool, ToolArgs, ToolFailure};
+use anyhow::{Result, ensure};
+use haft::{Json, State, Tool, ToolArgs, tool};
 use serde::{Deserialize, Serialize};
 
 /// A room.
@@ -80,20 +79,7 @@ impl Desk {
     ///
     /// The definition of a tool is invalid.
     pub(crate) fn tools(self: &Arc<Self>) -> Result<Vec<Tool>> {
-        let (search, book) = (Arc::clone(self), Arc::clone(self));
-        let find_rooms = Tool::builder("find_rooms")
-            .description(
-                "Finds rooms that are large enough and have what is needed, smallest first.",
-            )
-            .effect(ToolEffect::ReadOnly)
-            .handler(move |args: Search| Json(search.fitting_rooms(&args)))
-            .build()?;
-        let book_room = Tool::builder("book_room")
-            .description("Books a room for an hour. Fails if it is taken.")
-            .requires_approval("May this room be booked?")
-            .handler(move |args: Booking| book.book_room(args))
-            .build()?;
-        Ok(vec![find_rooms, book_room])
+        Ok(vec![find_rooms(Arc::clone(self))?, book_room(Arc::clone(self))?])
     }
 
     fn fitting_rooms(&self, args: &Search) -> Vec<Room> {
@@ -106,18 +92,27 @@ impl Desk {
         rooms
     }
 
-    fn book_room(&self, args: Booking) -> Result<String, ToolFailure> {
+    fn book(&self, args: Booking) -> Result<String> {
         let Booking { room, hour } = args;
-        if !self.rooms.iter().any(|it| it.name == room) {
-            // The model reads this message, so it says what to do next.
-            let what =
-                format!("there is no room `{room}`; find_rooms returns those that there are");
-            return Err(ToolFailure::new(what));
-        }
+        // The model reads these messages, so they say what to do next.
+        ensure!(
+            self.rooms.iter().any(|it| it.name == room),
+            "there is no room `{room}`; find_rooms returns those that there are"
+        );
         let mut booked = self.booked.lock().unwrap_or_else(PoisonError::into_inner);
-        if !booked.insert((room.clone(), hour)) {
-            return Err(ToolFailure::new(format!("{room} is taken at {hour}; try another hour")));
-        }
+        ensure!(booked.insert((room.clone(), hour)), "{room} is taken at {hour}; try another hour");
         Ok(format!("{room} is booked from {hour}:00 to {}:00", hour + 1))
     }
+}
+
+/// Finds rooms that are large enough and have what is needed, smallest first.
+#[tool(effect = "read-only")]
+async fn find_rooms(args: Search, State(desk): State<Arc<Desk>>) -> Json<Vec<Room>> {
+    Json(desk.fitting_rooms(&args))
+}
+
+/// Books a room for an hour. Fails if it is taken.
+#[tool(requires_approval = "May this room be booked?")]
+async fn book_room(args: Booking, State(desk): State<Arc<Desk>>) -> Result<String> {
+    desk.book(args)
 }

@@ -81,7 +81,11 @@ async fn print_report(
     match (json_time, &record.error) {
         (Some(started_at), _) => print_record(record, started_at).await?,
         (None, Some(error)) if !matches!(report.outcome, TurnOutcome::Cancelled { .. }) => {
-            return Err(UserError::new(error.message.clone()).into());
+            let failed = UserError::new(error.message.clone());
+            return Err(match record.cause() {
+                Some(cause) => failed.hint(format!("cause: {cause}")).into(),
+                None => failed.into(),
+            });
         }
         (None, _) => print_results(record, terminal).await?,
     }
@@ -166,6 +170,7 @@ async fn print_record(record: &ToolCall, started_at: Timestamp) -> Result<()> {
         "accepted": record.accepted.as_ref().map(haft::Args::to_value),
         "state": record.state(),
         "error": record.error,
+        "cause": record.cause(),
         "result": result,
         "startedAt": started_at.to_string(),
     });

@@ -107,6 +107,10 @@ fn turn_to_text(turn: &StoredTurn, terminal: &Terminal) -> String {
     for row in &turn.rows {
         text.push_str(&record_to_text(row, terminal));
     }
+    if let Some(error) = end_error(turn) {
+        let label = terminal.style_stdout(TextRole::Error, format!("{:<10}", "error"));
+        text.push_str(&format!("{label} {}\n", error.replace('\n', "\n           ")));
+    }
     for gate in turn.gates.iter().filter(|gate| gate.settlement.is_none()) {
         let label = terminal.style_stdout(TextRole::Warning, "open gate");
         text.push_str(&format!("{label} {}\n", gate.id));
@@ -126,6 +130,21 @@ fn earlier_turns(turn: &StoredTurn) -> Vec<String> {
     ids.collect()
 }
 
+/// The error that a turn ended with, with its code and its causes.
+fn end_error(turn: &StoredTurn) -> Option<String> {
+    let end = parse_json_or_text(turn.journal.last()?);
+    let error = end.get("error").filter(|_| end.get("entry") == Some(&"ended".into()))?;
+    let field = |name: &str| error.get(name).and_then(Value::as_str).map(sanitize);
+    let mut text = field("message")?;
+    if let Some(code) = field("code") {
+        text = format!("{code}: {text}");
+    }
+    if let Some(cause) = field("cause") {
+        text.push_str(&format!("\n  cause: {cause}"));
+    }
+    Some(text)
+}
+
 /// Summarizes a record in one line or a few lines.
 fn record_to_text(row: &Row, terminal: &Terminal) -> String {
     let record = parse_json_or_text(&row.json);
@@ -143,7 +162,11 @@ fn record_to_text(row: &Row, terminal: &Terminal) -> String {
                 error => error,
             };
             let call = format!("{} {}", field("tool"), field("raw"));
-            ("call".to_owned(), format!("{call}\n  {} {outcome}", field("state")))
+            let cause = match field("cause") {
+                cause if cause.is_empty() => String::new(),
+                cause => format!("\n  cause: {cause}"),
+            };
+            ("call".to_owned(), format!("{call}\n  {} {outcome}{cause}", field("state")))
         }
         RowKind::Memory => ("memory".to_owned(), field("content")),
         RowKind::Retrievable => ("source".to_owned(), field("id")),

@@ -10,6 +10,7 @@ use super::{CallId, RecordId};
 use crate::artifact::SpooledArtifact;
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
+use crate::failure::bounded_message;
 use crate::json::ValueKind;
 use crate::media::Media;
 use crate::record::{InvalidRecord, ProviderPayload, RecordFault, RecordFaults};
@@ -50,8 +51,9 @@ pub struct ToolCall {
     pub(crate) state: CallState,
     /// What came of it; nothing before the end and for calls that failed.
     pub results: Option<ToolResults>,
-    /// Why it failed.
+    /// Why it failed, as the model is told.
     pub error: Option<CallError>,
+    pub(crate) cause: Option<Box<str>>,
     pub(crate) label: TrustLabel,
     /// Whether the tool was a query on artifacts, whose results are never queried themselves.
     pub from_artifact_tool: bool,
@@ -212,6 +214,7 @@ impl ToolCall {
             state: CallState::Requested,
             results: None,
             error: None,
+            cause: None,
             label: TrustLabel::UNTRUSTED,
             from_artifact_tool: false,
             inline: false,
@@ -294,6 +297,10 @@ impl ToolCall {
                 "`error` belongs to calls that have ended without results",
             ),
             (
+                self.cause.is_some() && self.error.is_none(),
+                "`cause` belongs to calls that have an `error`",
+            ),
+            (
                 self.from_artifact_tool
                     && !matches!(self.results, None | Some(ToolResults::Text(_))),
                 "a query on artifacts answers with text",
@@ -351,17 +358,35 @@ impl ToolCall {
         }
         self.state = state;
         self.label = TrustLabel::UNTRUSTED;
-        (self.results, self.error) = (None, Some(error));
+        (self.results, self.error, self.cause) = (None, Some(error), None);
         (self.updated_at, self.completed_at) = (at, Some(at));
         self
     }
 
+    /// Records what made a failed call fail, for the operator: the chain of errors, or the message of a panic. The text
+    /// is cut to 4 KiB, is not stored if the message for the model says the same, and is never sent to a model.
+    #[must_use]
+    pub fn with_cause(mut self, cause: Option<String>) -> Self {
+        let said = self.error.as_ref().map(|error| error.message.as_str());
+        self.cause = cause
+            .filter(|cause| !cause.is_empty() && said.is_some_and(|said| !said.contains(cause)))
+            .map(|cause| bounded_message(cause).into());
+        self
+    }
+
+    /// What made the call fail, for the operator; nothing if the message of [`error`](Self::error) says it all.
+    #[must_use]
+    pub fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+
     /// Ends a call that had succeeded until its result could not be stored.
-    pub(crate) fn fail(&mut self, error: CallError) {
+    pub(crate) fn fail(mut self, error: CallError) -> Self {
         self.state = CallState::Failed;
         self.label = TrustLabel::UNTRUSTED;
         self.results = None;
         self.error = Some(error);
+        self
     }
 
     /// Name of the record, unique in its turn.

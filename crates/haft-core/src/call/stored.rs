@@ -45,6 +45,9 @@ struct StoredCall<'a> {
     results: Option<StoredResults<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, CallError>>,
+    /// For the operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<Cow<'a, str>>,
     label: TrustLabel,
     from_artifact_tool: bool,
     inline: bool,
@@ -107,6 +110,7 @@ impl Record for ToolCall {
             state: self.state,
             results: self.results.as_ref().map(StoredResults::of).transpose()?,
             error: self.error.as_ref().map(Cow::Borrowed),
+            cause: self.cause.as_deref().map(Cow::Borrowed),
             label: self.label,
             from_artifact_tool: self.from_artifact_tool,
             inline: self.inline,
@@ -155,6 +159,7 @@ impl Record for ToolCall {
             state: stored.state,
             results,
             error: stored.error.map(Cow::into_owned),
+            cause: stored.cause.map(|cause| cause.into_owned().into()),
             label: stored.label,
             from_artifact_tool: stored.from_artifact_tool,
             inline: stored.inline,

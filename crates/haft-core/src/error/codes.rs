@@ -83,6 +83,18 @@ crate::error_codes! {
     DISPATCH_PIPELINE_ERROR: 500, continues, Operator, permanent;
     /// An executor failed.
     LLM_EXECUTION_EXECUTOR_ERROR: 500, continues, Operator, retryable;
+    /// A dispatch was refused with a reason in words: by a nack, or by a step that failed.
+    LLM_EXECUTION_NACKED: 500, continues, Operator, permanent;
+    /// The response of the model was interrupted before its end.
+    LLM_RESPONSE_TRUNCATED: 502, continues, Operator, retryable;
+    /// The response of the model is longer than the limit on output tokens.
+    LLM_RESPONSE_TOO_LONG: 422, continues, Operator, permanent;
+    /// The model refused to respond.
+    LLM_RESPONSE_REFUSED: 403, continues, Operator, permanent;
+    /// The provider filtered the response of the model.
+    LLM_RESPONSE_FILTERED: 403, continues, Operator, permanent;
+    /// The model responded with nothing.
+    LLM_RESPONSE_EMPTY: 502, continues, Operator, retryable;
     /// A value cannot be serialised because its reader has no descriptor.
     READER_NOT_DESCRIBABLE: 422, continues, Operator, permanent;
     /// No resolver knows the tag of a reader.

@@ -119,6 +119,10 @@ pub enum EventKind {
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorCode>,
+        /// What made it fail, for the operator: the chain of errors, or the message of a panic. The model does not see
+        /// it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<BoundedText>,
     },
     /// The arguments of a call were refused; the handler was not called.
     ToolExecutionRejected {

@@ -11,6 +11,7 @@ use crate::artifact::ArtifactKind;
 use crate::call::{CallId, CallState, Handle, ToolCall, ToolResults};
 use crate::clock::Timestamp;
 use crate::error::{Coded, ErrorCode};
+use crate::failure::causes_beyond;
 use crate::usage::Usage;
 
 /// A piece of a message or a thought.
@@ -286,12 +287,13 @@ impl GenerationStats {
 /// let report = ErrorReport::coded(codes::LIMIT_REACHED, "too many calls").at("executor");
 /// assert_eq!(report.message.as_str(), "too many calls");
 /// assert_eq!(report.stage.as_deref(), Some("executor"));
+/// assert!(!report.retryable);
 /// assert!(ErrorReport::reason("the user said no").code.is_none());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorReport {
-    /// The stable code; nothing for a reason in words, as with a nack.
+    /// The stable code; nothing for a reason in words that was not given a code yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
     /// What went wrong.
@@ -299,25 +301,46 @@ pub struct ErrorReport {
     /// Where in the turn: the name of a pipeline or a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<BoundedText>,
+    /// Whether the same operation may succeed when it is tried again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retryable: bool,
+    /// The chain of causes, as far as the message does not say it. For the operator; a model never sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<BoundedText>,
 }
 
 impl ErrorReport {
-    /// The report of an error that has a code.
+    /// The report of an error that has a code, with its causes.
     #[must_use]
-    pub fn of(error: &(impl Coded + std::fmt::Display + ?Sized)) -> Self {
-        Self { code: Some(error.code()), message: BoundedText::display(error), stage: None }
+    pub fn of(error: &(impl Coded + std::error::Error + ?Sized)) -> Self {
+        let report = Self::coded(error.code(), BoundedText::display(error));
+        Self { retryable: error.retryable(), ..report }.caused_by(error.source())
     }
 
     /// The report of an error that has a code and a message.
     #[must_use]
     pub fn coded(code: ErrorCode, message: impl Into<BoundedText>) -> Self {
-        Self { code: Some(code), message: message.into(), stage: None }
+        Self { retryable: code.retryable(), code: Some(code), ..Self::reason(message) }
     }
 
     /// The report of a reason in words.
     #[must_use]
     pub fn reason(message: impl Into<BoundedText>) -> Self {
-        Self { code: None, message: message.into(), stage: None }
+        Self { code: None, message: message.into(), stage: None, retryable: false, cause: None }
+    }
+
+    /// Adds the causes, as far as the message does not say them.
+    #[must_use]
+    pub fn caused_by(mut self, cause: Option<&(dyn std::error::Error + 'static)>) -> Self {
+        self.cause = causes_beyond(&self.message, cause).map(Into::into);
+        self
+    }
+
+    /// Gives a code to a report that has none.
+    #[must_use]
+    pub fn or_code(mut self, code: ErrorCode) -> Self {
+        self.code.get_or_insert(code);
+        self
     }
 
     /// Says where it happened.
@@ -325,6 +348,18 @@ impl ErrorReport {
     pub fn at(mut self, stage: impl Into<BoundedText>) -> Self {
         self.stage = Some(stage.into());
         self
+    }
+}
+
+impl From<&str> for ErrorReport {
+    fn from(reason: &str) -> Self {
+        Self::reason(reason)
+    }
+}
+
+impl From<String> for ErrorReport {
+    fn from(reason: String) -> Self {
+        Self::reason(reason)
     }
 }
 

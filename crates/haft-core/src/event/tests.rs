@@ -71,6 +71,7 @@ fn kinds() -> Vec<EventKind> {
             duration,
             is_error: true,
             error: Some(codes::TOOL_DOWNSTREAM_ERROR),
+            cause: Some("the socket is closed: connection reset".into()),
         },
         EventKind::ToolExecutionRejected {
             tool_name,
@@ -139,7 +140,7 @@ fn names_on_the_wire_are_those_of_the_contract() {
         EventName::TurnEnd,
         &json!({
             "event": "turnEnd", "status": "limit-reached", "resumable": true, "iterations": 2,
-            "error": { "code": "E_STORE", "message": "disk full", "stage": "store" },
+            "error": { "code": "E_STORE", "message": "disk full", "stage": "store", "retryable": true },
             "usage": { "promptTokens": 3, "completionTokens": 4, "totalTokens": 7 },
             "startedAt": epoch, "durationMs": 1.5,
         }),

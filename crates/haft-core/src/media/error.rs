@@ -4,7 +4,7 @@ use crate::error::codes;
 use std::fmt;
 
 use crate::error::{Coded, ErrorCode};
-use crate::failure::ToolFailure;
+use crate::failure::FailureError;
 
 /// A media item that was refused, with everything that is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,8 @@ pub enum MediaError {
         /// The tag of the descriptor.
         tag: String,
         /// What the resolver said.
-        failure: ToolFailure,
+        #[source]
+        failure: FailureError,
     },
     /// There are more bytes than were asked for.
     #[error("`{filename}` has more than {limit} bytes")]
@@ -92,7 +93,8 @@ pub enum MediaError {
         /// The file.
         filename: String,
         /// What the reader said.
-        failure: ToolFailure,
+        #[source]
+        failure: FailureError,
     },
 }
 
@@ -109,7 +111,7 @@ impl Coded for MediaError {
 
     fn retryable(&self) -> bool {
         match self {
-            Self::Read { failure, .. } => failure.is_retryable(),
+            Self::Read { failure, .. } => failure.failure().is_retryable(),
             other => other.code().retryable(),
         }
     }

@@ -144,8 +144,10 @@ impl ReaderResolvers {
     pub fn resolve(&self, of: &ReaderDescriptor) -> Result<Arc<dyn MediaReader>, MediaError> {
         let resolve = self.0.get(&of.tag);
         let resolve = resolve.ok_or_else(|| MediaError::NoResolver { tag: of.tag.clone() })?;
-        resolve(&of.locator)
-            .map_err(|failure| MediaError::Unresolvable { tag: of.tag.clone(), failure })
+        resolve(&of.locator).map_err(|failure| MediaError::Unresolvable {
+            tag: of.tag.clone(),
+            failure: failure.into(),
+        })
     }
 }
 
@@ -177,8 +179,10 @@ pub(super) async fn drain(
     let mut only = Bytes::new();
     let mut all = Vec::new();
     while let Some(chunk) = std::future::poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await {
-        let chunk =
-            chunk.map_err(|failure| MediaError::Read { filename: filename.to_owned(), failure })?;
+        let chunk = chunk.map_err(|failure| MediaError::Read {
+            filename: filename.to_owned(),
+            failure: failure.into(),
+        })?;
         if chunk.len() > limit.saturating_sub(only.len().max(all.len())) {
             return Err(too_large());
         }

@@ -477,12 +477,24 @@ fn describe_value(view: ValueRef<'_>) -> String {
 /// ```
 #[must_use]
 pub fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let key: String = key.chars().take(64).collect();
-    names
-        .map(|name| (edit_distance(&key.to_lowercase(), &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
+    near_names(key, names).into_iter().next()
+}
+
+/// The names that are close enough to `key` to be what was meant, the closest first. At least half of the letters of a
+/// name are in `key`, so that a name of one letter is never a guess.
+pub(crate) fn near_names<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let key = key.chars().take(64).collect::<String>().to_lowercase();
+    let is_near = |distance: usize, name: &str| {
+        let letters = name.chars().count();
+        distance <= 1 + letters / 4 && distance * 2 <= letters
+    };
+    let mut near: Vec<(usize, &str)> = names
+        .map(|name| (edit_distance(&key, &name.to_lowercase()), name))
+        .filter(|(distance, name)| is_near(*distance, name))
+        .collect();
+    // Stable: names that are equally close stay in their order.
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().map(|(_, name)| name).collect()
 }
 
 /// Edit distance; names are short.

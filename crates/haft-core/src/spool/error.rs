@@ -6,7 +6,7 @@ use std::io;
 use super::SpoolKey;
 use crate::cancel::CancelReason;
 use crate::error::{Coded, ErrorCode};
-use crate::failure::ToolFailure;
+use crate::failure::FailureError;
 
 /// A store or a reader could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,8 @@ pub enum SpoolError {
         /// How much had come.
         received: u64,
         /// What the stream said.
-        failure: ToolFailure,
+        #[source]
+        failure: FailureError,
     },
     /// There is more content than the store takes. Nothing was stored.
     #[error("the content of `{key}` is larger than the limit of {limit} bytes")]
@@ -105,7 +106,7 @@ impl Coded for SpoolError {
 
     fn retryable(&self) -> bool {
         match self {
-            Self::Source { failure, .. } => failure.is_retryable(),
+            Self::Source { failure, .. } => failure.failure().is_retryable(),
             Self::TooLarge { .. } | Self::Changed { .. } | Self::DamagedIndex { .. } => false,
             Self::Io { .. } | Self::Store { .. } | Self::Cancelled { .. } => {
                 self.code().retryable()

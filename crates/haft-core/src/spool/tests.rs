@@ -113,7 +113,7 @@ fn errors_say_whether_trying_again_helps() {
     check(&SpoolError::io(&key(), "write", full()), "E_STORE", true);
     check(&SpoolError::TooLarge { key: key(), limit: 3 }, "E_STORE", false);
     let failure = ToolFailure::new("gone").retryable();
-    let broken = SpoolError::Source { key: key(), received: 7, failure };
+    let broken = SpoolError::Source { key: key(), received: 7, failure: failure.into() };
     assert_eq!(broken.to_string(), "the content of `k` broke off after 7 bytes: gone");
     check(&broken, "E_TOOL_DOWNSTREAM_ERROR", true);
     let changed = SpoolError::Changed { key: key(), how: "it grew".to_owned() };

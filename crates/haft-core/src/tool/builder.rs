@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, QueriedArtifacts, Tool,
-    ToolEffect, ToolName, ToolRole,
+    Concurrency, Definition, Flags, Handler, IntoHandler, OnCollision, QueriedArtifacts,
+    SharedState, Tool, ToolBuilderWithState, ToolEffect, ToolName, ToolRole,
 };
 use crate::artifact::ArtifactKind;
 use crate::error::{Coded, ErrorCode};
@@ -162,9 +162,40 @@ impl ToolBuilder {
     }
 
     /// The function that runs. See [`IntoHandler`] for what it may look like.
-    pub fn handler<S>(mut self, handler: impl IntoHandler<S>) -> Self {
-        self.handler = Some(handler.into_handler());
+    pub fn handler<S>(self, handler: impl IntoHandler<S>) -> Self {
+        self.erased_handler(handler.into_handler())
+    }
+
+    pub(super) fn erased_handler(mut self, handler: Handler) -> Self {
+        self.handler = Some(handler);
         self
+    }
+
+    /// Shares a value with the handler, which takes a clone of it as [`State`](super::State) in every call: a client, a
+    /// pool of connections, a configuration. What cannot be cloned goes into an [`Arc`].
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use std::sync::Arc;
+    ///
+    /// use haft_core::schema::{object, string};
+    /// use haft_core::{Args, State, Tool};
+    ///
+    /// let capitals = Arc::new(HashMap::from([("France".to_owned(), "Paris".to_owned())]));
+    /// let capital = Tool::builder("capital")
+    ///     .description("Names the capital of a country.")
+    ///     .input(object().field("country", string().required()))
+    ///     .state(capitals)
+    ///     .handler(async |args: Args, State(capitals): State<Arc<HashMap<String, String>>>| {
+    ///         let country = args.root().get("country").and_then(|it| it.as_str()).unwrap_or_default();
+    ///         capitals.get(country).cloned().ok_or("there is no such country")
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(capital.name().as_str(), "capital");
+    /// # Ok::<(), haft_core::tool::InvalidTool>(())
+    /// ```
+    pub fn state<T: SharedState>(self, state: T) -> ToolBuilderWithState<T> {
+        ToolBuilderWithState::new(self, state)
     }
 
     /// How text and bytes are wrapped; the default is plain text. A tool that declares its kind can return large
@@ -422,8 +453,21 @@ impl ToolBuilder {
 
     /// The one schema: from the builder or from the handler's own type, never from both.
     fn take_input(&mut self) -> Option<InputSchema> {
-        let own = self.handler.as_mut().and_then(Handler::take_input);
-        let mut all: Vec<_> = std::mem::take(&mut self.input).into_iter().chain(own).collect();
+        let mut all = std::mem::take(&mut self.input);
+        match self.handler.as_mut().and_then(Handler::take_input) {
+            // A schema without fields says what a handler without arguments says.
+            Some(_)
+                if self.handler.as_ref().is_some_and(Handler::takes_nothing) && !all.is_empty() =>
+            {
+                if all.iter().flatten().any(has_fields) {
+                    self.add_fault(
+                        FaultLocation::input(),
+                        "the schema has fields, but the handler takes no arguments",
+                    );
+                }
+            }
+            own => all.extend(own),
+        }
         if all.len() > 1 {
             self.add_fault(
                 FaultLocation::input(),
@@ -446,6 +490,12 @@ impl ToolBuilder {
             }
         }
     }
+}
+
+/// Whether a schema declares fields.
+fn has_fields(input: &InputSchema) -> bool {
+    let schema = input.json_schema();
+    schema.get("properties").and_then(Value::as_object).is_some_and(|fields| !fields.is_empty())
 }
 
 /// What is wrong with a question, if anything is.

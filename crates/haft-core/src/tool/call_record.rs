@@ -63,12 +63,13 @@ impl ToolCall {
         self.changes.clone_from(&done.changes);
         self.state = done.call_state();
         self.results = None;
-        self.error = done.outcome.as_ref().err().map(CallError::of);
+        let error = done.outcome.as_ref().err();
+        self.error = error.map(CallError::of);
         self.label = done.result_label();
         self.from_artifact_tool = *done.tool.role() == ToolRole::ArtifactQuery;
         self.inline = false;
         (self.updated_at, self.completed_at) = (ended_at, Some(ended_at));
-        self
+        self.with_cause(error.and_then(ToolError::operator_cause))
     }
 }
 

@@ -36,7 +36,7 @@ pub use turn::{
 use crate::call::{CallId, IdempotencyKey, RecordId};
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
-use crate::event::{DispatchStatus, EventKind, LogLevel};
+use crate::event::{DispatchStatus, ErrorReport, EventKind, LogLevel, WorkScopes};
 use crate::gate::{GateError, GateRequest};
 use crate::media::Media;
 use crate::pipeline::{Next, PipelineContext};
@@ -259,6 +259,11 @@ impl DispatchContext {
         self.turn.emit_in(&self.dispatch.id, self.dispatch.iteration, kind);
     }
 
+    /// Emits the event that begins work, and returns the scopes that the work runs in.
+    pub fn emit_start(&self, kind: impl FnOnce() -> EventKind) -> WorkScopes {
+        self.turn.emit_start_in(&self.dispatch.id, self.dispatch.iteration, kind)
+    }
+
     /// Acknowledges the dispatch. Only executors and middleware can: see [`StepContext::ack`] and [`Next::ack`].
     ///
     /// [`StepContext::ack`]: crate::step::StepContext::ack
@@ -269,8 +274,8 @@ impl DispatchContext {
     /// Refuses the dispatch. Only executors and middleware can: see [`StepContext::nack`] and [`Next::nack`].
     ///
     /// [`StepContext::nack`]: crate::step::StepContext::nack
-    pub(crate) fn nack(&self, reason: String) -> Result<(), SignalError> {
-        self.signals()?.nack(reason)
+    pub(crate) fn nack(&self, error: ErrorReport) -> Result<(), SignalError> {
+        self.signals()?.nack(error)
     }
 
     /// The signal of the dispatch, unless a handler has this context.
@@ -364,8 +369,8 @@ impl Next<DispatchContext> {
     /// # Errors
     ///
     /// It was signalled already.
-    pub fn nack(&self, reason: impl Into<String>) -> Result<(), SignalError> {
-        self.ctx().nack(reason.into())
+    pub fn nack(&self, error: impl Into<ErrorReport>) -> Result<(), SignalError> {
+        self.ctx().nack(error.into())
     }
 }
 

@@ -1,19 +1,47 @@
 //! What goes wrong when a tool is called.
 
+use std::error::Error;
+use std::fmt;
+
 use crate::cancel::CancelReason;
 use crate::error::codes;
 use crate::error::{Coded, ErrorCode};
-use crate::failure::ToolFailure;
+use crate::failure::{PanicError, ToolFailure};
 use crate::schema::Problems;
 
+/// Most tools that an error lists when it lists all of them.
+pub(super) const MAX_LISTED: usize = 16;
+
+/// Most names that an error offers instead of one that does not exist.
+pub(super) const MAX_NEAREST: usize = 3;
+
 /// Why a call did not give a result. Its text is what the model sees.
-#[derive(Debug, thiserror::Error)]
+///
+/// [`source`](Error::source) is the cause, which only the operator sees: the error that the handler failed with, or the
+/// message of its panic.
+///
+/// ```
+/// use std::error::Error;
+///
+/// use haft_core::{DispatchContext, Tool, ToolFailure};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn Error>> {
+/// let read = Tool::builder("read").description("Reads.").handler(|| {
+///     let cause = std::io::Error::other("disk failure");
+///     Err::<String, _>(ToolFailure::new("there is nothing to read").with_source(cause))
+/// });
+/// let ctx = DispatchContext::builder("turn-1").build();
+/// let error = read.build()?.executor(&ctx).call("{}").await.outcome.unwrap_err();
+/// assert_eq!(error.to_string(), "`read` failed: there is nothing to read");
+/// assert!(error.source().is_some_and(|cause| cause.is::<std::io::Error>()));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum ToolError {
     /// The arguments broke the schema. The handler was not called.
-    #[error(
-        "the arguments of `{tool}` were refused:\n{problems}\nmend them and call `{tool}` again"
-    )]
     InvalidArgs {
         /// The tool.
         tool: String,
@@ -21,7 +49,6 @@ pub enum ToolError {
         problems: Problems,
     },
     /// The handler failed.
-    #[error("`{tool}` failed: {failure}")]
     Downstream {
         /// The tool.
         tool: String,
@@ -29,17 +56,13 @@ pub enum ToolError {
         failure: ToolFailure,
     },
     /// The handler panicked. The call is over, the loop is not.
-    #[error(
-        "`{tool}` failed unexpectedly; this is a defect of the tool, calling it the same way again will not help"
-    )]
     Panicked {
         /// The tool.
         tool: String,
         /// What the panic said; for the operator.
-        panic: String,
+        panic: PanicError,
     },
     /// The call was cancelled.
-    #[error("the call of `{tool}` was cancelled: {reason}")]
     Cancelled {
         /// The tool.
         tool: String,
@@ -47,15 +70,15 @@ pub enum ToolError {
         reason: CancelReason,
     },
     /// There is no such tool.
-    #[error("there is no tool `{tool}`{}", .nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
     Unknown {
         /// The name that was called.
         tool: String,
-        /// The name it is closest to.
-        nearest: Option<String>,
+        /// Names that are close to it, the closest first.
+        nearest: Vec<String>,
+        /// The names of all tools that are offered, if they are few.
+        offered: Vec<String>,
     },
     /// The model saw the tool earlier in the turn, and it cannot be called any more.
-    #[error("`{tool}` cannot be called any more: {reason}")]
     Unavailable {
         /// The tool.
         tool: String,
@@ -81,14 +104,78 @@ pub enum Unavailability {
     NotRestored,
 }
 
-impl ToolError {
-    /// What made the call fail, for the operator. The model does not see it.
-    #[must_use]
-    pub fn cause(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidArgs { tool, problems } => write!(
+                f,
+                "the arguments of `{tool}` were refused:\n{problems}\nmend them and call `{tool}` again"
+            ),
+            Self::Downstream { tool, failure } => write!(f, "`{tool}` failed: {failure}"),
+            Self::Panicked { tool, .. } => write!(
+                f,
+                "`{tool}` failed unexpectedly; this is a defect of the tool, calling it the same way again will not \
+                 help"
+            ),
+            Self::Cancelled { tool, reason } => {
+                write!(f, "the call of `{tool}` was cancelled: {reason}")
+            }
+            Self::Unknown { tool, nearest, offered } => {
+                write!(f, "there is no tool `{tool}`")?;
+                if !nearest.is_empty() {
+                    write!(f, "; did you mean {}?", NameList(nearest, " or "))?;
+                }
+                if !offered.is_empty() {
+                    let end = if nearest.is_empty() { "; the" } else { " The" };
+                    write!(f, "{end} tools are {}", NameList(offered, " and "))?;
+                }
+                Ok(())
+            }
+            Self::Unavailable { tool, reason } => {
+                write!(f, "`{tool}` cannot be called any more: {reason}")
+            }
+        }
+    }
+}
+
+/// Names as a sentence lists them, with the word before the last one.
+struct NameList<'n>(&'n [String], &'static str);
+
+impl fmt::Display for NameList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(names, before_last) = *self;
+        for (at, name) in names.iter().enumerate() {
+            match at {
+                0 => {}
+                at if at + 1 == names.len() => f.write_str(before_last)?,
+                _ => f.write_str(", ")?,
+            }
+            write!(f, "`{name}`")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for ToolError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::InvalidArgs { problems, .. } => Some(problems),
-            Self::Downstream { failure, .. } => failure.source().map(|it| it as _),
-            Self::Panicked { .. }
+            Self::Downstream { failure, .. } => failure.as_cause(),
+            Self::Panicked { panic, .. } => Some(panic),
+            Self::Cancelled { .. } | Self::Unknown { .. } | Self::Unavailable { .. } => None,
+        }
+    }
+}
+
+impl ToolError {
+    /// Why the handler failed, for the operator: the chain of causes, or the message of its panic. Nothing if no
+    /// handler failed. The text is bounded.
+    #[must_use]
+    pub fn operator_cause(&self) -> Option<String> {
+        match self {
+            Self::Downstream { failure, .. } => Some(failure.operator_text()),
+            Self::Panicked { panic, .. } => Some(panic.to_string()),
+            Self::InvalidArgs { .. }
             | Self::Cancelled { .. }
             | Self::Unknown { .. }
             | Self::Unavailable { .. } => None,

@@ -12,8 +12,8 @@ use super::{Tool, ToolError, ToolFailure, ToolOutput};
 use crate::call::{CallId, RecordId};
 use crate::clock::{ClockReading, Timestamp};
 use crate::error::Coded;
-use crate::event::{EventKind, LogLevel, listed_changes, listed_problems};
-use crate::failure::bounded_message;
+use crate::event::{EventKind, LogLevel, WorkScopes, listed_changes, listed_problems};
+use crate::failure::{PanicError, bounded_message};
 use crate::json::Document;
 use crate::schema::args::{Args, RawArgs};
 use crate::schema::{AcceptedArgs, Change, Problem, Problems};
@@ -183,10 +183,12 @@ impl ToolExecutor {
         let scope = CallExecution { ctx, tool, call_id, record, ordinal };
         let outcome = match &accepted {
             Ok(accepted) => {
-                scope.emit_started(accepted, started_at);
-                match scope.run(&accepted.args) {
+                let scopes = scope.emit_started(accepted, started_at);
+                match scopes.run(|| scope.run(&accepted.args)) {
                     Ok(HandlerFuture::Ready(result)) => scope.outcome(Ok(result)),
-                    Ok(HandlerFuture::Running(future)) => scope.outcome(Guarded(future).await),
+                    Ok(HandlerFuture::Running(future)) => {
+                        scope.outcome(Guarded(scopes.wrap(future)).await)
+                    }
                     Err(error) => Err(error),
                 }
             }
@@ -246,7 +248,7 @@ impl CallExecution<'_> {
     }
 
     fn panic_error(self, panic: &(dyn Any + Send)) -> ToolError {
-        ToolError::Panicked { tool: self.name(), panic: bounded_message(panic_text(panic)) }
+        ToolError::Panicked { tool: self.name(), panic: PanicError::new(panic_text(panic)) }
     }
 
     fn rejection(self, problems: &Problems) -> ToolError {
@@ -257,8 +259,8 @@ impl CallExecution<'_> {
         self.tool.name().to_string()
     }
 
-    fn emit_started(self, accepted: &AcceptedArgs, started_at: Timestamp) {
-        self.ctx.emit_with(|| {
+    fn emit_started(self, accepted: &AcceptedArgs, started_at: Timestamp) -> WorkScopes {
+        self.ctx.emit_start(|| {
             let (changes, changes_left_out) = listed_changes(&accepted.changes);
             EventKind::ToolExecutionStart {
                 tool_name: self.tool.name().clone(),
@@ -268,7 +270,7 @@ impl CallExecution<'_> {
                 changes_left_out,
                 started_at,
             }
-        });
+        })
     }
 
     fn emit_ended(
@@ -291,6 +293,7 @@ impl CallExecution<'_> {
                 duration,
                 is_error: outcome.is_err(),
                 error: outcome.as_ref().err().map(Coded::code),
+                cause: outcome.as_ref().err().and_then(ToolError::operator_cause).map(Into::into),
             },
         });
     }
@@ -300,13 +303,13 @@ type Panic = Box<dyn Any + Send>;
 type Caught = Result<Result<ToolOutput, ToolFailure>, Panic>;
 
 /// A future of the tool's author whose panics are values. After a panic it is not polled again.
-struct Guarded<F: ?Sized>(Pin<Box<F>>);
+struct Guarded<F>(F);
 
-impl<F: Future + ?Sized> Future for Guarded<F> {
+impl<F: Future + Unpin> Future for Guarded<F> {
     type Output = Result<F::Output, Panic>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let future = self.0.as_mut();
+        let future = Pin::new(&mut self.0);
         match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),

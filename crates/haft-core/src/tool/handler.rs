@@ -42,13 +42,24 @@ pub struct Handler {
     blocks: bool,
     /// Whether its results are large by their type.
     is_large: bool,
+    takes_nothing: bool,
 }
 
 impl Handler {
     fn new<A: FromArgs>(
         run: impl Fn(&Args, CallExecution<'_>) -> HandlerFuture + Send + Sync + 'static,
     ) -> Self {
-        Self { run: Arc::new(run), input: A::input_schema(), blocks: false, is_large: false }
+        let (run, input) = (Arc::new(run), A::input_schema());
+        Self { run, input, blocks: false, is_large: false, takes_nothing: false }
+    }
+
+    /// Says that the handler takes no arguments.
+    fn without_args(self) -> Self {
+        Self { takes_nothing: true, ..self }
+    }
+
+    pub(super) fn takes_nothing(&self) -> bool {
+        self.takes_nothing
     }
 
     /// A handler that is not async.
@@ -95,13 +106,36 @@ impl fmt::Debug for Handler {
 /// - `fn(A, DispatchContext) -> R` if async (a closure that returns an `async move` block, say)
 ///
 /// where `A` is [`FromArgs`] and `R` is [`IntoToolOutput`].
+///
+/// An async handler is cloned for each call, and may use up what it captured. So a client is captured in the obvious way,
+/// if it is `Clone`:
+///
+/// ```
+/// use haft_core::schema::object;
+/// use haft_core::{Args, Tool};
+///
+/// # #[derive(Clone)] struct Client;
+/// # impl Client { async fn get(&self, _: &str) -> Result<String, std::io::Error> { Ok(String::new()) } }
+/// let client = Client;
+/// let status = Tool::builder("status")
+///     .description("Returns the status of the service.")
+///     .input(object())
+///     .handler(async move |_: Args| client.get("/status").await)
+///     .build()?;
+/// # Ok::<(), haft_core::tool::InvalidTool>(())
+/// ```
+///
+/// A function takes shared values as [`State`](super::State) instead, from
+/// [`ToolBuilder::state`](super::ToolBuilder::state).
 #[diagnostic::on_unimplemented(
     message = "this cannot be the handler of a tool",
     label = "not a handler",
     note = "a handler is `fn(A) -> R` or `fn(A, &DispatchContext) -> R`, async or not (an async closure takes `DispatchContext` by value)",
     note = "`A` derives `ToolArgs`, or is `Args` or `serde_json::Value`; annotate it in closures: `|args: Weather| …`",
     note = "`R` is String, Vec<u8>, Bytes, ByteStream, Media, Vec<Media>, ArtifactDraft, SpooledArtifact, a list of these, Json<T>, or a Result of one of them with an error that converts to `ToolFailure`",
-    note = "a future must be `Send`: hold no `Rc`, `RefCell` or std lock guard across an `.await`"
+    note = "a future must be `Send`: hold no `Rc`, `RefCell` or std lock guard across an `.await`",
+    note = "an async closure must be `Clone`: wrap what it captures in `Arc` if it is not",
+    note = "a handler that takes `State<T>` gets it from `.state(value)`, called before `.handler(…)`"
 )]
 pub trait IntoHandler<Signature>: Send + Sync + 'static {
     /// Forgets the signature.
@@ -155,18 +189,22 @@ where
     R: IntoToolOutput,
 {
     fn into_handler(self) -> Handler {
-        Handler::blocking::<NoArgs>(move |_, _| HandlerFuture::ready(self())).returning::<R>()
+        Handler::blocking::<NoArgs>(move |_, _| HandlerFuture::ready(self()))
+            .without_args()
+            .returning::<R>()
     }
 }
 
 impl<F, Fut, R> IntoHandler<signature::AsyncWithoutArgs> for F
 where
-    F: Fn() -> Fut + Send + Sync + 'static,
+    F: FnOnce() -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = R> + Send + 'static,
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
-        Handler::new::<NoArgs>(move |_, _| HandlerFuture::running(self())).returning::<R>()
+        Handler::new::<NoArgs>(move |_, _| HandlerFuture::running(self.clone()()))
+            .without_args()
+            .returning::<R>()
     }
 }
 
@@ -187,14 +225,14 @@ where
 
 impl<F, A, Fut, R> IntoHandler<signature::AsyncWithArgs<A>> for F
 where
-    F: Fn(A) -> Fut + Send + Sync + 'static,
+    F: FnOnce(A) -> Fut + Clone + Send + Sync + 'static,
     A: FromArgs,
     Fut: Future<Output = R> + Send + 'static,
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
         Handler::new::<A>(move |args, _| match A::from_args(args) {
-            Ok(args) => HandlerFuture::running(self(args)),
+            Ok(args) => HandlerFuture::running(self.clone()(args)),
             Err(error) => HandlerFuture::failed(error),
         })
         .returning::<R>()
@@ -218,14 +256,14 @@ where
 
 impl<F, A, Fut, R> IntoHandler<signature::AsyncWithContext<A>> for F
 where
-    F: Fn(A, DispatchContext) -> Fut + Send + Sync + 'static,
+    F: FnOnce(A, DispatchContext) -> Fut + Clone + Send + Sync + 'static,
     A: FromArgs,
     Fut: Future<Output = R> + Send + 'static,
     R: IntoToolOutput + 'static,
 {
     fn into_handler(self) -> Handler {
         Handler::new::<A>(move |args, scope| match A::from_args(args) {
-            Ok(args) => HandlerFuture::running(self(args, scope.context())),
+            Ok(args) => HandlerFuture::running(self.clone()(args, scope.context())),
             Err(error) => HandlerFuture::failed(error),
         })
         .returning::<R>()
@@ -233,13 +271,13 @@ where
 }
 
 /// An async function that borrows its context: the future may live as long as the borrow.
-trait Borrowing<'c, A>: Fn(A, &'c DispatchContext) -> Self::Future {
+trait Borrowing<'c, A>: FnOnce(A, &'c DispatchContext) -> Self::Future {
     type Future: Future<Output: IntoToolOutput> + Send + 'c;
 }
 
 impl<'c, F, A, Fut> Borrowing<'c, A> for F
 where
-    F: Fn(A, &'c DispatchContext) -> Fut,
+    F: FnOnce(A, &'c DispatchContext) -> Fut,
     Fut: Future + Send + 'c,
     Fut::Output: IntoToolOutput,
 {
@@ -248,14 +286,13 @@ where
 
 impl<F, A> IntoHandler<signature::AsyncWithContextRef<A>> for F
 where
-    F: for<'c> Borrowing<'c, A> + Send + Sync + 'static,
+    F: for<'c> Borrowing<'c, A> + Clone + Send + Sync + 'static,
     A: FromArgs,
 {
     fn into_handler(self) -> Handler {
-        let shared = Arc::new(self);
         Handler::new::<A>(move |args, scope| match A::from_args(args) {
             Ok(args) => {
-                let (run, ctx) = (Arc::clone(&shared), scope.context());
+                let (run, ctx) = (self.clone(), scope.context());
                 HandlerFuture::Running(Box::pin(
                     async move { run(args, &ctx).await.into_tool_output() },
                 ))

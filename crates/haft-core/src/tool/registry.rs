@@ -14,8 +14,9 @@ use indexmap::IndexMap;
 use indexmap::map::Entry as MapEntry;
 
 use crate::error::{Coded, ErrorCode};
-use crate::schema::nearest;
+use crate::schema::near_names;
 use crate::tool::context::{AckSubscription, DispatchContext};
+use crate::tool::error::{MAX_LISTED, MAX_NEAREST};
 use crate::tool::{Tool, ToolError, ToolName, Unavailability};
 
 use self::block::{BlockPlace, RestoredTools};
@@ -442,9 +443,16 @@ impl Entries {
 
     fn unknown(&self, name: &str) -> ToolError {
         let visible = self.registered().filter(|entry| entry.status == EntryStatus::Visible);
-        let nearest = nearest(name, visible.map(|entry| entry.tool.name().as_str()));
-        let nearest = nearest.map(str::to_owned);
-        ToolError::Unknown { tool: crate::schema::excerpt(name), nearest }
+        let mut offered: Vec<&str> = visible.map(|entry| entry.tool.name().as_str()).collect();
+        // By name, so that a replay of the turn, which registers in another order, says the same.
+        offered.sort_unstable();
+        let nearest = near_names(name, offered.iter().copied());
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        ToolError::Unknown {
+            tool: crate::schema::excerpt(name),
+            nearest: owned(nearest.get(..MAX_NEAREST).unwrap_or(&nearest)),
+            offered: if offered.len() > MAX_LISTED { Vec::new() } else { owned(&offered) },
+        }
     }
 }
 

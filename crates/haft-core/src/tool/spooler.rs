@@ -14,6 +14,7 @@ use crate::artifact::{
 };
 use crate::call::{CallError, RecordId, ToolCall, ToolResults};
 use crate::error::Coded as _;
+use crate::failure::{ToolFailure, error_chain};
 use crate::record::Retrievable;
 use crate::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
 use crate::tool::{ByteStream, Invocation, ToolOutput, ToolRole};
@@ -97,8 +98,7 @@ impl Spooler {
         if kind.is_none() && matches!(output, ToolOutput::Artifacts(_) | ToolOutput::Media(_)) {
             let tool = done.tool.name();
             let message = format!("`{tool}` is a query on artifacts and can only answer with text");
-            call.fail(CallError { code: codes::TOOL_DOWNSTREAM_ERROR, message, retryable: false });
-            return call;
+            return call.fail(CallError::new(codes::TOOL_DOWNSTREAM_ERROR, message, false));
         }
         let place = CallSpool { spooler: self, turn, id: call.id(), label: call.label() };
         // Boxed, because most results are small text and every call would make room for the others.
@@ -106,14 +106,14 @@ impl Spooler {
             Ok(results) => {
                 call.results = Some(results);
                 call.name_media();
+                call
             }
-            Err(error) => call.fail(CallError {
-                code: error.code(),
-                message: failure_message(done.tool.name().as_str(), &error),
-                retryable: error.retryable(),
-            }),
+            Err(error) => {
+                let message = failure_message(done.tool.name().as_str(), &error);
+                let failed = CallError::new(error.code(), message, error.retryable());
+                call.fail(failed).with_cause(Some(error_chain(&error)))
+            }
         }
-        call
     }
 }
 
@@ -301,8 +301,11 @@ async fn next(
     key: &SpoolKey,
 ) -> Result<Option<Bytes>, SpoolError> {
     let polled = poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await;
-    let broken =
-        |failure| SpoolError::Source { key: key.clone(), received: received as u64, failure };
+    let broken = |failure: ToolFailure| SpoolError::Source {
+        key: key.clone(),
+        received: received as u64,
+        failure: failure.into(),
+    };
     polled.transpose().map_err(broken)
 }
 

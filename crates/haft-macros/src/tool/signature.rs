@@ -1,8 +1,11 @@
 //! The signatures that a tool's function can have.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens as _, quote_spanned};
-use syn::{FnArg, Ident, Path, ReturnType, Safety, Signature, Type, parse_quote};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use syn::{
+    FnArg, GenericArgument, Ident, Pat, Path, PathArguments, ReturnType, Safety, Signature, Type,
+    parse_quote,
+};
 
 use crate::attribute::{MacroErrors, mixed_site_span};
 
@@ -10,6 +13,25 @@ use crate::attribute::{MacroErrors, mixed_site_span};
 pub(super) struct ToolParameters<'s> {
     args: Option<&'s Type>,
     context: Option<ContextParameter<'s>>,
+    states: Vec<StateParameter<'s>>,
+    /// Everything, in the order of the signature.
+    order: Vec<ParameterRole>,
+}
+
+/// What a parameter is for.
+#[derive(Clone, Copy)]
+enum ParameterRole {
+    Args,
+    Context,
+    /// The state with this index.
+    State(usize),
+}
+
+/// A value that all calls share, written `State<T>`.
+struct StateParameter<'s> {
+    name: Ident,
+    /// The type inside of `State`.
+    ty: &'s Type,
 }
 
 /// The context as the function takes it.
@@ -22,42 +44,69 @@ impl<'s> ToolParameters<'s> {
     /// Reads a signature; `None` if a tool cannot have it.
     pub(super) fn new(sig: &'s Signature, errors: &mut MacroErrors) -> Option<Self> {
         check_modifiers(sig, errors);
-        let mut types = Vec::new();
+        let (mut types, mut states, mut order) = (Vec::new(), Vec::new(), Vec::new());
         for input in &sig.inputs {
             match input {
-                FnArg::Typed(it) => types.push(it.ty.as_ref()),
+                FnArg::Typed(it) => match state_type(&it.ty) {
+                    Some(ty) => {
+                        order.push(ParameterRole::State(states.len()));
+                        states.push(StateParameter { name: state_name(&it.pat, states.len()), ty });
+                    }
+                    None => {
+                        let is_context = !types.is_empty() || names_context(&it.ty);
+                        order.push(if is_context {
+                            ParameterRole::Context
+                        } else {
+                            ParameterRole::Args
+                        });
+                        types.push(it.ty.as_ref());
+                    }
+                },
                 FnArg::Receiver(it) => {
                     errors.push_spanned(
                         it,
-                        "a tool is a free function: the model cannot pass `self`; for a tool with state, \
-                         give a closure to `Tool::builder(…).handler(…)`",
+                        "a tool is a free function: the model cannot pass `self`; take shared values as \
+                         `State<T>`",
                     );
                     return None;
                 }
             }
         }
-        match types.as_slice() {
-            [] => Some(Self { args: None, context: None }),
-            [only] if names_context(only) => {
-                Some(Self { args: None, context: Some(ContextParameter::new(only, errors)?) })
-            }
-            [args] => Some(Self { args: Some(require_owned_type(args, errors)?), context: None }),
+        let (args, context) = match types.as_slice() {
+            [] => (None, None),
+            [only] if names_context(only) => (None, Some(ContextParameter::new(only, errors)?)),
+            [args] => (Some(require_owned_type(args, errors)?), None),
             [args, ctx] => {
                 let (args, context) =
                     (require_owned_type(args, errors), ContextParameter::new(ctx, errors));
-                Some(Self { args: Some(args?), context: Some(context?) })
+                (Some(args?), Some(context?))
             }
             [_, _, rest @ ..] => {
                 for ty in rest {
                     errors.push_spanned(
                         ty,
-                        "a tool takes at most its arguments and its context: put every argument into one \
-                         struct that derives `ToolArgs`",
+                        "a tool takes at most its arguments, its context and `State<T>`: put every argument \
+                         into one struct that derives `ToolArgs`",
                     );
                 }
-                None
+                return None;
             }
-        }
+        };
+        Some(Self { args, context, states, order })
+    }
+
+    /// The parameters of the function that returns the tool: the shared values.
+    pub(super) fn shared_values(&self) -> TokenStream {
+        let values = self.states.iter().map(|StateParameter { name, ty }| quote!(#name: #ty));
+        quote!(#(#values),*)
+    }
+
+    /// Reports a type that cannot be shared, where the function names it.
+    pub(super) fn shared_checks(&self, root: &Path) -> TokenStream {
+        let checks = self.states.iter().map(|StateParameter { name, ty }| {
+            quote_spanned!(mixed_site_span(ty)=> let #name = #root::shared_state::<#ty>(#name);)
+        });
+        checks.collect()
     }
 
     /// The calls on the builder that set the handler: a closure of one known signature, so that the
@@ -83,7 +132,8 @@ impl<'s> ToolParameters<'s> {
         let parameters = args.map(|ty| quote_spanned!(at=> #name: #ty #context));
         let kind = self.handler_kind(is_async, args, root);
         let body = self.handler_body(sig, root, at);
-        quote_spanned!(at=> #input .handler::<#kind>(|#parameters| #body))
+        let captured = (!self.states.is_empty()).then(|| quote_spanned!(at=> move));
+        quote_spanned!(at=> #input .handler::<#kind>(#captured |#parameters| #body))
     }
 
     /// The marker of the closure's signature.
@@ -105,9 +155,8 @@ impl<'s> ToolParameters<'s> {
     fn handler_body(&self, sig: &Signature, root: &Path, at: Span) -> TokenStream {
         let name = &sig.ident;
         let is_async = sig.asyncness.is_some();
-        let args = self.args.map(|_| quote_spanned!(Span::mixed_site()=> args,));
-        let context = self.context.as_ref().map(|it| it.argument_expr(is_async));
-        let call = quote_spanned!(mixed_site_span(name)=> #name(#args #context));
+        let passed = self.order.iter().map(|role| self.argument(*role, is_async, root));
+        let call = quote_spanned!(mixed_site_span(name)=> #name(#(#passed),*));
         let output = match &sig.output {
             ReturnType::Type(_, ty) if can_be_named(ty) => {
                 quote_spanned!(mixed_site_span(ty)=> <#ty as #root::IntoToolOutput>::into_tool_output)
@@ -117,6 +166,28 @@ impl<'s> ToolParameters<'s> {
         match is_async {
             true => quote_spanned!(at=> async move { #output(#call.await) }),
             false => quote_spanned!(at=> { #output(#call) }),
+        }
+    }
+
+    /// The expression that passes a parameter on.
+    fn argument(&self, role: ParameterRole, is_async: bool, root: &Path) -> TokenStream {
+        let state = match role {
+            ParameterRole::Args => return quote_spanned!(Span::mixed_site()=> args),
+            ParameterRole::Context => {
+                return self
+                    .context
+                    .as_ref()
+                    .map(|it| it.argument_expr(is_async))
+                    .into_token_stream();
+            }
+            ParameterRole::State(at) => self.states.get(at),
+        };
+        let Some(StateParameter { name, ty }) = state else { return TokenStream::new() };
+        let at = mixed_site_span(ty);
+        match is_async {
+            // The closure is cloned for each call, and gives away what it captured.
+            true => quote_spanned!(at=> #root::State(#name)),
+            false => quote_spanned!(at=> #root::State(::core::clone::Clone::clone(&#name))),
         }
     }
 }
@@ -182,6 +253,29 @@ fn require_owned_type<'t>(ty: &'t Type, errors: &mut MacroErrors) -> Option<&'t 
 /// Whether the type can be written outside the signature, which `impl Trait` cannot.
 fn can_be_named(ty: &Type) -> bool {
     !ty.to_token_stream().to_string().split(' ').any(|word| word == "impl")
+}
+
+/// The type inside, if the type is written `State<T>`.
+fn state_type(ty: &Type) -> Option<&Type> {
+    let Type::Path(it) = ty else { return None };
+    let last = it.path.segments.last().filter(|it| it.ident == "State")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(ty)) if arguments.args.len() == 1 => Some(ty),
+        _ => None,
+    }
+}
+
+/// The name that the function gives to a shared value: `State(client)` and `client` are both called `client`.
+fn state_name(pattern: &Pat, at: usize) -> Ident {
+    let inner = match pattern {
+        Pat::TupleStruct(it) if it.elems.len() == 1 => it.elems.first(),
+        other => Some(other),
+    };
+    match inner {
+        Some(Pat::Ident(it)) => it.ident.clone(),
+        _ => format_ident!("state_{at}"),
+    }
 }
 
 /// Whether the type is written `DispatchContext` or a reference to it.

@@ -127,7 +127,10 @@ async fn read_base64(media: &Media, limit: u64) -> Result<String, MediaError> {
     let most = limit.div_ceil(3).saturating_mul(4);
     while let Some(piece) = poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await {
         let filename = || media.filename().to_owned();
-        let piece = piece.map_err(|failure| MediaError::Read { filename: filename(), failure })?;
+        let piece = piece.map_err(|failure| MediaError::Read {
+            filename: filename(),
+            failure: failure.into(),
+        })?;
         text.push_str(&String::from_utf8_lossy(&piece));
         if text.len() as u64 > most {
             return Err(too_large());

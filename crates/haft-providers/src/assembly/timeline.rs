@@ -232,7 +232,7 @@ impl<'a, 'f> TimelineBuilder<'a, 'f> {
         let replays = |tag: &str| self.funnel.replay_tags.contains(&tag);
         let payload = call.payload().filter(|_| call.replay_compatibility().is_some_and(replays));
         let opaque = payload.map(|payload| Arc::new(payload.clone()));
-        let args = CallArgs::from_raw(call.raw()).cleaned(self.funnel.renderer);
+        let args = CallArgs::of_call(call).cleaned(self.funnel.renderer);
         let open =
             self.generation_at(number, GenerationStage::Calling { iteration: call.iteration });
         open.entry.calls.push(AssistantCall {

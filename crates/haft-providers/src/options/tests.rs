@@ -93,7 +93,7 @@ fn options_of_the_core_have_defaults() {
     assert_eq!(&*control.assembly.self_identity, "assistant");
     assert_eq!(control.assembly.thoughts, ThoughtSurfacing::AllSelf);
     assert_eq!(control.assembly.unsupported_media, UnsupportedMedia::Throw);
-    let idle = Some(std::time::Duration::from_secs(300));
+    let idle = Some(Duration::from_secs(300));
     assert_eq!((control.request_timeout, control.stream_idle_timeout), (None, idle));
     assert_eq!((control.text_calls, control.token_encoding), (None, None));
 }

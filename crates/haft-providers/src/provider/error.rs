@@ -208,6 +208,5 @@ pub(super) fn to_step_error(error: ProviderError) -> StepError {
         }
         source = cause.source();
     }
-    let step = StepError::coded(code, message).with_source(error);
-    if retryable { step.retryable() } else { step }
+    StepError::coded(code, message).with_retryable(retryable).with_source(error)
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use haft_core::args::RawArgs;
-use haft_core::event::{EventKind, GenerationStats};
+use haft_core::error::codes;
+use haft_core::event::{ErrorReport, EventKind, GenerationStats};
 use haft_core::record::{Identity, Message, MessageRole, Thought};
 use haft_core::step::{NextAction, ProposedCall, Step, StepContext};
 
@@ -54,21 +55,36 @@ pub(super) fn build_step<D: Dialect>(
             NextAction::Done
         }
         GenerationOutcome::Completed | GenerationOutcome::ToolCalls => NextAction::Continue,
-        GenerationOutcome::Truncated if generation.finish == Some(FinishReason::Length) => {
-            NextAction::Fail(
-                "the answer is longer than allowed; it was cut off, and none of its calls was made"
-                    .into(),
-            )
-        }
-        GenerationOutcome::Truncated => NextAction::Fail(
-            "the answer broke off before its end; none of its calls was made".into(),
-        ),
-        GenerationOutcome::Refused => NextAction::Fail("the model refused to answer".into()),
-        GenerationOutcome::Filtered => NextAction::Fail("the provider filtered the answer".into()),
-        GenerationOutcome::Empty => NextAction::Fail("the model answered with nothing".into()),
-        GenerationOutcome::ContextOverflow => NextAction::Fail("the context window is full".into()),
+        outcome => NextAction::failed(generation_error(outcome, generation.finish, dialect)),
     };
     Ok(step)
+}
+
+/// The error of a generation that is no response: a program can tell what would help by its code.
+fn generation_error<D: Dialect>(
+    outcome: GenerationOutcome,
+    finish: Option<FinishReason>,
+    dialect: &D,
+) -> ErrorReport {
+    let (code, message) = match outcome {
+        GenerationOutcome::Truncated if finish == Some(FinishReason::Length) => (
+            codes::LLM_RESPONSE_TOO_LONG,
+            "the answer is longer than allowed; it was cut off, and none of its calls was made",
+        ),
+        GenerationOutcome::Refused => (codes::LLM_RESPONSE_REFUSED, "the model refused to answer"),
+        GenerationOutcome::Filtered => {
+            (codes::LLM_RESPONSE_FILTERED, "the provider filtered the answer")
+        }
+        GenerationOutcome::Empty => (codes::LLM_RESPONSE_EMPTY, "the model answered with nothing"),
+        GenerationOutcome::ContextOverflow => {
+            (dialect.codes().overflow, "the context window is full")
+        }
+        _ => (
+            codes::LLM_RESPONSE_TRUNCATED,
+            "the answer broke off before its end; none of its calls was made",
+        ),
+    };
+    ErrorReport::coded(code, message)
 }
 
 /// Emits the usage of a generation, and a warning if it is not a success.

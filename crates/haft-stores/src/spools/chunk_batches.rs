@@ -33,7 +33,11 @@ impl ChunkBatches {
                 }
                 Some(Err(failure)) => {
                     let received = self.received;
-                    return Err(SpoolError::Source { key: key.clone(), received, failure });
+                    return Err(SpoolError::Source {
+                        key: key.clone(),
+                        received,
+                        failure: failure.into(),
+                    });
                 }
             }
         }

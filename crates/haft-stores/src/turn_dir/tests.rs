@@ -100,7 +100,7 @@ fn the_secret_of_envelopes_is_kept_like_the_key() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_directory_that_cannot_be_written_has_no_secret_of_envelopes() {
-    let file = std::path::Path::new("/sys/kernel/haft-envelope.key");
+    let file = Path::new("/sys/kernel/haft-envelope.key");
     assert_eq!(super::load_envelope_secret(file).unwrap(), None);
 }
 

@@ -13,6 +13,18 @@
 //! # Ok::<(), haft::events::otlp::TelemetryError>(())
 //! ```
 //!
+//! A program that has a tracer provider already gives it to a [`TracerObserver`] instead:
+//!
+//! ```
+//! use haft::events::otlp::TracerObserver;
+//! use opentelemetry_sdk::trace::SdkTracerProvider;
+//!
+//! let provider = SdkTracerProvider::builder().build(); // the one that the program exports with
+//! let observer = TracerObserver::new(&provider).agent("billing-bot");
+//! let ctx = haft::DispatchContext::builder("turn-1").observer(observer).build();
+//! # assert!(ctx.is_observed());
+//! ```
+//!
 //! The spans are those of [`TracingObserver`](crate::events::TracingObserver), with the times of the
 //! events. Plain HTTP only, which a collector on the same machine accepts; a program that turns on
 //! TLS in `reqwest` gets `https` too.
@@ -24,11 +36,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::event::{Event, Observer};
-use opentelemetry::trace::TracerProvider as _;
+use haft_core::event::{Event, Observer, WorkScope};
+use opentelemetry::trace::{Tracer, TracerProvider};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::SdkTracerProvider;
+use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 
 use self::backend::OtlpBackend;
 use crate::events::{SpanTracker, TracedContent};
@@ -148,7 +160,7 @@ impl fmt::Debug for OtlpBuilder {
 /// A running pipeline.
 pub struct Otlp {
     provider: SdkTracerProvider,
-    tracker: Arc<SpanTracker<OtlpBackend>>,
+    tracker: Arc<SpanTracker<OtlpBackend<SdkTracer>>>,
 }
 
 impl Otlp {
@@ -200,18 +212,66 @@ impl fmt::Debug for Otlp {
 /// Draws spans of the turns it sees. Clones are the same observer.
 #[derive(Clone)]
 pub struct OtlpObserver {
-    tracker: Arc<SpanTracker<OtlpBackend>>,
+    tracker: Arc<SpanTracker<OtlpBackend<SdkTracer>>>,
 }
 
 impl Observer for OtlpObserver {
     fn observe(&self, event: &Event) {
         self.tracker.observe(event);
     }
+
+    fn scope(&self, event: &Event) -> Option<Arc<dyn WorkScope>> {
+        self.tracker.scope(event)
+    }
 }
 
 impl fmt::Debug for OtlpObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OtlpObserver").finish_non_exhaustive()
+    }
+}
+
+/// Draws spans of the turns it sees with a tracer of the program, which exports and flushes them.
+pub struct TracerObserver<T: Tracer<Span: Send + Sync + 'static> + Send + Sync> {
+    tracker: SpanTracker<OtlpBackend<T>>,
+}
+
+impl<T: Tracer<Span: Send + Sync + 'static> + Send + Sync> TracerObserver<T> {
+    /// An observer that draws spans with a tracer of this provider: the program's own, or that of
+    /// `opentelemetry::global::tracer_provider`.
+    #[must_use]
+    pub fn new(provider: &impl TracerProvider<Tracer = T>) -> Self {
+        Self { tracker: SpanTracker::new(OtlpBackend(provider.tracer("haft"))) }
+    }
+
+    /// Names the agent.
+    #[must_use]
+    pub fn agent(mut self, name: impl Into<Box<str>>) -> Self {
+        self.tracker.agent = Some(name.into());
+        self
+    }
+
+    /// Says whether spans have content; they do not by default.
+    #[must_use]
+    pub fn content(mut self, content: TracedContent) -> Self {
+        self.tracker.content = content == TracedContent::Shown;
+        self
+    }
+}
+
+impl<T: Tracer<Span: Send + Sync + 'static> + Send + Sync> Observer for TracerObserver<T> {
+    fn observe(&self, event: &Event) {
+        self.tracker.observe(event);
+    }
+
+    fn scope(&self, event: &Event) -> Option<Arc<dyn WorkScope>> {
+        self.tracker.scope(event)
+    }
+}
+
+impl<T: Tracer<Span: Send + Sync + 'static> + Send + Sync> fmt::Debug for TracerObserver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TracerObserver").field("agent", &self.tracker.agent).finish_non_exhaustive()
     }
 }
 

@@ -4,13 +4,16 @@
 //! `execute_tool` span for each call. Names and attributes are those of OpenTelemetry's semantic
 //! conventions for generative AI.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::CallId;
 use haft_core::clock::Timestamp;
 use haft_core::error::ErrorCode;
-use haft_core::event::{BoundedArgs, ErrorReport, Event, EventKind, GenerationStats, LogLevel};
+use haft_core::event::{
+    BoundedArgs, ErrorReport, Event, EventKind, GenerationStats, LogLevel, WorkScope,
+};
 use haft_core::usage::Usage;
 
 /// Most turns that are followed at the same time. Turns end, so that this is met only if something is
@@ -21,6 +24,9 @@ const MAX_TURNS: usize = 100_000;
 pub(crate) trait SpanBackend: Send + Sync {
     /// A span that has begun. Dropping it without `end` ends it too.
     type Span: Send;
+
+    /// The scope of the work that a span covers.
+    fn scope(&self, span: &Self::Span) -> Arc<dyn WorkScope>;
 
     fn begin(&self, parent: Option<&Self::Span>, begin: &SpanStart<'_>) -> Self::Span;
     fn set(&self, span: &mut Self::Span, key: &'static str, value: Field<'_>);
@@ -144,11 +150,11 @@ impl<B: SpanBackend> SpanTracker<B> {
                     self.call(open, event, (tool_name.as_ref(), *call_id), (*started_at, args));
                 open.calls.entry((Arc::clone(&event.turn), *call_id)).or_default().push(span);
             }
-            EventKind::ToolExecutionEnd { call_id, is_error, error, .. } => {
+            EventKind::ToolExecutionEnd { call_id, is_error, error, cause, .. } => {
                 if let Some(mut span) = open.take_call(&event.turn, *call_id) {
                     if *is_error {
                         let kind = error.as_ref().map_or("_OTHER", ErrorCode::as_str);
-                        self.backend.fail(&mut span, kind, "");
+                        self.backend.fail(&mut span, kind, cause.as_deref().unwrap_or_default());
                     }
                     self.backend.end(span, event.at);
                 }
@@ -163,6 +169,20 @@ impl<B: SpanBackend> SpanTracker<B> {
             }
             _ => self.note(open, event),
         }
+    }
+
+    /// The scope of the work that an event begins.
+    pub(crate) fn scope(&self, event: &Event) -> Option<Arc<dyn WorkScope>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let span = match &event.kind {
+            EventKind::TurnStart {} => &open.turns.get(&event.turn)?.agent,
+            EventKind::IterationStart {} => open.turns.get(&event.turn)?.chat.as_ref()?,
+            EventKind::ToolExecutionStart { call_id, .. } => {
+                open.calls.get(&(Arc::clone(&event.turn), *call_id))?.last()?
+            }
+            _ => return None,
+        };
+        Some(self.backend.scope(span))
     }
 
     fn begin_turn(&self, open: &mut OpenSpans<B::Span>, event: &Event, dispatch_only: bool) {
@@ -190,7 +210,7 @@ impl<B: SpanBackend> SpanTracker<B> {
             self.set_usage(&mut turn.agent, usage.unwrap_or_default());
             if let Some(error) = error {
                 let kind = error.code.as_ref().map_or("_OTHER", ErrorCode::as_str);
-                self.backend.fail(&mut turn.agent, kind, &error.message);
+                self.backend.fail(&mut turn.agent, kind, &with_cause(error));
             }
             self.backend.end(turn.agent, event.at);
         }
@@ -258,20 +278,28 @@ impl<B: SpanBackend> SpanTracker<B> {
     }
 
     fn note(&self, open: &mut OpenSpans<B::Span>, event: &Event) {
+        let text;
         let (level, kind, message): (_, &str, &str) = match &event.kind {
             EventKind::Log { level, topic, message, .. } => (*level, topic, message),
             EventKind::Warning { topic, message, .. } => (LogLevel::Warn, topic, message),
-            EventKind::Error(error) => (
-                LogLevel::Error,
-                error.code.as_ref().map_or("_OTHER", ErrorCode::as_str),
-                &error.message,
-            ),
+            EventKind::Error(error) => {
+                text = with_cause(error);
+                (LogLevel::Error, error.code.as_ref().map_or("_OTHER", ErrorCode::as_str), &text)
+            }
             EventKind::TurnGateOpen { gate_id, reason, .. } => (LogLevel::Info, gate_id, reason),
             EventKind::TurnGateClosed { gate_id, .. } => (LogLevel::Info, gate_id, ""),
             _ => return,
         };
         let note = SpanEvent { level, name: event.kind.name().as_str(), kind, message, event };
         self.backend.note(open.turns.get_mut(&event.turn).map(|it| &mut it.agent), &note);
+    }
+}
+
+/// The message of an error with its causes, for the operator.
+fn with_cause(error: &ErrorReport) -> Cow<'_, str> {
+    match &error.cause {
+        Some(cause) => format!("{}: {cause}", error.message).into(),
+        None => error.message.as_str().into(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Events as spans of the `tracing` crate.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ::tracing::field::Empty;
 use ::tracing::{Span, debug, error, info, info_span, trace, warn};
 use haft_core::clock::Timestamp;
-use haft_core::event::{Event, LogLevel, Observer};
+use haft_core::event::{Event, LogLevel, Observer, ScopeGuard, WorkScope};
 
 use super::spans::{Field, SpanBackend, SpanEvent, SpanOperation, SpanStart, SpanTracker};
 
@@ -17,10 +18,11 @@ use super::spans::{Field, SpanBackend, SpanEvent, SpanOperation, SpanStart, Span
 /// | `chat` | `iterationStart` | `generationStats`, else the first tool or `iterationEnd` |
 /// | `execute_tool` | `toolExecutionStart` | `toolExecutionEnd` |
 ///
-/// `invoke_agent` stands in the span that is current when the turn begins; the others stand in it. Logs,
-/// warnings, errors and gates are events in it. The field `otel.name` has the full name, such as
-/// `execute_tool get_weather`, and `error.type` the code of an error. Arguments are left out unless
-/// asked for with [`TracedContent::Shown`].
+/// `invoke_agent` stands in the span that is current when the turn begins; the others stand in it. Middleware runs in
+/// `invoke_agent`, the executor in `chat` and a handler in `execute_tool`, so that what they trace belongs to the request
+/// of the caller. Logs, warnings, errors and gates are events in `invoke_agent`. The field `otel.name` has the full name,
+/// such as `execute_tool get_weather`, `error.type` the code of an error, and `error.message` why something failed: the
+/// chain of errors, or the message of a panic. Arguments are left out unless asked for with [`TracedContent::Shown`].
 ///
 /// ```
 /// use haft::events::{TracedContent, TracingObserver};
@@ -44,7 +46,7 @@ pub struct TracingObserver {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TracedContent {
-    /// Names, counts and times only.
+    /// Names, counts and times, and why something failed.
     #[default]
     Hidden,
     /// Arguments of calls too, cut to the size that events have, and why they were refused.
@@ -76,6 +78,10 @@ impl TracingObserver {
 impl Observer for TracingObserver {
     fn observe(&self, event: &Event) {
         self.tracker.observe(event);
+    }
+
+    fn scope(&self, event: &Event) -> Option<Arc<dyn WorkScope>> {
+        self.tracker.scope(event)
     }
 }
 
@@ -113,8 +119,21 @@ macro_rules! operation_span {
     };
 }
 
+/// Work runs in the span of its turn, step or call.
+struct SpanScope(Span);
+
+impl WorkScope for SpanScope {
+    fn enter(&self) -> Box<dyn ScopeGuard + '_> {
+        Box::new(self.0.enter())
+    }
+}
+
 impl SpanBackend for TracingBackend {
     type Span = Span;
+
+    fn scope(&self, span: &Span) -> Arc<dyn WorkScope> {
+        Arc::new(SpanScope(span.clone()))
+    }
 
     fn begin(&self, parent: Option<&Span>, begin: &SpanStart<'_>) -> Span {
         let parent = parent.map_or_else(|| Span::current().id(), Span::id);

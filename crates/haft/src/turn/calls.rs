@@ -10,16 +10,18 @@ use haft_core::call::{CallError, CallState, RecordId, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::context::{DispatchContext, RecordError, TurnContext};
 use haft_core::error::{Coded as _, codes};
-use haft_core::event::{EventKind, LogLevel, ToolCallReport};
+use haft_core::event::{ErrorReport, EventKind, LogLevel, ToolCallReport};
 use haft_core::gate::{BoundCall, GateError, Spending};
 use haft_core::store::{GateId, StoreError};
-use haft_core::tool::{AcceptedCall, Invocation, Tool, ToolEffect, ToolError, ToolExecutor};
+use haft_core::tool::{
+    AcceptedCall, Invocation, PanicError, Tool, ToolEffect, ToolError, ToolExecutor,
+};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use self::concurrency::ConcurrencyClass;
-use super::deadline::{CatchUnwind, Stopwatch, Task, WaitError, with_deadline};
+use super::deadline::{CatchUnwind, Stopwatch, Task, WaitError, in_current_trace, with_deadline};
 use super::gates::{Approval, TurnGates};
 use super::report::LogTopic;
 use super::runner::RunnerShared;
@@ -69,7 +71,7 @@ impl CallRunner {
         let mut running = JoinSet::new();
         for queued in self.queue(calls) {
             let (calls, slots) = (self.clone(), Arc::clone(&slots));
-            running.spawn(async move { calls.run_queued(queued, &slots).await });
+            running.spawn(in_current_trace(async move { calls.run_queued(queued, &slots).await }));
         }
         let (mut result, mut until) = (Ok(()), None);
         loop {
@@ -96,7 +98,7 @@ impl CallRunner {
     /// Ends calls whose task ended without them: every call has an end that the model sees.
     async fn end_leftovers(&self, left: Vec<Arc<ToolCall>>) -> Result<(), RecordError> {
         for call in left {
-            let panic = "the task of the call ended without it".to_owned();
+            let panic = "the task of the call ended without it";
             self.store_call(Arc::new(self.panicked_call(&call, panic))).await?;
         }
         Ok(())
@@ -165,7 +167,11 @@ impl CallRunner {
         let Some(tool) = tool else {
             let error = match self.ctx.tools().find(call.tool()) {
                 Err(error) => error,
-                Ok(tool) => ToolError::Unknown { tool: tool.name().to_string(), nearest: None },
+                Ok(tool) => ToolError::Unknown {
+                    tool: tool.name().to_string(),
+                    nearest: Vec::new(),
+                    offered: Vec::new(),
+                },
             };
             return Ok(self.failed_call(call, CallError::of(&error)));
         };
@@ -301,9 +307,10 @@ impl CallRunner {
         call.clone().ended(CallState::Unknown, error, self.ctx.clock().now())
     }
 
-    fn panicked_call(&self, call: &ToolCall, panic: String) -> ToolCall {
-        let error = ToolError::Panicked { tool: call.tool().to_owned(), panic };
-        self.failed_call(call, CallError::of(&error))
+    fn panicked_call(&self, call: &ToolCall, panic: &str) -> ToolCall {
+        let (tool, panic) = (call.tool().to_owned(), PanicError::new(panic));
+        let error = ToolError::Panicked { tool, panic };
+        self.failed_call(call, CallError::of(&error)).with_cause(error.operator_cause())
     }
 
     /// The record of a call that was not approved.
@@ -324,10 +331,14 @@ impl CallRunner {
             _ => CallState::Failed,
         };
         if !matches!(error, GateError::Rejected { .. } | GateError::Timeout | GateError::Aborted) {
-            self.ctx.emit_with(|| EventKind::Error(haft_core::event::ErrorReport::of(error)));
+            self.ctx.emit_with(|| EventKind::Error(ErrorReport::of(error)));
         }
+        let cause = ErrorReport::of(error);
+        let cause = cause
+            .cause
+            .map_or(cause.message.to_string(), |causes| format!("{}: {causes}", cause.message));
         let error = CallError::new(error.code(), message, false);
-        call.clone().ended(state, error, self.ctx.clock().now())
+        call.clone().ended(state, error, self.ctx.clock().now()).with_cause(Some(cause))
     }
 
     fn cancelled_call(
@@ -423,8 +434,8 @@ impl<'c> CallAttempt<'c> {
         let joined = with_deadline(task, &watch, *limit, token, grace).await;
         let ended = match joined {
             Ok(Some(done)) => return Ok(done),
-            Ok(None) => calls.panicked_call(call, "the result could not be stored".to_owned()),
-            Err(WaitError::Panicked(panic)) => calls.panicked_call(call, panic),
+            Ok(None) => calls.panicked_call(call, "the result could not be stored"),
+            Err(WaitError::Panicked(panic)) => calls.panicked_call(call, &panic),
             Err(WaitError::Deadline) => {
                 self.token.cancel(CancelReason::Deadline);
                 calls.late_call(call, tool, *limit, kind)

@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tracing::instrument::{Instrument as _, WithSubscriber as _};
 
 use crate::sync::sleep;
 
@@ -132,7 +133,8 @@ impl<T: Send + 'static> Task<T> {
     /// Starts work on a task.
     #[expect(clippy::disallowed_methods, reason = "what is started ends when this is dropped")]
     pub(super) fn start(work: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { handle: tokio::spawn(async { Some(work.await) }), _wanted: None }
+        let work = in_current_trace(async { Some(work.await) });
+        Self { handle: tokio::spawn(work), _wanted: None }
     }
 
     /// Starts work on a thread for work that blocks.
@@ -146,9 +148,16 @@ impl<T: Send + 'static> Task<T> {
                 _ = given_up => None,
             }
         };
+        let work = in_current_trace(work);
         let handle = tokio::task::spawn_blocking(move || runtime.block_on(work));
         Self { handle, _wanted: Some(wanted) }
     }
+}
+
+/// Work that continues the trace of its caller on another task: in the span that is current now, with the collector that
+/// is current now.
+pub(super) fn in_current_trace<F: Future>(work: F) -> impl Future<Output = F::Output> + use<F> {
+    work.in_current_span().with_current_subscriber()
 }
 
 impl<T> Future for Task<T> {

@@ -17,7 +17,7 @@ use haft_core::call::{OccurrenceCounter, ToolCall};
 use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::Timestamp;
 use haft_core::context::{DispatchContext, DispatchContextBuilder, Signal, Tokenizable};
-use haft_core::event::{ErrorReport, EventKind, LogLevel};
+use haft_core::event::{ErrorReport, EventKind, LogLevel, WorkScopes};
 use haft_core::stash::Stash;
 use haft_core::step::StepContext;
 use haft_core::store::{GateRow, Lease, MemoryScope, TurnId};
@@ -65,6 +65,8 @@ struct TurnDriver {
     calls: Vec<Arc<ToolCall>>,
     /// How long the turn took, once it has ended.
     duration: Duration,
+    /// What observers run the turn in, from its start to its end.
+    scopes: WorkScopes,
 }
 
 /// When something started, by the clock and by the stopwatch of the turn.
@@ -80,6 +82,8 @@ struct IterationScope {
     start: StartTime,
     /// What the turn had spent when the iteration began.
     usage: Usage,
+    /// What observers run the step of the iteration in.
+    scopes: WorkScopes,
 }
 
 /// What a turn starts with, created or resumed.
@@ -140,24 +144,29 @@ impl RunningTurn {
         while let Some(last) = effects.pop() {
             // Only the last effect has an answer. The list is gone while that is awaited, which may take days.
             for effect in effects {
+                let scopes = driver.scopes.clone();
                 if let PerformedEffect::Later(work) = driver.perform(effect) {
-                    work.await;
+                    scopes.wrap(work).await;
                 }
             }
+            let scopes = driver.scopes.clone();
             let reply = match driver.perform(last) {
                 PerformedEffect::Now(entry) => {
                     Ok(entry.map_or(EffectReply::None, EffectReply::One))
                 }
-                PerformedEffect::Later(mut work) => loop {
-                    tokio::select! {
-                        biased;
-                        reply = &mut work => break Ok(reply),
-                        gates = waits.all_wait(), if suspends && machine.is_working() => break Err(gates),
-                        () = &mut wall_time, if machine.is_working() => {
-                            cancel_work(machine, &cancellation);
+                PerformedEffect::Later(work) => {
+                    let mut work = scopes.wrap(work);
+                    loop {
+                        tokio::select! {
+                            biased;
+                            reply = &mut work => break Ok(reply),
+                            gates = waits.all_wait(), if suspends && machine.is_working() => break Err(gates),
+                            () = &mut wall_time, if machine.is_working() => {
+                                cancel_work(machine, &cancellation);
+                            }
                         }
                     }
-                },
+                }
             };
             effects = match reply {
                 Ok(reply) => driver.apply_reply(machine, reply),
@@ -265,6 +274,7 @@ impl TurnDriver {
                 ctx: ctx.clone(),
                 start: not_started,
                 usage: Usage::default(),
+                scopes: WorkScopes::default(),
             },
             ctx,
             query_tools,
@@ -276,6 +286,7 @@ impl TurnDriver {
             step: None,
             calls: Vec::new(),
             duration: Duration::ZERO,
+            scopes: WorkScopes::default(),
         }
     }
 
@@ -339,7 +350,7 @@ impl TurnDriver {
         match effect {
             Effect::AnnounceTurn => {
                 self.started_at = self.runner.clock.now();
-                turn.emit_with(|| EventKind::TurnStart {});
+                self.scopes = turn.emit_start(|| EventKind::TurnStart {});
             }
             Effect::AnnounceDispatch => {
                 self.dispatch = self.record_start();
@@ -382,6 +393,7 @@ impl TurnDriver {
 
     fn announce_end(&mut self, conclusion: &Conclusion, totals: TurnTotals) {
         self.duration = self.watch.elapsed();
+        self.scopes = WorkScopes::default();
         let (started_at, duration) = (self.started_at, self.duration);
         self.ctx.turn().emit_with(|| EventKind::TurnEnd {
             status: conclusion.outcome.status(),

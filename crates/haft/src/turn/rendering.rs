@@ -225,5 +225,5 @@ async fn ask_for_request(
     ctx.tools().offer_tools(OfferPoint::new());
     let ctx = StepContext::new(ctx.at_iteration(iteration));
     let request = runner.executor.render_request(ctx).await;
-    request.map_err(|error| TurnError::NotRendered { error: ErrorReport::of(&error) })
+    request.map_err(|error| TurnError::NotRendered { error: ErrorReport::from(&error) })
 }

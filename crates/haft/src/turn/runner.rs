@@ -23,6 +23,7 @@ use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnStore, Tur
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 
+use super::cancel_signal::{CancelSignal, run_cancellable};
 use super::earlier_turns::StoredHistory;
 use super::gates::{Approver, GateNotifier, GatePolicy, Gatekeeper};
 use super::lease::LeaseRenewer;
@@ -121,7 +122,8 @@ impl TurnRunner {
         self.run_until(input, Cancellation::new())
     }
 
-    /// Runs a turn to its end, or until it is cancelled.
+    /// Runs a turn to its end, or until it is cancelled: by a [`Cancellation`], or (feature `tokio-util`) by a
+    /// `CancellationToken`.
     ///
     /// ```
     /// use haft::executors::{Step, StepContext, StepError};
@@ -143,12 +145,14 @@ impl TurnRunner {
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn run_until(
+    pub fn run_until<C: CancelSignal>(
         &self,
         input: TurnInput,
-        cancellation: Cancellation,
-    ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<> {
-        driver::create_turn(Arc::clone(&self.shared), input, cancellation)
+        signal: C,
+    ) -> impl Future<Output = Result<TurnReport, TurnError>> + Send + use<C> {
+        let (cancellation, watch) = signal.into_cancellation();
+        let turn = driver::create_turn(Arc::clone(&self.shared), input, cancellation.clone());
+        run_cancellable(turn, watch, cancellation)
     }
 
     /// Resumes a turn that was interrupted, in this process or another one. Steps that were journaled are not taken
@@ -184,9 +188,11 @@ impl TurnRunner {
     pub async fn resume_until(
         &self,
         turn: &TurnId,
-        cancellation: Cancellation,
+        signal: impl CancelSignal,
     ) -> Result<TurnReport, TurnError> {
-        Box::pin(driver::resume_turn(&self.shared, turn, cancellation)).await
+        let (cancellation, watch) = signal.into_cancellation();
+        let turn = Box::pin(driver::resume_turn(&self.shared, turn, cancellation.clone()));
+        run_cancellable(turn, watch, cancellation).await
     }
 
     /// Renders the request of a step of a stored turn again, from its records and through the same code that rendered it

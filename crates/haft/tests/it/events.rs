@@ -110,6 +110,7 @@ impl<'o> Turn<'o> {
 
     fn tool_end(&mut self, tool: &str, call_id: CallId, error: Option<ErrorCode>) {
         self.emit(EventKind::ToolExecutionEnd {
+            cause: None,
             tool_name: tool.parse().unwrap(),
             call_id,
             started_at: at(0),

@@ -1,9 +1,10 @@
 //! `#[tool]` from the definition to the result.
 
+use anyhow::Context as _;
 use haft::artifacts::ArtifactKind;
 use haft::tool;
 use haft::tools::{Concurrency, OnCollision, ToolEffect, ToolError, ToolRole};
-use haft::{Args, DispatchContext, Json, Tool, ToolArgs, ToolFailure, ToolOutput};
+use haft::{Args, DispatchContext, Json, State, Tool, ToolArgs, ToolFailure, ToolOutput};
 
 #[derive(ToolArgs)]
 struct Weather {
@@ -54,6 +55,66 @@ async fn only_context(ctx: &DispatchContext) -> String {
 #[tool]
 async fn only_owned_context(ctx: DispatchContext) -> String {
     ctx.turn_id().to_owned()
+}
+
+#[derive(Clone)]
+struct Client {
+    base: &'static str,
+}
+
+impl Client {
+    async fn get(&self, path: &str) -> anyhow::Result<String> {
+        tokio::task::yield_now().await;
+        anyhow::ensure!(path != "Atlantis", "there is no such city");
+        Ok(format!("{}/{path}", self.base))
+    }
+}
+
+/// Takes arguments and shared state, and fails as applications do.
+#[tool]
+async fn fetch(args: Weather, State(client): State<Client>) -> anyhow::Result<String> {
+    client.get(&args.city).await.context("the weather could not be fetched")
+}
+
+/// Takes everything, in another order.
+#[tool]
+async fn takes_all(
+    State(client): State<Client>,
+    args: Weather,
+    ctx: &DispatchContext,
+    suffix: State<String>,
+) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(format!("{} {} {}", client.get(&args.city).await?, ctx.turn_id(), *suffix))
+}
+
+/// Takes only state, and is not async.
+#[tool]
+fn only_state(State(client): State<Client>) -> &'static str {
+    client.base
+}
+
+#[tokio::test]
+async fn functions_take_shared_state() {
+    let client = Client { base: "https://example.org" };
+    let ctx = DispatchContext::builder("t").build();
+    let text = async |tool: Tool, args: &str| match tool.executor(&ctx).call(args).await.outcome {
+        Ok(ToolOutput::Text(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    let args = r#"{"city": "Paris"}"#;
+    let fetch = fetch(client.clone()).unwrap();
+    assert_eq!(text(fetch.clone(), args).await, "https://example.org/Paris");
+    assert_eq!(text(fetch.clone(), args).await, "https://example.org/Paris", "again");
+    let all = takes_all(client.clone(), "now".to_owned()).unwrap();
+    assert_eq!(text(all, args).await, "https://example.org/Paris t now");
+    assert_eq!(text(only_state(client).unwrap(), "{}").await, "https://example.org");
+
+    let failed = fetch.executor(&ctx).call(r#"{"city": "Atlantis"}"#).await.outcome.unwrap_err();
+    assert_eq!(failed.to_string(), "`fetch` failed: the weather could not be fetched");
+    let cause = failed.operator_cause().unwrap();
+    assert_eq!(cause, "the weather could not be fetched: there is no such city");
+    let chain: Vec<String> = anyhow::Error::from(failed).chain().map(ToString::to_string).collect();
+    assert_eq!(chain.last().map(String::as_str), Some("there is no such city"));
 }
 
 /// Takes nothing.

@@ -13,6 +13,7 @@ mod gates;
 mod keep_list;
 mod loops;
 mod mistakes;
+mod operator;
 mod points;
 mod polls;
 mod resume;

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use haft::artifacts::standard_formats;
 use haft::executors::Script;
+use std::error::Error as _;
 
 use super::Findings;
 use crate::agent::Agent;
@@ -24,8 +25,9 @@ pub(super) async fn check_script(
             continue;
         };
         let Some(args) = call.args.filter(|_| !call.may_fail) else { continue };
-        if let Err(problems) = tool.validate(args).await {
-            let tool = call.tool;
+        if let Err(error) = tool.validate(args).await {
+            let (tool, problems) = (call.tool, error.source().map(ToString::to_string));
+            let problems = problems.unwrap_or_else(|| error.to_string());
             let text = format!("{location}: `{tool}` does not accept these arguments: {problems}");
             findings.errors.push(UserError::new(text));
         }

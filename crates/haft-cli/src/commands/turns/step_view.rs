@@ -140,7 +140,7 @@ fn response_to_text(
     let next = match &taken.then {
         NextAction::Continue => return text,
         NextAction::Done => "the turn is done".to_owned(),
-        NextAction::Fail(reason) => format!("the turn failed: {}", sanitize(reason)),
+        NextAction::Fail(error) => format!("the turn failed: {}", sanitize(&error.message)),
         _ => return text,
     };
     text.push_str(&format!("{}\n", terminal.style_stdout(TextRole::Muted, next)));

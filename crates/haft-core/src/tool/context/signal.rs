@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::{Coded, ErrorCode};
-use crate::event::DispatchStatus;
+use crate::event::{DispatchStatus, ErrorReport};
 
 /// How a dispatch was signalled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,9 +16,17 @@ pub enum Signal {
     Ack,
     /// It failed.
     Nack {
-        /// Why.
-        reason: String,
+        /// Why. It has a code.
+        error: Box<ErrorReport>,
     },
+}
+
+impl Signal {
+    /// A nack. A reason in words has the code `E_LLM_EXECUTION_NACKED`.
+    #[must_use]
+    pub fn nack(error: impl Into<ErrorReport>) -> Self {
+        Self::Nack { error: Box::new(error.into().or_code(codes::LLM_EXECUTION_NACKED)) }
+    }
 }
 
 /// A dispatch was not signalled.
@@ -100,8 +108,8 @@ impl Signals {
         Ok(())
     }
 
-    pub(super) fn nack(&self, reason: String) -> Result<(), SignalError> {
-        self.settle(Signal::Nack { reason }).map(drop)
+    pub(super) fn nack(&self, error: ErrorReport) -> Result<(), SignalError> {
+        self.settle(Signal::nack(error)).map(drop)
     }
 
     pub(super) fn on_ack(&self, callback: Callback) -> AckSubscription {

@@ -38,7 +38,7 @@ fn ack_runs_callbacks_once_in_order_and_nack_runs_none() {
     let failed = DispatchContext::builder("t").build();
     let _waits = failed.on_ack(note(5));
     failed.nack("no answer".into()).unwrap();
-    assert_eq!(failed.signal(), Some(Signal::Nack { reason: "no answer".into() }));
+    assert_eq!(failed.signal(), Some(Signal::nack("no answer")));
     assert!(failed.ack().is_err());
     let _never = failed.on_ack(note(6));
     assert_eq!(*order.lock().unwrap(), [1, 3, 4]);

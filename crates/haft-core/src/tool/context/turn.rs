@@ -17,7 +17,7 @@ use crate::call::RecordId;
 use crate::cancel::Cancellation;
 use crate::clock::Clock;
 use crate::error::{Coded, ErrorCode};
-use crate::event::{Event, EventKind, LogLevel, Observer};
+use crate::event::{Event, EventKind, LogLevel, Observer, WorkScopes};
 use crate::gate::{GateError, GateRequest};
 use crate::pipeline::{BoxError, PipelineContext};
 use crate::record::{NotStorable, Record};
@@ -144,11 +144,11 @@ pub type ToolsFuture = Pin<Box<dyn Future<Output = Result<Vec<Tool>, BoxError>> 
 
 impl<F, Fut> ToolSource for F
 where
-    F: Fn(TurnContext) -> Fut + Send + Sync,
+    F: FnOnce(TurnContext) -> Fut + Clone + Send + Sync,
     Fut: Future<Output = Result<Vec<Tool>, BoxError>> + Send + 'static,
 {
     fn fetch(&self, ctx: TurnContext) -> ToolsFuture {
-        Box::pin(self(ctx))
+        Box::pin(self.clone()(ctx))
     }
 }
 
@@ -320,14 +320,34 @@ impl TurnContext {
         self.turn.observers.iter().any(|observer| !observer.is_idle())
     }
 
+    /// Emits the event that begins work, and returns the scopes that the work runs in.
+    pub fn emit_start(&self, kind: impl FnOnce() -> EventKind) -> WorkScopes {
+        self.emit_start_in(&self.turn.id, 0, kind)
+    }
+
+    pub(super) fn emit_start_in(
+        &self,
+        dispatch: &Arc<str>,
+        iteration: u32,
+        kind: impl FnOnce() -> EventKind,
+    ) -> WorkScopes {
+        let Some(event) = self.emit_in(dispatch, iteration, kind) else {
+            return WorkScopes::default();
+        };
+        let scope = |observer: &Arc<dyn Observer>| {
+            catch_unwind(AssertUnwindSafe(|| observer.scope(&event))).ok().flatten()
+        };
+        self.turn.observers.iter().filter_map(scope).collect()
+    }
+
     pub(super) fn emit_in(
         &self,
         dispatch: &Arc<str>,
         iteration: u32,
         kind: impl FnOnce() -> EventKind,
-    ) {
+    ) -> Option<Event> {
         if !self.is_observed() {
-            return;
+            return None;
         }
         let event = Event {
             turn: Arc::clone(&self.turn.id),
@@ -341,6 +361,7 @@ impl TurnContext {
             // An observer that panics loses this event and breaks nothing.
             let _ = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
         }
+        Some(event)
     }
 }
 

@@ -83,13 +83,30 @@ fn hidden_tools_are_callable_and_not_offered() {
 }
 
 #[test]
-fn an_unknown_tool_is_answered_with_the_nearest_name() {
+fn an_unknown_tool_is_answered_with_near_names_and_all_if_they_are_few() {
     let tools = registry(&["get_weather", "search_docs", "secret"]);
     tools.hide(["secret"]).unwrap();
     let text = |name: &str| tools.find(name).unwrap_err().to_string();
-    assert_eq!(text("get_wether"), "there is no tool `get_wether`; did you mean `get_weather`?");
-    assert_eq!(text("bake_cake"), "there is no tool `bake_cake`");
-    assert_eq!(text("secre"), "there is no tool `secre`", "hidden names are not given away");
+    assert_eq!(
+        text("get_wether"),
+        "there is no tool `get_wether`; did you mean `get_weather`? The tools are `get_weather` and `search_docs`"
+    );
+    let all = "the tools are `get_weather` and `search_docs`";
+    assert_eq!(text("bake_cake"), format!("there is no tool `bake_cake`; {all}"));
+    let hidden = text("secre");
+    assert_eq!(
+        hidden,
+        format!("there is no tool `secre`; {all}"),
+        "hidden names are not given away"
+    );
+
+    let many: Vec<String> = (0..40).map(|n| format!("lookup_{n:02}")).collect();
+    let many = registry(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = many.find("lookup_99").unwrap_err().to_string();
+    assert_eq!(text.matches('`').count(), 8, "three near names of forty: {text}");
+    let one_letter = registry(&["q"]).find("z").unwrap_err().to_string();
+    assert!(!one_letter.contains("did you mean"), "{one_letter}");
+    assert_eq!(registry(&[]).find("z").unwrap_err().to_string(), "there is no tool `z`");
 }
 
 #[test]

@@ -194,3 +194,30 @@ async fn a_tool_can_be_made_to_ask_and_not_to() {
     assert_eq!(error.tool, "search");
     assert_eq!(texts, ["`approval`: the person who approves a call needs a question to decide on"]);
 }
+
+#[test]
+fn a_handler_without_arguments_may_have_an_explicit_empty_schema() {
+    let now = || Tool::builder("now").description("Tells the time.");
+    let plain = now().handler(|| "noon").build().unwrap();
+    let explicit = now().input(object()).handler(|| "noon").build().unwrap();
+    assert_eq!(plain.input_schema().json_schema_text(), explicit.input_schema().json_schema_text());
+    let asynchronous = now().input(object()).handler(async || "noon").build().unwrap();
+    assert_eq!(
+        plain.input_schema().json_schema_text(),
+        asynchronous.input_schema().json_schema_text()
+    );
+
+    let fields = object().field("zone", string());
+    let faults = now().input(fields).handler(|| "noon").build().unwrap_err().to_string();
+    assert!(faults.contains("the handler takes no arguments"), "{faults}");
+    let twice = now().input(object()).input(object()).handler(|| "noon").build().unwrap_err();
+    assert!(twice.to_string().contains("more than once"), "{twice}");
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_validate_have_a_code() {
+    let tool = search().handler(|_: Args| "x").build().unwrap();
+    let error = tool.validate("{}").await.unwrap_err();
+    assert_eq!(error.code(), "E_INVALID_TOOL_ARGS");
+    assert!(error.to_string().contains("/query"), "{error}");
+}

@@ -7,7 +7,7 @@ use super::search;
 use crate::media::{Media, MediaFile, MediaKind};
 use crate::schema::args::Args;
 use crate::tool::context::DispatchContext;
-use crate::tool::{Json, Tool, ToolBuilder, ToolFailure, ToolOutput};
+use crate::tool::{Json, State, Tool, ToolBuilder, ToolFailure, ToolOutput};
 use crate::trust::TrustTier;
 
 async fn output(builder: ToolBuilder) -> Result<ToolOutput, String> {
@@ -41,6 +41,89 @@ fn plain(args: Args) -> Result<String, std::num::ParseIntError> {
 
 fn plain_with_context(_: Args, ctx: &DispatchContext) -> String {
     ctx.turn_id().to_owned()
+}
+
+/// A client as programs have them: cheap to clone, and used through `&self`.
+#[derive(Clone)]
+struct Client(&'static str);
+
+impl Client {
+    async fn get(&self, path: &str) -> Result<String, std::io::Error> {
+        tokio::task::yield_now().await;
+        Ok(format!("{}{path}", self.0))
+    }
+}
+
+async fn with_state(args: Args, State(client): State<Client>) -> Result<String, ToolFailure> {
+    Ok(client
+        .get(args.root().get("query").and_then(crate::json::ValueRef::as_str).unwrap_or(""))
+        .await?)
+}
+
+#[tokio::test]
+async fn async_closures_capture_a_client_in_the_obvious_way() {
+    let client = Client("/a/");
+    let tool = search().handler(async move |_: Args| client.get("x").await);
+    check(output(tool).await, "/a/x");
+    let client = Client("/b/");
+    let tool = search().handler(move |_: Args| async move { client.get("x").await });
+    check(output(tool).await, "/b/x");
+    let client = Client("/c/");
+    let tool = search().handler(async move |_: Args, ctx: DispatchContext| {
+        client.get(ctx.turn_id()).await.map(|it| it.to_uppercase())
+    });
+    check(output(tool).await, "/C/T");
+    // The handler is called again and again, whatever it does with what it captured.
+    let client = Client("/d/");
+    let tool = search().handler(async move |_: Args| client.get("x").await).build().unwrap();
+    let run = tool.executor(&DispatchContext::builder("t").build());
+    for _ in 0..3 {
+        assert!(run.call(json!({ "query": "q" })).await.outcome.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn handlers_take_shared_state() {
+    let client = || Client("/s/");
+    check(output(search().state(client()).handler(with_state)).await, "/s/q");
+    let closure = async |_: Args, State(client): State<Client>| client.get("closure").await;
+    check(output(search().state(client()).handler(closure)).await, "/s/closure");
+    let with_context = async |_: Args, State(client): State<Client>, ctx: DispatchContext| {
+        client.get(ctx.turn_id()).await
+    };
+    check(output(search().state(client()).handler(with_context)).await, "/s/t");
+    let not_async = |_: Args, State(client): State<Client>| client.0.to_owned();
+    check(output(search().state(client()).handler(not_async)).await, "/s/");
+    let borrows = |_: Args, client: State<Client>, ctx: &DispatchContext| {
+        format!("{} {}", client.0.0, ctx.turn_id())
+    };
+    check(output(search().state(client()).handler(borrows)).await, "/s/ t");
+    let now = || Tool::builder("now").description("Tells the time.").state(client());
+    let run = |builder: ToolBuilder| {
+        let executor = builder.build().unwrap().executor(&DispatchContext::builder("t").build());
+        async move { executor.call("{}").await.outcome.map_err(|error| error.to_string()) }
+    };
+    check(run(now().handler(|State(client): State<Client>| client.0)).await, "/s/");
+    let fetches = async |State(client): State<Client>| client.get("now").await;
+    check(run(now().handler(fetches)).await, "/s/now");
+}
+
+#[tokio::test]
+async fn whatever_converts_to_a_boxed_error_is_an_error_of_a_handler() {
+    let failed = |builder: ToolBuilder| async { output(builder).await.unwrap_err() };
+    let text = |_: Args| Err::<String, _>("in words");
+    assert_eq!(failed(search().handler(text)).await, "`search` failed: in words");
+    let owned = |_: Args| Err::<String, _>(format!("number {}", 7));
+    assert_eq!(failed(search().handler(owned)).await, "`search` failed: number 7");
+    let boxed = async |_: Args| -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+        Err("boxed")?
+    };
+    assert_eq!(failed(search().handler(boxed)).await, "`search` failed: boxed");
+    let mixed = |_: Args| -> Result<String, ToolFailure> {
+        let number: i32 = "x".parse().map_err(|_| "no number")?;
+        Ok(number.to_string())
+    };
+    assert_eq!(failed(search().handler(mixed)).await, "`search` failed: no number");
 }
 
 #[tokio::test]

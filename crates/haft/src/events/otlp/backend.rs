@@ -1,22 +1,40 @@
 //! Spans of the OpenTelemetry SDK.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use haft_core::clock::Timestamp;
+use haft_core::event::{ScopeGuard, WorkScope};
 use opentelemetry::trace::{
-    Span as _, SpanBuilder, SpanKind, Status, TraceContextExt as _, Tracer as _,
+    Span as _, SpanBuilder, SpanContext, SpanKind, Status, TraceContextExt as _, Tracer,
 };
 use opentelemetry::{Array, Context, KeyValue, Value};
-use opentelemetry_sdk::trace::{SdkTracer, Span};
 
 use crate::events::{Field, SpanBackend, SpanEvent, SpanOperation, SpanStart};
 
-pub(super) struct OtlpBackend(pub(super) SdkTracer);
+/// Draws spans with a tracer.
+pub(super) struct OtlpBackend<T>(pub(super) T);
 
-impl SpanBackend for OtlpBackend {
-    type Span = Span;
+/// Work runs in a context whose span is that of its turn, step or call.
+struct ContextScope(SpanContext);
 
-    fn begin(&self, parent: Option<&Span>, begin: &SpanStart<'_>) -> Span {
+impl WorkScope for ContextScope {
+    fn enter(&self) -> Box<dyn ScopeGuard + '_> {
+        Box::new(Context::current().with_remote_span_context(self.0.clone()).attach())
+    }
+}
+
+impl<T> SpanBackend for OtlpBackend<T>
+where
+    T: Tracer<Span: Send + Sync + 'static> + Send + Sync,
+{
+    type Span = T::Span;
+
+    fn scope(&self, span: &T::Span) -> Arc<dyn WorkScope> {
+        Arc::new(ContextScope(span.span_context().clone()))
+    }
+
+    fn begin(&self, parent: Option<&T::Span>, begin: &SpanStart<'_>) -> T::Span {
         let (operation, event) = (begin.operation, begin.event);
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", operation.as_str()),
@@ -55,7 +73,7 @@ impl SpanBackend for OtlpBackend {
         self.0.build_with_context(builder, &context)
     }
 
-    fn set(&self, span: &mut Span, key: &'static str, value: Field<'_>) {
+    fn set(&self, span: &mut T::Span, key: &'static str, value: Field<'_>) {
         let value = match value {
             // The integers of OTLP are signed. A larger count is the largest one.
             Field::Count(count) => Value::I64(i64::try_from(count).unwrap_or(i64::MAX)),
@@ -65,12 +83,12 @@ impl SpanBackend for OtlpBackend {
         span.set_attribute(KeyValue::new(key, value));
     }
 
-    fn fail(&self, span: &mut Span, kind: &str, message: &str) {
+    fn fail(&self, span: &mut T::Span, kind: &str, message: &str) {
         span.set_attribute(KeyValue::new("error.type", kind.to_owned()));
         span.set_status(Status::error(message.to_owned()));
     }
 
-    fn note(&self, span: Option<&mut Span>, note: &SpanEvent<'_>) {
+    fn note(&self, span: Option<&mut T::Span>, note: &SpanEvent<'_>) {
         let Some(span) = span else { return };
         let attributes = vec![
             KeyValue::new("haft.kind", note.kind.to_owned()),
@@ -79,7 +97,7 @@ impl SpanBackend for OtlpBackend {
         span.add_event_with_timestamp(note.name, system_time(note.event.at), attributes);
     }
 
-    fn end(&self, mut span: Span, at: Timestamp) {
+    fn end(&self, mut span: T::Span, at: Timestamp) {
         span.end_with_timestamp(system_time(at));
     }
 }

@@ -3,6 +3,7 @@
 use haft_core::args::RawArgs;
 use haft_core::artifact::{ArtifactDraft, ArtifactKind};
 use haft_core::call::{CallError, CallId, RecordId};
+use haft_core::error::ErrorCode;
 use haft_core::media::{
     Media, MediaError, MediaReader as _, MediaRecord, MemoryReader, ReaderResolvers,
 };
@@ -127,6 +128,9 @@ impl RequestForm {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct FailureForm {
+    /// Nothing in recordings that say only that the executor failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) code: Option<ErrorCode>,
     pub(super) message: String,
     pub(super) retryable: bool,
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{ToolCall, ToolResults};
+use haft_core::error::{Coded as _, codes};
 use haft_core::media::{Media, MediaRecord, MemoryReader};
 use haft_core::record::{Message, Thought};
 use haft_core::step::{
@@ -148,6 +149,8 @@ impl RecordingExecutor {
                 then: NextAction::Continue,
                 usage: Usage::default(),
                 failure: Some(FailureForm {
+                    code: Some(error.code())
+                        .filter(|it| *it != codes::LLM_EXECUTION_EXECUTOR_ERROR),
                     message: error.message().to_owned(),
                     retryable: error.is_retryable(),
                 }),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use haft_core::Args;
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::context::{DispatchContext, Signal};
+use haft_core::error::codes;
 use haft_core::record::{Message, MessageRole, Thought};
 use haft_core::step::{
     DispatchExecutor, ExecutorDescription, Step, StepContext, StepError, StepFuture,
@@ -159,8 +160,9 @@ impl StepForm {
     /// The step, with records of this turn.
     fn rebuild_step(&self, ctx: &StepContext) -> Result<Step, StepError> {
         if let Some(failure) = &self.failure {
-            let error = StepError::new(failure.message.clone());
-            return Err(if failure.retryable { error.retryable() } else { error });
+            let code = failure.code.clone().unwrap_or(codes::LLM_EXECUTION_EXECUTOR_ERROR);
+            let error = StepError::coded(code, failure.message.clone());
+            return Err(error.with_retryable(failure.retryable));
         }
         let mut step = Step::new().usage(self.usage);
         step.then = self.then.clone();
@@ -241,7 +243,7 @@ impl RecordedCalls {
         let text = asked.map_or_else(|| args.to_string(), |call| call.raw().to_text().into_owned());
         let words = self.explain_missing_call(id, &tool, &text);
         // Whatever comes next would be about something that did not happen.
-        ctx.set_pending(Some(Signal::Nack { reason: words.clone() }));
+        ctx.set_pending(Some(Signal::nack(words.clone())));
         Err(ToolFailure::new(words))
     }
 

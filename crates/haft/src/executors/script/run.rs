@@ -159,7 +159,7 @@ impl ScriptStep {
         step.then = match &self.end {
             StepEnd::Continue => NextAction::Continue,
             StepEnd::Done => NextAction::Done,
-            StepEnd::Nack(reason) => NextAction::Fail(reason.fill(&filling)),
+            StepEnd::Nack(reason) => NextAction::failed(reason.fill(&filling)),
             StepEnd::Fail { reason, retryable } => {
                 let (reason, retryable) = (reason.fill(&filling), *retryable);
                 return Err(StepStop::Failed { reason, retryable });

@@ -29,8 +29,9 @@ impl TurnDriver {
             return TurnEntry::Interrupted(Interruption::failed(error));
         }
         let ctx = self.ctx.at_iteration(iteration);
-        self.iteration = IterationScope { ctx, start: self.record_start(), usage };
-        self.iteration.ctx.emit_with(|| EventKind::IterationStart {});
+        let start = self.record_start();
+        let scopes = ctx.emit_start(|| EventKind::IterationStart {});
+        self.iteration = IterationScope { ctx, start, usage, scopes };
         TurnEntry::IterationOpened
     }
 
@@ -38,7 +39,7 @@ impl TurnDriver {
     pub(super) fn signal_dispatch(&self, signal: Signal) -> TurnEntry {
         let ctx = StepContext::new(self.ctx.clone());
         let given = match &signal {
-            Signal::Nack { reason } => ctx.nack(reason.clone()),
+            Signal::Nack { error } => ctx.nack(ErrorReport::clone(error)),
             _ => ctx.ack(),
         };
         TurnEntry::Signalled(match given {
@@ -56,7 +57,7 @@ impl TurnDriver {
     }
 
     pub(super) fn close_iteration(&self, totals: TurnTotals) {
-        let IterationScope { ctx, start, usage } = &self.iteration;
+        let IterationScope { ctx, start, usage, .. } = &self.iteration;
         let spent = Usage::new(
             totals.usage.prompt.saturating_sub(usage.prompt),
             totals.usage.completion.saturating_sub(usage.completion),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_core::call::{CallError, CallState, ToolCall};
 use haft_core::context::{DispatchContext, Signal};
 use haft_core::error::codes;
-use haft_core::event::{ErrorReport, EventKind, ToolCallReport};
+use haft_core::event::{ErrorReport, EventKind, ToolCallReport, WorkScopes};
 use haft_core::record::{Message, Thought};
 use haft_core::step::{NextAction, ProposedCall, Step, StepContext, StepError, StepRequest};
 use haft_core::tool::OfferPoint;
@@ -24,7 +24,7 @@ use super::{EffectReply, TurnDriver};
 /// The executor could not take the step, and may later. Nothing of the step is stored, so that only this attempt ends:
 /// the turn can be resumed, and the step is taken again.
 fn executor_away(error: &StepError) -> Interruption {
-    let error = ErrorReport::of(error).at(FailurePoint::Executor.as_str());
+    let error = executor_report(error).at(FailurePoint::Executor.as_str());
     Interruption::Failed { error, resumable: true }
 }
 
@@ -48,16 +48,25 @@ fn offer_point(ctx: &DispatchContext) -> OfferPoint {
     OfferPoint::new().after_call(last_call).has_reasoned(has_reasoned)
 }
 
+/// What observers see of the error of an executor.
+fn executor_report(error: &StepError) -> ErrorReport {
+    let mut report = ErrorReport::from(error);
+    report.message = error.to_string().into();
+    report
+}
+
 impl TurnDriver {
     /// Lets the executor take the step of the iteration.
     pub(super) async fn ask_executor(&mut self) -> EffectReply {
-        match Box::pin(self.take_step()).await {
+        let scopes = std::mem::take(&mut self.iteration.scopes);
+        match Box::pin(self.take_step(scopes)).await {
             Ok(step) => self.propose_step(step).into(),
             Err(interruption) => interruption.into(),
         }
     }
 
-    async fn take_step(&self) -> Result<Step, Interruption> {
+    /// Takes the step inside of the scopes of observers, which end with it.
+    async fn take_step(&self, scopes: WorkScopes) -> Result<Step, Interruption> {
         let ctx = &self.iteration.ctx;
         let Deadlines { step: limit, grace, .. } = self.runner.deadlines;
         let step_ctx = StepContext::new(ctx.clone());
@@ -66,7 +75,8 @@ impl TurnDriver {
             ctx.tools().offer_tools(offer_point(ctx));
         }
         self.gates.enter(GateScope::Step);
-        let work = self.runner.executor.step(step_ctx.clone());
+        let work = scopes.run(|| self.runner.executor.step(step_ctx.clone()));
+        let work = scopes.wrap(work);
         let until = self.watch.worked() + limit;
         let taken = with_deadline(work, &self.watch, until, ctx.cancellation(), grace).await;
         step_ctx.end_reports(taken.as_ref().ok().and_then(|step| step.as_ref().ok()));
@@ -78,7 +88,7 @@ impl TurnDriver {
                 return Err(Interruption::Cancelled { reason });
             }
             Ok(Err(error)) if error.is_retryable() => return Err(executor_away(&error)),
-            Ok(Err(error)) => ErrorReport::of(&error),
+            Ok(Err(error)) => executor_report(&error),
             Err(WaitError::Panicked(panic)) => {
                 let message = format!("the executor panicked: {panic}");
                 ErrorReport::coded(codes::LLM_EXECUTION_EXECUTOR_ERROR, message)
@@ -99,7 +109,7 @@ impl TurnDriver {
         // A signal that the executor gave itself counts as what it wants.
         let next = match ctx.signal() {
             Some(Signal::Ack) => NextAction::Done,
-            Some(Signal::Nack { reason }) => NextAction::Fail(reason),
+            Some(Signal::Nack { error }) => NextAction::Fail(error),
             _ => then,
         };
         let calls_made = ctx.turn().tool_calls().of_turn().len() + calls.len();

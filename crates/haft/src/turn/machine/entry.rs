@@ -131,7 +131,7 @@ impl From<Interruption> for Conclusion {
 impl From<Signal> for Conclusion {
     fn from(signal: Signal) -> Self {
         match signal {
-            Signal::Nack { reason } => Self::failed(ErrorReport::reason(reason)),
+            Signal::Nack { error } => Self::failed(*error),
             _ => Self::completed(),
         }
     }

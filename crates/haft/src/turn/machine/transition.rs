@@ -241,7 +241,7 @@ impl TurnMachine {
         }
         let pending = match step.next {
             NextAction::Done => Some(Signal::Ack),
-            NextAction::Fail(reason) => Some(Signal::Nack { reason }),
+            NextAction::Fail(error) => Some(Signal::Nack { error }),
             _ => None,
         };
         let effects =

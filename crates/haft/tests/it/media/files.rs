@@ -165,7 +165,10 @@ fn descriptors_open_only_what_is_allowed() {
         let Err(error) = resolvers.resolve(&descriptor) else { panic!("{path} was opened") };
         assert_eq!(error.code(), "E_NOT_A_MEDIA_READER");
         let haft::media::MediaError::Unresolvable { failure, .. } = error else { panic!() };
-        assert!(matches!(cause(&failure), FileError::OutsideRoots { .. }), "{path}: {failure}");
+        assert!(
+            matches!(cause(failure.failure()), FileError::OutsideRoots { .. }),
+            "{path}: {failure}"
+        );
     }
     let (outer, secret) = (folder(), folder());
     let root = outer.path().join("root");

@@ -205,18 +205,27 @@ async fn what_is_no_answer_fails_and_makes_no_calls() {
             "longer than",
             "generation-truncated",
             "half an",
+            ("E_LLM_RESPONSE_TOO_LONG", false),
         ),
         (
             broken_stream(&[text("no"), ends("content_filter")], ""),
             "filtered",
             "generation-filtered",
             "no",
+            ("E_LLM_RESPONSE_FILTERED", false),
         ),
-        (broken_stream(&[ends("stop")], "data: [DONE]\n\n"), "nothing", "generation-empty", ""),
+        (
+            broken_stream(&[ends("stop")], "data: [DONE]\n\n"),
+            "nothing",
+            "generation-empty",
+            "",
+            ("E_LLM_RESPONSE_EMPTY", true),
+        ),
     ];
-    for (answer, reason, topic, kept) in cases {
+    for (answer, reason, topic, kept, expected) in cases {
         let ran = run([Ok(answer)]).await;
-        let (_, message) = failed(&ran);
+        let (code, message) = failed(&ran);
+        assert_eq!((code.as_str(), ran.report.error.as_ref().unwrap().retryable), expected);
         assert!(message.contains(reason), "{message}");
         assert!(ran.report.calls.is_empty());
         assert_eq!(ran.report.text(), kept);
@@ -225,6 +234,7 @@ async fn what_is_no_answer_fails_and_makes_no_calls() {
     let refusal = json!({ "choices": [{ "index": 0, "delta": { "refusal": "I will not." }, "finish_reason": "stop" }] });
     let ran = run([stream(&[refusal])]).await;
     assert!(failed(&ran).1.contains("refused"));
+    assert_eq!(failed(&ran).0, "E_LLM_RESPONSE_REFUSED");
     assert_eq!(ran.report.text(), "I will not.");
 }
 
@@ -477,4 +487,25 @@ async fn many_turns_share_one_provider() {
         .collect();
     seeds.sort_by_key(Value::as_u64);
     assert_eq!(seeds, (0..8).map(|n| json!(n)).collect::<Vec<_>>());
+}
+
+/// Arguments that were repaired before they ran are shown as they ran, so that the model does not learn that its call was
+/// refused.
+#[tokio::test]
+async fn repaired_arguments_go_back_as_they_ran() {
+    let written = "```json\n{\"city\": \"Paris\",}\n```";
+    let transport = Scripted::new([
+        stream(&[calls("get_weather", written), ends("tool_calls")]),
+        says("Done."),
+    ]);
+    let runner = TurnRunner::builder(provider(&transport).build().unwrap()).tool(weather());
+    let report = runner.build().unwrap().run(input()).await.unwrap();
+    assert!(report.calls[0].error.is_none(), "{:?}", report.calls[0].error);
+    let body: Value = serde_json::from_slice(transport.asked()[1].body()).unwrap();
+    let messages = body["messages"].as_array().unwrap();
+    let call = messages.iter().find_map(|it| it.get("tool_calls")).unwrap();
+    let shown = call[0]["function"]["arguments"].as_str().unwrap();
+    let shown: Value = serde_json::from_str(shown).unwrap();
+    assert_eq!(shown["city"], "Paris");
+    assert!(shown.get("invalid_arguments").is_none(), "{shown}");
 }

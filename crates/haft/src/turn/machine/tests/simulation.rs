@@ -60,7 +60,7 @@ fn worlds() -> impl Strategy<Value = World> {
     let next = prop_oneof![
         4 => Just(NextAction::Continue),
         2 => Just(NextAction::Done),
-        1 => Just(NextAction::Fail("it is closed".to_owned())),
+        1 => Just(NextAction::failed("it is closed")),
     ];
     let proposal = (next, 0..3_usize, prop::bool::weighted(0.1))
         .prop_map(|(next, calls, is_repeated)| Proposal { next, calls, is_repeated });
@@ -172,7 +172,7 @@ impl<'w> Run<'w> {
             Stage::DispatchOutput => iteration.map_or(Passage::Passes, |it| it.output),
             Stage::TurnOutput => self.world.turn_output,
         };
-        let nack = || Signal::Nack { reason: "no".to_owned() };
+        let nack = || Signal::nack("no");
         let (signal, pending) = match passage {
             Passage::Passes => (None, self.pending.clone()),
             Passage::Acks => (Some(Signal::Ack), None),

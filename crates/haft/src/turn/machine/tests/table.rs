@@ -63,7 +63,7 @@ fn states() -> Vec<(&'static str, TurnState)> {
 fn entries() -> Vec<(&'static str, TurnEntry)> {
     let journal = TurnEntry::Journal;
     let passed = |signal, pending| TurnEntry::StagePassed { signal, pending };
-    let nack = || Signal::Nack { reason: "no".to_owned() };
+    let nack = || Signal::nack("no");
     let facts = |has_calls, calls_made| {
         TurnEntry::StepProposed(StepFacts {
             next: NextAction::Done,
