@@ -24,29 +24,28 @@ pub(crate) struct StringTransformArgs {
 pub(crate) struct StepArgs {
     #[arg(rename = "do")]
     operation: Operation,
-    /// replace, regex_replace: the new text (regex: `$1`, `${name}`, `$$`); indent: what precedes each line
-    #[arg(max_len = 1000)]
+    /// replace, regex_replace: the new text (`$1`, `${name}`, `$$`); indent: the prefix
     with: Option<String>,
-    /// replace: the text to find
-    #[arg(max_len = 1000)]
+    /// replace
     find: Option<String>,
-    /// regex_replace: the expression
-    #[arg(max_len = 1000, example = "([0-9]+)-([0-9]+)")]
+    /// regex_replace
+    #[arg(max_len = 1000)]
     pattern: Option<String>,
     /// regex_replace
     ignore_case: Option<bool>,
     /// split, join_lines
-    #[arg(max_len = 100)]
     separator: Option<String>,
     /// sort_lines
     descending: Option<bool>,
-    /// slice: from 0, negative from the end
+    /// slice; negative: from the end
+    #[arg(min = -9999999, max = 9999999)]
     start: Option<i64>,
     /// slice: not included
+    #[arg(min = -9999999, max = 9999999)]
     end: Option<i64>,
-    /// truncate: the most
-    #[arg(min = 1)]
-    characters: Option<usize>,
+    /// truncate
+    #[arg(min = 1, max = 9999999)]
+    characters: Option<u32>,
 }
 
 #[derive(ToolArgs)]
@@ -157,7 +156,9 @@ impl StepArgs {
                 Step::Slice { start: self.start.unwrap_or_default(), end: self.end }
             }
             Operation::Truncate => match self.characters {
-                Some(characters) => Step::Truncate { characters },
+                Some(characters) => {
+                    Step::Truncate { characters: usize::try_from(characters).unwrap_or(usize::MAX) }
+                }
                 None => return Err(ToolFailure::new("`characters` is missing")),
             },
         })

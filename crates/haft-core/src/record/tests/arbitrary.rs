@@ -286,6 +286,8 @@ pub(crate) fn call() -> impl Strategy<Value = ToolCall> {
             }
             _ => {}
         }
+        // A call that is recorded has media with names.
+        call.name_media();
         call
     })
 }

@@ -99,6 +99,7 @@ fn stored_forms() {
         &json!({
             "id": "m-1", "role": "user", "content": "hello",
             "attachments": [{
+                "id": "m-1/media/0",
                 "kind": "image", "mimeType": "image/png", "filename": "a.png",
                 "trustTier": "third-party-private", "modalityHazard": "opaque-perceptual",
                 "stash": {},
