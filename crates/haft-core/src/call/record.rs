@@ -381,8 +381,17 @@ impl ToolCall {
     }
 
     /// Ends a call that had succeeded until its result could not be stored.
-    pub(crate) fn fail(mut self, error: CallError) -> Self {
-        self.state = CallState::Failed;
+    pub(crate) fn fail(self, error: CallError) -> Self {
+        self.end_without_result(CallState::Failed, error)
+    }
+
+    /// Ends a call that must not be repeated and whose result could not be stored: it had its effect.
+    pub(crate) fn end_unknown(self, error: CallError) -> Self {
+        self.end_without_result(CallState::Unknown, error)
+    }
+
+    fn end_without_result(mut self, state: CallState, error: CallError) -> Self {
+        self.state = state;
         self.label = TrustLabel::UNTRUSTED;
         self.results = None;
         self.error = Some(error);

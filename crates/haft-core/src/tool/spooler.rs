@@ -4,7 +4,7 @@ use crate::error::codes;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream as _;
@@ -16,8 +16,8 @@ use crate::call::{CallError, RecordId, ToolCall, ToolResults};
 use crate::error::Coded as _;
 use crate::failure::{ToolFailure, error_chain};
 use crate::record::Retrievable;
-use crate::spool::{SpoolError, SpoolKey, SpoolPayload, SpoolStore};
-use crate::tool::{ByteStream, Invocation, ToolOutput, ToolRole};
+use crate::spool::{ContentDigest, ContentHasher, SpoolError, SpoolKey, SpoolPayload, SpoolStore};
+use crate::tool::{ByteStream, Invocation, ToolEffect, ToolOutput, ToolRole};
 use crate::trust::TrustLabel;
 
 /// Makes records of finished calls: small text stays in the record, everything else goes to the spool.
@@ -26,13 +26,15 @@ pub struct Spooler {
     store: Arc<dyn SpoolStore>,
     inline_below: usize,
     query_budget: Budget,
+    /// The epoch of the lease under which results are stored.
+    epoch: u64,
 }
 
 impl Spooler {
     /// Stores large results in a spool store.
     #[must_use]
     pub fn new(store: Arc<dyn SpoolStore>) -> Self {
-        Self { store, inline_below: 4 * 1024, query_budget: Budget::new() }
+        Self { store, inline_below: 4 * 1024, query_budget: Budget::new(), epoch: 0 }
     }
 
     /// The store of large results.
@@ -57,6 +59,23 @@ impl Spooler {
         self
     }
 
+    /// Stores under the lease of this epoch. Every process that takes a turn over has an epoch of its own, and so have the
+    /// keys of what it stores: a process that lost its lease cannot replace what the record of the new holder refers to.
+    #[must_use]
+    pub fn for_epoch(mut self, epoch: u64) -> Self {
+        self.epoch = epoch;
+        self
+    }
+
+    /// The key of something that a turn stores under the lease of this spooler.
+    fn key(&self, turn: &str, rest: impl fmt::Display) -> SpoolKey {
+        // The first holder of a turn has the epoch 1.
+        match self.epoch {
+            0 | 1 => SpoolKey::of_turn(turn, rest),
+            epoch => SpoolKey::of_turn(turn, format_args!("{epoch}/{rest}")),
+        }
+    }
+
     /// A retrieved record with its text in the store, if that is where it belongs: it is to be queried by
     /// a handle, and it is not small.
     ///
@@ -71,7 +90,7 @@ impl Spooler {
         match record.to_spool().filter(|text| text.len() >= self.inline_below) {
             None => Ok(record),
             Some(text) => {
-                let key = SpoolKey::of_turn(turn, format_args!("retrieved/{}", record.id()));
+                let key = self.key(turn, format_args!("retrieved/{}", record.id()));
                 let reader = self.store.write(key, text.into()).await?;
                 Ok(Arc::new(record.spooled(reader)))
             }
@@ -80,8 +99,8 @@ impl Spooler {
 
     /// Ends a requested call: stores what its tool returned, and returns its record.
     ///
-    /// A result that cannot be stored ends the call as failed, with the reason: it is not lost silently,
-    /// and the turn goes on.
+    /// A result that cannot be stored ends the call as failed, or as unknown if the call must not be repeated: it had its
+    /// effect. The record has the cause for the operator, and the turn goes on.
     pub async fn complete_call(
         &self,
         turn: &str,
@@ -109,9 +128,19 @@ impl Spooler {
                 call
             }
             Err(error) => {
-                let message = failure_message(done.tool.name().as_str(), &error);
-                let failed = CallError::new(error.code(), message, error.retryable());
-                call.fail(failed).with_cause(Some(error_chain(&error)))
+                let tool = done.tool.name().as_str();
+                let is_own_failure = matches!(error, SpoolError::Source { .. });
+                let ended = if done.tool.effect() == ToolEffect::Once && !is_own_failure {
+                    let message = format!(
+                        "`{tool}` ran, but its result could not be stored; do not repeat it blindly"
+                    );
+                    let unknown = CallError::new(codes::TOOL_OUTCOME_UNKNOWN, message, false);
+                    call.end_unknown(unknown)
+                } else {
+                    let message = failure_message(tool, &error);
+                    call.fail(CallError::new(error.code(), message, error.retryable()))
+                };
+                ended.with_cause(Some(error_chain(&error)))
             }
         }
     }
@@ -197,8 +226,9 @@ impl CallSpool<'_> {
         payload: SpoolPayload,
         label: TrustLabel,
     ) -> Result<SpooledArtifact, SpoolError> {
+        let (payload, digest) = PendingDigest::of(payload);
         let reader = self.spooler.store.write(self.key(part), payload).await?;
-        Ok(SpooledArtifact::new(kind, reader, label))
+        Ok(SpooledArtifact::with_digest(kind, reader, label, Some(digest.finish())))
     }
 
     /// The answer of a query that a program wrote itself, within the budget of queries.
@@ -228,13 +258,70 @@ impl CallSpool<'_> {
         }
     }
 
-    /// One key per record and part: a call that is run again after a crash writes to the same place.
+    /// One key per epoch, record and part.
     fn key(self, part: Option<usize>) -> SpoolKey {
-        let Self { turn, id, .. } = self;
+        let Self { spooler, turn, id, .. } = self;
         match part {
-            Some(part) => SpoolKey::of_turn(turn, format_args!("{id}/{part}")),
-            None => SpoolKey::of_turn(turn, id),
+            Some(part) => spooler.key(turn, format_args!("{id}/{part}")),
+            None => spooler.key(turn, id),
         }
+    }
+}
+
+/// The digest of content that is being stored.
+enum PendingDigest {
+    Known(ContentDigest),
+    Streamed(Arc<Mutex<ContentHasher>>),
+}
+
+impl PendingDigest {
+    /// The content, and its digest as soon as it is stored.
+    fn of(payload: SpoolPayload) -> (SpoolPayload, Self) {
+        match payload {
+            SpoolPayload::Text(text) => {
+                let digest = ContentDigest::of(text.as_bytes());
+                (SpoolPayload::Text(text), Self::Known(digest))
+            }
+            SpoolPayload::Bytes(bytes) => {
+                let digest = ContentDigest::of(&bytes);
+                (SpoolPayload::Bytes(bytes), Self::Known(digest))
+            }
+            SpoolPayload::Stream(stream) => {
+                let hasher = Arc::new(Mutex::new(ContentHasher::new()));
+                let hashed = HashedStream { stream, hasher: Arc::clone(&hasher) };
+                (SpoolPayload::Stream(ByteStream::new(hashed)), Self::Streamed(hasher))
+            }
+        }
+    }
+
+    fn finish(self) -> ContentDigest {
+        match self {
+            Self::Known(digest) => digest,
+            Self::Streamed(hasher) => {
+                hasher.lock().unwrap_or_else(PoisonError::into_inner).clone().finish()
+            }
+        }
+    }
+}
+
+/// A stream whose bytes are hashed on their way to the store.
+struct HashedStream {
+    stream: ByteStream,
+    hasher: Arc<Mutex<ContentHasher>>,
+}
+
+impl futures_core::Stream for HashedStream {
+    type Item = <ByteStream as futures_core::Stream>::Item;
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        let polled = Pin::new(&mut self.stream).poll_next(cx);
+        if let std::task::Poll::Ready(Some(Ok(chunk))) = &polled {
+            self.hasher.lock().unwrap_or_else(PoisonError::into_inner).update(chunk);
+        }
+        polled
     }
 }
 

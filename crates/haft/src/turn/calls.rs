@@ -456,8 +456,22 @@ struct CallRecorder {
 impl CallRecorder {
     async fn record(self, done: Invocation) -> ToolCall {
         let requested = ToolCall::clone(&self.requested);
-        self.runner.spooler.complete_call(self.turn.turn_id(), requested, done).await
+        let spooler = self.turn.spooler().unwrap_or(&self.runner.spooler);
+        let call = spooler.complete_call(self.turn.turn_id(), requested, done).await;
+        if let Some(error) = call.error.as_ref().filter(|error| is_storage_error(error))
+            && let Some(cause) = call.cause()
+        {
+            let text = format!("the result of `{}` could not be stored: {cause}", call.tool());
+            let code = error.code.clone();
+            self.turn.emit_with(|| EventKind::Error(ErrorReport::coded(code, text)));
+        }
+        call
     }
+}
+
+/// Whether a call ended with an error because its result could not be stored.
+fn is_storage_error(error: &CallError) -> bool {
+    [codes::STORE, codes::TOOL_OUTCOME_UNKNOWN].contains(&error.code)
 }
 
 /// A call that may run.

@@ -215,6 +215,7 @@ impl TurnDriver {
         let id = start.lease.turn.clone();
         // A child, so that a limit or a lost lease does not cancel what else the caller runs under it.
         let cancellation = cancellation.child();
+        let spooler = runner.spooler.clone().for_epoch(start.lease.epoch);
         let lease = runner.leases.acquire(start.lease, cancellation.clone());
         let store = Arc::clone(&runner.store);
         let tools = runner.tools.clone();
@@ -249,7 +250,7 @@ impl TurnDriver {
             .cancellation(cancellation)
             .recorder(Arc::clone(&recorder) as _)
             .gates(Arc::clone(&gates) as _)
-            .spooler(runner.spooler.clone())
+            .spooler(spooler)
             .history(Arc::clone(&runner.earlier_turns) as _);
         let builder = match &runner.tool_source {
             Some(source) => builder.tool_source(Arc::clone(source)),

@@ -33,7 +33,7 @@ fn one_tool() {
 fn builder() {
     insta::assert_snapshot!(run("02_builder"), @r##"
     {"city":"Paris","units":"celsius"}: 21 degrees in Paris
-    there is no tool `get_wether`; did you mean `get_weather`?
+    there is no tool `get_wether`; did you mean `get_weather`? The tools are `get_weather`
     "##);
 }
 
@@ -101,7 +101,7 @@ fn seeds() {
 #[test]
 fn skills() {
     insta::assert_snapshot!(run("09_skills"), @r##"
-    refund_order failed: there is no tool `refund_order`
+    refund_order failed: there is no tool `refund_order`; the tools are `load_skill`
     load_skill succeeded
     refund_order succeeded
     You can call refund_order now. order 7 is refunded.

@@ -2,12 +2,13 @@ use std::sync::Arc;
 
 use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
-use haft::records::{CallState, ToolResults};
-use haft::stores::SpoolStore as _;
+use haft::error::Coded as _;
+use haft::records::{CallState, Record as _, RecordLoader, SpoolResolver, ToolCall, ToolResults};
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
+use haft::stores::{SpoolReader as _, SpoolStore as _};
 use haft::tools::ByteStream;
-use haft::tools::Spooler;
-use haft::{Json, ToolFailure};
+use haft::tools::{Spooler, ToolEffect};
+use haft::{Json, Tool, ToolFailure};
 
 use super::{Turn, returns};
 
@@ -131,5 +132,85 @@ async fn text_of_a_custom_query_is_cut_like_any_other() {
         };
         assert!(text.len() < 17 * 1024, "{} has {} bytes", call.tool(), text.len());
         assert!(text.contains("[cut after ") && text.contains("ask for a smaller part"), "{text}");
+    }
+}
+
+/// A tool with an effect, whose result is larger than the store takes.
+fn charge(effect: ToolEffect) -> Tool {
+    let tool = Tool::builder("charge").description("Charges.").effect(effect);
+    tool.handler(|| "paid\n".repeat(20)).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_call_that_must_not_be_repeated_is_unknown_if_its_result_cannot_be_stored() {
+    let cases = [
+        (ToolEffect::Once, CallState::Unknown, "E_TOOL_OUTCOME_UNKNOWN"),
+        (ToolEffect::Idempotent, CallState::Failed, "E_STORE"),
+        (ToolEffect::ReadOnly, CallState::Failed, "E_STORE"),
+    ];
+    for (effect, state, code) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let store = DirSpoolStore::open(dir.path()).unwrap().max_bytes(8);
+        let mut turn = Turn::new();
+        turn.spooler = Spooler::new(Arc::new(store)).inline_below(4);
+        let call = turn.call(&charge(effect), "{}").await;
+        let error = call.error.as_ref().unwrap();
+        assert_eq!((call.state(), error.code.as_str()), (state, code));
+        assert!(!error.retryable || state == CallState::Failed);
+        assert!(call.cause().is_some_and(|cause| cause.contains("limit of 8 bytes")), "{call:?}");
+    }
+}
+
+/// A process that lost its lease finishes its write after the new holder did.
+#[tokio::test]
+async fn holders_of_a_turn_do_not_replace_each_others_results() {
+    let store = Arc::new(MemorySpoolStore::new());
+    let result_of = async |epoch: u64, text: &'static str| {
+        let mut turn = Turn::new();
+        let spooler = Spooler::new(Arc::clone(&store) as _).inline_below(1);
+        turn.spooler = spooler.for_epoch(epoch);
+        let call = turn.call(&returns("run", move || text), "{}").await;
+        let Some(ToolResults::Artifacts(mut all)) = call.results else { panic!("{call:?}") };
+        all.remove(0)
+    };
+    let new = result_of(2, "of the new holder").await;
+    let old = result_of(1, "of the old holder").await;
+    assert_eq!(store.list().await.unwrap().len(), 2);
+    for (artifact, text) in [(new, "of the new holder"), (old, "of the old holder")] {
+        let reader = artifact.reader().describe().unwrap();
+        let stored = SpoolResolver::open(&*store, &reader).await.unwrap().unwrap();
+        assert_eq!(stored.read_at(0, 100).await.unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn content_that_was_changed_or_cut_is_noticed() {
+    let changes: [fn(&std::path::Path); 3] = [
+        |file| std::fs::write(file, "line\nline\nliar\n").unwrap(),
+        |file| std::fs::write(file, "line\n").unwrap(),
+        |file| std::fs::remove_file(file).unwrap(),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(DirSpoolStore::open(dir.path()).unwrap());
+        let mut turn = Turn::new();
+        turn.spooler = Spooler::new(Arc::clone(&store) as _).inline_below(1);
+        let call = turn.call(&returns("run", || "line\n".repeat(3)), "{}").await;
+        let text = call.to_stored().unwrap();
+        let content = std::fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().path());
+        let content = content.filter(|it| std::fs::read(it).unwrap() == b"line\nline\nline\n");
+        for file in content.collect::<Vec<_>>() {
+            change(&file);
+        }
+        let reopened = Arc::new(DirSpoolStore::open(dir.path()).unwrap());
+        let loader = RecordLoader::new().spool(reopened);
+        let call = ToolCall::from_stored(&text, &loader).await.unwrap();
+        let Some(ToolResults::Artifacts(all)) = &call.results else { panic!("{call:?}") };
+        assert_eq!(all[0].reader().byte_length(), 15, "change {number}");
+        let read = all[0].reader().read_at(0, 4).await;
+        assert_eq!(read.unwrap_err().code().as_str(), "E_STORE", "change {number}");
+        if let Some(local) = all[0].reader().local() {
+            assert!(local.read_at(0, &mut [0; 4]).is_err(), "change {number}");
+        }
     }
 }
