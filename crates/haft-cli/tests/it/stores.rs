@@ -42,7 +42,7 @@ fn a_store_of_a_newer_program_is_left_alone() {
         let said = cli(words);
         assert!(said.starts_with("exit 1") && said.contains("use a newer program"), "{said}");
     }
-    base.execute_batch("PRAGMA user_version = 2").unwrap();
+    base.execute_batch("PRAGMA user_version = 3").unwrap();
     assert!(cli(&["turns"]).contains("completed"));
 }
 
