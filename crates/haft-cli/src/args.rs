@@ -1,6 +1,7 @@
 //! The command line: commands, arguments and their help texts.
 
 mod artifact;
+mod cleanup;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 pub(crate) use self::artifact::{
     ArtifactArgs, ArtifactCommand, GrepArgs, JsonCommand, MarkdownCommand,
 };
+pub(crate) use self::cleanup::{CancelArgs, GcArgs, RmArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Yellow.on_default().bold())
@@ -34,8 +36,9 @@ Exit codes:
   1    failure; the error is printed to standard error
   2    invalid command line
   3    nothing found: no match, or no such turn, gate or tool
+  4    the turn waits at a gate and can be resumed
   129  stopped by SIGHUP; a turn can be resumed
-  130  cancelled
+  130  cancelled, or stopped by Ctrl-C at a gate; a turn that waits can be resumed
   143  stopped by SIGTERM; a turn can be resumed";
 
 /// Run agents, call tools, query artifacts and manage turns
@@ -92,6 +95,10 @@ pub(crate) enum Command {
     Approve(ApproveArgs),
     /// Deny a tool call; the model receives the reason
     Deny(DenyArgs),
+    /// Cancel a turn that waits or was interrupted
+    Cancel(CancelArgs),
+    /// Remove turns and their stored content
+    Rm(RmArgs),
     /// Remove stored content that no turn references
     Gc(GcArgs),
     /// Print shell completions
@@ -218,12 +225,6 @@ pub(crate) struct DecisionArgs {
     pub(crate) store: StoreArg,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct GcArgs {
-    #[command(flatten)]
-    pub(crate) store: StoreArg,
-}
-
 /// The argument that selects an agent.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArg {
@@ -280,11 +281,26 @@ pub(crate) struct RunOptions {
     #[arg(long)]
     pub(crate) json: bool,
     /// Approve all tool calls without asking
-    #[arg(long)]
+    #[arg(long, conflicts_with = "gates")]
     pub(crate) yes: bool,
+    /// What to do when a tool call needs approval
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t)]
+    pub(crate) gates: GateAction,
     /// Trust the agent to run the programs of its `prepare` table, and remember that
     #[arg(long)]
     pub(crate) trust: bool,
+}
+
+/// What a command does when a turn comes to a gate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GateAction {
+    /// Ask at the terminal, and otherwise wait for `haft approve` or `haft deny`
+    #[default]
+    Wait,
+    /// Leave the turn waiting and end with exit code 4
+    Park,
+    /// Deny the call; the turn continues
+    Deny,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod call;
 mod call_id;
 mod chat;
 mod check;
+mod cleanup;
 mod gates;
 mod new;
 mod run;
@@ -45,7 +46,9 @@ pub(crate) async fn run_command(
         Command::Gates(args) => gates::list_gates(&args, terminal).await,
         Command::Approve(args) => gates::approve_gate(&args, terminal).await,
         Command::Deny(args) => gates::deny_gate(&args, terminal).await,
-        Command::Gc(args) => turns::collect_garbage(&args).await,
+        Command::Cancel(args) => cleanup::cancel_turn(&args, terminal).await,
+        Command::Rm(args) => cleanup::remove_turns(&args, terminal).await,
+        Command::Gc(args) => cleanup::collect_garbage(&args).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "haft", &mut text);

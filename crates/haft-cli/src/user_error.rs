@@ -10,6 +10,8 @@ use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 pub(crate) enum FailureCode {
     Failed = 1,
     NotFound = 3,
+    /// The turn waits at a gate.
+    Waiting = 4,
     /// Stopped by SIGHUP.
     HungUp = 129,
     /// Stopped by SIGINT, or cancelled.

@@ -52,6 +52,7 @@ pub use haft_core::stash::{Stash, StashError, StashPath};
 #[cfg(feature = "tokio-util")]
 pub use self::cancel_signal::with_cancellation_token;
 pub use self::cancel_signal::{CancelSignal, CancelWatch};
+pub use self::garbage::{GarbageOptions, GarbageReport};
 pub use self::gates::{
     Approver, ApproverFuture, GatePolicy, Gatekeeper, IntoGateDecision, SettleError,
 };

@@ -21,7 +21,7 @@ use haft::turn::{
 use serde_json::{Value, json};
 
 use super::artifact::lines::{count_lines, print_lines};
-use super::run::{SessionOptions, TurnOutput, TurnSession};
+use super::run::{GateMode, InterruptAction, SessionOptions, TurnOutput, TurnSession};
 use super::tools::find_tool;
 use crate::agent::Agent;
 use crate::args::CallArgs;
@@ -49,7 +49,8 @@ pub(super) async fn call_tool(
     let started_at = SystemClock::new().now();
     let options = SessionOptions {
         output: TurnOutput::Questions,
-        approve_all: args.yes,
+        gates: if args.yes { GateMode::Approve } else { GateMode::Wait },
+        on_interrupt: InterruptAction::CancelTurn,
         terminal: *terminal,
     };
     let store_dir = TurnDir::open(dir.path().join("store"))?;

@@ -22,7 +22,7 @@ use self::model_executor::{CHANGE_EXECUTOR, check_model_option};
 pub(super) use self::model_executor::{ExecutorUse, ModelExecutor};
 use self::recording_file::{RecordingFile, replay_recording};
 pub(super) use self::request_view::{ShownRequest, StoredFacts};
-pub(super) use self::session::{SessionOptions, TurnSession};
+pub(super) use self::session::{GateMode, InterruptAction, SessionOptions, TurnSession};
 use self::turn_input::load_memories;
 pub(super) use self::turn_input::{build_turn_input, load_agent_path, new_user_message};
 pub(super) use self::turn_printer::TurnOutput;
@@ -120,7 +120,13 @@ async fn show_first_request(
 /// How the options of the command line want turns to be printed and decided.
 pub(super) fn session_options(options: &RunOptions, terminal: &Terminal) -> SessionOptions {
     let output = if options.json { TurnOutput::Json } else { TurnOutput::Text };
-    SessionOptions { output, approve_all: options.yes, terminal: *terminal }
+    let gates = if options.yes { GateMode::Approve } else { GateMode::of(options.gates) };
+    SessionOptions {
+        output,
+        gates,
+        on_interrupt: InterruptAction::LeaveWaiting,
+        terminal: *terminal,
+    }
 }
 
 /// Builds a runner with the agent's model and tools.
@@ -138,6 +144,7 @@ fn exit_code(report: &TurnReport) -> ExitCode {
     match report.outcome {
         TurnOutcome::Completed => ExitCode::SUCCESS,
         TurnOutcome::Cancelled { .. } => FailureCode::Interrupted.into(),
+        TurnOutcome::Waiting { .. } => FailureCode::Waiting.into(),
         _ => FailureCode::Failed.into(),
     }
 }

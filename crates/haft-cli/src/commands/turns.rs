@@ -1,17 +1,15 @@
-//! `haft turns`, `haft show`, `haft gc`
+//! `haft turns`, `haft show`
 
 mod step_view;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
-use haft::executors::{Step, StepContext, StepError};
 use haft::stores::{Row, RowKind, StoredTurn, TurnQuery, TurnStatus, TurnStore as _};
-use haft::turn::TurnRunner;
 use serde_json::{Value, json};
 
-use crate::args::{GcArgs, ShowArgs, TurnsArgs};
-use crate::store::{find_turn, open_store, open_store_to_read};
+use crate::args::{ShowArgs, TurnsArgs};
+use crate::store::{find_turn, open_store_to_read};
 use crate::terminal::{Terminal, TextRole, print_line, sanitize};
 use crate::user_error::{FailureCode, UserError};
 
@@ -184,12 +182,4 @@ fn truncated(text: &str) -> String {
         start.push('…');
     }
     start
-}
-
-pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
-    let store_dir = open_store(args.store.path())?;
-    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
-    let runner = TurnRunner::builder(no_step).dir(&store_dir).build()?;
-    let removed = runner.collect_garbage().await?;
-    super::print_text(&format!("{removed} removed\n"))
 }

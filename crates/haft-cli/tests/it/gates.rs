@@ -60,3 +60,37 @@ fn a_decision_outlives_the_process_that_asked() {
     assert!(resumed.starts_with("exit 0") && resumed.contains("over"), "{resumed}");
     assert!(dir.path().join("a/made").exists());
 }
+
+#[test]
+fn a_turn_is_parked_at_its_gate() {
+    let dir = tempfile::tempdir().unwrap();
+    let cli = |words: &[&str]| run_haft(dir.path(), words);
+    write_asking_agent(dir.path(), "May I make this file?");
+    let parked = cli(&["run", "a", "--gates", "park"]);
+    assert!(parked.starts_with("exit 4") && parked.contains("waits at 1 gate"), "{parked}");
+    let turns = cli(&["turns", "--unfinished", "--json"]);
+    let id = json_string(&turns, "id");
+    assert!(turns.contains(r#""status":"waiting""#), "{turns}");
+    assert!(parked.ends_with(&format!("haft resume {id}")), "{parked}");
+    // Without a decision it waits again.
+    assert!(cli(&["resume", id, "--gates", "park"]).starts_with("exit 4"));
+    let gates = cli(&["gates", "--json"]);
+    assert!(cli(&["approve", json_string(&gates, "gate")]).starts_with("exit 0"));
+    let resumed = cli(&["resume", id, "--gates", "park"]);
+    assert!(resumed.starts_with("exit 0") && resumed.contains("over"), "{resumed}");
+    assert!(dir.path().join("a/made").exists());
+}
+
+#[test]
+fn gates_are_denied_without_asking() {
+    let dir = tempfile::tempdir().unwrap();
+    write_asking_agent(dir.path(), "May I make this file?");
+    let denied = run_haft(dir.path(), &["run", "a", "--gates", "deny"]);
+    assert!(denied.starts_with("exit 0") && denied.contains("over"), "{denied}");
+    assert!(!dir.path().join("a/made").exists());
+    let turns = run_haft(dir.path(), &["turns", "--json"]);
+    let shown = run_haft(dir.path(), &["show", json_string(&turns, "id")]);
+    assert!(shown.contains("nobody can approve it here"), "{shown}");
+    let both = run_haft(dir.path(), &["run", "a", "--gates", "deny", "--yes"]);
+    assert!(both.starts_with("exit 2"), "{both}");
+}

@@ -8,6 +8,7 @@ mod artifacts;
 mod calls;
 #[cfg(test)]
 mod checks;
+mod cleanup;
 #[cfg(test)]
 mod colors;
 #[cfg(test)]

@@ -42,7 +42,7 @@ fn a_store_of_a_newer_program_is_left_alone() {
         let said = cli(words);
         assert!(said.starts_with("exit 1") && said.contains("use a newer program"), "{said}");
     }
-    base.execute_batch("PRAGMA user_version = 2").unwrap();
+    base.execute_batch("PRAGMA user_version = 3").unwrap();
     assert!(cli(&["turns"]).contains("completed"));
 }
 
@@ -146,7 +146,7 @@ fn a_conversation_resumes_its_interrupted_turn_first() {
     let resumed = run_haft(dir.path(), &["chat", "a", "--conversation", conversation]);
     assert!(resumed.starts_with("exit 0"), "{resumed}");
     assert!(resumed.contains("resuming the interrupted turn"), "{resumed}");
-    assert!(resumed.contains("unknown"), "{resumed}");
+    assert!(resumed.contains("what it did is not known"), "{resumed}");
     assert_eq!(fs::read_to_string(&ledger).unwrap(), "paid\n");
     assert!(run_haft(dir.path(), &["turns"]).contains("completed"));
 }

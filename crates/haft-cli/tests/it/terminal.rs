@@ -87,16 +87,27 @@ fn the_user_at_the_terminal_is_asked() {
     assert_eq!((yes.wait_for_exit(), made.exists()), (0, true));
 }
 
+/// The question is asked again when the turn is resumed.
 #[test]
-fn ctrl_c_at_a_question_cancels_the_turn() {
+fn ctrl_c_at_a_question_leaves_the_turn_waiting() {
     let dir = tempfile::tempdir().unwrap();
     write_asking_agent(dir.path(), QUESTION);
     let mut session = TerminalSession::new(dir.path(), &["run", "a"]);
     session.wait_for("approve? [y/N] ");
     session.interrupt();
-    session.wait_for("cancelled");
+    session.wait_for("the turn waits at its gate");
+    session.wait_for("haft resume ");
     assert_eq!(session.wait_for_exit(), 130);
     assert!(!dir.path().join("a/made").exists());
+    let turns = run_haft(dir.path(), &["turns", "--json"]);
+    assert!(turns.contains(r#""status":"waiting""#), "{turns}");
+    let id = json_string(&turns, "id").to_owned();
+    let mut session = TerminalSession::new(dir.path(), &["resume", &id]);
+    session.wait_for("approve? [y/N] ");
+    session.type_keys("y\n");
+    session.wait_for("over");
+    assert_eq!(session.wait_for_exit(), 0);
+    assert!(dir.path().join("a/made").exists());
 }
 
 #[test]

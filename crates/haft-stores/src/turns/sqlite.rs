@@ -1,6 +1,7 @@
 //! Stores turns in an SQLite file.
 
 mod busy;
+mod checksum;
 mod database_file;
 mod error;
 mod migration;

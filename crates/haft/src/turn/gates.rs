@@ -132,6 +132,18 @@ impl TurnGates {
         if closing.is_empty() { Ok(()) } else { Ok(self.recorder.commit(closing).await?) }
     }
 
+    /// Writes that close the gates that earlier processes opened and that nothing waits at any more. A gate that was settled
+    /// meanwhile stays so.
+    pub(super) fn close_earlier_gates(&self) -> Vec<StoreWrite> {
+        let aborted = GateSettlement::closed(GateDecision::Aborted, self.runner.clock.now());
+        let open = self.known.iter().filter(|row| row.settlement.is_none());
+        let writes = open.filter_map(|row| {
+            let settlement = write(&aborted).ok()?;
+            Some(StoreWrite::CloseGate { id: row.id.clone(), settlement })
+        });
+        writes.collect()
+    }
+
     /// Fails if the call was rejected at a gate that is outdated: a rejection stays valid when the tool changes.
     fn check_rejection(&self, gate: &Gate, settlement: GateSettlement) -> Result<(), GateError> {
         let reason = match &settlement.decision {

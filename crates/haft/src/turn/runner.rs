@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_core::Tool;
 use haft_core::artifact::SpooledArtifact;
-use haft_core::cancel::Cancellation;
+use haft_core::cancel::{CancelReason, Cancellation};
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
 use haft_core::error::{Coded, ErrorCode, codes};
@@ -56,7 +56,7 @@ use haft_stores::{MemorySpoolStore, MemoryStore};
 /// ```
 #[derive(Clone)]
 pub struct TurnRunner {
-    shared: Arc<RunnerShared>,
+    pub(super) shared: Arc<RunnerShared>,
 }
 
 /// What all turns of a runner share.
@@ -195,6 +195,43 @@ impl TurnRunner {
         run_cancellable(turn, watch, cancellation).await
     }
 
+    /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken, so
+    /// that the runner can have another executor than the turn. A turn that has ended is reported as it is.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::turn::{GatePolicy, TurnOutcome};
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .gate_policy(GatePolicy::Suspend)
+    ///     .build()?;
+    /// let waiting = runner.run(TurnInput::new("You deploy.")).await?;
+    /// let cancelled = runner.cancel_turn(&waiting.turn, "not needed any more").await?;
+    /// assert!(matches!(cancelled.outcome, TurnOutcome::Cancelled { .. }));
+    /// assert!(runner.gates().open_gates(None).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, a process runs it ([`StoreError::Held`]), or a stored record cannot be read.
+    pub async fn cancel_turn(
+        &self,
+        turn: &TurnId,
+        reason: impl Into<CancelReason>,
+    ) -> Result<TurnReport, TurnError> {
+        let cancellation = Cancellation::new();
+        cancellation.cancel(reason);
+        self.resume_until(turn, cancellation).await
+    }
+
     /// Renders the request of a step of a stored turn again, from its records and through the same code that rendered it
     /// first, and says whether it is the one that was sent. The next step of a turn that has not ended can be rendered as
     /// well. Nothing is sent, and middleware does not run. Returns nothing if the executor sends no requests.
@@ -325,17 +362,6 @@ impl TurnRunner {
         let RunnerShared { store, key, clock, gate_notifier, .. } = &*self.shared;
         Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
             .notifying(Arc::clone(gate_notifier))
-    }
-
-    /// Removes stored content that no record refers to, and returns how many were removed: what a crash left between
-    /// storing a result and storing its record, and what belonged to removed turns. Content of turns that have not
-    /// ended, and content that turns did not store, is not touched.
-    ///
-    /// # Errors
-    ///
-    /// The store or the spool failed.
-    pub async fn collect_garbage(&self) -> Result<usize, TurnError> {
-        super::garbage::collect_garbage(&self.shared).await
     }
 }
 

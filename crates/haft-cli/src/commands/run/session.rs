@@ -1,6 +1,7 @@
 //! Runs turns of an agent, prints their events and asks the user for decisions.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -9,13 +10,16 @@ use haft::events::{EventFilter, EventHub};
 use haft::middleware::hydrate_conversation;
 use haft::stores::TurnDir;
 use haft::turn::Cancellation;
-use haft::turn::Gate;
-use haft::turn::{Deadlines, SettleError, TurnError, TurnReport, TurnRunner, TurnRunnerBuilder};
+use haft::turn::{
+    Deadlines, Gate, GateDecision, GatePolicy, SettleError, TurnError, TurnReport, TurnRunner,
+    TurnRunnerBuilder,
+};
 use serde_json::Value;
 
 use super::LEASE;
 use super::turn_printer::{TurnOutput, TurnPrinter};
 use crate::agent::Agent;
+use crate::args::{DEFAULT_STORE, GateAction};
 use crate::keyboard::{Keyboard, KeyboardInput, is_yes};
 use crate::stop_signals::{StopListener, StopSignal, StopSignals};
 use crate::terminal::Terminal;
@@ -25,9 +29,51 @@ use crate::user_error::UserError;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionOptions {
     pub(crate) output: TurnOutput,
-    /// Whether every tool call is approved without asking.
-    pub(crate) approve_all: bool,
+    pub(crate) gates: GateMode,
+    pub(crate) on_interrupt: InterruptAction,
     pub(crate) terminal: Terminal,
+}
+
+/// What a session does at gates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GateMode {
+    /// It asks the user, or waits for a decision from elsewhere.
+    Wait,
+    /// It leaves the turn waiting.
+    Park,
+    /// It denies every call.
+    Deny,
+    /// It approves every call.
+    Approve,
+}
+
+impl GateMode {
+    pub(crate) const fn of(action: GateAction) -> Self {
+        match action {
+            GateAction::Wait => Self::Wait,
+            GateAction::Park => Self::Park,
+            GateAction::Deny => Self::Deny,
+        }
+    }
+
+    /// Sets up a runner that decides gates, or leaves them, as the mode says.
+    fn apply(self, builder: TurnRunnerBuilder) -> TurnRunnerBuilder {
+        match self {
+            Self::Wait | Self::Approve => builder,
+            Self::Park => builder.gate_policy(GatePolicy::Suspend),
+            Self::Deny => builder.approver(async |_: Gate| GateDecision::Rejected {
+                reason: "nobody can approve it here".to_owned(),
+            }),
+        }
+    }
+}
+
+/// What Ctrl-C does while a turn waits at a gate. Without a gate it cancels the turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InterruptAction {
+    /// It ends the program, and the turn can be resumed.
+    LeaveWaiting,
+    CancelTurn,
 }
 
 /// A runner together with the printer and the keyboard of the user.
@@ -38,10 +84,12 @@ pub(crate) struct TurnSession {
     printer: TurnPrinter,
     keyboard: Keyboard,
     stop: StopListener,
-    /// Whether every tool call is approved without asking.
-    approve_all: bool,
+    gates: GateMode,
+    on_interrupt: InterruptAction,
     /// Gates that wait for a decision of the user. The question of the first one is on the screen.
     pending_gates: VecDeque<Gate>,
+    /// Gates that were announced as open and not as closed.
+    open_gates: HashSet<String>,
 }
 
 impl TurnSession {
@@ -56,6 +104,7 @@ impl TurnSession {
         let hub = EventHub::new();
         let builder = builder.dir(&store_dir).observer(hub.clone()).limits(agent.limits());
         let builder = builder.turn_input("history", hydrate_conversation());
+        let builder = options.gates.apply(builder);
         let runner = builder.deadlines(Deadlines::new().lease(LEASE)).build()?;
         Ok(Self {
             store_dir,
@@ -64,8 +113,10 @@ impl TurnSession {
             printer: TurnPrinter::new(options.terminal, options.output),
             keyboard: Keyboard::spawn(),
             stop: signals.listen(),
-            approve_all: options.approve_all,
+            gates: options.gates,
+            on_interrupt: options.on_interrupt,
             pending_gates: VecDeque::new(),
+            open_gates: HashSet::new(),
         })
     }
 
@@ -76,7 +127,7 @@ impl TurnSession {
 
     /// Runs a turn, prints its events and asks the user about its gates.
     ///
-    /// Ctrl-C cancels the turn. SIGTERM, SIGHUP and a closed terminal stop its tools and leave it as it is stored, so
+    /// Ctrl-C cancels the turn, unless it waits at a gate and is to be left there. SIGTERM, SIGHUP and a closed terminal stop its tools and leave it as it is stored, so
     /// that it can be resumed.
     pub(crate) async fn run_turn<F>(
         &mut self,
@@ -90,13 +141,14 @@ impl TurnSession {
         let work = work(self.runner.clone(), token.clone());
         tokio::pin!(work);
         self.pending_gates.clear();
+        self.open_gates.clear();
         let mut turn = None;
         let result = loop {
             let has_question = !self.pending_gates.is_empty();
             tokio::select! {
                 biased;
                 stop = self.stop.next() => match stop {
-                    StopSignal::Interrupt => token.cancel(INTERRUPTED),
+                    StopSignal::Interrupt if !self.leaves_waiting() => token.cancel(INTERRUPTED),
                     // Dropping the work stops the tools.
                     stop => return Err(self.stopped_error(stop, turn.as_deref()).into()),
                 },
@@ -108,7 +160,10 @@ impl TurnSession {
                 }
                 result = &mut work => break result,
                 input = self.keyboard.read_reply(), if has_question => match input {
-                    KeyboardInput::Interrupted => token.cancel(INTERRUPTED),
+                    KeyboardInput::Interrupted if !self.leaves_waiting() => token.cancel(INTERRUPTED),
+                    KeyboardInput::Interrupted => {
+                        return Err(self.stopped_error(StopSignal::Interrupt, turn.as_deref()).into());
+                    }
                     KeyboardInput::Line(line) => self.decide_first_gate(&line).await?,
                     KeyboardInput::End if Keyboard::is_hung_up() => {
                         return Err(self.stopped_error(StopSignal::Hangup, turn.as_deref()).into());
@@ -123,7 +178,7 @@ impl TurnSession {
             }
         }
         let report = result?;
-        self.printer.print_outcome(&report);
+        self.printer.print_outcome(&report, &self.resume_command(report.turn.as_str()));
         Ok(report)
     }
 
@@ -132,16 +187,18 @@ impl TurnSession {
         self.printer.print_event(event);
         match &event.kind {
             EventKind::TurnGateOpen { gate_id, .. } => {
+                self.open_gates.insert(gate_id.to_string());
                 // The gate may already be closed when the event arrives.
                 let open = self.runner.gates().open_gates(None).await?;
                 if let Some(gate) = open.into_iter().find(|gate| gate.id.as_str() == &**gate_id) {
                     self.queue_gate(gate);
                 }
-                if self.approve_all {
+                if self.gates == GateMode::Approve {
                     self.approve_pending_gates().await?;
                 }
             }
             EventKind::TurnGateClosed { gate_id, .. } => {
+                self.open_gates.remove(&**gate_id);
                 let first = self.pending_gates.front().map(|gate| gate.id.clone());
                 self.pending_gates.retain(|gate| gate.id.as_str() != &**gate_id);
                 let was_on_screen = first.is_some_and(|gate| gate.as_str() == &**gate_id);
@@ -157,13 +214,19 @@ impl TurnSession {
 
     /// Queues a gate for the user. Without a terminal, prints how to decide it from elsewhere.
     fn queue_gate(&mut self, gate: Gate) {
-        if !self.approve_all && !Keyboard::is_interactive() {
-            self.printer.print_waiting_gate(&gate.id, self.store_dir.path());
-            return;
-        }
-        self.pending_gates.push_back(gate);
-        if self.pending_gates.len() == 1 && !self.approve_all {
-            self.ask_first_gate();
+        match self.gates {
+            GateMode::Approve => self.pending_gates.push_back(gate),
+            // The runner decides.
+            GateMode::Park | GateMode::Deny => {}
+            GateMode::Wait if !Keyboard::is_interactive() => {
+                self.printer.print_waiting_gate(&gate.id, self.store_dir.path());
+            }
+            GateMode::Wait => {
+                self.pending_gates.push_back(gate);
+                if self.pending_gates.len() == 1 {
+                    self.ask_first_gate();
+                }
+            }
         }
     }
 
@@ -216,14 +279,29 @@ impl TurnSession {
 
     /// The error of a turn that a signal stopped.
     fn stopped_error(&self, stop: StopSignal, turn: Option<&str>) -> UserError {
-        let error = UserError::new(format!("stopped by {}", stop.name())).code(stop.exit_code());
-        let store = self.store_dir.path().display();
+        let text = match stop {
+            StopSignal::Interrupt => "stopped by Ctrl-C; the turn waits at its gate".to_owned(),
+            stop => format!("stopped by {}", stop.name()),
+        };
+        let error = UserError::new(text).code(stop.exit_code());
         match turn {
-            Some(turn) => {
-                error.hint(format!("resume the turn: haft resume {turn} --store {store}"))
-            }
+            Some(turn) => error.hint(format!("resume the turn: {}", self.resume_command(turn))),
             None => error,
         }
+    }
+
+    /// Whether Ctrl-C leaves the turn at its gate.
+    fn leaves_waiting(&self) -> bool {
+        self.on_interrupt == InterruptAction::LeaveWaiting && !self.open_gates.is_empty()
+    }
+
+    /// The command that resumes a turn, from the current directory.
+    fn resume_command(&self, turn: &str) -> String {
+        let store = self.store_dir.path();
+        if store == Path::new(DEFAULT_STORE) {
+            return format!("haft resume {turn}");
+        }
+        format!("haft resume {turn} --store {}", store.display())
     }
 }
 

@@ -117,13 +117,17 @@ impl TurnPrinter {
         self.print_note(TextRole::Warning, &text);
     }
 
-    /// Prints the outcome of a turn.
-    pub(super) fn print_outcome(&mut self, report: &TurnReport) {
+    /// Prints the outcome of a turn, and the command that resumes it if it has not ended.
+    pub(super) fn print_outcome(&mut self, report: &TurnReport, resume_command: &str) {
         if self.output != TurnOutput::Text {
             return;
         }
         self.end_line();
         let (role, outcome) = match &report.outcome {
+            TurnOutcome::Waiting { gates } => {
+                let gates = count_noun(gates.len(), "gate");
+                (TextRole::Warning, format!("waits at {gates}"))
+            }
             _ if report.is_resumable => (TextRole::Error, "interrupted".to_owned()),
             TurnOutcome::Completed => (TextRole::Muted, "completed".to_owned()),
             TurnOutcome::Cancelled { reason } => {
@@ -138,7 +142,7 @@ impl TurnPrinter {
         let calls = count_noun(report.calls.len(), "call");
         self.print_note(role, &format!("turn {} {outcome}: {steps}, {calls}", report.turn));
         if report.is_resumable {
-            let text = format!("the turn can be resumed: haft resume {}", report.turn);
+            let text = format!("the turn can be resumed: {resume_command}");
             self.print_note(TextRole::Warning, &text);
         }
     }

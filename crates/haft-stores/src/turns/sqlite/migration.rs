@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavio
 
 use super::database_file::DatabaseFile;
 use super::error::{SqliteCause, SqliteError};
-use super::schema::MIGRATIONS;
+use super::schema::{CHECKSUM_VERSION, MIGRATIONS};
 use crate::private_file::private_file_options;
 
 /// Reads the version of a file, which is 0 for a new one. Refuses a file of a newer or of another program.
@@ -49,10 +49,20 @@ fn find_foreign_object(connection: &Connection) -> Result<Option<String>, Sqlite
 
 /// Refuses a file that a newer program has migrated since it was opened.
 pub(super) fn check_version(connection: &Connection) -> Result<(), SqliteError> {
+    read_known_version(connection).map(drop)
+}
+
+/// The column of checksums. A file of an earlier version, which is only read, has none.
+pub(super) fn checksum_column(connection: &Connection) -> Result<&'static str, SqliteError> {
+    let has_checksums = read_known_version(connection)? >= CHECKSUM_VERSION;
+    Ok(if has_checksums { "checksum" } else { "NULL" })
+}
+
+fn read_known_version(connection: &Connection) -> Result<usize, SqliteError> {
     let mut statement = connection.prepare_cached("PRAGMA user_version")?;
     let found: u32 = statement.query_row([], |row| row.get(0))?;
     match usize::try_from(found) {
-        Ok(version) if version <= MIGRATIONS.len() => Ok(()),
+        Ok(version) if version <= MIGRATIONS.len() => Ok(version),
         _ => Err(newer_version(found, MIGRATIONS.len())),
     }
 }

@@ -9,7 +9,9 @@ use haft_core::store::{
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
+use super::checksum::{check_row, gate_checksum, row_checksum};
 use super::error::{SqliteError, damaged_error};
+use super::migration::checksum_column;
 
 pub(super) fn load_turn(
     connection: &Connection,
@@ -20,13 +22,18 @@ pub(super) fn load_turn(
     let found = statement.query_row([id.as_str()], |row| Ok((row.get(0)?, read_summary(row, 1))));
     let Some((number, summary)): Option<(i64, _)> = found.optional()? else { return Ok(None) };
     let mut turn = StoredTurn::new(summary?);
-    let sql = "SELECT kind, id, json FROM records WHERE turn = ?1 ORDER BY number";
-    turn.rows = query_all(connection, sql, [number], read_record)?;
-    let sql = "SELECT json FROM journal WHERE turn = ?1 ORDER BY number";
-    turn.journal =
-        query_all(connection, sql, [number], |row| Ok(row.get::<_, Arc<str>>(0)?.into()))?;
-    let sql = format!("{GATES} WHERE gates.turn = ?1 ORDER BY gates.number");
-    turn.gates = query_all(connection, &sql, [number], read_gate)?;
+    let checksum = checksum_column(connection)?;
+    let sql =
+        format!("SELECT kind, id, json, {checksum} FROM records WHERE turn = ?1 ORDER BY number");
+    turn.rows = query_all(connection, &sql, [number], read_record)?;
+    let sql = format!("SELECT json, {checksum} FROM journal WHERE turn = ?1 ORDER BY number");
+    turn.journal = query_all(connection, &sql, [number], |row| {
+        let json: Arc<str> = row.get(0)?;
+        let what = || format!("the journal of turn `{id}`");
+        check_row(row.get(1)?, || row_checksum(&[&json]), what)?;
+        Ok(json.into())
+    })?;
+    turn.gates = query_gates(connection, "WHERE gates.turn = ?1 ORDER BY gates.number", [number])?;
     Ok(Some(turn))
 }
 
@@ -63,8 +70,7 @@ pub(super) fn load_gate(
     connection: &Connection,
     id: &GateId,
 ) -> Result<Option<GateRow>, SqliteError> {
-    let found =
-        query_all(connection, &format!("{GATES} WHERE gates.id = ?1"), [id.as_str()], read_gate)?;
+    let found = query_gates(connection, "WHERE gates.id = ?1", [id.as_str()])?;
     Ok(found.into_iter().next())
 }
 
@@ -72,13 +78,25 @@ pub(super) fn list_open_gates(
     connection: &Connection,
     turn: Option<&TurnId>,
 ) -> Result<Vec<GateRow>, SqliteError> {
-    let order = "ORDER BY gates.number";
     let Some(id) = turn else {
-        let sql = format!("{GATES} WHERE gates.settlement IS NULL {order}");
-        return query_all(connection, &sql, [], read_gate);
+        let condition = "WHERE gates.settlement IS NULL ORDER BY gates.number";
+        return query_gates(connection, condition, []);
     };
-    let sql = format!("{GATES} WHERE turns.id = ?1 AND gates.settlement IS NULL {order}");
-    query_all(connection, &sql, [id.as_str()], read_gate)
+    let condition = "WHERE turns.id = ?1 AND gates.settlement IS NULL ORDER BY gates.number";
+    query_gates(connection, condition, [id.as_str()])
+}
+
+fn query_gates(
+    connection: &Connection,
+    condition: &str,
+    parameters: impl Params,
+) -> Result<Vec<GateRow>, SqliteError> {
+    let checksum = checksum_column(connection)?;
+    let sql = format!(
+        "SELECT gates.id, turns.id, gates.json, gates.settlement, {checksum}
+         FROM gates JOIN turns ON turns.number = gates.turn {condition}"
+    );
+    query_all(connection, &sql, parameters, read_gate)
 }
 
 pub(super) fn load_memories(
@@ -141,19 +159,22 @@ fn read_record(row: &Row<'_>) -> Result<Record, SqliteError> {
     let known = RowKind::from_word(&kind).ok_or_else(|| {
         damaged_error(format!("row `{id}`"), format!("its kind `{kind}` is unknown"))
     })?;
-    Ok(Record::new(known, id, row.get::<_, Arc<str>>(2)?))
+    let json: Arc<str> = row.get(2)?;
+    check_row(row.get(3)?, || row_checksum(&[&kind, &id, &json]), || format!("row `{id}`"))?;
+    Ok(Record::new(known, id, json))
 }
 
-/// Reads the columns of `GATES`.
+/// Reads the columns of `query_gates`.
 fn read_gate(row: &Row<'_>) -> Result<GateRow, SqliteError> {
     let (id, turn): (String, String) = (row.get(0)?, row.get(1)?);
     let damaged = |_| damaged_error(format!("gate `{id}`"), "an id is none");
     let (gate, turn) = (id.parse().map_err(damaged)?, turn.parse().map_err(damaged)?);
-    let mut gate = GateRow::open(gate, turn, row.get::<_, Arc<str>>(2)?);
-    gate.settlement = row.get(3)?;
+    let (json, settlement): (Arc<str>, Option<String>) = (row.get(2)?, row.get(3)?);
+    let computed = || gate_checksum(&id, &json, settlement.as_deref());
+    check_row(row.get(4)?, computed, || format!("gate `{id}`"))?;
+    let mut gate = GateRow::open(gate, turn, json);
+    gate.settlement = settlement;
     Ok(gate)
 }
 
 const SUMMARY: &str = "id, conversation, status, created_at, holder, held_until";
-const GATES: &str = "SELECT gates.id, turns.id, gates.json, gates.settlement
-    FROM gates JOIN turns ON turns.number = gates.turn";

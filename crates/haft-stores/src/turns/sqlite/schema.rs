@@ -5,7 +5,7 @@
 ///
 /// The numbers of rows give their order in time. SQLite may assign the number of a deleted row again, which changes
 /// no order.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2];
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1, VERSION_2, VERSION_3];
 
 const VERSION_1: &str = "
 CREATE TABLE turns (
@@ -112,3 +112,13 @@ DROP TABLE deleted_memories;
 DROP TABLE newest_memories;
 DROP TABLE agent_turns;
 "#;
+
+/// Rows get checksums. Those that exist have none and are not checked until they are written again.
+const VERSION_3: &str = "
+ALTER TABLE records ADD COLUMN checksum INTEGER;
+ALTER TABLE journal ADD COLUMN checksum INTEGER;
+ALTER TABLE gates ADD COLUMN checksum INTEGER;
+";
+
+/// The first version whose rows have checksums.
+pub(super) const CHECKSUM_VERSION: usize = 3;

@@ -9,6 +9,7 @@ use haft_core::store::{
 };
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
+use super::checksum::{gate_checksum, row_checksum};
 use super::error::{SqliteError, damaged_error};
 
 pub(super) fn create_turn(connection: &Connection, new: &NewTurn) -> Result<Lease, SqliteError> {
@@ -96,18 +97,31 @@ pub(super) fn settle_gate(
     id: &GateId,
     settlement: &str,
 ) -> Result<SettleOutcome, SqliteError> {
-    let settled = execute(
-        connection,
-        "UPDATE gates SET settlement = ?2 WHERE id = ?1 AND settlement IS NULL",
-        &[&id.as_str(), &settlement],
-    )?;
-    if settled == 1 {
+    if store_settlement(connection, id, None, settlement)? {
         return Ok(SettleOutcome::new(settlement, true));
     }
     let mut statement = connection.prepare_cached("SELECT settlement FROM gates WHERE id = ?1")?;
     let existing: Option<String> =
         statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
     Ok(SettleOutcome::new(existing.ok_or_else(|| StoreError::unknown_gate(id))?, false))
+}
+
+/// Settles a gate that is open, and returns whether it was. With a number, only a gate of that turn.
+fn store_settlement(
+    connection: &Connection,
+    id: &GateId,
+    turn: Option<i64>,
+    settlement: &str,
+) -> Result<bool, SqliteError> {
+    let sql = "SELECT json FROM gates
+               WHERE id = ?1 AND settlement IS NULL AND turn = coalesce(?2, turn)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let json: Option<String> =
+        statement.query_row((id.as_str(), turn), |row| row.get(0)).optional()?;
+    let Some(json) = json else { return Ok(false) };
+    let checksum = gate_checksum(id.as_str(), &json, Some(settlement));
+    let sql = "UPDATE gates SET settlement = ?2, checksum = ?3 WHERE id = ?1";
+    Ok(execute(connection, sql, &[&id.as_str(), &settlement, &checksum])? == 1)
 }
 
 /// The lease of a turn as it is stored.
@@ -179,8 +193,9 @@ fn apply_writes(
                 execute(connection, sql, &[&turn, &kind.as_str(), id])?;
             }
             StoreWrite::Journal(json) => {
-                let sql = "INSERT INTO journal (turn, json) VALUES (?1, ?2)";
-                execute(connection, sql, &[&turn, &json.as_str()])?;
+                let sql = "INSERT INTO journal (turn, json, checksum) VALUES (?1, ?2, ?3)";
+                let checksum = row_checksum(&[json.as_str()]);
+                execute(connection, sql, &[&turn, &json.as_str(), &checksum])?;
             }
             StoreWrite::Status(status) => {
                 let sql = "UPDATE turns SET status = ?2 WHERE number = ?1";
@@ -188,9 +203,7 @@ fn apply_writes(
             }
             StoreWrite::OpenGate { id, json } => open_gate(connection, turn, id, json)?,
             StoreWrite::CloseGate { id, settlement } => {
-                let sql = "UPDATE gates SET settlement = ?3
-                           WHERE id = ?1 AND turn = ?2 AND settlement IS NULL";
-                execute(connection, sql, &[&id.as_str(), &turn, settlement])?;
+                store_settlement(connection, id, Some(turn), settlement)?;
             }
             StoreWrite::PutMemory { scope, id, json } => put_memory(connection, scope, id, json)?,
             StoreWrite::DeleteMemory { scope, id } => {
@@ -210,9 +223,12 @@ fn apply_writes(
 
 /// Inserts or replaces a record. A replaced record keeps its number and so its place in the order.
 fn put_record(connection: &Connection, turn: i64, row: &Row) -> Result<(), SqliteError> {
-    let sql = "INSERT INTO records (turn, kind, id, json) VALUES (?1, ?2, ?3, ?4)
-               ON CONFLICT (turn, kind, id) DO UPDATE SET json = excluded.json";
-    execute(connection, sql, &[&turn, &row.kind.as_str(), &row.id, &row.json.as_str()])?;
+    let sql = "INSERT INTO records (turn, kind, id, json, checksum) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (turn, kind, id) DO UPDATE SET
+                   json = excluded.json, checksum = excluded.checksum";
+    let (kind, json) = (row.kind.as_str(), row.json.as_str());
+    let checksum = row_checksum(&[kind, &row.id, json]);
+    execute(connection, sql, &[&turn, &kind, &row.id, &json, &checksum])?;
     Ok(())
 }
 
@@ -246,8 +262,10 @@ fn open_gate(
     id: &GateId,
     json: &str,
 ) -> Result<(), SqliteError> {
-    let sql = "INSERT INTO gates (id, turn, json) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING";
-    if execute(connection, sql, &[&id.as_str(), &turn, &json])? == 1 {
+    let sql = "INSERT INTO gates (id, turn, json, checksum) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (id) DO NOTHING";
+    let checksum = gate_checksum(id.as_str(), json, None);
+    if execute(connection, sql, &[&id.as_str(), &turn, &json, &checksum])? == 1 {
         return Ok(());
     }
     let sql = "SELECT turn = ?2 AND json = ?3 FROM gates WHERE id = ?1";

@@ -13,14 +13,15 @@ use super::super::report::{Conclusion, FailurePoint, LogTopic};
 use super::{EffectReply, TurnDriver};
 
 impl TurnDriver {
-    /// Stores the end of the turn, and with it the end of every call that has none.
+    /// Stores the end of the turn, and with it the end of every call that has none and of gates that stayed open.
     pub(super) async fn store_end(
         &self,
         conclusion: Conclusion,
         totals: TurnTotals,
     ) -> EffectReply {
         let entry = self.end_entry(&conclusion, totals);
-        let writes = entry.clone().into_end_writes();
+        let mut writes = self.gates.close_earlier_gates();
+        writes.extend(entry.clone().into_end_writes());
         let open =
             self.ctx.turn().tool_calls().all().into_iter().filter(|it| !it.state().is_final());
         let calls = open.map(|call| Arc::new(self.abandoned_call(&call))).collect();

@@ -32,7 +32,9 @@ pub(in crate::turn) async fn resume_turn(
     if replayed.machine.end().is_some() {
         return report_ended(runner, stored, replayed.machine).await;
     }
-    check_executor(runner, id, &replayed)?;
+    if !cancellation.is_cancelled() {
+        check_executor(runner, id, &replayed)?;
+    }
     let lease = runner.store.claim(id.clone(), holder(runner)).await?;
     match Box::pin(take_over(runner, lease.clone(), &cancellation)).await {
         Ok(TakenOver::Ended(ended)) => {
@@ -64,7 +66,11 @@ async fn take_over(
     let id = lease.turn.clone();
     // The process that had the lease may have run the turn until now.
     let (stored, replayed) = load_turn(runner, &id).await?;
-    let other_executor = check_executor(runner, &id, &replayed)?;
+    // A turn that is cancelled takes no more steps, so that any executor can end it.
+    let other_executor = match cancellation.is_cancelled() {
+        true => None,
+        false => check_executor(runner, &id, &replayed)?,
+    };
     let ReplayedTurn { mut machine, system_prompt, stash, nonce, offered, tools, .. } = replayed;
     let (memory_scope, hydrations) = (replayed.memory_scope, replayed.hydrations);
     if machine.end().is_some() {

@@ -5,11 +5,13 @@ use std::time::Duration;
 use haft::error::Coded as _;
 use haft::executors::{DispatchExecutor, ScriptExecutor, Step, StepContext, StepError};
 use haft::records::CallState;
-use haft::stores::{LeaseRequest, StoreWrite, TurnId, TurnStatus, TurnStore};
+use haft::stores::{
+    LeaseRequest, StoreError, StoreWrite, TurnId, TurnQuery, TurnStatus, TurnStore,
+};
 use haft::stores::{MemorySpoolStore, MemoryStore};
 use haft::stores::{SpoolKey, SpoolStore as _};
 use haft::tools::ToolEffect;
-use haft::turn::{Clock, ManualClock, Timestamp};
+use haft::turn::{Clock, GarbageOptions, ManualClock, Timestamp};
 use haft::turn::{TurnError, TurnHistory, TurnOutcome, TurnRunner, TurnRunnerBuilder};
 use haft::{Args, DispatchContext, Tool};
 
@@ -205,8 +207,17 @@ async fn content_without_a_record_is_collected() {
     world.hang.store(1, Ordering::SeqCst);
     world.die().await;
     write(SpoolKey::of_turn("t", "soon")).await;
-    assert_eq!(built.collect_garbage().await.unwrap(), 2);
+    // The database may be a wrong one, so that what it does not know stays unless the caller says otherwise.
+    let report = built.collect_garbage_with(GarbageOptions::new()).await.unwrap();
+    assert_eq!((report.turns, report.content, report.unknown), (0, 1, 1));
     kept.extend(["media/7".into(), "not-ours".into(), SpoolKey::of_turn("t", "soon")]);
+    let mut with_unknown = kept.clone();
+    with_unknown.push(SpoolKey::of_turn("gone", "0"));
+    with_unknown.sort();
+    assert_eq!(world.spools.list().await.unwrap(), with_unknown);
+    let options = GarbageOptions::new().unknown_turns();
+    let report = built.collect_garbage_with(options).await.unwrap();
+    assert_eq!((report.turns, report.content, report.unknown), (0, 1, 0));
     kept.sort();
     assert_eq!(world.spools.list().await.unwrap(), kept);
     let turn = odd.parse().unwrap();
@@ -304,4 +315,42 @@ async fn the_same_executor_continues_a_turn() {
     let runner = scripted(same, &store, &clock).build().unwrap();
     let waits = tokio::time::timeout(Duration::from_secs(1), runner.resume(&turn)).await;
     assert!(waits.is_err(), "it is at the step that never ends: {waits:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_removed_with_its_content_unless_a_process_runs_it() {
+    let world = World::new(ToolEffect::ReadOnly);
+    let large = || {
+        let tool = Tool::builder("large").description("Returns much.");
+        tool.handler(|| "x".repeat(100_000)).build()
+    };
+    let executor = steps([
+        |_| Ok(Step::new().call(call("large", "{}"))),
+        |cx| Ok(Step::done().say(cx.message("done")?)),
+    ]);
+    let built = runner(executor).tool(large().unwrap()).store(Arc::clone(&world.store) as _);
+    let built = built.clock(Arc::clone(&world.clock) as _);
+    let built = built.spools(Arc::clone(&world.spools)).build().unwrap();
+    built.run(input().id("ended")).await.unwrap();
+    assert_eq!(world.spools.list().await.unwrap().len(), 1);
+    // Its process holds the lease until the lease ends.
+    world.die().await;
+    let (live, ended) = ("t".parse().unwrap(), "ended".parse().unwrap());
+    for refused in
+        [built.remove_turn(&live).await.map(drop), built.cancel_turn(&live, "stop").await.map(drop)]
+    {
+        let held = matches!(refused, Err(TurnError::Store(StoreError::Held { .. })));
+        assert!(held, "{refused:?}");
+    }
+    let options = GarbageOptions::new().created_before(Timestamp::MAX);
+    let report = built.collect_garbage_with(options).await.unwrap();
+    assert_eq!((report.turns, report.content), (1, 1), "the turn that has ended");
+    assert!(built.load_turn(&live).await.unwrap().is_some());
+    assert!(!built.remove_turn(&ended).await.unwrap());
+    assert_eq!(world.spools.list().await.unwrap().len(), 0);
+    world.clock.advance(Duration::from_secs(3600));
+    let report = built.cancel_turn(&live, "stop").await.unwrap();
+    assert!(matches!(report.outcome, TurnOutcome::Cancelled { .. }), "{:?}", report.outcome);
+    assert!(built.remove_turn(&live).await.unwrap());
+    assert!(built.list_turns(TurnQuery::default()).await.unwrap().is_empty());
 }

@@ -1,0 +1,78 @@
+//! `haft cancel`, `haft rm`, `haft gc`
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use haft::executors::{Step, StepContext, StepError};
+use haft::stores::{StoreError, TurnDir};
+use haft::turn::{Clock as _, GarbageOptions, SystemClock, TurnError, TurnOutcome, TurnRunner};
+
+use super::count_noun;
+use crate::args::{CancelArgs, GcArgs, RmArgs};
+use crate::store::{find_turn, open_store};
+use crate::terminal::{Terminal, TextRole, print_line};
+use crate::user_error::UserError;
+
+pub(super) async fn cancel_turn(args: &CancelArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let store_dir = open_store(args.store.path())?;
+    let id = find_turn(&store_dir, &args.turn).await?;
+    let runner = build_idle_runner(&store_dir)?;
+    let report = runner.cancel_turn(&id, args.reason.as_str()).await.map_err(explain_held_turn)?;
+    if !matches!(report.outcome, TurnOutcome::Cancelled { .. }) {
+        let outcome = &report.outcome;
+        return Err(UserError::new(format!("turn `{id}` has ended before: {outcome}")).into());
+    }
+    print_line(format_args!("{} {id}", terminal.style_stderr(TextRole::Warning, "cancelled")));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn remove_turns(args: &RmArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let store_dir = open_store(args.store.path())?;
+    let runner = build_idle_runner(&store_dir)?;
+    for turn in &args.turns {
+        let id = find_turn(&store_dir, turn).await?;
+        runner.remove_turn(&id).await.map_err(explain_held_turn)?;
+        print_line(format_args!("{} {id}", terminal.style_stderr(TextRole::Warning, "removed")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn collect_garbage(args: &GcArgs) -> Result<ExitCode> {
+    let store_dir = open_store(args.store.path())?;
+    let mut options = GarbageOptions::new();
+    if let Some(age) = args.older_than {
+        options = options.created_before(SystemClock::new().now().saturating_sub(age));
+    }
+    if args.force {
+        options = options.unknown_turns();
+    }
+    let report = build_idle_runner(&store_dir)?.collect_garbage_with(options).await?;
+    let orphans = store_dir.spools().remove_orphans().await?;
+    if report.unknown > 0 {
+        let left = count_noun(report.unknown, "result");
+        print_line(format_args!(
+            "{left} of turns that are not in this database left alone; `haft gc --force` removes them"
+        ));
+    }
+    let turns = match args.older_than {
+        Some(_) => format!("{} removed\n", count_noun(report.turns, "turn")),
+        None => String::new(),
+    };
+    super::print_text(&format!("{turns}{} removed\n", report.content + orphans))
+}
+
+/// Builds a runner that takes no steps.
+fn build_idle_runner(store_dir: &TurnDir) -> Result<TurnRunner> {
+    let no_step = |_: StepContext| async { Err::<Step, _>(StepError::new("no turn runs here")) };
+    Ok(TurnRunner::builder(no_step).dir(store_dir).build()?)
+}
+
+/// Adds advice to the error of a turn that a process runs.
+fn explain_held_turn(error: TurnError) -> anyhow::Error {
+    match error {
+        TurnError::Store(held @ StoreError::Held { .. }) => UserError::new(held.to_string())
+            .hint("stop the process that runs it; if that has died, try again after the time above")
+            .into(),
+        error => error.into(),
+    }
+}
