@@ -26,6 +26,7 @@ mod recorder;
 mod rendering;
 mod report;
 mod runner;
+mod stored_turns;
 mod timed;
 
 #[doc(inline)]

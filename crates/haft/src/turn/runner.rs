@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_core::Tool;
 use haft_core::artifact::SpooledArtifact;
-use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::cancel::Cancellation;
 use haft_core::clock::{Clock, SystemClock};
 use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
 use haft_core::error::{Coded, ErrorCode, codes};
@@ -19,7 +19,7 @@ use haft_core::record::{RecordLoader, SpoolResolver};
 use haft_core::registry::ToolRegistry;
 use haft_core::spool::SpoolStore;
 use haft_core::step::{DispatchExecutor, StepRequest};
-use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnStore, TurnSummary};
+use haft_core::store::{TurnId, TurnStore};
 use haft_core::tool::Spooler;
 use haft_core::trust::EnvelopeSecret;
 
@@ -195,43 +195,6 @@ impl TurnRunner {
         run_cancellable(turn, watch, cancellation).await
     }
 
-    /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken, so
-    /// that the runner can have another executor than the turn. A turn that has ended is reported as it is.
-    ///
-    /// ```
-    /// use haft::executors::ScriptExecutor;
-    /// use haft::turn::{GatePolicy, TurnOutcome};
-    /// use haft::{Tool, TurnInput, TurnRunner};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
-    /// let script = r#"{"steps": [{"call": {"deploy": {}}}]}"#;
-    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
-    ///     .tool(deploy.handler(|| "done").build()?)
-    ///     .gate_policy(GatePolicy::Suspend)
-    ///     .build()?;
-    /// let waiting = runner.run(TurnInput::new("You deploy.")).await?;
-    /// let cancelled = runner.cancel_turn(&waiting.turn, "not needed any more").await?;
-    /// assert!(matches!(cancelled.outcome, TurnOutcome::Cancelled { .. }));
-    /// assert!(runner.gates().open_gates(None).await?.is_empty());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// There is no such turn, a process runs it ([`StoreError::Held`]), or a stored record cannot be read.
-    pub async fn cancel_turn(
-        &self,
-        turn: &TurnId,
-        reason: impl Into<CancelReason>,
-    ) -> Result<TurnReport, TurnError> {
-        let cancellation = Cancellation::new();
-        cancellation.cancel(reason);
-        self.resume_until(turn, cancellation).await
-    }
-
     /// Renders the request of a step of a stored turn again, from its records and through the same code that rendered it
     /// first, and says whether it is the one that was sent. The next step of a turn that has not ended can be rendered as
     /// well. Nothing is sent, and middleware does not run. Returns nothing if the executor sends no requests.
@@ -296,40 +259,6 @@ impl TurnRunner {
     /// There is no such turn, or a stored record cannot be read.
     pub async fn open_media(&self, turn: &TurnId, name: &str) -> Result<Option<Media>, TurnError> {
         rendering::open_media(&self.shared, turn, name).await
-    }
-
-    /// Lists the stored turns, newest first.
-    ///
-    /// ```
-    /// use haft::executors::ScriptExecutor;
-    /// use haft::stores::TurnQuery;
-    /// use haft::{TurnInput, TurnRunner};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
-    /// let runner = TurnRunner::builder(script).build()?;
-    /// runner.run(TurnInput::new("Be polite.").conversation("support-7")).await?;
-    /// assert_eq!(runner.list_turns(TurnQuery::default().conversation("support-7")).await?.len(), 1);
-    /// assert!(runner.list_turns(TurnQuery::default().unfinished()).await?.is_empty());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// The store failed.
-    pub async fn list_turns(&self, query: TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
-        self.shared.store.turns(query).await
-    }
-
-    /// Loads everything that is stored of a turn; nothing if there is no such turn.
-    ///
-    /// # Errors
-    ///
-    /// The store failed.
-    pub async fn load_turn(&self, turn: &TurnId) -> Result<Option<StoredTurn>, StoreError> {
-        self.shared.store.load(turn.clone()).await
     }
 
     /// Settles the gates of the turns.

@@ -1,0 +1,80 @@
+//! Listing, loading and cancelling stored turns.
+
+use haft_core::cancel::{CancelReason, Cancellation};
+use haft_core::store::{StoreError, StoredTurn, TurnId, TurnQuery, TurnSummary};
+
+use super::runner::TurnRunner;
+use super::{TurnError, TurnReport};
+
+impl TurnRunner {
+    /// Lists the stored turns, newest first.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::stores::TurnQuery;
+    /// use haft::{TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let script = ScriptExecutor::parse(r#"{"steps": [{"say": "Hello!"}]}"#)?;
+    /// let runner = TurnRunner::builder(script).build()?;
+    /// runner.run(TurnInput::new("Be polite.").conversation("support-7")).await?;
+    /// assert_eq!(runner.list_turns(TurnQuery::default().conversation("support-7")).await?.len(), 1);
+    /// assert!(runner.list_turns(TurnQuery::default().unfinished()).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn list_turns(&self, query: TurnQuery) -> Result<Vec<TurnSummary>, StoreError> {
+        self.shared.store.turns(query).await
+    }
+
+    /// Loads everything that is stored of a turn; nothing if there is no such turn.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn load_turn(&self, turn: &TurnId) -> Result<Option<StoredTurn>, StoreError> {
+        self.shared.store.load(turn.clone()).await
+    }
+
+    /// Cancels a turn that no process runs: ends its calls, closes its gates and stores the reason. No step is taken, so
+    /// that the runner can have another executor than the turn. A turn that has ended is reported as it is.
+    ///
+    /// ```
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::turn::{GatePolicy, TurnOutcome};
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .gate_policy(GatePolicy::Suspend)
+    ///     .build()?;
+    /// let waiting = runner.run(TurnInput::new("You deploy.")).await?;
+    /// let cancelled = runner.cancel_turn(&waiting.turn, "not needed any more").await?;
+    /// assert!(matches!(cancelled.outcome, TurnOutcome::Cancelled { .. }));
+    /// assert!(runner.gates().open_gates(None).await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// There is no such turn, a process runs it ([`StoreError::Held`]), or a stored record cannot be read.
+    pub async fn cancel_turn(
+        &self,
+        turn: &TurnId,
+        reason: impl Into<CancelReason>,
+    ) -> Result<TurnReport, TurnError> {
+        let cancellation = Cancellation::new();
+        cancellation.cancel(reason);
+        self.resume_until(turn, cancellation).await
+    }
+}
