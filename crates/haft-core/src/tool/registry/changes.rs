@@ -107,7 +107,9 @@ impl Entries {
         let mut changes = ToolChanges::default();
         for (name, entry) in &self.tools {
             let old = before.tools.get(name);
-            self.add_appended(name, entry, old, before, &mut changes);
+            if before.offered > 0 && old.is_none_or(|it| it.place.is_none()) {
+                changes.appended.extend(entry.to_appended());
+            }
             let (Some(tool), old_tool) = (entry.own_tool(), old.and_then(ToolEntry::own_tool))
             else {
                 continue;
@@ -149,26 +151,15 @@ impl Entries {
         });
         changes
     }
-
-    /// Adds a tool that was offered after the first request.
-    fn add_appended(
-        &self,
-        name: &ToolName,
-        entry: &ToolEntry,
-        old: Option<&ToolEntry>,
-        before: &Self,
-        changes: &mut ToolChanges,
-    ) {
-        let Some(place) = entry.place else { return };
-        let is_known = old.is_some_and(|it| it.place.is_some());
-        if before.offered > 0 && !is_known {
-            let OfferPoint { has_reasoned, last_call } = place.point;
-            changes.appended.push(AppendedTool { name: name.clone(), has_reasoned, last_call });
-        }
-    }
 }
 
 impl ToolEntry {
+    /// The entry as one that was added to the block, if it was offered.
+    fn to_appended(&self) -> Option<AppendedTool> {
+        let OfferPoint { has_reasoned, last_call } = self.place?.point;
+        Some(AppendedTool { name: self.tool.name().clone(), has_reasoned, last_call })
+    }
+
     /// The tool that the application has registered, below an overlay if there is one.
     pub(super) fn own_tool(&self) -> Option<&crate::tool::Tool> {
         match &self.layer {
