@@ -21,6 +21,7 @@ pub trait ApprovalLedger: fmt::Debug + Send + Sync {
 /// Whether an approval was still unused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub enum Spending {
     /// The approval was unused, and is spent now.
     First,
