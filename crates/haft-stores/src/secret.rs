@@ -1,5 +1,6 @@
 //! Files that hold a secret.
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests;
 

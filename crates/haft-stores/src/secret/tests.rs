@@ -1,5 +1,3 @@
-#![cfg(unix)]
-
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
