@@ -20,7 +20,7 @@ async fn with_context(_args: Args, _ctx: &DispatchContext) -> u32 {
 
 /// An error that is none.
 #[tool]
-async fn error(_args: Args) -> Result<String, String> {
+async fn error(_args: Args) -> Result<String, u32> {
     Ok(String::new())
 }
 

@@ -22,10 +22,4 @@ fn main() {
     let _ = search();
     // The state was not given.
     let _ = Tool::builder("a").handler(async |_: Args, State(_client): State<Client>| "x");
-    // What an async closure captures is cloned for each call.
-    let pool = Pool;
-    let _ = Tool::builder("b").handler(async move |_: Args| {
-        let _pool = &pool;
-        "x"
-    });
 }
