@@ -54,6 +54,10 @@ pub(super) fn set_lock_wait(
 
 /// Runs an operation again while it fails because another process uses the file, until the timeout has passed. The
 /// pauses between the attempts grow and have a random length, so that many processes do not meet again and again.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the time of other processes is waited for, not replayed"
+)]
 pub(super) fn retry_while_busy<T, E: MaybeBusy>(
     timeout: Duration,
     mut operation: impl FnMut() -> Result<T, E>,
