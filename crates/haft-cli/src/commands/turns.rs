@@ -124,7 +124,7 @@ fn earlier_turns(turn: &StoredTurn) -> Vec<String> {
         Some(Value::Array(turns)) => Some(turns.clone()),
         _ => None,
     });
-    let ids = turns.flatten().filter_map(|it| it["turn"].as_str().map(str::to_owned));
+    let ids = turns.flatten().filter_map(|it| it.get("turn")?.as_str().map(str::to_owned));
     ids.collect()
 }
 

@@ -8,6 +8,7 @@ mod artifacts;
 mod calls;
 #[cfg(test)]
 mod checks;
+#[cfg(test)]
 mod cleanup;
 #[cfg(test)]
 mod colors;
@@ -21,6 +22,7 @@ mod hostile;
 mod http;
 #[cfg(test)]
 mod models;
+#[cfg(test)]
 mod outages;
 #[cfg(test)]
 mod packs;

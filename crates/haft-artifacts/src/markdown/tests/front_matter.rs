@@ -43,11 +43,11 @@ fn yaml_becomes_json() {
 
 #[test]
 fn mistakes_are_named_with_line_and_column() {
-    check_error("a: 1\nb: [1, 2", "line 3");
+    check_error("a: 1\nb: [1, 2", "line 4");
     check_error("a: 1\na: 2", "the key `a` stands twice");
-    check_error("a: *nope", "line 1, column 3");
+    check_error("a: *nope", "line 2, column 3");
     check_error("a: &x [*x]", "inside the value it names");
-    check_error("a: 'x", "line 1");
+    check_error("a: 'x", "line 2");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn hostile_yaml_is_refused() {
 fn toml_is_found_but_not_read() {
     let index = MarkdownIndex::parse("+++\na = 1\n+++\n");
     assert_eq!(index.front_matter_source().unwrap().kind(), FrontMatterKind::Toml);
-    assert!(index.front_matter().unwrap_err().to_string().contains("lines 0 to 2"));
+    assert!(index.front_matter().unwrap_err().to_string().contains("lines 1 to 3"));
 }
 
 #[test]

@@ -218,7 +218,7 @@ impl ProviderConfig<'_> {
         }
         if let Some(url) = url {
             let is_versioned = prefix != "OLLAMA";
-            let url = if is_versioned { with_version(url) } else { without_version(url) };
+            let url = if is_versioned { with_version(url) } else { without_version(&url) };
             builder = builder.base_url(url);
         }
         builder.build().map_err(|error| match error {
@@ -232,7 +232,7 @@ impl ProviderConfig<'_> {
 }
 
 /// Removes the version of the OpenAI-compatible API, which earlier versions of Haft used for Ollama.
-fn without_version(url: String) -> String {
+fn without_version(url: &str) -> String {
     let trimmed = url.trim_end_matches('/');
     trimmed.strip_suffix("/v1").unwrap_or(trimmed).to_owned()
 }

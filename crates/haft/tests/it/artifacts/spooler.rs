@@ -4,8 +4,8 @@ use haft::artifacts::ArtifactKind;
 use haft::artifacts::text::TextView;
 use haft::error::Coded as _;
 use haft::records::{CallState, Record as _, RecordLoader, SpoolResolver, ToolCall, ToolResults};
+use haft::stores::SpoolStore as _;
 use haft::stores::{DirSpoolStore, MemorySpoolStore};
-use haft::stores::{SpoolReader as _, SpoolStore as _};
 use haft::tools::ByteStream;
 use haft::tools::{Spooler, ToolEffect};
 use haft::{Json, Tool, ToolFailure};
@@ -110,7 +110,7 @@ async fn an_artifact_is_found_again_by_its_record() {
 
 #[tokio::test]
 async fn text_of_a_custom_query_is_cut_like_any_other() {
-    let query = |name: &str| haft::Tool::builder(name).description("Queries.").artifact_query();
+    let query = |name: &str| Tool::builder(name).description("Queries.").artifact_query();
     let long = || "a line of some length\n".repeat(250_000);
     let chunks = move || stream(vec![Ok(&*"a line of some length\n".repeat(9_000).leak()); 3]);
     let answer = move || haft::ToolOutput::Answer {
@@ -122,7 +122,7 @@ async fn text_of_a_custom_query_is_cut_like_any_other() {
         query("bytes").handler(move || long().into_bytes()).build().unwrap(),
         query("stream").handler(chunks).build().unwrap(),
         query("answer").handler(answer).build().unwrap(),
-        haft::Tool::builder("plain").description("Answers.").handler(answer).build().unwrap(),
+        Tool::builder("plain").description("Answers.").handler(answer).build().unwrap(),
     ];
     let mut turn = Turn::new();
     for tool in tools {
