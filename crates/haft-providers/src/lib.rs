@@ -60,6 +60,7 @@ mod options;
 pub mod prompt;
 mod provider;
 mod reasoning;
+mod record_lookup;
 mod replay;
 pub mod retry;
 pub mod summary;

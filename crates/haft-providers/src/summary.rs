@@ -35,7 +35,7 @@ use haft_core::usage::Usage;
 
 pub(crate) use self::rolling::SummaryContext;
 pub use self::stored::STASH_KEY;
-pub(crate) use self::stored::{StoredSummary, record_id, record_number};
+pub(crate) use self::stored::StoredSummary;
 
 /// Writes summaries: a function, or a [`Provider`](crate::Provider).
 #[diagnostic::on_unimplemented(

@@ -9,7 +9,7 @@ use haft_core::stash::StashError;
 use serde::{Deserialize, Serialize};
 
 use crate::assembly::Omissions;
-use crate::summary::{record_id, record_number};
+use crate::record_lookup::{record_id, record_number};
 
 /// Omissions as they are stored in the stash of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

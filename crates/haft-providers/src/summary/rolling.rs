@@ -8,11 +8,12 @@ use haft_core::trust::{DeveloperText, MessagePart, PromptRenderer, PromptText};
 use haft_core::usage::Usage;
 use serde_json::json;
 
-use super::stored::{StoredSummary, covered_trust, record_id};
+use super::stored::{StoredSummary, covered_trust};
 use super::{RollingSummary, Summary, SummaryError, SummaryRequest};
 use crate::assembly::AssembledPrompt;
 use crate::context_window::exchange_starts;
 use crate::prompt::{AssistantEntry, AssistantThought, ContentPart, PromptEntry};
+use crate::record_lookup::record_id;
 
 /// What a summary of a turn needs.
 pub(crate) struct SummaryContext<'r> {

@@ -9,6 +9,8 @@ use haft_core::stash::StashError;
 use haft_core::trust::{MemoryPart, PromptRenderer, PromptText, TrustLabel, TrustTier};
 use serde::{Deserialize, Serialize};
 
+use crate::record_lookup::record_number;
+
 /// The key of the stash under which the summary of a turn is stored: an object with the text, its trust label, and the
 /// first record that it does not cover. Copy it to the next turn of a conversation to continue with it.
 pub const STASH_KEY: &str = "haftSummary";
@@ -41,27 +43,6 @@ impl StoredSummary {
         let part = MemoryPart::new("summary", self.trust, &self.text);
         renderer.memories(&[part.kind("summary").source("summary of what was said before")])
     }
-}
-
-/// The number of the record with an id.
-pub(crate) fn record_number(ctx: &DispatchContext, id: &str) -> Option<u64> {
-    let messages = ctx.turn().messages().numbered().into_iter();
-    let found = messages.rev().find(|(_, it)| it.id().as_str() == id).map(|(number, _)| number);
-    found.or_else(|| {
-        let thoughts = ctx.turn().thoughts().numbered().into_iter();
-        thoughts.rev().find(|(_, it)| it.id().as_str() == id).map(|(number, _)| number)
-    })
-}
-
-/// The id of the record with a number, by which another process finds it.
-pub(crate) fn record_id(ctx: &DispatchContext, number: u64) -> Option<String> {
-    let messages = ctx.turn().messages().numbered();
-    let found =
-        messages.iter().find(|it| it.0 == number).map(|(_, it)| it.id().as_str().to_owned());
-    found.or_else(|| {
-        let thoughts = ctx.turn().thoughts().numbered();
-        thoughts.iter().find(|it| it.0 == number).map(|(_, it)| it.id().as_str().to_owned())
-    })
 }
 
 /// The lowest trust of everything that was in the prompts which a summary covers: the records with these numbers, the

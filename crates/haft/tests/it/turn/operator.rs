@@ -117,7 +117,10 @@ fn the_failure_of_a_step_is_stored_with_its_code() {
 
 /// Collects each event of user code with the names of the spans around it.
 #[derive(Clone, Default)]
-struct Ancestors(Arc<Mutex<Vec<(String, Vec<&'static str>)>>>);
+struct Ancestors(Arc<Mutex<Vec<EventAncestors>>>);
+
+/// The message of an event, and the names of the spans around it.
+type EventAncestors = (String, Vec<&'static str>);
 
 impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Ancestors {
     fn on_event(&self, event: &tracing::Event<'_>, ctx: Context<'_, S>) {

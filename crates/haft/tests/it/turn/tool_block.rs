@@ -27,7 +27,10 @@ const DIALECTS: [&str; 3] = ["chat_completions", "openai_responses", "anthropic_
 
 /// What the requests of a turn say, by dialect: the bytes of `tools`, and the whole body.
 #[derive(Clone, Default)]
-struct Requests(Arc<Mutex<Vec<[(String, String); 3]>>>);
+struct Requests(Arc<Mutex<Vec<ToolBlocks>>>);
+
+/// The dialect and the tools of one request, in each dialect.
+type ToolBlocks = [(String, String); 3];
 
 #[derive(Deserialize)]
 struct Body {
