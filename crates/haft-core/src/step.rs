@@ -257,7 +257,8 @@ impl StepContext {
     /// let ctx = StepContext::new(DispatchContext::builder("turn-1").build());
     /// ctx.report_message("m-1", "Half an ans", StreamPart::More)?;
     /// ctx.supersede_reports();
-    /// assert!(ctx.report_message("m-1", "wer", StreamPart::More).is_err());
+    /// // The message is reported again from its beginning.
+    /// ctx.report_message("m-1", "An answer.", StreamPart::More)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn supersede_reports(&self) {

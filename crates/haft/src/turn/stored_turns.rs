@@ -52,7 +52,7 @@ impl TurnRunner {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
-    /// let script = r#"{"steps": [{"call": {"deploy": {}}}]}"#;
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "Deployed."}]}"#;
     /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
     ///     .tool(deploy.handler(|| "done").build()?)
     ///     .gate_policy(GatePolicy::Suspend)
