@@ -128,6 +128,7 @@ fn measure(turns: usize, hydrate: HydrateConversation) -> Result<Vec<Sample>, St
     Ok(samples)
 }
 
+#[expect(clippy::disallowed_methods, reason = "this measures time")]
 fn runner(
     store: &TurnDir,
     hydrate: HydrateConversation,

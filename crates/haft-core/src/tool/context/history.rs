@@ -200,8 +200,7 @@ impl HydratedTurn {
         Self::DEFAULT_KINDS.to_vec()
     }
 
-    #[expect(clippy::ptr_arg, reason = "serde hands over the field as it is")]
-    fn is_default(kinds: &Vec<RowKind>) -> bool {
+    fn is_default(kinds: &[RowKind]) -> bool {
         kinds == Self::DEFAULT_KINDS
     }
 }
@@ -245,8 +244,14 @@ impl TurnContext {
             let mut renamed = BTreeMap::new();
             for record in records {
                 let key = record.key();
-                if let Some(id) = shown.place(&turn, record) {
-                    renamed.insert(key, id);
+                match shown.place(&turn, record) {
+                    Placement::AsItIs => {}
+                    Placement::Under(id) => {
+                        renamed.insert(key, Some(id));
+                    }
+                    Placement::Known => {
+                        renamed.insert(key, None);
+                    }
                 }
             }
             let EarlierTurn { turn, rows, .. } = turn;
@@ -382,6 +387,16 @@ struct ShownRecords<'c> {
     calls: OccurrenceCounter,
 }
 
+/// How a record is shown.
+enum Placement {
+    /// Under its own id.
+    AsItIs,
+    /// Under this id: another one, because its own is taken, or that of the record that it replaces.
+    Under(String),
+    /// Not at all: the same record is there already.
+    Known,
+}
+
 impl<'c> ShownRecords<'c> {
     fn new(ctx: &'c TurnContext) -> Self {
         let mut calls = ctx.earlier_occurrences();
@@ -391,20 +406,20 @@ impl<'c> ShownRecords<'c> {
         Self { ctx, records: IndexMap::new(), origins: HashMap::new(), calls }
     }
 
-    /// Takes a record of a turn. If its id is taken, returns the id that it is shown with, or that it is not shown.
-    fn place(&mut self, turn: &EarlierTurn, record: EarlierRecord) -> Option<Option<String>> {
+    /// Takes a record of a turn, and says how it is shown.
+    fn place(&mut self, turn: &EarlierTurn, record: EarlierRecord) -> Placement {
         let origin = (turn.turn.clone(), record.key());
         if let Some(changed) = self.find_changed(turn, &record) {
             let id = changed.id();
             self.insert(origin, changed);
-            return Some(Some(id));
+            return Placement::Under(id);
         }
         let Some(known) = self.find(&record) else {
             self.insert(origin, record);
-            return None;
+            return Placement::AsItIs;
         };
         if known == record {
-            return Some(None);
+            return Placement::Known;
         }
         let shown = match &record {
             EarlierRecord::ToolCall(call) => {
@@ -412,11 +427,11 @@ impl<'c> ShownRecords<'c> {
             }
             _ => self.rename(&turn.turn, &record),
         };
-        let id = shown.as_ref().map(EarlierRecord::id);
-        if let Some(record) = shown {
-            self.insert(origin, record);
-        }
-        Some(id)
+        // There is always a free id; a record without one would hide another.
+        let Some(record) = shown else { return Placement::Known };
+        let id = record.id();
+        self.insert(origin, record);
+        Placement::Under(id)
     }
 
     /// The record under the id of the one that it replaces, if the turn has changed a record that it showed.
