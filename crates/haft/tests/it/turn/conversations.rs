@@ -349,15 +349,14 @@ async fn memories_of_turns_at_once_are_all_there() {
         world.builder(store, hydrate_conversation()).build().unwrap()
     };
     let scope = MemoryScope::user("ada");
-    let turns: Vec<_> = (0..8)
-        .map(|n| {
-            let (runner, scope) = (runner(&world), scope.clone());
-            let input = TurnInput::new("You help.").id(format!("t{n}")).memory_scope(scope);
-            tokio::spawn(async move { runner.run(input).await.unwrap() })
-        })
-        .collect();
-    for turn in turns {
-        assert_eq!(turn.await.unwrap().outcome, TurnOutcome::Completed);
+    let mut turns = tokio::task::JoinSet::new();
+    for n in 0..8 {
+        let (runner, scope) = (runner(&world), scope.clone());
+        let input = TurnInput::new("You help.").id(format!("t{n}")).memory_scope(scope);
+        turns.spawn(async move { runner.run(input).await.unwrap() });
+    }
+    while let Some(turn) = turns.join_next().await {
+        assert_eq!(turn.unwrap().outcome, TurnOutcome::Completed);
     }
     assert_eq!(world.store.load_memories(scope.clone()).await.unwrap().len(), 800);
     // Turns that belong to others come in between, and the memories are found all the same.
