@@ -39,8 +39,9 @@ pub use haft_core::clock::{
 pub use haft_core::context::{
     AckSubscription, DispatchContext, DispatchContextBuilder, EarlierRecord, EarlierTurn,
     FetchFuture, GateContext, GateFuture, Gates, HistoryError, HistoryFuture, HistoryReader,
-    HydratedTurn, Hydration, Instruction, RecordError, RecordWriter, RemovedRecord, Signal,
-    SignalError, Tokenizable, ToolSource, ToolsFuture, TurnContext, TurnSource, UnknownMedia,
+    HydratedRange, HydratedTurn, Hydration, Instruction, RecordError, RecordWriter, RemovedRecord,
+    Signal, SignalError, Tokenizable, ToolSource, ToolsFuture, TurnContext, TurnSource,
+    UnknownMedia,
 };
 #[doc(inline)]
 pub use haft_core::gate::{

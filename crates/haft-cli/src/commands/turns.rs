@@ -95,12 +95,11 @@ fn turn_to_text(turn: &StoredTurn, terminal: &Terminal) -> String {
     let status = terminal.style_stdout(status_role(summary.status), summary.status.as_str());
     let id = terminal.style_stdout(TextRole::Key, summary.id.as_str());
     let mut text = format!("{id}  {status}  {}\n", summary.created_at);
-    let shown = earlier_turns(turn);
-    if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
+    if let Some((first, last, count)) = earlier_turns(turn) {
         let label = terminal.style_stdout(TextRole::Warning, format!("{:<10}", "history"));
-        let turns = if shown.len() == 1 { "turn" } else { "turns" };
-        let range = if first == last { first.clone() } else { format!("{first} to {last}") };
-        text.push_str(&format!("{label} {} earlier {turns}: {}\n", shown.len(), sanitize(&range)));
+        let turns = if count == 1 { "turn" } else { "turns" };
+        let range = if first == last { first } else { format!("{first} to {last}") };
+        text.push_str(&format!("{label} {count} earlier {turns}: {}\n", sanitize(&range)));
     }
     for row in &turn.rows {
         text.push_str(&record_to_text(row, terminal));
@@ -116,16 +115,14 @@ fn turn_to_text(turn: &StoredTurn, terminal: &Terminal) -> String {
     text
 }
 
-/// The earlier turns whose records the model saw in a turn, oldest first. They are stored there and not again.
-fn earlier_turns(turn: &StoredTurn) -> Vec<String> {
-    let entries = turn.journal.iter().map(|it| parse_json_or_text(it));
-    let hydrated = entries.filter(|entry| entry["entry"] == "hydrated");
-    let turns = hydrated.filter_map(|entry| match entry.get("turns") {
-        Some(Value::Array(turns)) => Some(turns.clone()),
-        _ => None,
-    });
-    let ids = turns.flatten().filter_map(|it| it.get("turn")?.as_str().map(str::to_owned));
-    ids.collect()
+/// The first and the last of the earlier turns whose records the model saw in a turn, and their number. The records are
+/// stored there and not again.
+fn earlier_turns(turn: &StoredTurn) -> Option<(String, String, u64)> {
+    let mut entries = turn.journal.iter().map(|it| parse_json_or_text(it));
+    let entry = entries.find(|entry| entry["entry"] == "hydrated")?;
+    let range = entry.get("range")?;
+    let id = |name: &str| range.get(name)?.as_str().map(str::to_owned);
+    Some((id("first")?, id("last")?, range.get("count")?.as_u64()?))
 }
 
 /// The error that a turn ended with, with its code and its causes.

@@ -21,8 +21,8 @@ use serde_json::Value;
 
 pub use builder::DispatchContextBuilder;
 pub use history::{
-    EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedTurn,
-    Hydration, RemovedRecord,
+    EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedRange,
+    HydratedTurn, Hydration, RemovedRecord,
 };
 pub use instruction::Instruction;
 pub use media::UnknownMedia;

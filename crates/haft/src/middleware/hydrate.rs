@@ -110,6 +110,7 @@ impl HydrateConversation {
             kinds.push(RowKind::Retrievable);
         }
         let mut window = HistoryWindow::new(self.limits, kinds.clone());
+        let mut unfinished = Vec::new();
         let mut before = ctx.turn_id().parse()?;
         'pages: loop {
             let query = TurnQuery::default().conversation(conversation).before(before).limit(PAGE);
@@ -120,6 +121,7 @@ impl HydrateConversation {
                 if !summary.status.is_final() {
                     let text = format!("the turn `{}` has not ended and is not shown", summary.id);
                     ctx.log(LogLevel::Warn, "history", &text, None);
+                    unfinished.push(summary.id);
                     continue;
                 }
                 let Some(turn) = history.load_turn(summary.id).await? else { continue };
@@ -132,7 +134,7 @@ impl HydrateConversation {
             }
             before = oldest;
         }
-        ctx.hydrate(window.into_turns(), &kinds);
+        ctx.hydrate(window.into_turns(), unfinished, &kinds);
         Ok(())
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use haft_core::artifact::SpooledArtifact;
 use haft_core::call::{ToolCall, ToolResults};
 use haft_core::context::{
-    EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedTurn,
+    EarlierRecord, EarlierTurn, HistoryError, HistoryFuture, HistoryReader, HydratedRange,
+    Hydration, TurnContext,
 };
 use haft_core::record::{
     LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, RetrievableContent, Thought,
@@ -32,7 +33,6 @@ impl StoredHistory {
     async fn load(&self, turn: TurnId) -> Result<Option<EarlierTurn>, HistoryError> {
         let Some(stored) = self.store.load(turn).await? else { return Ok(None) };
         let mut turn = EarlierTurn::new(stored.summary.id.clone(), stored.summary.status);
-        turn.rows = stored.rows.len();
         turn.shown = find_shown_turns(&stored)?;
         for row in &stored.rows {
             turn.records.extend(self.load_record(row).await?);
@@ -78,6 +78,41 @@ impl StoredHistory {
         Ok(call)
     }
 
+    /// Loads the turns of a range, oldest first. Turns that were removed are missing.
+    pub(super) async fn load_range(
+        &self,
+        ctx: &TurnContext,
+        range: &HydratedRange,
+    ) -> Result<Vec<EarlierTurn>, HistoryError> {
+        let (Some(conversation), Ok(mut before)) = (ctx.conversation(), ctx.turn_id().parse())
+        else {
+            return Ok(Vec::new());
+        };
+        let mut turns = Vec::with_capacity(range.count);
+        loop {
+            let query = TurnQuery::default().conversation(conversation).before(before);
+            let page = self.store.turns(query).await?;
+            let Some(oldest) = page.last().map(|summary| summary.id.clone()) else { break };
+            for summary in page.into_iter().filter(|it| !range.except.contains(&it.id)) {
+                if turns.len() == range.count {
+                    break;
+                }
+                let is_first = summary.id == range.first;
+                turns.extend(self.load(summary.id).await?);
+                if is_first {
+                    turns.reverse();
+                    return Ok(turns);
+                }
+            }
+            if turns.len() == range.count {
+                break;
+            }
+            before = oldest;
+        }
+        turns.reverse();
+        Ok(turns)
+    }
+
     async fn load_scope(&self, scope: MemoryScope) -> Result<Vec<Memory>, HistoryError> {
         let rows = self.store.load_memories(scope).await?;
         let mut memories = Vec::with_capacity(rows.len());
@@ -103,20 +138,19 @@ impl HistoryReader for StoredHistory {
 }
 
 /// What a turn showed of turns before it, by its journal.
-fn find_shown_turns(stored: &StoredTurn) -> Result<Vec<HydratedTurn>, StoreError> {
-    let entries = stored.journal.iter().map(StoredText::as_str);
-    for text in entries.filter(|text| text.contains(r#""entry":"hydrated""#)) {
-        let entry = serde_json::from_str(text).map_err(|error| StoreError::Damaged {
-            what: format!("turn `{}`", stored.summary.id),
-            reason: format!("a `hydrated` entry of its journal: {error}"),
-        })?;
-        if let JournalEntry::Hydrated(hydration) = entry
-            && !hydration.turns.is_empty()
-        {
-            return Ok(hydration.turns);
-        }
+fn find_shown_turns(stored: &StoredTurn) -> Result<Hydration, StoreError> {
+    let mut entries = stored.journal.iter().map(StoredText::as_str);
+    let Some(text) = entries.find(|text| text.contains(r#""entry":"hydrated""#)) else {
+        return Ok(Hydration::default());
+    };
+    let damaged = |error: serde_json::Error| StoreError::Damaged {
+        what: format!("turn `{}`", stored.summary.id),
+        reason: format!("a `hydrated` entry of its journal: {error}"),
+    };
+    match serde_json::from_str(text).map_err(damaged)? {
+        JournalEntry::Hydrated(hydration) => Ok(hydration),
+        _ => Ok(Hydration::default()),
     }
-    Ok(Vec::new())
 }
 
 /// Replaces a result whose content is not stored any more.

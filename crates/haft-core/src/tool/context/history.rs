@@ -70,22 +70,24 @@ pub struct EarlierTurn {
     pub status: TurnStatus,
     /// The records in their order. Calls that have not ended are not among them.
     pub records: Vec<EarlierRecord>,
-    /// How many rows the turn has.
-    pub rows: usize,
-    /// What it showed of turns before it, oldest first.
-    pub shown: Vec<HydratedTurn>,
+    /// The kinds of its records that are left; nothing while all are.
+    pub kinds: Option<Vec<RowKind>>,
+    /// What it showed itself of the turns before it.
+    pub shown: Hydration,
 }
 
 impl EarlierTurn {
     /// A turn without records.
     #[must_use]
     pub fn new(turn: TurnId, status: TurnStatus) -> Self {
-        Self { turn, status, records: Vec::new(), rows: 0, shown: Vec::new() }
+        Self { turn, status, records: Vec::new(), kinds: None, shown: Hydration::default() }
     }
 
     /// Drops the records of all other kinds.
     pub fn retain_kinds(&mut self, kinds: &[RowKind]) {
         self.records.retain(|record| kinds.contains(&record.kind()));
+        let left = self.kinds.get_or_insert_with(|| kinds.to_vec());
+        left.retain(|kind| kinds.contains(kind));
     }
 }
 
@@ -147,11 +149,15 @@ impl EarlierRecord {
     }
 }
 
-/// What a turn shows of earlier turns, as its journal refers to it.
+/// What a turn shows of earlier turns, as its journal refers to it. Its size does not depend on how many turns they
+/// are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Hydration {
-    /// The turns, oldest first.
+    /// The turns; nothing if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<HydratedRange>,
+    /// The turns of the range that are not shown as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<HydratedTurn>,
     /// Records that are not shown any more.
@@ -159,42 +165,30 @@ pub struct Hydration {
     pub removed: Vec<RemovedRecord>,
 }
 
-/// What a turn shows of one earlier turn.
+/// Consecutive turns of a conversation, in the order in which they were created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct HydratedTurn {
-    /// The earlier turn.
-    pub turn: TurnId,
-    /// The kinds of its records that are shown; the default is [`DEFAULT_KINDS`](Self::DEFAULT_KINDS).
+pub struct HydratedRange {
+    /// The oldest turn.
+    pub first: TurnId,
+    /// The newest turn.
+    pub last: TurnId,
+    /// How many there are.
+    pub count: usize,
+    /// Turns in between that had not ended and are not shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<TurnId>,
+    /// The kinds of their records that are shown; the default is [`DEFAULT_KINDS`](Self::DEFAULT_KINDS).
     #[serde(
-        default = "HydratedTurn::default_kinds",
-        skip_serializing_if = "HydratedTurn::is_default"
+        default = "HydratedRange::default_kinds",
+        skip_serializing_if = "HydratedRange::is_default"
     )]
     pub kinds: Vec<RowKind>,
-    /// How many rows it had.
-    pub rows: usize,
-    /// Records whose id was taken, as `kind/id`. Each has another id in this turn, or the same id if it replaces the
-    /// record of a turn before it, or nothing if the turn has the same record already.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub renamed: BTreeMap<String, Option<String>>,
 }
 
-impl HydratedTurn {
+impl HydratedRange {
     /// The kinds of records that make up what was said and done.
     pub const DEFAULT_KINDS: &[RowKind] = &[RowKind::Message, RowKind::Thought, RowKind::ToolCall];
-
-    /// The key that a record of the earlier turn has there, by its key in the turn that shows it.
-    fn original_key<'k>(&'k self, key: &'k str) -> Option<&'k str> {
-        let kind = key.split_once('/').map_or(key, |(kind, _)| kind);
-        let is_new_name = |old: &str, id: &str| {
-            let rest = key.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
-            rest == Some(id) && old.strip_prefix(kind).is_some_and(|rest| rest.starts_with('/'))
-        };
-        let renamed = self.renamed.iter().find_map(|(old, new)| {
-            new.as_deref().filter(|id| is_new_name(old, id)).map(|_| old.as_str())
-        });
-        renamed.or_else(|| (!self.renamed.contains_key(key)).then_some(key))
-    }
 
     fn default_kinds() -> Vec<RowKind> {
         Self::DEFAULT_KINDS.to_vec()
@@ -202,6 +196,32 @@ impl HydratedTurn {
 
     fn is_default(kinds: &[RowKind]) -> bool {
         kinds == Self::DEFAULT_KINDS
+    }
+}
+
+/// What is special about one earlier turn that a turn shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct HydratedTurn {
+    /// The earlier turn.
+    pub turn: TurnId,
+    /// The kinds of its records that are shown, if they are not those of the range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<RowKind>>,
+    /// Records whose id was taken, as `kind/id`. Each has another id in this turn, or the same id if it replaces the
+    /// record of a turn before it, or nothing if the turn has the same record already.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub renamed: BTreeMap<String, Option<String>>,
+}
+
+impl HydratedTurn {
+    /// The key that a record of the earlier turn has there, by the other key that it has in the turn that shows it.
+    fn original_key(&self, key: &str) -> Option<&str> {
+        let (kind, id) = key.split_once('/')?;
+        let is_kind = |old: &str| old.split_once('/').is_some_and(|(it, _)| it == kind);
+        let mut renamed = self.renamed.iter();
+        let found = renamed.find(|(old, new)| new.as_deref() == Some(id) && is_kind(old));
+        found.map(|(old, _)| old.as_str())
     }
 }
 
@@ -235,9 +255,16 @@ impl TurnContext {
     /// The records are not stored again: the journal refers to them, and a process that resumes the turn opens them
     /// where they are. A record that this turn has already is not shown twice. A record that an earlier turn changed is
     /// shown as it was changed, where it was first. Another record whose id is taken is shown under another id.
-    pub fn hydrate(&self, turns: Vec<EarlierTurn>, kinds: &[RowKind]) {
-        let mut shown = ShownRecords::new(self);
+    ///
+    /// The turns are consecutive turns of the conversation, except for those that have not ended.
+    pub fn hydrate(&self, turns: Vec<EarlierTurn>, except: Vec<TurnId>, kinds: &[RowKind]) {
         let mut hydration = Hydration::default();
+        if let (Some(first), Some(last)) = (turns.first(), turns.last()) {
+            let (first, last, count) = (first.turn.clone(), last.turn.clone(), turns.len());
+            let kinds = kinds.to_vec();
+            hydration.range = Some(HydratedRange { first, last, count, except, kinds });
+        }
+        let mut shown = ShownRecords::new(self, &turns);
         for mut turn in turns {
             turn.retain_kinds(kinds);
             let records = std::mem::take(&mut turn.records);
@@ -254,8 +281,11 @@ impl TurnContext {
                     }
                 }
             }
-            let EarlierTurn { turn, rows, .. } = turn;
-            hydration.turns.push(HydratedTurn { turn, kinds: kinds.to_vec(), rows, renamed });
+            let EarlierTurn { turn, kinds: left, .. } = turn;
+            let left = left.filter(|left| left != kinds);
+            if !renamed.is_empty() || left.is_some() {
+                hydration.turns.push(HydratedTurn { turn, kinds: left, renamed });
+            }
         }
         if let Some(recorder) = &self.turn.recorder {
             recorder.journal_hydration(hydration);
@@ -275,13 +305,19 @@ impl TurnContext {
         self.place_earlier(shown);
     }
 
-    /// Shows again what the journal of a resumed turn refers to, before its own records are restored.
-    pub fn restore_hydration(&self, turns: Vec<(HydratedTurn, EarlierTurn)>) {
+    /// Shows again what the journal of a resumed turn refers to, before its own records are restored. The turns are those
+    /// of the range, oldest first.
+    pub fn restore_hydration(&self, hydration: &Hydration, turns: Vec<EarlierTurn>) {
+        let special: HashMap<&TurnId, &HydratedTurn> =
+            hydration.turns.iter().map(|it| (&it.turn, it)).collect();
+        let kinds = hydration.range.as_ref().map(|range| range.kinds.as_slice());
         let mut shown: IndexMap<String, EarlierRecord> = IndexMap::new();
-        for (reference, mut turn) in turns {
-            turn.retain_kinds(&reference.kinds);
+        for mut turn in turns {
+            let special = special.get(&turn.turn);
+            let kinds = special.and_then(|it| it.kinds.as_deref()).or(kinds);
+            turn.retain_kinds(kinds.unwrap_or(HydratedRange::DEFAULT_KINDS));
             for record in turn.records {
-                let record = match reference.renamed.get(&record.key()) {
+                let record = match special.and_then(|it| it.renamed.get(&record.key())) {
                     None => Some(record),
                     Some(Some(id)) => record.renamed(id),
                     Some(None) => None,
@@ -381,6 +417,10 @@ struct ShownRecords<'c> {
     ctx: &'c TurnContext,
     /// By key.
     records: IndexMap<String, EarlierRecord>,
+    /// The place of each turn.
+    order: HashMap<TurnId, usize>,
+    /// The turn that each record belongs to and the key that it has there, by its key.
+    owners: HashMap<String, (TurnId, String)>,
     /// The key of each record, by its turn and the key that it has there.
     origins: HashMap<(TurnId, String), String>,
     /// How often each call was named so far.
@@ -398,12 +438,15 @@ enum Placement {
 }
 
 impl<'c> ShownRecords<'c> {
-    fn new(ctx: &'c TurnContext) -> Self {
+    fn new(ctx: &'c TurnContext, turns: &[EarlierTurn]) -> Self {
         let mut calls = ctx.earlier_occurrences();
         for call in ctx.tool_calls().all() {
             calls.restore(call.key());
         }
-        Self { ctx, records: IndexMap::new(), origins: HashMap::new(), calls }
+        let order = turns.iter().enumerate().map(|(place, turn)| (turn.turn.clone(), place));
+        let order = order.collect();
+        let (owners, origins) = (HashMap::new(), HashMap::new());
+        Self { ctx, records: IndexMap::new(), order, owners, origins, calls }
     }
 
     /// Takes a record of a turn, and says how it is shown.
@@ -437,12 +480,30 @@ impl<'c> ShownRecords<'c> {
     /// The record under the id of the one that it replaces, if the turn has changed a record that it showed.
     fn find_changed(&self, turn: &EarlierTurn, record: &EarlierRecord) -> Option<EarlierRecord> {
         let key = record.key();
-        let replaced = turn.shown.iter().find_map(|reference| {
-            let original = reference.original_key(&key)?.to_owned();
-            self.origins.get(&(reference.turn.clone(), original))
+        // It showed the record under another id, or under the id that it has here.
+        let renamed = turn.shown.turns.iter().find_map(|special| {
+            let original = special.original_key(&key)?.to_owned();
+            self.origins.get(&(special.turn.clone(), original)).cloned()
         });
-        let id = self.records.get(replaced?)?.id();
+        let replaced = renamed.or_else(|| {
+            let (owner, original) = self.owners.get(&key)?;
+            let special = turn.shown.turns.iter().find(|it| it.turn == *owner);
+            let is_same = special.is_none_or(|it| !it.renamed.contains_key(original));
+            (is_same && *original == key && self.is_shown_by(turn, owner)).then(|| key.clone())
+        });
+        let id = self.records.get(&replaced?)?.id();
         if id == record.id() { Some(record.clone()) } else { record.renamed(&id) }
+    }
+
+    /// Whether an earlier turn showed another one.
+    fn is_shown_by(&self, turn: &EarlierTurn, other: &TurnId) -> bool {
+        let Some(range) = &turn.shown.range else { return false };
+        let place = |id: &TurnId| self.order.get(id).copied();
+        // A first turn that is not here is older than all that are.
+        let first = place(&range.first).unwrap_or_default();
+        let is_before = |place: usize| Some(place) < self.order.get(&turn.turn).copied();
+        place(other).is_some_and(|place| place >= first && is_before(place))
+            && !range.except.contains(other)
     }
 
     fn rename(&self, turn: &TurnId, record: &EarlierRecord) -> Option<EarlierRecord> {
@@ -463,6 +524,8 @@ impl<'c> ShownRecords<'c> {
         if let EarlierRecord::ToolCall(call) = &record {
             self.calls.restore(call.id());
         }
+        // A record that was changed still belongs to the turn that had it first.
+        self.owners.entry(record.key()).or_insert_with(|| origin.clone());
         self.origins.insert(origin, record.key());
         self.records.insert(record.key(), record);
     }

@@ -70,7 +70,7 @@ impl HistoryWindow {
         turn.retain_kinds(&self.kinds);
         let mut cost = turn_cost(&turn);
         if self.turns.is_empty() {
-            self.oldest = turn.shown.first().map(|it| it.turn.clone());
+            self.oldest = turn.shown.range.as_ref().map(|range| range.first.clone());
             if !self.limits.allow(cost) {
                 turn.retain_kinds(&[RowKind::Message]);
                 cost = turn_cost(&turn);

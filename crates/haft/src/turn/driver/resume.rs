@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_core::call::{RecordId, ToolCall};
 use haft_core::cancel::Cancellation;
-use haft_core::context::{HistoryReader as _, Hydration, Instruction, Tokenizable, TurnContext};
+use haft_core::context::{Hydration, Instruction, Tokenizable, TurnContext};
 use haft_core::event::LogLevel;
 use haft_core::record::{
     LoadError, Memory, Message, Record as _, RecordLoader, Retrievable, Thought,
@@ -182,22 +182,24 @@ pub(in crate::turn) async fn restore_history(
     runner: &RunnerShared,
     hydrations: Vec<Hydration>,
 ) -> Result<(), TurnError> {
-    for Hydration { turns, removed, .. } in hydrations {
+    for hydration in hydrations {
         // A commit that failed may have been written all the same, and is repeated.
-        if removed.is_empty() && !ctx.is_hydrated() {
-            let mut opened = Vec::with_capacity(turns.len());
-            for reference in turns {
-                match runner.earlier_turns.load_turn(reference.turn.clone()).await? {
-                    Some(earlier) => opened.push((reference, earlier)),
-                    None => {
-                        let text = format!("the earlier turn `{}` was removed", reference.turn);
+        if hydration.removed.is_empty() && !ctx.is_hydrated() {
+            let turns = match &hydration.range {
+                Some(range) => {
+                    let turns = runner.earlier_turns.load_range(ctx, range).await?;
+                    if turns.len() < range.count {
+                        let text =
+                            format!("of {} earlier turns {} are left", range.count, turns.len());
                         ctx.log(LogLevel::Warn, LogTopic::History.as_str(), &text, None);
                     }
+                    turns
                 }
-            }
-            ctx.restore_hydration(opened);
+                None => Vec::new(),
+            };
+            ctx.restore_hydration(&hydration, turns);
         }
-        removed.iter().for_each(|record| ctx.restore_removal(record));
+        hydration.removed.iter().for_each(|record| ctx.restore_removal(record));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use haft::middleware::Next;
 use haft::records::{Memory, Message, Retrievable, Thought};
 use haft::stores::{DirSpoolStore, MemoryStore};
 use haft::stores::{SpoolKey, SpoolStore as _};
-use haft::tools::ByteStream;
+use haft::tools::{ByteStream, ToolEffect};
 use haft::trust::TrustTier;
 use haft::turn::Instruction;
 use haft::turn::Timestamp;
@@ -38,7 +38,7 @@ async fn a_result_without_an_end_meets_the_limit_of_the_spool() {
     }
     let folder = tempfile::tempdir().unwrap();
     let spools = Arc::new(DirSpoolStore::open(folder.path()).unwrap().max_bytes(1 << 20));
-    let tool = Tool::builder("all").description("Gives all.");
+    let tool = Tool::builder("all").description("Gives all.").effect(ToolEffect::ReadOnly);
     let tool = tool.handler(async || ByteStream::new(Endless(0))).build().unwrap();
     let built = runner(steps([
         |_| Ok(Step::new().call(call("all", "{}"))),
