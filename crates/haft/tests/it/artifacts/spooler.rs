@@ -83,7 +83,9 @@ async fn a_result_that_the_store_refuses_is_not_lost_silently() {
     let mut turn = Turn::new();
     let store = DirSpoolStore::open(folder.path()).unwrap().max_bytes(8);
     turn.spooler = Spooler::new(Arc::new(store)).inline_below(4);
-    let call = turn.call(&returns("fetch", || "much too long"), "{}").await;
+    let fetch = Tool::builder("fetch").description("Fetches.").effect(ToolEffect::ReadOnly);
+    let fetch = fetch.handler(|| "much too long").build().unwrap();
+    let call = turn.call(&fetch, "{}").await;
     assert_eq!(call.state(), CallState::Failed);
     assert!(call.error.unwrap().message.contains("larger than the limit of 8 bytes"));
 }
