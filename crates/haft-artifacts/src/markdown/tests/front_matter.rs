@@ -45,7 +45,7 @@ fn yaml_becomes_json() {
 fn mistakes_are_named_with_line_and_column() {
     check_error("a: 1\nb: [1, 2", "line 4");
     check_error("a: 1\na: 2", "the key `a` stands twice");
-    check_error("a: *nope", "line 2, column 3");
+    check_error("a: *nope", "line 2, column 4");
     check_error("a: &x [*x]", "inside the value it names");
     check_error("a: 'x", "line 2");
 }
