@@ -193,17 +193,31 @@ impl TurnGates {
             let polled = self.poll_gate(gate, ctx.cancellation());
             if self.runner.approver.is_some() || self.runner.gate_policy == GatePolicy::Suspend {
                 // Boxed, so that gates without either of them take no room for it.
-                let consulted = Box::pin(self.consult_approver(ctx, gate));
-                tokio::select! {
-                    biased;
-                    settled = polled => settled?,
-                    never = consulted => match never {},
-                }
+                Box::pin(self.await_with_approver(ctx, gate, polled)).await?
             } else {
                 polled.await?
             }
         };
         self.verify_decision(ctx, gate, &settled)
+    }
+
+    /// Awaits a decision while the approver is consulted. A gate that is settled already is not left to others: the store
+    /// is asked before.
+    async fn await_with_approver(
+        &self,
+        ctx: GateContext<'_>,
+        gate: &OpenGate,
+        polled: impl Future<Output = Result<GateRow, GateError>>,
+    ) -> Result<GateRow, GateError> {
+        let known = self.runner.store.gate(gate.id.clone()).await?;
+        if known.is_some_and(|row| row.settlement.is_some()) {
+            return polled.await;
+        }
+        tokio::select! {
+            biased;
+            settled = polled => settled,
+            never = self.consult_approver(ctx, gate) => match never {},
+        }
     }
 
     /// Opens a gate for a request of a handler, a middleware or the executor.
