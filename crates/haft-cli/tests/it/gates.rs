@@ -90,7 +90,7 @@ fn gates_are_denied_without_asking() {
     assert!(!dir.path().join("a/made").exists());
     let turns = run_haft(dir.path(), &["turns", "--json"]);
     let shown = run_haft(dir.path(), &["show", json_string(&turns, "id")]);
-    assert!(shown.contains("nobody can approve it here"), "{shown}");
+    assert!(shown.contains("this run denies every call that requires approval"), "{shown}");
     let both = run_haft(dir.path(), &["run", "a", "--gates", "deny", "--yes"]);
     assert!(both.starts_with("exit 2"), "{both}");
 }

@@ -61,7 +61,7 @@ impl ForeignText {
     }
 }
 
-/// Makes reserved tags in a text inert that stands in the definition of a tool, whoever wrote it.
+/// Makes the reserved tags in a text of a tool definition inert, also if the developer of the application wrote the text.
 ///
 /// ```
 /// use haft_core::trust::sanitized_definition;

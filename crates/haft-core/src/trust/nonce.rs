@@ -22,8 +22,8 @@ const FINGERPRINT_BYTES: usize = 8;
 /// The secret from which the keys of envelopes are derived, one for each conversation or turn.
 ///
 /// The application draws 32 random bytes once and stores them, so that the same records are rendered to the same bytes
-/// in a later turn of the conversation and in another process. Whoever knows them can close envelopes: they belong
-/// neither into a prompt nor into a log. Only the hash states that they lead to are held here, and nothing prints those.
+/// in a later turn of the conversation and in another process. An author who knows them can write content that closes
+/// envelopes, so keep them out of prompts and logs. Only the hash states that they lead to are held here, and nothing prints those.
 ///
 /// ```
 /// use haft_core::trust::{EnvelopeScope, EnvelopeSecret, MessagePart, PromptRenderer};
@@ -123,7 +123,7 @@ impl fmt::Debug for EnvelopeSecret {
 /// The key from which the names of the envelopes of a prompt are derived. An [`EnvelopeSecret`] derives one for each
 /// conversation or turn.
 ///
-/// Whoever knows it can close envelopes. Its bytes are not held here, only the two hash states that they lead to, and
+/// An author who knows it can write content that closes envelopes. Its bytes are not held here, only the two hash states that they lead to, and
 /// nothing prints those.
 ///
 /// ```

@@ -62,7 +62,7 @@ impl GateMode {
             Self::Wait | Self::Approve => builder,
             Self::Park => builder.gate_policy(GatePolicy::Suspend),
             Self::Deny => builder.approver(async |_: Gate| GateDecision::Rejected {
-                reason: "nobody can approve it here".to_owned(),
+                reason: "this run denies every call that requires approval".to_owned(),
             }),
         }
     }
