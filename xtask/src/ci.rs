@@ -151,7 +151,8 @@ pub(crate) fn steps(root: &Path) -> Vec<Step> {
         Step::cargo("publish --workspace --dry-run --no-verify --locked --allow-dirty --quiet"),
         Step::tool(tools::MDBOOK, "build docs/book --dest-dir target/book"),
     ];
-    // The library must build with any of its features left out.
+    // `cargo test` without flags must build, and so must the library with any of its features left out.
+    steps.push(Step::cargo("check --locked --all-targets"));
     steps.push(Step::cargo("check --locked -p haft --no-default-features"));
     for features in ["tools", "http,rustls", "conformance,schemars,testing", "sqlite"] {
         let check = "check --locked -p haft --no-default-features --features";

@@ -14,6 +14,7 @@ mod derive;
 mod events;
 #[cfg(test)]
 mod examples;
+#[cfg(all(test, feature = "conformance"))]
 mod executors;
 #[cfg(test)]
 mod json;

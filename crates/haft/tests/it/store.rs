@@ -6,12 +6,13 @@ mod broken;
 mod crash;
 #[cfg(feature = "sqlite")]
 mod differential;
-#[cfg(feature = "sqlite")]
+#[cfg(all(feature = "sqlite", feature = "conformance"))]
 mod sqlite;
 mod threads;
 
 use std::time::Duration;
 
+#[cfg(feature = "conformance")]
 use haft::stores::MemoryStore;
 use haft::stores::{Lease, LeaseRequest, NewTurn, StoreWrite, StoredText, TurnId, TurnStore};
 use haft::turn::Timestamp;

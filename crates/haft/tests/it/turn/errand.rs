@@ -37,6 +37,10 @@ use super::{call, input, pass, runner};
 #[derive(Clone)]
 pub(crate) enum Ledger {
     Memory(Arc<Mutex<Vec<String>>>),
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        expect(dead_code, reason = "only the tests of crashes use it")
+    )]
     File(PathBuf),
 }
 
