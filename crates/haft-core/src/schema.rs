@@ -18,6 +18,7 @@
 
 pub mod args;
 mod build;
+mod capped_list;
 mod check;
 mod coerce;
 mod describe;

@@ -1,15 +1,22 @@
 //! The one pass that decides: walks arguments together with their schema, collects every problem, and
 //! notes what coercion has to change. On valid arguments it allocates nothing.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::coerce::{CheckerMark, DocumentPatch, apply_patches};
-use super::problem::{Change, ChangeKind, Problem, Rule, excerpt};
-use super::rules::{BrokenRules, KEPT, broken_length, has_repeats, is_listed};
+use super::capped_list::CappedList;
+use super::coerce::{CheckerMark, DocumentPatch, MAX_CHANGES, apply_patches};
+use super::fault::to_document;
+use super::problem::{Change, ChangeKind, MAX_LISTED, Problem, Rule, excerpt};
+use super::rules::{BrokenRules, NONE_BROKEN, broken_length, has_repeats, is_listed};
 use super::{
     ArrayRules, Definitions, Field, MapRules, ObjectRules, Schema, Shape, UnionRules, UnknownFields,
 };
 use crate::json::{ValueKind, ValueRef};
+
+/// The longest key that a pointer spells out, in bytes. Longer ones are shortened.
+const MAX_POINTER_KEY: usize = 1024;
 
 /// Place of a value, as a list that lives on the stack. It becomes text only for a report.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +44,8 @@ pub(super) enum CoercionMode {
 pub(super) struct Checker<'s> {
     pub(super) definitions: &'s Definitions,
     pub(super) mode: CoercionMode,
-    pub(super) problems: Vec<Problem>,
-    pub(super) changes: Vec<Change>,
+    pub(super) problems: CappedList<Problem, MAX_LISTED>,
+    pub(super) changes: CappedList<Change, MAX_CHANGES>,
     /// What has to change, by index of the value in the document that is being walked.
     pub(super) patches: Vec<(usize, DocumentPatch)>,
     /// How many strings-inside-strings deep the walk is.
@@ -58,8 +65,8 @@ impl<'s> Checker<'s> {
         Self {
             definitions,
             mode,
-            problems: Vec::new(),
-            changes: Vec::new(),
+            problems: CappedList::new(),
+            changes: CappedList::new(),
             patches: Vec::new(),
             nested: 0,
         }
@@ -81,18 +88,20 @@ impl<'s> Checker<'s> {
             return self.coerce_or_refuse(schema, view, place, Rule::Type);
         }
         let (mut fine, broken) = match &schema.shape {
-            Shape::Any | Shape::Boolean => (true, KEPT),
+            Shape::Any | Shape::Boolean => (true, NONE_BROKEN),
             Shape::String(rules) => (true, rules.broken_by(view)),
             Shape::Integer(rules) => (true, rules.broken_by(view)),
             Shape::Number(rules) => (true, rules.broken_by(view)),
-            Shape::Enum(values) if is_listed(view, values) => (true, KEPT),
+            Shape::Enum(values) if is_listed(view, values) => (true, NONE_BROKEN),
             Shape::Enum(_) => return self.coerce_or_refuse(schema, view, place, Rule::Enum),
             Shape::Array(rules) => self.check_array(rules, view, place),
             Shape::Tuple(places) => self.check_tuple(places, view, place),
-            Shape::Object(rules) => (self.check_object(rules, view, place), KEPT),
+            Shape::Object(rules) => (self.check_object(rules, view, place), NONE_BROKEN),
             Shape::Map(rules) => self.check_map(rules, view, place),
-            Shape::Union(rules) => (self.check_union(rules, view, place), KEPT),
+            Shape::Union(rules) => (self.check_union(rules, view, place), NONE_BROKEN),
             Shape::Ref(name) => match self.definitions.get(name) {
+                // The target of the reference does not know that `null` is allowed here.
+                Some(_) if schema.nullable && self.coerce_null(view, place) => (true, NONE_BROKEN),
                 Some(target) => return self.check(target, view, place),
                 // Construction refuses dangling references.
                 None => (true, [Some(Rule::Type), None]),
@@ -140,7 +149,7 @@ impl<'s> Checker<'s> {
         for (at, (element, schema)) in view.elements().zip(places).enumerate() {
             fine &= self.check(schema, element, &place.index(at));
         }
-        (fine, KEPT)
+        (fine, NONE_BROKEN)
     }
 
     fn check_map(
@@ -194,14 +203,14 @@ impl<'s> Checker<'s> {
                 Some((_, field)) => Some((next, field)),
                 None => rules.fields.get_full(key).map(|(at, _, field)| (at, field)),
             };
-            let judged = match found {
+            let verdict = match found {
                 Some((at, field)) => {
                     next = at + 1;
                     Some((at, self.check_field(key, field, value, place)))
                 }
                 None => self.check_alias((key, value), rules, view, place),
             };
-            match judged {
+            match verdict {
                 Some((at, FieldVerdict::Fine)) => seen.insert(at),
                 Some((_, FieldVerdict::Dropped)) => {}
                 Some((at, FieldVerdict::Refused)) => {
@@ -278,15 +287,16 @@ impl<'s> Checker<'s> {
         if rules.unknown == UnknownFields::Allow {
             return true;
         }
-        let names: Vec<_> = rules.fields.keys().map(|name| format!("`{name}`")).collect();
-        let expected = match nearest(key, rules.fields.keys().map(String::as_str)) {
-            Some(name) => format!("did you mean `{name}`?"),
-            None if names.is_empty() => "there are no fields here".to_owned(),
-            None => format!("the fields are {}", names.join(", ")),
-        };
-        let found = "this field does not exist".to_owned();
-        let pointer = place.key(key).pointer();
-        self.problems.push(Problem::of(Rule::Unknown, pointer, expected, found));
+        self.problems.push_with(|| {
+            let names: Vec<_> = rules.fields.keys().map(|name| format!("`{name}`")).collect();
+            let expected = match nearest(key, rules.fields.keys().map(String::as_str)) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None if names.is_empty() => "there are no fields here".to_owned(),
+                None => format!("the fields are {}", names.join(", ")),
+            };
+            let found = "this field does not exist".to_owned();
+            Problem::of(Rule::Unknown, place.key(key).pointer(), expected, found)
+        });
         false
     }
 
@@ -304,7 +314,8 @@ impl<'s> Checker<'s> {
                 continue;
             }
             if let Some(default) = &field.schema.annotations.default {
-                let patch = DocumentPatch::Append(name.clone(), default.clone());
+                let default = self.complete_default(&field.schema, default);
+                let patch = DocumentPatch::Append(name.clone(), default);
                 self.add_patch(view, patch, ChangeKind::Default, &place.key(name));
             } else if field.is_required() {
                 fine = self.refuse_missing_field(name, &field.schema, place);
@@ -313,20 +324,33 @@ impl<'s> Checker<'s> {
         fine
     }
 
+    /// A default with the defaults of the fields that it leaves out.
+    fn complete_default(&self, schema: &Schema, default: &Value) -> Value {
+        if !default.is_object() && !default.is_array() {
+            return default.clone();
+        }
+        let document = to_document(default);
+        let mut checker = Checker::new(self.definitions, CoercionMode::Strict);
+        checker.check(schema, document.root(), &SchemaPosition::ROOT);
+        if checker.patches.is_empty() {
+            return default.clone();
+        }
+        apply_patches(document.root(), checker.patches).root().to_value()
+    }
+
     fn refuse_missing_field(
         &mut self,
         name: &str,
         schema: &Schema,
         place: &SchemaPosition<'_>,
     ) -> bool {
-        let mut problem = Problem::of(
-            Rule::Missing,
-            place.key(name).pointer(),
-            schema.expectation(self.definitions),
-            String::new(),
-        );
-        problem.example = schema.sample(self.definitions);
-        self.problems.push(problem);
+        let definitions = self.definitions;
+        self.problems.push_with(|| {
+            let (pointer, expected) = (place.key(name).pointer(), schema.expectation(definitions));
+            let mut problem = Problem::of(Rule::Missing, pointer, expected, String::new());
+            problem.example = schema.sample(definitions);
+            problem
+        });
         false
     }
 
@@ -350,21 +374,24 @@ impl<'s> Checker<'s> {
         place: &SchemaPosition<'_>,
         rule: Rule,
     ) -> bool {
-        let found = match rule {
-            Rule::Unique => "a list with repeats".to_owned(),
-            _ => describe_value(view),
-        };
-        let expected = schema.expectation(self.definitions);
-        let mut problem = Problem::of(rule, place.pointer(), expected, found);
-        problem.example = schema.sample(self.definitions);
-        self.problems.push(problem);
+        let definitions = self.definitions;
+        self.problems.push_with(|| {
+            let found = match rule {
+                Rule::Unique => "a list with repeats".to_owned(),
+                _ => describe_value(view),
+            };
+            let expected = schema.expectation(definitions);
+            let mut problem = Problem::of(rule, place.pointer(), expected, found);
+            problem.example = schema.sample(definitions);
+            problem
+        });
         false
     }
 
     pub(super) fn mark(&self) -> CheckerMark {
         CheckerMark {
-            problems: self.problems.len(),
-            changes: self.changes.len(),
+            problems: self.problems.count(),
+            changes: self.changes.count(),
             patches: self.patches.len(),
         }
     }
@@ -403,6 +430,9 @@ impl<'p> SchemaPosition<'p> {
             CheckStep::Root => {}
             CheckStep::Key(key) => {
                 text.push('/');
+                // A place is repeated in every report of what lies below it.
+                let key =
+                    if key.len() > MAX_POINTER_KEY { excerpt(key).into() } else { Cow::from(key) };
                 text.push_str(&key.replace('~', "~0").replace('/', "~1"));
             }
             CheckStep::Index(index) => {

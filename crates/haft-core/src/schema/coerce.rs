@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::check::{Checker, SchemaPosition, means_absent};
+use super::check::{Checker, CoercionMode, SchemaPosition, means_absent};
 use super::problem::{Change, ChangeKind};
 use super::rules::same_scalar;
 use super::{Schema, Shape};
@@ -17,6 +17,15 @@ use crate::json::{Document, JsonWriter, ValueKind, ValueRef};
 
 /// JSON inside a string inside a string, a value for a list of lists: deeper than this it is no slip.
 const MAX_NESTED: u32 = 3;
+
+/// How many changes of one call are listed.
+pub(super) const MAX_CHANGES: usize = 1024;
+
+/// The longest text that is compared with the values of a list without regard to case.
+const MAX_CHOICE_BYTES: usize = 64 * 1024;
+
+/// How many values of one call are coerced. Arguments with more near misses than this are refused as they came.
+const MAX_COERCIONS: usize = 100_000;
 
 /// One change to a document, noted under the index of the value it concerns.
 #[derive(Clone, Debug)]
@@ -47,19 +56,13 @@ impl Checker<'_> {
         view: ValueRef<'_>,
         place: &SchemaPosition<'_>,
     ) -> bool {
-        let text = view.as_str().map(str::trim);
-        if let Some(text) = text
-            && schema.nullable
-            && text.eq_ignore_ascii_case("null")
-        {
-            self.add_patch(
-                view,
-                DocumentPatch::Replace(scalar_document(&Value::Null)),
-                ChangeKind::Null,
-                place,
-            );
+        if self.patches.len() >= MAX_COERCIONS {
+            return false;
+        }
+        if schema.nullable && self.coerce_null(view, place) {
             return true;
         }
+        let text = view.as_str().map(str::trim);
         match (&schema.shape, text) {
             (Shape::Boolean, Some(text)) => {
                 let value = match () {
@@ -92,6 +95,18 @@ impl Checker<'_> {
         }
     }
 
+    /// The string `null`, where `null` is allowed.
+    pub(super) fn coerce_null(&mut self, view: ValueRef<'_>, place: &SchemaPosition<'_>) -> bool {
+        let spells_null =
+            view.as_str().is_some_and(|text| text.trim().eq_ignore_ascii_case("null"));
+        if spells_null && self.mode == CoercionMode::Coerce {
+            let null = DocumentPatch::Replace(scalar_document(&Value::Null));
+            self.add_patch(view, null, ChangeKind::Null, place);
+            return true;
+        }
+        false
+    }
+
     /// A string that holds the text of a value of the wanted kind.
     fn coerce_text(
         &mut self,
@@ -121,9 +136,14 @@ impl Checker<'_> {
         place: &SchemaPosition<'_>,
         text: &str,
     ) -> bool {
+        // No allowed value is this long, and the text is folded and parsed once for all of them.
+        if text.len() > MAX_CHOICE_BYTES {
+            return false;
+        }
+        let (folded, parsed) = (text.to_lowercase(), Document::parse(text).ok());
         let mut close = values.iter().filter(|value| match value {
-            Value::String(name) => name.to_lowercase() == text.to_lowercase(),
-            _ => Document::parse(text).is_ok_and(|doc| same_scalar(doc.root(), value)),
+            Value::String(name) => name.to_lowercase() == folded,
+            _ => parsed.as_ref().is_some_and(|doc| same_scalar(doc.root(), value)),
         });
         let (Some(value), None) = (close.next(), close.next()) else { return false };
         let change = match value {
@@ -149,7 +169,7 @@ impl Checker<'_> {
             return false;
         }
         let mark = self.mark();
-        self.changes.push(Change { pointer: place.pointer(), kind: change });
+        self.changes.push_with(|| Change { pointer: place.pointer(), kind: change });
         let outer = std::mem::take(&mut self.patches);
         self.nested += 1;
         let fine = self.check(schema, doc.root(), place);
@@ -171,7 +191,7 @@ impl Checker<'_> {
         change: ChangeKind,
         place: &SchemaPosition<'_>,
     ) {
-        self.changes.push(Change { pointer: place.pointer(), kind: change });
+        self.changes.push_with(|| Change { pointer: place.pointer(), kind: change });
         self.patches.push((view.index(), patch));
     }
 }

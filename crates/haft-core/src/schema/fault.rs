@@ -239,7 +239,16 @@ impl<'s> FaultFinder<'s> {
             self.add(at, format!("the variant `{name}` is declared twice"));
         }
         for (name, variant) in &rules.variants {
-            self.visit_schema(variant, &format!("{at}.{name}"));
+            let place = format!("{at}.{name}");
+            if !has_tag(variant.resolve(self.definitions), &rules.tag, name) {
+                let tag = &rules.tag;
+                self.add(
+                    &place,
+                    format!("a variant is an object whose `{tag}` must be \"{name}\""),
+                );
+                continue;
+            }
+            self.visit_schema(variant, &place);
         }
     }
 
@@ -319,7 +328,7 @@ impl<'s> FaultFinder<'s> {
             let doc = to_document(value);
             let mut checker = Checker::new(self.definitions, CoercionMode::Strict);
             if !checker.check(schema, doc.root(), &SchemaPosition::ROOT) {
-                let mut problem = checker.problems.into_iter().next();
+                let mut problem = checker.problems.into_parts().0.into_iter().next();
                 if let Some(problem) = &mut problem {
                     // It would be the very value that is refused.
                     problem.example = None;
@@ -345,7 +354,7 @@ impl<'s> FaultFinder<'s> {
     }
 }
 
-fn to_document(value: &Value) -> Document {
+pub(super) fn to_document(value: &Value) -> Document {
     let mut doc = JsonWriter::new();
     doc.value(value);
     doc.finish()
@@ -385,4 +394,13 @@ fn has_default<'s>(
         | Shape::Number(_)
         | Shape::Enum(_) => false,
     }
+}
+
+/// Whether a variant of a union is an object that must have its tag.
+fn has_tag(variant: &Schema, tag: &str, name: &str) -> bool {
+    let Shape::Object(rules) = &variant.shape else { return false };
+    rules.fields.get(tag).is_some_and(|field| {
+        let Shape::Enum(values) = &field.schema.shape else { return false };
+        field.is_required() && values.iter().any(|value| value == name)
+    })
 }

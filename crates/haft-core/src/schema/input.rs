@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::capped_list::CappedList;
 use super::check::{Checker, CoercionMode, SchemaPosition};
-use super::coerce::{apply_patches, find_wrapped_args, prepend_pointer};
+use super::coerce::{MAX_CHANGES, apply_patches, find_wrapped_args, prepend_pointer};
 use super::fault::{SchemaFault, find_schema_faults};
 use super::foreign::ForeignSchema;
 use super::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
@@ -189,13 +190,13 @@ impl InputSchema {
             Strictness::Strict => CoercionMode::Strict,
         };
         let (args, mut changes) = readable(raw, mode)?;
-        let mended = match &self.validator {
+        let coerced = match &self.validator {
             SchemaValidator::Native(own) => own.validate(tool, &args, mode, &mut changes)?,
             SchemaValidator::Foreign(foreign) => {
                 foreign.validate(tool, &args, mode, &mut changes)?
             }
         };
-        let args = mended.map_or_else(|| args.into_owned(), Args::new);
+        let args = coerced.map_or_else(|| args.into_owned(), Args::new);
         Ok(AcceptedArgs { args, changes })
     }
 }
@@ -243,7 +244,7 @@ impl Native {
     ) -> Result<Option<Document>, Problems> {
         let mut checker = Checker::new(&self.definitions, mode);
         if checker.check(&self.root, args.root(), &SchemaPosition::ROOT) {
-            changes.append(&mut checker.changes);
+            changes.extend(listed(checker.changes));
             if checker.patches.is_empty() {
                 return Ok(None);
             }
@@ -259,7 +260,7 @@ impl Native {
                     pointer: String::new(),
                     kind: ChangeKind::Unwrapped(key.to_owned()),
                 });
-                for mut change in second.changes {
+                for mut change in listed(second.changes) {
                     prepend_pointer(key, &mut change.pointer);
                     changes.push(change);
                 }
@@ -268,6 +269,13 @@ impl Native {
         }
         Err(Problems::new(checker.problems))
     }
+}
+
+/// The changes that are listed, and at their end how many are not.
+fn listed(changes: CappedList<Change, MAX_CHANGES>) -> impl Iterator<Item = Change> {
+    let (list, left_out) = changes.into_parts();
+    let further = Change { pointer: String::new(), kind: ChangeKind::Further(left_out) };
+    list.into_iter().chain((left_out > 0).then_some(further))
 }
 
 fn repeated_key_problem(pointer: String) -> Problems {

@@ -5,11 +5,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::capped_list::CappedList;
 use crate::invariant::OrReport as _;
 use crate::json::Repair;
 
 /// How many problems one refusal lists.
-const MAX_LISTED: usize = 24;
+pub(super) const MAX_LISTED: usize = 24;
 
 /// Longest excerpt of a value in a message, in characters.
 const MAX_EXCERPT: usize = 80;
@@ -145,9 +146,8 @@ pub struct Problems {
 }
 
 impl Problems {
-    pub(crate) fn new(mut list: Vec<Problem>) -> Self {
-        let left_out = list.len().saturating_sub(MAX_LISTED);
-        list.truncate(MAX_LISTED);
+    pub(in crate::schema) fn new(found: CappedList<Problem, MAX_LISTED>) -> Self {
+        let (list, left_out) = found.into_parts();
         Self { list, left_out }
     }
 
@@ -236,6 +236,8 @@ pub enum ChangeKind {
     Unwrapped(String),
     /// A key was an alias of this field.
     Renamed(String),
+    /// There were this many further changes, which are not listed.
+    Further(usize),
 }
 
 /// `` `/units`: the case of a letter was changed ``
@@ -257,6 +259,7 @@ impl fmt::Display for Change {
             ChangeKind::Dropped => f.write_str("an empty value was taken as absent"),
             ChangeKind::Unwrapped(key) => write!(f, "the wrapper `{}` was removed", excerpt(key)),
             ChangeKind::Renamed(field) => write!(f, "the key was read as `{}`", excerpt(field)),
+            ChangeKind::Further(count) => write!(f, "{count} further changes"),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::json::{Number, ValueKind, ValueRef};
 pub(super) type BrokenRules = [Option<Rule>; 2];
 
 /// No rule is broken.
-pub(super) const KEPT: BrokenRules = [None, None];
+pub(super) const NONE_BROKEN: BrokenRules = [None, None];
 
 impl Shape {
     /// The one kind of JSON value that fits; nothing where several do.
@@ -36,7 +36,7 @@ impl StringRules {
         }
         match &self.pattern {
             Some(pattern) if !pattern.is_match(text) => [Some(Rule::Pattern), None],
-            _ => KEPT,
+            _ => NONE_BROKEN,
         }
     }
 }

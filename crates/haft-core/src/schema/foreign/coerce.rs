@@ -42,8 +42,10 @@ pub(super) fn coerce(validator: &Validator, value: &Value) -> Option<(Value, Vec
             return None;
         }
         for (pointer, (kind, fix)) in fixes {
-            apply_fix(&mut value, &pointer, fix)?;
-            changes.push(Change { pointer, kind });
+            // A fix of this round may have moved the value; the next round finds it again.
+            if apply_fix(&mut value, &pointer, fix).is_some() {
+                changes.push(Change { pointer, kind });
+            }
         }
     }
     validator.is_valid(&value).then_some((value, changes))

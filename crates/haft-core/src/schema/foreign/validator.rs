@@ -9,6 +9,7 @@ use super::coerce::coerce;
 use super::{ForeignSchemaError, references};
 use crate::json::Document;
 use crate::schema::args::Args;
+use crate::schema::capped_list::CappedList;
 use crate::schema::check::CoercionMode;
 use crate::schema::coerce::{find_wrapped_args, prepend_pointer};
 use crate::schema::problem::{Change, ChangeKind, Problem, Problems, Rule, excerpt};
@@ -108,12 +109,15 @@ impl ForeignSchema {
         if self.validator.is_valid(value) {
             return None;
         }
-        let list = self.validator.iter_errors(value).take(256).map(|error| {
-            let pointer = error.instance_path().as_str().to_owned();
-            let expected = format!("a value that meets `{}`", error.kind().keyword());
-            Problem::of(Rule::Foreign, pointer, expected, excerpt(&error.to_string()))
-        });
-        Some(Problems::new(list.collect()))
+        let mut found = CappedList::new();
+        for error in self.validator.iter_errors(value).take(256) {
+            found.push_with(|| {
+                let pointer = error.instance_path().as_str().to_owned();
+                let expected = format!("a value that meets `{}`", error.kind().keyword());
+                Problem::of(Rule::Foreign, pointer, expected, excerpt(&error.to_string()))
+            });
+        }
+        Some(Problems::new(found))
     }
 }
 

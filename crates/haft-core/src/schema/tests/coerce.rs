@@ -393,3 +393,55 @@ proptest! {
         }
     }
 }
+
+/// Millions of elements can break a rule; the report lists two dozen and counts the others.
+#[test]
+fn problems_and_changes_are_counted_and_not_built() {
+    let input = InputSchema::new(object().field("ids", array(integer()).required())).unwrap();
+    let wrong = format!(r#"{{"ids":[{}]}}"#, ["{}"; 50_000].join(","));
+    let problems = input.accept("t", &RawArgs::text(&wrong), Strictness::Coerce).unwrap_err();
+    assert_eq!((problems.list.len(), problems.left_out), (24, 50_000 - 24));
+    let text = format!(r#"{{"ids":[{}]}}"#, ["\"7\""; 5_000].join(","));
+    let accepted = input.accept("t", &RawArgs::text(&text), Strictness::Coerce).unwrap();
+    assert_eq!(accepted.args.root().get("ids").unwrap().item(4_999).unwrap().as_i64(), Some(7));
+    assert_eq!(accepted.changes.len(), 1025);
+    assert_eq!(accepted.changes[1024].kind, ChangeKind::Further(5_000 - 1024));
+}
+
+#[test]
+fn arguments_with_too_many_near_misses_are_refused() {
+    let input = InputSchema::new(object().field("ids", array(integer()).required())).unwrap();
+    let text = format!(r#"{{"ids":[{}]}}"#, ["\"7\""; 100_010].join(","));
+    let problems = input.accept("t", &RawArgs::text(&text), Strictness::Coerce).unwrap_err();
+    assert_eq!(problems.list[0].pointer, "/ids/100000");
+}
+
+#[test]
+fn a_long_key_is_shortened_in_pointers() {
+    let input = InputSchema::new(object().field("m", map(integer()).required())).unwrap();
+    let text = format!(r#"{{"m":{{"{}":"x"}}}}"#, "k".repeat(100_000));
+    let problems = input.accept("t", &RawArgs::text(&text), Strictness::Coerce).unwrap_err();
+    assert!(problems.list[0].pointer.len() < 200, "{}", problems.list[0].pointer.len());
+}
+
+/// The definition does not say that `null` is allowed, and the field that refers to it does.
+#[test]
+fn null_as_text_is_coerced_for_references_too() {
+    let mut definitions = Definitions::new();
+    definitions.insert("node".to_owned(), object().field("name", string().required()).into());
+    let node = crate::schema::Schema::new(crate::schema::Shape::Ref("node".to_owned())).or_null();
+    let root = object().field("node", crate::schema::Field::required(node));
+    let input = InputSchema::with_definitions(root, definitions).unwrap();
+    let got = verdict(&input, r#"{"node":"null"}"#, Strictness::Coerce);
+    assert_eq!(got, r#"{"node":null} [/node null]"#);
+}
+
+#[test]
+fn a_default_gets_the_defaults_inside_of_it() {
+    let inner = object().field("depth", integer().default(3));
+    let input = InputSchema::new(object().field("options", inner.default(json!({})))).unwrap();
+    assert_eq!(
+        verdict(&input, "{}", Strictness::Coerce),
+        r#"{"options":{"depth":3}} [/options default]"#
+    );
+}
