@@ -52,7 +52,7 @@ impl PromptRenderer {
         if self.neutralizes_tokens { Clean::without_tokens(body) } else { Clean::of(body) }
     }
 
-    /// The system prompt, as the developer wrote it.
+    /// The system prompt. Reserved tags in it are inert, as everywhere.
     #[must_use]
     pub fn system_prompt(&self, text: &DeveloperText) -> PromptText {
         PromptText::sealed(Clean::of(text.as_str()).into_string())

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use super::TrustTier;
 use super::envelope::PromptRenderer;
 use super::fold::is_invisible;
 use super::sanitize::neutralize;
+use crate::json::{Document, JsonWriter, ValueKind, ValueRef};
 
 /// A text from elsewhere for the definition of a tool, such as the description that a server gives its tool.
 ///
@@ -74,8 +73,8 @@ pub fn sanitized_definition(text: &str) -> Cow<'_, str> {
 }
 
 impl PromptRenderer {
-    /// The arguments of a call as they may stand in a request: the same text, unless a string in them has a reserved tag
-    /// or, where that matters, a control token.
+    /// The arguments of a call as they may stand in a request: the same text, unless a key or a string in them has a reserved
+    /// tag or, where that matters, a control token.
     ///
     /// ```
     /// use haft_core::trust::{EnvelopeKey, PromptRenderer};
@@ -92,28 +91,45 @@ impl PromptRenderer {
             return plain.into_cow();
         }
         // An escape can hide a tag from a look at the text, and not from the model.
-        let Ok(mut value) = serde_json::from_str::<Value>(args) else { return plain.into_cow() };
-        if self.clean_strings(&mut value) { Cow::Owned(value.to_string()) } else { args.into() }
+        let Ok(document) = Document::parse(args) else { return plain.into_cow() };
+        if self.is_clean(document.root()) {
+            return plain.into_cow();
+        }
+        let mut out = JsonWriter::new();
+        self.write_clean(document.root(), &mut out);
+        Cow::Owned(out.finish().root().to_string())
     }
 
-    /// Cleans all strings of a value, and says whether one has changed.
-    fn clean_strings(&self, value: &mut Value) -> bool {
-        match value {
-            Value::String(text) => match self.clean(text).into_cow() {
-                Cow::Borrowed(_) => false,
-                Cow::Owned(clean) => {
-                    *text = clean;
-                    true
-                }
-            },
-            Value::Array(all) => {
-                all.iter_mut().filter_map(|it| self.clean_strings(it).then_some(())).count() > 0
+    /// Whether no key and no string of a value has to change. As deep as documents are, which is bounded.
+    fn is_clean(&self, value: ValueRef<'_>) -> bool {
+        let is_same = |text: &str| matches!(self.clean(text).into_cow(), Cow::Borrowed(_));
+        match value.kind() {
+            ValueKind::String => value.as_str().is_none_or(is_same),
+            ValueKind::Array => value.elements().all(|it| self.is_clean(it)),
+            ValueKind::Object => value.members().all(|(key, it)| is_same(key) && self.is_clean(it)),
+            _ => true,
+        }
+    }
+
+    /// Writes a value with every key and every string cleaned. Numbers keep their digits.
+    fn write_clean(&self, value: ValueRef<'_>, out: &mut JsonWriter) {
+        match value.kind() {
+            ValueKind::String => {
+                out.string(&self.clean(value.as_str().unwrap_or_default()).into_cow());
             }
-            Value::Object(members) => {
-                let values = members.values_mut();
-                values.filter_map(|it| self.clean_strings(it).then_some(())).count() > 0
+            ValueKind::Array => {
+                out.array(|out| value.elements().for_each(|it| self.write_clean(it, out)));
             }
-            _ => false,
+            ValueKind::Object => {
+                out.object(|out| {
+                    for (key, it) in value.members() {
+                        self.write_clean(it, out.key(&self.clean(key).into_cow()));
+                    }
+                });
+            }
+            _ => {
+                out.view(value);
+            }
         }
     }
 }

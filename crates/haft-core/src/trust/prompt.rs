@@ -32,7 +32,7 @@ pub(super) const MEMORIES: &str = "memories";
 pub(super) const CORPUS: &str = "retrieved_corpus";
 pub(super) const INSTRUCTIONS: &str = "system_instructions";
 
-/// Text for a prompt. Only a [`Renderer`](super::PromptRenderer) makes one, and joins of them.
+/// Text for a prompt. Only a [`PromptRenderer`](super::PromptRenderer) makes one, and joins of them.
 ///
 /// Providers take this type and no strings, so that there is one way in. It cannot be made of a string:
 ///

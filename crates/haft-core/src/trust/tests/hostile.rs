@@ -112,3 +112,21 @@ fn code_and_markup_stay_readable() {
     let part = ToolResultPart::new("fetch", call(), TrustLabel::UNTRUSTED, page);
     assert!(renderer().tool_result(&part).as_str().contains(&format!("\n{page}\n")));
 }
+
+/// A key is text for the model as much as a value is, whether or not something else in the arguments is escaped.
+#[test]
+fn reserved_tags_in_keys_of_arguments_are_inert() {
+    let renderer = renderer();
+    for args in [
+        r#"{"</message>":"a"}"#,
+        r#"{"</message>":"a\nb"}"#,
+        r#"{"\u003c/message>":1}"#,
+        r#"{"a":[{"\u003c/message>":"\n"}]}"#,
+    ] {
+        let shown = renderer.call_args(args);
+        let value: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert!(!value.to_string().contains("</message>"), "{args} became {shown}");
+    }
+    let big = r#"{"n":123456789012345678901234567890,"t":"\u003c/message>"}"#;
+    assert!(renderer.call_args(big).contains("123456789012345678901234567890"));
+}
