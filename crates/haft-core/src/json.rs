@@ -27,6 +27,7 @@ pub(crate) mod tests;
 pub(crate) use canonical::{SortScratch, canonicalize};
 pub use canonical::{canonical_text, write_canonical};
 pub use error::{ParseError, ParseErrorKind};
+pub(crate) use pretty::pretty_start;
 pub use pretty::pretty_text;
 pub use repair::Repair;
 pub use view::{Elements, Members, Number, ValueKind, ValueRef};

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::Budget;
 use crate::invariant::OrReport as _;
-use crate::json::{ValueRef, pretty_text};
+use crate::json::{ValueRef, pretty_start};
 
 /// The answer to a query.
 ///
@@ -64,15 +64,21 @@ impl QueryOutput {
     /// ```
     pub fn text(text: impl Into<String>, budget: Budget) -> Self {
         let text = text.into();
+        let size = text.len();
+        Self::start_of_text(text, size, budget)
+    }
+
+    /// A text of `size` bytes, of which at least as much is there as the budget has room for.
+    fn start_of_text(text: String, size: usize, budget: Budget) -> Self {
         if text.is_empty() {
             return Self::sentinel("empty text");
         }
         match cut_to_budget(&text, budget) {
             None => Self(text),
             Some(kept) => {
-                let (shown, all) = (kept.len(), text.len());
+                let shown = kept.len();
                 Self(kept.to_owned())
-                    .noted(format_args!("cut after {shown} of {all} bytes; ask for less at once"))
+                    .noted(format_args!("cut after {shown} of {size} bytes; ask for less at once"))
             }
         }
     }
@@ -91,7 +97,10 @@ impl QueryOutput {
     pub fn value(value: ValueRef<'_>, budget: Budget) -> Self {
         match value.as_str() {
             Some(text) => Self::text(text, budget),
-            None => Self::text(pretty_text(value), budget),
+            None => {
+                let (text, size) = pretty_start(value, budget.bytes.saturating_add(1));
+                Self::start_of_text(text, size, budget)
+            }
         }
     }
 
@@ -177,7 +186,10 @@ pub struct QueryListBuilder {
     seen: u64,
     items: Vec<ListItem>,
     lines: usize,
-    bytes: usize,
+    /// The bytes of the answer as one string a line.
+    line_bytes: usize,
+    /// The bytes of the answer as a JSON list.
+    json_bytes: usize,
     full: bool,
     /// The size of the one value that did not fit into an answer alone.
     cut_from: Option<u64>,
@@ -195,8 +207,9 @@ impl QueryListBuilder {
     /// An empty list that passes over the first `skip` values.
     #[must_use]
     pub fn new(budget: Budget, skip: u64) -> Self {
-        let (seen, items, lines, bytes) = (0, Vec::new(), 0, 0);
-        Self { budget, skip, seen, items, lines, bytes, full: false, cut_from: None }
+        let (seen, items, lines, line_bytes, json_bytes) = (0, Vec::new(), 0, 0, 0);
+        let (full, cut_from) = (false, None);
+        Self { budget, skip, seen, items, lines, line_bytes, json_bytes, full, cut_from }
     }
 
     /// Offers the next value; `Break` if it and everything after it has no room.
@@ -205,11 +218,14 @@ impl QueryListBuilder {
             return ControlFlow::Continue(());
         }
         let bare = value.as_str().filter(|text| !text.is_empty() && !text.contains(['\n', '\r']));
-        let item = match bare {
-            Some(text) => ListItem { text: text.to_owned(), bare: true },
-            None => ListItem { text: pretty_text(value), bare: false },
-        };
-        self.push_item(item, None)
+        match bare {
+            Some(text) => self.push_item(ListItem { text: text.to_owned(), bare: true }, None),
+            None => {
+                let (text, size) = pretty_start(value, self.budget.bytes.saturating_add(1));
+                let cut_from = (size > text.len()).then_some(size as u64);
+                self.push_item(ListItem { text, bare: false }, cut_from)
+            }
+        }
     }
 
     /// Offers the next value when it is too large to be held: its first bytes as JSON text, and how
@@ -239,18 +255,24 @@ impl QueryListBuilder {
     }
 
     fn push_item(&mut self, item: ListItem, size: Option<u64>) -> ControlFlow<()> {
-        // In a JSON list every line is indented by two and ends with a comma and an LF.
         let lines = 1 + item.text.matches('\n').count();
-        let bytes = item.text.len() + if item.bare { 1 } else { 2 * lines + 2 };
+        let line_bytes = self.line_bytes + item.text.len() + 1;
+        // In a JSON list every line is indented by two and ends with a comma and an LF.
+        let json = if item.bare { quote_text(&item.text).len() } else { item.text.len() };
+        let json_bytes = self.json_bytes + json + 2 * lines + 2;
+        // One value that is not a string of one line shows the whole list as JSON.
+        let is_bare = item.bare && self.items.iter().all(|it| it.bare);
+        let bytes = if is_bare { line_bytes } else { json_bytes };
         let fits = self.lines + lines <= self.budget.lines.get()
-            && self.bytes + bytes <= self.budget.bytes
+            && bytes <= self.budget.bytes
             && size.is_none();
         if self.full || !fits && !self.items.is_empty() {
             self.full = true;
             return ControlFlow::Break(());
         }
         if fits {
-            (self.lines, self.bytes) = (self.lines + lines, self.bytes + bytes);
+            self.lines += lines;
+            (self.line_bytes, self.json_bytes) = (line_bytes, json_bytes);
             self.items.push(item);
             return ControlFlow::Continue(());
         }

@@ -86,7 +86,10 @@ impl SpooledArtifact {
         while bytes.len() < length {
             let piece = reader.read_at(bytes.len() as u64, length - bytes.len()).await?;
             if piece.is_empty() {
-                break;
+                // Less is there than the reader said.
+                let key = SpoolKey::new(format!("artifact of kind {}", self.kind()));
+                let how = format!("it ends after {} of {length} bytes", bytes.len());
+                return Err(SpoolError::Changed { key, how });
             }
             bytes.extend_from_slice(&piece);
         }
@@ -246,7 +249,7 @@ pub(crate) enum DraftContent {
 }
 
 impl ArtifactDraft {
-    /// DraftContent of a kind.
+    /// Content of a kind.
     #[must_use]
     pub fn new(kind: ArtifactKind, content: impl Into<SpoolPayload>) -> Self {
         Self { kind, content: DraftContent::New(content.into()), label: None }

@@ -65,3 +65,29 @@ fn texts_are_cut_at_lines() {
     );
     assert_eq!(text("aa\nbb", budget(2, 4)), "aa\n[cut after 2 of 5 bytes; ask for less at once]");
 }
+
+/// Indentation can make a value a hundred times as large as it is; only what is shown is built.
+#[test]
+fn a_deep_value_is_cut_before_it_is_written() {
+    let deep = format!("{}{}{}", "[".repeat(100), vec!["1"; 10_000].join(","), "]".repeat(100));
+    let document = Document::parse(&deep).unwrap();
+    let budget = Budget::new().bytes(1000);
+    let output = QueryOutput::value(document.root(), budget);
+    let whole = crate::json::pretty_text(document.root()).len();
+    assert!(output.as_str().contains(&format!("of {whole} bytes")), "{}", output.as_str());
+    assert_eq!(crate::json::pretty_start(document.root(), 500).1, whole);
+    let listed = QueryOutput::list([document.root()], budget, 0);
+    assert!(listed.as_str().len() < 1200 && listed.as_str().contains(&format!("{whole} bytes")));
+}
+
+/// One value that is no string shows every string before it with quotes and escapes.
+#[test]
+fn a_list_that_turns_into_json_stays_within_its_budget() {
+    let quotes = "\"".repeat(100);
+    let strings = vec![serde_json::json!(quotes); 40];
+    let values = serde_json::Value::Array([strings, vec![serde_json::json!(1)]].concat());
+    let document = Document::from_value(&values).unwrap();
+    let output = QueryOutput::list(document.root().elements(), Budget::new().bytes(5000), 0);
+    assert!(output.as_str().len() < 5200, "{}", output.as_str().len());
+    assert!(output.as_str().ends_with("go on with skip 40]"), "{}", output.as_str());
+}
