@@ -147,11 +147,14 @@ impl ToolRegistry {
     ///
     /// The name is taken; the tool's collision policy is for merges and is not asked.
     pub fn register(&self, tool: Tool) -> Result<(), ToolRegistryError> {
-        if self.has(tool.name().as_str()) {
-            return Err(ToolRegistryError::AlreadyRegistered { tool: tool.name().clone() });
-        }
-        self.change(|entries| entries.insert(tool));
-        Ok(())
+        // One lock for the look and the change, so that of two tasks one is refused.
+        self.change(|entries| {
+            if entries.get(tool.name().as_str()).is_some() {
+                return Err(ToolRegistryError::AlreadyRegistered { tool: tool.name().clone() });
+            }
+            entries.insert(tool);
+            Ok(())
+        })
     }
 
     /// Adds a tool, or replaces the one of the same name, which keeps its position and stays hidden if
