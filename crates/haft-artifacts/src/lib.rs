@@ -90,6 +90,7 @@ pub mod json;
 pub mod markdown;
 mod query_args;
 mod ranges;
+mod record_condition;
 mod scan;
 pub mod text;
 #[cfg(feature = "tokens")]

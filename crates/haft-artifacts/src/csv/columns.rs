@@ -11,6 +11,8 @@ use super::scan::CsvRecord;
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     names: Vec<Box<str>>,
+    /// The names again, for the fields beyond the columns, which need names of their own.
+    taken: HashSet<String>,
 }
 
 impl Columns {
@@ -31,12 +33,16 @@ impl Columns {
             taken.insert(name.clone());
             names.push(name.into_boxed_str());
         }
-        Self { names }
+        Self { names, taken }
     }
 
     /// Columns without names, as many as `count`.
     pub(super) fn unnamed(count: usize) -> Self {
-        Self { names: (1..=count).map(|place| column_name(place).into_boxed_str()).collect() }
+        let taken: HashSet<String> = (1..=count).map(column_name).collect();
+        Self {
+            names: (1..=count).map(|place| column_name(place).into_boxed_str()).collect(),
+            taken,
+        }
     }
 
     pub(super) fn names(&self) -> &[Box<str>] {
@@ -76,10 +82,10 @@ impl Columns {
     /// The name for a field beyond the columns.
     fn extra_column_name(&self, place: usize) -> String {
         let name = column_name(place + 1);
-        if !self.names.iter().any(|it| **it == *name) {
+        if !self.taken.contains(&name) {
             return name;
         }
-        unused_name(&name, &mut 2, &self.names.iter().map(ToString::to_string).collect())
+        unused_name(&name, &mut 2, &self.taken)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft_core::artifact::{Budget, QueryListBuilder, QueryOutput};
 use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
-use haft_core::jsonpath::{FilterRef, JsonPath, SegmentRef, SelectorRef};
+use haft_core::jsonpath::JsonPath;
 
 use super::children::{CONTINUE, Child, ChildFlow};
 use super::container::{self, Container, ContainerKind, MemberName};
@@ -16,6 +16,7 @@ use super::path_eval::{self, SelectionSink};
 use super::scan::JsonScan;
 use super::validate;
 use super::view::JsonLength;
+use crate::record_condition::RecordCondition;
 use crate::scan::saturating_len;
 
 /// What the content is made of, for queries of records.
@@ -75,12 +76,12 @@ pub(super) fn filter_records(
     (budget, skip): (Budget, u64),
 ) -> Result<QueryOutput, ScanError> {
     let mut listing = QueryListBuilder::new(budget, skip);
-    let condition = RecordCondition::new(path);
+    let condition = RecordCondition::new(path.clone());
     let shown = budget.bytes.saturating_add(8);
     let mut keep = |scan: &mut JsonScan, record: Child<'_>| match record {
         Child::Tree(view) if condition.holds(view) => Ok(listing.push(view)),
         Child::Tree(_) => CONTINUE,
-        Child::Large(start, depth) if condition.holds_for_large(scan, start, depth)? => {
+        Child::Large(start, depth) if holds_for_large(&condition, scan, (start, depth))? => {
             SelectionSink::Listing(&mut listing, shown).push_large(scan, start, depth)
         }
         Child::Large(..) => CONTINUE,
@@ -112,50 +113,19 @@ fn for_each_record(
     CONTINUE
 }
 
-/// When a record is kept.
-struct RecordCondition<'p> {
-    path: &'p JsonPath,
-    /// The filters that the path begins with, for the record itself; one of them must hold.
-    filters: Vec<FilterRef<'p>>,
-    rest: JsonPath,
-}
-
-impl<'p> RecordCondition<'p> {
-    fn new(path: &'p JsonPath) -> Self {
-        let first = path.segment(0).filter(|it| !it.is_descendant());
-        let filters = first.into_iter().flat_map(SegmentRef::selectors).map(|it| match it {
-            SelectorRef::Filter(filter) => Some(filter),
-            _ => None,
-        });
-        let filters: Option<Vec<FilterRef<'p>>> = filters.collect();
-        Self { path, filters: filters.unwrap_or_default(), rest: path.without_first(1) }
+/// Whether a record is kept that does not fit into a tree.
+fn holds_for_large(
+    condition: &RecordCondition,
+    scan: &mut JsonScan,
+    (start, depth): (u64, usize),
+) -> Result<bool, ScanError> {
+    if condition.tests_record() {
+        return Err(path_eval::too_large_for_filter(scan, start));
     }
-
-    fn holds(&self, record: ValueRef<'_>) -> bool {
-        if self.filters.is_empty() {
-            return self.path.matches(record);
-        }
-        self.filters.iter().any(|it| it.holds(record)) && self.rest.matches(record)
-    }
-
-    fn holds_for_large(
-        &self,
-        scan: &mut JsonScan,
-        start: u64,
-        depth: usize,
-    ) -> Result<bool, ScanError> {
-        if !self.filters.is_empty() {
-            return Err(path_eval::too_large_for_filter(scan, start));
-        }
-        let mut found = false;
-        let _ = path_eval::select(
-            scan,
-            self.path,
-            (start, depth),
-            &mut SelectionSink::Any(&mut found),
-        )?;
-        Ok(found)
-    }
+    let mut found = false;
+    let mut sink = SelectionSink::Any(&mut found);
+    let _ = path_eval::select(scan, condition.path(), (start, depth), &mut sink)?;
+    Ok(found)
 }
 
 pub(super) fn slice_records(

@@ -209,12 +209,11 @@ impl JsonScan {
             return Ok(None);
         }
         let mut found = None;
-        let hash = container::hash_name(wanted);
         self.cursor.seek(object.start + 1);
         self.cursor.skip_space()?;
         loop {
             let name = container::read_name(&mut self.cursor)?;
-            if name.hash() == hash {
+            if matches!(&name, container::MemberName::Short(name) if name == wanted) {
                 found = Some(self.cursor.offset());
             }
             self.cursor.skip_value(object.depth, u64::MAX)?;

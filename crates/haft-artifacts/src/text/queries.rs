@@ -206,6 +206,9 @@ fn line_text(line: &TextLine) -> String {
     line.text.clone()
 }
 
+/// How many lines that were cut have a note of their own.
+const NOTED_CUT_LINES: usize = 3;
+
 /// A page as a result: its lines, and notes about what is omitted.
 fn page_answer(
     page: &TextPage,
@@ -222,12 +225,17 @@ fn page_answer(
         }
         _ => QueryOutput::whole(text),
     };
-    for cut in page.lines.iter().filter(|line| line.truncated) {
+    let mut cut_lines = page.lines.iter().filter(|line| line.truncated);
+    for cut in cut_lines.by_ref().take(NOTED_CUT_LINES) {
         let TextLine { number, bytes, .. } = cut;
         let number = number.saturating_add(1);
         answer = answer.noted(format_args!(
             "line {number} has {bytes} bytes and was cut; artifact_cat with start {number} and offset 0 reads it in parts"
         ));
+    }
+    let further = cut_lines.count();
+    if further > 0 {
+        answer = answer.noted(format_args!("{further} more lines were cut"));
     }
     if page.unsearched_lines > 0 {
         let first = page.first_unsearched_line.unwrap_or(0).saturating_add(1);

@@ -1,4 +1,4 @@
-//! A skip a range of lines.
+//! Reads a range of lines.
 
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
         out.push_str(invariant::text(rest, ..at));
         rest = invariant::text(rest, at..);
         if let Some(after) = rest.strip_prefix('&') {
-            let name = after.split_once(';');
+            let name = reference_name(after);
             match name.and_then(|(name, after)| Some((resolve_reference(name)?, after))) {
                 Some((character, after)) => {
                     out.push(character);
@@ -52,6 +52,16 @@ pub(super) fn attribute_value(raw: &str) -> Cow<'_, str> {
     out.push_str(rest);
     out.into()
 }
+
+/// The name of a reference, behind its `&`, and what follows its `;`. A text full of `&` is read once, because no
+/// reference that can be resolved has a long name.
+fn reference_name(after: &str) -> Option<(&str, &str)> {
+    let end = after.bytes().take(MAX_REFERENCE).position(|byte| byte == b';')?;
+    Some((after.get(..end)?, after.get(end + 1..)?))
+}
+
+/// The longest name of a reference that is looked for. The number of a character may have leading zeros.
+const MAX_REFERENCE: usize = 64;
 
 /// Text with every line end as LF.
 pub(super) fn with_line_ends(raw: &str) -> Cow<'_, str> {

@@ -152,12 +152,30 @@ impl FlatDocument {
         std::iter::from_fn(move || Some((children.next()?, children.next()?)))
     }
 
-    /// The first key that a mapping has twice.
-    fn find_duplicate_key(&self, at: usize) -> Option<(usize, String)> {
+    /// Looks at the keys of a mapping.
+    fn scan_keys(&self, at: usize) -> KeyScan {
         let mut seen = HashSet::new();
-        let found = self.members(at).find(|(key, _)| !seen.insert(self.key(*key)));
-        found.map(|(key, _)| (key, self.key(key).into_owned()))
+        let mut complex_bytes = 0_usize;
+        for (key, _) in self.members(at) {
+            let text = self.key(key);
+            if let Cow::Owned(text) = &text {
+                complex_bytes = complex_bytes.saturating_add(text.len());
+            }
+            if !seen.insert(text) {
+                let duplicate = Some((key, self.key(key).into_owned()));
+                return KeyScan { duplicate, complex_bytes };
+            }
+        }
+        KeyScan { duplicate: None, complex_bytes }
     }
+}
+
+/// The keys of a mapping.
+struct KeyScan {
+    /// The first key that is there twice.
+    duplicate: Option<(usize, String)>,
+    /// The bytes of the keys that are collections, as text.
+    complex_bytes: usize,
 }
 
 /// Builds the flat document from the events of the parser.
@@ -269,10 +287,13 @@ impl EventReader {
         {
             *end = behind;
         }
-        if let Some(FlatNode::Mapping { .. }) = self.flat.entry(open.at)
-            && let Some((key, name)) = self.flat.find_duplicate_key(open.at)
-        {
-            return Err(self.duplicate_key_error(key, &name, span));
+        if let Some(FlatNode::Mapping { .. }) = self.flat.entry(open.at) {
+            let KeyScan { duplicate, complex_bytes } = self.flat.scan_keys(open.at);
+            if let Some((key, name)) = duplicate {
+                return Err(self.duplicate_key_error(key, &name, span));
+            }
+            // A key that is a collection becomes its JSON text, and one in another one is escaped with every level.
+            self.check_size(complex_bytes, span)?;
         }
         let height = open.height + 1;
         if let Some(around) = self.open.last_mut() {
@@ -302,7 +323,10 @@ impl EventReader {
     fn check_size(&mut self, size: usize, span: Span) -> Result<(), YamlParseError> {
         self.size = self.size.saturating_add(size);
         if self.size > self.limits.size {
-            return Err(error_at(span, "the values are too large once aliases are followed"));
+            return Err(error_at(
+                span,
+                "the values are too large once aliases are followed and keys are written as text",
+            ));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use haft_core::json::{Document, JsonWriter, ValueKind, ValueRef};
 use haft_core::jsonpath::{JsonPath, SelectionLimits};
 
 use super::scan::DocumentVisitor;
+use crate::record_condition::RecordCondition;
 
 /// Counts documents, up to a number.
 #[derive(Debug)]
@@ -168,31 +169,17 @@ impl<E: RecordVisitor> DocumentVisitor for Records<E> {
 /// The records that a path matches.
 #[derive(Debug)]
 pub(super) struct FilterRecords {
-    pub(super) path: JsonPath,
-    /// Whether the path begins with a filter, which then tests the record itself.
-    tests_record: bool,
+    pub(super) condition: RecordCondition,
     pub(super) listing: QueryListBuilder,
-}
-
-impl FilterRecords {
-    pub(super) fn new(path: JsonPath, listing: QueryListBuilder) -> Self {
-        let tests_record = path.to_string().starts_with("$[?");
-        Self { path, tests_record, listing }
-    }
 }
 
 impl RecordVisitor for FilterRecords {
     fn record(&mut self, record: ValueRef<'_>) -> ControlFlow<()> {
-        let keeps = if self.tests_record {
-            let mut list = JsonWriter::new();
-            list.array(|out| {
-                out.view(record);
-            });
-            self.path.matches(list.finish().root())
+        if self.condition.holds(record) {
+            self.listing.push(record)
         } else {
-            self.path.matches(record)
-        };
-        if keeps { self.listing.push(record) } else { ControlFlow::Continue(()) }
+            ControlFlow::Continue(())
+        }
     }
 }
 

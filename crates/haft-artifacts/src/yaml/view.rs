@@ -15,6 +15,7 @@ use super::records::{
 use super::scan::{DocumentVisitor, YamlScan, YamlScanOptions};
 use crate::content_view::{ContentView, content_view_options};
 use crate::ranges::range_of;
+use crate::record_condition::RecordCondition;
 
 /// Queries of stored YAML.
 ///
@@ -188,7 +189,8 @@ impl YamlView {
     /// As [`YamlView::get`].
     pub async fn filter(&self, path: &str, skip: u64) -> Result<QueryOutput, YamlError> {
         let path = JsonPath::parse_lenient(path)?;
-        let filter = FilterRecords::new(path, QueryListBuilder::new(self.content.budget, skip));
+        let listing = QueryListBuilder::new(self.content.budget, skip);
+        let filter = FilterRecords { condition: RecordCondition::new(path), listing };
         Ok(self.scan(self.records(filter)).await?.each.listing.finish())
     }
 

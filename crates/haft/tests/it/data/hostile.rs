@@ -252,3 +252,32 @@ proptest! {
         prop_assert_eq!(everything(&content, 1 << 18), everything(&content, window));
     }
 }
+
+/// A key that is a mapping becomes JSON text, and every level around it escapes the quotes of the one below.
+#[test]
+fn keys_inside_of_keys_cannot_explode() {
+    let levels = 40;
+    let bomb = format!("{}a: 1{}", "{".repeat(levels), "}: 1".repeat(levels - 1) + "}");
+    yaml_error(&bomb, "too large once aliases are followed and keys are written as text");
+    let small = run(yaml(b"{{{a: 1}: 1}: 1}").get("$", 0)).unwrap();
+    assert!(small.as_str().contains("a"), "{}", small.as_str());
+}
+
+/// Every `&` was searched for its `;` to the end of the value.
+#[test]
+fn an_attribute_full_of_ampersands_is_read_once() {
+    let content = format!("<r a=\"{}\"/>", "&".repeat(1_000_000));
+    let root = run(xml(content.as_bytes()).read_root_name()).unwrap();
+    assert_eq!(root, "r");
+    let value = run(xml(b"<r a=\"&amp;&#x26;&unknown; &;\"/>").get("$.r._a", 0)).unwrap();
+    assert_eq!(value.as_str(), "&&&unknown; &;");
+}
+
+#[test]
+fn fields_beyond_the_columns_have_names_of_their_own() {
+    let header: Vec<String> = (0..2000).map(|at| format!("column_{}", at + 2001)).collect();
+    let row = vec!["x"; 4000].join(",");
+    let content = format!("{}\n{row}\n", header.join(","));
+    let rows = run(csv(content.as_bytes()).read_rows(0..1, &[], 0)).unwrap();
+    assert!(rows.as_str().contains("\"column_2001_2\""));
+}
