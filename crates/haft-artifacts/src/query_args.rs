@@ -17,9 +17,9 @@ pub(super) fn line(description: &str) -> SchemaBuilder<IntegerRules> {
     integer().min(1).description(description).optional()
 }
 
-/// How many values of the result to skip.
+/// How many values of the result to skip. Every answer that is cut says with which number to go on.
 pub(super) fn skip() -> SchemaBuilder<IntegerRules> {
-    count("Go on after so many values")
+    integer().min(0).optional()
 }
 
 /// Arguments by name.
@@ -70,7 +70,7 @@ pub(super) fn refused(name: &str, expected: impl Into<String>, found: &str) -> P
 
 /// Where to look.
 pub(super) fn path() -> Field {
-    string().non_empty().description("JSONPath, such as `$.items[0].name`").required().into()
+    string().non_empty().required().into()
 }
 
 /// Refuses a path that is not one.
@@ -86,7 +86,7 @@ pub(super) fn check_path(args: &Args) -> Result<(), Problems> {
 #[cfg(feature = "formats")]
 pub(super) fn records() -> haft_core::schema::ObjectSchema {
     haft_core::schema::object()
-        .field("start", count("The first one, from 0"))
-        .field("end", count("The one before which to stop"))
+        .field("start", integer().min(0).optional())
+        .field("end", integer().min(0).optional())
         .field("skip", skip())
 }

@@ -29,58 +29,53 @@ impl ArtifactFormat for CsvFormat {
     }
 
     fn queries(&self) -> Vec<Query> {
-        let column = || string().non_empty().description("The name of the column").required();
-        let text = |what: &str| string().description(what).optional();
-        let limit = |what: &str| number().description(what).optional();
+        let column = || string().non_empty().required();
         vec![
             Query::new(
                 "artifact_csv_columns",
-                "Returns the names of the columns of a CSV artifact, and what separates them.",
+                "Column names and separator of a CSV artifact.",
                 columns,
             )
             .input(object().field("skip", skip())),
             Query::new(
                 "artifact_csv_length",
-                "Returns how many rows a CSV artifact has, without the header.",
+                "Number of rows of a CSV artifact, without the header.",
                 length,
             )
             .input(object()),
             Query::new(
                 "artifact_csv_rows",
-                "Returns rows of a CSV artifact as objects, from start until before end, counted \
-                 from 0.",
+                "Rows of a CSV artifact from `start` to before `end`, counted from 0, as objects.",
                 rows,
             )
             .input(records().field(
                 "columns",
-                array(string()).description("Only these columns").optional(),
+                array(string()).optional(),
             )),
             Query::new(
                 "artifact_csv_filter",
-                "Returns the rows of a CSV artifact whose column equals or contains a text, or is a \
-                 number above or below a limit.",
+                "Rows of a CSV artifact whose `column` equals or contains a text, or is a number above or below a limit.",
                 filter,
             )
             .input(
                 object()
                     .field("column", column())
-                    .field("equals", text("The whole field"))
-                    .field("contains", text("A part of the field"))
-                    .field("above", limit("The field is a number above this"))
-                    .field("below", limit("The field is a number below this"))
+                    .field("equals", string().optional())
+                    .field("contains", string().optional())
+                    .field("above", number().optional())
+                    .field("below", number().optional())
                     .field("skip", skip()),
             )
             .check(check_filter),
             Query::new(
                 "artifact_csv_pluck",
-                "Returns the fields of one column of a CSV artifact, top to bottom.",
+                "Fields of one column of a CSV artifact.",
                 pluck,
             )
             .input(object().field("column", column()).field("skip", skip())),
             Query::new(
                 "artifact_csv_stats",
-                "Returns how many rows, empty and different fields a column of a CSV artifact has, \
-                 and the least, greatest, sum and mean of its numbers.",
+                "Count, empty, distinct, least, greatest, sum and mean of a CSV artifact's column.",
                 stats,
             )
             .input(object().field("column", column())),

@@ -35,49 +35,45 @@ impl ArtifactFormat for JsonFormat {
         vec![
             Query::new(
                 "artifact_json_type",
-                "Returns the shape of a JSON artifact: json, jsonl, ndjson or json5.",
+                "Shape of a JSON artifact: json, jsonl, ndjson or json5.",
                 notation,
             )
             .input(object()),
             Query::new(
                 "artifact_json_keys",
-                "Returns the keys of a JSON artifact's object, or of all its records.",
+                "Keys of a JSON artifact's object, or of all its records.",
                 keys,
             )
             .input(object().field("skip", skip())),
             Query::new(
                 "artifact_json_length",
-                "Returns how many records a JSON artifact has, and how many elements if it is one \
-                 list.",
+                "Number of records of a JSON artifact, or of elements of its list.",
                 length,
             )
             .input(object()),
             Query::new(
                 "artifact_json_get",
-                "Returns what a JSONPath finds in a JSON artifact, such as `$.items[0].name`. In \
-                 JSON lines it is looked for in every record.",
+                "Values at a JSONPath such as `$.items[0].name` in a JSON artifact; in JSON lines, in every record.",
                 get,
             )
             .input(by_path())
             .check(check_path),
             Query::new(
                 "artifact_json_filter",
-                "Returns the records of a JSON artifact (lines, or elements of its list) that meet \
-                 a condition, such as `$[?@.role == \"admin\"]`, or that have what a path names.",
+                "Records of a JSON artifact (lines, or elements of its list) that a JSONPath matches, such as `$[?@.role == \"admin\"]`.",
                 filter,
             )
             .input(by_path())
             .check(check_path),
             Query::new(
                 "artifact_json_slice",
-                "Returns a range of the records of a JSON artifact, or of the elements of its \
-                 list. They are counted from 0; `end` is not included.",
+                "Records of a JSON artifact from `start` to before `end`, counted from 0; a negative number counts from the end.",
                 slice,
             )
             .input(range()),
             Query::new(
                 "artifact_json_pluck",
-                "Returns one field of every record of a JSON artifact, by JSONPath.",
+                "One field of every record of a JSON artifact, by JSONPath.",
                 get,
             )
             .input(by_path())
@@ -87,12 +83,9 @@ impl ArtifactFormat for JsonFormat {
 }
 
 pub(super) fn range() -> ObjectSchema {
-    let place = |what: &str| {
-        integer().description(format!("{what}; a negative number counts from the end")).optional()
-    };
     object()
-        .field("start", place("The first one"))
-        .field("end", place("The one before which to stop"))
+        .field("start", integer().optional())
+        .field("end", integer().optional())
         .field("skip", skip())
 }
 

@@ -10,7 +10,7 @@ use haft_core::{Args, ToolFailure};
 
 use crate::markdown::view::{MarkdownPart, MarkdownView};
 use crate::markdown::{MarkdownFragment, MarkdownIndex};
-use crate::query_args::{Named as _, count, line, skip};
+use crate::query_args::{Named as _, skip};
 
 /// Markdown: front matter, headings, code blocks, sections, links, images, text and tree.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,35 +31,33 @@ impl ArtifactFormat for MarkdownFormat {
     }
 
     fn queries(&self) -> Vec<Query> {
-        let depth =
-            || integer().min(1).max(6).description("Only headings of this depth").optional();
-        let lang = "Only blocks of this language; an empty text means blocks without one";
+        let depth = || integer().min(1).max(6).optional();
         vec![
             Query::new(
                 "artifact_md_frontmatter",
-                "Front matter of a Markdown artifact as JSON.",
+                "Front matter of a Markdown artifact.",
                 front_matter,
             )
             .input(object()),
             Query::new(
                 "artifact_md_headings",
-                "Headings of a Markdown artifact, with the first and last line of each section.",
+                "Headings of a Markdown artifact with their lines.",
                 headings,
             )
             .input(object().field("depth", depth()).field("skip", skip())),
             Query::new(
                 "artifact_md_code_blocks",
-                "Code blocks of a Markdown artifact: language, first and last line.",
+                "Code blocks of a Markdown artifact with their lines; `lang` \"\": blocks without a language.",
                 code_blocks,
             )
             .input(
                 object()
-                    .field("lang", string().description(lang).optional())
+                    .field("lang", string().optional())
                     .field("skip", skip()),
             ),
             Query::new(
                 "artifact_md_sections",
-                "Sections of a Markdown artifact. Read one with artifact_cat from its headingLine to its bodyEndLine.",
+                "Sections of a Markdown artifact; read headingLine to bodyEndLine with artifact_cat.",
                 sections,
             )
             .input(object().field("depth", depth()).field("skip", skip())),
@@ -83,7 +81,7 @@ impl ArtifactFormat for MarkdownFormat {
             .input(range()),
             Query::new(
                 "artifact_md_ast",
-                "Syntax tree of lines of a Markdown artifact as JSON.",
+                "Syntax tree of lines of a Markdown artifact.",
                 tree,
             )
             .input(range()),
@@ -93,8 +91,8 @@ impl ArtifactFormat for MarkdownFormat {
 
 fn range() -> ObjectSchema {
     object()
-        .field("startLine", line("First line, counted from 1"))
-        .field("endLine", count("Last line, included"))
+        .field("startLine", integer().min(1).optional())
+        .field("endLine", integer().min(0).optional())
 }
 
 /// The index of an artifact, which is built once and kept with it.

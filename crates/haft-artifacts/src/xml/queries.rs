@@ -33,49 +33,45 @@ impl ArtifactFormat for XmlFormat {
         vec![
             Query::new(
                 "artifact_xml_root",
-                "Returns the name of the root element of an XML artifact.",
+                "Name of the root element of an XML artifact.",
                 root,
             )
             .input(object()),
             Query::new(
                 "artifact_xml_keys",
-                "Returns the members of the root of an XML artifact: attributes (with the prefix \
-                 `_`), child elements, `#text`.",
+                "Members of an XML artifact's root: `_attribute`, child elements, `#text`.",
                 keys,
             )
             .input(listed()),
             Query::new(
                 "artifact_xml_tags",
-                "Returns all element names of an XML artifact, sorted, each once.",
+                "All element names of an XML artifact.",
                 tags,
             )
             .input(listed()),
             Query::new(
                 "artifact_xml_length",
-                "Returns 1 for an XML artifact with a root, 0 without, and how many child elements \
-                 the root has.",
+                "Number of child elements of an XML artifact's root.",
                 length,
             )
             .input(object()),
             Query::new(
                 "artifact_xml_get",
-                "Returns what a JSONPath finds in an XML artifact, from `$.<root>` on. An element \
-                 that occurs once is no list, so that `$..[?@.price > 10]` is the safe form.",
+                "Values at a JSONPath from `$.<root>` on in an XML artifact. A single element is no list: prefer `$..[?@.price > 10]`.",
                 get,
             )
             .input(by_path())
             .check(check_path),
             Query::new(
                 "artifact_xml_filter",
-                "Returns the whole elements of an XML artifact that a JSONPath leads to: the match \
-                 itself, or the element around a matched text or attribute.",
+                "Whole elements of an XML artifact at or around what a JSONPath matches.",
                 filter,
             )
             .input(by_path())
             .check(check_path),
             Query::new(
                 "artifact_xml_pluck",
-                "Returns one field of the elements of an XML artifact, by JSONPath.",
+                "One field of the elements of an XML artifact, by JSONPath.",
                 get,
             )
             .input(by_path())

@@ -32,48 +32,45 @@ impl ArtifactFormat for YamlFormat {
         vec![
             Query::new(
                 "artifact_yaml_type",
-                "Returns whether a YAML artifact is a single document or a stream of several.",
+                "Whether a YAML artifact is one document or a stream of several.",
                 kind,
             )
             .input(object()),
             Query::new(
                 "artifact_yaml_keys",
-                "Returns the different keys of all documents of a YAML artifact that are mappings.",
+                "Keys of all documents of a YAML artifact.",
                 keys,
             )
             .input(object().field("skip", skip())),
             Query::new(
                 "artifact_yaml_length",
-                "Returns how many documents a YAML artifact has, and how many elements if the \
-                 only one is a list.",
+                "Number of documents of a YAML artifact, or of elements of its list.",
                 length,
             )
             .input(object()),
             Query::new(
                 "artifact_yaml_get",
-                "Returns what a JSONPath finds in every document of a YAML artifact.",
+                "Values at a JSONPath in every document of a YAML artifact.",
                 get,
             )
             .input(by_path())
             .check(check_path),
             Query::new(
                 "artifact_yaml_filter",
-                "Returns the records of a YAML artifact (documents, or the elements of a single \
-                 list) that a path matches; `$[?@.age > 17]` judges each record itself.",
+                "Records of a YAML artifact (documents, or elements of its list) that a JSONPath matches, such as `$[?@.age > 17]`.",
                 filter,
             )
             .input(by_path())
             .check(check_path),
             Query::new(
                 "artifact_yaml_slice",
-                "Returns a range of the records of a YAML artifact. They are counted from 0; `end` \
-                 is not included.",
+                "Records of a YAML artifact from `start` to before `end`, counted from 0.",
                 slice,
             )
             .input(records()),
             Query::new(
                 "artifact_yaml_pluck",
-                "Returns one field of every document of a YAML artifact, by JSONPath.",
+                "One field of every document of a YAML artifact, by JSONPath.",
                 get,
             )
             .input(by_path())
