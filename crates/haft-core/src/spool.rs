@@ -81,7 +81,7 @@ pub trait LocalRead: Send + Sync {
 
 /// Keeps results by key.
 ///
-/// `haft::conformance` holds a store to what is said here.
+/// `haft::testing::conformance` holds a store to what is said here.
 pub trait SpoolStore: fmt::Debug + Send + Sync {
     /// Stores content under a key and gives a reader of it. Content that was there is replaced, in one
     /// step: until then the old content is read.

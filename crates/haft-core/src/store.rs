@@ -4,7 +4,7 @@
 //! loop writes and reads. What a store promises is about time: a [`commit`](TurnStore::commit) takes effect wholly
 //! or not at all, only the holder of the turn's [`Lease`] can commit, and a gate is settled once. Memories belong to a
 //! [`MemoryScope`] and outlive their turn.
-//! `haft::conformance` holds a store to it.
+//! `haft::testing::conformance` holds a store to it.
 
 mod error;
 mod memory;

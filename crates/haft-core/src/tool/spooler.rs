@@ -206,7 +206,7 @@ impl CallSpool<'_> {
         let single = drafts.len() == 1;
         let mut artifacts = Vec::with_capacity(drafts.len());
         for (part, draft) in drafts.into_iter().enumerate() {
-            // DraftContent from elsewhere is trusted no more than its label and no more than the tool.
+            // Content from elsewhere is trusted no more than its label and no more than the tool.
             let label = draft.label.map_or(self.label, |label| label.floor(self.label));
             artifacts.push(match draft.content {
                 DraftContent::Stored(artifact) => artifact.floor(label),
