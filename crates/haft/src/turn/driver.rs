@@ -376,7 +376,9 @@ impl TurnDriver {
             Effect::CloseDispatch { conclusion, totals } => {
                 self.close_dispatch(&conclusion, totals);
             }
-            Effect::ReportError(error) => turn.emit_with(|| EventKind::Error(error.clone())),
+            Effect::ReportError(error) => {
+                turn.emit_with(|| EventKind::Error(ErrorReport::clone(&error)))
+            }
             Effect::AnnounceEnd { conclusion, totals } => self.announce_end(&conclusion, totals),
             _ => {}
         }
@@ -398,7 +400,7 @@ impl TurnDriver {
         let (started_at, duration) = (self.started_at, self.duration);
         self.ctx.turn().emit_with(|| EventKind::TurnEnd {
             status: conclusion.outcome.status(),
-            error: conclusion.error.clone(),
+            error: conclusion.error.as_deref().cloned(),
             resumable: !conclusion.is_final,
             iterations: totals.iterations,
             usage: Some(totals.usage),
@@ -420,7 +422,7 @@ impl TurnDriver {
             iterations,
             calls,
             outcome,
-            error,
+            error: error.map(|it| *it),
             is_resumable: !is_final,
             duration: self.duration,
             turn: self.id,

@@ -107,21 +107,40 @@ impl JournalEntry {
         if conversation.is_some() || scope.is_some() { VERSION } else { Self::first_version() }
     }
 
+    /// The entry in a word, for reports of broken invariants.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Started { .. } => "started",
+            Self::Resumed { .. } => "resumed",
+            Self::Step { .. } => "step",
+            Self::Stash { .. } => "stash",
+            Self::Hydrated(_) => "hydrated",
+            Self::Tools(_) => "tools",
+            Self::Iterated { .. } => "iterated",
+            Self::Ended { .. } => "ended",
+        }
+    }
+
     /// The write that adds it to the journal.
     pub(super) fn into_write(self) -> StoreWrite {
+        Self::to_write(&Arc::new(self))
+    }
+
+    /// The write that adds an entry to the journal which the machine takes, too.
+    pub(super) fn to_write(entry: &Arc<Self>) -> StoreWrite {
         // Nothing in an entry has a form that JSON has not.
-        StoreWrite::Journal(StoredText::of(self, |it| {
+        StoreWrite::Journal(StoredText::of(Arc::clone(entry), |it| {
             serde_json::to_string(it).unwrap_or_else(|_| StoredText::UNWRITABLE.to_owned())
         }))
     }
 
     /// The writes that add the last entry to the journal, and give the turn its last status.
-    pub(super) fn into_end_writes(self) -> Vec<StoreWrite> {
-        let status = match &self {
+    pub(super) fn to_end_writes(entry: &Arc<Self>) -> impl Iterator<Item = StoreWrite> {
+        let status = match &**entry {
             Self::Ended { outcome, .. } => Some(StoreWrite::Status(outcome.status())),
             _ => None,
         };
-        std::iter::once(self.into_write()).chain(status).collect()
+        std::iter::once(Self::to_write(entry)).chain(status)
     }
 }
 
@@ -215,7 +234,7 @@ pub(super) fn replay_journal(
         }
         // What is to be done after an entry was done when it was stored, or is done again by who resumes the turn.
         machine
-            .apply(TurnEntry::Journal(entry))
+            .apply(TurnEntry::from(entry))
             .map_err(|illegal| damaged(format!("entry {at} of its journal: {illegal}")))?;
     }
     let system_prompt = system_prompt.ok_or_else(|| damaged("it has no beginning".to_owned()))?;

@@ -140,7 +140,8 @@ impl TurnOutcome {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conclusion {
     pub(super) outcome: TurnOutcome,
-    pub(super) error: Option<ErrorReport>,
+    /// Boxed, because a conclusion is moved often and rarely has one.
+    pub(super) error: Option<Box<ErrorReport>>,
     /// Whether the turn ended. If not, only this attempt to run it did, and the turn can be resumed.
     pub(super) is_final: bool,
 }
@@ -150,8 +151,8 @@ impl Conclusion {
         Self::stored(TurnOutcome::Completed, None)
     }
 
-    pub(super) fn failed(error: ErrorReport) -> Self {
-        Self::stored(TurnOutcome::Failed, Some(error))
+    pub(super) fn failed(error: impl Into<Box<ErrorReport>>) -> Self {
+        Self { outcome: TurnOutcome::Failed, error: Some(error.into()), is_final: true }
     }
 
     pub(super) fn cancelled(reason: String) -> Self {
@@ -171,7 +172,7 @@ impl Conclusion {
 
     /// The end of a turn as the journal has it.
     pub(super) fn stored(outcome: TurnOutcome, error: Option<ErrorReport>) -> Self {
-        Self { outcome, error, is_final: true }
+        Self { outcome, error: error.map(Box::new), is_final: true }
     }
 
     /// The same for an attempt: the turn itself has not ended.
@@ -180,7 +181,7 @@ impl Conclusion {
     }
 
     /// The conclusion of a turn whose end could not be stored: it did not happen.
-    pub(super) fn not_stored(self, error: ErrorReport) -> Self {
+    pub(super) fn not_stored(self, error: Box<ErrorReport>) -> Self {
         let outcome = match self.outcome {
             TurnOutcome::Completed => TurnOutcome::Failed,
             other => other,

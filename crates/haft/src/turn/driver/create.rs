@@ -43,7 +43,7 @@ async fn store_turn(
     let nonce = secret.map(|secret| NonceOrigin::new(secret, conversation.as_deref()));
     let conversation_scope = || conversation.clone().map(MemoryScope::conversation);
     let memory_scope = input.memory_scope.or_else(conversation_scope);
-    let started = JournalEntry::Started {
+    let started = Arc::new(JournalEntry::Started {
         version: JournalEntry::version_of(conversation.as_deref(), memory_scope.as_ref()),
         system_prompt,
         stash: input.stash,
@@ -51,10 +51,10 @@ async fn store_turn(
         executor: Some(Box::new(runner.executor.description())),
         nonce: nonce.clone(),
         memory_scope: memory_scope.clone(),
-    };
+    });
     let mut machine = runner.new_machine();
     // The machine of a new turn takes its first entry, which has no effects.
-    let first = machine.apply(TurnEntry::Journal(started.clone()));
+    let first = machine.apply(TurnEntry::Journal(Arc::clone(&started)));
     first.map_err(|error| TurnError::invalid("turn", error))?;
     let instructions = share(input.instructions);
     let memories = share(input.memories);
@@ -62,7 +62,7 @@ async fn store_turn(
     let retrievables = share(input.retrievables);
     let mut new = NewTurn::new(id, holder(&runner));
     new.conversation.clone_from(&conversation);
-    new.writes.push(started.into_write());
+    new.writes.push(JournalEntry::to_write(&started));
     new.writes.extend(rows("instructions", &instructions)?);
     new.writes.extend(rows("messages", &messages)?);
     new.writes.extend(rows("memories", &memories)?);

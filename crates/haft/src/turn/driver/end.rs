@@ -19,9 +19,9 @@ impl TurnDriver {
         conclusion: Conclusion,
         totals: TurnTotals,
     ) -> EffectReply {
-        let entry = self.end_entry(&conclusion, totals);
+        let entry = Arc::new(self.end_entry(&conclusion, totals));
         let mut writes = self.gates.close_earlier_gates();
-        writes.extend(entry.clone().into_end_writes());
+        writes.extend(JournalEntry::to_end_writes(&entry));
         let open =
             self.ctx.turn().tool_calls().all().into_iter().filter(|it| !it.state().is_final());
         let calls = open.map(|call| Arc::new(self.abandoned_call(&call))).collect();
@@ -29,7 +29,7 @@ impl TurnDriver {
             Ok(()) => TurnEntry::Journal(entry).into(),
             Err(error) => {
                 let error = ErrorReport::of(&error).at(FailurePoint::Store.as_str());
-                TurnEntry::EndNotStored(error).into()
+                TurnEntry::EndNotStored(Box::new(error)).into()
             }
         }
     }
@@ -37,7 +37,7 @@ impl TurnDriver {
     /// The journal entry that ends the turn.
     pub(super) fn end_entry(&self, conclusion: &Conclusion, totals: TurnTotals) -> JournalEntry {
         let TurnTotals { iterations, usage } = totals;
-        let (outcome, error) = (conclusion.outcome.clone(), conclusion.error.clone());
+        let (outcome, error) = (conclusion.outcome.clone(), conclusion.error.as_deref().cloned());
         JournalEntry::Ended { outcome, error, iterations, usage, at: self.runner.clock.now() }
     }
 

@@ -1,5 +1,7 @@
 //! Opening and closing iterations and the dispatch.
 
+use std::sync::Arc;
+
 use haft_core::context::{Signal, SignalError};
 use haft_core::event::{ErrorReport, EventKind};
 use haft_core::step::StepContext;
@@ -50,9 +52,9 @@ impl TurnDriver {
 
     /// Journals the end of the iteration, with the next commit.
     pub(super) fn journal_iteration(&self, iteration: u32, done: bool) -> TurnEntry {
-        let entry = JournalEntry::Iterated { iteration, done };
+        let entry = Arc::new(JournalEntry::Iterated { iteration, done });
         self.recorder.defer_changes(self.iteration.ctx.turn());
-        self.recorder.defer(entry.clone().into_write());
+        self.recorder.defer(JournalEntry::to_write(&entry));
         TurnEntry::Journal(entry)
     }
 
@@ -74,14 +76,14 @@ impl TurnDriver {
         self.ctx.notify_settled(status);
         self.ctx.emit_with(|| EventKind::DispatchEnd {
             status,
-            error: conclusion.error.clone(),
+            error: conclusion.error.as_deref().cloned(),
             iterations: totals.iterations,
             usage: Some(totals.usage),
             started_at: self.dispatch.started_at,
             duration: self.since(self.dispatch),
         });
         if let Some(error) = &conclusion.error {
-            self.ctx.turn().emit_with(|| EventKind::Error(error.clone()));
+            self.ctx.turn().emit_with(|| EventKind::Error(ErrorReport::clone(error)));
         }
     }
 }

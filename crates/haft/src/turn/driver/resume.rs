@@ -99,11 +99,11 @@ async fn take_over(
     restore_records(ctx.turn(), &runner.loader, &stored.rows, on_call).await?;
     let (by, at) = (runner.name.to_string(), runner.clock.now());
     let executor = other_executor.map(Box::new);
-    let entry = JournalEntry::Resumed { version, by, at, executor };
+    let entry = Arc::new(JournalEntry::Resumed { version, by, at, executor });
     machine
-        .apply(TurnEntry::Journal(entry.clone()))
+        .apply(TurnEntry::Journal(Arc::clone(&entry)))
         .map_err(|illegal| damaged(&id, illegal.to_string()))?;
-    driver.recorder.defer(entry.into_write());
+    driver.recorder.defer(JournalEntry::to_write(&entry));
     Ok(TakenOver::Unfinished(Box::new(RunningTurn { machine, driver })))
 }
 
@@ -170,7 +170,7 @@ async fn report_ended(
         usage,
         iterations,
         calls,
-        error,
+        error: error.map(|it| *it),
         is_resumable: false,
         duration: Duration::ZERO,
     })

@@ -41,7 +41,7 @@ impl TurnDriver {
                     let message = format!("the input could not be stored within {limit:?}");
                     let error = ErrorReport::coded(codes::DEADLINE_EXCEEDED, message);
                     let error = error.at(FailurePoint::Store.as_str());
-                    return Err(Interruption::Failed { error, resumable: true });
+                    return Err(Interruption::Failed { error: Box::new(error), resumable: true });
                 }
             }
         }
@@ -75,7 +75,7 @@ impl TurnDriver {
                 Some(error) if !self.ctx.cancellation().is_cancelled() => {
                     // If the store failed, it was not the fault of the middleware.
                     let resumable = self.recorder.is_failing();
-                    Interruption::Failed { error, resumable }.into()
+                    Interruption::Failed { error: Box::new(error), resumable }.into()
                 }
                 _ => self.pass_stage().into(),
             }

@@ -9,6 +9,7 @@ use haft_core::error::codes;
 use haft_core::event::{ErrorReport, EventKind, ToolCallReport, WorkScopes};
 use haft_core::record::{Message, Thought};
 use haft_core::step::{NextAction, ProposedCall, Step, StepContext, StepError, StepRequest};
+use haft_core::store::StoreWrite;
 use haft_core::tool::OfferPoint;
 use haft_core::usage::Usage;
 
@@ -25,7 +26,7 @@ use super::{EffectReply, TurnDriver};
 /// the turn can be resumed, and the step is taken again.
 fn executor_away(error: &StepError) -> Interruption {
     let error = executor_report(error).at(FailurePoint::Executor.as_str());
-    Interruption::Failed { error, resumable: true }
+    Interruption::Failed { error: Box::new(error), resumable: true }
 }
 
 /// A step that is not stored yet.
@@ -36,6 +37,17 @@ pub(super) struct ProposedStep {
     next: NextAction,
     usage: Usage,
     request: Option<StepRequest>,
+}
+
+/// A step with what stores it.
+struct StepCommit {
+    thoughts: Vec<Arc<Thought>>,
+    messages: Vec<Arc<Message>>,
+    calls: Vec<Arc<ToolCall>>,
+    writes: Vec<StoreWrite>,
+    entry: Arc<JournalEntry>,
+    /// The end of the turn, if the step is its last one.
+    end: Option<Arc<JournalEntry>>,
 }
 
 /// Where in the turn the tools of the next request are offered.
@@ -147,8 +159,23 @@ impl TurnDriver {
             let error = ErrorReport::reason("there is no step to store");
             return Interruption::failed(error.at(FailurePoint::Turn.as_str())).into();
         };
-        let ctx = &self.iteration.ctx;
-        let ProposedStep { thoughts, messages, mut calls, next, usage, request } = *step;
+        let StepCommit { thoughts, messages, calls, writes, entry, end } =
+            self.prepare_commit(*step, verdict);
+        let turn = self.iteration.ctx.turn();
+        self.recorder.defer_changes(turn);
+        if let Err(error) = turn.store_step(thoughts, messages, calls.clone(), writes).await {
+            return Interruption::not_stored(&error).into();
+        }
+        self.calls = calls;
+        match end {
+            Some(end) => EffectReply::Two(Box::new([entry, end].map(TurnEntry::Journal))),
+            None => TurnEntry::Journal(entry).into(),
+        }
+    }
+
+    /// Makes the writes that store a step, and with it the end of the turn if the verdict says so.
+    fn prepare_commit(&mut self, step: ProposedStep, verdict: StepVerdict) -> StepCommit {
+        let ProposedStep { thoughts, messages, mut calls, next, usage, request } = step;
         let (limit, totals) = match verdict {
             StepVerdict::Accepted => (None, None),
             StepVerdict::LimitReached(limit) => (Some(limit), None),
@@ -160,8 +187,8 @@ impl TurnDriver {
         let (digest, tools) = request.as_ref().map(|it| self.requests.add(it)).unzip();
         let (model, options) =
             request.map(|it| (it.model.into_boxed_str(), Box::new(it.options))).unzip();
-        let entry = JournalEntry::Step {
-            iteration: ctx.iteration(),
+        let entry = Arc::new(JournalEntry::Step {
+            iteration: self.iteration.ctx.iteration(),
             thoughts: thoughts.iter().map(|thought| thought.id().clone()).collect(),
             messages: messages.iter().map(|message| message.id().clone()).collect(),
             calls: calls.iter().map(|call| call.id()).collect(),
@@ -172,21 +199,13 @@ impl TurnDriver {
             model,
             options,
             tools,
-        };
-        let mut writes = vec![entry.clone().into_write()];
-        let end = totals.map(|totals| self.end_entry(&Conclusion::completed(), totals));
+        });
+        let mut writes = vec![JournalEntry::to_write(&entry)];
+        let end = totals.map(|totals| Arc::new(self.end_entry(&Conclusion::completed(), totals)));
         if let Some(end) = &end {
-            writes.extend(end.clone().into_end_writes());
+            writes.extend(JournalEntry::to_end_writes(end));
         }
-        self.recorder.defer_changes(ctx.turn());
-        if let Err(error) = ctx.turn().store_step(thoughts, messages, calls.clone(), writes).await {
-            return Interruption::not_stored(&error).into();
-        }
-        self.calls = calls;
-        match end {
-            Some(end) => EffectReply::Two(Box::new([entry, end].map(TurnEntry::Journal))),
-            None => TurnEntry::Journal(entry).into(),
-        }
+        StepCommit { thoughts, messages, calls, writes, entry, end }
     }
 
     /// The calls of a step that would exceed a limit: they end without having been made.

@@ -51,7 +51,7 @@ pub(in crate::turn) enum Effect {
     /// Tell those who wait for it, and observers, that the dispatch has ended.
     CloseDispatch { conclusion: Conclusion, totals: TurnTotals },
     /// Tell observers about an error.
-    ReportError(ErrorReport),
+    ReportError(Box<ErrorReport>),
     /// Cancel what runs, because the turn has worked for as long as it may.
     CancelWork,
     /// Store what was deferred after the end of the turn was stored. A failure changes nothing.

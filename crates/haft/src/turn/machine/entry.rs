@@ -1,6 +1,7 @@
 //! What a turn is told.
 
 use std::fmt;
+use std::sync::Arc;
 
 use haft_core::context::{RecordError, Signal};
 use haft_core::event::ErrorReport;
@@ -18,7 +19,7 @@ use super::super::report::{Conclusion, FailurePoint};
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::turn) enum TurnEntry {
     /// An entry of the journal: about to be stored with the next commit, stored just now, or read from the store.
-    Journal(JournalEntry),
+    Journal(Arc<JournalEntry>),
     /// A runner starts to run the turn.
     Begun,
     /// [`Effect::SpoolInput`](super::Effect::SpoolInput) is done.
@@ -37,7 +38,7 @@ pub(in crate::turn) enum TurnEntry {
     /// The dispatch has this signal.
     Signalled(Signal),
     /// The end of the turn could not be stored.
-    EndNotStored(ErrorReport),
+    EndNotStored(Box<ErrorReport>),
     /// The last effect failed or was cancelled.
     Interrupted(Interruption),
     /// The turn has worked for as long as it may. This can come while any effect is being performed.
@@ -63,7 +64,7 @@ pub(in crate::turn) struct StepFacts {
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::turn) enum Interruption {
     /// It failed. If another attempt may succeed, the turn can be resumed; else it has failed.
-    Failed { error: ErrorReport, resumable: bool },
+    Failed { error: Box<ErrorReport>, resumable: bool },
     /// The turn was cancelled.
     Cancelled { reason: String },
 }
@@ -72,14 +73,7 @@ impl TurnEntry {
     /// The entry in a word, for reports of broken invariants.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Self::Journal(JournalEntry::Started { .. }) => "started",
-            Self::Journal(JournalEntry::Resumed { .. }) => "resumed",
-            Self::Journal(JournalEntry::Step { .. }) => "step",
-            Self::Journal(JournalEntry::Stash { .. }) => "stash",
-            Self::Journal(JournalEntry::Hydrated(_)) => "hydrated",
-            Self::Journal(JournalEntry::Tools(_)) => "tools",
-            Self::Journal(JournalEntry::Iterated { .. }) => "iterated",
-            Self::Journal(JournalEntry::Ended { .. }) => "ended",
+            Self::Journal(entry) => entry.name(),
             Self::Begun => "begun",
             Self::InputSpooled => "input spooled",
             Self::StagePassed { .. } => "stage passed",
@@ -98,7 +92,7 @@ impl TurnEntry {
 impl Interruption {
     /// A failure that ends the turn.
     pub(in crate::turn) fn failed(error: ErrorReport) -> Self {
-        Self::Failed { error, resumable: false }
+        Self::Failed { error: Box::new(error), resumable: false }
     }
 
     pub(in crate::turn) fn cancelled(reason: impl fmt::Display) -> Self {
@@ -113,7 +107,7 @@ impl Interruption {
                 | RecordError::Spool(SpoolError::Io { .. } | SpoolError::Store { .. })
         );
         let error = ErrorReport::of(error).at(FailurePoint::Store.as_str());
-        Self::Failed { error, resumable }
+        Self::Failed { error: Box::new(error), resumable }
     }
 }
 
@@ -127,11 +121,17 @@ impl From<Interruption> for Conclusion {
     }
 }
 
+impl From<JournalEntry> for TurnEntry {
+    fn from(entry: JournalEntry) -> Self {
+        Self::Journal(Arc::new(entry))
+    }
+}
+
 /// How a dispatch ends that was signalled.
 impl From<Signal> for Conclusion {
     fn from(signal: Signal) -> Self {
         match signal {
-            Signal::Nack { error } => Self::failed(*error),
+            Signal::Nack { error } => Self::failed(error),
             _ => Self::completed(),
         }
     }

@@ -2,9 +2,7 @@
 
 use haft_core::context::Signal;
 use haft_core::pipeline::Stage;
-use haft_core::record::RecordName;
 use haft_core::step::NextAction;
-use haft_core::usage::Usage;
 
 use super::super::journal::JournalEntry;
 use super::super::limits::Limit;
@@ -20,7 +18,7 @@ type Transition = Option<Vec<Effect>>;
 impl TurnMachine {
     pub(super) fn transition(&mut self, entry: TurnEntry) -> Transition {
         match entry {
-            TurnEntry::Journal(entry) => self.take_journal_entry(entry),
+            TurnEntry::Journal(entry) => self.take_journal_entry(&entry),
             TurnEntry::Begun => self.begin(),
             TurnEntry::InputSpooled => self.run_turn_input(),
             TurnEntry::StagePassed { signal, pending } => self.pass_stage(signal, pending),
@@ -45,7 +43,7 @@ impl TurnMachine {
         }
     }
 
-    fn take_journal_entry(&mut self, entry: JournalEntry) -> Transition {
+    fn take_journal_entry(&mut self, entry: &JournalEntry) -> Transition {
         match entry {
             JournalEntry::Started { .. } => {
                 if self.state != TurnState::New {
@@ -62,15 +60,16 @@ impl TurnMachine {
                 (self.state != TurnState::New).then(Vec::new)
             }
             JournalEntry::Step { iteration, messages, calls, then, usage, limit, .. } => {
-                let step = StoredStep { next: then, limit };
-                let effects = self.take_step(iteration, step, !calls.is_empty())?;
-                self.count_step(messages, usage);
+                let step = StoredStep { next: then.clone(), limit: limit.clone() };
+                let effects = self.take_step(*iteration, step, !calls.is_empty())?;
+                self.totals.usage += *usage;
+                self.messages.extend_from_slice(messages);
                 Some(effects)
             }
-            JournalEntry::Iterated { iteration, done } => self.take_iteration(iteration, done),
+            JournalEntry::Iterated { iteration, done } => self.take_iteration(*iteration, *done),
             JournalEntry::Ended { outcome, error, iterations, usage, .. } => {
-                let totals = TurnTotals { iterations, usage };
-                self.take_end(Conclusion::stored(outcome, error), totals)
+                let totals = TurnTotals { iterations: *iterations, usage: *usage };
+                self.take_end(Conclusion::stored(outcome.clone(), error.clone()), totals)
             }
         }
     }
@@ -219,11 +218,6 @@ impl TurnMachine {
             }
             _ => None,
         }
-    }
-
-    fn count_step(&mut self, messages: Vec<RecordName>, usage: Usage) {
-        self.totals.usage += usage;
-        self.messages.extend(messages);
     }
 
     fn finish_calls(&mut self) -> Transition {

@@ -110,7 +110,7 @@ impl<'w> Run<'w> {
     fn resume(world: &'w World, commits: &[Vec<JournalEntry>]) -> Self {
         let mut run = Self::new(world);
         for entry in commits.iter().flatten() {
-            run.machine.apply(TurnEntry::Journal(entry.clone())).unwrap();
+            run.machine.apply(entry.clone().into()).unwrap();
         }
         run.commits = commits.to_vec();
         if run.machine.end().is_none() {
@@ -150,7 +150,7 @@ impl<'w> Run<'w> {
             Effect::JournalIteration { iteration, done } => {
                 let entry = JournalEntry::Iterated { iteration: *iteration, done: *done };
                 self.deferred.push(entry.clone());
-                vec![TurnEntry::Journal(entry)]
+                vec![entry.into()]
             }
             Effect::StoreEnd { conclusion, totals } => self.commit(vec![end(conclusion, *totals)]),
             _ => Vec::new(),
@@ -161,7 +161,7 @@ impl<'w> Run<'w> {
         let mut written = std::mem::take(&mut self.deferred);
         written.extend(entries.clone());
         self.commits.push(written);
-        entries.into_iter().map(TurnEntry::Journal).collect()
+        entries.into_iter().map(TurnEntry::from).collect()
     }
 
     fn pass(&self, stage: Stage) -> TurnEntry {
@@ -233,7 +233,7 @@ impl<'w> Run<'w> {
 
 fn end(conclusion: &Conclusion, totals: TurnTotals) -> JournalEntry {
     let TurnTotals { iterations, usage } = totals;
-    let (outcome, error) = (conclusion.outcome.clone(), conclusion.error.clone());
+    let (outcome, error) = (conclusion.outcome.clone(), conclusion.error.as_deref().cloned());
     JournalEntry::Ended { outcome, error, iterations, usage, at: Timestamp::EPOCH }
 }
 

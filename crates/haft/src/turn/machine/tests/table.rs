@@ -61,7 +61,7 @@ fn states() -> Vec<(&'static str, TurnState)> {
 }
 
 fn entries() -> Vec<(&'static str, TurnEntry)> {
-    let journal = TurnEntry::Journal;
+    let journal = TurnEntry::from;
     let passed = |signal, pending| TurnEntry::StagePassed { signal, pending };
     let nack = || Signal::nack("no");
     let facts = |has_calls, calls_made| {
@@ -74,8 +74,9 @@ fn entries() -> Vec<(&'static str, TurnEntry)> {
             can_end: true,
         })
     };
-    let failed =
-        |resumable| TurnEntry::Interrupted(Interruption::Failed { error: failure(), resumable });
+    let failed = |resumable| {
+        TurnEntry::Interrupted(Interruption::Failed { error: failure().into(), resumable })
+    };
     vec![
         ("started", journal(started())),
         ("resumed", journal(resumed())),
@@ -105,7 +106,7 @@ fn entries() -> Vec<(&'static str, TurnEntry)> {
         ("calls finished", TurnEntry::CallsFinished),
         ("acked", TurnEntry::Signalled(Signal::Ack)),
         ("nacked", TurnEntry::Signalled(nack())),
-        ("end not stored", TurnEntry::EndNotStored(failure())),
+        ("end not stored", TurnEntry::EndNotStored(failure().into())),
         ("failed", failed(false)),
         ("store failed", failed(true)),
         ("cancelled", TurnEntry::Interrupted(Interruption::cancelled("enough"))),
@@ -510,9 +511,9 @@ fn cancelled_work_has_reached_the_wall_time() {
 fn an_end_that_is_not_stored_suspends_the_turn() {
     let mut machine = machine(Limits::new(), false);
     machine.state = TurnState::Ending { conclusion: Conclusion::completed() };
-    machine.apply(TurnEntry::EndNotStored(failure())).unwrap();
+    machine.apply(TurnEntry::EndNotStored(failure().into())).unwrap();
     assert!(machine.end().is_none());
     let conclusion = machine.into_conclusion();
     assert_eq!((conclusion.outcome, conclusion.is_final), (TurnOutcome::Failed, false));
-    assert_eq!(conclusion.error, Some(failure()));
+    assert_eq!(conclusion.error, Some(failure().into()));
 }
