@@ -12,7 +12,7 @@ use haft_core::context::{DispatchContext, ToolSource, TurnContext, TurnSource};
 use haft_core::error::{Coded, ErrorCode, codes};
 use haft_core::event::Observer;
 use haft_core::forge::{Formats, HandleSchema};
-use haft_core::gate::{ApprovalLedger, GateKey};
+use haft_core::gate::{ApprovalLedger, GateKey, GrantStore};
 use haft_core::media::Media;
 use haft_core::pipeline::{Middleware, Pipeline, Stage};
 use haft_core::record::{RecordLoader, SpoolResolver};
@@ -84,6 +84,8 @@ pub(super) struct RunnerShared {
     pub(super) key: GateKey,
     pub(super) envelope_secret: Option<EnvelopeSecret>,
     pub(super) ledger: Option<Arc<dyn ApprovalLedger>>,
+    pub(super) grants: Option<Arc<dyn GrantStore>>,
+    pub(super) agent: Option<Arc<str>>,
     pub(super) observers: Vec<Arc<dyn Observer>>,
     pub(super) name: Arc<str>,
     pub(super) leases: Arc<LeaseRenewer>,
@@ -288,9 +290,13 @@ impl TurnRunner {
     /// ```
     #[must_use]
     pub fn gates(&self) -> Gatekeeper {
-        let RunnerShared { store, key, clock, gate_notifier, .. } = &*self.shared;
-        Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
-            .notifying(Arc::clone(gate_notifier))
+        let RunnerShared { store, key, clock, gate_notifier, grants, .. } = &*self.shared;
+        let gates = Gatekeeper::new(Arc::clone(store) as _, key.clone(), Arc::clone(clock))
+            .notifying(Arc::clone(gate_notifier));
+        match grants {
+            Some(grants) => gates.with_grants(Arc::clone(grants)),
+            None => gates,
+        }
     }
 }
 
@@ -345,6 +351,8 @@ pub struct TurnRunnerBuilder {
     secret: Option<[u8; 32]>,
     envelope_secret: Option<[u8; 32]>,
     ledger: Option<Arc<dyn ApprovalLedger>>,
+    grants: Option<Arc<dyn GrantStore>>,
+    agent: Option<Arc<str>>,
     observers: Vec<Arc<dyn Observer>>,
     name: Option<String>,
 }
@@ -390,17 +398,21 @@ impl TurnRunnerBuilder {
             secret: None,
             envelope_secret: None,
             ledger: None,
+            grants: None,
+            agent: None,
             observers: Vec::new(),
             name: None,
         }
     }
 
-    /// Stores turns, their large results, the key for gates, the ledger of approvals and the secret of envelopes in a
-    /// directory, so that another process can resume a turn, settle its gates and render the same prompts.
+    /// Stores turns, their large results, the key for gates, the ledger of approvals, the standing approvals and the secret
+    /// of envelopes in a directory, so that another process can resume a turn, settle its gates and render the same
+    /// prompts.
     #[cfg(feature = "sqlite")]
     pub fn dir(self, dir: &haft_stores::TurnDir) -> Self {
         let this = self.store(Arc::clone(dir.store()) as _).spools(Arc::clone(dir.spools()));
         let this = this.secret(dir.secret()).approval_ledger(Arc::clone(dir.ledger()) as _);
+        let this = this.grants(Arc::new(haft_stores::DirGrants::of_dir(dir)));
         match dir.envelope_secret() {
             Some(secret) => this.envelope_secret(secret),
             None => this,
@@ -656,6 +668,54 @@ impl TurnRunnerBuilder {
         self
     }
 
+    /// Stores standing approvals (default: nothing does, and every call is asked for). See
+    /// [`Gatekeeper::approve_always`].
+    pub fn grants(mut self, grants: Arc<dyn GrantStore>) -> Self {
+        self.grants = Some(grants);
+        self
+    }
+
+    /// Names the agent whose turns this runner runs. A standing approval for an agent holds for all runners that give the
+    /// agent the same name, so the name must be one that only the application chooses, such as the path of the agent.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use haft::executors::ScriptExecutor;
+    /// use haft::stores::DirGrants;
+    /// use haft::turn::{StandingApproval, TurnOutcome};
+    /// use haft::{Tool, TurnInput, TurnRunner};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// let deploy = Tool::builder("deploy").description("Deploys.").requires_approval("May I?");
+    /// let script = r#"{"steps": [{"call": {"deploy": {}}}, {"say": "{{ last.deploy }}"}]}"#;
+    /// let runner = TurnRunner::builder(ScriptExecutor::parse(script)?)
+    ///     .tool(deploy.handler(|| "done").build()?)
+    ///     .grants(Arc::new(DirGrants::new(dir.path().join("grants"))))
+    ///     .agent("/agents/shop")
+    ///     .build()?;
+    /// let turn = tokio::spawn(runner.run(TurnInput::new("You deploy.").user("Go!")));
+    /// let gate = loop {
+    ///     match runner.gates().open_gates(None).await?.pop() {
+    ///         Some(gate) => break gate,
+    ///         None => tokio::task::yield_now().await,
+    ///     }
+    /// };
+    /// runner.gates().approve_always(&gate.id, StandingApproval::for_agent(), "Ada").await?;
+    /// turn.await??;
+    /// // Later turns do not ask.
+    /// let report = runner.run(TurnInput::new("You deploy.").user("Again!")).await?;
+    /// assert_eq!(report.outcome, TurnOutcome::Completed);
+    /// assert_eq!(runner.gates().grants().await?.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn agent(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.agent = Some(name.into());
+        self
+    }
+
     /// Adds an observer of every event of every turn.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(observer));
@@ -749,6 +809,8 @@ impl TurnRunnerBuilder {
             key: GateKey::from_bytes(secret),
             envelope_secret: self.envelope_secret.map(EnvelopeSecret::from_bytes),
             ledger: self.ledger,
+            grants: self.grants,
+            agent: self.agent,
             observers: self.observers,
             name: self.name.unwrap_or_else(|| format!("process {}", std::process::id())).into(),
             leases,
