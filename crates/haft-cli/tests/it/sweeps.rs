@@ -81,23 +81,43 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
+/// A process that does not outlive its test, also if it is stopped when the test fails.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn is_running(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        // Only fails if it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The id of the only turn, once there is one.
 fn turn_id(dir: &Path) -> Option<String> {
     let turns = run_haft(dir, &["turns", "--json"]);
     turns.contains("\"id\":\"").then(|| json_string(&turns, "id").to_owned())
 }
 
-/// Resumes a turn until it has ended.
+/// Resumes the only turn, and returns the transcript. If the process was stopped before the turn was stored, nothing has
+/// happened, and the turn is run.
+fn resume_turn(dir: &Path) -> String {
+    match turn_id(dir) {
+        None => run_haft(dir, &["run", "a"]),
+        Some(id) => run_haft(dir, &["resume", &id]),
+    }
+}
+
+/// Resumes the only turn to its end.
 #[track_caller]
 fn resume_to_end(dir: &Path) {
-    match turn_id(dir) {
-        // It was stopped before the turn was stored: nothing has happened.
-        None => assert!(run_haft(dir, &["run", "a"]).starts_with("exit 0")),
-        Some(id) => {
-            let resumed = run_haft(dir, &["resume", &id]);
-            assert!(resumed.starts_with("exit 0") || resumed.starts_with("exit 5"), "{resumed}");
-        }
-    }
+    let resumed = resume_turn(dir);
+    assert!(resumed.starts_with("exit 0") || resumed.starts_with("exit 5"), "{resumed}");
 }
 
 /// Checks the only turn against the ledger: each call that must not be repeated began once at most, and what the record
@@ -150,26 +170,34 @@ fn a_sweep_of_processes_that_sleep_longer_than_their_lease() {
     for _ in 0..number("HAFT_SWEEP", 1) {
         let dir = tempfile::tempdir().unwrap();
         write_charging_agent(dir.path());
-        let mut sleeper = start(dir.path(), &["run", "a"]);
+        let mut sleeper = Sleeper(start(dir.path(), &["run", "a"]));
         // Somewhere in the turn: the ledger has a line for each beginning and each end.
         let lines = random.below(4 * CALLS as u64 - 2);
         let ledger = dir.path().join("a/ledger");
-        while sleeper.try_wait().unwrap().is_none()
+        while sleeper.is_running()
             && (fs::read_to_string(&ledger).unwrap_or_default().lines().count() as u64) < lines
         {
             sleep(Duration::from_millis(1));
         }
-        let is_asleep = sleeper.try_wait().unwrap().is_none();
-        if is_asleep {
-            send(&sleeper, Signal::STOP);
+        loop {
+            sleep(Duration::from_micros(random.below(20_000)));
+            if sleeper.is_running() {
+                send(&sleeper.0, Signal::STOP);
+            }
+            let resumed = resume_turn(dir.path());
+            // A process that sleeps in the middle of a write keeps the database locked. It is woken up, and stopped again.
+            if !resumed.contains("database is locked") {
+                assert!(resumed.starts_with("exit 0"), "{resumed}");
+                break;
+            }
+            send(&sleeper.0, Signal::CONT);
         }
-        resume_to_end(dir.path());
         let before = fs::read_to_string(&ledger).unwrap();
-        if is_asleep {
-            send(&sleeper, Signal::CONT);
+        if sleeper.is_running() {
+            send(&sleeper.0, Signal::CONT);
         }
         // What it had started goes on for a moment and ends with it.
-        sleeper.wait().unwrap();
+        sleeper.0.wait().unwrap();
         let after = fs::read_to_string(&ledger).unwrap();
         let begun = |text: &str| text.lines().filter(|it| it.starts_with("begin charge")).count();
         assert_eq!(begun(&before), begun(&after), "the process that had slept went on");
